@@ -12,7 +12,7 @@ describe('the meter of a budget', () => {
     [13, 65],
     [20, 100],
     [26, 100],
-  ])('73: a meter with %d of 20 used shows %d per cent', (used, percent) => {
+  ])('a meter with %d of 20 used shows %d per cent', (used, percent) => {
     expect(usedPercent({ ...NOVEMBER, budget_used: used })).toBe(percent)
   })
 
@@ -21,11 +21,11 @@ describe('the meter of a budget', () => {
     [13, 5, 25],
     [18, 5, 10],
     [20, 5, 0],
-  ])('73: with %d of 20 used, %d held are %d per cent of the bar', (used, held, percent) => {
+  ])('with %d of 20 used, %d held are %d per cent of the bar', (used, held, percent) => {
     expect(heldPercent({ ...NOVEMBER, budget_used: used, budget_held: held })).toBe(percent)
   })
 
-  test('75: the forecast of a budget names when it will be used up, once a twentieth of its period is over', () => {
+  test('the forecast of a budget names when it will be used up, once a twentieth of its period is over', () => {
     // Half of it in 10 days: all of it in 20.
     expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 10 }, at('2026-11-11T00:00:00Z'))).toBe(
       at('2026-11-21T00:00:00Z'),
@@ -36,7 +36,7 @@ describe('the meter of a budget', () => {
     expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 10 }, early)).toBe(at('2026-11-04T00:00:00Z'))
   })
 
-  test('75: a budget has no forecast if it lasts until its reset, or is used up already', () => {
+  test('a budget has no forecast if it lasts until its reset, or is used up already', () => {
     const now = at('2026-11-16T00:00:00Z')
     expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 10 }, now)).toBeUndefined()
     expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 10.5 }, now)).toBeLessThan(
@@ -46,7 +46,7 @@ describe('the meter of a budget', () => {
     expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 0 }, now)).toBeUndefined()
   })
 
-  test('75: the forecast of a weekly budget counts its period from a week before the reset', () => {
+  test('the forecast of a weekly budget counts its period from a week before the reset', () => {
     const monday = at('2026-11-23T00:00:00Z')
     const week = { budget: 70, budget_period: 'week', budget_used: 20, budget_resets_at: monday + 7 * DAY_S }
     expect(budgetExhaustionTime(week, monday + DAY_S)).toBe(monday + 3.5 * DAY_S)

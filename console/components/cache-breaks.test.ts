@@ -7,7 +7,7 @@ import {
   truncatedVerdict,
 } from './cache-breaks.ts'
 
-test('152: cache breaks are grouped by cause, the gateway first, with the most frequent reason of a group first', () => {
+test('cache breaks are grouped by cause, the gateway first, with the most frequent reason of a group first', () => {
   const breaks = {
     provider: 9,
     channel_moved: 1,
@@ -36,12 +36,12 @@ test('152: cache breaks are grouped by cause, the gateway first, with the most f
   ])
 })
 
-test('152: the share of input tokens that are read from caches is computed from all input, including cache writes', () => {
+test('the share of input tokens that are read from caches is computed from all input, including cache writes', () => {
   expect(shareReadFromCache({ input: 100, cached: 600, cache_write: 300 })).toBe(0.6)
   expect(shareReadFromCache({ input: 0, cached: 0, cache_write: 0 })).toBeUndefined()
 })
 
-test('154: the input of a call is divided into tokens read from a cache, tokens written to one, and all remaining tokens', () => {
+test('the input of a call is divided into tokens read from a cache, tokens written to one, and all remaining tokens', () => {
   const call = {
     prompt_tokens: 1_000,
     cached_tokens: 500,
@@ -53,7 +53,7 @@ test('154: the input of a call is divided into tokens read from a cache, tokens 
   expect(cacheTokensOf(call)).toEqual({ input: 175, cached: 500, cache_write: 325 })
 })
 
-test("154: a provider's verdict on a cache miss is shown up to 500 characters", () => {
+test("a provider's verdict on a cache miss is shown up to 500 characters", () => {
   expect(truncatedVerdict('v'.repeat(500))).toBe('v'.repeat(500))
   expect(truncatedVerdict('v'.repeat(501))).toBe(`${'v'.repeat(500)}…`)
 })

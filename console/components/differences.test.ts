@@ -16,7 +16,7 @@ test('where two edits of one record collide, the console shows the labelled fiel
   ])
 })
 
-test('122: two edits of one record are merged, and only fields that both edits set to different values collide', () => {
+test('two edits of one record are merged, and only fields that both edits set to different values collide', () => {
   const base = { name: 'a', models: ['x'], weight: 1, note: 'old' }
   const mine = { name: 'b', models: ['x'], weight: 4, note: 'new' }
   const theirs = { name: 'c', models: ['x', 'y'], weight: 1, note: 'new' }

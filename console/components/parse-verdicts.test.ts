@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseVerdicts } from './parse-verdicts.ts'
 
-test("159: the guard verdicts of a call are parsed into the guard's name, the verdict and the number of matches", () => {
+test("the guard verdicts of a call are parsed into the guard's name, the verdict and the number of matches", () => {
   expect(parseVerdicts('secrets=redacted;count=2, no.words-1=failed_blocked;count=0')).toEqual([
     { name: 'secrets', verdict: 'redacted', count: 2 },
     { name: 'no.words-1', verdict: 'failed_blocked', count: 0 },

@@ -14,11 +14,11 @@ test.each([
   [86_400, 'Nov 20, 12:00:00'],
   [-60, '12:01:00'],
   [365 * 86_400, 'Nov 21, 2025, 12:00:00'],
-])('94: a time %d seconds ago is shown as %s', (age, text) => {
+])('a time %d seconds ago is shown as %s', (age, text) => {
   expect(formatClock(NOON - age, NOON, 'en', 'UTC')).toBe(text)
 })
 
-test('94: the day that counts as today depends on the time zone', () => {
+test('the day that counts as today depends on the time zone', () => {
   expect(formatClock(NOON - 9 * 3600, NOON, 'en', 'America/New_York')).toBe('Nov 20, 22:00:00')
 })
 

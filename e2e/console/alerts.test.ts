@@ -15,7 +15,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await receiver?.stop()
   })
 
-  test('117: a receiver of alerts is added, tested and removed; its secret is shown once', async () => {
+  test('a receiver of alerts is added, tested and removed; its secret is shown once', async () => {
     const page = await stage.open('root', '/settings')
     const region = page.getByRole('region', { name: 'Alerts' })
     await region.getByRole('button', { name: 'Add receiver' }).click()
@@ -36,7 +36,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await page.context().close()
   })
 
-  test('121: the console offers only a root user without a password to set a password, and the offer stays closed once closed', async () => {
+  test('the console offers only a root user without a password to set a password, and the offer stays closed once closed', async () => {
     const page = await stage.open('root', '/keys')
     const offer = page.getByRole('link', { name: 'Set a password' })
     await offer.waitFor()

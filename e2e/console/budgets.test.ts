@@ -47,7 +47,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
   const option = (key: string, value: object) =>
     stage.api('PUT', '/api/option/', { key, value: JSON.stringify(value) })
 
-  test("72: a user's budget, in money, and rate limits can be set when the user is added, and in the profile", async () => {
+  test("a user's budget, in money, and rate limits can be set when the user is added, and in the profile", async () => {
     const page = await stage.open('root', '/users?new=1')
     await field(page, 'Username').fill('dora')
     await field(page, 'Password').fill('a password of dora')
@@ -80,7 +80,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await page.context().close()
   })
 
-  test('73, 74, 77: budget meters and the limit that applies first look the same to a member and to an administrator', async () => {
+  test('budget meters and the limit that applies first look the same to a member and to an administrator', async () => {
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 2 * DOLLAR, budget_period: 'month' })
     await option('GroupRatio', { default: 1, sales: 1 })
     await option('GroupBudget', { sales: { budget: DOLLAR, budget_period: 'month' } })
@@ -147,7 +147,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await setOwnKey({ budget: 0, budget_period: '' })
   })
 
-  test('75: the meter of a budget that will run out before its reset names the day on which it will run out', async () => {
+  test('the meter of a budget that will run out before its reset names the day on which it will run out', async () => {
     await stage.api('POST', '/api/user/', {
       username: 'pat',
       password: 'a password of pat',
@@ -189,7 +189,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await page.context().close()
   })
 
-  test('73: the meter of a budget shows the amount held by running calls in addition to the spent amount', async () => {
+  test('the meter of a budget shows the amount held by running calls in addition to the spent amount', async () => {
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 2 * DOLLAR, budget_period: 'month' })
     expect(await spend()).toBe(200)
     const before = await user(PEOPLE.caller.id)
@@ -235,7 +235,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     }
   })
 
-  test('74, 76: a key with a used-up budget is marked; Raise budget shows the old and new amount, after which calls work', async () => {
+  test('a key with a used-up budget is marked; Raise budget shows the old and new amount, after which calls work', async () => {
     await stage.api('PUT', '/api/user/', {
       id: PEOPLE.caller.id,
       budget: DOLLAR / 4,

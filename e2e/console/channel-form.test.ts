@@ -43,7 +43,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     return ids[0] ?? 0
   }
 
-  test('79, 125: the form of a channel suggests an unused name for each provider, and text typed as Provider searches providers', async () => {
+  test('the form of a channel suggests an unused name for each provider, and text typed as Provider searches providers', async () => {
     const page = await stage.open('root', '/channels/new')
     const name = page.getByRole('textbox', { name: 'Name', exact: true })
     await expect.poll(() => name.inputValue()).toBe('openai')
@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     await page.context().close()
   })
 
-  test('80: a channel that is not saved yet can be tested without a name, and the focus moves to its first invalid field', async () => {
+  test('a channel that is not saved yet can be tested without a name, and the focus moves to its first invalid field', async () => {
     const page = await stage.open('root', '/channels/new')
     await page.getByRole('combobox', { name: 'Provider' }).click()
     await page.getByRole('option', { name: 'Other, compatible with OpenAI' }).click()
@@ -101,7 +101,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     await page.context().close()
   })
 
-  test('81: the advanced settings of a channel are saved, and shown when the channel is opened again', async () => {
+  test('the advanced settings of a channel are saved, and shown when the channel is opened again', async () => {
     const page = await stage.open('root', '/channels/new')
     const advanced = page.getByRole('button', { name: 'Advanced', exact: true })
     expect(await advanced.getAttribute('aria-expanded')).toBe('false')
@@ -203,7 +203,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
       api: { type: 41, other: 'europe-west4', project: 'another', key: ACCOUNT },
     },
   ])(
-    '82: the form of a $provider channel has its own fields, and saves the channel that the API would create',
+    'the form of a $provider channel has its own fields, and saves the channel that the API would create',
     async (given) => {
       const page = await stage.open('root', '/channels/new')
       await page.getByRole('combobox', { name: 'Provider' }).click()

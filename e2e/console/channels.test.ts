@@ -44,7 +44,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await stage?.close()
   })
 
-  test('83: the result of a channel test is shown in a line below the row of the channel, without moving the cells of this row', async () => {
+  test('the result of a channel test is shown in a line below the row of the channel, without moving the cells of this row', async () => {
     expect(long).toHaveLength(80)
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: new RegExp(long) })
@@ -92,7 +92,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('84, 85: the list of channels can be filtered by part of a name or by state, and Test all tests the shown ones in one request', async () => {
+  test('the list of channels can be filtered by part of a name or by state, and Test all tests the shown ones in one request', async () => {
     const page = await stage.open('root', '/channels')
     const rows = page.getByRole('table', { name: 'Channels' }).locator('tbody').getByRole('link')
     await page.getByRole('searchbox', { name: 'Filter channels' }).fill('sec')
@@ -120,7 +120,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test("87: the models of a channel are chosen from the provider's list, in which its present models are marked", async () => {
+  test("the models of a channel are chosen from the provider's list, in which its present models are marked", async () => {
     const page = await stage.open('root', '/channels/new')
     stage.upstream.script('lister', {
       kind: 'whole',
@@ -152,7 +152,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('90: a failing channel is an incident on every page of an administrator, and on none of a member, until it works again', async () => {
+  test('a failing channel is an incident on every page of an administrator, and on none of a member, until it works again', async () => {
     stage.upstream.script('first', { kind: 'status', status: 500 })
     stage.upstream.script('second', { kind: 'whole' }, { kind: 'status', status: 500 })
     expect(await stage.call('shaky')).toBe(200)
@@ -186,7 +186,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('90: the buttons of an incident test its channel, and disable it, which one click undoes', async () => {
+  test('the buttons of an incident test its channel, and disable it, which one click undoes', async () => {
     const { ids } = await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
       mode: 'single',
       channel: {
@@ -236,7 +236,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await stage.api('DELETE', `/api/channel/${ids[0]}`)
   })
 
-  test('85, 90: a channel with half of its attempts failed is shown as Degraded in the list and in its incident', async () => {
+  test('a channel with half of its attempts failed is shown as Degraded in the list and in its incident', async () => {
     for (let call = 0; call < 10; call += 1) {
       stage.upstream.script('tired', call % 2 === 0 ? { kind: 'status', status: 500 } : { kind: 'whole' })
       await stage.call('tired')
@@ -257,7 +257,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('86: a key of a channel can be added, retired and used again, and is never shown', async () => {
+  test('a key of a channel can be added, retired and used again, and is never shown', async () => {
     const { ids } = await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
       mode: 'single',
       channel: { name: 'rotated', type: 1, key: 'sk-first-key-0123456789', models: 'm', group: 'default' },
@@ -286,7 +286,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('145: each channel key shows how much of its provider limits is left now and was left in the last hour, and the reset time', async () => {
+  test('each channel key shows how much of its provider limits is left now and was left in the last hour, and the reset time', async () => {
     const headers = {
       'x-ratelimit-limit-requests': '1000',
       'x-ratelimit-remaining-requests': '37',
@@ -324,7 +324,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await chinese.context().close()
   })
 
-  test('89: the buttons Drain and Undo stop and resume calls to a channel of gateway.yaml with one click each', async () => {
+  test('the buttons Drain and Undo stop and resume calls to a channel of gateway.yaml with one click each', async () => {
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /^first / })
     await row.getByRole('button', { name: 'Drain' }).click()
@@ -334,7 +334,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('84: the search by name and condition finds channels on all pages of the list', async () => {
+  test('the search by name and condition finds channels on all pages of the list', async () => {
     const channel = { type: 1, key: 'k', models: 'bulk', group: 'default', base_url: 'http://127.0.0.1:9' }
     for (let n = 1; n <= 120; n += 1)
       await stage.api('POST', '/api/channel/', { mode: 'single', channel: { ...channel, name: `bulk ${n}` } })

@@ -63,7 +63,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     return sums
   }
 
-  test('66: the errors chart and its table can show errors by cause, refusals by error code, and errors by user', async () => {
+  test('the errors chart and its table can show errors by cause, refusals by error code, and errors by user', async () => {
     const page = await open('?period=today')
     const figure = page.getByRole('figure', { name: 'Errors' })
     const by = figure.getByRole('combobox', { name: 'Errors by' })
@@ -85,7 +85,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('95: the usage chart by key labels each series with user and key, and tells apart keys of the same name', async () => {
+  test('the usage chart by key labels each series with user and key, and tells apart keys of the same name', async () => {
     const page = await open('?period=today&by=key')
     const figure = page.getByRole('figure', { name: 'Spend' })
     const names = (await figure.getByRole('listitem').allInnerTexts()).map((text) => text.trim())
@@ -106,7 +106,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await own.context().close()
   })
 
-  test('96: chart axes have ticks at round amounts, and tooltips have the sum and the shares of a bar', async () => {
+  test('chart axes have ticks at round amounts, and tooltips have the sum and the shares of a bar', async () => {
     const page = await open('?period=today&by=user')
     const figure = page.getByRole('figure', { name: 'Spend' })
     const ticks = figure.locator('.recharts-cartesian-axis-tick-value').filter({ hasText: /^\$/ })
@@ -137,7 +137,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('97: each series of a chart has its own label and its own combination of colour and dashed line', async () => {
+  test('each series of a chart has its own label and its own combination of colour and dashed line', async () => {
     const page = await open('?period=today&by=user')
     const marks = (name: string) =>
       page
@@ -167,7 +167,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('88: a renamed channel has one line in the usage chart for its calls before and after, and the log shows its new name', async () => {
+  test('a renamed channel has one line in the usage chart for its calls before and after, and the log shows its new name', async () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
     const address = stage.upstream.baseUrl('scripted')
     const channel = {
@@ -197,7 +197,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('95: the suggested name of a new key contains the day of creation, and a number in addition if that name is taken', async () => {
+  test('the suggested name of a new key contains the day of creation, and a number in addition if that name is taken', async () => {
     const page = await stage.open('member', '/keys?new=1')
     const name = page.getByRole('textbox', { name: 'Name' })
     const suggested = /^Key of \d{1,2} [A-Z][a-z]{2}$/

@@ -44,7 +44,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     return box !== null && box.y >= 0 && box.y + box.height <= height
   }
 
-  test('105: the conversation scrolls with a growing answer, unless the user has scrolled up; the button Newest scrolls to its end', async () => {
+  test('the conversation scrolls with a growing answer, unless the user has scrolled up; the button Newest scrolls to its end', async () => {
     const page = await stage.open('root', '/playground?model=scripted')
     stage.upstream.script('scripted', { kind: 'stream', events: 400, word: 'many words ' })
     await sendAndWait(page, 'Say much.')
@@ -79,7 +79,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     await page.context().close()
   })
 
-  test('106: the playground compares the answers of four models to one prompt, and what each would cost in a month', async () => {
+  test('the playground compares the answers of four models to one prompt, and what each would cost in a month', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     for (const [place, name] of [
       [2, 'demo-claude'],
@@ -124,7 +124,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     await page.context().close()
   })
 
-  test('106: in a comparison in the playground each model is sent its own earlier answers', async () => {
+  test('in a comparison in the playground each model is sent its own earlier answers', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat&model2=scripted')
     stage.upstream.script('scripted', { kind: 'stream', events: 1, word: 'mine-alone' })
     await sendAndWait(page, 'Say hello.', 2)
@@ -146,7 +146,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     await page.context().close()
   })
 
-  test("107: a reload keeps the playground's conversation in the tab; Clear and signing out remove it", async () => {
+  test("a reload keeps the playground's conversation in the tab; Clear and signing out remove it", async () => {
     // Not root, whose session the other tests share.
     const page = await stage.open('caller', '/playground?model=scripted')
     stage.upstream.script('scripted', { kind: 'stream', events: 1, word: 'remembered-answer' })
@@ -179,7 +179,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
   })
 
   test.each(['Responses', 'Gemini'] as const)(
-    '108: the playground calls a model by the protocol %s, streams its answer and shows its cost',
+    'the playground calls a model by the protocol %s, streams its answer and shows its cost',
     async (name) => {
       const page = await stage.open('root', '/playground?model=demo-chat')
       await page.getByRole('radio', { name }).check()
@@ -197,7 +197,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     },
   )
 
-  test('129: on a phone the playground has the model above the message, and does not mention the Enter key', async () => {
+  test('on a phone the playground has the model above the message, and does not mention the Enter key', async () => {
     const page = await stage.open('root', '/playground', {
       viewport: { width: 375, height: 740 },
       isMobile: true,

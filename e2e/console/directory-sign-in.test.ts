@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('118: an administrator ends the directory identity of a user, who then cannot sign in with it', async () => {
+  test('an administrator ends the directory identity of a user, who then cannot sign in with it', async () => {
     provider.people.set('p4', { preferred_username: 'otto' })
     provider.who = 'p4'
     const user = await stage.open(undefined, '/keys')
@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await user.context().close()
   })
 
-  test('121: a user who signs in through a directory is not offered to set a password', async () => {
+  test('a user who signs in through a directory is not offered to set a password', async () => {
     provider.people.set('p5', { preferred_username: 'paula' })
     provider.who = 'p5'
     const page = await stage.open(undefined, '/keys')

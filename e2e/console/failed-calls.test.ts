@@ -19,7 +19,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     await stage?.close()
   })
 
-  test('62, 63: the page of a failed call shows why it failed, and the error message that was sent', async () => {
+  test('the page of a failed call shows why it failed, and the error message that was sent', async () => {
     const words = 'temperature: <img src=x onerror=alert(1)> must be at most 2'
     stage.upstream.script('scripted', { kind: 'status', status: 400, body: errorBody(words) })
     expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(400)
@@ -54,7 +54,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     }
   })
 
-  test('62: the page of a failed call that was charged does not state that the call was free', async () => {
+  test('the page of a failed call that was charged does not state that the call was free', async () => {
     stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'reset' })
     const { headers } = await call(
       stage.gateway.url,
@@ -72,7 +72,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     await page.context().close()
   })
 
-  test("63: administrators see the provider's message of each attempt, and members see no attempts of a call that succeeded", async () => {
+  test("administrators see the provider's message of each attempt, and members see no attempts of a call that succeeded", async () => {
     const words = 'the first provider is out of machines'
     stage.upstream.script('first', { kind: 'status', status: 500, body: errorBody(words) })
     stage.upstream.script('second', { kind: 'whole' })
@@ -98,7 +98,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     }
   })
 
-  test('68: a refused call is found by the request id, or by pasting the whole error message that contains the id', async () => {
+  test('a refused call is found by the request id, or by pasting the whole error message that contains the id', async () => {
     const { headers, status, text } = await call(
       stage.gateway.url,
       { model: 'no-such-model', messages: [{ role: 'user', content: 'hi' }] },

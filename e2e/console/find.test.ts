@@ -29,7 +29,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     return option
   }
 
-  test('113: the command palette finds keys, models, users, channels and calls, and opens the page of each', async () => {
+  test('the command palette finds keys, models, users, channels and calls, and opens the page of each', async () => {
     const page = await stage.open('root', '/usage')
     await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor()
     for (const [text, name, path] of [
@@ -51,7 +51,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     await page.context().close()
   })
 
-  test('114: the command palette can disable and test a channel, edit a price, and show the spending of a user', async () => {
+  test('the command palette can disable and test a channel, edit a price, and show the spending of a user', async () => {
     const page = await stage.open('root', '/keys')
     await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
     const statusOf = async (): Promise<number | undefined> => {
@@ -89,7 +89,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     await page.context().close()
   })
 
-  test('114: the command palette finds no commands that only administrators may use when a member searches', async () => {
+  test('the command palette finds no commands that only administrators may use when a member searches', async () => {
     const page = await stage.open('caller', '/keys')
     await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
     await typed(page, 'create key', 'Create key')

@@ -33,7 +33,7 @@ describe.skipIf(withoutBrowser())('from the sign-in to the cost of a first call'
     await charge.waitFor()
   }
 
-  test('16: from the sign-in to the cost of a first call, a script with a pointer needs at most 12 s', async () => {
+  test('from the sign-in to the cost of a first call, a script with a pointer needs at most 12 s', async () => {
     const { open, upstream } = bound(await freshGateway())
     const page = await open('/login')
     const began = performance.now()
@@ -71,7 +71,7 @@ describe.skipIf(withoutBrowser())('from the sign-in to the cost of a first call'
     expect(took).toBeLessThan(MOST_MS)
   })
 
-  test('58: the keyboard alone is enough for the first run, and the focus is always visible', async () => {
+  test('the keyboard alone is enough for the first run, and the focus is always visible', async () => {
     const { open, upstream } = bound(await freshGateway())
     const page = await open('/login')
     const { keyboard } = page

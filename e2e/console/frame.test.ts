@@ -72,7 +72,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
       ['dark', DESKTOP, undefined],
     ] as const),
   ] as const)(
-    '4, 57: in the %s theme at %o no page violates a rule of axe or its content security policy',
+    'in the %s theme at %o no page violates a rule of axe or its content security policy',
     async (colorScheme, viewport, rest) => {
       stage.complaints.length = 0
       const page = await stage.open('root', '/', { colorScheme, viewport })
@@ -98,7 +98,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     ['root', byTier(4, 1), /^/],
     ['member', byTier(9, 1), /^\/(?:keys|playground|usage|logs|models|account)?$/],
   ] as const)(
-    '43: a page makes at most four requests when %s opens it (every %dth by day)',
+    'a page makes at most four requests when %s opens it (every %dth by day)',
     async (who, nth, allowed) => {
       const page = await stage.open(who, '/account')
       await settled(page, 'Account')
@@ -119,7 +119,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     },
   )
 
-  test('52: a member sees no page for administrators, and makes no requests for them', async () => {
+  test('a member sees no page for administrators, and makes no requests for them', async () => {
     const page = await stage.open('member', '/')
     const asked: string[] = []
     page.on('request', (request) => asked.push(new URL(request.url()).pathname))
@@ -157,7 +157,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('49: a channel of gateway.yaml is marked in the list of channels, and cannot be changed there', async () => {
+  test('a channel of gateway.yaml is marked in the list of channels, and cannot be changed there', async () => {
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /demo-chat-upstream/ })
     await row.getByText('from gateway.yaml').waitFor()
@@ -197,7 +197,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await stage.api('DELETE', `/api/channel/${ids[0]}`)
   })
 
-  test('14: a saved channel is in the list, and its key is not shown anywhere', async () => {
+  test('a saved channel is in the list, and its key is not shown anywhere', async () => {
     const page = await stage.open('root', '/channels/new')
     const secret = 'sk-upstream-secret-0123456789'
     const bodies: Promise<string>[] = []
@@ -231,7 +231,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await own.context().close()
   })
 
-  test("51: an administrator adds a user and then $5 to the user's quota, and the dialog shows the quota before and after", async () => {
+  test("an administrator adds a user and then $5 to the user's quota, and the dialog shows the quota before and after", async () => {
     const page = await stage.open('admin', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('cyd')
@@ -248,7 +248,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test("40, 47: the filters of the log are in the page's address, survive a reload, and determine which calls the totals add up", async () => {
+  test("the filters of the log are in the page's address, survive a reload, and determine which calls the totals add up", async () => {
     const page = await stage.open('root', '/logs')
     const totals = page.getByRole('status', { name: 'Totals of these calls' })
     await totals.filter({ hasText: '2 calls' }).waitFor()
@@ -275,7 +275,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('56: an unreachable gateway is reported, and pages recover when it is back', async () => {
+  test('an unreachable gateway is reported, and pages recover when it is back', async () => {
     const page = await stage.open('root', '/keys')
     await page.getByRole('link', { name: 'first' }).waitFor()
     await stage.gateway.stop()
@@ -287,7 +287,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('58: pages and the list of shortcuts can be opened by keyboard, and the focus returns afterwards', async () => {
+  test('pages and the list of shortcuts can be opened by keyboard, and the focus returns afterwards', async () => {
     const page = await stage.open('root', '/')
     await settled(page, 'Overview')
     await page.keyboard.press('Control+k')
@@ -311,7 +311,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('59: at 320 pixels no page scrolls sideways, and nothing moves where reduced motion is set', async () => {
+  test('at 320 pixels no page scrolls sideways, and nothing moves where reduced motion is set', async () => {
     const page = await stage.open('root', '/', {
       viewport: { width: 320, height: 640 },
       reducedMotion: 'reduce',
@@ -329,7 +329,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('60: the theme follows the system, can be set and survives a reload; Chinese browsers get Chinese texts', async () => {
+  test('the theme follows the system, can be set and survives a reload; Chinese browsers get Chinese texts', async () => {
     const page = await stage.open('root', '/account', { colorScheme: 'dark' })
     await settled(page, 'Account')
     const theme = (): Promise<string | undefined> =>

@@ -53,7 +53,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
   }
 
-  test('156: guards are listed with their verdicts, and a guard of gateway.yaml is marked', async () => {
+  test('guards are listed with their verdicts, and a guard of gateway.yaml is marked', async () => {
     await say('code-1 and code-2')
     const page = await stage.open('admin', '/guards')
     const row = page.getByRole('row', { name: /filed/ })
@@ -81,7 +81,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test('157: a new guard can be tried on a text, then added, changed and deleted', async () => {
+  test('a new guard can be tried on a text, then added, changed and deleted', async () => {
     const page = await stage.open('admin', '/guards')
     await page.getByRole('link', { name: 'Add guard' }).click()
     await page.getByRole('heading', { level: 1, name: 'Add guard' }).waitFor()
@@ -154,7 +154,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test("158: a guard with a kind of match that has no form fields is edited as JSON, and invalid JSON shows the gateway's message", async () => {
+  test("a guard with a kind of match that has no form fields is edited as JSON, and invalid JSON shows the gateway's message", async () => {
     const page = await stage.open('root', '/guards?new=1')
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('other')
     await page.getByRole('combobox', { name: 'Kind', exact: true }).click()
@@ -174,7 +174,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test('161: a guard that calls a service is edited in a form; its secrets are hidden, and stay unless they are replaced', async () => {
+  test('a guard that calls a service is edited in a form; its secrets are hidden, and stay unless they are replaced', async () => {
     const page = await stage.open('root', '/guards?new=1')
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('served')
     await page.getByRole('combobox', { name: 'Kind', exact: true }).click()
@@ -201,7 +201,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test('159: the page of a call shows the verdicts of guards, which link to the guards for administrators', async () => {
+  test('the page of a call shows the verdicts of guards, which link to the guards for administrators', async () => {
     const id = await say('code-1')
     const page = await stage.open('root', `/logs/${id}`)
     const dialog = page.getByRole('dialog', { name: 'Call details' })
@@ -211,7 +211,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test('160: the forms of keys and groups offer the guards to choose from', async () => {
+  test('the forms of keys and groups offer the guards to choose from', async () => {
     const page = await stage.open('root', '/keys?new=1')
     const dialog = page.getByRole('dialog')
     const guard = dialog.getByRole('combobox', { name: 'Guards' })

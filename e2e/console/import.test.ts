@@ -14,7 +14,7 @@ describe.skipIf(withoutBrowser())('an import in the browser', () => {
     await stage?.close()
   })
 
-  test('115: the import page previews a new-api database and imports it; its old keys work at once', async () => {
+  test('the import page previews a new-api database and imports it; its old keys work at once', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('options', { key: 'ModelRatio', value: '{"old-model":1}' })
     await source.insert('options', { key: 'CompletionRatio', value: '{"old-model":2}' })
@@ -71,7 +71,7 @@ describe.skipIf(withoutBrowser())('an import in the browser', () => {
     await page.context().close()
   })
 
-  test('115: the import page accepts a LiteLLM configuration, and refuses other files with a message', async () => {
+  test('the import page accepts a LiteLLM configuration, and refuses other files with a message', async () => {
     const page = await stage.open('root', '/import', { locale: 'zh-CN' })
     const file = page.getByLabel('数据库或配置文件')
     await file.setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no gateway') })

@@ -56,7 +56,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('72: a key has a budget and a rate limit, which can be set at its creation, changed, removed and seen', async () => {
+  test('a key has a budget and a rate limit, which can be set at its creation, changed, removed and seen', async () => {
     const keyNamed = async (name: string) => {
       const { items } = await stage.api<{ items: Record<string, string | number>[] }>(
         'GET',
@@ -147,7 +147,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     return status
   }
 
-  test('17, 18, 19, 25: a new key is masked until it is revealed, can be copied and used, and is hidden after a click on Done', async () => {
+  test('a new key is masked until it is revealed, can be copied and used, and is hidden after a click on Done', async () => {
     const page = await stage.open('root', '/keys', { permissions: ['clipboard-read', 'clipboard-write'] })
     await create(page, 'new one')
     const field = page.getByRole('textbox', { name: 'API key' })
@@ -189,7 +189,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('20: a stored key can be revealed, and is hidden again after 30 s', async () => {
+  test('a stored key can be revealed, and is hidden again after 30 s', async () => {
     const page = await stage.open('root', '/keys')
     await page.clock.install()
     const row = page.getByRole('row', { name: /first/ })
@@ -200,7 +200,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('21: an invalid field of the key form shows its error, and the other fields keep their values', async () => {
+  test('an invalid field of the key form shows its error, and the other fields keep their values', async () => {
     const page = await stage.open('root', '/keys')
     await page.getByRole('button', { name: 'Create key' }).click()
     const dialog = page.getByRole('dialog', { name: 'Create key' })
@@ -229,7 +229,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test("22: a spending limit in money is saved as quota at the server's quota per unit", async () => {
+  test("a spending limit in money is saved as quota at the server's quota per unit", async () => {
     const page = await stage.open('root', '/keys')
     await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByRole('textbox', { name: 'Name' }).fill('limited')
@@ -250,7 +250,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('23, 24: disabling, enabling and deleting a key apply to the next call, without a reload', async () => {
+  test('disabling, enabling and deleting a key apply to the next call, without a reload', async () => {
     const page = await stage.open('root', '/keys')
     await create(page, 'short-lived')
     await page.getByRole('button', { name: 'Show key' }).click()
@@ -272,7 +272,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('40: Back and Forward of the browser restore the text of a filter', async () => {
+  test('Back and Forward of the browser restore the text of a filter', async () => {
     const page = await stage.open('root', '/keys')
     const filter = page.getByRole('searchbox', { name: 'Filter keys' })
     await filter.fill('nothing like this')
@@ -285,7 +285,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('27: twenty letters typed fast into the filter of keys cause no 429, and the list shows the result for the whole text', async () => {
+  test('twenty letters typed fast into the filter of keys cause no 429, and the list shows the result for the whole text', async () => {
     const page = await stage.open('root', '/keys')
     const refused: number[] = []
     page.on('response', (response) => {

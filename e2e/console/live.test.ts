@@ -25,7 +25,7 @@ describe.skipIf(withoutBrowser())('calls under way', () => {
     })
   }
 
-  test('111, 112: a running call is listed and can be stopped, and the log then shows it as Stopped', async () => {
+  test('a running call is listed and can be stopped, and the log then shows it as Stopped', async () => {
     const page = await stage.open('admin', '/live')
     await page.getByText('No call is under way.').waitFor()
     stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' })
@@ -47,7 +47,7 @@ describe.skipIf(withoutBrowser())('calls under way', () => {
     await page.context().close()
   })
 
-  test('111: the page of running calls tells a member that it is for administrators', async () => {
+  test('the page of running calls tells a member that it is for administrators', async () => {
     const page = await stage.open('member', '/live')
     await page.getByText('This page is for administrators.').waitFor()
     expect(await page.getByRole('link', { name: 'Live calls' }).count()).toBe(0)

@@ -35,7 +35,7 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     await stage?.close()
   })
 
-  test('128: the tab has an icon', async () => {
+  test('the tab has an icon', async () => {
     const page = await stage.open(undefined, '/login')
     const icon = await page.locator('link[rel="icon"]').getAttribute('href')
     const answer = await page.request.get(icon ?? '')
@@ -44,7 +44,7 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     await page.context().close()
   })
 
-  test('128: the sign-in page loads at most 15 scripts, other pages at most 40, and no page has a layout shift above 0.1', async () => {
+  test('the sign-in page loads at most 15 scripts, other pages at most 40, and no page has a layout shift above 0.1', async () => {
     const login = await stage.open(undefined, '/login')
     await login.waitForLoadState('networkidle')
     expect(await scriptsOf(login)).toBeLessThanOrEqual(15)
@@ -61,7 +61,7 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     await page.context().close()
   })
 
-  test('91: the open page of channels transfers at most 100 kB a minute for 100 idle channels', async () => {
+  test('the open page of channels transfers at most 100 kB a minute for 100 idle channels', async () => {
     for (let n = 0; n < 100; n += 1)
       await stage.api('POST', '/api/channel/', {
         mode: 'single',

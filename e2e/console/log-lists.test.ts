@@ -41,7 +41,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     await stage?.close()
   })
 
-  test('69: refused calls are listed with the limit or setting that refused them, and their details link to it', async () => {
+  test('refused calls are listed with the limit or setting that refused them, and their details link to it', async () => {
     for (const [person, links] of [
       [
         'root',
@@ -83,7 +83,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     }
   })
 
-  test('94: tables show times of day, with the date if it is not today, and relative times in the tooltip', async () => {
+  test('tables show times of day, with the date if it is not today, and relative times in the tooltip', async () => {
     const page = await stage.open('root', '/logs')
     const time = page.getByRole('table', { name: 'Calls' }).locator('time').first()
     expect(await time.innerText()).toMatch(/^\d\d:\d\d:\d\d$/)
@@ -98,7 +98,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     await page.context().close()
   })
 
-  test('99: a click on a column heading sorts a list over all pages, and the address keeps the order', async () => {
+  test('a click on a column heading sorts a list over all pages, and the address keeps the order', async () => {
     for (const name of ['beta', 'alpha', 'gamma'])
       await stage.api('POST', '/api/token/', {
         name,
@@ -138,7 +138,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     }
   })
 
-  test('124: the audit log names fields, values and the owners of keys in words, in Chinese too', async () => {
+  test('the audit log names fields, values and the owners of keys in words, in Chinese too', async () => {
     const { items } = await stage.api<{ items: { id: number }[] }>(
       'GET',
       `/api/user/${PEOPLE.caller.id}/tokens`,
@@ -159,7 +159,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     }
   })
 
-  test('129: on a phone the filters of the log are behind a button, and the first call is on the first screen', async () => {
+  test('on a phone the filters of the log are behind a button, and the first call is on the first screen', async () => {
     const page = await stage.open('root', '/logs', { viewport: { width: 375, height: 740 }, hasTouch: true })
     const row = page.getByRole('table', { name: 'Calls' }).locator('tbody tr').first()
     await row.waitFor()

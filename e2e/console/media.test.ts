@@ -31,7 +31,7 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
     await page.getByRole('dialog', { name: 'Call details' }).waitFor()
   }
 
-  test('108: a picture of an images model is shown, with its cost', async () => {
+  test('a picture of an images model is shown, with its cost', async () => {
     const page = await stage.open('root', '/playground?model=demo-image')
     await sent(page, 'A lighthouse')
     const picture = page.getByRole('region', { name: 'demo-image, Images' }).getByRole('img')
@@ -42,7 +42,7 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
     await page.context().close()
   })
 
-  test('108: the playground plays generated speech and shows its cost; after a reload the messages remain, but not the audio', async () => {
+  test('the playground plays generated speech and shows its cost; after a reload the messages remain, but not the audio', async () => {
     const page = await stage.open('root', '/playground?model=demo-speech')
     await page.getByRole('textbox', { name: 'Voice' }).fill('verse')
     const asked = page.waitForRequest(/\/api\/playground\/audio\/speech/)
@@ -62,7 +62,7 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
     await page.context().close()
   })
 
-  test('108: the playground shows dimensions and cosine similarities of embeddings, and an example that calls /v1/embeddings', async () => {
+  test('the playground shows dimensions and cosine similarities of embeddings, and an example that calls /v1/embeddings', async () => {
     const page = await stage.open('root', '/playground?model=demo-embed')
     await page.getByText('For embeddings, each line is a text.').waitFor()
     await sent(page, 'a cat\na cat\nquantum mechanics')

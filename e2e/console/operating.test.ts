@@ -30,7 +30,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
   const troubledIn = (page: Page): ReturnType<Page['locator']> =>
     page.getByRole('region', { name: 'Channels that need attention' })
 
-  test("45: the lines of a call's cost add up to its charge to the unit, with cached tokens on their own line", async () => {
+  test("the lines of a call's cost add up to its charge to the unit, with cached tokens on their own line", async () => {
     stage.upstream.script('scripted', { kind: 'whole', content: 'hello', usage: usageText(1000, 100, 400) })
     await stage.call('scripted')
     const page = await stage.open('root', '/logs')
@@ -51,7 +51,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('46: a call that a second channel served shows both attempts to an administrator, and no attempts to a member', async () => {
+  test('a call that a second channel served shows both attempts to an administrator, and no attempts to a member', async () => {
     stage.upstream.script('first', { kind: 'status', status: 500 })
     expect(await stage.call('shaky', PEOPLE.caller.key)).toBe(200)
     const page = await stage.open('root', '/logs')
@@ -70,7 +70,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await own.context().close()
   })
 
-  test('48: a channel whose upstream is down is in cooldown, with the time left, and works when it is back', async () => {
+  test('a channel whose upstream is down is in cooldown, with the time left, and works when it is back', async () => {
     stage.upstream.script('tired', { kind: 'status', status: 503 })
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /tired/ })
@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('54: the second of two tabs that edit one channel is warned that the first has saved it', async () => {
+  test('the second of two tabs that edit one channel is warned that the first has saved it', async () => {
     const [id] = (
       await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
         mode: 'single',
@@ -143,7 +143,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await second.context().close()
   })
 
-  test('20, 53: changes by console and API, and revealed keys, are in the audit log; secrets are not', async () => {
+  test('changes by console and API, and revealed keys, are in the audit log; secrets are not', async () => {
     const page = await stage.open('root', '/keys')
     const row = page.getByRole('row', { name: /first/ })
     await row.getByRole('button', { name: 'Reveal key' }).click()
@@ -176,7 +176,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('43, 44: the log lists a call when it ends, without moving rows for a user who has scrolled down', async () => {
+  test('the log lists a call when it ends, without moving rows for a user who has scrolled down', async () => {
     stage.upstream.script('scripted', { kind: 'whole' })
     for (let call = 0; call < 25; call++) await stage.call('scripted')
     const page = await stage.open('root', '/logs')
@@ -211,7 +211,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('50: a price set in the console applies to the next call and can be reset; a price of gateway.yaml is locked', async () => {
+  test('a price set in the console applies to the next call and can be reset; a price of gateway.yaml is locked', async () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
     await stage.api('POST', '/api/channel/', {
       mode: 'single',

@@ -12,7 +12,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await stage?.close()
   })
 
-  test("119: a member's overview shows the base URL, snippets and models with prices, and reports when the first call arrives", async () => {
+  test("a member's overview shows the base URL, snippets and models with prices, and reports when the first call arrives", async () => {
     const page = await stage.open('caller', '/')
     const connect = page.getByRole('region', { name: 'Connect' })
     const address = connect.getByRole('textbox', { name: 'Base URL' })
@@ -48,7 +48,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await page.context().close()
   })
 
-  test('119: the overview of an account without quota names whom to ask for it', async () => {
+  test('the overview of an account without quota names whom to ask for it', async () => {
     await stage.api('POST', '/api/user/', { username: 'poor', password: 'poor password', role: 1, quota: 0 })
     const page = await stage.open(undefined, '/login')
     await page.getByRole('textbox', { name: 'Username' }).fill('poor')
@@ -61,7 +61,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await page.context().close()
   })
 
-  test("120: an administrator's overview shows 30 days of everyone's spending, the month's projection, errors, p95 and budgets", async () => {
+  test("an administrator's overview shows 30 days of everyone's spending, the month's projection, errors, p95 and budgets", async () => {
     stage.upstream.script('scripted', { kind: 'status', status: 500 })
     expect(await stage.call('scripted', PEOPLE.caller.key)).toBeGreaterThanOrEqual(500)
     await stage.call('demo-chat', PEOPLE.caller.key)
@@ -90,7 +90,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
   test.each([
     ['wide', { width: 1280, height: 800 }],
     ['narrow', { width: 375, height: 740 }],
-  ] as const)('123: notifications cover no primary button of a %s page', async (_, viewport) => {
+  ] as const)('notifications cover no primary button of a %s page', async (_, viewport) => {
     const page = await stage.open('root', '/keys', { viewport })
     const row = page.getByRole('row', { name: /first/ })
     await row.getByRole('button', { name: 'Disable' }).click()

@@ -40,7 +40,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     return page.getByRole('log', { name: 'Conversation' }).getByRole('region')
   }
 
-  test('28: a playground response grows as it arrives; Stop ends it, and the log says that the client left', async () => {
+  test('a playground response grows as it arrives; Stop ends it, and the log says that the client left', async () => {
     stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' })
     const page = await stage.open('root', '/playground?model=scripted')
     await send(page, 'go on and on')
@@ -60,7 +60,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test("29: the cost below a playground response equals the cost in the call's details and over HTTP", async () => {
+  test("the cost below a playground response equals the cost in the call's details and over HTTP", async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     await send(page, 'Say hello.')
     const link = answers(page).getByRole('link', { name: /^Call details/ })
@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('30: the playground folds thoughts, and compares two protocols side by side with their costs', async () => {
+  test('the playground folds thoughts, and compares two protocols side by side with their costs', async () => {
     const page = await stage.open('root', '/playground?model=demo-reason')
     await page.getByText('Both', { exact: true }).click()
     await page.getByRole('combobox', { name: 'Thinking' }).click()
@@ -95,7 +95,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('31: the playground shows the arguments of a tool call, and Send is disabled until the tools are valid JSON', async () => {
+  test('the playground shows the arguments of a tool call, and Send is disabled until the tools are valid JSON', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     const field = page.getByRole('textbox', { name: 'Tools (JSON)' })
     await page.getByRole('textbox', { name: 'Message' }).fill('What is the weather in Paris?')
@@ -112,7 +112,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('32: an image attached in the playground is shown, and sent in the format of each protocol', async () => {
+  test('an image attached in the playground is shown, and sent in the format of each protocol', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     await page.getByText('Both', { exact: true }).click()
     const png = await page.screenshot({ clip: { x: 0, y: 0, width: 8, height: 8 } })
@@ -130,7 +130,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('33: the code example of a playground request sends the same body as the playground itself', async () => {
+  test('the code example of a playground request sends the same body as the playground itself', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     let sent: string | null = null
     page.on('request', (request) => {
@@ -171,7 +171,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test("34: the playground shows a model's output as text, which runs no script and has only safe links", async () => {
+  test("the playground shows a model's output as text, which runs no script and has only safe links", async () => {
     stage.upstream.script('scripted', { kind: 'stream', events: 1, word: HOSTILE })
     stage.complaints.length = 0
     const page = await stage.open('root', '/playground?model=scripted')
@@ -187,7 +187,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test("35: the playground shows the gateway's message for a key without quota, with a link to the key", async () => {
+  test("the playground shows the gateway's message for a key without quota, with a link to the key", async () => {
     await stage.api('POST', '/api/token/', {
       name: 'almost empty',
       remain_quota: 1,

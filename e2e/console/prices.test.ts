@@ -36,7 +36,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await stage?.close()
   })
 
-  test('103: a what-if calculation shows a difference of $0 without price changes, otherwise the sum of the differences of all calls', async () => {
+  test('a what-if calculation shows a difference of $0 without price changes, otherwise the sum of the differences of all calls', async () => {
     const page = await stage.open('admin', '/what-if')
     await page.getByRole('button', { name: 'Calculate' }).click()
     const difference = page.getByRole('status', { name: 'Difference' })
@@ -61,7 +61,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.context().close()
   })
 
-  test('144: a model that will end has a badge with the day, which shows administrators the keys and users that still call it', async () => {
+  test('a model that will end has a badge with the day, which shows administrators the keys and users that still call it', async () => {
     const end = new Date(Date.now() + 40 * 86_400_000).toISOString().slice(0, 10)
     stage.upstream.decide('scripted', ({ method }) =>
       method === 'GET'
@@ -109,7 +109,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     return found
   }
 
-  test('101: models can be filtered by vendor and by Without a price, and one request sets a price for all selected models', async () => {
+  test('models can be filtered by vendor and by Without a price, and one request sets a price for all selected models', async () => {
     const page = await stage.open('root', '/models')
     const table = page.getByRole('table', { name: 'Models' })
     await page.getByRole('switch', { name: 'Without a price' }).click({ force: true })
@@ -138,7 +138,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.context().close()
   })
 
-  test('102: Edit price has fields for all token prices and tiers, Cancel changes nothing, and Save keeps prices without a field', async () => {
+  test('Edit price has fields for all token prices and tiers, Cancel changes nothing, and Save keeps prices without a field', async () => {
     await setPrice('gpt-4o-mini', {
       input: '1',
       output: '2',
@@ -197,7 +197,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.context().close()
   })
 
-  test('143: the pages of models show the tiers and regions of a model with their prices', async () => {
+  test('the pages of models show the tiers and regions of a model with their prices', async () => {
     const service = { flex: '0.5', ultrafast: { input: '20', output: '40' } }
     await setPrice('gpt-4o-mini', { input: '1', output: '2', service, regions: { us: '1.1' } })
     for (const person of ['admin', 'caller'] as const) {
@@ -209,7 +209,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await setPrice('gpt-4o-mini', null)
   })
 
-  test('104: the page of models and the playground show prices in the display currency', async () => {
+  test('the page of models and the playground show prices in the display currency', async () => {
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'CNY' })
     await stage.api('PUT', '/api/option/', { key: 'USDExchangeRate', value: '7' })
     const page = await stage.open('root', '/models?q=scripted')
@@ -223,7 +223,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'USD' })
   })
 
-  test('130: the page of models shows a member the endpoints of a model in words', async () => {
+  test('the page of models shows a member the endpoints of a model in words', async () => {
     const page = await stage.open('caller', '/models?q=scripted')
     const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: /scripted/ })
     const words = row.getByText('Chat, Messages, Responses, Gemini')

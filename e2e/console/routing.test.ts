@@ -44,7 +44,7 @@ describe.skipIf(withoutBrowser())('the page of routes', () => {
       ...more,
     })
 
-  test('109: the route of a model lists its channels and fallbacks with shares, and can be recomputed without one of them', async () => {
+  test('the route of a model lists its channels and fallbacks with shares, and can be recomputed without one of them', async () => {
     const page = await stage.open('root', '/routing')
     const model = page.getByRole('combobox', { name: 'Model' })
     await model.click()
@@ -73,7 +73,7 @@ describe.skipIf(withoutBrowser())('the page of routes', () => {
     await page.context().close()
   })
 
-  test('110: a simulated call shows the channel that it would use and its hold, or its refusal, and sends no request', async () => {
+  test('a simulated call shows the channel that it would use and its hold, or its refusal, and sends no request', async () => {
     const page = await stage.open('root', '/routing?model=routed')
     await page.getByRole('button', { name: 'Simulate a call' }).click()
     const simulation = page.getByRole('region', { name: 'Simulation' })

@@ -51,7 +51,7 @@ describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} ca
 
   const row = (label: string): string => `table[aria-label="${label}"] tbody tr`
 
-  test('26: the list of many keys is shown and filtered within a second, and the keyboard moves through its pages', async () => {
+  test('the list of many keys is shown and filtered within a second, and the keyboard moves through its pages', async () => {
     const page = await stage.open('root', '/keys')
     expect(await openedMs(page, '/keys', [row('API keys')])).toBeLessThan(1000 * PATIENCE)
 
@@ -87,7 +87,7 @@ describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} ca
     await page.context().close()
   })
 
-  test('42: the usage page for 90 days and the log are each shown within 1.5 s', async () => {
+  test('the usage page for 90 days and the log are each shown within 1.5 s', async () => {
     const page = await stage.open('root', '/account')
     const usage = ['figure[aria-label="Spend"] path, figure[aria-label="Spend"] rect', row('Breakdown')]
     const sums = '[role="status"][aria-label="Totals of these calls"]:not(:empty)'

@@ -55,7 +55,7 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
   const headings = (page: Page): Promise<string[]> =>
     page.getByRole('table', { name: 'Calls' }).getByRole('columnheader').allInnerTexts()
 
-  test('141: the log has a column for the service tier once a call has one, and the column can be hidden', async () => {
+  test('the log has a column for the service tier once a call has one, and the column can be hidden', async () => {
     await callIn(undefined, 'default')
     const page = await stage.open('root', '/logs')
     await page.getByRole('row', { name: /tiered/ }).waitFor()
@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
     await page.context().close()
   })
 
-  test('141: the region in which a call was served is a column of the log', async () => {
+  test('the region in which a call was served is a column of the log', async () => {
     await stage.api('POST', '/api/channel/', {
       name: 'regional',
       type: 14,
@@ -103,7 +103,7 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
     await page.context().close()
   })
 
-  test('141: usage is divided by service tier, and a click on a tier in the table filters the usage page and the log', async () => {
+  test('usage is divided by service tier, and a click on a tier in the table filters the usage page and the log', async () => {
     await callIn('flex', 'flex')
     const page = await stage.open('root', '/usage?period=today&model=tiered')
     await page.getByRole('combobox', { name: 'Group by' }).click()
@@ -120,7 +120,7 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
     await page.context().close()
   })
 
-  test('142: the cost of a call names the requested and the served tier, and its lines add up to the charge', async () => {
+  test('the cost of a call names the requested and the served tier, and its lines add up to the charge', async () => {
     await callIn('priority', 'default')
     await callIn('flex', 'flex')
     const page = await stage.open('root', '/logs')

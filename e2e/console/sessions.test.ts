@@ -138,7 +138,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     return Promise.all(rows.map((row) => row.locator('td').allInnerTexts()))
   }
 
-  test('152: the usage page shows cache reads, savings, surcharges and cache breaks by reason; each reason links to its calls', async () => {
+  test('the usage page shows cache reads, savings, surcharges and cache breaks by reason; each reason links to its calls', async () => {
     // The sums are written a moment after the calls.
     const sums = () => stage.api<{ totals: { requests: number } }>('GET', '/api/usage?by=none')
     await expect.poll(async () => (await sums()).totals.requests).toBe(6)
@@ -180,7 +180,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test('152: savings and surcharges of caches are shown in the display currency', async () => {
+  test('savings and surcharges of caches are shown in the display currency', async () => {
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'CNY' })
     const page = await stage.open('root', '/usage?period=today')
     const cache = page.getByRole('region', { name: 'Cache' })
@@ -189,7 +189,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'USD' })
   })
 
-  test('153: the usage page and the log link to the sessions of the same period, which administrators can filter by user', async () => {
+  test('the usage page and the log link to the sessions of the same period, which administrators can filter by user', async () => {
     const page = await stage.open('root', '/usage?period=today')
     await page.getByRole('link', { name: 'Sessions' }).click()
     const table = page.getByRole('table', { name: 'Sessions' })
@@ -213,7 +213,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test("153: a member sees only the member's own sessions", async () => {
+  test("a member sees only the member's own sessions", async () => {
     const caller = await stage.open('caller', '/sessions')
     await caller.getByRole('table', { name: 'Sessions' }).waitFor()
     expect((await cells(caller, 'Sessions')).map(([session]) => session)).toEqual([sessions.caller])
@@ -232,7 +232,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await member.context().close()
   })
 
-  test('154: the page of a session has its calls in order, and says why a cache broke', async () => {
+  test('the page of a session has its calls in order, and says why a cache broke', async () => {
     const page = await stage.open('root', '/sessions')
     await page.getByRole('link', { name: sessions.caller }).click()
     await page.getByRole('heading', { name: `Session ${sessions.caller}` }).waitFor()
@@ -251,7 +251,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test("154: a provider's explanation of a cache miss is shown on the page of a session as plain text of limited length", async () => {
+  test("a provider's explanation of a cache miss is shown on the page of a session as plain text of limited length", async () => {
     const page = await stage.open('root', `/sessions/${sessions.messages}`)
     const table = page.getByRole('table', { name: 'Calls in order' })
     await table.getByText('Earlier messages changed (Client)').waitFor()
@@ -269,7 +269,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test('155: the details of a call link to its session, and show what the cache saved and why the cache was missed', async () => {
+  test('the details of a call link to its session, and show what the cache saved and why the cache was missed', async () => {
     const page = await stage.open('root', `/sessions/${sessions.chat}`)
     const rows = page.getByRole('table', { name: 'Calls in order' }).locator('[data-row-link]')
     await rows.first().click()
@@ -286,7 +286,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test('155: the address of the log can filter it by session', async () => {
+  test('the address of the log can filter it by session', async () => {
     const page = await stage.open('root', `/logs?session=${sessions.caller}`)
     const totals = page.getByRole('status', { name: 'Totals of these calls' })
     await totals.getByText(/^2 calls/).waitFor()
@@ -303,7 +303,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     ['dark', 390],
     ['dark', 768],
   ] as const)(
-    '152, 153, 154, 155: in the %s theme at %i pixels no rule of axe is violated, and nothing is wider than the window',
+    'in the %s theme at %i pixels no rule of axe is violated, and nothing is wider than the window',
     async (colorScheme, width) => {
       stage.complaints.length = 0
       const page = await stage.open('root', '/usage', { colorScheme, viewport: { width, height: 800 } })

@@ -21,7 +21,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     return JSON.parse(options.find(({ key }) => key === wanted)?.value ?? 'null')
   }
 
-  test('72, 116: fallbacks, balancing and budgets can be set; unsaved changes are in a bar with Discard', async () => {
+  test('fallbacks, balancing and budgets can be set; unsaved changes are in a bar with Discard', async () => {
     const page = await stage.open('root', '/settings')
     const budget = page
       .getByRole('region', { name: 'Budgets of groups' })
@@ -71,7 +71,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await page.context().close()
   })
 
-  test('116: settings that only gateway.yaml can change are shown with the name of this file and the line', async () => {
+  test('settings that only gateway.yaml can change are shown with the name of this file and the line', async () => {
     const lines = readFileSync(join(stage.gateway.dataDir, 'gateway.yaml'), 'utf8').split('\n')
     const lineOf = (start: string): number => lines.findIndex((line) => line.trim().startsWith(start)) + 1
     const page = await stage.open('root', '/settings')

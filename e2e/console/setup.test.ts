@@ -19,7 +19,7 @@ describe.skipIf(withoutBrowser())('the first run', () => {
     await stage?.close()
   })
 
-  test('11, 12, 13, 15: the first run leads from an empty gateway to the cost of a first call', async () => {
+  test('the first run leads from an empty gateway to the cost of a first call', async () => {
     const page = await stage.open('root', '/')
     await page.getByRole('heading', { level: 1, name: 'Set up Sluice' }).waitFor()
     const steps = page.getByRole('list', { name: 'Setup steps' }).getByRole('listitem')

@@ -13,7 +13,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await stage?.close()
   })
 
-  test('1, 6: / shows "Sign in", makes no requests to other origins, and transfers at most 220 kB without charts', async () => {
+  test('/ shows "Sign in", makes no requests to other origins, and transfers at most 220 kB without charts', async () => {
     const page = await stage.open(undefined, 'about:blank')
     const origins = new Set<string>()
     const paths: string[] = []
@@ -40,7 +40,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('7: root signs in with the access token, and a wrong token shows an error', async () => {
+  test('root signs in with the access token, and a wrong token shows an error', async () => {
     const page = await stage.open(undefined, '/login')
     await page.getByRole('button', { name: 'Use an access token' }).click()
     const field = page.getByRole('textbox', { name: 'Access token' })
@@ -53,7 +53,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('9: after a sign-in by token a notice offers a password; once it is set it works, and the notice is gone', async () => {
+  test('after a sign-in by token a notice offers a password; once it is set it works, and the notice is gone', async () => {
     const page = await stage.open(undefined, '/login')
     await page.getByRole('button', { name: 'Use an access token' }).click()
     await page.getByRole('textbox', { name: 'Access token' }).fill(PEOPLE.root.accessToken)
@@ -105,7 +105,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('8: the error for a wrong sign-in is the same for a wrong user name and a wrong password', async () => {
+  test('the error for a wrong sign-in is the same for a wrong user name and a wrong password', async () => {
     const page = await stage.open(undefined, '/login')
     const said = async (username: string, password: string): Promise<string> => {
       await page.getByRole('textbox', { name: 'Username' }).fill(username)
@@ -124,7 +124,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('10: the requested page is shown after the sign-in, and never another site', async () => {
+  test('the requested page is shown after the sign-in, and never another site', async () => {
     for (const [asked, shown] of [
       ['/logs?period=30d', '/logs?period=30d'],
       ['/login?next=https://evil.example', '/'],
@@ -140,7 +140,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     }
   })
 
-  test('55: a form that is submitted after the session has ended is saved exactly once, after the user has signed in again', async () => {
+  test('a form that is submitted after the session has ended is saved exactly once, after the user has signed in again', async () => {
     const page = await stage.open('member', '/keys?new=1')
     await page.getByRole('textbox', { name: 'Name' }).fill('kept in the form')
     await page.context().clearCookies()
@@ -163,7 +163,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('55: a page that refreshes by itself shows that the session is over, and continues after the sign-in', async () => {
+  test('a page that refreshes by itself shows that the session is over, and continues after the sign-in', async () => {
     const page = await stage.open('root', '/setup')
     await page.getByRole('list', { name: 'Setup steps' }).waitFor()
     await page.context().clearCookies()

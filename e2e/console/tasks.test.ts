@@ -87,7 +87,7 @@ describe.skipIf(withoutBrowser())('tasks of operators and developers, in a world
     )
 
   // new-api takes 10 steps: Channels, Add, type (2), name, key, address, model, Submit, Test.
-  test('task 3: a channel compatible with OpenAI is added and tested in at most 9 steps', async () => {
+  test('a channel compatible with OpenAI is added and tested in at most 9 steps', async () => {
     answersWithModels('task3', ['model-of-task-3'])
     const work = await begin('root')
     await work.open('Channels')
@@ -107,7 +107,7 @@ describe.skipIf(withoutBrowser())('tasks of operators and developers, in a world
   })
 
   // new-api takes 4 steps on the page of a channel: Fetch, Select all, Confirm, Submit.
-  test('task 4: the models of a provider are taken in at most 4 steps on the page of its channel', async () => {
+  test('the models of a provider are taken in at most 4 steps on the page of its channel', async () => {
     answersWithModels('task4', ['one-model', 'another-model'])
     await stage.api('POST', '/api/channel/', {
       name: 'task-4',
@@ -134,7 +134,7 @@ describe.skipIf(withoutBrowser())('tasks of operators and developers, in a world
   })
 
   // LiteLLM takes 7 steps: Users, Invite, e-mail, budget, period (2), Create; its user then has no password.
-  test('task 6: a user with a monthly budget is added in at most 6 steps', async () => {
+  test('a user with a monthly budget is added in at most 6 steps', async () => {
     const work = await begin('root')
     await work.open('Users')
     await work.press('Add user')
@@ -149,11 +149,11 @@ describe.skipIf(withoutBrowser())('tasks of operators and developers, in a world
   })
 
   // new-api takes 6 steps: Tokens, Add, name, models (2), Submit.
-  test('task 7: a key limited to a model is created in at most 6 steps', async () => {
+  test('a key limited to a model is created in at most 6 steps', async () => {
     const work = await begin('member')
     await work.open('API keys')
     await work.press('Create key')
-    await work.fill('Name', 'key of task 7')
+    await work.fill('Name', 'key of one model')
     await work.choose('Models', 'gpt-5-mini')
     await work.page.keyboard.press('Tab')
     await work.press('Create')
@@ -163,7 +163,7 @@ describe.skipIf(withoutBrowser())('tasks of operators and developers, in a world
 
   // Langfuse and Portkey take 6 steps: Logs, period (2), status (2), the row.
   test.each(['root', 'member'] as const)(
-    'task 8: why a call failed yesterday is found in at most 6 steps by %s',
+    'why a call failed yesterday is found in at most 6 steps by %s',
     async (person) => {
       const work = await begin(person)
       const { page } = work
@@ -182,7 +182,7 @@ describe.skipIf(withoutBrowser())('tasks of operators and developers, in a world
   )
 
   // new-api takes 4 steps: Channels, Edit, key, Submit.
-  test('task 12: the key of a provider is replaced in at most 4 steps', async () => {
+  test('the key of a provider is replaced in at most 4 steps', async () => {
     const work = await begin('root')
     await work.open('Channels')
     await work.click(work.page.getByRole('link', { name: 'deepseek', exact: true }))
@@ -193,7 +193,7 @@ describe.skipIf(withoutBrowser())('tasks of operators and developers, in a world
   })
 
   // LiteLLM takes 5 steps: Settings, its tab, address, Save, Test.
-  test('task 13: a receiver of alerts is added and tested in at most 5 steps', async () => {
+  test('a receiver of alerts is added and tested in at most 5 steps', async () => {
     const work = await begin('root')
     await work.open('Settings')
     await work.press('Add receiver')
@@ -207,7 +207,7 @@ describe.skipIf(withoutBrowser())('tasks of operators and developers, in a world
   })
 
   // OpenRouter takes 5 steps: Chat, Add model, the model, message, Send.
-  test('task 15: two models are compared in at most 5 steps', async () => {
+  test('two models are compared in at most 5 steps', async () => {
     const work = await begin('root')
     const { page } = work
     await work.open('Playground')

@@ -45,7 +45,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     return page.getByRole('table', { name: 'Breakdown' }).locator('tfoot')
   }
 
-  test('36, 38: the figures and tables of the usage page are the sums of the calls', async () => {
+  test('the figures and tables of the usage page are the sums of the calls', async () => {
     const page = await open('?period=today')
     const totals = await page.getByRole('group', { name: 'Totals' }).innerText()
     expect(totals).toContain(`$${3 * COST}`)
@@ -64,7 +64,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.context().close()
   })
 
-  test('37, 40: usage is grouped by key, user, channel or group, and the address keeps the choice', async () => {
+  test('usage is grouped by key, user, channel or group, and the address keeps the choice', async () => {
     const page = await open()
     for (const [grouping, names] of [
       ['Key', ['root / first', 'cal / own']],
@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.context().close()
   })
 
-  test('39: usage is divided into days of the chosen time zone, which the page names', async () => {
+  test('usage is divided into days of the chosen time zone, which the page names', async () => {
     const page = await stage.open('root', '/', { timezoneId: 'Asia/Shanghai' })
     const asked = page.waitForRequest(/\/api\/usage\?/)
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Usage' }).click()
@@ -109,7 +109,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.context().close()
   })
 
-  test('41: the CSV file of the usage page has the shown rows, with the same sum', async () => {
+  test('the CSV file of the usage page has the shown rows, with the same sum', async () => {
     const page = await open('?model=scripted')
     await foot(page)
       .filter({ hasText: `$${2 * COST}` })
@@ -122,7 +122,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.context().close()
   })
 
-  test('93: each interval of a usage chart links to the log of that time', async () => {
+  test('each interval of a usage chart links to the log of that time', async () => {
     const page = await open('?period=7d&model=scripted')
     const figure = page.getByRole('figure', { name: 'Calls' })
     await figure.getByRole('button', { name: 'Show as table' }).click()
@@ -144,7 +144,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     ['Last month', 'last-month', undefined, undefined],
     ['Chosen days', 'custom', -3, -1],
   ] as const)(
-    '93: the period %s is the same time in usage and in the log, in the zone of the account',
+    'the period %s is the same time in usage and in the log, in the zone of the account',
     async (name, value, first, end) => {
       const zone = { timezoneId: 'Pacific/Auckland' }
       const page = await stage.open('root', '/usage', zone)
@@ -173,7 +173,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     },
   )
 
-  test('92: a filter of the log suggests values of the period that contain the typed text, and accepts several values', async () => {
+  test('a filter of the log suggests values of the period that contain the typed text, and accepts several values', async () => {
     await open().then((page) => page.context().close())
     const page = await stage.open('root', '/logs')
     const sums = page.getByRole('status', { name: 'Totals of these calls' })

@@ -16,7 +16,7 @@ describe.skipIf(withoutBrowser())('users in the console', () => {
     return items[0]?.id ?? 0
   }
 
-  test('118: an administrator sets a password, makes a key, and deletes a user after a question with the name', async () => {
+  test('an administrator sets a password, makes a key, and deletes a user after a question with the name', async () => {
     const page = await stage.open('admin', `/users/${await idOf(PEOPLE.member.username)}`)
     await page.getByRole('button', { name: 'Set password' }).click()
     const dialog = page.getByRole('dialog', { name: 'Set password' })

@@ -25,7 +25,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     ],
     ['member', '/users/1', 'This page is for administrators.', 'Go to the start page', '/'],
   ] as const)(
-    '127: an empty page names the next step: for %s, %s shows "%s" with the link "%s"',
+    'an empty page names the next step: for %s, %s shows "%s" with the link "%s"',
     async (person, path, text, label, to) => {
       const page = await stage.open(person, path)
       await page.getByText(text, { exact: true }).waitFor()
@@ -35,7 +35,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     },
   )
 
-  test('127: empty lists have a button that creates a key, opens the playground or clears the filters', async () => {
+  test('empty lists have a button that creates a key, opens the playground or clears the filters', async () => {
     for (const [path, role, name] of [
       ['/keys', 'button', 'Create key'],
       ['/playground', 'link', 'Create key'],
@@ -49,7 +49,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     }
   })
 
-  test('122: a form that the gateway refused shows its message, with the request id folded away', async () => {
+  test('a form that the gateway refused shows its message, with the request id folded away', async () => {
     const page = await stage.open('root', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('ann')
@@ -72,7 +72,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.context().close()
   })
 
-  test('122: a form whose request got no response asks the user to check whether the change was saved', async () => {
+  test('a form whose request got no response asks the user to check whether the change was saved', async () => {
     const page = await stage.open('root', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('emil')
@@ -112,7 +112,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.context().close()
   })
 
-  test('122: two users who edit different fields of one key both succeed', async () => {
+  test('two users who edit different fields of one key both succeed', async () => {
     const id = await keyOf(stage, 'edited twice')
     const open = async (): Promise<Page> => {
       const page = await stage.open('root', `/keys/${id}?tab=settings`)
@@ -132,7 +132,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await second.context().close()
   })
 
-  test('126: on the page of a call j and k open its neighbours in the list, Esc returns to the list, and user and key are links', async () => {
+  test('on the page of a call j and k open its neighbours in the list, Esc returns to the list, and user and key are links', async () => {
     for (const model of ['demo-chat', 'demo-reason', 'demo-claude']) expect(await stage.call(model)).toBe(200)
     const page = await stage.open('root', '/logs')
     const rows = page.getByRole('table', { name: 'Calls' }).locator('[data-row-link]')
@@ -164,7 +164,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.context().close()
   })
 
-  test('126: the dialog that shows a newly created key has the focus on Copy key', async () => {
+  test('the dialog that shows a newly created key has the focus on Copy key', async () => {
     const page = await stage.open('member', '/keys?new=1')
     const dialog = page.getByRole('dialog', { name: 'Create key' })
     await dialog.getByRole('textbox', { name: 'Name' }).fill('focused')

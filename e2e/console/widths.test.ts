@@ -108,7 +108,7 @@ describe.skipIf(withoutBrowser())('tables in windows of all widths, in a world o
     { width: 768, locale: 'en-US', colorScheme: 'dark', hidden: OPTIONAL },
     { width: 768, locale: 'zh-CN', colorScheme: 'light', hidden: OPTIONAL },
   ] as const)(
-    '150: at $width pixels, the log in $locale and $colorScheme has its columns in view, beside the open navigation too, and no number is cut',
+    'at $width pixels, the log in $locale and $colorScheme has its columns in view, beside the open navigation too, and no number is cut',
     async ({ width, locale, colorScheme, hidden }) => {
       const page = await stage.open('root', '/logs?period=30d', {
         viewport: { width, height: 800 },
@@ -152,7 +152,7 @@ describe.skipIf(withoutBrowser())('tables in windows of all widths, in a world o
     ['/keys', 768, 'en-US', 'Left'],
     ['/users/3?tab=keys', 768, 'en-US', 'Status'],
   ] as const)(
-    '151: no column of %s is below the buttons of its rows at %i pixels, in %s',
+    'no column of %s is below the buttons of its rows at %i pixels, in %s',
     async (path, width, locale, needed) => {
       const viewport = { width, height: 1024 }
       // A member has keys with budgets.

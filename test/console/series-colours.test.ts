@@ -139,7 +139,7 @@ function smallestDifference(colours: readonly string[], sight: string): number {
 }
 
 describe('colours of series', () => {
-  test('97: the computed ΔE2000 colour differences equal those of the published examples', () => {
+  test('the computed ΔE2000 colour differences equal those of the published examples', () => {
     expect(difference([50, 2.6772, -79.7751], [50, 0, -82.7485])).toBeCloseTo(2.0425, 4)
     expect(difference([50, 2.5, 0], [73, 25, -18])).toBeCloseTo(27.1492, 4)
     expect(difference([60.2574, -34.0099, 36.2677], [60.4626, -34.1751, 39.4387])).toBeCloseTo(1.2644, 4)
@@ -148,7 +148,7 @@ describe('colours of series', () => {
     expect([red.l, red.c, red.h].map((value) => Number(value.toFixed(3)))).toEqual([0.628, 0.258, 29.234])
   })
 
-  test('97: colours of the dark theme have bounded chroma and lightness, and none resembles the colour of errors', () => {
+  test('colours of the dark theme have bounded chroma and lightness, and none resembles the colour of errors', () => {
     const bad = oklchOf(coloursOf('dark')['bad'] ?? '').h
     for (const colour of seriesOf('dark')) {
       const { l, c, h } = oklchOf(colour)
@@ -161,14 +161,14 @@ describe('colours of series', () => {
   })
 
   test.each(Object.keys(SIGHTS))(
-    '97: any two colours of a chart differ by a ΔE2000 of at least 10 for %s',
+    'any two colours of a chart differ by a ΔE2000 of at least 10 for %s',
     (sight) => {
       for (const theme of ['light', 'dark'] as const)
         expect(smallestDifference(seriesOf(theme), sight), theme).toBeGreaterThanOrEqual(10)
     },
   )
 
-  test('97: the chart colours of the light theme are those of the list in this test', () => {
+  test('the chart colours of the light theme are those of the list in this test', () => {
     expect(seriesOf('light')).toEqual(LIGHT)
   })
 })

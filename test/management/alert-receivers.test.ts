@@ -41,7 +41,7 @@ const addedOne = async () => (await list()).find((one) => one.managed_by === '')
 /** An address with a secret in its path. */
 const secretUrl = () => `${added.url}/private-path`
 
-test('117: an alert receiver that is added gets events, signed with the secret that was shown once', async () => {
+test('an alert receiver that is added gets events, signed with the secret that was shown once', async () => {
   const made = await asRoot<{ id: string; secret: string }>('POST /api/alert/', {
     url: secretUrl(),
     events: ['quota.low'],
@@ -79,7 +79,7 @@ test('117: an alert receiver that is added gets events, signed with the secret t
     .toMatchObject({ type: 'quota.low', status: 204 })
 })
 
-test("117: POST /api/alert/:id/test sends the alert receiver one signed event, and returns the receiver's HTTP status", async () => {
+test("POST /api/alert/:id/test sends the alert receiver one signed event, and returns the receiver's HTTP status", async () => {
   const { id } = (await addedOne()) ?? { id: '' }
   const before = added.received.length
   const tested = await asRoot<Record<string, unknown>>(`POST /api/alert/${id}/test`)
@@ -100,7 +100,7 @@ test("117: POST /api/alert/:id/test sends the alert receiver one signed event, a
   expect(filed.received).toMatchObject([{ type: 'test', isSigned: true }])
 })
 
-test("117: address and secret of an alert receiver are in no list, nor in the audit log, nor in the gateway's files", async () => {
+test("address and secret of an alert receiver are in no list, nor in the audit log, nor in the gateway's files", async () => {
   const texts = [
     JSON.stringify(await list()),
     JSON.stringify((await asRoot('GET /api/audit')).data),
@@ -125,7 +125,7 @@ test("117: address and secret of an alert receiver are in no list, nor in the au
   }
 })
 
-test('117: the events and the address of an alert receiver can be changed, and the receiver can be removed', async () => {
+test('the events and the address of an alert receiver can be changed, and the receiver can be removed', async () => {
   const { id } = (await addedOne()) ?? { id: '' }
   expect(await asRoot('PUT /api/alert/', { id, events: ['channel.back'] })).toMatchObject({ status: 200 })
   expect(await addedOne()).toMatchObject({ id, events: ['channel.back'] })
@@ -169,7 +169,7 @@ test('an alert receiver with a known address or unknown events is refused, and o
   expect([refused.status, refused.body['code']]).toEqual([403, 'role_too_low'])
 })
 
-test('116: GET /api/option/declared lists the values of gateway.yaml with their lines, to root only, without secrets', async () => {
+test('GET /api/option/declared lists the values of gateway.yaml with their lines, to root only, without secrets', async () => {
   const { data, status } = await asRoot<{ file: string; items: Receiver[] }>('GET /api/option/declared')
   expect(status).toBe(200)
   expect(data.file).toBe('gateway.yaml')

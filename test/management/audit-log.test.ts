@@ -91,7 +91,7 @@ describe('the audit log', () => {
     expect(Math.abs((entry?.at ?? 0) - Date.now() / 1000)).toBeLessThan(600)
   })
 
-  test('124: audit log entries about an API key name the user to whom the key belongs', async () => {
+  test('audit log entries about an API key name the user to whom the key belongs', async () => {
     const made = { name: 'owned', expired_time: -1, remain_quota: 0, unlimited_quota: true }
     const [entry] = await entriesOf(() => as(ANN, 'POST /api/token/', made))
     expect(entry?.object).toMatchObject({ kind: 'key', name: 'owned', owner: { id: 2, name: 'ann' } })

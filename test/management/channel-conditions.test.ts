@@ -68,14 +68,14 @@ const incidentOf = async (name: string): Promise<Incident | undefined> =>
   (await api<{ incidents: Incident[] }>('GET /api/console')).incidents.find((one) => one.channel === name)
 
 describe('the condition of a channel', () => {
-  test('85: the condition of a channel is untried before its first call, and working after an answer', async () => {
+  test('the condition of a channel is untried before its first call, and working after an answer', async () => {
     expect(await itemOf('good')).toMatchObject({ state: 'works', condition: 'untried' })
     fixture.upstream.script('good', { kind: 'whole' })
     expect((await chat('good')).status).toBe(200)
     expect(await itemOf('good')).toMatchObject({ condition: 'works' })
   })
 
-  test('85: a channel whose only test failed is failing, and works after a test that succeeds', async () => {
+  test('a channel whose only test failed is failing, and works after a test that succeeds', async () => {
     fixture.upstream.script('tested', { kind: 'status', status: 500 })
     const id = (await itemOf('tested'))?.id
     await manage(fixture.gateway.url, AS_ROOT, `GET /api/channel/test/${id}`)
@@ -85,7 +85,7 @@ describe('the condition of a channel', () => {
     expect(await itemOf('tested')).toMatchObject({ condition: 'works' })
   })
 
-  test('85, 90: a channel with 5 of 10 attempts failed is degraded, and listed as an incident until it works again', async () => {
+  test('a channel with 5 of 10 attempts failed is degraded, and listed as an incident until it works again', async () => {
     for (let n = 0; n < 10; n += 1) {
       fixture.upstream.script('half', n % 2 === 0 ? { kind: 'status', status: 500 } : { kind: 'whole' })
       await chat('half')
@@ -115,7 +115,7 @@ describe('the condition of a channel', () => {
     expect(await incidentOf('half')).toBeUndefined()
   })
 
-  test('90: an incident of a channel of speech says that a test of the channel costs money', async () => {
+  test('an incident of a channel of speech says that a test of the channel costs money', async () => {
     fixture.upstream.script('voice', { kind: 'status', status: 500 })
     for (let n = 0; n < 3; n += 1)
       await fixture.chat(
@@ -126,7 +126,7 @@ describe('the condition of a channel', () => {
     expect(await incidentOf('voice')).toMatchObject({ condition: 'failing', test_costs: true })
   })
 
-  test('85, 90: a channel is failing after two failures and resting after five; calls that another channel answers count as rescued', async () => {
+  test('a channel is failing after two failures and resting after five; calls that another channel answers count as rescued', async () => {
     fixture.upstream.script('first', { kind: 'status', status: 500 })
     fixture.upstream.script('second', { kind: 'whole' })
     for (let n = 0; n < 2; n += 1) expect((await chat('shared')).status).toBe(200)
@@ -139,7 +139,7 @@ describe('the condition of a channel', () => {
     expect(data).toMatchObject({ incidents: null })
   })
 
-  test('85, 90: a channel that gets one trial call after its cooldown is probing, and an incident until the call succeeds', async () => {
+  test('a channel that gets one trial call after its cooldown is probing, and an incident until the call succeeds', async () => {
     const answer = Promise.withResolvers<void>()
     fixture.upstream.script('first', { kind: 'whole', after: answer.promise })
     const calls: Promise<unknown>[] = []
@@ -167,7 +167,7 @@ describe('a drained channel', () => {
     return items[0]?.channel ?? ''
   }
 
-  test('89: a drained channel gets no call while another can take it, also if gateway.yaml declares it', async () => {
+  test('a drained channel gets no call while another can take it, also if gateway.yaml declares it', async () => {
     fixture.upstream.script('first', { kind: 'whole' })
     const id = (await itemOf('first'))?.id
     await expect.poll(answeredBy, { interval: 1000 }).toBe('first')
@@ -207,7 +207,7 @@ describe('answers below /api', () => {
     })
   const bodyOf = async (response: Response): Promise<Buffer> => Buffer.from(await response.arrayBuffer())
 
-  test('91: a management response above 1 kB is compressed by br or gzip as the client accepts, a shorter one is not', async () => {
+  test('a management response above 1 kB is compressed by br or gzip as the client accepts, a shorter one is not', async () => {
     const plain = await ask('/api/channel/health', { 'accept-encoding': 'identity' })
     const whole = await bodyOf(plain)
     expect(plain.headers.get('content-encoding')).toBeNull()
@@ -226,7 +226,7 @@ describe('answers below /api', () => {
     expect((await bodyOf(csv)).toString()).toContain('model_name')
   })
 
-  test('91: a repeated request for the health of channels is a 304 until an attempt or a test happens', async () => {
+  test('a repeated request for the health of channels is a 304 until an attempt or a test happens', async () => {
     const quiet = async (): Promise<boolean> => {
       const first = await ask('/api/channel/health', {})
       const tag = first.headers.get('etag') ?? ''
@@ -243,7 +243,7 @@ describe('answers below /api', () => {
     expect(after.status).toBe(200)
   })
 
-  test('91: the health of channels can be requested with the sums of the last hour, without a list of its minutes', async () => {
+  test('the health of channels can be requested with the sums of the last hour, without a list of its minutes', async () => {
     const good = await itemOf('good', '?minutes=0')
     expect(good?.minutes).toBeUndefined()
     expect(good?.hour).toMatchObject({ requests: expect.any(Number), failed: 0, p50_ms: expect.any(Number) })

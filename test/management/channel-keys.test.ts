@@ -58,7 +58,7 @@ async function usedBy(calls: number): Promise<Set<string>> {
 }
 
 describe('the keys of a channel', () => {
-  test('86: the keys of a channel are listed to root alone, masked, with the same ids each time', async () => {
+  test('the keys of a channel are listed to root alone, masked, with the same ids each time', async () => {
     fixture.upstream.script('keyed', { kind: 'whole' })
     expect(await usedBy(4)).toEqual(new Set(KEYS.slice(0, 2)))
     const listed = await keys()
@@ -70,7 +70,7 @@ describe('the keys of a channel', () => {
     expect((await asked(`GET /api/channel/${id}/keys`, undefined, BEA)).status).toBe(403)
   })
 
-  test('86: a key that is added to a channel is used; a retired key gets no call until it is activated again', async () => {
+  test('a key that is added to a channel is used; a retired key gets no call until it is activated again', async () => {
     expect((await asked(`POST /api/channel/${id}/keys`, { key: KEYS[2] })).data).toHaveLength(3)
     expect(await usedBy(6)).toEqual(new Set(KEYS))
     const [first] = await keys()
@@ -87,7 +87,7 @@ describe('the keys of a channel', () => {
     expect(await states()).toEqual(['works', 'works', 'works'])
   })
 
-  test("86: a channel's key that the upstream refused is set aside with the cause, and used at once when activated again", async () => {
+  test("a channel's key that the upstream refused is set aside with the cause, and used at once when activated again", async () => {
     fixture.upstream.decide('keyed', ({ headers }) =>
       headers.authorization === `Bearer ${KEYS[1]}` ? { kind: 'status', status: 401 } : { kind: 'whole' },
     )
@@ -100,7 +100,7 @@ describe('the keys of a channel', () => {
     expect(await usedBy(6)).toEqual(new Set(KEYS))
   })
 
-  test('86: the keys of a channel are removed one by one, except the last one; keys in gateway.yaml are not changed', async () => {
+  test('the keys of a channel are removed one by one, except the last one; keys in gateway.yaml are not changed', async () => {
     for (const key of (await keys()).slice(0, 2))
       expect((await asked(`DELETE /api/channel/${id}/keys/${key.id}`)).status).toBe(200)
     const [last] = await keys()

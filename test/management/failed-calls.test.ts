@@ -101,7 +101,7 @@ describe('why a call failed', () => {
     [503, 'provider_failed', 503],
     [502, 'provider_failed', 500],
   ])(
-    '61: a call that its provider answers with %i is listed with the cause of failure %s',
+    'a call that its provider answers with %i is listed with the cause of failure %s',
     async (given, cause, status) => {
       failing('one', given)
       const answer = await fixture.chat('ann', ask('one'))
@@ -115,7 +115,7 @@ describe('why a call failed', () => {
     },
   )
 
-  test('61: a failed call has the cause that the provider was too slow, could not be reached, or sent a broken answer', async () => {
+  test('a failed call has the cause that the provider was too slow, could not be reached, or sent a broken answer', async () => {
     fixture.upstream.script('slow', { kind: 'silence' })
     const slow = await fixture.chat('ann', ask('slow'))
     expect(await detailOf(slow)).toMatchObject({ cause: 'provider_timeout', error_status: 500 })
@@ -130,7 +130,7 @@ describe('why a call failed', () => {
     expect(await detailOf(cut)).toMatchObject({ cause: 'provider_broken', error_status: 200, reason: 'cut' })
   })
 
-  test('61: a call that fails after several attempts has the cause of the last one, and a successful call has no cause', async () => {
+  test('a call that fails after several attempts has the cause of the last one, and a successful call has no cause', async () => {
     failing('first', 502)
     fixture.upstream.script('second', { kind: 'whole', body: 'no JSON at all' })
     const failed = await detailOf(await fixture.chat('ann', ask('pair')))
@@ -140,7 +140,7 @@ describe('why a call failed', () => {
     expect(rescued).toMatchObject({ cause: '', error_status: null, error: null })
   })
 
-  test('61: the call log and its CSV file state the cause of each failure, and can be filtered and summed up by it', async () => {
+  test('the call log and its CSV file state the cause of each failure, and can be filtered and summed up by it', async () => {
     failing('one', 429)
     const answer = await fixture.chat('ann', ask('one'))
     await detailOf(answer)
@@ -165,7 +165,7 @@ describe('why a call failed', () => {
     expect(wrong.status).toBe(400)
   })
 
-  test('61: the live stream of calls has the cause and the status of a failure', async () => {
+  test('the live stream of calls has the cause and the status of a failure', async () => {
     for (const [account, path] of [
       [ADA, '/api/log/stream'],
       [ANN, '/api/log/self/stream'],
@@ -181,7 +181,7 @@ describe('why a call failed', () => {
     }
   })
 
-  test('61: a stream that ends because the quota is used up has the cause spent, and one that a crash ends has the cause gateway', async () => {
+  test('a stream that ends because the quota is used up has the cause spent, and one that a crash ends has the cause gateway', async () => {
     fixture.upstream.script('one', { kind: 'stream', events: Number.POSITIVE_INFINITY, usage: null })
     const spent = await (await fixture.live('short', askStream('one', { max_tokens: 50 }))).end()
     expect(await detailOf(spent)).toMatchObject({
@@ -197,7 +197,7 @@ describe('why a call failed', () => {
     expect(await detailOf(live)).toMatchObject({ cause: 'gateway', reason: 'crash' })
   })
 
-  test('63: the details of a failed call have the message that the caller was sent, and for administrators that of each attempt', async () => {
+  test('the details of a failed call have the message that the caller was sent, and for administrators that of each attempt', async () => {
     failing('first', 503, errorBody('overloaded at a-very-secret-key, see http://127.0.0.1:1/help'))
     failing('second', 400, errorBody('temperature: must be at most 2', 'invalid_request_error', 'bad_value'))
     const answer = await fixture.chat('ann', ask('pair'))
@@ -222,7 +222,7 @@ describe('why a call failed', () => {
     expect((await detailOf(refused)).attempts?.[0]?.message).toBe('the project proj_7 is suspended')
   })
 
-  test('63: the error message that a caller was sent, and that is stored, contains neither an address nor a key', async () => {
+  test('the error message that a caller was sent, and that is stored, contains neither an address nor a key', async () => {
     const address = fixture.upstream.baseUrl('one')
     failing('one', 400, errorBody(`bad model at ${address}/chat/completions with a-very-secret-key`))
     const answer = await fixture.chat('ann', ask('one'))
@@ -238,7 +238,7 @@ describe('why a call failed', () => {
     expect(JSON.stringify(await detailOf(answer, ANN))).not.toMatch(/channel|attempts/)
   })
 
-  test("64: where a provider's error message repeats the request, no 24 consecutive characters of the request are stored", async () => {
+  test("where a provider's error message repeats the request, no 24 consecutive characters of the request are stored", async () => {
     const secret = 'The patient Maria Schneider has an appointment on Friday at noon'
     const repetitions = [
       secret,
@@ -268,7 +268,7 @@ describe('why a call failed', () => {
     expect((await detailOf(await fixture.chat('ann', ask('one')))).error?.message).toBe(whole)
   })
 
-  test('64: a short prompt that an error message quotes is removed from the stored message; tool names and roles stay', async () => {
+  test('a short prompt that an error message quotes is removed from the stored message; tool names and roles stay', async () => {
     failing('one', 400, errorBody('cannot read "Maria Schneider" of assistant with get_weather'))
     const messages = [
       { role: 'user', content: 'maria  schneider' },
@@ -283,7 +283,7 @@ describe('why a call failed', () => {
     expect((await detailOf(answer)).error?.message).toBe('cannot read "…" of assistant with get_weather')
   })
 
-  test('65: the stored error message of a call has at most 300 characters, and is empty without error_details', async () => {
+  test('the stored error message of a call has at most 300 characters, and is empty without error_details', async () => {
     failing('one', 400, errorBody(`a b ${'0123456789'.repeat(100)}`))
     const long = await detailOf(await fixture.chat('ann', ask('one')))
     expect(long.error?.message).toHaveLength(300)
@@ -306,7 +306,7 @@ describe('why a call failed', () => {
     expect(silent.attempts?.[0]?.message).toBe('')
   })
 
-  test('66: failures by cause, model, key, user and channel add up to the failed calls of the period', async () => {
+  test('failures by cause, model, key, user and channel add up to the failed calls of the period', async () => {
     for (const [account, path, dimensions] of [
       [ADA, '/api/usage', ['cause', 'model', 'token', 'user', 'channel', 'none']] as const,
       [ANN, '/api/usage/self', ['cause', 'model', 'token', 'none']] as const,

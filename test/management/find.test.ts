@@ -39,7 +39,7 @@ async function find(by: Person, q: string): Promise<readonly string[]> {
   return data.items.map(({ kind, label, path }) => `${kind} ${label} ${path}`)
 }
 
-test('113: the search of the console finds names that contain the text in either letter case, names that begin with it first', async () => {
+test('the search of the console finds names that contain the text in either letter case, names that begin with it first', async () => {
   expect(await find('root', 'GPT')).toEqual([
     'model gpt-one /models?q=gpt-one',
     'model other-gpt /models?q=other-gpt',
@@ -50,21 +50,21 @@ test('113: the search of the console finds names that contain the text in either
   expect(await find('root', '')).toEqual([])
 })
 
-test('113: the search of the console finds a key by its name and by its last four characters', async () => {
+test('the search of the console finds a key by its name and by its last four characters', async () => {
   expect(await find('root', 'notebo')).toEqual(['key notebook /users/2?tab=keys'])
   expect(await find('root', 'AbC1')).toEqual(['key slack-bot /users/3?tab=keys'])
   expect(await find('ann', 'ZyX9')).toEqual([expect.stringMatching(/^key notebook \/keys\/\d+$/)])
   expect(await find('ann', 'ZyX')).toEqual([])
 })
 
-test('113: the search of the console finds a call by its id', async () => {
+test('the search of the console finds a call by its id', async () => {
   const { headers } = await fixture.chat('firstZyX9', ask('gpt-one'))
   const id = String(headers['x-request-id'])
   for (const by of ['root', 'ann'] as const) expect(await find(by, id)).toEqual([`call gpt-one /logs/${id}`])
   expect(await find('ben', id)).toEqual([])
 })
 
-test('113: the search of the console finds no keys, users and calls of others for a member', async () => {
+test('the search of the console finds no keys, users and calls of others for a member', async () => {
   for (const q of ['notebook', 'ZyX9', 'ann', 'azure', 'sales']) expect(await find('ben', q)).toEqual([])
   expect(await find('ben', 'gpt-one')).toEqual(['model gpt-one /models?q=gpt-one'])
 })

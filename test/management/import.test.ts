@@ -126,7 +126,7 @@ describe.each(engines)('an import over HTTP into $engine', ({ engine, database, 
     for (const end of cleanUps) await end()
   })
 
-  test('115: importing a new-api database first reports what it would do; once applied, an old key works at once', async () => {
+  test('importing a new-api database first reports what it would do; once applied, an old key works at once', async () => {
     fixture.upstream.script('imported', wholeChat({ text: 'from the old channel' }))
     const refused = await fixture.chat(OLD_KEY, ask('old-model'))
     expect(refused.status).toBe(401)
@@ -166,7 +166,7 @@ describe.each(engines)('an import over HTTP into $engine', ({ engine, database, 
     })
   })
 
-  test('115: an import of a LiteLLM configuration is planned and shown before it changes anything, and reads no environment variables', async () => {
+  test('an import of a LiteLLM configuration is planned and shown before it changes anything, and reads no environment variables', async () => {
     fixture.upstream.script('lite', wholeChat({ text: 'through the lite channel' }))
     const reported = await send(
       `model_list:
@@ -193,7 +193,7 @@ litellm_settings: { drop_params: true }
     expect(items.find(({ name }) => name === 'openai-2')).toMatchObject({ status: 2 })
   })
 
-  test('115: an uploaded file that cannot be imported is refused with a sentence, and is not kept', async () => {
+  test('an uploaded file that cannot be imported is refused with a sentence, and is not kept', async () => {
     const kept = uploads().length
     for (const [file, name, sentence] of [
       ['', 'empty.db', 'empty.db is neither a SQLite database'],
@@ -216,7 +216,7 @@ litellm_settings: { drop_params: true }
     expect(await apply('..%2Fsluice.db')).toMatchObject({ status: 400 })
   })
 
-  test('115: only root may upload a file to import, and apply it', async () => {
+  test('only root may upload a file to import, and apply it', async () => {
     expect(await send('x', 'x', ADA)).toMatchObject({ status: 403 })
     expect(await apply('0'.repeat(32), ADA)).toMatchObject({ status: 403 })
   })
@@ -228,7 +228,7 @@ describe('an upload', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('115: uploads to import have file mode 600 and are kept for 30 minutes, at most three at a time', async () => {
+  test('uploads to import have file mode 600 and are kept for 30 minutes, at most three at a time', async () => {
     const file = await oldGateway()
     const ids: string[] = []
     for (let n = 0; n < 4; n += 1) ids.push((await send(file)).data.id)
@@ -241,7 +241,7 @@ describe('an upload', () => {
     expect(await apply(ids[3] ?? '')).toMatchObject({ status: 404 })
   })
 
-  test('115: an upload to import that needs too much memory is refused with a sentence while calls continue', async () => {
+  test('an upload to import that needs too much memory is refused with a sentence while calls continue', async () => {
     fixture.upstream.script('m', wholeChat({ text: 'still here' }))
     const file = await familyFile(async (source) => {
       await source.sql(
@@ -258,7 +258,7 @@ describe('an upload', () => {
     expect(uploads().every((name) => !name.endsWith(answer.message))).toBe(true)
   }, 180_000)
 
-  test('115: a file to import above 512 MiB is refused before it is sent, and nothing of it is stored', async () => {
+  test('a file to import above 512 MiB is refused before it is sent, and nothing of it is stored', async () => {
     const kept = uploads()
     const { port } = fixture.gateway
     const asking = request({

@@ -27,7 +27,7 @@ async function get<Data>(path: `/${string}`): Promise<Data> {
   return data
 }
 
-test('100: the latencies in a usage series are those of its calls, to within a tenth', async () => {
+test('the latencies in a usage series are those of its calls, to within a tenth', async () => {
   for (const paceMs of [10, 20, 30, 45, 60, 80, 120]) {
     fixture.upstream.script('m', { kind: 'stream', events: 5, paceMs })
     await fixture.chat('root', askStream('m'))

@@ -56,7 +56,7 @@ const rows = async (account: Account, query: string): Promise<readonly Row[]> =>
   (await get<{ items: Row[] }>(account, `/api/log/${account === ADA ? '' : 'self'}${query}`)).items
 
 describe('filters of logs and usage', () => {
-  test('92: the values of a log field can be searched by part of a name in either letter case; those with most calls come first', async () => {
+  test('the values of a log field can be searched by part of a name in either letter case; those with most calls come first', async () => {
     expect(await get<Value[]>(ADA, '/api/log/values?field=model&q=CLA')).toEqual([
       { value: 'claude-one', label: 'claude-one', calls: 2 },
       { value: 'claude-two', label: 'claude-two', calls: 1 },
@@ -79,7 +79,7 @@ describe('filters of logs and usage', () => {
       expect((await manage(fixture.gateway.url, ANN, `GET ${path as `/${string}`}`)).status).toBe(400)
   })
 
-  test('92: a filter of the call log may be repeated, and then selects calls that match any of its values', async () => {
+  test('a filter of the call log may be repeated, and then selects calls that match any of its values', async () => {
     const models = async (query: string): Promise<string[]> =>
       (await rows(ADA, query)).map(({ model_name }) => model_name).toSorted()
     expect(await models('?model_name=gpt&model_name=claude-two')).toEqual(['claude-two', 'gpt'])
@@ -110,7 +110,7 @@ describe('filters of logs and usage', () => {
     }
   })
 
-  test('98: the CSV file of calls has the time in the chosen zone, the cost in USD, status and cause, and a file name', async () => {
+  test('the CSV file of calls has the time in the chosen zone, the cost in USD, status and cause, and a file name', async () => {
     const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
     const file = async (query: string) =>
       call(fixture.gateway.url, undefined, { method: 'GET', path: `/api/log/export${query}`, headers })
@@ -143,7 +143,7 @@ describe('filters of logs and usage', () => {
     expect((await file('?tz=Nowhere')).status).toBe(400)
   })
 
-  test('99: the call log is sorted over all pages, and equal rows are sorted by their ids', async () => {
+  test('the call log is sorted over all pages, and equal rows are sorted by their ids', async () => {
     const all = await rows(ADA, '?sort=quota&order=asc')
     const quotas = all.map(({ quota }) => quota)
     expect(quotas).toEqual(quotas.toSorted((one, two) => one - two))
@@ -167,7 +167,7 @@ describe('filters of logs and usage', () => {
     expect((await manage(fixture.gateway.url, ADA, 'GET /api/log/?sort=name')).status).toBe(400)
   })
 
-  test('92: the numbers of calls at suggested filter values have each failed call once, whether or not part of its answer arrived', async () => {
+  test('the numbers of calls at suggested filter values have each failed call once, whether or not part of its answer arrived', async () => {
     fixture.upstream.script('any', { kind: 'stream', events: 3, ending: 'reset' })
     await fixture.chat('ann', askStream('cut'))
     fixture.upstream.script('any', { kind: 'status', status: 400, body: '{}' })
@@ -179,7 +179,7 @@ describe('filters of logs and usage', () => {
     )
   })
 
-  test('96: a usage series by model has the top models by each requested figure, such as quota, with their rank in each', async () => {
+  test('a usage series by model has the top models by each requested figure, such as quota, with their rank in each', async () => {
     const series = async (query: string) =>
       (
         await get<{ series: { key: string; ranks: object }[]; other: object | null }>(
@@ -200,7 +200,7 @@ describe('filters of logs and usage', () => {
     expect((await manage(fixture.gateway.url, ADA, 'GET /api/usage?rank=calls')).status).toBe(400)
   })
 
-  test('95: a usage series by key has the names of user and key for administrators, and that of the key for its holder', async () => {
+  test('a usage series by key has the names of user and key for administrators, and that of the key for its holder', async () => {
     const labels = async (account: Account, path: string): Promise<string[]> =>
       (await get<{ series: { label: string }[] }>(account, `/api/usage${path}`)).series.map(
         ({ label }) => label,

@@ -216,7 +216,7 @@ describe('prices of several models', () => {
   const putAll = (items: readonly object[], account: Account = AS_ROOT) =>
     manage(fixture.gateway.url, account, 'PUT /api/models/prices', { items })
 
-  test('101: the prices of several models are set in one request, all or none, and a refusal names the model', async () => {
+  test('the prices of several models are set in one request, all or none, and a refusal names the model', async () => {
     const price = { input: '1', output: '2' }
     const version = (await modelOf('novel'))?.version
     expect((await putAll([{ model: 'novel', price }], ADA)).status).toBe(403)
@@ -255,7 +255,7 @@ describe('prices of several models', () => {
       expect(await modelOf(name)).toMatchObject({ source: 'set', price: { input: '1', output: '2' } })
   })
 
-  test('130: GET /api/pricing names for members the endpoints through which each model can be called', async () => {
+  test('GET /api/pricing names for members the endpoints through which each model can be called', async () => {
     const { body } = await manage(fixture.gateway.url, ANN, 'GET /api/pricing')
     const models = body['data'] as readonly { model_name: string; endpoints: readonly string[] }[]
     const filed = models.find(({ model_name }) => model_name === 'filed')

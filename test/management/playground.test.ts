@@ -134,7 +134,7 @@ describe('the playground', () => {
   )
 
   test.each(OTHERS)(
-    '108: a call of %s in the playground is sent and charged like a call with the API key itself',
+    'a call of %s in the playground is sent and charged like a call with the API key itself',
     async (path, played, body, reply, type) => {
       const headers = { 'content-type': type }
       fixture.upstream.script(body.model, { kind: 'whole', body: Buffer.from(reply), headers })

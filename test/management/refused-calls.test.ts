@@ -84,7 +84,7 @@ const messageOf = ({ text }: FullResponse): string => {
 }
 
 describe('a refused call', () => {
-  test('67: a refused call is listed within 2 s with key, model, status, code and message, and changes no sum of usage', async () => {
+  test('a refused call is listed within 2 s with key, model, status, code and message, and changes no sum of usage', async () => {
     await fixture.chat('ann', ask('busy'))
     /** All that counts calls of the account, or what they cost. */
     const sums = async () => {
@@ -144,7 +144,7 @@ describe('a refused call', () => {
     expect((await get(ANN, '/api/log/refused')).status).toBe(403)
   })
 
-  test('68: the details of a refused call can be read by the request id of its error, by its owner and administrators', async () => {
+  test('the details of a refused call can be read by the request id of its error, by its owner and administrators', async () => {
     const answer = await fixture.chat('limited', ask('m'))
     await sleep(2_000)
     for (const [account, path] of [[ADA, '/api/log/'] as const, [ANN, '/api/log/self/'] as const])
@@ -159,7 +159,7 @@ describe('a refused call', () => {
     expect((await get(BEN, `/api/log/self/${idOf(answer)}`)).status).toBe(404)
   })
 
-  test('70: a refused call names the limit that refused it', async () => {
+  test('a refused call names the limit that refused it', async () => {
     const answers = [
       await fixture.chat('poor', ask('m')),
       await fixture.chat('capped', ask('m')),
@@ -186,7 +186,7 @@ describe('a refused call', () => {
     expect(none?.limit).toBeNull()
   })
 
-  test('70: the subject of a budget that refused a call is its user or its group', async () => {
+  test('the subject of a budget that refused a call is its user or its group', async () => {
     const [day, week] = [86_400, 7 * 86_400].map((length) => {
       // Weeks begin on Mondays; the first of January 1970 was a Thursday.
       const shift = length === 86_400 ? 0 : 4 * 86_400
@@ -208,7 +208,7 @@ describe('a refused call', () => {
     }
   })
 
-  test('71: a limited number of refused calls is stored, and many refused calls of one key do not displace those of other keys', async () => {
+  test('a limited number of refused calls is stored, and many refused calls of one key do not displace those of other keys', async () => {
     await fixture.gateway.apply({ ...config, options: { refusals_kept: 50 } })
     const first = await fixture.chat('ben', { model: 'm' })
     await sleep(1_200)

@@ -65,7 +65,7 @@ async function spend(key: string, count = 1): Promise<void> {
   }
 }
 
-test("78: a key's fields left and left_by have the amount and the name of the tightest of its quotas and budgets", async () => {
+test("a key's fields left and left_by have the amount and the name of the tightest of its quotas and budgets", async () => {
   // An unlimited key without a budget has what its user has.
   expect(await leftOf(ANN, 'token-ann')).toEqual([QUOTA, 'user'])
   expect(await leftOf(ANN, 'token-limited')).toEqual([90_000, 'key'])
@@ -84,7 +84,7 @@ test("78: a key's fields left and left_by have the amount and the name of the ti
   await change(ANN, 'PUT /api/token/', { id, budget: 0 })
 })
 
-test("78: the amount that a user may still spend is not reduced by quotas and budgets of the user's keys", async () => {
+test("the amount that a user may still spend is not reduced by quotas and budgets of the user's keys", async () => {
   await change(AS_ROOT, 'PUT /api/user/', { id: 2, budget: 0 })
   const { quota } = await userOf(2)
   expect(await userOf(2)).toMatchObject({ left: quota, left_by: 'user' })
@@ -95,7 +95,7 @@ test("78: the amount that a user may still spend is not reduced by quotas and bu
   expect(Object.keys(own)).not.toContain('left')
 })
 
-test('77, 78: GET /api/console states the amount that the account may still spend, and the budgets of its user and groups', async () => {
+test('GET /api/console states the amount that the account may still spend, and the budgets of its user and groups', async () => {
   const shellOf = async (account: typeof ANN): Promise<Fields> =>
     (await manage<Fields>(fixture.gateway.url, account, 'GET /api/console')).data
 
@@ -138,7 +138,7 @@ test('77, 78: GET /api/console states the amount that the account may still spen
   expect(await leftOf(ANN, 'token-ann')).toEqual([5_000 - COST, 'group_budget'])
 })
 
-test('72, 77: GET /api/group/budgets lists the budgets of all groups, and what is used of them, for administrators', async () => {
+test('GET /api/group/budgets lists the budgets of all groups, and what is used of them, for administrators', async () => {
   const { data } = await manage<Fields[]>(fixture.gateway.url, AS_ROOT, 'GET /api/group/budgets')
   expect(data).toEqual([
     { group: 'default', budget: 0, budget_period: '', budget_used: 0, budget_held: 0, budget_resets_at: 0 },
@@ -155,7 +155,7 @@ test('72, 77: GET /api/group/budgets lists the budgets of all groups, and what i
   expect([refused.status, refused.body['code']]).toEqual([403, 'role_too_low'])
 })
 
-test('74: an API key whose calls are refused by its budget is in the list of stopped keys until the budget is raised', async () => {
+test('an API key whose calls are refused by its budget is in the list of stopped keys until the budget is raised', async () => {
   const { id } = await keyNamed(ANN, 'token-limited')
   const stopped = async (account = ANN, path: `/${string}` = '/api/token/stopped'): Promise<unknown> =>
     (await manage(fixture.gateway.url, account, `GET ${path}?ids=${String(id)},999`)).data

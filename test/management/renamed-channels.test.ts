@@ -72,7 +72,7 @@ async function seriesOf(query = ''): Promise<[string, string, number][]> {
 }
 
 describe('a renamed channel', () => {
-  test("88: usage of a renamed channel stays one series, under the channel's present name and id", async () => {
+  test("usage of a renamed channel stays one series, under the channel's present name and id", async () => {
     await expect.poll(() => seriesOf()).toContainEqual(['present name', String(id), 3])
     const all = await seriesOf()
     expect(all).toEqual([
@@ -94,7 +94,7 @@ describe('a renamed channel', () => {
       ).toEqual(calls)
   })
 
-  test('88: the call log, its filters and their suggested values have all calls of a renamed channel under its present name', async () => {
+  test('the call log, its filters and their suggested values have all calls of a renamed channel under its present name', async () => {
     const { items } = await send<Rows>('GET /api/log/?model_name=m')
     expect(items.map(({ channel: name, channel_id }) => [name, channel_id])).toEqual(
       Array.from({ length: 3 }, () => ['present name', id]),
@@ -114,7 +114,7 @@ describe('a renamed channel', () => {
     expect(quota).toBe(ofModel)
   })
 
-  test("88: usage of a deleted channel keeps its last name, and the channel's former name may belong to a new channel", async () => {
+  test("usage of a deleted channel keeps its last name, and the channel's former name may belong to a new channel", async () => {
     await send(`DELETE /api/channel/${id}`)
     expect((await seriesOf('&model_name=m')).map(([label, , calls]) => [label, calls])).toEqual([
       ['present name', 3],

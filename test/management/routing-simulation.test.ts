@@ -92,7 +92,7 @@ async function idOf(name: string): Promise<number> {
   return data.items.find((one) => one.name === name)?.id ?? 0
 }
 
-test('109: the route of a model lists its channels in the order of attempts, with the shares of real calls', async () => {
+test('the route of a model lists its channels in the order of attempts, with the shares of real calls', async () => {
   const simulated = await simulate({ model: 'm', group: 'default' })
   expect(simulated).toMatchObject({ refusal: null, group: 'default', ratio: '2' })
   expect(simulated.route.map(({ model, fallback, priority }) => [model, fallback, priority])).toEqual([
@@ -113,7 +113,7 @@ test('109: the route of a model lists its channels in the order of attempts, wit
   expect(one).toBeLessThan(85)
 })
 
-test('109: a route that is simulated without one channel gives its share to the other channels, and marks drained channels', async () => {
+test('a route that is simulated without one channel gives its share to the other channels, and marks drained channels', async () => {
   const without = await simulate({ model: 'm', group: 'default', without: [await idOf('three')] })
   expect(shares(without)).toMatchObject({ one: 1, three: 0 })
   expect(without.route[0]?.channels.find(({ name }) => name === 'three')?.why_not).toBe('without')
@@ -138,7 +138,7 @@ test('109: a route that is simulated without one channel gives its share to the 
   })
 })
 
-test('110: a simulated call gets the hold and the exact refusal of a real call, and nothing is sent or logged', async () => {
+test('a simulated call gets the hold and the exact refusal of a real call, and nothing is sent or logged', async () => {
   const received = ['one', 'three', 'claude', 'later', 'backup'].map(
     (name) => fixture.upstream.received(name).length,
   )
@@ -202,7 +202,7 @@ test('110: a simulated call gets the hold and the exact refusal of a real call, 
   expect(after).toEqual(received)
 })
 
-test('109: with the balancing method least_busy or latency, the simulated shares of channels equal those of real calls', async () => {
+test('with the balancing method least_busy or latency, the simulated shares of channels equal those of real calls', async () => {
   fixture.upstream.script('occupied', { kind: 'stream', events: 1, ending: 'stall' })
   fixture.upstream.script('idle', { kind: 'whole' })
   const idle = await idOf('idle')
@@ -239,7 +239,7 @@ test('109: with the balancing method least_busy or latency, the simulated shares
   expect(fixture.upstream.received('slow').length).toBeLessThan(15)
 })
 
-test("110: rate limits of key and model, parallel limits and budgets refuse a simulated call with a real call's message", async () => {
+test("rate limits of key and model, parallel limits and budgets refuse a simulated call with a real call's message", async () => {
   const { data } = await manage<{ items: { id: number; name: string }[] }>(
     fixture.gateway.url,
     AS_ROOT,
@@ -284,7 +284,7 @@ test("110: rate limits of key and model, parallel limits and budgets refuse a si
   await compare('thrifty', 'm', 'budget_exceeded')
 })
 
-test('109: a simulated route lists a disabled channel at its place in the order, without a share', async () => {
+test('a simulated route lists a disabled channel at its place in the order, without a share', async () => {
   const { data } = await manage<{ ids: number[] }>(fixture.gateway.url, AS_ROOT, 'POST /api/channel/', {
     name: 'off',
     type: 1,

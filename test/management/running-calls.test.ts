@@ -86,7 +86,7 @@ async function rowOf(id: string): Promise<Readonly<Record<string, unknown>>> {
   })
 }
 
-test('111: a running call is listed within 2 s with its tokens and cost so far, until it ends', async () => {
+test('a running call is listed within 2 s with its tokens and cost so far, until it ends', async () => {
   const { live, id } = await begin()
   const beganMs = performance.now()
   let item: Running['items'][number] | undefined
@@ -116,7 +116,7 @@ test('111: a running call is listed within 2 s with its tokens and cost so far, 
   expect(item?.['held']).toBeGreaterThan(Number(item?.['cost']))
 })
 
-test('111: a running call that waits for its provider is listed with a cost of 0', async () => {
+test('a running call that waits for its provider is listed with a cost of 0', async () => {
   const sent = send(fixture.gateway.url, ask('silent'), { key: 'ann' })
   await fixture.upstream.receivedAtLeast('silent', 1)
   const { items } = await running('root')
@@ -124,7 +124,7 @@ test('111: a running call that waits for its provider is listed with a cost of 0
   sent.destroy()
 })
 
-test('111: the list of running calls shows members only their own calls, without channels', async () => {
+test('the list of running calls shows members only their own calls, without channels', async () => {
   const { id } = await begin()
   const own = await running('ann', '/api/running/self')
   expect(own.items.map((one) => one.id)).toEqual([id])
@@ -136,7 +136,7 @@ test('111: the list of running calls shows members only their own calls, without
   expect(unknown.status).toBe(400)
 })
 
-test('112: a running stream that is stopped ends with an error event, and is charged for what was delivered', async () => {
+test('a running stream that is stopped ends with an error event, and is charged for what was delivered', async () => {
   const { live, id } = await begin()
   expect((await stop('ben', id)).status).toBe(404)
   expect((await stop('ann', id)).status).toBe(200)
@@ -163,7 +163,7 @@ test('112: a running stream that is stopped ends with an error event, and is cha
   })
 })
 
-test('112: of several simultaneous requests to stop a running call one succeeds, and the audit log has one entry', async () => {
+test('of several simultaneous requests to stop a running call one succeeds, and the audit log has one entry', async () => {
   const { id } = await begin()
   const answers = await Promise.all([stop('ann', id), stop('root', id), stop('root', id)])
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404, 404])
@@ -176,7 +176,7 @@ test('112: of several simultaneous requests to stop a running call one succeeds,
   expect(data.items.filter(({ object }) => object.name === id)).toHaveLength(1)
 })
 
-test('112: a running call without stream that is stopped gets a 503, costs its prompt, and is not sent to another channel', async () => {
+test('a running call without stream that is stopped gets a 503, costs its prompt, and is not sent to another channel', async () => {
   const asked = fixture.upstream.received('spare').length
   const answer = fixture.chat('ann', ask('silent'))
   await fixture.upstream.receivedAtLeast('silent', 2)

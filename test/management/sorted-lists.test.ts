@@ -71,7 +71,7 @@ async function names(account: Account, path: `/${string}`): Promise<string[]> {
 
 describe('sorted lists', () => {
   test.each(['/api/token/', '/api/token/search?keyword=%25ha%25', '/api/token/search?token=%25ha%25'])(
-    '99: the list of tokens of %s is sorted over all pages, and equal tokens are sorted by their ids',
+    'the list of tokens of %s is sorted over all pages, and equal tokens are sorted by their ids',
     async (path) => {
       const of = (query: string) =>
         names(ANN, `${path}${path.includes('?') ? '&' : '?'}${query}` as `/${string}`)
@@ -92,7 +92,7 @@ describe('sorted lists', () => {
     },
   )
 
-  test('99: the list of users is sorted over all pages, and so are the results of a search for users', async () => {
+  test('the list of users is sorted over all pages, and so are the results of a search for users', async () => {
     const of = (query: string) => names(AS_ROOT, `/api/user/${query}` as `/${string}`)
     expect(await of('?sort=username')).toEqual(['ben', 'max', 'root', 'zoe'])
     expect(await of('?sort=username&order=desc')).toEqual(['zoe', 'root', 'max', 'ben'])
@@ -109,7 +109,7 @@ describe('sorted lists', () => {
     expect(await of('?sort=last_active')).toEqual(active.toReversed())
   })
 
-  test('99: the list of channels is sorted over all pages', async () => {
+  test('the list of channels is sorted over all pages', async () => {
     const of = (query: string) => names(AS_ROOT, `/api/channel/${query}` as `/${string}`)
     expect(await of('?sort=name')).toEqual(['one', 'three', 'two'])
     expect(await of('search?sort=name&order=desc')).toEqual(['two', 'three', 'one'])
@@ -129,7 +129,7 @@ describe('sorted lists', () => {
     expect((await of('?sort=status')).at(-1)).toBe('off')
   })
 
-  test('99: a request to sort a list by a field that does not support it is refused', async () => {
+  test('a request to sort a list by a field that does not support it is refused', async () => {
     for (const [account, path] of [
       [ANN, '/api/token/?sort=key'],
       [ANN, '/api/token/search?sort=name&order=up'],

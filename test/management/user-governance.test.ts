@@ -32,7 +32,7 @@ const asAdmin = <Data = unknown>(request: Parameters<typeof manage>[2], body?: R
 const lastActive = async (id: number): Promise<number> =>
   (await asAdmin<{ last_active: number }>(`GET /api/user/${id}`)).data.last_active
 
-test("118: an administrator can list a user's linked identities, and unlink them by the same rules as the user", async () => {
+test("an administrator can list a user's linked identities, and unlink them by the same rules as the user", async () => {
   provider.person = { sub: 'subject of pat', preferred_username: 'pat' }
   const browser = new Browser()
   const location = await browser.locationOf(`${fixture.gateway.url}/api/user/oidc/corp`)
@@ -52,12 +52,12 @@ test("118: an administrator can list a user's linked identities, and unlink them
   expect(await asAdmin(removal)).toMatchObject({ status: 404 })
 })
 
-test('118: an administrator cannot list the linked identities of a user with the same or a higher role', async () => {
+test('an administrator cannot list the linked identities of a user with the same or a higher role', async () => {
   const refused = await asAdmin('GET /api/user/1/identities')
   expect(refused.status).toBe(403)
 })
 
-test("118: last_active of a user is the minute of the last settled call, or 0, and is not in a user's own profile", async () => {
+test("last_active of a user is the minute of the last settled call, or 0, and is not in a user's own profile", async () => {
   expect(await lastActive(2)).toBe(0)
   const before = Math.floor(Date.now() / 60_000) * 60
   await fixture.chat('ann', ask('m'))

@@ -75,7 +75,7 @@ function units(lines: readonly (readonly [count: number, usdPerMillion: number])
 }
 
 describe('the cost of calls at other prices', () => {
-  test('103: recalculating the cost of past calls at unchanged prices gives exactly the charges of the call log', async () => {
+  test('recalculating the cost of past calls at unchanged prices gives exactly the charges of the call log', async () => {
     const { status, data } = await whatIf({})
     expect(status).toBe(200)
     const charged = databaseOf(fixture.gateway.dataDir)
@@ -85,7 +85,7 @@ describe('the cost of calls at other prices', () => {
     expect(data).toMatchObject({ left_out: { calls: 0, charged: 0 }, exact: true })
   })
 
-  test('103: recalculating the cost of past calls at half the price rounds once for each call, like a real charge', async () => {
+  test('recalculating the cost of past calls at half the price rounds once for each call, like a real charge', async () => {
     const { data } = await whatIf({ prices: { odd: HALVED } })
     const expected = ODD.map(([prompt, cached, output]) =>
       units([
@@ -99,7 +99,7 @@ describe('the cost of calls at other prices', () => {
     expect(data.difference).toBe(data.would_be - data.charged)
   })
 
-  test("103: recalculating the cost with another model uses that model's price and tiers, and another ratio replaces the group's", async () => {
+  test("recalculating the cost with another model uses that model's price and tiers, and another ratio replaces the group's", async () => {
     const { data } = await whatIf({ models: { tiered: 'cheap' }, ratios: { default: '2' } })
     const each = (prompt: number): number =>
       units(
@@ -115,7 +115,7 @@ describe('the cost of calls at other prices', () => {
     })
   })
 
-  test('103: recalculating the cost covers the calls of a period, and says whether the log still has all of them', async () => {
+  test('recalculating the cost covers the calls of a period, and says whether the log still has all of them', async () => {
     const now = Math.floor(Date.now() / 1000)
     const earlier = await whatIf({}, { from: now - 7_200, to: now - 3_600 })
     expect(earlier.data).toMatchObject({ calls: 0, charged: 0, exact: true })
@@ -123,7 +123,7 @@ describe('the cost of calls at other prices', () => {
     expect(data).toMatchObject({ calls: 5, exact: false })
   })
 
-  test('103: only administrators may recalculate costs, for calls that filters select; nothing is written', async () => {
+  test('only administrators may recalculate costs, for calls that filters select; nothing is written', async () => {
     const rows = JSON.stringify(databaseOf(fixture.gateway.dataDir).usage())
     const { data } = await whatIf({ prices: { odd: HALVED } }, { filters: { model_name: 'tiered' } })
     expect(data).toMatchObject({ calls: 2, difference: 0 })
@@ -137,13 +137,13 @@ describe('the cost of calls at other prices', () => {
     [{ prices: { odd: { inptu: '1' } } }, /change\.prices\.odd: /],
     [{ ratios: { default: 'a lot' } }, /ratio/],
     [{ models: { odd: 'unknown' } }, /the model unknown has no price/],
-  ])('103: an invalid change of prices is a 400: %j', async (change, message) => {
+  ])('an invalid change of prices is a 400: %j', async (change, message) => {
     const refused = await whatIf(change)
     expect(refused.status).toBe(400)
     expect(refused.message).toMatch(message)
   })
 
-  test('103: a call whose charge in the log cannot be reproduced is left out of recalculated costs, and reported separately', async () => {
+  test('a call whose charge in the log cannot be reproduced is left out of recalculated costs, and reported separately', async () => {
     using database = new DatabaseSync(join(fixture.gateway.dataDir, 'sluice.db'))
     database.exec("UPDATE usage_log SET quota = 12345 WHERE model = 'tiered' AND input_tokens = 1001")
     const { data } = await whatIf({ ratios: { default: '3' } })

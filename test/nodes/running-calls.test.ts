@@ -14,7 +14,7 @@ interface Listed {
 }
 
 describe.each(SHARED)('calls under way on $name', (engine) => {
-  test('112: a running call of another node is listed when all nodes are requested, and can be stopped by those allowed to', async () => {
+  test('a running call of another node is listed when all nodes are requested, and can be stopped by those allowed to', async () => {
     const { upstream, gateways } = await setNodes(engine, 2, (of) => ({
       rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
       models: priced(['m']),

@@ -184,7 +184,7 @@ describe('what workers share', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
   })
 
-  test('112: a running call can be stopped through any worker, whichever worker runs it', async () => {
+  test('a running call can be stopped through any worker, whichever worker runs it', async () => {
     const live = await streams(8, new Promise(() => {}))
     const ids = live.map(({ headers }) => String(headers['x-request-id']))
     interface Listed {

@@ -19,7 +19,7 @@ function inWords(field: string, before: unknown, after: unknown, object = KEY, i
   return `${change.field}: ${change.before === undefined ? '' : `${change.before} → `}${change.after}`
 }
 
-test('124: the audit log describes changes in words, in English and in Chinese', () => {
+test('the audit log describes changes in words, in English and in Chinese', () => {
   expect(inWords('status', 1, 2)).toBe('Status: Enabled → Disabled')
   expect(inWords('status', 1, 2, KEY, true)).toBe('状态: 已启用 → 已禁用')
   expect(inWords('user_id', null, 13)).toBe('User: anna')
@@ -45,7 +45,7 @@ test('124: the audit log describes changes in words, in English and in Chinese',
   expect(inWords('models', ['a'], ['a', 'b'])).toBe('Models: a → a, b')
 })
 
-test('124: every field of users, keys and channels that the audit log records has a label in words', () => {
+test('every field of users, keys and channels that the audit log records has a label in words', () => {
   const recorded = ({ columns }: RecordColumns): string[] =>
     columns.flatMap(({ audit, field }) => (audit ? [typeof audit === 'string' ? audit : field] : []))
   const names = [

@@ -9,6 +9,6 @@ test.each([
   ['the upstream answered 404: no such model', 'model'],
   ['the upstream answered 429', 'upstream'],
   ['the upstream answered 503', 'upstream'],
-])('13: the message "%s" of a failed test points to the %s', (message, fault) => {
+])('the message "%s" of a failed test points to the %s', (message, fault) => {
   expect(channelFaultOf(message)).toBe(fault)
 })

@@ -47,7 +47,7 @@ test.each([
   [{ webhook: { url: 'http://p', later: 1 } }, OTHER_KIND],
   [{ regex: ['one\ntwo'], most: 256 }, OTHER_KIND],
   [{}, OTHER_KIND],
-] as const)('158: the form shows a match as its fields or as JSON: %j as %s', (match, kind) => {
+] as const)('the form shows a match as its fields or as JSON: %j as %s', (match, kind) => {
   expect(matchFormValues(match).kind).toBe(kind)
 })
 

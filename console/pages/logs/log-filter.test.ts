@@ -46,7 +46,7 @@ test('a status in the address of the log selects every reason that is shown unde
   expect(isLogFiltered({ status: 'lost' })).toBe(false)
 })
 
-test('141: the log is filtered by service tier and region', () => {
+test('the log is filtered by service tier and region', () => {
   const search = { tier: 'fast,flex', region: 'us' }
   expect(callFilterOf(search, 'own', OPEN)).toMatchObject({
     service_tier: ['fast', 'flex'],
@@ -55,7 +55,7 @@ test('141: the log is filtered by service tier and region', () => {
   expect(isLogFiltered(search)).toBe(true)
 })
 
-test('155: the log is filtered by session and by known reasons of cache breaks', () => {
+test('the log is filtered by session and by known reasons of cache breaks', () => {
   const search = { session: '0123456789abcdef', break: 'key_moved,other' }
   expect(callFilterOf(search, 'own', OPEN)).toMatchObject({
     session: ['0123456789abcdef'],

@@ -36,7 +36,7 @@ const MODEL: ManagedModel = {
   version: 'v',
 }
 
-test('102: saving the price form keeps prices that it does not show, and derived prices follow from the newly typed ones', () => {
+test('saving the price form keeps prices that it does not show, and derived prices follow from the newly typed ones', () => {
   const price = { ...MODEL.price, tools: { web_fetch: '0.01' }, search_unit: '0.002', image_input: '4' }
   const typed = priceFormValues({ ...MODEL, price })
   expect(typed.amounts).toMatchObject({
@@ -75,7 +75,7 @@ test('102: saving the price form keeps prices that it does not show, and derived
   })
 })
 
-test('102: the price tiers of a model can be edited, and keep the prices that the form does not show', () => {
+test('the price tiers of a model can be edited, and keep the prices that the form does not show', () => {
   const tiers = [{ above: 1000, input: '6', output: '20', cache_read: '0.6', audio_input: '9' }]
   const typed = priceFormValues({ ...MODEL, tiers })
   expect(typed.tiers).toEqual([
@@ -90,7 +90,7 @@ test('102: the price tiers of a model can be edited, and keep the prices that th
   })
 })
 
-test('102: prices by service tier and by region can be edited, and keep the prices that the form does not show', () => {
+test('prices by service tier and by region can be edited, and keep the prices that the form does not show', () => {
   const own = {
     input: '20',
     output: '40',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { compareVectors } from './read-media.ts'
 
-test('108: the playground computes the cosine of each pair of embeddings: 1 for the same direction, 0 for right angles', () => {
+test('the playground computes the cosine of each pair of embeddings: 1 for the same direction, 0 for right angles', () => {
   expect(
     compareVectors([
       [3, 4],

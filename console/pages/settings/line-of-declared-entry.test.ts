@@ -16,6 +16,6 @@ test.each([
   ['m', 'balance', 3],
   ['gpt-4.1', 'fallback', 7],
   ['other', 'fallback', undefined],
-])('116: the line of the file that declares %s.%s', (name, field, line) => {
+])('the line of the file that declares %s.%s', (name, field, line) => {
   expect(lineOfDeclaredEntry(FILE, 'models', name, field)).toBe(line)
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { axisTicks } from './axis-ticks.ts'
 
-test('96: the ticks of a chart axis are 1, 2, 2.5 or 5 times a power of ten apart, and reach the largest value', () => {
+test('the ticks of a chart axis are 1, 2, 2.5 or 5 times a power of ten apart, and reach the largest value', () => {
   expect(axisTicks(5.2)).toEqual([0, 2, 4, 6])
   expect(axisTicks(900)).toEqual([0, 250, 500, 750, 1000])
   // Quota units of 1/500,000 dollar: the axis has $0.50, $1.00 and so on.

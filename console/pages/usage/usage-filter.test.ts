@@ -11,7 +11,7 @@ test.each([
   [{ period: 'month' }, '2026-10-31T16:00:00.000Z', 'day'],
   [{ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, '2026-11-04T16:00:00.000Z', 'day'],
   [{ period: 'custom', from: '2026-01-01' }, '2025-12-31T16:00:00.000Z', 'month'],
-])('39: the sums of %o begin with a day of the chosen time zone', (search, start, step) => {
+])('the sums of %o begin with a day of the chosen time zone', (search, start, step) => {
   const params = usageQueryOf(search, 'own', NOW, 'Asia/Shanghai')
   expect([new Date(params.from * 1000).toISOString(), params.step]).toEqual([start, step])
 })
@@ -21,7 +21,7 @@ test('a usage period of chosen days ends at the end of its last day', () => {
   expect(new Date(to * 1000).toISOString()).toBe('2026-11-07T00:00:00.000Z')
 })
 
-test('141: usage is grouped and filtered by service tier and region, and links to the log with the same filters', () => {
+test('usage is grouped and filtered by service tier and region, and links to the log with the same filters', () => {
   const search = { by: 'tier', tier: 'fast', region: 'us' }
   expect(usageQueryOf(search, 'own', NOW, 'UTC')).toMatchObject({
     by: 'service_tier',
@@ -45,20 +45,15 @@ test.each([
   ['hour', '2026-11-20T15:00:00Z', '2026-11-20T23', '2026-11-20T23'],
   ['day', '2026-11-20T16:00:00Z', '2026-11-21', '2026-11-21'],
   ['month', '2026-10-31T16:00:00Z', '2026-11-01', '2026-11-30'],
-] as const)(
-  '93: a slot of the step %s leads to the log of its time, with the filters',
-  (step, at, from, to) => {
-    const slot = Date.parse(at) / 1000
-    expect(
-      logSearchOfInterval({ model: 'm', by: 'user' }, slot, { step, tz: 'Asia/Shanghai' }),
-    ).toMatchObject({
-      period: 'custom',
-      from,
-      to,
-      model: 'm',
-    })
-  },
-)
+] as const)('a slot of the step %s leads to the log of its time, with the filters', (step, at, from, to) => {
+  const slot = Date.parse(at) / 1000
+  expect(logSearchOfInterval({ model: 'm', by: 'user' }, slot, { step, tz: 'Asia/Shanghai' })).toMatchObject({
+    period: 'custom',
+    from,
+    to,
+    model: 'm',
+  })
+})
 
 test.each([
   [{ model: 'm' }, { period: '30d', model: 'm' }],
@@ -66,7 +61,7 @@ test.each([
     { period: 'custom', from: '2026-11-01', to: '2026-11-05', user: 'ann' },
     { period: 'custom', from: '2026-11-01', to: '2026-11-05', user: 'ann' },
   ],
-])('152: a reason of cache breaks leads to the log of the period and filters of %o', (search, expected) => {
+])('a reason of cache breaks leads to the log of the period and filters of %o', (search, expected) => {
   expect(logSearchOfCacheBreak({ ...search, by: 'key' }, 'key_moved')).toEqual({
     ...expected,
     break: 'key_moved',

@@ -47,7 +47,7 @@ const usages: fc.Arbitrary<Usage> = fc.integer({ min: 1, max: 4 }).chain((slots)
     }))
 })
 
-test('38: the usage chart, its table and its intervals have the same sum, and it has at most six series besides Other', () => {
+test('the usage chart, its table and its intervals have the same sum, and it has at most six series besides Other', () => {
   fc.assert(
     fc.property(usages, (usage) => {
       const shown = topSeriesAndOthers(usage, 'quota', 'Other')
@@ -59,7 +59,7 @@ test('38: the usage chart, its table and its intervals have the same sum, and it
   )
 })
 
-test('96: the usage chart has the six series with the highest values of the chosen figure, and Other for the rest', () => {
+test('the usage chart has the six series with the highest values of the chosen figure, and Other for the rest', () => {
   const series = Array.from({ length: 8 }, (_, index) => ({
     key: `m${index}`,
     label: `m${index}`,
@@ -72,13 +72,13 @@ test('96: the usage chart has the six series with the highest values of the chos
   expect(keys('failed')).toEqual(['m7', 'm6', 'm5', 'm4', 'm3', 'm2', undefined])
 })
 
-test('96: the change of a usage figure is shown only if the previous period has at least ten calls and a value', () => {
+test('the change of a usage figure is shown only if the previous period has at least ten calls and a value', () => {
   expect(relativeChange(3, 2, 10)).toBe(0.5)
   expect(relativeChange(3, 2, 9)).toBeUndefined()
   expect(relativeChange(3, 0, 10)).toBeUndefined()
 })
 
-test('96: the change of a usage figure is not shown if it is more than ten times', () => {
+test('the change of a usage figure is not shown if it is more than ten times', () => {
   expect(relativeChange(20, 2, 10)).toBe(9)
   expect(relativeChange(21, 2, 10)).toBeUndefined()
 })
