@@ -60,8 +60,7 @@ const outcome = await fuzz({
   },
 })
 const characters = coverage.characters
-if (job.keep && !outcome.failure)
-  keepInputs(job.target, await smallestCover(target, outcome.corpus, new Coverage(covered)))
+if (job.keep && !outcome.failure) keepInputs(job.target, await smallestCover(target, outcome.corpus, covered))
 await watchdog.stop()
 
 const { failure } = outcome

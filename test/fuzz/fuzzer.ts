@@ -3,7 +3,7 @@ import { randomFrom } from '../fixtures/random.ts'
 import type { Coverage } from './coverage.ts'
 import { mutated, type MutationSources } from './mutations.ts'
 import { minimizedInput } from './minimize-input.ts'
-import type { Target } from './target.ts'
+import { runTarget, type Target } from './target.ts'
 
 /** Inputs per measurement of the coverage, which takes as long as hundreds of runs. */
 const BATCH = 64
@@ -159,7 +159,7 @@ class Fuzzer {
     this.#campaign.onRun?.(input)
     let behaviour: unknown
     try {
-      behaviour = this.#campaign.target.run(input, randomFrom(hashOf(input)))
+      behaviour = runTarget(this.#campaign.target, input)
       if (behaviour instanceof Promise) behaviour = await behaviour
     } catch (error) {
       const known = asGatewayError(error)
@@ -195,11 +195,4 @@ class Fuzzer {
 /** An error's message up to its first number or quoted text. */
 function kindOf(error: unknown): string {
   return String(error).split(/["\d]/)[0] ?? ''
-}
-
-/** FNV-1a hash. */
-function hashOf(bytes: Buffer): number {
-  let hash = 0x811c9dc5
-  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193)
-  return hash >>> 0
 }

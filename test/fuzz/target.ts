@@ -1,3 +1,5 @@
+import { randomFrom } from '../fixtures/random.ts'
+
 /** The parts of an input of any length: a prefix, a piece to repeat, and a suffix. */
 export type RepeatedPiece = readonly [before: string, piece: string, after: string]
 
@@ -14,4 +16,16 @@ export interface Target {
    * returned text names the behaviour: an input with a new behaviour is kept like one that reaches new code.
    */
   run(input: Buffer, random: () => number): unknown
+}
+
+/** Runs an input, always with the same randomness. */
+export function runTarget(target: Target, input: Buffer): unknown {
+  return target.run(input, randomFrom(hashOf(input)))
+}
+
+/** FNV-1a hash. */
+function hashOf(bytes: Buffer): number {
+  let hash = 0x811c9dc5
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193)
+  return hash >>> 0
 }
