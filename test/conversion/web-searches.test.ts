@@ -1,23 +1,24 @@
-import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Behaviour } from '../fixtures/behaviour.ts'
 import type { FullResponse } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { readGolden } from '../golden/golden-file.ts'
 
-const GOLDEN = new URL('../golden/', import.meta.url)
+const GOLDEN = join(import.meta.dirname, '../golden')
 const WIRES = {
   messages: {
     path: '/v1/messages',
-    whole: 'replies/messages/web-searches.json',
-    stream: 'streams/messages/web-searches.sse',
+    whole: 'replies/messages/web-searches.txt',
+    stream: 'streams/messages/web-searches.txt',
     question: { max_tokens: 100, messages: [{ role: 'user', content: 'News?' }] },
   },
   responses: {
     path: '/v1/responses',
-    whole: 'responses/replies/responses/web-searches.json',
-    stream: 'responses/streams/responses/web-searches.sse',
+    whole: 'replies/responses/web-searches.txt',
+    stream: 'streams/responses/web-searches.txt',
     question: { input: [{ role: 'user', content: 'News?' }] },
   },
 } as const
@@ -43,7 +44,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-const golden = (file: string): string => readFileSync(new URL(file, GOLDEN), 'utf8')
+const golden = (file: string): string => readGolden(join(GOLDEN, file)).source
 
 /** A reply with searches, as the upstream of this protocol sends it. */
 function searching(wire: Wire, stream: boolean): Behaviour {
@@ -133,7 +134,7 @@ describe.each([false, true])('what a provider searched for, stream: %s', (stream
 })
 
 test('citations that a conversion wrote are left out of requests to messages upstreams', async () => {
-  const annotated = JSON.parse(golden('responses/replies/responses/annotations.json'))
+  const annotated = JSON.parse(golden('replies/responses/annotations.txt'))
   fixture.upstream.script('responses', { kind: 'whole', body: JSON.stringify(annotated) })
   const content = JSON.parse((await ask('messages', 'responses', {})).text).content
   expect(JSON.stringify(content)).toContain('web_search_result_location')

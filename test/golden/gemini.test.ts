@@ -1,3 +1,0 @@
-import { testPairs } from './test-pairs.ts'
-
-testPairs('gemini', { sharesSources: false })
