@@ -18,7 +18,7 @@ users:
   - username: ann
 `
 
-test('116: each setting of gateway.yaml is listed with its line and value; of a secret only "set" is shown; users are omitted', () => {
+test('each setting of gateway.yaml is listed with its line and value; of a secret only "set" is shown; users are omitted', () => {
   const document = parseYamlDocument(TEXT, () => 'Europe/Berlin')
   expect(declaredSettingsWithLines(document, '/etc/sluice/gateway.yaml')).toEqual({
     file: 'gateway.yaml',
@@ -35,7 +35,7 @@ test('116: each setting of gateway.yaml is listed with its line and value; of a 
   })
 })
 
-test('116: without a gateway.yaml the list of declared settings is empty', () => {
+test('without a gateway.yaml the list of declared settings is empty', () => {
   expect(
     declaredSettingsWithLines(
       parseYamlDocument('', () => undefined),

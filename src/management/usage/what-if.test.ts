@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { whatIf } from './what-if.ts'
 
-test('103: a what-if query whose filter matches hardly any call is refused after four million rows were read', async () => {
+test('a what-if query whose filter matches hardly any call is refused after four million rows were read', async () => {
   let scans = 0
   const store = {
     read: () => {
