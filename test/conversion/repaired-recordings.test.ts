@@ -64,7 +64,11 @@ describe('repair of recorded answers', () => {
 
   test.each(protocols)('whole answers of %s keep their bytes, but for those with faults', (protocol) => {
     for (const { name, text } of RECORDED.filter((one) => !one.streamed && one.dialect === protocol)) {
-      const { bytes, isRepaired } = repairWhole(ALL_CODECS[protocol], Buffer.from(text), IDENTITY)
+      const { bytes, isRepaired } = repairWhole(
+        { codec: ALL_CODECS[protocol], name: protocol },
+        Buffer.from(text),
+        IDENTITY,
+      )
       expect(isRepaired, name).toBe(FAULTY.has(name))
       if (!isRepaired) expect(bytes.toString(), name).toBe(text)
     }

@@ -4,6 +4,7 @@ import { chatCodec } from '@sluice/wire/chat'
 import type { Codec } from '@sluice/wire/codec'
 import { geminiCodec } from '@sluice/wire/gemini'
 import { messagesCodec } from '@sluice/wire/messages'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import { repairWhole } from '@sluice/wire/repair'
 import { responsesCodec } from '@sluice/wire/responses'
 import type { Channel } from '../../domain/records/channel.ts'
@@ -163,7 +164,7 @@ const CODECS: Partial<Record<TestedEndpoint, Codec>> = {
 /** Whether an answer has faults that `repair` mends. */
 function isFaulty(endpoint: TestedEndpoint, answer: Buffer): boolean {
   const codec = CODECS[endpoint]
-  return codec !== undefined && repairWhole(codec, answer, { id: '', created: 0 }).isRepaired
+  return codec !== undefined && repairWhole({ codec, name: endpoint as ProtocolName }, answer, { id: '', created: 0 }).isRepaired
 }
 
 /** Maximum size of a response in bytes, by endpoint. An image is one long base64 text. */

@@ -23,7 +23,7 @@ export function withRepair(
       const stream = new StreamRepair({ codec, protocol: name, choices, identity, memory })
       return repairing(request.tap(promptTokens, memory), stream)
     },
-    reply: (bytes) => request.reply(repairWhole(codec, bytes, replyIdentity(name), choices).bytes),
+    reply: (bytes) => request.reply(repairWhole({ codec, name }, bytes, replyIdentity(name), choices).bytes),
   }
 }
 

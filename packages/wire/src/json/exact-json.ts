@@ -1,3 +1,5 @@
+import { asRecord } from './record.ts'
+
 /** Matches numbers with so many digits that they may lose precision as a double. */
 const MANY_DIGITS = /\d{16}/
 
@@ -26,6 +28,15 @@ export function parseExact(text: string): unknown {
       ? exact.rawJSON(source)
       : value,
   )
+}
+
+/** Parses a JSON object as `parseExact` does. Returns undefined for any other text. */
+export function parseExactRecord(text: string): Record<string, unknown> | undefined {
+  try {
+    return asRecord(parseExact(text))
+  } catch {
+    return undefined
+  }
 }
 
 /** Creates a number that JSON.stringify writes with exactly these digits. */

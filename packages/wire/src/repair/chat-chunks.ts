@@ -1,5 +1,6 @@
 import type { Fields } from '../field.ts'
-import { asRecord, parseRecord } from '../json/record.ts'
+import { isJsonText, parseExactRecord } from '../json/exact-json.ts'
+import { asRecord } from '../json/record.ts'
 import { frameData } from '../sse/frame-splitter.ts'
 
 /** Members of a chunk, of a choice and of a delta that the codec of chat reads and writes. */
@@ -68,11 +69,15 @@ export class ChatChunks {
 
   /** Members such as `system_fingerprint`, which each chunk repeats. */
   #constants(): Fields {
-    return Object.fromEntries([...this.#stated].filter(([, value]) => typeof value !== 'object'))
+    return Object.fromEntries(
+      [...this.#stated].filter(
+        ([, value]) => typeof value !== 'object' || (value !== null && isJsonText(value)),
+      ),
+    )
   }
 
   #withMembers(frame: string, more: Fields): string {
-    const chunk = parseRecord(frameData(frame) ?? '')
+    const chunk = parseExactRecord(frameData(frame) ?? '')
     if (!chunk) return frame
     const usage = asRecord(chunk['usage'])
     return frameOf({ ...withMembers(chunk, more), ...(usage && { usage: { ...usage, ...this.#usage } }) })

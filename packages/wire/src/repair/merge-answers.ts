@@ -1,4 +1,5 @@
 import type { Fields } from '../field.ts'
+import { isJsonText } from '../json/exact-json.ts'
 import { asRecord } from '../json/record.ts'
 
 /** Members that say why an answer ended. Answers that lack them are faulty; others may lack what they like. */
@@ -21,6 +22,7 @@ export function mergeAnswers(given: Fields, written: Fields, noteFault: () => vo
 
 function mergeValues(given: unknown, written: unknown, noteFault: () => void): unknown {
   if (written === null || written === undefined) return given
+  if (isNumber(given) && isNumber(written)) return given
   const [before, after] = [asRecord(given), asRecord(written)]
   if (before && after) return mergeAnswers(before, after, noteFault)
   if (Array.isArray(given) && Array.isArray(written))
@@ -30,4 +32,9 @@ function mergeValues(given: unknown, written: unknown, noteFault: () => void): u
   if (typeof given === typeof written && Array.isArray(given) === Array.isArray(written)) return given
   noteFault()
   return written
+}
+
+/** Whether a value is a number, or one with many digits. */
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number' || (typeof value === 'object' && value !== null && isJsonText(value))
 }

@@ -1,6 +1,8 @@
 import type { Codec, ReplyIdentity } from '../codec.ts'
-import { parseRecord } from '../json/record.ts'
+import { parseExactRecord } from '../json/exact-json.ts'
+import type { ProtocolName } from '../protocols.ts'
 import { mergeAnswers } from './merge-answers.ts'
+import { withRightTypes } from './value-types.ts'
 
 /** A whole answer, and whether it had faults that were mended. */
 export interface RepairedAnswer {
@@ -8,27 +10,37 @@ export interface RepairedAnswer {
   readonly isRepaired: boolean
 }
 
+/** The codec of an answer's protocol, and the protocol's name. */
+export interface ProtocolCodec {
+  readonly codec: Codec
+  readonly name: ProtocolName
+}
+
 /**
- * Lets a whole answer go through the codec of its protocol, and mends what has another type than the codec writes.
- * Members that the codec does not know stay. Returns the same bytes if there is nothing to mend, or if the answer
- * cannot be decoded.
+ * Lets a whole answer go through the codec of its protocol, and mends what has another type than the protocol defines.
+ * Members that the codec does not know stay, and so do all digits of numbers. Returns the same bytes if there is nothing
+ * to mend, or if the answer cannot be decoded.
  */
 export function repairWhole(
-  codec: Codec,
+  { codec, name }: ProtocolCodec,
   bytes: Buffer,
   identity: ReplyIdentity,
   choices = 1,
 ): RepairedAnswer {
-  const given = parseRecord(bytes.toString())
+  const given = parseExactRecord(bytes.toString())
   if (!given) return { bytes, isRepaired: false }
+  const typed = withRightTypes(name, given)
+  // Items have a status too, which they may lack.
+  const hasNoEnd = typed['object'] === 'response' && typeof typed['status'] !== 'string'
+  let isRepaired = typed !== given || hasNoEnd
   let written: Buffer
   try {
-    written = codec.encodeReply(codec.decodeReply(bytes, choices), identity)
+    const readable = isRepaired ? Buffer.from(JSON.stringify(typed)) : bytes
+    written = codec.encodeReply(codec.decodeReply(readable, choices), identity)
   } catch {
     return { bytes, isRepaired: false }
   }
-  let isRepaired = false
-  const merged = mergeAnswers(given, parseRecord(written.toString()) ?? {}, () => {
+  const merged = mergeAnswers(typed, parseExactRecord(written.toString()) ?? {}, () => {
     isRepaired = true
   })
   return isRepaired ? { bytes: Buffer.from(JSON.stringify(merged)), isRepaired } : { bytes, isRepaired }

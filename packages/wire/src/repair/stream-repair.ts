@@ -1,7 +1,8 @@
 import type { Codec, ReplyIdentity, StreamDecoder, StreamEncoder } from '../codec.ts'
 import type { Fields } from '../field.ts'
 import type { ProtocolName } from '../protocols.ts'
-import { asRecord, parseRecord } from '../json/record.ts'
+import { parseExactRecord } from '../json/exact-json.ts'
+import { asRecord } from '../json/record.ts'
 import type { ReplyEvent } from '../reply.ts'
 import {
   eventNameOfFrame,
@@ -11,6 +12,9 @@ import {
   MAX_EVENT_BYTES,
 } from '../sse/frame-splitter.ts'
 import { ChatChunks } from './chat-chunks.ts'
+import { eventOrderOf } from './event-order.ts'
+import { RewrittenEvents } from './rewritten-events.ts'
+import { withRightTypes } from './value-types.ts'
 
 /** What the repair of a stream needs to know. */
 export interface StreamRepairOptions {
@@ -26,9 +30,10 @@ export interface StreamRepairOptions {
 
 /**
  * Lets a stream go through the codec of its protocol, event by event. Chunks of chat are written anew, with the members
- * that the codec does not know. Events of other protocols stay as they are, because each describes itself: they get the
- * name that they lack. A stream that lacks its end gets the one that the codec writes. Errors, and what follows them,
- * stay as they are.
+ * that the codec does not know. Events of other protocols stay as they are while they are sound, because each describes
+ * itself: they get the name that they lack, and values the right type. From the first event on that may not follow those
+ * before it, the codec writes the events. A stream that lacks its end gets the one that the codec writes. Errors, and
+ * what follows them, stay as they are.
  */
 export class StreamRepair {
   readonly #options: StreamRepairOptions
@@ -36,14 +41,16 @@ export class StreamRepair {
   readonly #decoder: StreamDecoder
   #encoder: StreamEncoder | undefined
   readonly #chunks = new ChatChunks()
-  /** Types of the events so far. */
-  readonly #types = new Set<string>()
+  /** Absent for protocols whose events have no order. */
+  readonly #ordered: RewrittenEvents | undefined
   #isOver = false
 
   constructor(options: StreamRepairOptions) {
     this.#options = options
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, options.memory)
     this.#decoder = options.codec.streamDecoder(undefined, options.choices)
+    const order = eventOrderOf(options.protocol)
+    this.#ordered = order && new RewrittenEvents(order)
   }
 
   /** Returns the bytes in place of these. */
@@ -69,7 +76,7 @@ export class StreamRepair {
     const events = this.#decoder.end()
     if (events.at(-1)?.kind !== 'end') return Buffer.from(last)
     const written = this.#write(events)
-    const missing = this.#isChat ? this.#chunks.frames(undefined, written) : this.#withoutSent(written)
+    const missing = this.#ordered?.missingEnd(written) ?? this.#chunks.frames(undefined, written)
     return Buffer.from(last + missing)
   }
 
@@ -77,18 +84,20 @@ export class StreamRepair {
     this.#decoder.release()
   }
 
-  #repair(frame: string): string {
-    const data = frameData(frame)
-    if (this.#isOver || data === undefined) return frame
-    const given = parseRecord(data)
+  #repair(received: string): string {
+    const data = frameData(received)
+    if (this.#isOver || data === undefined) return received
+    const said = parseExactRecord(data)
+    const given = said && withRightTypes(this.#options.protocol, said)
+    const frame = given === said ? received : withData(received, given)
     const events = this.#decoder.push(Buffer.from(frame))
     this.#isOver = events.some(({ kind }) => kind === 'failure')
-    if (this.#isOver) return frame
+    if (this.#isOver) return received
     this.#begin(given)
     const written = this.#write(events)
     if (events.at(-1)?.kind === 'end') this.#isOver = true
-    if (!this.#isChat) return this.#named(frame, given)
-    return this.#chunks.frames(given, written)
+    if (this.#options.protocol === 'chat') return this.#chunks.frames(given, written)
+    return (given && this.#ordered?.framesFor(given, written)) ?? named(frame, given)
   }
 
   /** Creates the encoder with the id and time of the stream, when its first event is known. */
@@ -112,31 +121,20 @@ export class StreamRepair {
     const written = encoder.push(events)
     return events.at(-1)?.kind === 'end' ? written + encoder.finalFrames() : written
   }
-
-  get #isChat(): boolean {
-    return this.#options.protocol === 'chat'
-  }
-
-  /** Names an event by the type in its data, if it has no name. */
-  #named(frame: string, given: Fields | undefined): string {
-    const type = given?.['type']
-    if (typeof type !== 'string') return frame
-    this.#types.add(type)
-    if (eventNameOfFrame(frame) !== undefined || !NAME.test(type)) return frame
-    return `event: ${type}\n${frame}`
-  }
-
-  /** The end of a stream without the events that it already had. */
-  #withoutSent(frames: string): string {
-    return frames
-      .split(/(?<=\n\n)/)
-      .filter((frame) => !this.#types.has(eventNameOfFrame(frame) ?? '') || IN_EACH_PART.test(frame))
-      .join('')
-  }
 }
 
 const EMPTY = Buffer.alloc(0)
 const NAME = /^[\w.]+$/
-/** Events of which a stream has one for each of its parts. */
-const IN_EACH_PART =
-  /^event: (?:content_block_|response\.(?:output|content|function|reasoning|refusal|custom))/
+
+/** Names an event by the type in its data, if it has no name. */
+function named(frame: string, given: Fields | undefined): string {
+  const type = given?.['type']
+  const isNameless = typeof type === 'string' && eventNameOfFrame(frame) === undefined && NAME.test(type)
+  return isNameless ? `event: ${type}\n${frame}` : frame
+}
+
+/** A frame with other data. */
+function withData(frame: string, data: object | undefined): string {
+  const others = frame.split(/\r\n|\n|\r/).filter((line) => line !== '' && !/^data(?::|$)/.test(line))
+  return [...others, `data: ${JSON.stringify(data)}`, '', ''].join('\n')
+}

@@ -239,6 +239,9 @@ class ItemParts {
   readonly #emit: (event: ReplyEvent) => void
   readonly #open = new Map<number, OpenItem>()
   readonly #done = new Set<number>()
+  /** The id of the latest call at each index, and the ids of calls that have ended. */
+  readonly #calls = new Map<number, string>()
+  readonly #ended = new Set<string>()
   #parts = 0
 
   constructor(emit: (event: ReplyEvent) => void) {
@@ -247,12 +250,25 @@ class ItemParts {
 
   /** Begins an item. A tool call becomes a part at once, other items with their first text. */
   begin(index: number, added: Item): void {
+    this.#divide(index, added)
     if (this.#done.has(index)) return
     const item = openItem(added)
     this.#open.set(index, item)
     const type = added['type']
     if (type === 'function_call') this.#startCall(item, '')
     else if (type === 'custom_tool_call') this.#startCall(item, CUSTOM_HEAD)
+  }
+
+  /** Ends the call at an index at which another one begins: some servers give all calls the same index. */
+  #divide(index: number, added: Item): void {
+    const before = this.#calls.get(index)
+    const call = added['call_id']
+    if (typeof call === 'string') this.#calls.set(index, call)
+    if (before === undefined || typeof call !== 'string' || call === before) return
+    this.#ended.add(before)
+    const open = this.#open.get(index)
+    if (open?.part !== undefined) this.#endText(open)
+    this.#done.delete(index)
   }
 
   /** Begins another summary in the thoughts of an item, separated from the one before by a blank line. */
@@ -301,7 +317,14 @@ class ItemParts {
   }
 
   /** Ends an item. `item` is the item in its `done` event. */
-  finish(index: number, item: Item, textOf: MemberText): void {
+  finish(given: number, item: Item, textOf: MemberText): void {
+    let index = given
+    const { call_id: call } = item
+    if (typeof call === 'string') {
+      if (this.#ended.has(call)) return
+      this.#ended.add(call)
+      for (const [at, { added }] of this.#open) if (added['call_id'] === call) index = at
+    }
     if (this.#done.has(index)) return
     this.#done.add(index)
     const open = this.#open.get(index) ?? openItem(item)
