@@ -39,7 +39,9 @@ beforeAll(async () => {
       // The keys 1, 2 and 3 belong to ben, so that no id of a pair is an id of anything that the others have.
       user(300_003, 'ben', [token('ben'), token('ben2'), token('ben3')], { access_token: BEN.accessToken }),
       user(300_005, 'eve', [], { role: 10 }),
-      ...ASKING.map(({ id, name, accessToken }) => user(id, name, [token(name)], { access_token: accessToken })),
+      ...ASKING.map(({ id, name, accessToken }) =>
+        user(id, name, [token(name)], { access_token: accessToken }),
+      ),
     ],
   }))
   const { upstream, gateway } = fixture
@@ -122,7 +124,12 @@ function* requestsWith(endpoint: Endpoint, id: string): Generator<Asked> {
 }
 
 /** The status and the body, without the id that was given, ids of requests and times. */
-async function answerTo(asker: Asker, endpoint: Endpoint, { path, body }: Asked, id: string): Promise<string> {
+async function answerTo(
+  asker: Asker,
+  endpoint: Endpoint,
+  { path, body }: Asked,
+  id: string,
+): Promise<string> {
   const key = `sk-${asker.name}`
   const account = { authorization: asker.accessToken, 'gateway-user': String(asker.id) }
   const isByKey = endpoint.access.endsWith('key')

@@ -24,7 +24,12 @@ function begin(owner: number, count: number, ran: (check: number) => void, isGon
 test('of all long checks together one has its turn in each turn of the event loop', async () => {
   let isOver = false
   let pieces = 0
-  begin(1, 20, () => (pieces += 1), () => isOver)
+  begin(
+    1,
+    20,
+    () => (pieces += 1),
+    () => isOver,
+  )
   await nextTurn()
   const perTurn: number[] = []
   for (let turn = 0; turn < 40; turn += 1) {
@@ -40,8 +45,18 @@ test('of all long checks together one has its turn in each turn of the event loo
 test('the users have their turns one after another, however many checks each has', async () => {
   let isOver = false
   const pieces = [0, 0]
-  begin(2, 20, () => (pieces[0]! += 1), () => isOver)
-  begin(3, 1, () => (pieces[1]! += 1), () => isOver)
+  begin(
+    2,
+    20,
+    () => (pieces[0]! += 1),
+    () => isOver,
+  )
+  begin(
+    3,
+    1,
+    () => (pieces[1]! += 1),
+    () => isOver,
+  )
   const atFirst = [...pieces]
   for (let turn = 0; turn < 40; turn += 1) await nextTurn()
   isOver = true
@@ -51,7 +66,12 @@ test('the users have their turns one after another, however many checks each has
 
 test('a check that takes less than a turn waits for none, whatever others wait', async () => {
   let isOver = false
-  begin(4, 20, () => {}, () => isOver)
+  begin(
+    4,
+    20,
+    () => {},
+    () => isOver,
+  )
   const short = new GuardTurns(5, () => false)
   expect(short.check(() => 'done')).toBe('done')
   isOver = true
