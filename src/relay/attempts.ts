@@ -248,7 +248,7 @@ export class Attempts {
       if (!(asked instanceof Promise ? await asked : asked)) break
       failed.nextAttemptAt(channel)
       const { name: client } = call.plan.dialect
-      const target = { channel, key, client, request, plan, words: call.words }
+      const target = { channel, key, client, request, plan, words: call.words, guards: call.guards }
       let failure = await this.#tryOnce(call, target)
       if (failure && ruleOf(failure).next === 'same') failure = await this.#tryOnce(call, target)
       if (!failure) return { outcome: 'settled', keys: [] }

@@ -22,6 +22,7 @@ import { rateLimitError } from '../limits/rate-limiter.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { accountFaultOf } from '../upstreams/account-faults.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
+import type { CallGuards } from './guards/call-guards.ts'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, type PausingHead, requestedPauseMs } from '../upstreams/retry-after.ts'
 import { exhaustedLimitMs } from '../upstreams/stated-limits.ts'
@@ -145,6 +146,14 @@ interface UpstreamContext {
   readonly request: Pick<WireRequest, 'protocol'>
   /** Texts of the client's request; absent if it contains none. */
   readonly words?: ComparedRequestTexts
+  /** The guards of the call, which check what errors say; absent if there are none. */
+  readonly guards?: CallGuards | undefined
+}
+
+/** A text of an upstream's error as its client may read it. */
+function wordsFor({ channel, guards }: UpstreamContext, text: string): string {
+  const redacted = redact(text, channel)
+  return guards ? guards.checkedError(redacted) : redacted
 }
 
 /** An upstream's error, as the response with an error status or the error inside another response states it. */
@@ -251,19 +260,19 @@ function refusalOf(
     readonly retryAfter: string | undefined
   },
 ): UpstreamRefusal | undefined {
-  const { channel, client } = context
+  const { client } = context
   const status = forwardedStatus(kind, received)
   const forwarded = FORWARDED.get(status)
   if (!forwarded || ruleOf({ kind }).client === 'hidden') return undefined
-  const said = redact(error.message ?? `the upstream answered ${received}`, channel)
+  const said = wordsFor(context, error.message ?? `the upstream answered ${received}`)
   const isTooLong = kind === 'too_long'
   const { message, code } = isTooLong ? tooLongError(client, said, error.code) : { ...error, message: said }
   const type = isTooLong ? undefined : error.type
   return new UpstreamRefusal(message.slice(0, MAX_MESSAGE_LENGTH), {
     status,
-    type: redact(type ?? forwarded.type, channel),
+    type: wordsFor(context, type ?? forwarded.type),
     hasOwnType: type !== undefined,
-    code: redact(code ?? forwarded.code, channel),
+    code: wordsFor(context, code ?? forwarded.code),
     hasOwnCode: code !== undefined,
     retryAfter: PASSING.has(status) ? forwardedRetryAfter(retryAfter) : undefined,
     envelope: envelopeOf(context, body),
@@ -271,11 +280,9 @@ function refusalOf(
   })
 }
 
-function envelopeOf(
-  { channel, request: { protocol } }: UpstreamContext,
-  bytes: Buffer,
-): ErrorEnvelope | undefined {
-  const body = ERRORS[protocol].passedOn?.(bytes, (text) => redact(text, channel))
+function envelopeOf(context: UpstreamContext, bytes: Buffer): ErrorEnvelope | undefined {
+  const { protocol } = context.request
+  const body = ERRORS[protocol].passedOn?.(bytes, (text) => wordsFor(context, text))
   return body && { protocol, body }
 }
 
@@ -324,9 +331,9 @@ export function failureInAnswer(
 
 /** An error event of a stream, for the client, with the upstream's message redacted. */
 export function streamErrorText(context: UpstreamContext, data: string): ErrorContent {
-  const { channel, client } = context
+  const { client } = context
   const error = readError(context, Buffer.from(data))
-  const said = redact(error.message ?? 'the upstream reported an error', channel)
+  const said = wordsFor(context, error.message ?? 'the upstream reported an error')
   const status = statusOfError(data)
   if (kindOf(context, status, error) === 'too_long') {
     const { message, code = 'bad_request' } = tooLongError(client, said, error.code)
@@ -341,10 +348,10 @@ export function streamErrorText(context: UpstreamContext, data: string): ErrorCo
   }
   return {
     type:
-      error.type === undefined ? (FORWARDED.get(status)?.type ?? 'api_error') : redact(error.type, channel),
+      error.type === undefined ? (FORWARDED.get(status)?.type ?? 'api_error') : wordsFor(context, error.type),
     ...(error.code === undefined
       ? { code: 'upstream_error', hasOwnCode: false }
-      : { code: redact(error.code, channel), hasOwnCode: true }),
+      : { code: wordsFor(context, error.code), hasOwnCode: true }),
     message: said.slice(0, MAX_MESSAGE_LENGTH),
     status,
   }

@@ -23,6 +23,7 @@ import type { WireRequest } from '../upstreams/provider.ts'
 import type { DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
 import type { PassthroughResponses } from './dialects/passthrough.ts'
 import type { Estimate } from './estimate.ts'
+import type { CallGuards } from './guards/call-guards.ts'
 import type { MediaRequester } from './media-fetcher.ts'
 import type { ComparedRequestTexts } from './provider-messages.ts'
 
@@ -306,4 +307,6 @@ export interface AttemptTarget {
   readonly plan: ChannelPlan
   /** Texts of the client's request, with which words of the provider are compared. */
   readonly words: ComparedRequestTexts
+  /** The guards of the call; undefined if there are none. */
+  readonly guards?: CallGuards | undefined
 }

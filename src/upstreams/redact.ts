@@ -161,18 +161,24 @@ const PIECE = /"[^"\\]*(?:\\.[^"\\]*)*"|[^"]+|".*/gs
 
 /**
  * Redacts an upstream's error in JSON. Only strings that contain the channel's keys or address are changed.
+ * @param checked Returns a redacted string as it may be sent.
  */
-export function redactFrame(bytes: Buffer, channel: Channel): Buffer {
+export function redactFrame(
+  bytes: Buffer,
+  channel: Channel,
+  checked: (text: string) => string = (text) => text,
+): Buffer {
   let isChanged = false
-  const redacted = bytes.toString().replaceAll(PIECE, (piece) => {
+  const written = bytes.toString().replaceAll(PIECE, (piece) => {
     const value = valueOf(piece)
     const text = value ?? piece
-    const result = redact(text, channel)
+    const redacted = redact(text, channel)
+    const result = piece.startsWith('"') ? checked(redacted) : redacted
     if (result === text) return piece
     isChanged = true
     return value === undefined ? result : JSON.stringify(result)
   })
-  return isChanged ? Buffer.from(redacted) : bytes
+  return isChanged ? Buffer.from(written) : bytes
 }
 
 /** The value of a JSON string literal; undefined if the text is not one. */

@@ -128,3 +128,27 @@ test('files within a value are written in their places', () => {
     JSON.stringify({ a: data('THE FIRST LETTER'), b: [`data:text/plain;base64,${data('A SECOND LETTER')}`] }),
   )
 })
+
+const MANY = 12_000_000
+const BASE64 = Buffer.from('The code is 4711 x. '.repeat(12)).toString('base64')
+test.each([
+  ['a string of JSON that is base64', 'text', `{"a":"${BASE64.repeat(MANY / 320)}"}`],
+  ['a data URL in a text', 'text', `see data:text/plain;base64,${BASE64.repeat(MANY / 320)} there`],
+  ['a word', 'text', `see: ${BASE64.repeat(MANY / 320)} there`],
+  ['lines', 'text', `see:\n${`${BASE64.slice(0, 76)}\n`.repeat(MANY / 77)} there`],
+  ['base64 with spaces', 'text', BASE64.replaceAll(/(.{8})/g, '$1 ').repeat(MANY / 360)],
+  ['a signature', 'sealed', BASE64.repeat(MANY / 320)],
+  ['a signature with dots', 'sealed', `${BASE64.slice(0, 12)}.`.repeat((2 * MANY) / 13)],
+] as const)('%s of many megabytes is read, in short steps', (_, kind, value) => {
+  const files = filesWithin(value, kind)
+  let steps = 0
+  let found = ''
+  for (;;) {
+    const step = files.next()
+    if (step.done) break
+    steps += 1
+    found += step.value?.text.slice(0, 100) ?? ''
+  }
+  expect(steps).toBeGreaterThan(value.length / 5000)
+  if (!value.includes('.')) expect(found).toContain('The code is 4711 x.')
+})

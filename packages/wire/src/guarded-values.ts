@@ -314,7 +314,6 @@ export function withFiles(value: string, changes: readonly FileChange[]): string
 }
 
 /** Reads a value as it stands. */
-// eslint-disable-next-line require-yield
 export const asItStands: Reading = function* (text) {
   return { text, write: (next) => next }
 }

@@ -1,4 +1,5 @@
 import type { Response } from '@sluice/http1'
+import { isTerm } from '@sluice/wire/guarded-values'
 import type { Guard, GuardAction, GuardPlace, GuardVerdict, TextGuard } from '../../domain/guard.ts'
 import { GUARD_VERDICTS, isServiceGuard, isTextGuard } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
@@ -18,6 +19,12 @@ export const GUARDS_HEADER = 'x-gateway-guards'
  */
 const MAX_TEXT = 4096
 const MORE_LENGTH = 24
+
+/** Maximum length of a text of an upstream's error. */
+const MAX_ERROR_LENGTH = 16_384
+const ERROR_TEXT = { place: 'output', isSigned: false, isJson: false } as const
+/** What stands in place of a text of an error that a guard blocks. */
+const BLOCKED_ERROR = 'a guard refused the words of this error'
 
 /** A guard that applies to a call, and what it has decided so far. */
 export class ActiveGuard {
@@ -257,6 +264,15 @@ export class CallGuards {
     const screen = this.screenOf(spot)?.screen
     const applied = screen?.apply(text, undefined, spot.isJson)
     return applied?.blockedBy === undefined ? (applied?.text ?? text) : undefined
+  }
+
+  /**
+   * A text of an upstream's error as the guards of answers leave it. Words of the protocol stay. Matches are not recorded,
+   * because the error may never be sent.
+   */
+  checkedError(text: string): string {
+    if (isTerm(text)) return text
+    return this.repeat(text.slice(0, MAX_ERROR_LENGTH), ERROR_TEXT) ?? BLOCKED_ERROR
   }
 
   /** Checks a whole text of the answer, or the arguments of a tool call. */

@@ -93,11 +93,7 @@ class GuardedWhole implements Passthrough {
   #check: WholeCheck | undefined
   #checked: Buffer = NOTHING
 
-  constructor(
-    inner: Passthrough,
-    guards: CallGuards,
-    beginCheck: (bytes: Buffer) => WholeCheck | undefined,
-  ) {
+  constructor(inner: Passthrough, guards: CallGuards, beginCheck: (bytes: Buffer) => WholeCheck | undefined) {
     this.#inner = inner
     this.#guards = guards
     this.#beginCheck = beginCheck

@@ -174,7 +174,7 @@ export class GuardedTap extends WrappedTap {
     return frame && Buffer.from(this.#errorAlone(frame.toString(), 0))
   }
 
-  // `docs/guards.md: What is no text`: errors are not checked. An event with one may repeat what was generated.
+  // What errors say is checked where they are redacted. An event with one may repeat what was generated beside it.
   #errorAlone(frame: string, before: number): string {
     const { changesAnswer, withholds } = this.#stream.guards
     return changesAnswer || withholds
