@@ -211,7 +211,7 @@ const SOUND: ReadonlySet<string> = new Set(['audio', 'output_audio'])
 const responses: EventReader = (scan, texts, { signsReasoning }) => {
   const type = stringMember(scan, scan.root, 'type') ?? ''
   const [, stem = '', form = ''] = EVENT_TYPE.exec(type) ?? []
-  const output = numberIn(scan, scan.root, 'output_index')
+  const output = itemOf(scan)
   const channel = `${output}/${stem}${indexesOf(scan)}`
   const isOfReasoning = signsReasoning && /^(?:response\.)?reasoning/.test(type)
   const isOfTool = /_call_|_arguments$/.test(stem)
@@ -244,6 +244,15 @@ const responses: EventReader = (scan, texts, { signsReasoning }) => {
       )
     },
   }
+}
+
+/** The item of an event: its index, or its id where events have no index, as those of llama.cpp. */
+function itemOf(scan: ScannedObject): number | string {
+  if (scan.has('output_index')) return numberIn(scan, scan.root, 'output_index')
+  const item = scan.span('item')?.node
+  const idIn = (name: string): string | undefined =>
+    item === undefined ? undefined : stringMember(scan, item, name)
+  return stringMember(scan, scan.root, 'item_id') ?? idIn('id') ?? idIn('call_id') ?? 0
 }
 
 function isSound(scan: ScannedObject): boolean {

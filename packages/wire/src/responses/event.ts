@@ -26,14 +26,6 @@ export function eventType(event: Event, frame: string): string {
   return typeof type === 'string' ? type : (eventNameOfFrame(frame) ?? '')
 }
 
-/**
- * Index of the item to which an event belongs. Items are recognized by index, because some servers change the
- * ids of items between events.
- */
-export function outputIndex(event: Event): number {
-  return numberOf(event['output_index'])
-}
-
 /** Index of the text within the item to which an event belongs. */
 export function textIndex(event: Event): number {
   return numberOf(event['content_index'] ?? event['summary_index'])

@@ -13,14 +13,8 @@ import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { errorOfResponse, responseError } from '../errors.ts'
-import {
-  type Event,
-  eventType,
-  outputIndex,
-  responseInEvent,
-  TERMINAL_EVENTS,
-  textsOfDelta,
-} from '../event.ts'
+import { ItemPlaces } from '../item-places.ts'
+import { type Event, eventType, responseInEvent, TERMINAL_EVENTS, textsOfDelta } from '../event.ts'
 import { stringOrEmpty } from '../decode/reply.ts'
 import { writeWithDefaults } from '../response-object.ts'
 import { recordItemToolUse, toolUsesInResponse, usageInResponse } from '../usage.ts'
@@ -57,6 +51,7 @@ export class ResponsesTap extends StreamTap {
   /** Sequence number of the next event. */
   #sequence = 0
   #isNumbered = false
+  readonly #places = new ItemPlaces()
   /** Indexes of the items whose text arrived in deltas. */
   readonly #growing = new Set<number>()
   /**
@@ -131,8 +126,9 @@ export class ResponsesTap extends StreamTap {
     }
     if (DELTA.test(type)) {
       for (const text of textsOfDelta(event)) {
-        this.#growing.add(outputIndex(event))
-        this.emit(outputIndex(event), text)
+        const index = this.#places.of(event)
+        this.#growing.add(index)
+        this.emit(index, text)
       }
       return 'forward'
     }
@@ -140,9 +136,9 @@ export class ResponsesTap extends StreamTap {
     if (response) this.#begin(response)
     else if (type === 'response.output_item.added') {
       this.resetTemplates()
-      recordItemToolUse(this.tools, outputIndex(event), event['item'])
+      recordItemToolUse(this.tools, this.#places.begin(event), event['item'])
     } else if (type === 'response.output_item.done')
-      this.#readDone(outputIndex(event), asRecord(event['item']))
+      this.#readDone(this.#places.of(event), asRecord(event['item']))
     return isErrorObject(event) ? this.#fail(data, event) : 'forward'
   }
 
@@ -152,7 +148,7 @@ export class ResponsesTap extends StreamTap {
     const type = stringOrEmpty(event?.['type'])
     if (!event || typeof text !== 'string' || text === '' || type === SOUND || !DELTA.test(type))
       return undefined
-    return textsOfDelta(event).length === 1 ? { index: outputIndex(event), text } : undefined
+    return textsOfDelta(event).length === 1 ? { index: this.#places.of(event), text } : undefined
   }
 
   /** Counts the event in a frame that matches a template, so that event numbers stay right. */

@@ -22,13 +22,13 @@ import {
   type Event,
   eventType,
   MAX_ITEMS,
-  outputIndex,
   responseInEvent,
   TERMINAL_EVENTS,
   textIndex,
   textsOfDelta,
 } from '../event.ts'
 import { errorOfResponse } from '../errors.ts'
+import { ItemPlaces } from '../item-places.ts'
 import { readResponsesStop } from '../stop-reasons.ts'
 import { recordItemToolUse, usageInResponse } from '../usage.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
@@ -47,6 +47,7 @@ const MAX_TEXTS = 1_024
  */
 export class ResponsesStreamDecoder extends FrameReader {
   readonly #items = new ItemParts((event) => this.emit(event))
+  readonly #places = new ItemPlaces()
   #isStarted = false
   #usage: ReportedUsage | undefined
   served: StatedService | undefined
@@ -73,7 +74,7 @@ export class ResponsesStreamDecoder extends FrameReader {
       const delta = event['delta']
       if (typeof delta !== 'string') return
       const logprobs = readLogprobs(event['logprobs'])
-      return this.#items.grow(outputIndex(event), textIndex(event), kind, delta, logprobs)
+      return this.#items.grow(this.#places.of(event), textIndex(event), kind, delta, logprobs)
     }
     if (TERMINAL_EVENTS.has(type)) return this.#finish(type, event, data)
     if (UNKNOWN_DELTA.test(type)) for (const text of textsOfDelta(event)) this.arrived.addUnknown(text)
@@ -82,15 +83,18 @@ export class ResponsesStreamDecoder extends FrameReader {
       case 'response.queued':
       case 'response.in_progress':
         return this.#start(responseInEvent(event) ?? {})
-      case 'response.output_item.added':
+      case 'response.output_item.added': {
         this.resetTemplates()
-        recordItemToolUse(this.tools, outputIndex(event), event['item'])
-        return this.#items.begin(outputIndex(event), asRecord(event['item']) ?? {})
+        const index = this.#places.begin(event)
+        recordItemToolUse(this.tools, index, event['item'])
+        return this.#items.begin(index, asRecord(event['item']) ?? {})
+      }
       case 'response.output_item.done': {
         const item = asRecord(event['item']) ?? {}
-        recordItemToolUse(this.tools, outputIndex(event), item)
+        const index = this.#places.of(event)
+        recordItemToolUse(this.tools, index, item)
         return this.#items.finish(
-          outputIndex(event),
+          index,
           item,
           itemTextFinders(data, (scan) => [scan.span('item')?.node].filter((node) => node !== undefined))(
             item,
@@ -99,10 +103,10 @@ export class ResponsesStreamDecoder extends FrameReader {
         )
       }
       case 'response.reasoning_summary_part.added':
-        return this.#items.beginSummary(outputIndex(event), textIndex(event))
+        return this.#items.beginSummary(this.#places.of(event), textIndex(event))
       case 'response.output_text.annotation.added': {
         const citation = readAnnotation(asRecord(event['annotation']))
-        return citation && this.#items.cite(outputIndex(event), textIndex(event), citation)
+        return citation && this.#items.cite(this.#places.of(event), textIndex(event), citation)
       }
       case 'error':
         return this.#fail(data, event)
@@ -121,7 +125,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     const text = event?.['delta']
     if (!event || kind < 0 || typeof text !== 'string' || text === '') return undefined
     if (readLogprobs(event['logprobs'])) return undefined
-    const place = outputIndex(event) * MAX_TEXTS + Math.min(textIndex(event), MAX_TEXTS - 1)
+    const place = this.#places.of(event) * MAX_TEXTS + Math.min(textIndex(event), MAX_TEXTS - 1)
     return { index: place * DELTA_EVENTS.length + kind, text }
   }
 
@@ -179,7 +183,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     })
     for (const [index, value] of (Array.isArray(output) ? output.slice(0, MAX_ITEMS) : []).entries()) {
       const item = asRecord(value) ?? {}
-      this.#items.finish(index, item, textsIn(item, index))
+      this.#items.finish(this.#places.inOutput(item, index), item, textsIn(item, index))
     }
     this.#items.endAll()
     this.isOver = true
