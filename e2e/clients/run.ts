@@ -7,7 +7,7 @@ import { startGateway } from '../../test/fixtures/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../../test/fixtures/scripted-upstream.ts'
 import { runProgram } from '../agents/run-program.ts'
 import { startControlServer } from './control-server.ts'
-import { pythonWithClients } from './environment.ts'
+import { pythonOf } from '../../test/fixtures/python-environment.ts'
 import { playScenarios } from './scenario-upstream.ts'
 
 const USAGE = `Runs the official Python clients against the gateway, in a virtual environment of their own.
@@ -41,7 +41,7 @@ async function main(stop: AbortSignal): Promise<number> {
     console.log(unknown === undefined ? USAGE : `unknown client: ${unknown}\n\n${USAGE}`)
     return unknown === undefined ? 0 : 2
   }
-  const python = await pythonWithClients(stop)
+  const python = await pythonOf(import.meta.dirname, stop)
   if ('missing' in python) {
     console.log(`The Python clients are left out: ${python.missing}`)
     console.log(process.env['CI'] ? '0 passed, 1 failed' : '0 passed, 0 failed')

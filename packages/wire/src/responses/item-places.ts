@@ -3,15 +3,15 @@ import { type Event, MAX_ITEMS } from './event.ts'
 
 /**
  * Finds the item of a stream to which an event belongs, as its index in the output. Items are recognized by
- * `output_index`, because some servers change the ids of items between events. Where an event has none, as all of
- * llama.cpp (https://github.com/ggml-org/llama.cpp/issues/20607), the id decides that the item had when it began;
- * with another id, or none, the event belongs to the item that began last.
+ * `output_index`, because some servers change the ids of items between events. An event without one, as all
+ * of llama.cpp (https://github.com/ggml-org/llama.cpp/issues/20607), belongs to the item that began with its
+ * id. If none did, it belongs to the item that began last.
  */
 export class ItemPlaces {
   readonly #ids = new Map<string, number>()
   #last = 0
   #hasBegun = false
-  /** Whether items began without an index, so that they may have begun in another order than they are listed. */
+  /** Whether items began without an index: the finished response may list them in another order. */
   #isUnindexed = false
 
   /** The item of any event but the one with which an item begins. */
