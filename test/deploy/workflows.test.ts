@@ -68,7 +68,9 @@ test('a pull request is checked by every part of .ci/run, and a release is publi
   const matrix = /part: \[(.*)\]/.exec(textOf('ci.yml'))?.[1]?.split(', ') ?? []
   const shards = matrix.filter((part) => part.startsWith('system '))
   expect(shards).toEqual(shards.map((_, at) => `system ${at + 1}/${shards.length}`))
-  expect(matrix.filter((part) => !shards.includes(part))).toEqual(partsOfRun().filter((part) => part !== 'system'))
+  expect(matrix.filter((part) => !shards.includes(part))).toEqual(
+    partsOfRun().filter((part) => part !== 'system'),
+  )
   const { jobs } = parse(textOf('release.yml')) as {
     jobs: Record<string, { needs?: string | string[]; uses?: string }>
   }

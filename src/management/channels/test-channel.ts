@@ -164,7 +164,10 @@ const CODECS: Partial<Record<TestedEndpoint, Codec>> = {
 /** Whether an answer has faults that `repair` mends. */
 function isFaulty(endpoint: TestedEndpoint, answer: Buffer): boolean {
   const codec = CODECS[endpoint]
-  return codec !== undefined && repairWhole({ codec, name: endpoint as ProtocolName }, answer, { id: '', created: 0 }).isRepaired
+  return (
+    codec !== undefined &&
+    repairWhole({ codec, name: endpoint as ProtocolName }, answer, { id: '', created: 0 }).isRepaired
+  )
 }
 
 /** Maximum size of a response in bytes, by endpoint. An image is one long base64 text. */
