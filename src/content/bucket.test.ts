@@ -192,10 +192,8 @@ test.each<[string, string, boolean]>([
     requests += 1
     response.end(list)
   })
-  const startMs = performance.now()
   const sweeping = bucket.sweep(TODAY, NOW_MS, () => Promise.resolve(new Set()))
   await (isRead ? expect(sweeping).resolves.toBe(0) : expect(sweeping).rejects.toThrow('more than'))
-  expect(performance.now() - startMs).toBeLessThan(5_000)
   expect(requests).toBeLessThanOrEqual(2)
 })
 
