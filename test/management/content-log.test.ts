@@ -1,10 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { completionText, contentFrame, DONE_FRAME, finishFrame, usageText } from '../fixtures/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { contentOf, lookAt, sha256 } from '../fixtures/content.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { contentOf, lookAt, rowWithContent, sha256 } from '../fixtures/content.ts'
 import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { createToken } from '../fixtures/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
@@ -13,8 +14,9 @@ const ADA = { id: 4, accessToken: 'the-access-token-of-ada' }
 const OPERATOR = { id: 1, accessToken: 'root-access-token' }
 
 let fixture: Fixture
+const clock = dateClock(afterAll)
 beforeAll(async () => {
-  fixture = await startFixture((upstream) => ({
+  const configure = (upstream: ScriptedUpstream): Configuration => ({
     options: { retries: 0 },
     rate_limits: { global: { requests: 0 } },
     content_log: { what: 'full', keep: '30d', readers: 100 },
@@ -38,7 +40,7 @@ beforeAll(async () => {
           token('redacted', { content_log: { what: 'redacted' } }),
           token('none', { content_log: { what: 'none' } }),
           token('never', { content_log: { sample: 0 } }),
-          token('moment', { content_log: { keep: '1s' } }),
+          token('moment', { content_log: { keep: '60s' } }),
         ],
         { access_token: ANN.accessToken },
       ),
@@ -48,7 +50,8 @@ beforeAll(async () => {
       user(6, 'dan', [token('dan', { content_log: { what: 'full' } })], { group: 'brief' }),
       user(7, 'eve', [token('eve')], { group: 'quiet', content_log: { what: 'full' } }),
     ],
-  }))
+  })
+  fixture = await startFixture(configure, { env: clock.env })
 })
 afterAll(() => fixture?.close())
 
@@ -61,6 +64,11 @@ const REQUEST =
 async function say(key: string, body: string | object, path = '/v1/chat/completions') {
   const answer = await fixture.chat(key, body, { path })
   return { ...answer, id: String(answer.headers['x-request-id']) }
+}
+
+/** Resolves when the content of all calls until now is stored: that of a later call is. */
+async function whenWritten(): Promise<void> {
+  await contentOf(url(), OPERATOR, (await say('ann', REQUEST)).id)
 }
 
 const rowOf = async (account: { id: number; accessToken: string }, id: string) =>
@@ -84,7 +92,7 @@ describe('what is kept of a call', () => {
         answer_received: { text: body, sha256: sha256(body) },
       },
     })
-    expect(await rowOf(ANN, id)).toMatchObject({
+    expect(await rowWithContent(url(), ANN, `/api/log/self/${id}`)).toMatchObject({
       content_address: expect.stringMatching(new RegExp(`^content/\\d{4}-\\d\\d-\\d\\d\\.db#${id}$`)),
       content_sha256: sha256(REQUEST, body),
     })
@@ -234,7 +242,7 @@ describe('how much is kept', () => {
   ])('no content of calls is stored for %s', async (_, key, userId) => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say(key, REQUEST)
-    await sleep(1_500)
+    await whenWritten()
     expect((await lookAt(url(), OPERATOR, id)).status).toBe(404)
     const row = await manage<Record<string, unknown>>(url(), OPERATOR, `GET /api/log/${id}`)
     expect(row.data).toMatchObject({ user_id: userId, content_address: '', content_sha256: '' })
@@ -255,7 +263,9 @@ describe('how much is kept', () => {
   test('the content of a call cannot be read after its retention time', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say('moment', REQUEST)
-    await sleep(1_700)
+    await contentOf(url(), ANN, id)
+    clock.move(61)
+    onTestFinished(() => clock.move(0))
     expect((await lookAt(url(), ANN, id)).status).toBe(404)
     expect(await rowOf(ANN, id)).toMatchObject({ content_address: '', content_sha256: '' })
   })
@@ -281,7 +291,7 @@ describe('how much is kept', () => {
     const changed = await manage(url(), OPERATOR, 'PUT /api/user/', { id: BEN.id, content_log_what: 'none' })
     expect(changed.status).toBe(200)
     const { id: after } = await say('ben', REQUEST)
-    await sleep(1_500)
+    await whenWritten()
     expect((await lookAt(url(), BEN, after)).status).toBe(404)
     await manage(url(), OPERATOR, 'PUT /api/user/', { id: BEN.id, content_log_what: '' })
   })

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { contentOf, lookAt, sha256 } from '../fixtures/content.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
@@ -13,8 +13,9 @@ const ADA = { id: 4, accessToken: 'the-access-token-of-ada' }
 const OPERATOR = { id: 1, accessToken: 'root-access-token' }
 
 let fixture: Fixture
+const clock = dateClock(afterAll)
 beforeAll(async () => {
-  fixture = await startFixture((upstream) => configuration(upstream))
+  fixture = await startFixture((upstream) => configuration(upstream), { env: clock.env })
 })
 afterAll(() => fixture?.close())
 
@@ -233,7 +234,8 @@ describe('a retention that is shortened later', () => {
     await contentOf(url(), ANN, id)
     expect(await seen(id)).toEqual([200, 200, true, true])
     expect((await set(1)).status).toBe(200)
-    await sleep(1_100)
+    clock.move(2)
+    onTestFinished(() => clock.move(0))
     expect(await seen(id)).toEqual([404, 404, false, false])
     await set(null)
   })
@@ -242,7 +244,8 @@ describe('a retention that is shortened later', () => {
     const [ann, ben, cyd] = [await say('ann'), await say('ben'), await say('cyd')]
     for (const id of [ann, ben, cyd]) await contentOf(url(), OPERATOR, id)
     await manage(url(), OPERATOR, 'PUT /api/user/', { id: BEN.id, content_log_keep: 3_600 })
-    await sleep(1_100)
+    clock.move(2)
+    onTestFinished(() => clock.move(0))
     await fixture.gateway.restart(configuration(fixture.upstream, '1s'))
     expect(await seen(ann)).toEqual([404, 404, false, false])
     for (const id of [ben, cyd]) expect((await lookAt(url(), OPERATOR, id)).status).toBe(200)

@@ -2,7 +2,7 @@ import { Client } from 'pg'
 import { beforeAll, afterAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { contentOf, lookAt } from '../fixtures/content.ts'
+import { contentOf, lookAt, rowWithContent } from '../fixtures/content.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { BUCKET, type S3Server, startS3Server, withoutS3 } from '../fixtures/s3-server.ts'
 import { type ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
@@ -44,8 +44,8 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
     const id = await say(0, 'ann')
     const { parts } = await contentOf(url(1), ANN, id)
     expect(parts.request_received?.text).toBe(JSON.stringify(ask('m')))
-    const row = await manage<{ content_address: string }>(url(1), ANN, `GET /api/log/self/${id}`)
-    expect(row.data.content_address).toMatch(new RegExp(`^content_entries_\\d{8}#${id}$`))
+    const row = await rowWithContent(url(1), ANN, `/api/log/self/${id}`)
+    expect(row['content_address']).toMatch(new RegExp(`^content_entries_\\d{8}#${id}$`))
     expect((await lookAt(url(1), BEN, id)).status).toBe(404)
   })
 
@@ -113,7 +113,8 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
   test('a deletion of content on one node covers content that another node has not written yet', async () => {
     const id = await say(0, 'ann')
     await manage(url(1), ANN, 'DELETE /api/content')
-    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    // What was said later is written with it, or after it.
+    await contentOf(url(0), ANN, await say(0, 'ann'))
     expect((await lookAt(url(0), ANN, id)).status).toBe(404)
   })
 
