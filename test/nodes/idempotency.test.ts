@@ -11,13 +11,12 @@ import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { workerPids } from '../fixtures/worker-pids.ts'
+import { untilOpen } from '../fixtures/open-calls.ts'
 import { type Nodes, setNodes, SHARED, workersIn } from './fixture.ts'
 
 const GRANTED = 1_000_000_000
 /** Ten prompt and five output tokens. */
 const COST = 30
-/** Time after which the calls of a dead node are free again. */
-const FREE_AGAIN_MS = 90_000
 
 function configuration(upstream: ScriptedUpstream) {
   return {
@@ -118,18 +117,20 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
     },
   )
 
-  test('a repeated call whose idempotency key a killed node was serving is sent upstream again by another node within 90 s', {
-    timeout: 150_000,
-  }, async () => {
+  test("a repeated call whose idempotency key a killed node was serving is sent upstream again by another node once the node's claim has lapsed", async () => {
     const nodes = await started()
     const [first] = nodes.gateways
     const key = randomUUID()
     if (first) await killedDuring(first, nodes.upstream, key)
-    const sinceMs = performance.now()
-    const attempts = await Promise.all(
-      Array.from({ length: 3 }, () => nodes.chat(1, 'ann', askStream('slow'), withKey(key))),
+    let ended = 0
+    const asked = Array.from({ length: 3 }, () =>
+      nodes.chat(1, 'ann', askStream('slow'), withKey(key)).finally(() => (ended += 1)),
     )
-    expect(performance.now() - sinceMs).toBeLessThan(FREE_AGAIN_MS)
+    await untilOpen(nodes.gateways[1]?.url ?? '', asked.length)
+    expect([ended, nodes.upstream.received('slow').length]).toEqual([0, 1])
+    // As if the minute of the claim had passed.
+    await nodes.database.sql('update idempotent_calls set until_ms = 0')
+    const attempts = await Promise.all(asked)
     expect(attempts.map(({ status }) => status)).toEqual([200, 200, 200])
     expect(new Set(attempts.map(({ text }) => text)).size).toBe(1)
     expect(nodes.upstream.received('slow')).toHaveLength(2)
@@ -141,10 +142,10 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
     const key = randomUUID()
     if (first) await killedDuring(first, nodes.upstream, key)
     await first?.restart()
-    const sinceMs = performance.now()
+    // The call does not wait until the claim of the killed process lapses.
+    await nodes.database.sql('update idempotent_calls set until_ms = until_ms + 600000 where until_ms > 0')
     const answer = await nodes.chat(0, 'ann', askStream('slow'), withKey(key))
     expect(answer.status).toBe(200)
-    expect(performance.now() - sinceMs).toBeLessThan(10_000)
     expect(nodes.upstream.received('slow')).toHaveLength(2)
   })
 })
@@ -165,10 +166,8 @@ describe('idempotency keys after a crash of a gateway with the embedded database
     expect(isReplayed(second)).toBe(true)
     expect(second.bytes.equals(first.bytes)).toBe(true)
     expect(upstream.received('m')).toHaveLength(1)
-    const sinceMs = performance.now()
     const again = await call(gateway.url, askStream('slow'), { key: 'ann', ...withKey(cut) })
     expect(again.status).toBe(200)
-    expect(performance.now() - sinceMs).toBeLessThan(10_000)
     const third = await call(gateway.url, askStream('slow'), { key: 'ann', ...withKey(cut) })
     expect(isReplayed(third)).toBe(true)
     expect(upstream.received('slow')).toHaveLength(2)
@@ -232,13 +231,11 @@ describe('idempotency keys with two workers', () => {
       const live = await open(gateway.url, askStream('slow'), { key: 'ann', ...withKey(key) })
       await live.until('word')
       await kill()
-      const sinceMs = performance.now()
       const attempt = (): Promise<FullResponse> => fixture.chat('ann', askStream('slow'), withKey(key))
       await vi.waitFor(async () => expect((await attempt()).status).toBe(200), {
         timeout: 60_000,
         interval: 50,
       })
-      expect(performance.now() - sinceMs).toBeLessThan(20_000)
       expect(isReplayed(await attempt())).toBe(true)
       expect(upstream.received('slow')).toHaveLength(2 * (round + 1))
     }

@@ -28,14 +28,14 @@ describe.skipIf(withoutRedis('three nodes whose Redis is in trouble'))(
       { timeout: 300_000 },
       async (_, leave, comeBack) => {
         const report = await callWhileAway(cluster, {
-          forMs: 1000,
+          forMs: 500,
           leave: () => leave(cluster),
           comeBack: () => comeBack(cluster),
         })
         expect(report.warm.length).toBeGreaterThan(10)
         const unserved = [...report.warm, ...report.cold].filter(({ status }) => status !== 200)
         expect(unserved).toEqual([])
-        expect(report.backlogMs).toBeLessThan(30_000)
+        expect(report.unreported).toBe(0)
       },
     )
   },
