@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { type CallOptions, type FullResponse, open } from '../fixtures/client.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
 import { untilOpen } from '../fixtures/open-calls.ts'
-import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { ask, askStream, type Fixture, retryWhileOverloaded, startFixture } from '../fixtures/fixture.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 
 const MODELS = [
@@ -32,7 +33,7 @@ const configured = (upstream: ScriptedUpstream, cache: object, price?: unknown) 
     ...priced(MODELS),
     ...(price === undefined ? {} : priced(['reloaded'], price)),
     off: { ...(priced(['off'])['off'] as object), cache: 0 },
-    brief: { ...(priced(['brief'])['brief'] as object), cache: '1s' },
+    brief: { ...(priced(['brief'])['brief'] as object), cache: '60s' },
   },
   channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
   users: [
@@ -49,8 +50,9 @@ const configured = (upstream: ScriptedUpstream, cache: object, price?: unknown) 
     user(5, 'bob', [token('bob')]),
   ],
 })
+const clock = dateClock(afterAll)
 beforeAll(async () => {
-  fixture = await startFixture((upstream) => configured(upstream, {}))
+  fixture = await startFixture((upstream) => configured(upstream, {}), { env: clock.env })
 })
 afterAll(() => fixture?.close())
 
@@ -277,13 +279,14 @@ describe('by request', () => {
   test('a cached answer is not returned once it is older than max-age or than its lifetime', async () => {
     await fixture.chat('ann', ask('brief'))
     expect(statusOf(await fixture.chat('ann', ask('brief')))).toBe('hit')
-    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    clock.move(61)
+    onTestFinished(() => clock.move(0))
     expect(statusOf(await fixture.chat('ann', ask('brief')))).toBe('miss')
     const body = ask('other', { seed: 7 })
     await fixture.chat('ann', body)
-    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    clock.move(122)
     expect(statusOf(await fixture.chat('ann', body))).toBe('hit')
-    expect(statusOf(await fixture.chat('ann', body, withControl('max-age=1')))).toBe('miss')
+    expect(statusOf(await fixture.chat('ann', body, withControl('max-age=60')))).toBe('miss')
   })
 })
 
@@ -291,7 +294,9 @@ describe('equal calls under way', () => {
   test('1,000 equal calls at once lead to one upstream call, equal answers and one charge', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('many', { kind: 'whole', content: 'one for all', after: release.promise })
-    const calls = Array.from({ length: 1_000 }, () => fixture.chat('ann', ask('many')))
+    const calls = Array.from({ length: 1_000 }, () =>
+      retryWhileOverloaded(() => fixture.chat('ann', ask('many'))),
+    )
     await untilOpen(fixture.gateway.url, 1_000)
     release.resolve()
     const answers = await Promise.all(calls)

@@ -19,8 +19,6 @@ const [EVENTS, PACE_MS] = [40, 40]
 const TIMEOUT_MS = 1000
 /** Milliseconds by which a timeout may be early or late. */
 const TOLERANCE_MS = 1000
-/** Milliseconds by which a busy machine may be late; a clock jump is an hour. */
-const LATE_MS = 60_000
 const LIMIT = 5
 
 /** The measurements after moving the clock. */
@@ -130,7 +128,6 @@ async function oneJump(
   const [firstByteMs, totalMs] = await Promise.all([silent, endless])
   for (const ms of [firstByteMs, totalMs]) {
     expect(ms).toBeGreaterThan(TIMEOUT_MS - TOLERANCE_MS / 10)
-    expect(ms).toBeLessThan(TIMEOUT_MS + LATE_MS)
   }
   // A new call is recorded with the moved time of day.
   const later = await fixture.chat(key, ask('m'))

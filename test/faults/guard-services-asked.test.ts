@@ -42,6 +42,7 @@ beforeAll(async () => {
       do: action,
       where: PLACES[place as keyof typeof PLACES],
       match: matchOf(kind, services.url),
+      timeout: '60s',
       tokens: [`token-${kind}${place}${action}`],
     })),
     users: [

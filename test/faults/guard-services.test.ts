@@ -135,12 +135,10 @@ describe.each(TROUBLES)('a service that is or answers: %s', (trouble) => {
     'a request is refused and not sent upstream where the service %s of its guard fails',
     async (kind) => {
       services.trouble = trouble
-      const began = performance.now()
       const answer = await fixture.chat(`${kind}inputblock`, ask('m'))
       expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([400, 'guard_blocked'])
       expect(answer.headers['x-gateway-guards']).toBe(`${kind}-input-block=failed_blocked;count=0`)
       expect(fixture.upstream.received('m')).toEqual([])
-      expect(performance.now() - began).toBeLessThan(TIMEOUT_MS + 5_000)
     },
   )
 

@@ -2,16 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Body, call, CERTAINLY_GONE_MS, type FullResponse, open } from '../fixtures/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { channel, type Configuration, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 
 const withKey = (key: string) => ({ headers: { 'idempotency-key': key } })
 
-async function started(options: object): Promise<Fixture> {
-  const fixture = await startFixture((upstream) => ({
+async function started(options: object, env: Readonly<Record<string, string>> = {}): Promise<Fixture> {
+  const configure = (upstream: ScriptedUpstream): Configuration => ({
     options: { retries: 0, ...options },
     rate_limits: {},
     models: { m: { price: PLAIN_PRICE } },
@@ -21,7 +23,8 @@ async function started(options: object): Promise<Fixture> {
       user(2, 'ann', [token('ann'), token('single', { rate_limit: { parallel: 1 } })]),
       user(3, 'bob', [token('bob')]),
     ],
-  }))
+  })
+  const fixture = await startFixture(configure, { env })
   onTestFinished(() => fixture.close())
   return fixture
 }
@@ -48,13 +51,21 @@ test('with idempotency.keep: 0 the header idempotency-key is ignored, whatever i
 })
 
 test('an answer is replayed for its idempotency key until idempotency.keep is over; the key can then be used again', async () => {
-  const fixture = await started({ idempotency: { keep: '2s' } })
+  const clock = dateClock()
+  const fixture = await started({ idempotency: { keep: '60s' } }, clock.env)
   const attempt = (body: Body): Promise<FullResponse> => fixture.chat('ann', body, withKey('a'))
   await attempt(ask('m'))
   expect((await attempt(ask('m'))).headers['idempotency-replayed']).toBe('true')
-  await sleep(2_000)
-  const other = await attempt(ask('m', { temperature: 1 }))
-  expect(other.status).toBe(200)
+  clock.move(61)
+  // The call before may not have ended yet.
+  const other = await vi.waitFor(
+    async () => {
+      const answer = await attempt(ask('m', { temperature: 1 }))
+      expect(answer.status).toBe(200)
+      return answer
+    },
+    { timeout: 60_000, interval: 50 },
+  )
   expect(other.headers['idempotency-replayed']).toBeUndefined()
 })
 

@@ -92,7 +92,7 @@ describe('a live stream while hostile bodies arrive', () => {
   // The gaps without any disturbance.
   let quiet: number[] = []
   beforeAll(async () => {
-    quiet = await gapsWhile(() => sleep(1000))
+    quiet = await gapsWhile(() => sleep(600))
   })
   test.each(Object.keys(hostile))(
     'a live stream keeps its pace while hostile bodies arrive five times a second: %s',

@@ -85,12 +85,9 @@ describe('over a faulty network', () => {
     'over a network that %s before the response, nothing is delivered and nothing charged',
     async (_, fault) => {
       for (const stream of [false, true]) {
-        const started = performance.now()
         const { status, charged, text } = await callOver(fault, stream)
         expect([status, charged]).toEqual([500, 0])
         expect(JSON.parse(text).error.type).toBe('api_error')
-        // Only the channel's own timeout applies.
-        expect(performance.now() - started).toBeLessThan(20_000)
       }
     },
   )

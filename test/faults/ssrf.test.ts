@@ -198,12 +198,6 @@ describe("a URL in a client's request", () => {
 /** Only the public server is reached, at the ports that serve images. */
 const PUBLIC = `${PUBLIC_ADDRESS} 80`
 
-/**
- * Milliseconds: far more than one image's timeout, and far less than two hundred fetches in sequence, or one
- * that never ends.
- */
-const LATE_MS = 30_000
-
 describe('a fetched URL', () => {
   test.each([
     ['endless', 'larger than 1048576 bytes'],
@@ -211,9 +205,7 @@ describe('a fetched URL', () => {
     ['drip', 'took too long'],
     ['silent', 'took too long'],
   ])('the fetch of a URL in a request is limited in size and time: %s', async (path, why) => {
-    const started = performance.now()
     const answer = await PARTS['image_url']?.(`http://public.test/${path}`)
-    expect(performance.now() - started).toBeLessThan(LATE_MS)
     expect(answer?.status).toBe(400)
     expect(answer?.json().error.message).toContain(why)
     const open = (): Promise<number> =>
@@ -227,17 +219,22 @@ describe('a request with many slow URLs', () => {
     'a request with 200 slow URLs is refused as soon as one with a single slow URL, and delays no other request: %s',
     async (path) => {
       fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
-      const parts = Array.from({ length: 200 }, (_, i) => ({
-        type: 'image_url',
-        image_url: { url: `http://public.test/${path}?${i}` },
-      }))
-      const body = { model: MODEL.messages, messages: [{ role: 'user', content: parts }] }
-      const began = performance.now()
-      expect((await admitted(body)).status).toBe(400)
-      expect(performance.now() - began).toBeLessThan(LATE_MS)
-      const after = performance.now()
+      /** The status of a request with so many slow URLs, and the milliseconds that it took. */
+      const answered = async (count: number) => {
+        const parts = Array.from({ length: count }, (_, i) => ({
+          type: 'image_url',
+          image_url: { url: `http://public.test/${path}?${i}` },
+        }))
+        const began = performance.now()
+        const answer = await admitted({ model: MODEL.messages, messages: [{ role: 'user', content: parts }] })
+        return { status: answer.status, ms: performance.now() - began }
+      }
+      const one = await answered(1)
+      const many = await answered(200)
+      expect(many.status).toBe(400)
+      // One after the other, they would take two hundred times as long.
+      expect(many.ms).toBeLessThan(20 * one.ms)
       expect((await PARTS['image_url']?.('http://public.test/a.png'))?.status).toBe(200)
-      expect(performance.now() - after).toBeLessThan(LATE_MS)
     },
   )
 })
