@@ -45,7 +45,7 @@ test('a starting gateway reports that it is ready only once the tokenizer is loa
       file: 'src/relay/token-counter-worker.ts',
       text: 'const counts = ',
       by: `const { writeFileSync } = await import('node:fs')
-        await new Promise((resolve) => setTimeout(resolve, 1_000))
+        await new Promise((resolve) => setTimeout(resolve, 500))
         writeFileSync(process.env['DATA_DIR'] + '/loaded', '')
         const counts = `,
     },

@@ -185,7 +185,7 @@ describe('a kept signature', () => {
 
   test('a thinking signature expires after options.keep_signatures, and is not stored if that is 0', async () => {
     const upstream = fixture.upstream
-    await fixture.gateway.apply(configure(upstream, { keep_signatures: '1s' }))
+    await fixture.gateway.apply(configure(upstream, { keep_signatures: '200ms' }))
     await signedCall('claude', 'toolu_short')
     fixture.upstream.script('claude', wholeMessage([{ text: 'Sunny.' }]))
     const after = async (): Promise<unknown> => {

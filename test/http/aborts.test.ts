@@ -4,11 +4,8 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
-/**
- * Maximum milliseconds until the upstream request is aborted; an idle machine needs 100. The stream never
- * ends by itself.
- */
-const LIMIT_MS = 20_000
+/** The maximum number of events that are sent to a client that has left; the stream never ends by itself. */
+const MOST_EVENTS = 1_000
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -39,11 +36,9 @@ describe('a client that leaves', () => {
     await live.until(' word3')
     const request = fixture.upstream.only('m')
     const before = request.eventsSent
-    const left = performance.now()
     live.abort()
     await request.ended
-    expect((request.endedAt ?? Infinity) - left).toBeLessThan(LIMIT_MS)
-    expect(request.eventsSent - before).toBeLessThanOrEqual(LIMIT_MS / 20)
+    expect(request.eventsSent - before).toBeLessThanOrEqual(MOST_EVENTS)
     expect(request.completed).toBe(false)
   })
 
@@ -51,10 +46,8 @@ describe('a client that leaves', () => {
     fixture.upstream.script('m', { kind: 'silence' })
     const sent = send(fixture.gateway.url, ask('m'), { key: 'ann' })
     await fixture.upstream.receivedAtLeast('m', 1)
-    const left = performance.now()
     sent.destroy()
     await fixture.upstream.only('m').ended
-    expect(performance.now() - left).toBeLessThan(LIMIT_MS)
   })
 
   test('no other channel is tried after the client has left', async () => {

@@ -48,7 +48,7 @@ test('the balance mode least_busy prefers the channel with the fewest calls unde
 
 test('the balance mode latency prefers the channel with the shortest time to the first byte', async () => {
   for (const lane of LANES) fixture.upstream.forget(lane)
-  fixture.upstream.decide('one', () => ({ kind: 'whole', after: sleep(1_000) }))
+  fixture.upstream.decide('one', () => ({ kind: 'whole', after: sleep(300) }))
   fixture.upstream.decide('two', () => ({ kind: 'whole' }))
   // No channel has a measured time yet, so that the weights alone decide.
   await Promise.all(Array.from({ length: 24 }, () => fixture.chat('ann', ask('slow'))))

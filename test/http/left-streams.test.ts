@@ -85,7 +85,7 @@ async function leftRow(
   // Directly after a request, a client that closes its sending side may still be reading.
   await sleep(CERTAINLY_GONE_MS)
   live.abort()
-  await vi.waitFor(() => expect(database.usageOf(id)?.reason).toBe('client_gone'), 20_000)
+  await vi.waitFor(() => expect(database.usageOf(id)?.reason).toBe('client_gone'), 120_000)
   return database.usageOf(id) as UsageRow
 }
 

