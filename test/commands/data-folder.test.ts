@@ -13,15 +13,17 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lockDataFolder } from '../../src/store/data-folder.ts'
-import { commandOn, processOn, SECRET, sluice, untilItRuns } from '../fixtures/command.ts'
+import { commandOn, processOn, SECRET, sluice, sluiceProcess, untilItRuns } from '../fixtures/command.ts'
 import { ROOT, user } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 
 const CONFIG = { users: [ROOT, user(2, 'ann', [])] }
 const ENV = { GATEWAY_SECRET: SECRET }
+/** Milliseconds for which an impatient program waits for a process that does not answer; 5,000 otherwise. */
+const SILENT_MS = 300
 
 let folder = ''
 /** A gateway that tests share; a test that needs it running calls `running`. */
@@ -166,40 +168,69 @@ describe('a data folder', () => {
     ])
   })
 
-  test('commands and a starting gateway wait for a data folder that another command has locked', async () => {
-    await shared.stop()
-    const lock = lockDataFolder(shared.dataDir, 'command')
-    const waiting = Promise.all([processOn(shared, 'user', 'list'), shared.restart()])
-    // Longer than a process may hold the folder without being a command or listening.
-    await sleep(6_000)
-    lock.release()
-    const [{ code, err }] = await waiting
-    expect([code, err]).toEqual([0, ''])
-    expect(shared.isRunning).toBe(true)
-  })
+  describe('by a program that is less patient', () => {
+    let copy: PatchedCopy
+    beforeAll(async () => {
+      copy = await patchedProgram([
+        {
+          file: 'src/gateway/control/open-command-backend.ts',
+          text: 'const SILENT_HOLDER_TIMEOUT_MS = 5_000',
+          by: `const SILENT_HOLDER_TIMEOUT_MS = ${SILENT_MS}`,
+        },
+        {
+          file: 'src/gateway/control/call-gateway.ts',
+          text: 'const HELLO_TIMEOUT_MS = 5_000',
+          by: `const HELLO_TIMEOUT_MS = ${SILENT_MS}`,
+        },
+      ])
+    })
+    afterAll(() => copy?.discard())
+    const list = (dataDir: string) =>
+      sluiceProcess(['user', 'list'], { DATA_DIR: dataDir, ...ENV }, undefined, copy.root)
 
-  test('a command reports that the process that locks the data folder does not listen for commands', async () => {
-    const dataDir = join(folder, 'held')
-    const lock = lockDataFolder(dataDir, 'gateway')
-    try {
-      const { code, err } = await sluice(['user', 'list'], { DATA_DIR: dataDir })
-      expect(code).toBe(1)
-      expect(err).toMatch(/^sluice: another process holds the data folder \S+ and does not listen [^\n]+\n$/)
-    } finally {
+    test('commands and a starting gateway wait for a data folder that another command has locked', async () => {
+      await shared.stop()
+      const lock = lockDataFolder(shared.dataDir, 'command')
+      let isListed = false
+      const listed = list(shared.dataDir).finally(() => (isListed = true))
+      const waiting = Promise.all([listed, shared.restart()])
+      // As long as another process without answers is waited for, as its error says.
+      const held = join(folder, 'held meanwhile')
+      const other = lockDataFolder(held, 'gateway')
+      expect((await list(held)).code).toBe(1)
+      other.release()
+      expect(isListed).toBe(false)
       lock.release()
-    }
-  })
+      const [{ code, err }] = await waiting
+      expect([code, err]).toEqual([0, ''])
+      expect(shared.isRunning).toBe(true)
+    })
 
-  test('a command reports that the gateway on the data folder does not respond', async () => {
-    const stuck = await running()
-    process.kill(stuck.pid, 'SIGSTOP')
-    try {
-      const { code, err } = await commandOn(stuck, 'user', 'list')
-      expect(code).toBe(1)
-      expect(err).toMatch(/^sluice: the gateway on \S+ does not answer in time: [^\n]+\n$/)
-    } finally {
-      process.kill(stuck.pid, 'SIGCONT')
-    }
+    test('a command reports that the process that locks the data folder does not listen for commands', async () => {
+      const dataDir = join(folder, 'held')
+      const lock = lockDataFolder(dataDir, 'gateway')
+      try {
+        const { code, err } = await list(dataDir)
+        expect(code).toBe(1)
+        expect(err).toMatch(
+          /^sluice: another process holds the data folder \S+ and does not listen [^\n]+\n$/,
+        )
+      } finally {
+        lock.release()
+      }
+    })
+
+    test('a command reports that the gateway on the data folder does not respond', async () => {
+      const stuck = await running()
+      process.kill(stuck.pid, 'SIGSTOP')
+      try {
+        const { code, err } = await list(stuck.dataDir)
+        expect(code).toBe(1)
+        expect(err).toMatch(/^sluice: the gateway on \S+ does not answer in time: [^\n]+\n$/)
+      } finally {
+        process.kill(stuck.pid, 'SIGCONT')
+      }
+    })
   })
 
   test('a data folder made with another secret is refused with an error message', async () => {

@@ -193,9 +193,8 @@ describe('a collector that does not take what is sent', () => {
       const { traces } = await shown(program)
       return (traces?.failed ?? 0) > 0 && (traces?.dropped ?? 0) > 0
     }, 'dropped spans')
-    const started = performance.now()
+    // Calls that waited for the collector would not end.
     await many(program, 20)
-    expect(performance.now() - started).toBeLessThan(5_000)
   })
 })
 
