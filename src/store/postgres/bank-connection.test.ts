@@ -6,19 +6,14 @@ import type { FaultProxy } from '../../../test/fixtures/fault-proxy.ts'
 import { NodeNameTaken, StoreUnavailable } from '../store-unavailable.ts'
 import { BankConnection } from './bank-connection.ts'
 
-/**
- * A generous maximum for the promised two seconds, for a busy machine; without a timeout the query would
- * hang.
- */
-const PROMISED_MS = 20_000
-
 describe.each(BANKS)("the relay's connection to $name", (engine) => {
-  async function connected(): Promise<{ proxy: FaultProxy; connection: BankConnection }> {
-    const { proxy, url } = await behindProxy((await engine.database()).place)
+  async function connected(): Promise<{ proxy: FaultProxy; connection: BankConnection; place: string }> {
+    const { place } = await engine.database()
+    const { proxy, url } = await behindProxy(place)
     const connection = new BankConnection(url, { hasRole: false })
     onTestFinished(() => connection.close())
     expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
-    return { proxy, connection }
+    return { proxy, connection, place }
   }
 
   test.each<[string, (proxy: FaultProxy) => void]>([
@@ -28,34 +23,33 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
       'is closed, and new ones fall silent in the middle of their greeting',
       (proxy) => proxy.setFault({ kind: 'black hole', afterBytes: 20 }),
     ],
-  ])(
-    'a PostgreSQL connection that %s is abandoned within two seconds, and replaced when that is possible',
-    async (_, spoil) => {
-      const { proxy, connection } = await connected()
-      spoil(proxy)
-      await delay(50)
-      const startMs = performance.now()
-      await expect(connection.query('select 1 as one', [])).rejects.toBeInstanceOf(StoreUnavailable)
-      expect(performance.now() - startMs).toBeLessThan(PROMISED_MS)
-      proxy.setFault({ kind: 'pass' })
-      expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
-    },
-  )
+  ])('a PostgreSQL connection that %s is abandoned, and replaced when that is possible', async (_, spoil) => {
+    const { proxy, connection } = await connected()
+    spoil(proxy)
+    await delay(50)
+    await expect(connection.query('select 1 as one', [])).rejects.toBeInstanceOf(StoreUnavailable)
+    proxy.setFault({ kind: 'pass' })
+    expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
+  })
 
   test('an idle PostgreSQL connection that became silent makes one statement fail, and no later one', async () => {
     const { proxy, connection } = await connected()
     proxy.silence({ kind: 'pass' })
-    const startMs = performance.now()
     await expect(connection.query('select 1 as one', [])).rejects.toBeInstanceOf(StoreUnavailable)
-    expect(performance.now() - startMs).toBeLessThan(PROMISED_MS)
     expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
   })
 
   test('a connection to PostgreSQL waits for a statement that the server is still processing', async () => {
-    const { connection } = await connected()
-    const startMs = performance.now()
-    expect(await connection.query('select pg_sleep(1.5)', [])).toHaveLength(1)
-    expect(performance.now() - startMs).toBeGreaterThan(1_400)
+    const { proxy, connection, place } = await connected()
+    const other = new BankConnection(place, { hasRole: false })
+    onTestFinished(() => other.close())
+    await other.query('select pg_advisory_lock(1)', [])
+    const before = proxy.connections
+    const answer = connection.query('select pg_advisory_lock(1)', [])
+    // A probe has looked at the waiting statement.
+    await expect.poll(() => proxy.connections).toBeGreaterThan(before)
+    await other.query('select pg_advisory_unlock(1)', [])
+    expect(await answer).toHaveLength(1)
   })
 
   describe('that has the name of a node', () => {
