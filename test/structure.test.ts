@@ -46,6 +46,29 @@ describe('the layers of src', () => {
   })
 })
 
+/** What takes the time of a wait, or depends on the speed of the machine. */
+const TIMES: Readonly<Record<string, RegExp>> = {
+  'waits a second or longer':
+    /\b(?:sleep|delay|waitForTimeout)\(\d[\d_]{3,}\)|setTimeout\(\w+, \d[\d_]{3,}\)\)/,
+  'compares a duration with a number': /performance\.now\(\) - \w+\)\s*\.toBeLess\w+\([\d_]+\)/,
+}
+/** Tests and helpers of the night, and a test that waits until a node announces nothing more. */
+const MAY_WAIT =
+  /^test\/(?:night\/|nodes\/(?:fault-injection|lost-node|paused-node|writes-and-charges|provider-limits\.test)\.ts)/
+
+describe('the tests of the day', () => {
+  const root = join(SRC, '..')
+  const files = ['test', 'src', 'packages', 'console', 'e2e/console', 'e2e/site']
+    .flatMap((folder) => sources(join(root, folder)))
+    .map((file) => relative(root, file))
+    .filter((file) => (file.startsWith('test/') || file.endsWith('.test.ts')) && !MAY_WAIT.test(file))
+
+  test.each(Object.entries(TIMES))('no test %s', (_, pattern) => {
+    expect(files.length).toBeGreaterThan(500)
+    expect(files.filter((file) => pattern.test(readFileSync(join(root, file), 'utf8')))).toEqual([])
+  })
+})
+
 describe('the packages', () => {
   const folders = readdirSync(PACKAGES).map((name) => join(PACKAGES, name))
 
