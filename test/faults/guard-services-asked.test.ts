@@ -117,7 +117,7 @@ describe.each(ROADS)('a %s client of a %s channel, %s', (client, to, form) => {
 function withoutIds(raw: string): string {
   return raw
     .replaceAll(/[0-9a-f]{32}|[0-9a-f-]{36}/g, '')
-    .replaceAll(/"(?:id|created|created_at|responseId)":("[^"]*"|\d+)/g, '')
+    .replaceAll(/"(?:id|created|created_at|completed_at|responseId)":("[^"]*"|\d+)/g, '')
 }
 
 describe.each(KINDS)('%s', (kind) => {
