@@ -78,7 +78,9 @@ async function refusedRow(answer: FullResponse, account: Account = ADA): Promise
 }
 
 /** Resolves when a refused call is in the list: those that were refused before it are written with it at the latest. */
-const listed = (answer: FullResponse) => expect.poll(() => refusedRow(answer)).toBeDefined()
+async function listed(answer: FullResponse): Promise<void> {
+  await expect.poll(() => refusedRow(answer)).toBeDefined()
+}
 
 const messageOf = ({ text }: FullResponse): string => {
   const { error } = JSON.parse(text) as { error: { message: string } }

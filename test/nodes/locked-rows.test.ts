@@ -113,7 +113,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
       await manage(gateways[0]?.url ?? '', ADMIN, 'GET /api/log/?p=1')
       return performance.now() - startMs
     }
-    const aloneMs = Math.max(...[await readMs(), await readMs(), await readMs()])
+    const aloneMs = Math.max(await readMs(), await readMs(), await readMs())
     await chat(0, 'ann', ask('m', { max_tokens: 100 }))
     await expect.poll(waiting).toBeGreaterThan(0)
     // Each read that waits for a locked row takes a second at least, far longer than one that does not.
