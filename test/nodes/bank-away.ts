@@ -75,7 +75,7 @@ export async function callWhileAway(
     }
   // Until charges are reported, and with them leases are borrowed ahead.
   for (; unlogged.size > 0; await sleep(100)) await removeLogged(cluster, unlogged)
-  await sleep(300)
+  await sleep(900)
 
   const warm: Timed[] = []
   const cold: Timed[] = []
