@@ -142,39 +142,46 @@ export const REASONS_OF_PROVIDERS: readonly ReasonsOfProvider[] = [
   },
   {
     provider: 'Cohere',
-    source: 'https://docs.cohere.com/reference/chat',
+    source: 'https://github.com/cohere-ai/cohere-python/blob/main/src/cohere/types/chat_finish_reason.py',
     reasons: {
       end: ['COMPLETE'],
       toolCalls: ['TOOL_CALL'],
-      filtered: ['ERROR_TOXIC'],
+      length: ['MAX_TOKENS'],
+      stopSequence: ['STOP_SEQUENCE'],
       failed: ['TIMEOUT', 'ERROR'],
-      length: ['ERROR_LIMIT'],
     },
   },
   {
+    provider: 'Cohere, version 1',
+    source: 'https://github.com/cohere-ai/cohere-python/blob/main/src/cohere/types/finish_reason.py',
+    reasons: { end: ['USER_CANCEL'], length: ['ERROR_LIMIT'], filtered: ['ERROR_TOXIC'] },
+  },
+  {
     provider: 'Together',
-    source: 'https://docs.together.ai/reference/chat-completions',
+    source: 'https://github.com/togethercomputer/together-python/blob/main/src/together/types/common.py',
     reasons: { end: ['eos'] },
   },
   {
     provider: 'vLLM',
-    source: 'https://github.com/vllm-project/vllm/blob/main/vllm/v1/engine/__init__.py',
+    source: 'https://github.com/vllm-project/vllm/blob/main/vllm/v1/request.py',
     reasons: { failed: ['abort', 'error'], end: ['repetition'] },
   },
   {
     provider: 'SGLang',
-    source: 'https://github.com/sgl-project/sglang/blob/main/python/sglang/srt/managers/schedule_batch.py',
+    source:
+      'https://github.com/sgl-project/sglang/blob/main/python/sglang/srt/entrypoints/openai/protocol.py',
     reasons: { failed: ['abort'] },
   },
   {
     provider: 'Text Generation Inference',
-    source: 'https://huggingface.github.io/text-generation-inference/',
-    reasons: { end: ['eos_token'] },
+    source: 'https://github.com/huggingface/text-generation-inference/blob/main/router/src/lib.rs',
+    reasons: { end: ['eos_token'], stopSequence: ['stop_sequence'] },
   },
   {
-    provider: 'Ollama',
-    source: 'https://github.com/ollama/ollama/blob/main/docs/api.md',
-    reasons: { end: ['load', 'unload'] },
+    provider: 'IBM watsonx',
+    source:
+      'https://ibm.github.io/watsonx-ai-node-sdk/enums/1_7_x.WatsonXAI.TextChatResultChoice.Constants.FinishReason.html',
+    reasons: { end: ['cancelled'], length: ['time_limit'], failed: ['error'] },
   },
 ]
 

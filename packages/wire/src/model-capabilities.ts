@@ -34,8 +34,10 @@ export interface Capabilities {
   /** Whether thinking cannot be switched off. */
   readonly alwaysThinks: boolean
   /**
-   * Whether thoughts arrive without their words unless a request has `thinking.display: summarized`. Source:
-   * Anthropic, extended thinking: `omitted` is the default from Claude Opus 4.7 on.
+   * Whether thoughts arrive without their words unless a request has `thinking.display: summarized`: from Claude Opus
+   * 4.7 on, Fable and Mythos included, `omitted` is the default. Sources:
+   * https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking,
+   * https://github.com/docker/docker-agent/pull/3415.
    */
   readonly hidesThoughts: boolean
   /** Efforts that the model accepts in chat requests, ascending; undefined if unknown. */

@@ -8,6 +8,8 @@ export interface ServerRules {
   readonly minOutputTokens: number
   /** Whether ids of tool calls must consist of nine letters and digits. */
   readonly hasShortIds: boolean
+  /** Whether names of tools must begin with a letter or an underscore, and have at least three characters. */
+  readonly hasLongToolNames: boolean
   /** What it accepts of schemas. */
   readonly schemas: ServerSchemas
 }
@@ -20,6 +22,7 @@ export const PLAIN_SERVER: ServerRules = {
   takesTextParts: false,
   minOutputTokens: 1,
   hasShortIds: false,
+  hasLongToolNames: false,
   schemas: OPENAI_SCHEMAS,
 }
 
@@ -39,6 +42,10 @@ const OF_AZURE = { minOutputTokens: 16 } as const
  * - Google, OpenAI compatibility: parts are converted to Gemini's parts.
  * - Mistral, API reference: `content` of every role is a string or a list of chunks; ids of calls "must be
  *   a-z, A-Z, 0-9, with a length of 9".
+ * - Moonshot, https://platform.kimi.ai/docs/api/tool-use: names of tools match `^[a-zA-Z_][a-zA-Z0-9-_]{2,63}$`.
+ *
+ * Other servers get one string as content, which every chat API takes. What each accepts of schemas is in
+ * `schemas/chat-servers.ts`.
  */
 const ROWS: readonly Row[] = [
   [/^(?:[a-z]{2}\.)?api\.openai\.com$/, OF_OPENAI],
@@ -47,6 +54,7 @@ const ROWS: readonly Row[] = [
   [/(?:^|\.)openrouter\.ai$/, { takesTextParts: true }],
   [/^generativelanguage\.googleapis\.com$/, { takesTextParts: true }],
   [/(?:^|\.)mistral\.ai$/, { takesTextParts: true, hasShortIds: true }],
+  [/(?:^|\.)(?:moonshot\.(?:ai|cn)|kimi\.com)$/, { hasLongToolNames: true }],
 ]
 
 /** Models of OpenAI, by the upstream's name, with or without a vendor's prefix. */

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { conversationOf } from '../../../test/conversation.ts'
 import { lawRuns } from '../../../test/tier.ts'
+import { serverRulesOf } from './server-rules.ts'
 import { withAcceptedNames } from './wire-names.ts'
 
 const PROTOCOLS = ['chat', 'responses', 'messages', 'converse', 'gemini'] as const
@@ -77,4 +78,15 @@ describe.each(PROTOCOLS)('names that providers of %s accept', (protocol) => {
     const conversation = conversationOf({ turns, toolChoice: { kind: 'tool', name: 'look' } })
     expect(withAcceptedNames(conversation, protocol, { hasShortIds: false })).toEqual({ conversation })
   })
+})
+
+test('names of tools for Moonshot begin with a letter or an underscore, and have at least three characters', () => {
+  const names = ['1c-check', '-x', 'f', 'go', 'look', '_ok']
+  const tools = names.map((name) => ({ name, description: undefined, schema: undefined, strict: undefined }))
+  const server = serverRulesOf({ base_url: 'https://api.moonshot.ai/v1' }, 'kimi-k3')
+  const { conversation, toolName } = withAcceptedNames(conversationOf({ tools }), 'chat', server)
+  const sent = conversation.tools.map(({ name }) => name)
+  for (const name of sent) expect(name).toMatch(/^[a-zA-Z_][a-zA-Z0-9-_]{2,63}$/)
+  expect(sent.slice(4)).toEqual(['look', '_ok'])
+  expect(sent.map((name) => toolName?.(name))).toEqual(names)
 })

@@ -3,6 +3,7 @@ import type { Conversation, Part, ToolChoice } from './conversation.ts'
 import type { Reply, ReplyEvent, ReplyPart } from './reply.ts'
 import type { StreamDecoder } from './codec.ts'
 import type { ConversionProtocol } from './protocols.ts'
+import type { ServerRules } from './server-rules.ts'
 
 /** Names that a provider accepts. */
 interface NameRule {
@@ -37,6 +38,13 @@ const CHAT_ID: NameRule = { accepted: /^[^]{1,40}$/, others: /[^\w-]/g, most: 40
 const RESPONSES_ID: NameRule = { accepted: /^[^]{1,64}$/, others: /[^\w-]/g, most: 64 }
 /** Google states no rule for ids. */
 const ANY_ID: NameRule = { accepted: /^/, others: /[^]/g, most: Infinity }
+/** Moonshot: `^[a-zA-Z_][a-zA-Z0-9-_]{2,63}$`. */
+const LONG_NAME: NameRule = {
+  accepted: /^[A-Za-z_][\w-]{2,63}$/,
+  others: /[^\w-]/g,
+  most: 64,
+  beginsWithLetter: true,
+}
 /** Mistral: "must be a-z, A-Z, 0-9, with a length of 9". */
 const SHORT_ID: NameRule = { accepted: /^[A-Za-z\d]{9}$/, others: /[^]/g, most: 9 }
 
@@ -100,6 +108,8 @@ function shortDigest(digest: string, length: number): string {
   return BigInt(`0x${digest}`).toString(36).slice(0, length)
 }
 
+type NameRulesOfServer = Pick<ServerRules, 'hasShortIds'> & Partial<Pick<ServerRules, 'hasLongToolNames'>>
+
 /** A conversation whose names of tools and ids of calls a provider accepts, and the way back. */
 export interface NamedConversation<Given extends Conversation = Conversation> {
   readonly conversation: Given
@@ -108,16 +118,15 @@ export interface NamedConversation<Given extends Conversation = Conversation> {
 }
 
 /**
- * Replaces the names of tools and the ids of calls that the providers of a protocol refuse. `hasShortIds`: as in
- * `ServerRules`.
+ * Replaces the names of tools and the ids of calls that the providers of a protocol, or the server of a model, refuse.
  */
 export function withAcceptedNames(
   conversation: Conversation,
   protocol: ConversionProtocol,
-  { hasShortIds }: { readonly hasShortIds: boolean },
+  { hasShortIds, hasLongToolNames = false }: NameRulesOfServer,
 ): NamedConversation {
   const rules = RULES[protocol]
-  const tools = new NameMap(rules.tool)
+  const tools = new NameMap(hasLongToolNames ? LONG_NAME : rules.tool)
   const ids = new NameMap(hasShortIds ? SHORT_ID : rules.id)
   for (const { name } of conversation.tools) tools.wireName(name)
   for (const { parts } of conversation.turns)

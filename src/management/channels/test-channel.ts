@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { chatCodec } from '@sluice/wire/chat'
-import type { Codec } from '@sluice/wire/codec'
 import { geminiCodec } from '@sluice/wire/gemini'
 import { messagesCodec } from '@sluice/wire/messages'
-import type { ProtocolName } from '@sluice/wire/protocols'
-import { repairWhole } from '@sluice/wire/repair'
+import { type ProtocolCodec, repairWhole } from '@sluice/wire/repair'
 import { responsesCodec } from '@sluice/wire/responses'
 import type { Channel } from '../../domain/records/channel.ts'
 import { asGatewayError, GatewayError } from '../../errors.ts'
@@ -154,20 +152,17 @@ async function sendCheapestTest(
   }
 }
 
-const CODECS: Partial<Record<TestedEndpoint, Codec>> = {
-  chat: chatCodec,
-  messages: messagesCodec,
-  responses: responsesCodec,
-  gemini: geminiCodec,
+const CODECS: Partial<Record<TestedEndpoint, ProtocolCodec>> = {
+  chat: { codec: chatCodec, name: 'chat' },
+  messages: { codec: messagesCodec, name: 'messages' },
+  responses: { codec: responsesCodec, name: 'responses' },
+  gemini: { codec: geminiCodec, name: 'gemini' },
 }
 
 /** Whether an answer has faults that `repair` mends. */
 function isFaulty(endpoint: TestedEndpoint, answer: Buffer): boolean {
-  const codec = CODECS[endpoint]
-  return (
-    codec !== undefined &&
-    repairWhole({ codec, name: endpoint as ProtocolName }, answer, { id: '', created: 0 }).isRepaired
-  )
+  const protocol = CODECS[endpoint]
+  return protocol !== undefined && repairWhole(protocol, answer, { id: '', created: 0 }).isRepaired
 }
 
 /** Maximum size of a response in bytes, by endpoint. An image is one long base64 text. */

@@ -1,2 +1,2 @@
-export { repairWhole } from './repair-whole.ts'
+export { type ProtocolCodec, repairWhole } from './repair-whole.ts'
 export { StreamRepair } from './stream-repair.ts'

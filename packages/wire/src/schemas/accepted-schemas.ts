@@ -10,8 +10,10 @@ const DROPPED = 'schema'
 /** Adapts a tool to a server that speaks chat or responses. */
 export function toolForServer(tool: Tool, upstream: UpstreamModel, dropped: DroppedFields): Tool {
   if (tool.schema === undefined || tool.form?.custom) return tool
-  const schema = toToolSchema(tool.schema)
-  const isRefused = tool.strict === true && !upstream.server.schemas.enforces(schema, upstream.name)
+  const { schemas } = upstream.server
+  const flat = toToolSchema(tool.schema)
+  const schema = schemas.convert?.(flat) ?? flat
+  const isRefused = tool.strict === true && !schemas.enforces(schema, upstream.name)
   if (schema === tool.schema && !isRefused) return tool
   dropped.add(DROPPED)
   return { ...tool, schema, ...(isRefused && { strict: false }) }
@@ -23,9 +25,12 @@ export function formatForServer(
   upstream: UpstreamModel,
   dropped: DroppedFields,
 ): OutputSchema {
-  if (format.strict !== true || upstream.server.schemas.enforces(format.schema, upstream.name)) return format
+  const { schemas } = upstream.server
+  const schema = schemas.convert?.(format.schema) ?? format.schema
+  const isRefused = format.strict === true && !schemas.enforces(schema, upstream.name)
+  if (schema === format.schema && !isRefused) return format
   dropped.add(DROPPED)
-  return { ...format, strict: false }
+  return { ...format, schema, ...(isRefused && { strict: false }) }
 }
 
 /**

@@ -14,6 +14,7 @@ test.each([
   ['api.cerebras.ai', 'gpt-oss-120b', [true, false, false], true],
   ['api.mistral.ai', 'mistral-small', [true, true, true], true],
   ['api.x.ai', 'grok-5', [true, true, true], true],
+  ['api.moonshot.ai', 'kimi-k3', [true, true, true], true],
   ['api.deepseek.com', 'deepseek-chat', [false, false, false], false],
 ])('schemas are enforced at %s for %s as the provider documents', (host, model, enforced, takesFormat) => {
   const server = serverSchemas(host)

@@ -1,3 +1,4 @@
+import { toMoonshotSchema } from './moonshot-schema.ts'
 import { isStrictSchema } from './strict-subset.ts'
 
 /** What a server that speaks chat or responses accepts of schemas. */
@@ -6,6 +7,8 @@ export interface ServerSchemas {
   enforces(schema: string, model: string): boolean
   /** Whether responses can be requested by a schema, and not only as any JSON object. */
   readonly takesFormat: boolean
+  /** Converts a schema to the form that the server accepts; absent if it accepts any. */
+  readonly convert?: (schema: string) => string
 }
 
 /** The rules of one server: its host, and the page that documents them. */
@@ -58,6 +61,15 @@ const SERVERS: readonly ServerRow[] = [
     source: 'https://docs.x.ai/developers/model-capabilities/text/structured-outputs',
     enforces: always,
     takesFormat: true,
+  },
+  {
+    // Tools are strict by default.
+    host: /(?:^|\.)(?:moonshot\.(?:ai|cn)|kimi\.com)$/,
+    source:
+      'https://github.com/MoonshotAI/walle/blob/main/docs/mfjs-spec.md and https://platform.kimi.ai/docs/api/chat',
+    enforces: always,
+    takesFormat: true,
+    convert: toMoonshotSchema,
   },
   {
     host: /(?:^|\.)fireworks\.ai$/,
