@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { defineConfig } from 'vitest/config'
-import { LongestFirst } from './test/longest-first.ts'
+import { LongestFirst } from './test/runner/longest-first.ts'
 
 /** Tests that take long: databases, the management API, faults, load, several nodes, commands, fuzzing, a browser. */
 const SYSTEM = [
@@ -39,8 +39,12 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'system', include: SYSTEM } },
     ],
-    reporters: ['default', './test/stalled-run.ts'],
-    globalSetup: ['test/old-compiled-code.ts', 'test/postgres-server.ts', 'test/prepared-folder.ts'],
+    reporters: ['default', './test/runner/stalled-run.ts'],
+    globalSetup: [
+      'test/runner/old-compiled-code.ts',
+      'test/runner/postgres-server.ts',
+      'test/runner/prepared-folder.ts',
+    ],
     // Threads of databases compile their sources once, as they do in the program.
     env: { TMPDIR: temporaryFolder(), NODE_COMPILE_CACHE: join(temporaryFolder(), 'node-compile-cache') },
     // Patience, and no assertion: a slow machine may take it all, and a test that is right ends early.

@@ -6,7 +6,7 @@ import process from 'node:process'
 import { defineConfig } from 'vitest/config'
 
 /** Import of the day tier's files that try less by day than at night. */
-const TIER_IMPORT = /from '[./]+(?:\/test)?\/tier\.ts'/
+const TIER_IMPORT = /from '[./]+(?:test\/)?(?:runner\/)?tier\.ts'/
 
 /**
  * The night tier: what takes longer than a change can wait for, and tests of the day with their full counts.
@@ -15,7 +15,7 @@ const TIER_IMPORT = /from '[./]+(?:\/test)?\/tier\.ts'/
 export default defineConfig({
   test: {
     include: ['test/night/**/*.test.ts', ...filesWithFullCounts()],
-    globalSetup: ['test/postgres-server.ts', 'test/prepared-folder.ts'],
+    globalSetup: ['test/runner/postgres-server.ts', 'test/runner/prepared-folder.ts'],
     setupFiles: ['test/night/seeded-laws.ts'],
     env: {
       // Threads of databases compile their sources once, as they do in the program.

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Names of dependencies, or their scope. `test/package-engines.test.ts` checks what is left. */
+/** Names of dependencies, or their scope. `test/repository/package-engines.test.ts` checks what is left. */
 const BUNDLED = /^(?:@opentelemetry\/(?!api$).*|chokidar|commander|cookie|file-type|kysely|undici)$/
 
 /** The Node versions with which the package can be installed; the commands bring the one that they need. */

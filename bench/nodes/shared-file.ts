@@ -10,7 +10,7 @@ import { deriveSecrets } from '../../src/store/secrets.ts'
 import { BatchPort } from '../../src/store/sqlite/batch-port.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { openOwnedDatabase, type OwnedDatabase } from '../../src/store/sqlite/owned-database.ts'
-import { addAccount, holdOf, settledCall } from '../../test/store-rows.ts'
+import { addAccount, holdOf, settledCall } from '../../test/stores/rows.ts'
 import { cpuSeconds } from '../measuring/cpu-time.ts'
 
 /**

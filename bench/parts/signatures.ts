@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { conversationOf } from '../../test/conversation.ts'
+import { conversationOf } from '../../test/samples/conversation.ts'
 import { deriveSecrets, hmacOf } from '../../src/store/secrets.ts'
 import { SignedReply, signedPartsOfReply, UnsignedTurnFinder } from '@sluice/wire/signatures'
 import { SignatureStore, type SigningAccount } from '../../src/relay/responses/signature-store.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { familyDatabase } from '../../test/family-database.ts'
+import { familyDatabase } from '../../test/stores/family-database.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
 

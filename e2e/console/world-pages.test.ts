@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { byTier } from '../../test/tier.ts'
+import { byTier } from '../../test/runner/tier.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
 

@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { FREE_PRICE } from '../domain/price.ts'
 import { MODEL_SETTINGS } from '../domain/records/model.ts'

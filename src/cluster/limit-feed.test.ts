@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { SECRETS } from '../../test/store-rows.ts'
+import { SECRETS } from '../../test/stores/rows.ts'
 import { deriveSecrets, seal } from '../store/secrets.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'

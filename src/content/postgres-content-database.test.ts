@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { BANKS } from '../../test/bank-fixture.ts'
+import { BANKS } from '../../test/ledger/bank-fixture.ts'
 import type { ContentEntry } from './entries.ts'
 import { PostgresContentDatabase } from './postgres-content-database.ts'
 import { DAY_MS, dayOf } from './retention.ts'

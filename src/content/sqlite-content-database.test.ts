@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { afterEach, expect, test, vi } from 'vitest'
-import { temporaryFolder } from '../../test/store-rows.ts'
+import { temporaryFolder } from '../../test/stores/rows.ts'
 import type { ContentEntry } from './entries.ts'
 import { DAY_MS, dayOf, dayText } from './retention.ts'
 import { SqliteContentDatabase } from './sqlite-content-database.ts'

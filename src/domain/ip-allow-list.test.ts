@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { allowedAddresses, isAddressRange, parseAddresses } from './ip-allow-list.ts'
-import { lawRuns } from '../../test/tier.ts'
+import { lawRuns } from '../../test/runner/tier.ts'
 
 describe('an allow-list', () => {
   test.each([null, '', '  \n \n'])('an IP allow-list without entries (%j) admits every address', (list) => {

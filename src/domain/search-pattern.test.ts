@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hasWildcard, matchesPattern, matchesPatternInAnyCase, patternError } from './search-pattern.ts'
-import { lawRuns } from '../../test/tier.ts'
+import { lawRuns } from '../../test/runner/tier.ts'
 
 describe('a pattern', () => {
   test.each([

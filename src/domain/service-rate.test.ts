@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { decimalText, ONE, parseDecimal, ZERO } from './decimal.ts'
 import { FREE_PRICE, chargeRateOf } from './price.ts'
 import { ratesToHold } from './service-rate.ts'

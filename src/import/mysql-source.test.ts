@@ -7,7 +7,7 @@ import {
   startMariadbServer,
   withoutMariadb,
 } from '../../test/fixtures/mariadb-server.ts'
-import { familyDatabase } from '../../test/family-database.ts'
+import { familyDatabase } from '../../test/stores/family-database.ts'
 import { readOtherGateway } from './other-gateway.ts'
 import type { MysqlAddress, SourceDatabase } from './source.ts'
 import { openMysqlSource } from './mysql-source.ts'

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { SharedWindow } from '../../test/fixtures/shared-window.ts'
 import { bucketsOf } from './peers.ts'
 import { Permits } from './permits.ts'
-import { lawRuns } from '../../test/tier.ts'
+import { lawRuns } from '../../test/runner/tier.ts'
 
 const GENERATION = 'm'
 /** One step of one node. */

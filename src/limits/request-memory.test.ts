@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RequestMemory, MemoryAllocation, ResponseMemory } from './request-memory.ts'
-import { requestMemory, usedUp } from '../../test/request-memory.ts'
+import { requestMemory, usedUp } from '../../test/samples/request-memory.ts'
 
 const MIB = 1024 * 1024
 const SMALL = 256 * 1024

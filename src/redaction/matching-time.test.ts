@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { expect, test } from 'vitest'
-import { lawRuns } from '../../test/tier.ts'
+import { lawRuns } from '../../test/runner/tier.ts'
 import { compileRule, PII_KINDS, RuleError, type TextMatch } from './rule.ts'
 import { TextScreen } from './screen.ts'
 

@@ -1,7 +1,7 @@
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { cacheLifetimesAtChannel, cacheLifetimesInRequest } from './cache-lifetimes.ts'
 
 const named = (text: string): readonly string[] => cacheLifetimesInRequest(scanObject(Buffer.from(text)))

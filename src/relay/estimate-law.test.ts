@@ -1,7 +1,7 @@
 import { NO_USAGE } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { tieredTokens, unitPrices } from '../../test/generators/prices.ts'
 import { chargeOfCall } from '../domain/charge.ts'
 import { ONE } from '../domain/decimal.ts'

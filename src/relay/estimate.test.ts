@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import type { Override } from '../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { editedBounds } from './estimate.ts'

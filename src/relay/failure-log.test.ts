@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { FailureLog, type UpstreamFailure } from './failure-log.ts'
 import { ComparedRequestTexts } from './provider-messages.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { FREE_PRICE } from '../domain/price.ts'
 import { MODEL_SETTINGS, type Model } from '../domain/records/model.ts'
 import { CONTENT_LOG_DEFAULTS } from '../domain/content-log.ts'
@@ -11,7 +11,7 @@ import { CallRates } from './plan.ts'
 import { nameWithoutThinkingSuffix, type ResolvedModel, Routing } from './routing.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { ModelRetirements } from '../upstreams/model-retirements.ts'
-import { lawRuns } from '../../test/tier.ts'
+import { lawRuns } from '../../test/runner/tier.ts'
 
 const NO_ENDS = new ModelRetirements((address) => address)
 const ZERO = { digits: 0n, scale: 0 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { RestrictedField } from '@sluice/wire/upstream-settings'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { chargedTier, possibleTiersAndRegion, withCacheLifetimeOfSentRequest } from './service-tier-rates.ts'
 
 const allow = new Set<RestrictedField>(['service_tier'])

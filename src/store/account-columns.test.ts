@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { BANKS, bankFixture } from '../../test/bank-fixture.ts'
-import { storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import { BANKS, bankFixture } from '../../test/ledger/bank-fixture.ts'
+import { storeWithAccount, temporaryFolder } from '../../test/stores/rows.ts'
 import { AccountChanges } from './sqlite/account-changes.ts'
 import { openForWriting } from './sqlite/connection.ts'
 

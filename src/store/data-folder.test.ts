@@ -15,7 +15,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { temporaryFolder } from '../../test/store-rows.ts'
+import { temporaryFolder } from '../../test/stores/rows.ts'
 import {
   type DataFolderHolder,
   DataFolderInUse,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows, rowsWithAccount } from '../../test/store-engines.ts'
-import { holdOf, settledCall, storeWithAccount } from '../../test/store-rows.ts'
+import { ENGINES, openedRows, rowsWithAccount } from '../../test/stores/engines.ts'
+import { holdOf, settledCall, storeWithAccount } from '../../test/stores/rows.ts'
 import type { StoredResponse } from '../domain/stored-response.ts'
 import { isLargeContent, LargeContents, removeResponseParts } from './large-contents.ts'
 import { pruneOrphanedParts } from './prune.ts'

@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { settledCall, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import { settledCall, storeWithAccount, temporaryFolder } from '../../test/stores/rows.ts'
 import { pruneUsage } from './prune.ts'
 import type { Store } from './store.ts'
-import { kindIs } from '../../test/usage-sums-rows.ts'
+import { kindIs } from '../../test/stores/usage-sums-rows.ts'
 
 const DAY_MS = 86_400_000
 const NOW_MS = Date.UTC(2026, 2, 31, 12)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { ACCOUNT_FAULTS } from './account-fault-table.ts'
 import { accountFaultOf } from './account-faults.ts'
 

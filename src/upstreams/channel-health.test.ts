@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { ChannelHealth } from './channel-health.ts'
 
 const ill = channelOf({ name: 'ill' })

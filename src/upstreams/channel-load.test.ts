@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { ChannelLoad } from './channel-load.ts'
 
 const a = channelOf({ name: 'a' })

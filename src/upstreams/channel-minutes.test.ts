@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { ChannelMinutes } from './channel-minutes.ts'
 
 const CHANNEL = channelOf({ name: 'a' })

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { MissingModels } from './missing-models.ts'
 
 const channel = channelOf({ name: 'a' })

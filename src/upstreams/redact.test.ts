@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../test/samples/channel.ts'
 import { growthOf, LINEAR_GROWTH } from '../../test/fixtures/pace.ts'
 import { redact, redactFrame } from './redact.ts'
 

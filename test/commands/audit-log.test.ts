@@ -12,7 +12,7 @@ import {
 } from '../fixtures/command.ts'
 import { channel, priced, ROOT, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { familyDatabase } from '../family-database.ts'
+import { familyDatabase } from '../stores/family-database.ts'
 import { embeddedRows } from './embedded-rows.ts'
 
 const QUERY =

@@ -26,7 +26,7 @@ import { AMPLE, channel, priced, ROOT, token, user } from '../fixtures/configura
 import { databaseOf } from '../fixtures/database.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { CAN_MOUNT, mountSmallDisk } from '../small-disk.ts'
+import { CAN_MOUNT, mountSmallDisk } from '../stores/small-disk.ts'
 
 const QUOTA = 1_000_000_000
 const ENV = { GATEWAY_SECRET: SECRET }

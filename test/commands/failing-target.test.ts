@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { type Outcome, sluice } from '../fixtures/command.ts'
-import { type Filling, filledFolder, SECRET } from '../filled-store.ts'
-import { ENGINES, type TestDatabase } from '../store-engines.ts'
+import { type Filling, filledFolder, SECRET } from '../stores/filled-store.ts'
+import { ENGINES, type TestDatabase } from '../stores/engines.ts'
 
 const FEW: Filling = { users: 2, tokensEach: 1, charges: [100, 250], openHolds: 0 }
 

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { type Outcome, sluice } from '../fixtures/command.ts'
-import { type Filling, filledFolder, SECRET } from '../filled-store.ts'
-import { ENGINES } from '../store-engines.ts'
+import { type Filling, filledFolder, SECRET } from '../stores/filled-store.ts'
+import { ENGINES } from '../stores/engines.ts'
 import { embeddedRows } from './embedded-rows.ts'
 
 const FEW: Filling = { users: 2, tokensEach: 1, charges: [100, 250], openHolds: 1 }

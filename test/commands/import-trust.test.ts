@@ -8,7 +8,7 @@ import { manage } from '../fixtures/account.ts'
 import { commandOn, type Outcome, SECRET, sluice } from '../fixtures/command.ts'
 import { ROOT } from '../fixtures/configuration.ts'
 import { startFixture } from '../fixtures/fixture.ts'
-import { familyDatabase } from '../family-database.ts'
+import { familyDatabase } from '../stores/family-database.ts'
 import { embeddedRows } from './embedded-rows.ts'
 
 interface Line {

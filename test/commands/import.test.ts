@@ -17,9 +17,9 @@ import { databaseOf } from '../fixtures/database.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { type MariadbServer, startMariadbServer, withoutMariadb } from '../fixtures/mariadb-server.ts'
 import { BASE_ENVIRONMENT, programFolder } from '../fixtures/program.ts'
-import { type FamilyDatabase, familyDatabase, type SourceEngine } from '../family-database.ts'
-import { ENGINES } from '../store-engines.ts'
-import { newToken, openedStore } from '../store-rows.ts'
+import { type FamilyDatabase, familyDatabase, type SourceEngine } from '../stores/family-database.ts'
+import { ENGINES } from '../stores/engines.ts'
+import { newToken, openedStore } from '../stores/rows.ts'
 import { embeddedRows } from './embedded-rows.ts'
 
 /** A line of the report. */

@@ -9,9 +9,9 @@ import { lockDataFolder } from '../../src/store/data-folder.ts'
 import { deriveSecrets, hashKey, unseal } from '../../src/store/secrets.ts'
 import { type Outcome, sluice } from '../fixtures/command.ts'
 import { BASE_ENVIRONMENT, programFolder } from '../fixtures/program.ts'
-import { type Filling, filledFolder, SECRET } from '../filled-store.ts'
-import { ENGINES, type TestDatabase } from '../store-engines.ts'
-import { newToken } from '../store-rows.ts'
+import { type Filling, filledFolder, SECRET } from '../stores/filled-store.ts'
+import { ENGINES, type TestDatabase } from '../stores/engines.ts'
+import { newToken } from '../stores/rows.ts'
 import { embeddedRows } from './embedded-rows.ts'
 
 const SECRETS = deriveSecrets(SECRET)

@@ -15,9 +15,9 @@ import {
   fillWithSealed,
   NEW_SECRET,
   OLD_SECRET,
-} from '../secret-change.ts'
-import { ENGINES, type Engine, type TestDatabase } from '../store-engines.ts'
-import { temporaryFolder } from '../store-rows.ts'
+} from '../stores/secret-change.ts'
+import { ENGINES, type Engine, type TestDatabase } from '../stores/engines.ts'
+import { temporaryFolder } from '../stores/rows.ts'
 
 const TOKENS = 3
 const OLD = deriveSecrets(OLD_SECRET)

@@ -6,7 +6,7 @@ import { choppedAtRandom } from '../generators/chunks.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import { GRAMMARS } from './grammar.ts'
 import { CODECS, convertReply, convertStream, OTHER, PROTOCOLS } from './convert.ts'
-import { lawRuns } from '../tier.ts'
+import { lawRuns } from '../runner/tier.ts'
 
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
 

@@ -2,7 +2,7 @@ import type { ClientProtocol, ConversionProtocol } from '@sluice/wire/protocols'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import { describe, expect, test } from 'vitest'
 import { upstreamDialect } from '../../src/relay/dialects/conversion-dialects.ts'
-import { channelOf } from '../channel.ts'
+import { channelOf } from '../samples/channel.ts'
 import { ALL_PROTOCOLS, requestAs } from './convert-through.ts'
 
 const ALLOWED = new Set(['cache_control'] as const)

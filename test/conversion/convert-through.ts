@@ -17,8 +17,8 @@ import { withAcceptedNames } from '@sluice/wire/wire-names'
 import { readResponsesRequest, responsesCodec } from '@sluice/wire/responses'
 import { UPSTREAM_INTERRUPTED } from '../../src/relay/error-frames.ts'
 import { streamErrorText } from '../../src/relay/failure.ts'
-import { channelOf } from '../channel.ts'
-import { upstreamOf } from '../conversation.ts'
+import { channelOf } from '../samples/channel.ts'
+import { upstreamOf } from '../samples/conversation.ts'
 import { converseError } from '../fixtures/providers/converse-check.ts'
 
 /** All protocols that are converted. */

@@ -2,7 +2,7 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import { asGatewayError } from '../../src/errors.ts'
 import { chatCodec, readChatRequest } from '@sluice/wire/chat'
 import type { Codec, ReplyIdentity } from '@sluice/wire/codec'
-import type { PairedProtocol } from '../paired-protocol.ts'
+import type { PairedProtocol } from '../samples/paired-protocol.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { messagesCodec, readMessagesRequest } from '@sluice/wire/messages'
 import { readUpstreamError } from '@sluice/wire/upstream-error'
@@ -15,7 +15,7 @@ import type { SignatureStore } from '../../src/relay/responses/signature-store.t
 import type { Channel } from '../../src/domain/records/channel.ts'
 import { MODEL_SETTINGS, type Model } from '../../src/domain/records/model.ts'
 import type { DeclaredCapabilities } from '@sluice/wire/model-capabilities'
-import { channelOf } from '../channel.ts'
+import { channelOf } from '../samples/channel.ts'
 
 /** Both dialects, for tests that apply to each. */
 export const PROTOCOLS = ['chat', 'messages'] as const satisfies readonly PairedProtocol[]

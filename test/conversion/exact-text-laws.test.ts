@@ -4,7 +4,7 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { MediaFetcher } from '../../src/relay/media-fetcher.ts'
 import { jsonText, Raw } from '../generators/json.ts'
 import { anyMedia, CODECS, convertReply, convertRequest, convertStream } from './convert.ts'
-import { lawRuns } from '../tier.ts'
+import { lawRuns } from '../runner/tier.ts'
 
 let media: MediaFetcher
 beforeAll(() => {

@@ -5,7 +5,7 @@ import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Conversation, Part, ToolResultPart, Turn } from '@sluice/wire/conversation'
 import type { Reply } from '@sluice/wire/reply'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import { upstreamOf } from '../conversation.ts'
+import { upstreamOf } from '../samples/conversation.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import { answers, chatFrames, messagesFrames } from '../generators/answers.ts'
 import { chopped, choppedAtRandom } from '../generators/chunks.ts'
@@ -19,7 +19,7 @@ import { ALL_CHECKERS, ALL_CODECS, IDENTITY, pairsOf, requestAs, streamAs } from
 import { checkGeminiArray, checkGeminiStream } from './gemini-grammar.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
 import { checkResponsesStream } from './responses-grammar.ts'
-import { lawRuns } from '../tier.ts'
+import { lawRuns } from '../runner/tier.ts'
 import { foldReply } from './fold-reply.ts'
 
 const OTHERS = ['chat', 'messages', 'responses'] as const

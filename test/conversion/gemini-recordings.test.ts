@@ -21,7 +21,7 @@ import {
 import { checkResponsesStream } from './responses-grammar.ts'
 import { recordedCuts } from './recorded-cuts.ts'
 import { responseSays, responseStreamSays } from './responses-oracle.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 
 /** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']

@@ -3,7 +3,7 @@ import type { Conversation, Part, Turn } from '@sluice/wire/conversation'
 import { geminiCodec } from '@sluice/wire/gemini'
 import { UNSIGNED_CALL_SIGNATURE } from '../../packages/wire/src/gemini/signature.ts'
 import { signedPartsOfReply, UnsignedTurnFinder } from '@sluice/wire/signatures'
-import { conversationOf, upstreamOf } from '../conversation.ts'
+import { conversationOf, upstreamOf } from '../samples/conversation.ts'
 
 const USER: Turn = { role: 'user', parts: [{ kind: 'text', text: 'How is it there?' }] }
 const call = (id: string): Part => ({ kind: 'tool-call', id, name: 'look', input: '{}' })

@@ -8,7 +8,7 @@ import { geminiRequests } from '../generators/gemini-requests.ts'
 import { chatRequests, messagesRequests } from '../generators/requests.ts'
 import { responsesRequests } from '../generators/responses-requests.ts'
 import { ALL_CODECS, ALL_PROTOCOLS, requestAs } from './convert-through.ts'
-import { lawRuns } from '../tier.ts'
+import { lawRuns } from '../runner/tier.ts'
 
 /** Requests for one choice: most dialects refuse several. */
 const oneChoice = (): fc.Arbitrary<string> =>

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import type { PairedProtocol } from '../paired-protocol.ts'
+import type { PairedProtocol } from '../samples/paired-protocol.ts'
 import type { Reply } from '@sluice/wire/reply'
 import { answers, chatFrames, chatReply, messagesFrames, messagesReply } from '../generators/answers.ts'
 import { choppedAtRandom, chopped } from '../generators/chunks.ts'
@@ -9,7 +9,7 @@ import { randomFrom } from '../fixtures/random.ts'
 import { GRAMMARS } from './grammar.ts'
 import { CODECS, convertReply, convertStream, MINTED, OTHER, PROTOCOLS } from './convert.ts'
 import { comparable } from './comparable-reply.ts'
-import { lawRuns } from '../tier.ts'
+import { lawRuns } from '../runner/tier.ts'
 import { foldReply } from './fold-reply.ts'
 
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const

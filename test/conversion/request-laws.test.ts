@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Conversation } from '@sluice/wire/conversation'
-import type { PairedProtocol } from '../paired-protocol.ts'
+import type { PairedProtocol } from '../samples/paired-protocol.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { MediaFetcher } from '../../src/relay/media-fetcher.ts'
-import { upstreamOf } from '../conversation.ts'
+import { upstreamOf } from '../samples/conversation.ts'
 import { conversations, thoughtfulConversations } from '../generators/conversations.ts'
 import { chatRequests, messagesRequests } from '../generators/requests.ts'
 import { anyMedia, check, CHECKERS, CODECS, convertRequest, OTHER, PROTOCOLS } from './convert.ts'
-import { lawRuns } from '../tier.ts'
+import { lawRuns } from '../runner/tier.ts'
 
 let media: MediaFetcher
 beforeAll(() => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { jsonText, objectTexts, Raw } from '../generators/json.ts'
 import { ALL_CODECS, IDENTITY, replyAs, requestAs } from './convert-through.ts'
-import { lawRuns } from '../tier.ts'
+import { lawRuns } from '../runner/tier.ts'
 
 const OTHERS = ['chat', 'messages'] as const
 

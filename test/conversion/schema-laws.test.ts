@@ -7,7 +7,7 @@ import { fromGoogleSchema } from '@sluice/wire/schemas/google-schema'
 import { isStrictSchema } from '@sluice/wire/schemas/strict-subset'
 import { toToolSchema } from '@sluice/wire/schemas/tool-schema'
 import { googleSchemas, schemas, valueFor } from '../generators/schemas.ts'
-import { lawRuns } from '../tier.ts'
+import { lawRuns } from '../runner/tier.ts'
 import { refusalByClaude, refusalByGemini, refusalByOpenAi, refusalOfTool } from './schema-subsets.ts'
 
 const everything = schemas({ constraints: true, recursion: true })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../generators/characters.ts'
-import { lawRuns } from '../tier.ts'
+import { lawRuns } from '../runner/tier.ts'
 import { requestAs, streamAs } from './convert-through.ts'
 
 interface Block {

@@ -1,4 +1,4 @@
-import type { PairedProtocol } from '../paired-protocol.ts'
+import type { PairedProtocol } from '../samples/paired-protocol.ts'
 
 /**
  * Expected outcome of an input, by the contract. `unreadable`: not a JSON object, refused on every path;

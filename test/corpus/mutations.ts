@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { PairedProtocol } from '../paired-protocol.ts'
+import type { PairedProtocol } from '../samples/paired-protocol.ts'
 import { chatRequests, messagesRequests } from '../generators/requests.ts'
 import type { Case } from './case.ts'
 import { INHERITED, VALUES } from './values.ts'

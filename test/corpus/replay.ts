@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Agent } from 'node:http'
-import type { PairedProtocol } from '../paired-protocol.ts'
+import type { PairedProtocol } from '../samples/paired-protocol.ts'
 import { MODEL } from '../conversion/fixture.ts'
 import type { Behaviour } from '../fixtures/behaviour.ts'
 import { type FullResponse, call } from '../fixtures/client.ts'

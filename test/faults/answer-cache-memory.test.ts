@@ -6,7 +6,7 @@ import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 
 const MIB = 2 ** 20
 const ANSWER_BYTES = 30_000_000

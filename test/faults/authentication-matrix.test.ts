@@ -6,7 +6,7 @@ import { type FullResponse, call, callEndless, type CallOptions, retryWhileShed 
 import { type Configuration, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 import {
   type NamedUser,
   type Place,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { ourEvents, theirEvents, unmarked } from '../corpus/event-streams.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
-import { lawRuns } from '../tier.ts'
+import { lawRuns } from '../runner/tier.ts'
 
 const TOKENS = [
   '\n',

@@ -4,7 +4,7 @@ import { manage } from '../fixtures/account.ts'
 import { ROOT, user } from '../fixtures/configuration.ts'
 import { logIn } from '../fixtures/console.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const PASSWORD = 'correct horse'

@@ -6,7 +6,7 @@ import { allowedAddresses, parseAddresses } from '../../src/domain/ip-allow-list
 import { readUpstreamError } from '@sluice/wire/upstream-error'
 import { redact } from '../../src/upstreams/redact.ts'
 import { retryAfterMs } from '../../src/upstreams/retry-after.ts'
-import { channelOf } from '../channel.ts'
+import { channelOf } from '../samples/channel.ts'
 import { cpuMs } from '../fixtures/pace.ts'
 
 const LENGTH = 100_000

@@ -12,7 +12,7 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import type { Received } from '../fixtures/scripted-upstream.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const CALLS_OF_EACH = byTier(20, 200)

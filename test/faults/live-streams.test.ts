@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { paceMs } from '../fixtures/pace.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const PACE_MS = 20

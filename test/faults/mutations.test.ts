@@ -5,7 +5,7 @@ import { mutations } from '../corpus/mutations.ts'
 import { replay } from '../corpus/replay.ts'
 import { audit } from '../fixtures/auditor.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 
 const GRANTED = 400_000_000_000_000
 const AT_ONCE = 20

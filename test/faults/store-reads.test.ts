@@ -16,8 +16,8 @@ import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
 import { family } from '../operations/process-family.ts'
-import { newToken } from '../store-rows.ts'
-import { byTier } from '../tier.ts'
+import { newToken } from '../stores/rows.ts'
+import { byTier } from '../runner/tier.ts'
 
 const MIB = 1024 * 1024
 const KIB = 1024

@@ -25,7 +25,7 @@ import {
 import { ask } from '../fixtures/fixture.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from '../operations/program.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 
 /** A connection as the upstream sees it. */
 interface Seen {

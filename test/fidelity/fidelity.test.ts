@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 import { DIALECTS, type Dialect, type Facts, type Finish, type ToolCall, UNREAD } from './facts.ts'
 import { framesOf, streamFacts, wholeFacts } from './read-facts.ts'
 import { recordedAnswers, type Recording, sampleOf } from './recordings.ts'

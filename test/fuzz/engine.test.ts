@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 import { runFuzzer } from './run-fuzzer.ts'
 
 const SEED = 7

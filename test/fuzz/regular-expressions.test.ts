@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { createContext, Script } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { cpuMs } from '../fixtures/pace.ts'
-import { type Literal, literalsIn } from '../regular-expressions.ts'
-import { byTier } from '../tier.ts'
+import { type Literal, literalsIn } from '../repository/regular-expressions.ts'
+import { byTier } from '../runner/tier.ts'
 
 const SRC = join(import.meta.dirname, '..', '..', 'src')
 const LENGTH = byTier(8_000, 20_000)

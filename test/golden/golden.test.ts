@@ -9,7 +9,7 @@ import type { MediaFetcher } from '../../src/relay/media-fetcher.ts'
 import { ALL_PROTOCOLS, replyAs, requestAs, streamAs } from '../conversion/convert-through.ts'
 import { anyMedia, check, convertRequest, convertStream, OTHER, PROTOCOLS } from '../conversion/convert.ts'
 import { chopped } from '../generators/chunks.ts'
-import type { PairedProtocol } from '../paired-protocol.ts'
+import type { PairedProtocol } from '../samples/paired-protocol.ts'
 import { readGolden, writeGolden } from './golden-file.ts'
 import { prettyJson } from './pretty-json.ts'
 

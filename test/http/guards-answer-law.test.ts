@@ -9,7 +9,7 @@ import { eventsOf, type Form, type Loose, PROTOCOLS, requestOf } from '../fixtur
 import { ACCOUNT, REGION } from '../fixtures/providers/bedrock.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 
 /** What the guard of this file redacts. It has spaces, so that it never looks like a word of a protocol. */
 const TEXT = 'The number of the plan is code 4711 x, as agreed on Monday.'

@@ -11,7 +11,7 @@ import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { CONVERSING, PICTURE, REQUEST_FORMS, THOUGHTFUL } from '../fixtures/request-forms.ts'
 import { cohereAnswer, scored } from '../fixtures/rerank-behaviour.ts'
 import { wholeResponse } from '../fixtures/responses-behaviour.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 
 /**
  * What the guard of this file redacts. It has spaces, so that it never looks like a word of a protocol, and is long

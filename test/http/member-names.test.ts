@@ -6,7 +6,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { formBytes, formCall } from '../fixtures/form.ts'
 import { readAsGo, type Struct } from '../fixtures/go-json.ts'
-import { lawRuns } from '../tier.ts'
+import { lawRuns } from '../runner/tier.ts'
 
 /** Complete requests: each object in them is a level with known names. */
 const REQUESTS: Readonly<Record<string, object>> = {

@@ -6,7 +6,7 @@ import { longestWaitDuring } from '../fixtures/latency-probe.ts'
 import { jinaAnswer, type RankedResult } from '../fixtures/rerank-behaviour.ts'
 import { askRerank, ranked, rerank, rerankChannel } from '../fixtures/rerank-fixture.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 
 /**
  * Maximum latency in milliseconds of other requests while a large one is processed; on a busy machine, five

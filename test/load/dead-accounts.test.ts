@@ -3,7 +3,7 @@ import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { randomFrom } from '../fixtures/random.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 import type { Received } from '../fixtures/scripted-upstream.ts'
 
 /** `docs/operations.md: Channels that fail`: no call fails while an account can serve it. */

@@ -6,7 +6,7 @@ import { databaseOf } from '../fixtures/database.ts'
 import { eventFrame, messageFrames } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
 import { checkChatStream, checkMessagesStream } from '../conversion/grammar.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 import { type Client, clientsOf, MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
 
 const MIB = 1024 * 1024

@@ -15,7 +15,7 @@ import type { RunningGateway } from '../fixtures/gateway.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { setNodes, SHARED } from '../nodes/fixture.ts'
-import type { OnEnd } from '../store-engines.ts'
+import type { OnEnd } from '../stores/engines.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 /** Quota units of a token: 5 as input, 0.5 read, 6.25 written for 5 minutes and 10 for an hour; times 1.5 in `us`. */

@@ -3,12 +3,12 @@ import { readdirSync, readFileSync, statSync, utimesSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { familyDatabase } from '../family-database.ts'
+import { familyDatabase } from '../stores/family-database.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { manage, type ManagementResponse } from '../fixtures/account.ts'
 import { plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { ENGINES } from '../store-engines.ts'
+import { ENGINES } from '../stores/engines.ts'
 
 interface Report {
   readonly id: string

@@ -16,7 +16,7 @@ import { ask, startFixture } from '../fixtures/fixture.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { setNodes, SHARED } from '../nodes/fixture.ts'
-import type { OnEnd } from '../store-engines.ts'
+import type { OnEnd } from '../stores/engines.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOB = { id: 5, accessToken: 'the-access-token-of-bob' }

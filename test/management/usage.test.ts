@@ -6,8 +6,8 @@ import { call, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { insertion } from '../usage-log-rows.ts'
-import { addSums } from '../usage-sums-rows.ts'
+import { insertion } from '../stores/usage-log-rows.ts'
+import { addSums } from '../stores/usage-sums-rows.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }

@@ -4,7 +4,7 @@ import { commandOn, SECRET } from '../fixtures/command.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
 import { startMariadbServer, withoutMariadb } from '../fixtures/mariadb-server.ts'
-import { familyDatabase } from '../family-database.ts'
+import { familyDatabase } from '../stores/family-database.ts'
 
 const USERS = 10_000
 const FIRST = 10

@@ -12,7 +12,7 @@ import { startUpstream } from '../fixtures/scripted-upstream.ts'
 import { ask } from '../fixtures/fixture.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { newFolder, type Program, runProgram } from '../operations/program.ts'
-import { newUser, temporaryFolder } from '../store-rows.ts'
+import { newUser, temporaryFolder } from '../stores/rows.ts'
 import { nightSeed } from './night-seed.ts'
 
 const TOKENS = 100_000

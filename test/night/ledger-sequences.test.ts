@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { LEDGER_PLACES } from '../ledger-banks.ts'
-import { runSequences } from '../ledger-sequences.ts'
-import { throwViolation } from '../throw-violation.ts'
-import { runWaiting } from '../waiting-law.ts'
+import { LEDGER_PLACES } from '../ledger/banks.ts'
+import { runSequences } from '../ledger/sequences.ts'
+import { throwViolation } from '../ledger/throw-violation.ts'
+import { runWaiting } from '../ledger/waiting-law.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
-import { lockRow } from '../locked-row.ts'
+import { lockRow } from '../stores/locked-row.ts'
 import { SHARED, setNodes } from '../nodes/fixture.ts'
 
 /** Longer than a cached key is accepted without being read again, which is a minute. */

@@ -13,8 +13,8 @@ import {
   USAGE_SUMS_KEY,
   SUM_KINDS,
 } from '../../src/store/sum-kinds.ts'
-import { ENGINES, openedRows, type TestDatabase } from '../store-engines.ts'
-import { newToken, newUser } from '../store-rows.ts'
+import { ENGINES, openedRows, type TestDatabase } from '../stores/engines.ts'
+import { newToken, newUser } from '../stores/rows.ts'
 
 const DAY_S = 86_400
 const KEYS = 1000

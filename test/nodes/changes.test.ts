@@ -11,8 +11,8 @@ import { NodeMessages } from '../../src/store/node-messages.ts'
 import { keyHashes } from '../../src/store/secrets.ts'
 import { PATIENT } from '../fixtures/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
-import { ENGINES } from '../store-engines.ts'
-import { newToken, SECRETS, storeWithAccount } from '../store-rows.ts'
+import { ENGINES } from '../stores/engines.ts'
+import { newToken, SECRETS, storeWithAccount } from '../stores/rows.ts'
 
 const MESSAGES = new NodeMessages(SECRETS)
 const SOON = { timeout: 30_000, interval: 10 }

@@ -3,7 +3,7 @@ import { manage } from '../fixtures/account.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
 import { startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
-import type { Engine } from '../store-engines.ts'
+import type { Engine } from '../stores/engines.ts'
 import { setNodes, SHARED } from './fixture.ts'
 
 interface NodeHealth {

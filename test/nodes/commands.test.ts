@@ -3,7 +3,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { SECRET, sluice, sluiceProcess } from '../fixtures/command.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
-import { temporaryFolder } from '../store-rows.ts'
+import { temporaryFolder } from '../stores/rows.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 describe.each(SHARED)('commands on a gateway whose database is $name', (engine) => {

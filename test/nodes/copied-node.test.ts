@@ -8,8 +8,8 @@ import { channel, priced, ROOT, token } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
-import { lockRow } from '../locked-row.ts'
-import type { TestDatabase } from '../store-engines.ts'
+import { lockRow } from '../stores/locked-row.ts'
+import type { TestDatabase } from '../stores/engines.ts'
 import { SHARED } from './fixture.ts'
 
 /** Maximum output of a call; at four units each it far outweighs the prompt. */

@@ -4,8 +4,8 @@ import type { Configuration } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
-import { BANKS } from '../bank-fixture.ts'
-import type { Engine, OnEnd, TestDatabase } from '../store-engines.ts'
+import { BANKS } from '../ledger/bank-fixture.ts'
+import type { Engine, OnEnd, TestDatabase } from '../stores/engines.ts'
 
 /** PostgreSQL, where there is a server. */
 export const SHARED: readonly Engine[] = BANKS

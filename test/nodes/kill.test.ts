@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { withoutCrashes } from '../fixtures/own-postgres.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import { crashPostgres, killNodes } from './fault-injection.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 import { nodesStorm } from './nodes-storm.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)

@@ -4,7 +4,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
-import { type LockedRow, lockRow } from '../locked-row.ts'
+import { type LockedRow, lockRow } from '../stores/locked-row.ts'
 import { type Nodes, SHARED, setNodes } from './fixture.ts'
 
 /** Ten prompt and five output tokens. */

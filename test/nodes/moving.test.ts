@@ -7,9 +7,9 @@ import { startGateway } from '../fixtures/gateway.ts'
 import { startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import { startUpstream } from '../fixtures/scripted-upstream.ts'
 import { ask } from '../fixtures/fixture.ts'
-import { familyDatabase } from '../family-database.ts'
-import { filledFolder, SECRET } from '../filled-store.ts'
-import { temporaryFolder } from '../store-rows.ts'
+import { familyDatabase } from '../stores/family-database.ts'
+import { filledFolder, SECRET } from '../stores/filled-store.ts'
+import { temporaryFolder } from '../stores/rows.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 /** A new-api with one user, one key, and one channel that leads to this port. */

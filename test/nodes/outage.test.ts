@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { behindProxy } from '../behind-proxy.ts'
+import { behindProxy } from '../stores/behind-proxy.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import type { FaultProxy } from '../fixtures/fault-proxy.ts'

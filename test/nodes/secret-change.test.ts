@@ -15,9 +15,9 @@ import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { BASE_ENVIRONMENT, programFolder } from '../fixtures/program.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import { startUpstream } from '../fixtures/scripted-upstream.ts'
-import { columnsSealedWith, NEW_SECRET, OLD_SECRET } from '../secret-change.ts'
-import { newToken, temporaryFolder } from '../store-rows.ts'
-import { byTier } from '../tier.ts'
+import { columnsSealedWith, NEW_SECRET, OLD_SECRET } from '../stores/secret-change.ts'
+import { newToken, temporaryFolder } from '../stores/rows.ts'
+import { byTier } from '../runner/tier.ts'
 import { SHARED } from './fixture.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)

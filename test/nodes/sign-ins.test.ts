@@ -5,7 +5,7 @@ import { Browser } from '../fixtures/browser.ts'
 import { ROOT, user } from '../fixtures/configuration.ts'
 import { logIn, sessionHeaders } from '../fixtures/console.ts'
 import { startScriptedProvider } from '../fixtures/scripted-oidc.ts'
-import type { Engine } from '../store-engines.ts'
+import type { Engine } from '../stores/engines.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }

@@ -8,7 +8,7 @@ import { NodeMessages } from '../../src/store/node-messages.ts'
 import { type CountingNode, PATIENT, stopNodes, threeNodes } from '../fixtures/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
-import { SECRETS } from '../store-rows.ts'
+import { SECRETS } from '../stores/rows.ts'
 
 const HOUR = 3_600_000
 const MAX = 30

@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from 'vitest'
-import { behindProxy } from '../behind-proxy.ts'
+import { behindProxy } from '../stores/behind-proxy.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
@@ -7,7 +7,7 @@ import { ask } from '../fixtures/fixture.ts'
 import { startGateway } from '../fixtures/gateway.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
 import { startUpstream } from '../fixtures/scripted-upstream.ts'
-import type { Engine } from '../store-engines.ts'
+import type { Engine } from '../stores/engines.ts'
 
 /** The cost of a call of `warmNode`: ten prompt and five output tokens. */
 export const COST = 30

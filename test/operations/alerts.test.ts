@@ -9,7 +9,7 @@ import { type Configuration, plainConfiguration, ROOT, token, user } from '../fi
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
 import { dateClock, type MovedClock } from '../fixtures/moved-clock.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 import { metricsOf } from './metrics-text.ts'
 
 /** The quota units of five dollars, which is the default threshold. */

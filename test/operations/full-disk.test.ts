@@ -9,7 +9,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { ask, askStream } from '../fixtures/fixture.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { SHARED } from '../nodes/fixture.ts'
-import { CAN_MOUNT, mountSmallDisk } from '../small-disk.ts'
+import { CAN_MOUNT, mountSmallDisk } from '../stores/small-disk.ts'
 import { metricsOf } from './metrics-text.ts'
 import { eventually, type Program, readyProgram } from './program.ts'
 

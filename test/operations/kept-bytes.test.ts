@@ -6,7 +6,7 @@ import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
-import { CAN_MOUNT, mountSmallDisk } from '../small-disk.ts'
+import { CAN_MOUNT, mountSmallDisk } from '../stores/small-disk.ts'
 import { metricsOf } from './metrics-text.ts'
 import { discard, eventually, type Program, readyProgram } from './program.ts'
 

@@ -5,7 +5,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { rawConnection } from '../fixtures/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { eventually, newFolder, type Program, readyProgram } from './program.ts'
 

@@ -4,7 +4,7 @@ import { manage } from '../fixtures/account.ts'
 import { plainConfiguration, ROOT } from '../fixtures/configuration.ts'
 import { startFixture } from '../fixtures/fixture.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
-import { ENGINES } from '../store-engines.ts'
+import { ENGINES } from '../stores/engines.ts'
 
 const DAY_S = 86_400
 const EARLY_TIMERS = fileURLToPath(new URL('../fixtures/early-timers-preload.ts', import.meta.url))

@@ -18,9 +18,9 @@ import {
   fillWithSealed,
   NEW_SECRET,
   OLD_SECRET,
-} from '../secret-change.ts'
-import { temporaryFolder } from '../store-rows.ts'
-import { byTier } from '../tier.ts'
+} from '../stores/secret-change.ts'
+import { temporaryFolder } from '../stores/rows.ts'
+import { byTier } from '../runner/tier.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const KILLS = byTier(6, 50)

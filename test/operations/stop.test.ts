@@ -13,7 +13,7 @@ import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { statusOn } from '../fixtures/port.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
-import { byTier } from '../tier.ts'
+import { byTier } from '../runner/tier.ts'
 import { discard, eventually, type Program, readyProgram, runProgram } from './program.ts'
 
 const STREAMS = byTier(80, 200)

@@ -5,7 +5,7 @@ import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { createToken } from '../fixtures/tokens.ts'
-import { ENGINES } from '../store-engines.ts'
+import { ENGINES } from '../stores/engines.ts'
 import { filesWithErrors } from './compiled-copy.ts'
 import { addedCode, databaseOf } from './recipe.ts'
 

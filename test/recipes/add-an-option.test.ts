@@ -5,7 +5,7 @@ import { ROOT } from '../fixtures/configuration.ts'
 import { startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { filesWithErrors } from './compiled-copy.ts'
-import { ENGINES } from '../store-engines.ts'
+import { ENGINES } from '../stores/engines.ts'
 import { addedCode, databaseOf } from './recipe.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }

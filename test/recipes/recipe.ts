@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Engine } from '../store-engines.ts'
+import type { Engine } from '../stores/engines.ts'
 
 /** The code that a recipe adds: the text of the only block of `language` on its page. */
 export function addedCode(recipe: string, language: string): string {

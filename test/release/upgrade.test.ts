@@ -12,7 +12,7 @@ import type { Database } from '../../src/store/row-types.ts'
 import { call } from '../fixtures/client.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
-import { ENGINES } from '../store-engines.ts'
+import { ENGINES } from '../stores/engines.ts'
 import {
   archives,
   ARCHIVES,

@@ -1,6 +1,6 @@
 import { sendAtTurnEnd, TransportError, type UpstreamResponseListener } from '@sluice/http1'
 import { type Dispatcher, Pool } from 'undici'
-import { channelOf } from '../../../test/channel.ts'
+import { channelOf } from '../../../test/samples/channel.ts'
 import type { Hold } from '../../../src/domain/hold.ts'
 import { Providers } from '../../../src/upstreams/providers.ts'
 import { UpstreamClient } from '../../../src/upstreams/upstream-client.ts'

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from './random.ts'
 import { type ValueHints, valueMatchingSchema } from './schema-value.ts'
-import { lawRuns } from '../../../test/tier.ts'
+import { lawRuns } from '../../../test/runner/tier.ts'
 
 const PLAIN: ValueHints = { text: () => undefined, mentions: () => false }
 const WHOLE: ValueHints = { text: () => undefined, mentions: () => true }

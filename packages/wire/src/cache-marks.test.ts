@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { conversationOf } from '../../../test/conversation.ts'
+import { conversationOf } from '../../../test/samples/conversation.ts'
 import {
   CHAT_BREAKPOINTS,
   CHAT_CACHE_MARKS,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { settingsOf } from '../../../test/upstream-settings.ts'
+import { settingsOf } from '../../../test/samples/upstream-settings.ts'
 import { editRequest } from './edit-request.ts'
 import { scanObject } from './json/json-scan.ts'
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, promptTokens } from './usage.ts'
 import { count, detail, reportedUsage } from '../../../test/generators/reported-usage.ts'
-import { lawRuns } from '../../../test/tier.ts'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { StreamUsage } from './gemini/usage.ts'
 import { readInclusiveUsage, type ReportedUsage, withCredibleTotal } from './reported-usage.ts'
 

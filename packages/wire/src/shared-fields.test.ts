@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { settingsOf } from '../../../test/upstream-settings.ts'
-import { conversationOf } from '../../../test/conversation.ts'
+import { settingsOf } from '../../../test/samples/upstream-settings.ts'
+import { conversationOf } from '../../../test/samples/conversation.ts'
 import type { RestrictedField, UpstreamSettings } from './upstream-settings.ts'
 import type { SharedFields } from './conversation.ts'
 import { withoutRestrictedFields } from './shared-fields.ts'

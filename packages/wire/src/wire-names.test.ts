@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { conversationOf } from '../../../test/conversation.ts'
-import { lawRuns } from '../../../test/tier.ts'
+import { conversationOf } from '../../../test/samples/conversation.ts'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { serverRulesOf } from './server-rules.ts'
 import { withAcceptedNames } from './wire-names.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { newToken, SECRETS, storeWithAccount } from '../../../test/store-rows.ts'
+import { newToken, SECRETS, storeWithAccount } from '../../../test/stores/rows.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { keyHashes } from '../../store/secrets.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { BANKS, bankFixture, exactly } from '../../../test/bank-fixture.ts'
-import { temporaryFolder } from '../../../test/store-rows.ts'
+import { BANKS, bankFixture, exactly } from '../../../test/ledger/bank-fixture.ts'
+import { temporaryFolder } from '../../../test/stores/rows.ts'
 import { openNodeFile } from '../../store/sqlite/open.ts'
 import { BankClient } from './bank-client.ts'
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
+import { factsOf, settlementOf } from '../../../test/ledger/calls.ts'
 import {
   LEDGER_BANKS,
   LEDGER_PLACES,
   type LedgerProcess,
   type LedgersOfBank,
-} from '../../../test/ledger-banks.ts'
+} from '../../../test/ledger/banks.ts'
 import type { TokenChanges } from '../../domain/records/token.ts'
 import { findChargedBalances } from './find-charged-balances.ts'
 import type { ChargedBalances } from './charged-balances.ts'

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
-import { LEDGER_BANKS, type LedgerNode } from '../../../test/ledger-banks.ts'
+import { factsOf, settlementOf } from '../../../test/ledger/calls.ts'
+import { LEDGER_BANKS, type LedgerNode } from '../../../test/ledger/banks.ts'
 
-import { newToken, newUser, SECRETS } from '../../../test/store-rows.ts'
+import { newToken, newUser, SECRETS } from '../../../test/stores/rows.ts'
 import { hashKey } from '../../store/secrets.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { findChargedBalances } from './find-charged-balances.ts'

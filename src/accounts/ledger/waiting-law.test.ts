@@ -1,9 +1,9 @@
 import process from 'node:process'
 import { expect, test } from 'vitest'
-import { LEDGER_PLACES } from '../../../test/ledger-banks.ts'
-import { runWaiting } from '../../../test/waiting-law.ts'
-import { throwViolation } from '../../../test/throw-violation.ts'
-import { byTier } from '../../../test/tier.ts'
+import { LEDGER_PLACES } from '../../../test/ledger/banks.ts'
+import { runWaiting } from '../../../test/ledger/waiting-law.ts'
+import { throwViolation } from '../../../test/ledger/throw-violation.ts'
+import { byTier } from '../../../test/runner/tier.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { filledFolder, SECRET } from '../../../test/filled-store.ts'
-import { ENGINES } from '../../../test/store-engines.ts'
+import { filledFolder, SECRET } from '../../../test/stores/filled-store.ts'
+import { ENGINES } from '../../../test/stores/engines.ts'
 import { readEnvironment } from '../../config/environment.ts'
 import { migrate } from './migrate.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { heldBytes, requestMemory, usedUp } from '../../../test/request-memory.ts'
-import { SETTLED_CALL } from '../../../test/settled-call.ts'
+import { heldBytes, requestMemory, usedUp } from '../../../test/samples/request-memory.ts'
+import { SETTLED_CALL } from '../../../test/ledger/settled-call.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import { LiveCalls, LiveCallBroadcast, type OtherProcesses } from './live-calls.ts'
 import { LiveStreamClient } from './live-stream-client.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SETTLED_CALL } from '../../../test/settled-call.ts'
+import { SETTLED_CALL } from '../../../test/ledger/settled-call.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import { LiveSource, liveQueryKey, RowJsonCache } from './live-source.ts'

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { heldBytes, requestMemory, usedUp } from '../../../test/request-memory.ts'
+import { heldBytes, requestMemory, usedUp } from '../../../test/samples/request-memory.ts'
 import { LiveStreamClient } from './live-stream-client.ts'
 
 function reading(memory = heldBytes()) {

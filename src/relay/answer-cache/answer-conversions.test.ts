@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { afterEach, describe, expect, test } from 'vitest'
-import { requestMemory, usedUp } from '../../../test/request-memory.ts'
+import { requestMemory, usedUp } from '../../../test/samples/request-memory.ts'
 import { HelperThreads } from '../helper-threads.ts'
 import { convertBody, type RequestedBodyForm } from './answer-bodies.ts'
 import { AnswerConversions, type AnswerToRead } from './answer-conversions.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { requestMemory, usedUp } from '../../../test/request-memory.ts'
-import { ENGINES, openedRows, rowsWithAccount, type TestDatabase } from '../../../test/store-engines.ts'
+import { requestMemory, usedUp } from '../../../test/samples/request-memory.ts'
+import { ENGINES, openedRows, rowsWithAccount, type TestDatabase } from '../../../test/stores/engines.ts'
 import { type AnswerKind, dayOf } from '../../domain/kept-answer.ts'
 import { StoreReads } from '../../limits/store-reads.ts'
 import { pruneExpired } from '../../store/prune.ts'

@@ -1,6 +1,6 @@
 import { Response, type ResponseHeaders } from '@sluice/http1'
 import { describe, expect, test, vi } from 'vitest'
-import { requestMemory, usedUp } from '../../../test/request-memory.ts'
+import { requestMemory, usedUp } from '../../../test/samples/request-memory.ts'
 import type { RequestMemory } from '../../limits/request-memory.ts'
 import { RunningAnswer } from './running-answer.ts'
 

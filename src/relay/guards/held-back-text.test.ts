@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { lawRuns } from '../../../test/tier.ts'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { HeldBackText, type HeldText } from './held-back-text.ts'
 
 const SPOT = { key: '0/content', place: 'output', isSigned: false, isJson: false, frame: String } as const

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startOwnServer } from '../../../test/fixtures/own-server.ts'
 import { rawConnection } from '../../../test/fixtures/raw-socket.ts'
-import { openedStore } from '../../../test/store-rows.ts'
+import { openedStore } from '../../../test/stores/rows.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { RowStore } from '../../store/store.ts'

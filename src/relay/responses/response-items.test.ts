@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lawRuns } from '../../../test/tier.ts'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { readItemQuery } from '@sluice/wire/responses'
 import { type ItemSource, storedItemPage } from './response-items.ts'
 

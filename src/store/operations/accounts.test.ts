@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
-import { newToken, newUser } from '../../../test/store-rows.ts'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/stores/engines.ts'
+import { newToken, newUser } from '../../../test/stores/rows.ts'
 
 describe.each(ENGINES)('the maximum number of tokens of a user, on $name', (engine) => {
   test('of several simultaneous token creations by a user who is one below max_user_tokens, only one succeeds', async () => {

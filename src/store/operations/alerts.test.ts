@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/stores/engines.ts'
 import type { RowStore } from '../store.ts'
 
 const NOW = 1_760_000_000_000

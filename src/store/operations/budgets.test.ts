@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ENGINES, openedRows } from '../../../test/store-engines.ts'
+import { ENGINES, openedRows } from '../../../test/stores/engines.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 12)
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows } from '../../../test/store-engines.ts'
+import { ENGINES, openedRows } from '../../../test/stores/engines.ts'
 import type { ChannelDefinition } from '../../domain/records/channel.ts'
 
 const channel = (name: string, of: Partial<ChannelDefinition> = {}): ChannelDefinition => ({

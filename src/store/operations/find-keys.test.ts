@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newToken, storeWithAccount } from '../../../test/store-rows.ts'
+import { newToken, storeWithAccount } from '../../../test/stores/rows.ts'
 
 test('a search among more than 600 tokens lists first keys that end with the text, then tokens that have it in their name', async () => {
   const { store, userId } = await storeWithAccount()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows } from '../../../test/store-engines.ts'
-import { newToken, newUser } from '../../../test/store-rows.ts'
+import { ENGINES, openedRows } from '../../../test/stores/engines.ts'
+import { newToken, newUser } from '../../../test/stores/rows.ts'
 import { SUM_KINDS } from '../sum-kinds.ts'
 import type { ImportedToken, ImportedUser } from './seed-accounts.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../test/fixtures/random.ts'
-import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/stores/engines.ts'
 import type { AnswerKind } from '../../domain/kept-answer.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import type { RowStore } from '../store.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
+import { ENGINES, rowsWithAccount } from '../../../test/stores/engines.ts'
 import { tokenVersion, userVersion } from '../../domain/object-version.ts'
 import type { Json } from '../../domain/json.ts'
 

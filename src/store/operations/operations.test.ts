@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
-import { newToken, newUser, SECRETS } from '../../../test/store-rows.ts'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/stores/engines.ts'
+import { newToken, newUser, SECRETS } from '../../../test/stores/rows.ts'
 import { hashKey } from '../secrets.ts'
 
 const NO_TERMS = {

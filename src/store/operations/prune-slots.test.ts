@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { kindIs } from '../../../test/usage-sums-rows.ts'
-import { settleAll } from '../../../test/settled-calls.ts'
-import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
-import { settledCall } from '../../../test/store-rows.ts'
+import { kindIs } from '../../../test/stores/usage-sums-rows.ts'
+import { settleAll } from '../../../test/ledger/settled-calls.ts'
+import { ENGINES, rowsWithAccount } from '../../../test/stores/engines.ts'
+import { settledCall } from '../../../test/stores/rows.ts'
 import { planTimeSeries } from '../../domain/series-plan.ts'
 import { pruneExpired } from '../prune.ts'
 

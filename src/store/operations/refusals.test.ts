@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows } from '../../../test/store-engines.ts'
+import { ENGINES, openedRows } from '../../../test/stores/engines.ts'
 import type { RefusalCount } from '../../domain/records/refusal.ts'
 
 const SLOT = 980_000

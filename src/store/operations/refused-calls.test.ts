@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openedStore } from '../../../test/store-rows.ts'
+import { openedStore } from '../../../test/stores/rows.ts'
 import type { RefusedCall } from '../../domain/refused-call.ts'
 
 const HOURS_72 = 72 * 3_600_000

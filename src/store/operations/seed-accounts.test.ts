@@ -1,7 +1,7 @@
 import type { DeclaredToken } from '../../domain/records/token.ts'
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows } from '../../../test/store-engines.ts'
-import { newUser, SECRETS } from '../../../test/store-rows.ts'
+import { ENGINES, openedRows } from '../../../test/stores/engines.ts'
+import { newUser, SECRETS } from '../../../test/stores/rows.ts'
 import type { DeclaredUser } from '../../domain/records/user.ts'
 import { hashKey } from '../secrets.ts'
 

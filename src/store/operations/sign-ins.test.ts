@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
-import { SECRETS } from '../../../test/store-rows.ts'
+import { ENGINES, rowsWithAccount } from '../../../test/stores/engines.ts'
+import { SECRETS } from '../../../test/stores/rows.ts'
 import type { RowStore } from '../store.ts'
 import { hashAccessToken, hashSession } from '../secrets.ts'
 import type { SignInProof, Identity } from './sign-ins.ts'

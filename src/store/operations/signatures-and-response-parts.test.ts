@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/stores/engines.ts'
 import { removeStoredDataOfUser } from '../stored-data-of-user.ts'
 import type { UserSignatures } from './signatures-and-response-parts.ts'
 

@@ -1,7 +1,7 @@
 import type { TokenChanges } from '../../domain/records/token.ts'
 import { describe, expect, test } from 'vitest'
-import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
-import { newToken, newUser } from '../../../test/store-rows.ts'
+import { ENGINES, rowsWithAccount } from '../../../test/stores/engines.ts'
+import { newToken, newUser } from '../../../test/stores/rows.ts'
 
 const NOW = 1_800_000_000
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/store-engines.ts'
-import { insertion } from '../../../test/usage-log-rows.ts'
-import { addSums } from '../../../test/usage-sums-rows.ts'
+import { ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/stores/engines.ts'
+import { insertion } from '../../../test/stores/usage-log-rows.ts'
+import { addSums } from '../../../test/stores/usage-sums-rows.ts'
 
 /** A usage row of day 0 and token 1, and a daily sum with the same key. */
 const logged = (id: string, quota: number) =>

@@ -2,7 +2,7 @@ import { declaredId } from '../../domain/channel-id.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
+import { ENGINES, rowsWithAccount } from '../../../test/stores/engines.ts'
 import { randomFrom } from '../../../test/fixtures/random.ts'
 import {
   newToken,
@@ -10,8 +10,8 @@ import {
   openedStore,
   temporaryFolder,
   USAGE_OF_ALL_COUNTS,
-} from '../../../test/store-rows.ts'
-import { type Call, dayInsertion, filled, idAt } from '../../../test/usage-log-rows.ts'
+} from '../../../test/stores/rows.ts'
+import { type Call, dayInsertion, filled, idAt } from '../../../test/stores/usage-log-rows.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { RowStore } from '../store.ts'
 import { createKysely } from '../sqlite/dialect.ts'

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { newToken, newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
+import { newToken, newUser, openedStore, temporaryFolder } from '../../../test/stores/rows.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 
 /** Milliseconds between two rows. */

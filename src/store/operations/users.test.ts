@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
-import { newToken, newUser } from '../../../test/store-rows.ts'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/stores/engines.ts'
+import { newToken, newUser } from '../../../test/stores/rows.ts'
 import type { QuotaChange } from './users.ts'
 
 const MOST = 9_000_000_000_000_000

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { BANKS, bankFixture, exactly } from '../../../test/bank-fixture.ts'
+import { BANKS, bankFixture, exactly } from '../../../test/ledger/bank-fixture.ts'
 import { LiveNodes } from './live-nodes.ts'
 
 describe.each(BANKS)('nodes on $name', (engine) => {

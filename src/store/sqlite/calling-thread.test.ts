@@ -1,6 +1,13 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { holdOf, newToken, newUser, SECRETS, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
+import {
+  holdOf,
+  newToken,
+  newUser,
+  SECRETS,
+  settledCall,
+  temporaryFolder,
+} from '../../../test/stores/rows.ts'
 import { deriveSecrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { openSqliteStore } from './open.ts'

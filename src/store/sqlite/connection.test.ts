@@ -1,7 +1,7 @@
 import { existsSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { temporaryFolder } from '../../../test/store-rows.ts'
+import { temporaryFolder } from '../../../test/stores/rows.ts'
 import { openForReading, openForWriting } from './connection.ts'
 
 test('a SQLite commit is on the disk when it returns: the write-ahead log is synced with every commit', () => {

@@ -13,7 +13,7 @@ import {
   openedStore,
   SECRETS,
   temporaryFolder,
-} from '../../../test/store-rows.ts'
+} from '../../../test/stores/rows.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { mapDatabaseError } from './failure.ts'
 import { openSqliteStore } from './open.ts'

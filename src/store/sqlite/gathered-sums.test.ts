@@ -7,8 +7,8 @@ import {
   storeWithAccount,
   temporaryFolder,
   USAGE_OF_ALL_COUNTS,
-} from '../../../test/store-rows.ts'
-import { kindIs } from '../../../test/usage-sums-rows.ts'
+} from '../../../test/stores/rows.ts'
+import { kindIs } from '../../../test/stores/usage-sums-rows.ts'
 import { CACHE_BREAKS } from '../../domain/cache-break.ts'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { NO_USAGE } from '@sluice/wire/usage'

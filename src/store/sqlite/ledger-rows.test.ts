@@ -10,7 +10,7 @@ import {
   storeWithAccount,
   temporaryFolder,
   USAGE_OF_ALL_COUNTS,
-} from '../../../test/store-rows.ts'
+} from '../../../test/stores/rows.ts'
 
 const NOTHING_WRONG = { tokens: [], users: [], days: [], openHolds: { count: 0, amount: 0 } }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { holdOf, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
+import { holdOf, settledCall, temporaryFolder } from '../../../test/stores/rows.ts'
 import type { NodeFile } from '../node-file.ts'
 import type { AccountName } from '../bank.ts'
 import { openNodeFile } from './open.ts'

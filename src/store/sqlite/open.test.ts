@@ -12,7 +12,7 @@ import {
   settledCall,
   storeWithAccount,
   temporaryFolder,
-} from '../../../test/store-rows.ts'
+} from '../../../test/stores/rows.ts'
 import { GatewayError } from '../../errors.ts'
 import { deriveSecrets, hashKey } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'

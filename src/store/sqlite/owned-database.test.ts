@@ -8,7 +8,7 @@ import {
   preparedFile,
   SECRETS,
   settledCall,
-} from '../../../test/store-rows.ts'
+} from '../../../test/stores/rows.ts'
 import type { AccountName, AccountState, BankStatement, LoanResponse } from '../bank.ts'
 import type { ParkedHold } from '../../domain/records/usage.ts'
 import type { QueuedOperation } from './messages.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { newToken, newUser, openedStore, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
+import { newToken, newUser, openedStore, settledCall, temporaryFolder } from '../../../test/stores/rows.ts'
 import { NATIVE_RETENTION_MS, type StoredResponse } from '../../domain/stored-response.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { Store } from '../store.ts'

@@ -11,7 +11,7 @@ import {
   settledCall,
   storeWithAccount,
   temporaryFolder,
-} from '../../../test/store-rows.ts'
+} from '../../../test/stores/rows.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { Store } from '../store.ts'
 import { openForWriting } from './connection.ts'

@@ -1,13 +1,20 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { holdOf, newToken, newUser, SECRETS, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
+import {
+  holdOf,
+  newToken,
+  newUser,
+  SECRETS,
+  settledCall,
+  temporaryFolder,
+} from '../../../test/stores/rows.ts'
 import { openForWriting } from './connection.ts'
 import { deserializeError } from './failure.ts'
 import { type BatchReply, type QueuedOperation, SUM_UP_OPERATION } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import { WriteBatches } from './write-batch.ts'
-import { kindIs } from '../../../test/usage-sums-rows.ts'
+import { kindIs } from '../../../test/stores/usage-sums-rows.ts'
 
 const WHO = { userId: 1, tokenId: 1 }
 

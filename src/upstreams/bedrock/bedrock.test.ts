@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { channelOf } from '../../../test/channel.ts'
+import { channelOf } from '../../../test/samples/channel.ts'
 import type { WireRequest } from '../provider.ts'
 import { bedrock } from './bedrock.ts'
 

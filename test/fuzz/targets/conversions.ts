@@ -1,6 +1,6 @@
-import type { PairedProtocol } from '../../paired-protocol.ts'
+import type { PairedProtocol } from '../../samples/paired-protocol.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import { upstreamOf } from '../../conversation.ts'
+import { upstreamOf } from '../../samples/conversation.ts'
 import { GRAMMARS } from '../../conversion/grammar.ts'
 import { CHECKERS, CODECS, convertReply, convertStream, OTHER } from '../../conversion/convert.ts'
 import { wholeChat } from '../../fixtures/chat-behaviour.ts'

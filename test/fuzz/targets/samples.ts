@@ -1,4 +1,4 @@
-import type { PairedProtocol } from '../../paired-protocol.ts'
+import type { PairedProtocol } from '../../samples/paired-protocol.ts'
 import type { RepeatedPiece } from '../target.ts'
 
 /** Requests with most of the fields that a request may have. */

@@ -1,4 +1,4 @@
-import type { PairedProtocol } from '../../paired-protocol.ts'
+import type { PairedProtocol } from '../../samples/paired-protocol.ts'
 import {
   contentFrame,
   DONE_FRAME,

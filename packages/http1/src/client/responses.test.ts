@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent, type Dispatcher } from 'undici'
 import { ConnectionPools } from './connection-pools.ts'
 import { originOf } from './origin.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 /**
  * The outcome of one request. Of a failed one, earlier bytes are omitted, because they depend on how the

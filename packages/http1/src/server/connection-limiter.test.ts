@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CountedConnection } from './address-blocks.ts'
 import { ConnectionLimiter, type ConnectionPeer } from './connection-limiter.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 /** Shares under test, with the names of the connections that were closed to make room, in order. */
 function sharesOf(total: number, perBlock: number, reserve: number) {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodyOf, type OwnServer, startOwnServer } from '../../../../test/fixtures/own-server.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 /** What a server read on a connection. */
 interface Understood {

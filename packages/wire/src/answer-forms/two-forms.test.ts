@@ -2,7 +2,7 @@ import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream'
 import fc from 'fast-check'
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import { describe, expect, test } from 'vitest'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 import {
   type AnswerForms,
   chatAnswerForms,

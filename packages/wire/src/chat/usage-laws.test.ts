@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { promptTokens } from '../usage.ts'
 import { numbersOfReport, readInclusiveUsage } from '../reported-usage.ts'
 import { reportedUsage } from '../../../../test/generators/reported-usage.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 describe('usage with any details', () => {
   test('any usage that a chat reply reports is read as disjoint counts of tokens, and reasoning is a part of the output', () => {

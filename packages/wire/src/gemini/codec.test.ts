@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
+import { conversationOf, upstreamOf } from '../../../../test/samples/conversation.ts'
 import { capabilitiesOf } from '../model-capabilities.ts'
 import { scanObject } from '../json/json-scan.ts'
 import type { ProviderSignature } from '../conversation.ts'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { applyEdits } from './json-edit.ts'
 import { scanObject } from './json-scan.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 function edited(source: string, remove: string[], replace: Record<string, string> = {}): string {
   const bytes = Buffer.from(source)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { closeJson, JsonOutline } from './json-outline.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 function outlineOf(text: string, size = 1_000): JsonOutline {
   const outline = new JsonOutline()

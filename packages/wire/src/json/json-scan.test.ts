@@ -4,7 +4,7 @@ import { growthOf, LINEAR_GROWTH } from '../../../../test/fixtures/pace.ts'
 import { anyCharacter } from '../../../../test/generators/characters.ts'
 import { WireError } from '../wire-error.ts'
 import { type ScanLimits, scanObject } from './json-scan.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 /** Result of JSON.parse for bytes that must be UTF-8 without a byte order mark. */
 function parsed(bytes: Uint8Array): { value: unknown } | undefined {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { SOURCE_SHA256 } from './string-end-module.ts'
 import { StringEndFinder } from './string-end-finder.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 /** The end of a string, found byte by byte. */
 interface End {

@@ -8,7 +8,7 @@ import { WireError } from '../wire-error.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import type { Reply, ReplyEvent, ReplyPart } from '../reply.ts'
 import { messagesCodec } from './index.ts'
-import { byTier, lawRuns } from '../../../../test/tier.ts'
+import { byTier, lawRuns } from '../../../../test/runner/tier.ts'
 
 const MINTED: ReplyIdentity = { created: 1, id: 'abc' }
 const USAGE = { ...NO_USAGE, input: 10, cacheRead: 3, cacheWrite5m: 2, cacheWrite1h: 1, output: 5 }

@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
+import { conversationOf, upstreamOf } from '../../../../test/samples/conversation.ts'
 import { WireError } from '../wire-error.ts'
 import type { Conversation, Part, Turn } from '../conversation.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { messagesCodec } from './index.ts'
 import { readMessagesRequest } from './native/request.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 const HI: Turn = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
 

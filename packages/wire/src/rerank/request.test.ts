@@ -8,7 +8,7 @@ import {
   readRerankRequest,
   RERANK_PROMPT_RULES,
 } from './request.ts'
-import { settingsOf } from '../../../../test/upstream-settings.ts'
+import { settingsOf } from '../../../../test/samples/upstream-settings.ts'
 import type { UpstreamSettings } from '../upstream-settings.ts'
 import { promptTextOf } from '../prompt-text.ts'
 

@@ -1,6 +1,6 @@
 import { serverRulesOf } from '@sluice/wire/server-rules'
 import { describe, expect, test } from 'vitest'
-import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
+import { conversationOf, upstreamOf } from '../../../../test/samples/conversation.ts'
 import type { Reply } from '../reply.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { responsesCodec } from './index.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../../test/generators/characters.ts'
-import { conversationOf } from '../../../../test/conversation.ts'
+import { conversationOf } from '../../../../test/samples/conversation.ts'
 import type { Part, ProviderSignature, TextPart, Turn } from '../conversation.ts'
 import { CopyableText } from '../frame-writer.ts'
 import type { ReplyEvent, ReplyPart } from '../reply.ts'

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ChunkList } from './chunk-list.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 const chunks = fc.array(fc.uint8Array({ maxLength: 600 }), { maxLength: 40 })
 

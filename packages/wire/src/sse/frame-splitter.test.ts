@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { cpuMs, growthOf, LINEAR_GROWTH } from '../../../../test/fixtures/pace.ts'
 import { WireError } from '../wire-error.ts'
 import { frameData, eventNameOfFrame, FrameSplitter } from './frame-splitter.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 /**
  * Oracle: finds blank lines byte by byte, as the event stream format defines them. A CR at the end waits for

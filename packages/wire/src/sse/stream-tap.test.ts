@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LargeEvent } from './stream-tap.ts'
 import { frameData, eventNameOfFrame } from './frame-splitter.ts'
-import { lawRuns } from '../../../../test/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 
 const field = fc.tuple(
   fc.constantFrom('data: ', 'data:', 'event: ', 'event:', 'id: ', ': ', 'other', 'datax: '),

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../../../test/generators/characters.ts'
-import { conversationOf, upstreamOf } from '../../../../../test/conversation.ts'
+import { conversationOf, upstreamOf } from '../../../../../test/samples/conversation.ts'
 import type { Conversation, MediaPart, Part, Thinking, Turn } from '../../conversation.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { serverSchemas } from '../../schemas/chat-servers.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { settingsOf } from '../../../../../test/upstream-settings.ts'
+import { settingsOf } from '../../../../../test/samples/upstream-settings.ts'
 import type { RestrictedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { sealSignature } from '../../signature-envelope.ts'
 import { scanObject } from '../../json/json-scan.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { TapEndResult } from '../../sse/stream-tap.ts'
-import { byTier } from '../../../../../test/tier.ts'
+import { byTier } from '../../../../../test/runner/tier.ts'
 import { ChatTap } from './tap.ts'
 
 /** Maximum bytes that are held until the end of an event. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { WireError } from '../../wire-error.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { type ChatRequest, readChatRequest } from './request.ts'
-import { lawRuns } from '../../../../../test/tier.ts'
+import { lawRuns } from '../../../../../test/runner/tier.ts'
 
 const MINIMAL = { model: 'gpt-4o', messages: [{ role: 'user', content: 'canary-prompt' }] }
 

@@ -7,7 +7,7 @@ import { generatedText } from '../answer.ts'
 import type { TapEndResult } from '../../sse/stream-tap.ts'
 import { ChatTap } from './tap.ts'
 import { usageInChatReply } from '../usage.ts'
-import { byTier, lawRuns } from '../../../../../test/tier.ts'
+import { byTier, lawRuns } from '../../../../../test/runner/tier.ts'
 
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { settingsOf } from '../../../../../test/upstream-settings.ts'
+import { settingsOf } from '../../../../../test/samples/upstream-settings.ts'
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { adaptGeminiRequest } from './adapt-request.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { conversationOf, upstreamOf } from '../../../../../test/conversation.ts'
+import { conversationOf, upstreamOf } from '../../../../../test/samples/conversation.ts'
 import type { Conversation, Effort, Part, Thinking, Tool, Turn } from '../../conversation.ts'
 import { encodeRequest } from './request.ts'
 import { maxTokensOf, withoutThinkingSuffix, withSuffixThinking } from './thinking.ts'

@@ -6,7 +6,7 @@ import { NO_USAGE } from '../../usage.ts'
 import type { TapEndResult } from '../../sse/stream-tap.ts'
 import { MessagesTap } from './tap.ts'
 import { readMessagesUsage } from '../usage.ts'
-import { byTier, lawRuns } from '../../../../../test/tier.ts'
+import { byTier, lawRuns } from '../../../../../test/runner/tier.ts'
 
 const frame = (data: { type: string }, padding = ''): string =>
   `event: ${data.type}\ndata: ${JSON.stringify(data).slice(0, -1)}${padding}}\n\n`

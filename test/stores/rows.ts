@@ -1,15 +1,15 @@
-import type { NewToken } from '../src/domain/records/token.ts'
+import type { NewToken } from '../../src/domain/records/token.ts'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { inject, onTestFinished } from 'vitest'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import type { HoldOpening, SettledCall } from '../src/domain/records/usage.ts'
-import type { NewUser } from '../src/domain/records/user.ts'
-import { deriveSecrets } from '../src/store/secrets.ts'
-import { openSqliteStore } from '../src/store/sqlite/open.ts'
-import type { Store } from '../src/store/store.ts'
+import type { HoldOpening, SettledCall } from '../../src/domain/records/usage.ts'
+import type { NewUser } from '../../src/domain/records/user.ts'
+import { deriveSecrets } from '../../src/store/secrets.ts'
+import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import type { Store } from '../../src/store/store.ts'
 
 /** The keys of the tests' databases. */
 export const SECRETS = deriveSecrets('a secret that only tests know')

@@ -1,4 +1,4 @@
-import { ResizableAllocation, RequestMemory } from '../src/limits/request-memory.ts'
+import { ResizableAllocation, RequestMemory } from '../../src/limits/request-memory.ts'
 
 const MIB = 1024 * 1024
 

@@ -1,4 +1,4 @@
-import { type Channel, CHANNEL_SETTINGS } from '../src/domain/records/channel.ts'
+import { type Channel, CHANNEL_SETTINGS } from '../../src/domain/records/channel.ts'
 
 /** A channel of the chat dialect without limits and permissions except the given ones. */
 export function channelOf(fields: Partial<Channel>): Channel {

@@ -1,4 +1,4 @@
-import type { TestDatabase } from './store-engines.ts'
+import type { TestDatabase } from './engines.ts'
 import { addSums } from './usage-sums-rows.ts'
 
 /** An id in the format of calls. */

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import type { TestProject } from 'vitest/node'
-import { deriveSecrets } from '../src/store/secrets.ts'
-import { openSqliteStore } from '../src/store/sqlite/open.ts'
-import { writeProgram } from './fixtures/program-bundle.ts'
-import { GATEWAY_SECRET } from './fixtures/program.ts'
+import { deriveSecrets } from '../../src/store/secrets.ts'
+import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import { writeProgram } from '../fixtures/program-bundle.ts'
+import { GATEWAY_SECRET } from '../fixtures/program.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,7 +1,7 @@
-import type { HoldFacts, Settlement } from '../src/domain/records/usage.ts'
+import type { HoldFacts, Settlement } from '../../src/domain/records/usage.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
-import type { Account } from '../src/accounts/ledger/balance.ts'
-import type { Ledger } from '../src/accounts/ledger/ledger.ts'
+import type { Account } from '../../src/accounts/ledger/balance.ts'
+import type { Ledger } from '../../src/accounts/ledger/ledger.ts'
 
 /** A call whose prompt costs 5 quota units, for a hold. */
 export function factsOf(id: string): HoldFacts {

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ALERTS } from '../src/domain/alert.ts'
-import { type MetricRow, METRICS } from '../src/telemetry/metric-table.ts'
+import { ALERTS } from '../../src/domain/alert.ts'
+import { type MetricRow, METRICS } from '../../src/telemetry/metric-table.ts'
 
-const ROOT = join(import.meta.dirname, '..')
+const ROOT = join(import.meta.dirname, '../..')
 
 /** The cells of the rows of the first table after a text on a page. */
 function rowsAfter(path: string, text: string): string[][] {

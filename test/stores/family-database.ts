@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { onTestFinished } from 'vitest'
-import { DATABASE, type MariadbServer } from './fixtures/mariadb-server.ts'
-import { ENGINES } from './store-engines.ts'
+import { DATABASE, type MariadbServer } from '../fixtures/mariadb-server.ts'
+import { ENGINES } from './engines.ts'
 
 /** A value as a test writes it, converted by the database to the column's type. */
 type Cell = string | number | boolean | null | Uint8Array

@@ -5,7 +5,7 @@ import {
   USAGE_SUMS_KEY,
   SUM_KINDS,
   type SumKind,
-} from '../src/store/sum-kinds.ts'
+} from '../../src/store/sum-kinds.ts'
 
 /** The statement that adds sums of calls to every kind of a unit, without the store. */
 export function addSums(

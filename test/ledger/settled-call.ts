@@ -1,5 +1,5 @@
 import { NO_USAGE } from '@sluice/wire/usage'
-import type { SettledCall } from '../src/domain/records/usage.ts'
+import type { SettledCall } from '../../src/domain/records/usage.ts'
 
 /** A quick chat call that cost one quota unit. */
 export const SETTLED_CALL: SettledCall = {

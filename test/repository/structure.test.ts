@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { LAYERS, SEPARATE_SUBFOLDERS } from './layers.ts'
 
-const SRC = fileURLToPath(new URL('../src', import.meta.url))
-const PACKAGES = fileURLToPath(new URL('../packages', import.meta.url))
+const SRC = fileURLToPath(new URL('../../src', import.meta.url))
+const PACKAGES = fileURLToPath(new URL('../../packages', import.meta.url))
 
 interface Import {
   readonly from: string
@@ -31,7 +31,7 @@ describe('the layers of src', () => {
   })
 
   test('every folder of src has a layer, and a row in docs/architecture.md', () => {
-    const described = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
+    const described = readFileSync(join(SRC, '../../docs/architecture.md'), 'utf8')
     const placed = new Set(LAYERS.flat())
     const folders = [...placed].filter((name) => !name.endsWith('.ts') && !name.startsWith('@'))
     expect(folders.filter((name) => !described.includes(`\n| \`src/${name}/\` |`))).toEqual([])
@@ -104,7 +104,7 @@ describe('the packages', () => {
   })
 
   test.each(folders)('the package %s has a row in docs/architecture.md', (folder) => {
-    const described = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
+    const described = readFileSync(join(SRC, '../../docs/architecture.md'), 'utf8')
     expect(described).toContain(`\n| \`packages/${basename(folder)}/\` |`)
   })
 
@@ -173,5 +173,5 @@ function importsOf(files: string[]): Import[] {
         .filter((to) => to.startsWith('.') || to.startsWith('@sluice/'))
         .map((to) => ({ from: layeredFile(file), to: layered(file, to) })),
     )
-    .filter(({ from, to }) => !(from.endsWith('.test.ts') && to.startsWith('../test/')))
+    .filter(({ from, to }) => !(from.endsWith('.test.ts') && to.startsWith('../')))
 }

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { type FaultProxy, startFaultProxy } from './fixtures/fault-proxy.ts'
+import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
 
 /**
  * A PostgreSQL database behind a fault proxy. Its server may listen on an address or on a socket in a folder.

@@ -7,10 +7,10 @@ import {
   type SecretKeys,
   type Secrets,
   unseal,
-} from '../src/store/secrets.ts'
-import type { RowStore } from '../src/store/store.ts'
-import type { TestDatabase } from './store-engines.ts'
-import { newToken, newUser } from './store-rows.ts'
+} from '../../src/store/secrets.ts'
+import type { RowStore } from '../../src/store/store.ts'
+import type { TestDatabase } from './engines.ts'
+import { newToken, newUser } from './rows.ts'
 
 export const OLD_SECRET = 'the-secret-that-has-leaked-0123456789'
 export const NEW_SECRET = 'the-secret-that-replaces-it-9876543210'

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readEnvironment } from '../src/config/environment.ts'
+import { readEnvironment } from '../../src/config/environment.ts'
 
-const ROOT = join(import.meta.dirname, '..')
+const ROOT = join(import.meta.dirname, '../..')
 
 /** Variables that packages read: those of OpenTelemetry, and of the PostgreSQL driver. */
 const OF_PACKAGES = [

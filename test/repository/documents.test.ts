@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { LAYERS } from './layers.ts'
-import { tutorialBlocks } from './operations/tutorial-page.ts'
+import { tutorialBlocks } from '../operations/tutorial-page.ts'
 
-const ROOT = join(import.meta.dirname, '..')
+const ROOT = join(import.meta.dirname, '../..')
 
 function page(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')

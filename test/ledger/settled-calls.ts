@@ -1,10 +1,10 @@
 import { onTestFinished } from 'vitest'
-import type { SettledCall } from '../src/domain/records/usage.ts'
-import { serializeForOutbox } from '../src/store/usage-row.ts'
-import { BankConnection } from '../src/store/postgres/bank-connection.ts'
-import { postgresBank } from '../src/store/postgres/bank.ts'
-import type { RowStore, Store } from '../src/store/store.ts'
-import type { Engine, TestDatabase } from './store-engines.ts'
+import type { SettledCall } from '../../src/domain/records/usage.ts'
+import { serializeForOutbox } from '../../src/store/usage-row.ts'
+import { BankConnection } from '../../src/store/postgres/bank-connection.ts'
+import { postgresBank } from '../../src/store/postgres/bank.ts'
+import type { RowStore, Store } from '../../src/store/store.ts'
+import type { Engine, TestDatabase } from '../stores/engines.ts'
 
 /** Charges calls as a node does: by settlements on SQLite, by a report to the bank on PostgreSQL. */
 export async function settleAll(

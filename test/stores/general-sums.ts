@@ -1,7 +1,7 @@
-import { FAILED_REASONS } from '../src/domain/call-outcome.ts'
-import { bucketOf } from '../src/domain/latency.ts'
-import type { SettledCall } from '../src/domain/records/usage.ts'
-import { USAGE_COUNTS } from '../src/domain/records/usage-counts.ts'
+import { FAILED_REASONS } from '../../src/domain/call-outcome.ts'
+import { bucketOf } from '../../src/domain/latency.ts'
+import type { SettledCall } from '../../src/domain/records/usage.ts'
+import { USAGE_COUNTS } from '../../src/domain/records/usage-counts.ts'
 
 type Row = Readonly<Record<string, unknown>>
 type Value = number | string

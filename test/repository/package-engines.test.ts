@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { bundledPackages, packedManifest } from '../tools/bundled-packages.mjs'
+import { bundledPackages, packedManifest } from '../../tools/bundled-packages.mjs'
 
-const ROOT = join(import.meta.dirname, '..')
+const ROOT = join(import.meta.dirname, '../..')
 /** The first versions of the lines of Node with which people run npm. */
 const NODES = [
   [20, 0],

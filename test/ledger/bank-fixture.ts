@@ -1,11 +1,11 @@
 import { onTestFinished } from 'vitest'
-import type { AccountName, Bank } from '../src/store/bank.ts'
-import { postgresBank } from '../src/store/postgres/bank.ts'
-import { BankConnection } from '../src/store/postgres/bank-connection.ts'
-import { serializeForOutbox } from '../src/store/usage-row.ts'
-import type { RowStore } from '../src/store/store.ts'
-import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from './store-engines.ts'
-import { settledCall } from './store-rows.ts'
+import type { AccountName, Bank } from '../../src/store/bank.ts'
+import { postgresBank } from '../../src/store/postgres/bank.ts'
+import { BankConnection } from '../../src/store/postgres/bank-connection.ts'
+import { serializeForOutbox } from '../../src/store/usage-row.ts'
+import type { RowStore } from '../../src/store/store.ts'
+import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from '../stores/engines.ts'
+import { settledCall } from '../stores/rows.ts'
 
 /** PostgreSQL, if a server is available. */
 export const BANKS: readonly Engine[] = ENGINES.filter(({ name }) => name === 'PostgreSQL')

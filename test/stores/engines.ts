@@ -4,11 +4,11 @@ import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'
 import { inject, onTestFinished } from 'vitest'
-import { openPostgresStore } from '../src/store/postgres/open.ts'
-import { openSqliteStore } from '../src/store/sqlite/open.ts'
-import type { RowStore } from '../src/store/store.ts'
-import type { PostgresAnswer } from './postgres-process.ts'
-import { newToken, newUser, preparedFile, SECRETS, temporaryFolder } from './store-rows.ts'
+import { openPostgresStore } from '../../src/store/postgres/open.ts'
+import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import type { RowStore } from '../../src/store/store.ts'
+import type { PostgresAnswer } from '../runner/postgres-process.ts'
+import { newToken, newUser, preparedFile, SECRETS, temporaryFolder } from './rows.ts'
 
 /** A database for one test, with access outside the store. */
 export interface TestDatabase {
