@@ -32,19 +32,14 @@ export const MAX_TURN_MS = 4
  */
 export class TurnBudget {
   readonly #afterTurn: (callback: () => void) => void
-  readonly #maxMs: number
   #workMs = 0
   #isScheduled = false
   /** Postponed work, the oldest first. */
   readonly #waiting: (() => void)[] = []
 
-  /**
-   * @param afterTurn Calls back after the current turn of the event loop has read all input.
-   * @param maxMs Maximum milliseconds of work in a turn.
-   */
-  constructor(afterTurn: (callback: () => void) => void, maxMs = MAX_TURN_MS) {
+  /** @param afterTurn Calls back after the current turn of the event loop has read all input. */
+  constructor(afterTurn: (callback: () => void) => void) {
     this.#afterTurn = afterTurn
-    this.#maxMs = maxMs
   }
 
   /**
@@ -54,7 +49,7 @@ export class TurnBudget {
   note(ms: number): boolean {
     this.#workMs += ms
     this.#schedule()
-    return this.#workMs >= this.#maxMs
+    return this.#workMs >= MAX_TURN_MS
   }
 
   /** Calls `goOn` in a later turn of the event loop, after work that has waited longer. */

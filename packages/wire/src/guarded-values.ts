@@ -315,6 +315,7 @@ export function withFiles(value: string, changes: readonly FileChange[]): string
 
 /** Reads a value as it stands. */
 export const asItStands: Reading = function* (text) {
+  yield undefined
   return { text, write: (next) => next }
 }
 

@@ -50,17 +50,11 @@ export class GuardTurns {
   readonly #isGone: () => boolean
   #length = FIRST_LENGTH
   #turnMs = 0
-  #workMs = 0
 
   /** @param isGone Whether the client has left. */
   constructor(owner: CheckOwner, isGone: () => boolean) {
     this.#owner = owner
     this.#isGone = isGone
-  }
-
-  /** Milliseconds that the checks have taken so far. */
-  get workMs(): number {
-    return this.#workMs
   }
 
   /** Number of characters that are checked at once. */
@@ -73,7 +67,6 @@ export class GuardTurns {
    * resolves in a later turn.
    */
   note(ms: number): Promise<void> | undefined {
-    this.#workMs += ms
     this.#turnMs += ms
     if (ms > TURN_MS) this.#length = Math.max(MIN_LENGTH, this.#length >> 1)
     else if (ms < TURN_MS / 2) this.#length = Math.min(MAX_LENGTH, this.#length << 1)

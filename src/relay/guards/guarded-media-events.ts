@@ -73,6 +73,14 @@ export class GuardedMediaEvents {
     const before = isLast ? this.endText() : ''
     if (this.#isBlocked) return before
     const changes: TextChange[] = []
+    // The others first: if one is blocked, the text of its event is not sent.
+    for (const { from, to } of others) {
+      const given = decodeStringAt(scan.bytes, from, to)
+      const next = yield* this.#checkedOther(given)
+      this.#isBlocked ||= next === undefined
+      if (this.#isBlocked) return before
+      if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
+    }
     for (const { from, to, piece } of texts) {
       const given = decodeStringAt(scan.bytes, from, to)
       const next = yield* piece ? this.#checkedPiece(given, this.#channel(piece)) : this.#checkedWhole(given)
@@ -80,13 +88,6 @@ export class GuardedMediaEvents {
       if (piece === 'segment') this.#segment = { frame, scan, from, to }
       this.#isBlocked ||= next === undefined || (piece !== undefined && this.#channel(piece).isBlocked)
       if (this.#isBlocked) return before + (piece === 'text' && next ? transcriptDeltaEvent(next) : '')
-      if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
-    }
-    for (const { from, to } of others) {
-      const given = decodeStringAt(scan.bytes, from, to)
-      const next = yield* this.#checkedOther(given)
-      this.#isBlocked ||= next === undefined
-      if (this.#isBlocked) return before
       if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
     }
     if (this.#guards.changesAnswer) for (const [from, to, text] of tokens) changes.push({ from, to, text })
