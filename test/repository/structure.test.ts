@@ -31,7 +31,7 @@ describe('the layers of src', () => {
   })
 
   test('every folder of src has a layer, and a row in docs/architecture.md', () => {
-    const described = readFileSync(join(SRC, '../../docs/architecture.md'), 'utf8')
+    const described = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
     const placed = new Set(LAYERS.flat())
     const folders = [...placed].filter((name) => !name.endsWith('.ts') && !name.startsWith('@'))
     expect(folders.filter((name) => !described.includes(`\n| \`src/${name}/\` |`))).toEqual([])
@@ -104,7 +104,7 @@ describe('the packages', () => {
   })
 
   test.each(folders)('the package %s has a row in docs/architecture.md', (folder) => {
-    const described = readFileSync(join(SRC, '../../docs/architecture.md'), 'utf8')
+    const described = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
     expect(described).toContain(`\n| \`packages/${basename(folder)}/\` |`)
   })
 
