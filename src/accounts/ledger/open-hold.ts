@@ -47,6 +47,9 @@ export class OpenHold implements Hold {
   readonly admittedAt = performance.now()
   /** Position in the ledger's set of open holds. */
   index = -1
+  /** The neighbours among the holds that are not written yet; only `UnwrittenHolds` changes them. */
+  earlier: OpenHold | undefined
+  later: OpenHold | undefined
   /** Why the hold could not grow at the last attempt; set by the ledger. */
   refusal: Unaffordable | undefined
   /** Resolves to whether the hold was written; undefined until the write is queued. */

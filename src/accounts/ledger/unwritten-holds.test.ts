@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { getHeapSpaceStatistics } from 'node:v8'
 import { expect, onTestFinished, test } from 'vitest'
+import { collectAll, collectYoung } from '../../../test/fixtures/collect-young.ts'
 import { accountOf, factsOf, settlementOf } from '../../../test/ledger/calls.ts'
 import { storeWithAccount } from '../../../test/stores/rows.ts'
 import type { Store } from '../../store/store.ts'
 import type { Account } from './balance.ts'
 import { Ledger } from './ledger.ts'
-import type { OpenHold } from './open-hold.ts'
+import { OpenHold } from './open-hold.ts'
+import { UnwrittenHolds } from './unwritten-holds.ts'
 
 interface Bench {
   readonly ledger: Ledger
@@ -156,3 +159,31 @@ test('a hold that becomes due during a write to the database is written next, wi
   expect(ledger.isWritable).toBe(true)
   await store.close()
 })
+
+test('the holds of ended calls are freed without a full garbage collection', async () => {
+  const { ledger, tokenId } = await bench()
+  const account = await accountOf(ledger, tokenId)
+  const waiting = new UnwrittenHolds()
+  const hold = (): OpenHold => OpenHold.unrecorded(account, factsOf('a'))
+  const end = (): void => {
+    const holds = Array.from({ length: 40 }, hold)
+    for (const one of holds) waiting.add(one)
+    for (const one of holds) waiting.delete(one)
+  }
+  const calls = (rounds: number): void => {
+    for (let round = 0; round < rounds; round += 1) {
+      end()
+      collectYoung()
+    }
+  }
+  calls(20)
+  collectAll()
+  const before = oldBytes()
+  calls(100)
+  expect(oldBytes() - before).toBeLessThan(200_000)
+})
+
+/** Bytes in use in the old generation. */
+function oldBytes(): number {
+  return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')?.space_used_size ?? 0
+}

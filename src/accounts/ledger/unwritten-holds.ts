@@ -14,44 +14,59 @@ const LATEST_MS = 40
  * because a timer for each hold would cost more than it saves.
  */
 export class UnwrittenHolds {
-  /** The holds in order of admission. */
-  readonly #holds = new Set<OpenHold>()
+  /**
+   * The first and the last of the holds in order of admission, which are linked to each other. A `Set` would keep
+   * removed ones in memory, for the reason that `DenseSet` states.
+   */
+  #oldest: OpenHold | undefined
+  #latest: OpenHold | undefined
   #timer: NodeJS.Timeout | undefined
   /** Time before which no hold must be written, by `performance.now()`. */
   #dueAt = 0
 
   /** Adds a hold whose write may wait. */
   add(hold: OpenHold): void {
-    if (this.#holds.size === 0) this.#dueAt = hold.admittedAt + DUE_MS
-    this.#holds.add(hold)
+    if (!this.#oldest) this.#dueAt = hold.admittedAt + DUE_MS
+    hold.earlier = this.#latest
+    if (this.#latest) this.#latest.later = hold
+    else this.#oldest = hold
+    this.#latest = hold
     this.#timer ??= setTimeout(() => this.#turn(), LATEST_MS).unref()
   }
 
   /** Removes a hold that is being written, or whose call is settled. */
   delete(hold: OpenHold): void {
-    this.#holds.delete(hold)
+    const { earlier, later } = hold
+    if (earlier) earlier.later = later
+    else if (this.#oldest === hold) this.#oldest = later
+    if (later) later.earlier = earlier
+    else if (this.#latest === hold) this.#latest = earlier
+    hold.earlier = undefined
+    hold.later = undefined
   }
 
   /** Writes the holds that are due. Call it before any other write, which then shares its commit. */
   writeDue(): void {
-    if (this.#holds.size === 0) return
+    if (!this.#oldest) return
     const now = performance.now()
     if (now < this.#dueAt) return
     // Each write below calls `writeDue` again, which must then do nothing.
     this.#dueAt = Number.POSITIVE_INFINITY
-    for (const hold of this.#holds) {
+    for (let hold: OpenHold | undefined = this.#oldest; hold; ) {
       if (now < hold.admittedAt + DUE_MS) {
         this.#dueAt = hold.admittedAt + DUE_MS
         return
       }
+      const later: OpenHold | undefined = hold.later
       void hold.whenDurable()
+      hold = later
     }
   }
 
   #turn(): void {
     this.#timer = undefined
     this.writeDue()
-    const [oldest] = this.#holds
+    const oldest = this.#oldest
     if (!oldest) return
     // Writing the other holds may have taken so long that the oldest remaining hold is due already.
     const waitMs = Math.max(oldest.admittedAt + LATEST_MS - performance.now(), 0)
