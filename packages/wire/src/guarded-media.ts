@@ -1,12 +1,76 @@
 import { applyTextChanges, findAnswerTexts, type TextChange } from './guarded-texts.ts'
 import { isTerm } from './guarded-values.ts'
+import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
+import { VectorReader } from './vectors.ts'
 
 /**
- * Responses with texts that guards check, although they are not conversations: images, or the transcript of a
- * recording.
+ * Responses with texts that guards check, although they are not conversations: images, the transcript of a
+ * recording, or embeddings of OpenAI's or of Gemini's API.
  */
-export type MediaAnswerKind = 'images' | 'transcript'
+export type MediaAnswerKind = 'images' | 'transcript' | VectorKind
+
+type VectorKind = keyof typeof VECTORS
+
+/** The member that contains a vector, by the kind of a response. */
+const VECTORS = { embeddings: 'embedding', 'gemini embeddings': 'values' } as const
+
+function isVectorKind(about: MediaAnswerKind): about is VectorKind {
+  return Object.hasOwn(VECTORS, about)
+}
+
+/** Whether all responses of a kind are JSON, whatever their content type says. */
+export function isAlwaysJson(about: MediaAnswerKind): boolean {
+  return about === 'images' || isVectorKind(about)
+}
+
+/** A complete response in JSON, as guards search it. */
+export interface SearchedAnswer {
+  /** The response, with an empty list in place of each vector. */
+  readonly scan: ScannedObject
+  /** The changes that put the vectors back. */
+  readonly vectors: readonly TextChange[]
+}
+
+/**
+ * Reads a complete response in JSON. Lists of numbers are left out, because vectors have millions of them. Throws if the response is not a JSON object.
+ */
+export function searchedAnswer(bytes: Buffer, about: MediaAnswerKind): SearchedAnswer {
+  if (!isVectorKind(about)) return { scan: scanObject(bytes, RESPONSE_LIMITS), vectors: [] }
+  const pieces: Buffer[] = []
+  const vectors: TextChange[] = []
+  let length = 0
+  const add = (piece: Buffer): void => {
+    pieces.push(piece)
+    length += piece.length
+  }
+  const reader = new VectorReader(VECTORS[about], {
+    onVector({ form, text }) {
+      if (form !== 'numbers') return add(text)
+      vectors.push({ from: length, to: length + EMPTY_LIST.length, text: text.toString('latin1') })
+      add(EMPTY_LIST)
+    },
+    onOther: add,
+  })
+  reader.push(bytes)
+  reader.end()
+  return { scan: scanObject(Buffer.concat(pieces, length), RESPONSE_LIMITS), vectors }
+}
+
+const EMPTY_LIST = Buffer.from('[]')
+
+/** Applies changes of what `searchedAnswer` has read to the response. Returns `bytes` if there are none. */
+export function changedAnswer(
+  bytes: Buffer,
+  { scan, vectors }: SearchedAnswer,
+  changes: readonly TextChange[],
+): Buffer {
+  if (changes.length === 0) return bytes
+  return applyTextChanges(
+    scan.bytes,
+    [...changes, ...vectors].toSorted((a, b) => a.from - b.from),
+  )
+}
 
 /** Offsets of a JSON string, including its quotes. */
 export interface TextSpan {
@@ -39,9 +103,9 @@ const LISTS = [
 /** Members of a transcript that repeat its text and are removed when the text is changed. */
 const LISTED = ['segments', 'words', 'logprobs'] as const
 
-/** Finds the texts of a complete response with images, or of a transcript in JSON. */
+/** Finds the texts of a complete response in JSON. */
 export function mediaTexts(scan: ScannedObject, about: MediaAnswerKind): MediaTexts {
-  if (about === 'images') return { texts: textsBeside(scan, []), lists: [], tokens: [] }
+  if (about !== 'transcript') return { texts: textsBeside(scan, []), lists: [], tokens: [] }
   const logprobs = scan.span('logprobs')
   const lists = LISTS.map(([list, member]) =>
     objectsIn(scan, list).flatMap((one) => stringOf(scan, one, member)),
@@ -74,14 +138,22 @@ function textsBeside(scan: ScannedObject, known: readonly TextSpan[]): TextSpan[
   })
 }
 
+/** The members that a blocked response has no content in, by its kind, and what they have instead. */
+const EMPTIED: Readonly<Record<MediaAnswerKind, Readonly<Record<string, string>>>> = {
+  images: { data: '[]' },
+  transcript: Object.fromEntries(LISTED.map((name) => [name, '[]'])),
+  embeddings: { data: '[]' },
+  'gemini embeddings': { embedding: '{"values":[]}', embeddings: '[]' },
+}
+
 /**
- * Replaces the content of a complete response that a guard has blocked: no images, or an empty transcript, and no
- * other text.
+ * Replaces the content of a complete response that a guard has blocked: no images or vectors, or an empty transcript, and
+ * no other text.
  */
 export function emptiedMediaAnswer(scan: ScannedObject, about: MediaAnswerKind): Buffer {
-  const emptied: TextChange[] = (about === 'images' ? ['data'] : LISTED).flatMap((name) => {
+  const emptied: TextChange[] = Object.entries(EMPTIED[about]).flatMap(([name, text]) => {
     const member = scan.span(name)
-    return member ? [{ from: member.start, to: member.end, text: '[]' }] : []
+    return member ? [{ from: member.start, to: member.end, text }] : []
   })
   const isLeft = ({ from }: TextSpan): boolean => !emptied.some((one) => one.from <= from && from < one.to)
   const texts = mediaTexts(scan, about).texts.filter(isLeft)

@@ -35,6 +35,13 @@ const MAX_VECTOR_BYTES = { [CLOSE]: 524_288, [QUOTE]: 262_144 }
 const MAX_NAME_BYTES = 256
 const NOTHING = Buffer.alloc(0)
 
+/** Base64 in JSON, in which a slash may be escaped. */
+const BASE64 = /^"(?:[A-Za-z0-9+/]|\\\/)+={0,2}"$/
+
+function isBase64(text: Buffer): boolean {
+  return BASE64.test(text.toString('latin1'))
+}
+
 /**
  * Finds the vectors of a response by the name of their member, while it streams in pieces of any size.
  * Vectors are not parsed: a list of numbers ends at the first bracket, base64 at the first quote. The memory
@@ -112,8 +119,9 @@ export class VectorReader {
     const form = closing === CLOSE ? 'numbers' : 'base64'
     const text = this.#vector.take()
     this.#closing = 0
-    // A list that contains lists is not a vector.
-    if (form === 'numbers' && text.indexOf(OPEN, 1) !== -1) return this.#other(text)
+    // A list that contains lists or texts is not a vector, and neither is any other text than base64.
+    if (form === 'numbers' ? text.indexOf(OPEN, 1) !== -1 || text.includes(QUOTE) : !isBase64(text))
+      return this.#other(text)
     if (text.length > MAX_VECTOR_BYTES[closing]) return this.#other(text)
     this.#count++
     this.#outline.push(EMPTY_LIST)

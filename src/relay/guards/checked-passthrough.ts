@@ -1,9 +1,12 @@
 import {
+  changedAnswer,
   type MediaAnswerKind,
   type MediaEventText,
   mediaEventTexts,
   mediaTexts,
   emptiedMediaAnswer,
+  type SearchedAnswer,
+  searchedAnswer,
   subtitleLines,
   withoutTranscriptParts,
 } from '@sluice/wire/guarded-media'
@@ -58,12 +61,15 @@ export class CheckedPassthrough implements Passthrough {
   }
 
   push(chunk: Buffer): PassthroughOutput {
-    if (!this.#isUnread) this.#chunks.add(chunk)
-    return { forward: undefined, isOver: this.#inner.push(chunk).isOver }
+    const { forward, isOver } = this.#inner.push(chunk)
+    if (forward && !this.#isUnread) this.#chunks.add(forward)
+    return { forward: undefined, isOver }
   }
 
   end(): boolean {
-    return this.#inner.end()
+    const isComplete = this.#inner.end()
+    if (isComplete && !this.#isUnread) this.#chunks.add(this.#inner.rest())
+    return isComplete
   }
 
   async check(signal: AbortSignal): Promise<void> {
@@ -111,22 +117,23 @@ export async function checkJsonAnswer(
   checks: ServiceChecks,
   signal: AbortSignal,
 ): Promise<ServedBytes> {
-  let scan: ScannedObject
+  let answer: SearchedAnswer
   try {
-    scan = scanObject(bytes, RESPONSE_LIMITS)
+    answer = searchedAnswer(bytes, about)
   } catch {
     return { bytes: Buffer.from('{}'), isBlocked: true }
   }
+  const { scan } = answer
   const { texts } = mediaTexts(scan, about)
-  const given = texts.map(({ from, to }) => decodeStringAt(bytes, from, to))
+  const given = texts.map(({ from, to }) => decodeStringAt(scan.bytes, from, to))
   const passed = await judged(given, checks, signal)
   if (!passed) return { bytes: emptiedMediaAnswer(scan, about), isBlocked: true }
   const changes = texts.flatMap((span, index) => {
     const next = passed[index] ?? ''
     return next === given[index] ? [] : [{ ...span, text: JSON.stringify(next) }]
   })
-  const next = applyTextChanges(bytes, changes)
-  const isWhole = changes.length === 0 || about === 'images'
+  const next = changedAnswer(bytes, answer, changes)
+  const isWhole = changes.length === 0 || about !== 'transcript'
   return {
     bytes: isWhole ? next : withoutTranscriptParts(scanObject(next, RESPONSE_LIMITS)),
     isBlocked: false,

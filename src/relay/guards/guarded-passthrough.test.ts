@@ -42,7 +42,7 @@ function guarded(about: MediaAnswerKind, contentType: string, isStream = false):
     hasContent: true,
     error: undefined,
     tap: isStream ? ({} as Tap) : undefined,
-    push: (chunk: Buffer) => ({ forward: isStream ? chunk : undefined, isOver: false }),
+    push: (chunk: Buffer) => ({ forward: chunk, isOver: false }),
     end: () => true,
     rest: () => Buffer.alloc(0),
   } as unknown as Passthrough

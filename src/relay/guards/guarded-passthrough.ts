@@ -1,12 +1,15 @@
 import {
+  changedAnswer,
+  isAlwaysJson,
   type MediaAnswerKind,
   mediaTexts,
   emptiedMediaAnswer,
+  type SearchedAnswer,
+  searchedAnswer,
   subtitleLines,
   type TextSpan,
 } from '@sluice/wire/guarded-media'
-import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
-import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
+import { type TextChange, decodeStringAt } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Call } from '../call.ts'
@@ -34,7 +37,7 @@ const BLOCKED = {
 } as const
 
 /**
- * Returns the endpoint's responses with a check by guards: of the texts that accompany images, or of a
+ * Returns the endpoint's responses with a check by guards: of the texts that accompany images or vectors, or of a
  * transcript. Responses without texts are returned unchanged.
  */
 export function guardedPassthrough(passed: PassthroughResponses, guards: CallGuards): PassthroughResponses {
@@ -61,7 +64,7 @@ export function guardedPassthrough(passed: PassthroughResponses, guards: CallGua
           return events.isBlocked ? Buffer.concat([sent, refusalEnd(about, tap, events)]) : sent
         })
       if (tap) return new GuardedEvents(inner, tap, about, guards)
-      const isJson = about === 'images' || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
+      const isJson = isAlwaysJson(about) || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
       const beginCheck = (bytes: Buffer): WholeCheck | undefined =>
         isJson ? checkOfJson(bytes, about, guards) : (turns) => checkedText(bytes, guards, turns)
       if (!checks) return new GuardedWhole(inner, guards, beginCheck)
@@ -112,13 +115,15 @@ class GuardedWhole implements Passthrough {
   }
 
   push(chunk: Buffer): PassthroughOutput {
-    if (!this.#isUnread) this.#chunks.add(chunk)
-    return { forward: undefined, isOver: this.#inner.push(chunk).isOver }
+    const { forward, isOver } = this.#inner.push(chunk)
+    if (forward && !this.#isUnread) this.#chunks.add(forward)
+    return { forward: undefined, isOver }
   }
 
   end(): boolean {
     if (!this.#inner.end()) return false
     if (this.#isUnread) return true
+    this.#chunks.add(this.#inner.rest())
     this.#check = this.#beginCheck(this.#chunks.take())
     return this.#check !== undefined
   }
@@ -143,15 +148,15 @@ class GuardedWhole implements Passthrough {
 
 /** The check of an answer in JSON. Undefined if the bytes are not a JSON object, so that its texts cannot be found. */
 function checkOfJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards): WholeCheck | undefined {
-  let scan: ScannedObject
+  let answer: SearchedAnswer
   try {
-    scan = scanObject(bytes, RESPONSE_LIMITS)
+    answer = searchedAnswer(bytes, about)
   } catch {
     return undefined
   }
   return async (turns) => {
-    const changed = await unlessBlocked(changesOf(scan, about, guards, turns))
-    return changed ? applyTextChanges(scan.bytes, changed) : emptiedMediaAnswer(scan, about)
+    const changed = await unlessBlocked(changesOf(answer.scan, about, guards, turns))
+    return changed ? changedAnswer(bytes, answer, changed) : emptiedMediaAnswer(answer.scan, about)
   }
 }
 
@@ -178,7 +183,7 @@ async function changesOf(
     for (const [index, span] of list.entries()) change(span, given[index] ?? '', next[index] ?? '')
   }
   if (guards.changesAnswer) for (const [from, to, text] of tokens) changes.push({ from, to, text })
-  return changes.toSorted((a, b) => a.from - b.from)
+  return changes
 }
 
 /** Resolves to undefined if a guard blocks the answer. */

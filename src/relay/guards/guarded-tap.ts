@@ -94,6 +94,8 @@ export class GuardedTap extends WrappedTap {
   /** Set while a large event is checked in turns. */
   #turns: GuardTurns | undefined
   #checking: Promise<void> | undefined
+  /** Size of that event in bytes. */
+  #checkingBytes = 0
   /** What is sent of the large event that was checked last, and the bytes after it, which were not checked yet. */
   #checked = ''
   #waiting: Buffer = NO_BYTES
@@ -230,7 +232,8 @@ export class GuardedTap extends WrappedTap {
     this.#splitBytes = splitBytes
     const repeated = REPEATED_BYTES * (this.#repeated.size + this.#seen.size) + 2 * this.#repeatedLength
     const texts = CHANNEL_BYTES * this.#open.size + RETAINED_BYTES * this.#retained
-    this.#memory.resize(splitBytes + texts + repeated)
+    const inTurns = this.#checkingBytes + this.#waiting.length + 2 * this.#checked.length
+    this.#memory.resize(splitBytes + texts + repeated + inTurns)
   }
 
   #guardLast(bytes: Buffer): string {
@@ -300,10 +303,13 @@ export class GuardedTap extends WrappedTap {
   #checkInTurns(frame: Buffer): void {
     const turns = this.#stream.guards.turnsUntil(() => this.#isUnread || this.#isReleased)
     this.#turns = turns
+    this.#checkingBytes = frame.length
     this.#checking = inTurns(turns, this.#guardFrame(frame)).then((sent) => {
       this.#checked = sent ?? ''
       this.#turns = undefined
       this.#checking = undefined
+      this.#checkingBytes = 0
+      if (!this.#isReleased) this.#account()
     })
   }
 

@@ -250,7 +250,7 @@ test('a text that every event of a stream repeats is checked by a guard once, an
   expect(passed).toBe(Buffer.concat(events).toString())
 })
 
-test('what a stream holds back of a text that is escaped many times counts as memory until the text has ended', () => {
+test('what a stream holds back of a text that is escaped many times counts as memory until the text has ended', async () => {
   const memory = new Memory()
   const tap = guarded(callGuards(new ActiveGuard(GUARD)), memory)
   const units = (text: string): string =>
@@ -259,6 +259,9 @@ test('what a stream holds back of a text that is escaped many times counts as me
   tap.push(chunk(0, { content: 'x' }))
   const before = memory.bytes
   tap.push(chunk(0, { content: text }))
+  expect(memory.bytes - before).toBeGreaterThan(text.length)
+  await tap.checking
+  tap.push(Buffer.alloc(0))
   expect(memory.bytes - before).toBeGreaterThan(2 * text.length)
   tap.push(chunk(0, { content: ' and so on' }))
   expect(memory.bytes).toBeLessThan(before + text.length)

@@ -50,7 +50,7 @@ export const embeddingsDialect: Dialect = {
         headers: [],
         ...withMappedModel(scan, model, channel, passThrough),
         prompt: EMBEDDINGS_PROMPT_RULES,
-        passed: embeddingsResponses(() => new EmbeddingsPassthrough(new EmbeddingsReply(form))),
+        passed: embeddingsResponses('embeddings', () => new EmbeddingsPassthrough(new EmbeddingsReply(form))),
         tap: throwNoStreams,
         reply: throwNoStreams,
       })

@@ -1,3 +1,4 @@
+import type { MediaAnswerKind } from '@sluice/wire/guarded-media'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
@@ -97,12 +98,17 @@ export class BufferedStart {
   }
 }
 
-/** Passes responses with vectors through; `begin` creates the reader of each. */
+/**
+ * Passes responses with vectors through; `begin` creates the reader of each. `about` is their kind if they have members of
+ * the upstream; those that the gateway writes itself have no texts.
+ */
 export function embeddingsResponses(
+  about: MediaAnswerKind | undefined,
   begin: () => Passthrough,
   measureUnanswered: PassthroughResponses['measureUnanswered'] = (call) => measureEmbeddings(call, undefined),
 ): PassthroughResponses {
   return {
+    ...(about && { about }),
     accept: 'application/json',
     begin: (contentType) => (/^text\/(?:event-stream|html)\b/i.test(contentType) ? undefined : begin()),
     measureUnanswered,

@@ -59,6 +59,7 @@ function vectorsResponses(
   writer: () => VectorResponseWriter,
 ): PassthroughResponses {
   return embeddingsResponses(
+    undefined,
     () => new ConvertedPassthrough(form, requests, writer()),
     (call) =>
       measureByCounting(call, NO_USAGE, () => call.services.count.count(requests[0].texts.join('\n'))),

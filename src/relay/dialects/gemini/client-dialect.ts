@@ -201,7 +201,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
           ...adaptEmbedRequest(scan, upstreamModel(channel), channel, passThrough),
           prompt: GEMINI_EMBED_PROMPT_RULES,
           upstreamModel: upstreamModel(channel),
-          passed: embeddingsResponses(() => new EmbeddingsPassthrough(new EmbedReply())),
+          passed: embeddingsResponses('gemini embeddings', () => new EmbeddingsPassthrough(new EmbedReply())),
           tap: throwNoStreams,
           reply: throwNoStreams,
         })
