@@ -71,7 +71,7 @@ export class RewrittenEvents {
     return before + frames.map((frame) => this.#moved(frame, shift)).join('')
   }
 
-  /** Ends blocks that the codec has not begun: it begins a text with its first piece, under a number of its own. */
+  /** Ends blocks that the codec has not begun: it begins a text with its first piece, and numbers its blocks itself. */
   #endUnwritten(): string {
     const open = [...this.#open.values()]
     const written = this.#writtenBegins - this.#writtenEnds
