@@ -210,6 +210,8 @@ export class PassthroughResponse extends ResponseHandler {
   #fail(failure: Failure): void {
     if (this.state === 'over') return
     if (this.#checking) {
+      // The response is complete, however its connection ends.
+      if (failure.kind === 'no_answer') return
       // The provider must be paid for its response, so no other provider is asked.
       this.#checking.abort()
       return this.#finish('complete', true, () => undefined)

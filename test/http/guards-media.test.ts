@@ -203,6 +203,14 @@ describe('a streamed transcript', () => {
     ).toBe(text)
   })
 
+  test('a streamed transcript is sent to its end if its connection breaks while a guard checks its last event', async () => {
+    const text = 'four '.repeat(400_000)
+    const stream = { ...events(said('Many'), { ...DONE, text }), ending: 'close' } as Behaviour
+    const answer = await transcribe('redact', stream, { stream: 'true' })
+    expect(eventsIn(answer).at(-1)?.['text']).toHaveLength(text.length)
+    expect(rowOf(answer).reason).toBe('complete')
+  })
+
   test('a guard redacts a match across two segments of a streamed transcript', async () => {
     const segment = (text: string, id: string) => ({
       type: 'transcript.text.segment',

@@ -237,6 +237,12 @@ const PIECE = (id: string): object => ({
   output_index: 0,
   delta: '{}',
 })
+const ANNOTATION = (url: string): object => ({
+  type: 'response.output_text.annotation.added',
+  output_index: 0,
+  content_index: 0,
+  annotation: { type: 'url_citation', url, title: 't', start_index: 0, end_index: 2 },
+})
 const begins = (index: number, content_block: object, more: object = {}): object => ({
   type: 'content_block_start',
   index,
@@ -348,6 +354,29 @@ const DISORDERED: readonly (readonly [string, Protocol, readonly object[], reado
       'content_part.added 0',
       'output_text.delta 0',
       'vendor_event',
+      'output_text.done 0',
+      'content_part.done 0',
+      'output_item.done 0',
+      'completed',
+    ],
+  ],
+  [
+    'a text of responses with two sources that does not begin',
+    'responses',
+    [
+      { ...CREATED, vendor: 1 },
+      { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'Hi', vendor: 2 },
+      ANNOTATION('http://a.test/'),
+      ANNOTATION('http://b.test/'),
+      COMPLETED,
+    ],
+    [
+      'created',
+      'output_item.added 0',
+      'content_part.added 0',
+      'output_text.delta 0',
+      'output_text.annotation.added 0',
+      'output_text.annotation.added 0',
       'output_text.done 0',
       'content_part.done 0',
       'output_item.done 0',

@@ -126,11 +126,9 @@ function ofReasoning(value: unknown): Setting | undefined {
   return ofEffort(effort) ?? (enabled === true ? { kind: 'on' } : undefined)
 }
 
-/** Reads the switch of open models. It never counts as off, because a server of another model ignores it. */
+/** Reads the switch of open models. It never counts as off and bounds nothing, because servers of other models ignore it. */
 function ofSwitch(value: Values): Setting | undefined {
-  const { enabled, budget } = thinkingSwitchOf(value)
-  if (enabled !== true) return undefined
-  return isCount(budget) ? ofBudget(budget) : { kind: 'on' }
+  return thinkingSwitchOf(value).enabled === true ? { kind: 'on' } : undefined
 }
 
 /** Reads `thinking` of messages requests. */

@@ -20,7 +20,7 @@ export const GUARDS_HEADER = 'x-gateway-guards'
 const MAX_TEXT = 4096
 const MORE_LENGTH = 24
 
-/** Maximum length of a text of an upstream's error. */
+/** Maximum length of a text of an upstream's error that guards check. */
 const MAX_ERROR_LENGTH = 16_384
 const ERROR_TEXT = { place: 'output', isSigned: false, isJson: false } as const
 /** What stands in place of a text of an error that a guard blocks. */
@@ -272,7 +272,8 @@ export class CallGuards {
    */
   checkedError(text: string): string {
     if (isTerm(text)) return text
-    return this.repeat(text.slice(0, MAX_ERROR_LENGTH), ERROR_TEXT) ?? BLOCKED_ERROR
+    const bounded = this.screenOf(ERROR_TEXT) ? text.slice(0, MAX_ERROR_LENGTH) : text
+    return this.repeat(bounded, ERROR_TEXT) ?? BLOCKED_ERROR
   }
 
   /** Checks a whole text of the answer, or the arguments of a tool call. */

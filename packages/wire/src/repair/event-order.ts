@@ -22,7 +22,7 @@ export interface EventOrder {
 /** A messages stream: blocks one after another, with the numbers 0, 1 and so on, between a beginning and an end. */
 class MessagesOrder implements EventOrder {
   readonly place = 'index'
-  readonly written = /^(?:message_(?:start|delta|stop)|content_block_)/
+  readonly written = /^(?:message|content_block)_(?:start|delta|stop)$/
   readonly begin = 'content_block_start'
   readonly end = 'content_block_stop'
   begun = 0
@@ -69,7 +69,7 @@ function hasReason(value: unknown): boolean {
 class ResponsesOrder implements EventOrder {
   readonly place = 'output_index'
   readonly written =
-    /^response\.(?:created|in_progress|completed|incomplete|output_item\.|content_part\.|output_text\.|refusal\.|function_call_arguments\.|custom_tool_call_input\.|reasoning_summary)/
+    /^response\.(?:created|in_progress|completed|incomplete|(?:output_item|content_part|output_text|refusal|function_call_arguments|custom_tool_call_input|reasoning_summary_(?:part|text))\.(?:added|delta|done|annotation\.added))$/
   readonly begin = 'response.output_item.added'
   readonly end = 'response.output_item.done'
   readonly #open = new Set<unknown>()

@@ -5,6 +5,11 @@ import { frameData } from '../sse/frame-splitter.ts'
 import type { EventOrder } from './event-order.ts'
 import { mergeAnswers } from './merge-answers.ts'
 
+/** Number of events that are noted. A stream that has more of them stays as it is from there on. */
+const MAX_NOTED = 65_536
+/** Matches the types of events of which a block may have any number. */
+const PIECES = /(?:delta|annotation\.added)$/
+
 /**
  * Chooses what a client gets of a stream whose events have an order: the events as they came, as long as each may follow
  * those before it, and from the first one on that may not, the events that the codec writes. Those then have the members
@@ -12,7 +17,7 @@ import { mergeAnswers } from './merge-answers.ts'
  */
 export class RewrittenEvents {
   readonly #order: EventOrder
-  /** Events that the client got, without those of which there may be any number. */
+  /** Events of the codec's types that the client got, without those of which there may be any number. */
   readonly #sent = new Set<string>()
   /** Blocks that the client saw begin, by number, without those that it saw end; and the numbers of the others. */
   readonly #open = new Map<unknown, Fields>()
@@ -35,6 +40,7 @@ export class RewrittenEvents {
 
   /** What the client gets for an event. `written`: what the codec wrote for it. Undefined: the event as it came. */
   framesFor(given: Fields, written: string): string | undefined {
+    if (this.#isFull) return undefined
     const type = String(given['type'])
     if (this.#shift === undefined && this.#order.takes(given)) {
       this.#note(given)
@@ -48,19 +54,24 @@ export class RewrittenEvents {
 
   /** What the client still gets at the end of a stream for which the codec wrote this. */
   missingEnd(written: string): string {
-    return this.#rewritten(written, {})
+    return this.#isFull ? '' : this.#rewritten(written, {})
+  }
+
+  get #isFull(): boolean {
+    return this.#sent.size >= MAX_NOTED
   }
 
   #rewritten(written: string, given: Fields): string {
     const before = this.#shift === undefined ? this.#endUnwritten() : ''
     this.#shift ??= this.#order.begun - this.#writtenBegins
-    this.#pending.set(String(given['type']), given)
+    const type = String(given['type'])
+    if (this.#order.written.test(type)) this.#pending.set(type, given)
     const shift = this.#shift
     const frames = written.split(/(?<=\n\n)/)
     return before + frames.map((frame) => this.#moved(frame, shift)).join('')
   }
 
-  /** Ends blocks that the codec has not begun: it begins a text with its first piece, under a number of its own. */
+  /** Ends blocks that the codec has not begun: it begins a text with its first piece, and numbers its blocks itself. */
   #endUnwritten(): string {
     const open = [...this.#open.values()]
     const written = this.#writtenBegins - this.#writtenEnds
@@ -97,6 +108,7 @@ export class RewrittenEvents {
     const { place, begin, end } = this.#order
     const at = event[place]
     if (typeof number === 'number') this.#number = number
+    if (!this.#order.written.test(String(type))) return
     if (type === begin) {
       this.#open.set(at, event)
       this.#noteId(at, event)
@@ -104,8 +116,7 @@ export class RewrittenEvents {
       this.#open.delete(at)
       this.#ended.add(at)
     }
-    const isPiece = String(type).endsWith('delta')
-    if (!isPiece || typeof asRecord(event['delta'])?.['stop_reason'] === 'string')
+    if (!PIECES.test(String(type)) || typeof asRecord(event['delta'])?.['stop_reason'] === 'string')
       this.#sent.add(keyOf(event, place))
   }
 
@@ -134,7 +145,8 @@ export class RewrittenEvents {
 }
 
 function keyOf(event: Fields, place: string): string {
-  return [event['type'], event[place], event['content_index'] ?? event['summary_index']].join(' ')
+  const numbers = [event[place], event['content_index'] ?? event['summary_index']]
+  return [event['type'], ...numbers.map((one) => (typeof one === 'number' ? one : ''))].join(' ')
 }
 
 function countOf(frames: string, type: string): number {

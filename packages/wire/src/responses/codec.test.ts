@@ -104,6 +104,32 @@ describe('a parsed responses stream', () => {
     expect(reply?.parts).toEqual([{ kind: 'text', text: 'One.' }])
   })
 
+  test('a decoded responses stream has all calls of a server that writes their ids as the id of the item alone', () => {
+    const calls = ['a', 'b'].map((name) => {
+      return { type: 'function_call', id: `fc_${name}`, call_id: '', name, arguments: '{}' }
+    })
+    const done = calls.map((item, output_index) => ({
+      type: 'response.output_item.done',
+      output_index,
+      item,
+    }))
+    const parts = calls.map(({ id, name }) => ({ kind: 'tool-call', id, name, input: '{}' }))
+    expect(folded(...done, completed)).toMatchObject({ parts })
+  })
+
+  test('a decoded responses stream has the result of a call beside the call, whose id it has', () => {
+    const items = ['shell_call', 'shell_call_output'].map((type) => {
+      return { type, id: type, call_id: 'c', environment: { type: 'container_auto' } }
+    })
+    const done = items.map((item, output_index) => ({
+      type: 'response.output_item.done',
+      output_index,
+      item,
+    }))
+    const parts = items.map((value) => ({ kind: 'opaque', value }))
+    expect(folded(...done, completed)).toMatchObject({ parts })
+  })
+
   test('a decoded responses stream has characters whole that were divided between two deltas', () => {
     const item = { type: 'custom_tool_call', call_id: 'c', name: 'sql', input: '' }
     const delta = (text: string): object => ({

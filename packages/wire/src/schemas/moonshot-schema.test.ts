@@ -21,6 +21,46 @@ test.each<[string, object, object]>([
     },
   ],
   [
+    'null and lists as values have their types',
+    { type: 'object', properties: { a: { const: null }, b: { enum: [[1], [2]] } } },
+    {
+      type: 'object',
+      properties: { a: { type: 'null', enum: [null] }, b: { type: 'array', enum: [[1], [2]] } },
+    },
+  ],
+  [
+    'what references lead to gets a name that no other definition has',
+    {
+      type: 'object',
+      $defs: { X: { type: 'string' }, part2: { type: 'null' } },
+      definitions: { X: { type: 'number' }, 'y/z': { type: 'boolean' } },
+      properties: {
+        a: { $ref: '#/$defs/X' },
+        b: { $ref: '#/definitions/X' },
+        c: { $ref: '#/properties/e' },
+        d: { $ref: '#/definitions/y~1z' },
+        e: { type: 'integer' },
+      },
+    },
+    {
+      type: 'object',
+      $defs: {
+        X: { type: 'string' },
+        part2: { type: 'null' },
+        X_1: { type: 'number' },
+        part2_2: { type: 'integer' },
+        y_1z: { type: 'boolean' },
+      },
+      properties: {
+        a: { $ref: '#/$defs/X' },
+        b: { $ref: '#/$defs/X_1' },
+        c: { $ref: '#/$defs/part2_2' },
+        d: { $ref: '#/$defs/y_1z' },
+        e: { type: 'integer' },
+      },
+    },
+  ],
+  [
     'the type stands in the branches of a union',
     {
       type: 'object',

@@ -52,6 +52,7 @@ function converter(root: TreeObject): Convert {
   const references = new References(root)
   /** What references outside of `$defs` lead to, by the name that it gets there. */
   const moved = new Map<string, string>()
+  const taken = new Set(membersOf(root.members.get('$defs')).keys())
   const convert: Convert = (schema, usualType) => {
     const plain = withoutAllOf(withUnionName(schema))
     const inner = mapInnerSchemas(plain, (one) => (isTreeObject(one) ? convert(one) : one))
@@ -63,9 +64,17 @@ function converter(root: TreeObject): Convert {
   const reference = (schema: TreeObject, pointer: string): TreeObject => {
     const alone = onlyBeside(schema, '$ref')
     if (pointer === '#' || pointer.startsWith('#/$defs/')) return alone
-    const name = isDefinition(pointer) ? pointer.slice('#/definitions/'.length) : `part${moved.size + 1}`
-    if (!moved.has(pointer)) moved.set(pointer, name)
-    return withMembers(alone, [['$ref', JSON.stringify(`#/$defs/${moved.get(pointer)}`)]])
+    return withMembers(alone, [['$ref', JSON.stringify(`#/$defs/${moved.get(pointer) ?? move(pointer)}`)]])
+  }
+  const move = (pointer: string): string => {
+    const number = moved.size + 1
+    let name = isDefinition(pointer)
+      ? pointer.slice('#/definitions/'.length).replaceAll(/[^\w-]/g, '_')
+      : `part${number}`
+    while (taken.has(name)) name += `_${number}`
+    taken.add(name)
+    moved.set(pointer, name)
+    return name
   }
   return (schema, usualType) => {
     const converted = convert(schema, usualType)
@@ -143,11 +152,13 @@ function withType(schema: TreeObject, usualType?: string): TreeObject {
 }
 
 function typeOfValues(values: readonly Tree[]): string | undefined {
-  const types = new Set(
-    values.map((value) => (typeof value === 'string' ? typeof JSON.parse(value) : 'object')),
-  )
-  const [type] = types
-  return types.size === 1 ? type : undefined
+  const [type, ...others] = new Set(values.map(typeOfValue))
+  return others.length === 0 ? type : undefined
+}
+
+function typeOfValue(value: Tree): string {
+  if (typeof value !== 'string') return isTreeObject(value) ? 'object' : 'array'
+  return value === 'null' ? value : typeof JSON.parse(value)
 }
 
 /** Divides a list of types that has other members beside it into a union. */

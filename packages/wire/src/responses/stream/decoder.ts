@@ -266,10 +266,11 @@ class ItemParts {
   /** Ends the call at an index at which another one begins: some servers give all calls the same index. */
   #divide(index: number, added: Item): void {
     const before = this.#calls.get(index)
-    const call = added['call_id']
-    if (typeof call === 'string') this.#calls.set(index, call)
-    if (before === undefined || typeof call !== 'string' || call === before) return
-    this.#ended.add(before)
+    const call = callOf(added)
+    if (call === undefined) return
+    this.#calls.set(index, call)
+    if (before === undefined || call === before) return
+    this.#noteEnded(before)
     const open = this.#open.get(index)
     if (open?.part !== undefined) this.#endText(open)
     this.#done.delete(index)
@@ -323,11 +324,11 @@ class ItemParts {
   /** Ends an item. `item` is the item in its `done` event. */
   finish(given: number, item: Item, textOf: MemberText): void {
     let index = given
-    const { call_id: call } = item
-    if (typeof call === 'string') {
+    const call = callOf(item)
+    if (call !== undefined) {
       if (this.#ended.has(call)) return
-      this.#ended.add(call)
-      for (const [at, { added }] of this.#open) if (added['call_id'] === call) index = at
+      this.#noteEnded(call)
+      for (const [at, { added }] of this.#open) if (callOf(added) === call) index = at
     }
     if (this.#done.has(index)) return
     this.#done.add(index)
@@ -337,6 +338,10 @@ class ItemParts {
     for (const part of parts.slice(open.finished)) this.#complete(open, part)
     // If the item is now of another kind than its deltas, its current text ends.
     if (open.part !== undefined) this.#endText(open)
+  }
+
+  #noteEnded(call: string): void {
+    if (this.#ended.size < MAX_ITEMS) this.#ended.add(call)
   }
 
   /** Ends all open items. */
@@ -426,6 +431,12 @@ class ItemParts {
     item.emittedLogprobs = 0
     item.finished++
   }
+}
+
+/** The id of a call; undefined for a call without one, and for other items, of which a result has the id of its call. */
+function callOf({ type, call_id: id }: Item): string | undefined {
+  const isCall = typeof type === 'string' && type.endsWith('_call')
+  return isCall && typeof id === 'string' && id !== '' ? id : undefined
 }
 
 function openItem(added: Item): OpenItem {

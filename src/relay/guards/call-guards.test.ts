@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { type GuardPlace, redactionMatchOf } from '../../domain/guard.ts'
+import { RequestMemory } from '../../limits/request-memory.ts'
+import { Pseudonyms } from '../../redaction/pseudonyms.ts'
+import { compileRule } from '../../redaction/rule.ts'
+import { TextScreen } from '../../redaction/screen.ts'
+import { textGuard } from '../../../test/fixtures/text-guard.ts'
+import { ActiveGuard, CallGuards } from './call-guards.ts'
+import { KnownTexts } from './known-texts.ts'
+
+const MATCH = { kind: 'pii', kinds: ['email'] } as const
+const LONG = 'Many words of the instructions. '.repeat(1_000)
+
+function checkedError(place: GuardPlace): string {
+  const guard = { ...textGuard({ name: 'mail', do: 'redact', match: MATCH }), where: [place] }
+  const rule = compileRule(guard.name, redactionMatchOf(MATCH))
+  const known = new KnownTexts(new RequestMemory(() => 1024, Date.now))
+  const guards = new CallGuards(
+    [new ActiveGuard(guard)],
+    new Pseudonyms({ key: Buffer.alloc(32), user: '1' }),
+    known.of({ client: 1, key: 1 }),
+    () => new TextScreen([{ rule, do: guard.do, with: guard.with }]),
+  )
+  return guards.checkedError(LONG)
+}
+
+test('a long text of an error is cut if a guard checks it, and stays whole if none does', () => {
+  expect(checkedError('output')).toHaveLength(16_384)
+  expect(checkedError('input')).toHaveLength(LONG.length)
+})
