@@ -135,7 +135,10 @@ describe('max_tokens: 0', () => {
     const fields = { model: MODEL.messages, max_tokens: 0, stream: true }
     const needed = await held('messages', fields)
     const left = async (): Promise<number> => {
-      const { text } = await ask('ample', 'messages', { ...fields, max_tokens: 1_000_000 })
+      // A stream would hold less than its maximum, and be let through.
+      const whole = { ...fields, stream: false, max_tokens: 1_000_000 }
+      const { status, text } = await ask('ample', 'messages', whole)
+      expect(status, text).toBe(403)
       return Number(/(\d+) remain/.exec(text)?.[1])
     }
     const before = await left()
