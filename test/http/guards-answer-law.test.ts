@@ -185,7 +185,7 @@ function* streams(events: readonly object[], change: Change): Generator<{ where:
 
 const ROADS = CLIENTS.flatMap((client) => CHANNELS.map((to) => [client, to] as const))
 /** One of so many places is tried by day in each spelling. */
-const DAY_SHARE = byTier(7, 1)
+const DAY_SHARE = byTier(29, 1)
 
 const SPELLINGS_IN_ORDER = Object.entries(SPELLINGS).map(([how, change], at) => [how, change, at] as const)
 

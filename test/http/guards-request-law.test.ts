@@ -211,7 +211,7 @@ function spelled(body: unknown, spelling: number, change: Change): (Tried | unde
 }
 
 /** One of so many spellings is tried by day at each place, besides the plain one. */
-const DAY_SHARE = 7
+const DAY_SHARE = 21
 
 const ROADS = REQUEST_FORMS.flatMap((form) => form.servedBy.map((lane) => [form.name, lane, form] as const))
 

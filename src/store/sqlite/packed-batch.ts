@@ -49,31 +49,19 @@ const NO_REASONING: Provenance['reasoning'] = []
  */
 const RESPONSE_FORM = formOf<NativeResponseRecord>({ id: 0, upstreamId: 0, tokens: 0, previousId: 0 })
 
-/**
- * The values of the last batch, and their number. Every batch is written over the previous one, because growing a new
- * list would allocate three times its size.
- */
-const packed: unknown[] = []
-let length = 0
-
-/** Packs operations for posting them to a thread. The result is valid until the next call. */
+/** Packs operations for posting them to a thread. */
 export function packBatch(operations: Iterable<QueuedOperation>): PackedBatch {
-  length = 0
+  const values: unknown[] = []
   for (const [name, input] of operations) {
-    pack(name)
-    if (name === 'hold') packFields(input as HoldOpening, HOLD_FORM)
+    values.push(name)
+    if (name === 'hold') packFields(values, input as HoldOpening, HOLD_FORM)
     else if (name === 'settle') {
-      packFields(input as SettledCall, CALL_FORM)
-      packFields((input as SettledCall).usage, USAGE_FORM)
-      packProvenance((input as SettledCall).provenance)
-    } else pack(input)
+      packFields(values, input as SettledCall, CALL_FORM)
+      packFields(values, (input as SettledCall).usage, USAGE_FORM)
+      packProvenance(values, (input as SettledCall).provenance)
+    } else values.push(input)
   }
-  packed.length = length
-  return packed
-}
-
-function pack(value: unknown): void {
-  packed[length++] = value
+  return values
 }
 
 /** Restores the operations that `packBatch` has packed. */
@@ -107,15 +95,15 @@ export function unpackBatch(values: PackedBatch): QueuedOperation[] {
 
 // Missing parts of the provenance (which channel and key answered) are packed as undefined. So is an empty
 // list of reasoning, because cloning a list takes longer.
-function packProvenance(provenance: Provenance | undefined): void {
-  pack(provenance?.keyTag)
+function packProvenance(values: unknown[], provenance: Provenance | undefined): void {
+  values.push(provenance?.keyTag)
   if (!provenance) return
   const { response, reasoning } = provenance
-  pack(reasoning.length === 0 ? undefined : reasoning)
-  if (response) packFields(response, RESPONSE_FORM)
-  else pack(undefined)
+  values.push(reasoning.length === 0 ? undefined : reasoning)
+  if (response) packFields(values, response, RESPONSE_FORM)
+  else values.push(undefined)
 }
 
-function packFields<T>(record: T, { names }: Form<T>): void {
-  for (const name of names) pack(record[name])
+function packFields<T>(values: unknown[], record: T, { names }: Form<T>): void {
+  for (const name of names) values.push(record[name])
 }
