@@ -10,9 +10,9 @@ export const ROW_COLUMNS: readonly string[] = USAGE.columns.map(({ name }) => na
 const listOwn = valueListerOf(USAGE.columns.filter(({ field }) => field in USAGE.fields))
 const listCounts = valueListerOf(USAGE.columns.filter(({ field }) => field in USAGE.parts))
 const listCharged = valueListerOf(SETTLEMENT_FIELDS.columns)
-const MEMBERS = [...USAGE.columns, ...SETTLEMENT_FIELDS.columns].map(
-  ({ name }) => `,${JSON.stringify(name)}:`,
-)
+const CHARGED = [...USAGE.columns, ...SETTLEMENT_FIELDS.columns]
+const MEMBERS = CHARGED.map(({ name }) => `,${JSON.stringify(name)}:`)
+const IS_NULLABLE = CHARGED.map(({ type }) => type.isNullable)
 
 /** Lists the values of `ROW_COLUMNS` in the same order. */
 export function rowValues(call: SettledCall): Stored[] {
@@ -57,14 +57,15 @@ export function plainValues(values: readonly Stored[]): Stored[] | undefined {
 
 /**
  * Serializes a settled call for the outbox: its usage row by column names, with the accounts it is charged
- * to. Values that are empty or 0 are left out.
+ * to. Values that are empty or 0 are left out, and of columns that may be null those that are.
  */
 export function serializeForOutbox(call: SettledCall): string {
   const values = listCharged(call, rowValues(call))
   let members = ''
   for (let i = 0; i < values.length; i += 1) {
     const value = values[i]!
-    if (value) members += MEMBERS[i]! + (typeof value === 'string' ? JSON.stringify(value) : value)
+    if (IS_NULLABLE[i] ? value !== null : value)
+      members += MEMBERS[i]! + (typeof value === 'string' ? JSON.stringify(value) : value)
   }
   return `{${members.slice(1)}}`
 }
