@@ -73,7 +73,7 @@ const OTHER_SUM = /the budget \S+ has \d+ used, its calls were charged \d+/
 
 test.each<[string, Defect, number, RegExp]>([
   ['are admitted whatever is left of it', 'no gate', 10, OVERSPENT],
-  ['do not hold it', 'no hold', 20, OVERSPENT],
+  ['do not hold it', 'no hold', 60, OVERSPENT],
   ['are not charged to it until the next start', 'no charge in memory', 10, OVERSPENT],
   ['are not charged to it in the file', 'no charge in the file', 1, /no budget was used|has 0 used/],
   ['that a crash ends are not charged to it', 'no charge of a crash', 10, OTHER_SUM],

@@ -52,19 +52,28 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     models: priced([...PROTOCOLS]),
     channels: PROTOCOLS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),
-    guards: KEYS.map((name) => ({
-      name,
-      do: name,
-      where: ['output'],
-      match: { regex: CODE },
-      tokens: [`token-${name}`],
-    })),
+    guards: [
+      ...KEYS.map((name) => ({
+        name,
+        do: name,
+        where: ['output'],
+        match: { regex: CODE },
+        tokens: [`token-${name}`],
+      })),
+      {
+        name: 'short',
+        do: 'redact',
+        where: ['output'],
+        match: { regex: '(?:code-)?4711\\S*' },
+        tokens: ['token-short'],
+      },
+    ],
     users: [
       ROOT,
       user(
         2,
         'ann',
-        [...KEYS, 'plain'].map((name) => token(name)),
+        [...KEYS, 'plain', 'short'].map((name) => token(name)),
       ),
     ],
   }))
@@ -78,7 +87,7 @@ describe.each(PLACES)('what an upstream says in the error of %s', (_, form, beha
       fixture.upstream.script(to, behaviour(to))
       const [path, body] = requestOf(client, to, form)
       const texts = await Promise.all(
-        [...KEYS, 'plain'].map(async (key) => {
+        [...KEYS, 'plain', 'short'].map(async (key) => {
           const headers = { 'x-goog-api-key': `sk-${key}` }
           return (await call(fixture.gateway.url, JSON.stringify(body), { path, key, headers })).text
         }),
@@ -91,3 +100,23 @@ describe.each(PLACES)('what an upstream says in the error of %s', (_, form, beha
     },
   )
 })
+
+test.each([
+  ['a key', 'code-4711-x'],
+  ['digits', '4711471147114711'],
+])(
+  'an error whose whole message is %s is checked like any other, and its type and code stay',
+  async (_, said) => {
+    const error = { message: said, type: 'invalid_request_error', code: 'rate_limit_exceeded' }
+    fixture.upstream.script('chat', { kind: 'status', status: 400, body: JSON.stringify({ error }) })
+    const [path, body] = requestOf('chat', 'chat', 'whole')
+    const ask = (key: string) => call(fixture.gateway.url, JSON.stringify(body), { path, key })
+    expect((await ask('plain')).json().error).toMatchObject({
+      ...error,
+      message: expect.stringContaining(said),
+    })
+    const { message, ...rest } = (await ask('short')).json().error
+    expect(message).not.toContain(said)
+    expect(rest).toMatchObject({ type: error.type, code: error.code })
+  },
+)

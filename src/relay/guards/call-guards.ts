@@ -1,5 +1,4 @@
 import type { Response } from '@sluice/http1'
-import { isTerm } from '@sluice/wire/guarded-values'
 import type { Guard, GuardAction, GuardPlace, GuardVerdict, TextGuard } from '../../domain/guard.ts'
 import { GUARD_VERDICTS, isServiceGuard, isTextGuard } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
@@ -19,6 +18,10 @@ export const GUARDS_HEADER = 'x-gateway-guards'
  */
 const MAX_TEXT = 4096
 const MORE_LENGTH = 24
+
+/** A type or code of an error, such as `rate_limit_error`, `NOT_FOUND`, `ThrottlingException` or `1261`. Keys are none. */
+const ERROR_CODE =
+  /^(?:[a-z]{1,24}(?:_[a-z]{1,24}){0,7}|[A-Z]{1,24}(?:_[A-Z]{1,24}){0,7}|(?:[A-Z][a-z]{1,24}){1,8}|\d{1,5})$/
 
 /** Maximum length of a text of an upstream's error that guards check. */
 const MAX_ERROR_LENGTH = 16_384
@@ -271,7 +274,7 @@ export class CallGuards {
    * because the error may never be sent.
    */
   checkedError(text: string): string {
-    if (isTerm(text)) return text
+    if (ERROR_CODE.test(text)) return text
     const bounded = this.screenOf(ERROR_TEXT) ? text.slice(0, MAX_ERROR_LENGTH) : text
     return this.repeat(bounded, ERROR_TEXT) ?? BLOCKED_ERROR
   }
