@@ -22,7 +22,11 @@ describe.skipIf(withoutRedis('three nodes whose Redis is in trouble'))(
         ({ redisProxy: redisCable }) => redisCable.disconnect(),
         ({ redisProxy: redisCable }) => redisCable.reconnect(),
       ],
-      ['sleeps', ({ redis }) => void redis.command(['DEBUG', 'SLEEP', '1']).catch(() => {}), () => sleep(100)],
+      [
+        'sleeps',
+        ({ redis }) => void redis.command(['DEBUG', 'SLEEP', '1']).catch(() => {}),
+        () => sleep(100),
+      ],
     ])(
       'three nodes whose Redis %s serve all keys, and charge as usual',
       { timeout: 300_000 },

@@ -41,8 +41,9 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
   /** Nodes report ten times a second, and may be late on a busy machine. */
   const settled = () => delay(900)
   /** Resolves when all nodes know again what the others have admitted. */
-  const refilled = () =>
-    expect.poll(() => nodes.every(({ peers }) => peers.isReachable && !peers.isRefilling)).toBe(true)
+  const refilled = async (): Promise<void> => {
+    await expect.poll(() => nodes.every(({ peers }) => peers.isReachable && !peers.isRefilling)).toBe(true)
+  }
   /** Does damage, and resolves when every node has noticed it, and all have reported. */
   const repairedAfter = async (damage: () => Promise<unknown>): Promise<void> => {
     const before = new Set(nodes.map(({ peers }) => peers.generation))
