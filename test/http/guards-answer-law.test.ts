@@ -211,8 +211,8 @@ describe.each(ROADS.filter(([client]) => client !== 'gemini array'))(
 
     test('has nothing of a text for which a guard has blocked it', async () => {
       const found: string[] = []
-      for (const { where, body } of changed(form.whole, () => TEXT)) {
-        if (SIGNED[to]?.test(where)) continue
+      for (const [number, { where, body }] of [...changed(form.whole, () => TEXT)].entries()) {
+        if (number % byTier(5, 1) !== 0 || SIGNED[to]?.test(where)) continue
         const given = await ask(client, to, 'whole', { kind: 'whole', body: JSON.stringify(body) }, 'ben')
         const paths = readable(protocolOf(client), given ?? [])
         if (paths.length > 0) found.push(`${where} -> ${paths.join()}`)
