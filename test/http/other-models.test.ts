@@ -150,7 +150,8 @@ describe('a member that may select another model or price', () => {
       { type: 'openrouter:advisor', parameters: { model: 'dear' } },
       [FUNCTION],
     ],
-    ['one without a named model', 'responses', { type: 'openrouter:subagent' }, [FUNCTION]],
+    ["OpenRouter's, without a named model", 'responses', { type: 'openrouter:fusion' }, [FUNCTION]],
+    ['one of OpenRouter that is not known', 'chat', { type: 'openrouter:new' }, [FUNCTION]],
     [
       'a panel of models',
       'responses',
@@ -228,6 +229,13 @@ describe('a member that may select another model or price', () => {
   test('what an advisor said in earlier turns is sent where no advisor is removed', async () => {
     const given = asked('messages', OTHERS, [wrote('hi'), said(ASKED, ADVICE), wrote('go on')])
     expect(await sent('messages', '/v1/messages', given)).toMatchObject({ text: given, listed: undefined })
+  })
+
+  test('a tool that OpenRouter runs without another model is sent', async () => {
+    const names = ['apply_patch', 'datetime', 'image_generation', 'shell', 'web_fetch', 'web_search']
+    const tools = names.map((name) => ({ type: `openrouter:${name}` }))
+    const given = `{"model":"chat",${REQUESTS.chat[1]},"tools":${JSON.stringify(tools)}}`
+    expect(await sent('chat', REQUESTS.chat[0], given)).toMatchObject({ text: given, listed: undefined })
   })
 
   test('a tool for which the provider asks another model is sent whole where the channel allows models', async () => {

@@ -2,11 +2,13 @@ import { asRecord } from './json/record.ts'
 
 /** Members of tools that name other models, such as `model` and `analysis_models`. */
 const NAMES_MODELS = /models?$/iu
+/** Tools of Anthropic that ask another model, whether or not they name one. */
+const ASKS_MODELS = /^advisor(?:_|$)/
 /**
- * Types of tools that ask other models, whether or not they name one: those of Anthropic and OpenRouter.
- * https://openrouter.ai/tool/advisor, https://openrouter.ai/tool/subagent, https://openrouter.ai/tool/fusion
+ * Tools that OpenRouter runs. Some of them ask other models, which a request need not name, and new ones appear; so all are
+ * taken to do so, except those whose pages say what they do without one. https://openrouter.ai/tools
  */
-const ASKS_MODELS = /(?:^|:)(?:advisor|subagent|fusion)(?:_|$)/
+const OF_OPENROUTER = /^openrouter:(?!(?:apply_patch|datetime|image_generation|shell|web_fetch|web_search)$)/
 /** Types of tools that clients run, in which the names of members have no effect on the provider. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set([undefined, null, 'function', 'custom', 'namespace'])
 /** Maximum depth at which a member that names a model is looked for. */
@@ -20,7 +22,8 @@ export function carriesModel(tool: Readonly<Record<string, unknown>>): boolean {
   const { type } = tool
   // The model of images is optional, and only the name is left out.
   if (OF_CLIENTS.has(type) || type === 'image_generation') return false
-  return (typeof type === 'string' && ASKS_MODELS.test(type)) || namesModel(tool, MAX_LEVELS)
+  const asks = typeof type === 'string' && (ASKS_MODELS.test(type) || OF_OPENROUTER.test(type))
+  return asks || namesModel(tool, MAX_LEVELS)
 }
 
 function namesModel(value: unknown, levels: number): boolean {
