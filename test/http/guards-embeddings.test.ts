@@ -137,7 +137,7 @@ test.each([
 test('a converted answer of embeddings has no text of the upstream in place of a vector', async () => {
   fixture.upstream.script('gemini-vectors', {
     kind: 'whole',
-    body: JSON.stringify({ embeddings: [{ values: CODE }] }),
+    body: JSON.stringify({ embeddings: [{ values: CODE }, { values: CODE }] }),
   })
   const { status, text } = await APIS.openai.ask('kim', 'gemini-vectors')
   expect(status).toBe(500)
