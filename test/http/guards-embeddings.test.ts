@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { FullResponse } from '../fixtures/client.ts'
-import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { channel, priced } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { type GuardServices, startGuardServices } from '../fixtures/guard-services.ts'
+import { OUTPUT_USERS, outputGuards } from '../fixtures/output-guards.ts'
 
 const CODE = 'it is code-1-x'
 
@@ -10,33 +11,14 @@ let fixture: Fixture
 let services: GuardServices
 beforeAll(async () => {
   services = await startGuardServices()
-  const match = { regex: 'code-[0-9]+-x' }
-  const where = ['output']
   fixture = await startFixture((upstream) => ({
     models: priced(['vectors', 'gemini-vectors']),
     channels: [
       channel('vectors', upstream.baseUrl('vectors')),
       channel('gemini-vectors', upstream.baseUrl('gemini-vectors'), { protocol: 'gemini' }),
     ],
-    guards: [
-      { name: 'mask', do: 'redact', where, match, tokens: ['token-ann'] },
-      { name: 'stop', do: 'block', where, match, tokens: ['token-ben'] },
-      {
-        name: 'judge',
-        do: 'redact',
-        where,
-        match: { webhook: { url: services.url } },
-        tokens: ['token-eve'],
-      },
-    ],
-    users: [
-      ROOT,
-      user(
-        2,
-        'ann',
-        ['ann', 'ben', 'eve', 'kim'].map((name) => token(name)),
-      ),
-    ],
+    guards: outputGuards(services.url),
+    users: OUTPUT_USERS,
   }))
 })
 afterAll(async () => {
@@ -155,4 +137,13 @@ test('an answer with more numbers than guards could list one by one passes', asy
   const { status, text } = await answered('openai', 'ann', body)
   expect(status).toBe(200)
   expect(text).toBe(JSON.stringify({ ...body, x_note: 'it is [REDACTED]' }))
+})
+
+test('vectors that are converted to base64 for their client keep their form behind a guard', async () => {
+  fixture.upstream.script('vectors', { kind: 'whole', body: JSON.stringify(APIS.openai.answer(CODE)) })
+  const asked = { model: 'vectors', input: ['a', 'b'], encoding_format: 'base64' }
+  const { text } = await fixture.chat('ann', asked, { path: '/v1/embeddings' })
+  const embedding = Buffer.from(new Float32Array(NUMBERS).buffer).toString('base64')
+  const { data, ...rest } = APIS.openai.answer('it is [REDACTED]')
+  expect(JSON.parse(text)).toEqual({ ...rest, data: data.map((one) => ({ ...one, embedding })) })
 })

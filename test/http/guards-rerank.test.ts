@@ -1,39 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { FullResponse } from '../fixtures/client.ts'
-import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { priced } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { type GuardServices, startGuardServices } from '../fixtures/guard-services.ts'
+import { OUTPUT_USERS, outputGuards } from '../fixtures/output-guards.ts'
 import { askRerank, rerank, rerankChannel } from '../fixtures/rerank-fixture.ts'
 
 let fixture: Fixture
 let services: GuardServices
 beforeAll(async () => {
   services = await startGuardServices()
-  const match = { regex: 'code-[0-9]+-x' }
-  const where = ['output']
   fixture = await startFixture((upstream) => ({
     models: priced(['ranker']),
     channels: [rerankChannel('ranker', upstream.baseUrl('ranker'))],
     guards: [
-      { name: 'mask', do: 'redact', where, match, tokens: ['token-ann'] },
-      { name: 'stop', do: 'block', where, match, tokens: ['token-ben'] },
-      {
-        name: 'judge',
-        do: 'redact',
-        where,
-        match: { webhook: { url: services.url } },
-        tokens: ['token-eve'],
-      },
+      ...outputGuards(services.url),
       { name: 'swap', do: 'replace', where: ['input'], match: { pii: ['email'] }, tokens: ['token-kim'] },
     ],
-    users: [
-      ROOT,
-      user(
-        2,
-        'ann',
-        ['ann', 'ben', 'eve', 'kim'].map((name) => token(name)),
-      ),
-    ],
+    users: OUTPUT_USERS,
   }))
 })
 afterAll(async () => {
