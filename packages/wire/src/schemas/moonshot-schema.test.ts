@@ -21,6 +21,30 @@ test.each<[string, object, object]>([
     },
   ],
   [
+    'what all parts demand stands in one schema',
+    {
+      type: 'object',
+      properties: {
+        p: {
+          allOf: [
+            { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
+            { properties: { b: { type: 'number' } }, required: ['b'] },
+          ],
+        },
+      },
+    },
+    {
+      type: 'object',
+      properties: {
+        p: {
+          type: 'object',
+          properties: { a: { type: 'string' }, b: { type: 'number' } },
+          required: ['a', 'b'],
+        },
+      },
+    },
+  ],
+  [
     'null and lists as values have their types',
     { type: 'object', properties: { a: { const: null }, b: { enum: [[1], [2]] } } },
     {
