@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { compileRule, PII_KINDS, type TextMatch } from '../../src/redaction/rule.ts'
-import { TextScreen } from '../../src/redaction/screen.ts'
+import { compileRule, PII_KINDS, type TextMatch } from '@sluice/screen/rule'
+import { TextScreen } from '@sluice/screen/screen'
 
 /**
  * Measures what rules cost for 1,000 characters of prose and code, in milliseconds of CPU time: whole, in pieces of four

@@ -1,3 +1,4 @@
+import { checkedRegex, compileRule, RuleError } from '@sluice/screen/rule'
 import { z } from 'zod'
 import {
   type Guard,
@@ -13,7 +14,6 @@ import {
   MIN_CHECK_WINDOW,
   CHECK_WINDOW_OVERLAP,
 } from '../domain/guard.ts'
-import { checkedRegex, compileRule, RuleError } from '../redaction/rule.ts'
 import { GUARD_SERVICE_SCHEMAS } from './guard-services.ts'
 import {
   durationSchema,

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
+import { compileRule, PII_KINDS } from '@sluice/screen/rule'
+import { TextScreen, TooManyMatches } from '@sluice/screen/screen'
+import { screenContinuedParts } from '@sluice/screen/screen-parts'
 import { type FileChange, filesWithin, withFiles } from '@sluice/wire/guarded-values'
-import { compileRule, PII_KINDS } from '../redaction/rule.ts'
-import { TextScreen, TooManyMatches } from '../redaction/screen.ts'
-import { screenContinuedParts } from '../redaction/screen-parts.ts'
 import {
   findJsonStrings,
   findJsonStringsOfCutList,

@@ -152,7 +152,7 @@ export function maskedGuardMatch(match: GuardMatch): Record<string, unknown> {
 /** Shown in place of a secret. */
 export const HIDDEN_SECRET = '***'
 
-/** What a guard looks for, in the form that `redaction/rule.ts` compiles. */
+/** What a guard looks for, in the form that `@sluice/screen` compiles. */
 export function redactionMatchOf(match: TextMatch) {
   switch (match.kind) {
     case 'regex':

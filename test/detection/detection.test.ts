@@ -1,6 +1,6 @@
+import { compileRule, PII_KINDS } from '@sluice/screen/rule'
+import { TextScreen } from '@sluice/screen/screen'
 import { describe, expect, it } from 'vitest'
-import { compileRule, PII_KINDS } from '../../src/redaction/rule.ts'
-import { TextScreen } from '../../src/redaction/screen.ts'
 import { negatives } from './negatives.ts'
 import { positives } from './positives.ts'
 

@@ -12,7 +12,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['accounts', 'alerts', 'content'],
   ['limits', 'upstreams'],
   ['store', 'telemetry', 'redis', 'http', 'ipc'],
-  ['domain', 'redaction', '@sluice/http1', '@sluice/simulator'],
+  ['domain', '@sluice/http1', '@sluice/screen', '@sluice/simulator'],
   ['errors.ts', 'webassembly.d.ts'],
   ['@sluice/wire'],
 ]

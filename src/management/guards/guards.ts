@@ -1,3 +1,6 @@
+import { Pseudonyms } from '@sluice/screen/pseudonyms'
+import { compileRule } from '@sluice/screen/rule'
+import { TextScreen } from '@sluice/screen/screen'
 import { z } from 'zod'
 import {
   maskedGuardMatch,
@@ -15,9 +18,6 @@ import { requireVersion, versionOf } from '../../domain/object-version.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
 import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
-import { Pseudonyms } from '../../redaction/pseudonyms.ts'
-import { compileRule } from '../../redaction/rule.ts'
-import { TextScreen } from '../../redaction/screen.ts'
 import { addGuardSums, delayP95, type GuardSums } from '../../telemetry/guard-figures.ts'
 import { addCurrentObject, versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'

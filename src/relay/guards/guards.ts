@@ -1,5 +1,8 @@
 import { createHmac } from 'node:crypto'
 import type { Response } from '@sluice/http1'
+import { Pseudonyms } from '@sluice/screen/pseudonyms'
+import { compileRule, type Rule } from '@sluice/screen/rule'
+import { TextScreen } from '@sluice/screen/screen'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import {
   type Guard,
@@ -10,9 +13,6 @@ import {
 } from '../../domain/guard.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { ResizableAllocation } from '../../limits/request-memory.ts'
-import { Pseudonyms } from '../../redaction/pseudonyms.ts'
-import { compileRule, type Rule } from '../../redaction/rule.ts'
-import { TextScreen } from '../../redaction/screen.ts'
 import type { GuardFigures } from '../../telemetry/guard-figures.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Routes } from '../routing.ts'

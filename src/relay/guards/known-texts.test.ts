@@ -1,7 +1,7 @@
+import { compileRule } from '@sluice/screen/rule'
+import { TextScreen } from '@sluice/screen/screen'
 import { expect, test } from 'vitest'
 import { MemoryAllocation, RequestMemory } from '../../limits/request-memory.ts'
-import { compileRule } from '../../redaction/rule.ts'
-import { TextScreen } from '../../redaction/screen.ts'
 import { KnownTexts } from './known-texts.ts'
 
 const rule = compileRule('r', { words: ['x'] })

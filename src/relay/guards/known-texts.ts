@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
+import type { TextScreen } from '@sluice/screen/screen'
 import type { PoolShareOwner } from '../../limits/fair-pool.ts'
 import { MemoryAllocation, type RequestMemory } from '../../limits/request-memory.ts'
 import { OwnedEntries } from '../../domain/owned-entries.ts'
-import type { TextScreen } from '../../redaction/screen.ts'
 
 /** Maximum number of remembered texts per user; enough for several long conversations. */
 const MAX_OF_USER = 4_096

@@ -1,5 +1,5 @@
+import type { Pseudonyms } from '@sluice/screen/pseudonyms'
 import type { GuardAction } from '../../../domain/guard.ts'
-import type { Pseudonyms } from '../../../redaction/pseudonyms.ts'
 import type { PlacedMatch, TextJudgement } from './service.ts'
 
 /** How the matches that a guard's service reports are replaced in a text. */

@@ -1,3 +1,4 @@
+import type { Pseudonyms } from '@sluice/screen/pseudonyms'
 import {
   jsonTextOf,
   jsonTexts,
@@ -12,7 +13,6 @@ import type { GuardAction, GuardPlace, GuardVerdict } from '../../../domain/guar
 import type { Settings } from '../../../domain/settings.ts'
 import { GatewayError } from '../../../errors.ts'
 import { MemoryAllocation, type RequestMemory } from '../../../limits/request-memory.ts'
-import type { Pseudonyms } from '../../../redaction/pseudonyms.ts'
 import type { IncomingCall } from '../../request-stages.ts'
 import { CheckCancelled } from '../guard-turns.ts'
 import { type ActiveGuard, actionOf, GuardBlock, passesUncheckedText, verdictOf } from '../call-guards.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { lawRuns } from '../../../test/runner/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 import { isLetter, isMark, wordForms } from './word-forms.ts'
 import { WordScanner } from './word-scanner.ts'
 import { WordTree } from './word-tree.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { expect, test } from 'vitest'
-import { lawRuns } from '../../test/runner/tier.ts'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { compileRule, PII_KINDS, RuleError, type TextMatch } from './rule.ts'
 import { TextScreen } from './screen.ts'
 
@@ -138,7 +138,7 @@ function waysAbove(limits: ReturnType<typeof limitsByWay>, screen: TextScreen, t
     return ms > limit ? [`${way} on ${text.slice(0, 30)}: ${((MAX_RATIO * ms) / limit).toFixed(1)}`] : []
   })
 }
-const plain = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8').slice(0, 30_000)
+const plain = readFileSync(new URL('../../../docs/api.md', import.meta.url), 'utf8').slice(0, 30_000)
 
 test('any expression takes on any text at most 20 times what plain text takes with the built-in rules', () => {
   const screens: [string, TextScreen][] = []

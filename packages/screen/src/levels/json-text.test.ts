@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { lawRuns } from '../../../test/runner/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 import { Pseudonyms } from '../pseudonyms.ts'
 import { compileRule } from '../rule.ts'
 import { TextScreen } from '../screen.ts'

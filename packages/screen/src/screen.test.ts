@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { RE2JS } from 're2js'
 import { describe, expect, it } from 'vitest'
-import { lawRuns } from '../../test/runner/tier.ts'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { Pseudonyms } from './pseudonyms.ts'
 import { compileRule, type Rule, type TextMatch } from './rule.ts'
 import { TextScreen } from './screen.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { RE2JS } from 're2js'
 import { expect, test } from 'vitest'
-import { lawRuns } from '../../test/runner/tier.ts'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { compileRule, type Rule, RuleError } from './rule.ts'
 import { TextScreen } from './screen.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { lawRuns } from '../../../test/runner/tier.ts'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 import { compileRule, PII_KINDS, type TextMatch } from '../rule.ts'
 import { SearchBudget } from '../search-budget.ts'
 import { compareByStart } from '../screen-rule.ts'
