@@ -15,7 +15,7 @@ const ENTRIES = [
   'src/store/sqlite/worker.ts',
   'src/store/sqlite/backup-worker.ts',
   'src/config/reading-worker.ts',
-  'src/import/planning-worker.ts',
+  'src/transfer/planning-worker.ts',
   'src/content/content-worker.ts',
   'src/relay/token-counter-worker.ts',
   'src/relay/recording-length-worker.ts',

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import type { ImportReport } from '../import/import.ts'
+import type { ImportReport } from '../transfer/import.ts'
 import {
   compareLines,
   countLines,
@@ -8,7 +8,7 @@ import {
   type ImportOutcome,
   type ReportLine,
 } from '../domain/import-line.ts'
-import { escapeForTerminal } from '../import/report.ts'
+import { escapeForTerminal } from '../transfer/report.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
@@ -84,7 +84,7 @@ async function importFrom(
   await runReportingErrors(shell, async () => {
     const { readConfig } = await import('../config/config.ts')
     const { readEnvironment } = await import('../config/environment.ts')
-    const { importOtherGateway } = await import('../import/import.ts')
+    const { importOtherGateway } = await import('../transfer/import.ts')
     const progress = new Progress(shell, 'users', json)
     const report = await importOtherGateway({
       config: readConfig(readEnvironment(shell.env, options)),

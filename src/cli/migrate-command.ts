@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import type { MigrationReport } from '../import/migrate/migrate.ts'
-import type { AccountSums } from '../import/migrate/quota-sums.ts'
+import type { MigrationReport } from '../transfer/migrate/migrate.ts'
+import type { AccountSums } from '../transfer/migrate/quota-sums.ts'
 import { JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
@@ -46,7 +46,7 @@ async function migrate(
 ): Promise<void> {
   await runReportingErrors(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
-    const { migrate } = await import('../import/migrate/migrate.ts')
+    const { migrate } = await import('../transfer/migrate/migrate.ts')
     const environment = readEnvironment(shell.env)
     const progress = new Progress(shell, 'rows', json)
     const migration = await migrate({

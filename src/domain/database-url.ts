@@ -10,6 +10,12 @@ export function sqliteUrl(path: string): string {
   return `sqlite:${path}`
 }
 
+/** Returns the text if it is a `postgres:` URL that names a database; undefined for any other text. */
+export function postgresUrl(text: string): string | undefined {
+  if (!/^postgres(?:ql)?:\/\//i.test(text) || !URL.canParse(text)) return undefined
+  return new URL(text).pathname.length > 1 ? text : undefined
+}
+
 /** Ways in which connections to PostgreSQL are encrypted, as libpq reads them. */
 export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
 type SslMode = (typeof SSL_MODES)[number]

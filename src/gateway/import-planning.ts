@@ -19,7 +19,7 @@ export class ImportPlanning implements ImportPlanner {
   }
 
   async plan<Result>(...task: Parameters<ImportPlanner['plan']>): Promise<Result> {
-    this.#planner ??= import('../import/planning.ts').then(
+    this.#planner ??= import('../transfer/planning.ts').then(
       ({ PlanningProcesses }) => new PlanningProcesses(this.#environment, this.#texts),
     )
     return (await this.#planner).plan(...task) as Promise<Result>

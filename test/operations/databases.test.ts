@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { openPostgresSource } from '@sluice/import/postgres-source'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openPostgresSource } from '../../src/import/postgres-source.ts'
+import { SOURCE_READERS } from '../../src/transfer/source-readers.ts'
 import { openClient } from '../../src/store/postgres/connect.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { type OwnPostgres, startOwnPostgres, withoutCrashes } from '../fixtures/own-postgres.ts'
@@ -130,7 +131,10 @@ describe.skipIf(withoutCrashes('databases with TLS'))('a database with TLS and a
     const sslrootcert = fixture('localhost.cert.pem')
     const tablesAt = async (parameters: Record<string, string>): Promise<unknown> => {
       try {
-        const source = await openPostgresSource(changed(server.url, 'localhost', parameters))
+        const source = await openPostgresSource(
+          changed(server.url, 'localhost', parameters),
+          SOURCE_READERS.postgres,
+        )
         const tables = await source.tables()
         await source.close()
         return tables

@@ -79,5 +79,5 @@ test('no source module compares a protocol with a fixed name, except the importe
   const comparing = readdirSync(join(REPOSITORY, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
     .filter((file) => comparison.test(readFileSync(join(REPOSITORY, 'src', file), 'utf8')))
-  expect(comparing).toEqual(['import/plan-channels.ts'])
+  expect(comparing).toEqual(['transfer/plan-channels.ts'])
 })

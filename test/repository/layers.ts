@@ -5,14 +5,14 @@
 export const LAYERS: readonly (readonly string[])[] = [
   ['cli'],
   ['gateway'],
-  ['import'],
+  ['transfer'],
   ['config', 'cluster'],
   ['api', 'console'],
   ['relay', 'management'],
   ['accounts', 'alerts', 'content'],
   ['limits', 'upstreams'],
   ['store', 'telemetry', 'redis', 'http', 'ipc'],
-  ['domain', '@sluice/http1', '@sluice/screen', '@sluice/simulator'],
+  ['domain', '@sluice/http1', '@sluice/import', '@sluice/screen', '@sluice/simulator'],
   ['errors.ts', 'webassembly.d.ts'],
   ['@sluice/wire'],
 ]

@@ -1,6 +1,6 @@
+import { UnreadableValue } from '@sluice/import/row-reader'
 import { type Decimal, decimalText, divide, multiply, parseDecimal } from '../domain/decimal.ts'
 import type { AmountSums, SummedColumn } from '../store/operations/find-accounts.ts'
-import { UnreadableValue } from './row-reader.ts'
 
 /** Quota units per dollar that one-api and new-api use by default. */
 const DEFAULT_UNITS_PER_DOLLAR: Decimal = { digits: 500_000n, scale: 0 }

@@ -1,5 +1,5 @@
+import type { OtherGatewayDatabase, NotImportedTable } from '@sluice/import/other-gateway'
 import { expect, test } from 'vitest'
-import type { OtherGatewayDatabase, NotImportedTable } from './other-gateway.ts'
 import { listNotImported } from './not-imported.ts'
 
 const source = (

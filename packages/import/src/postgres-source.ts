@@ -2,9 +2,6 @@ import type { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { Client, Query } from 'pg'
-import { expectedOfTls } from '../domain/database-url.ts'
-import { connectInOrder, connectionPlan } from '../store/postgres/connect.ts'
-import { mapDatabaseError } from '../store/postgres/failure.ts'
 import {
   MAX_TABLES,
   notATableError,
@@ -15,6 +12,7 @@ import {
   rowCharacters,
   ConnectionReadLimits,
 } from './read-limits.ts'
+import type { PostgresConnections } from './readers.ts'
 import { clearPasswordError, type ServerTrust, type SourceDatabase, type SourceRow } from './source.ts'
 
 const CONNECT_MS = 10_000
@@ -34,15 +32,16 @@ const RELATION_KINDS: ReadonlyMap<unknown, string> = new Map([
  */
 export async function openPostgresSource(
   url: string,
+  connections: PostgresConnections,
   { sendsClearPassword = false, limits = READ_LIMITS }: ServerTrust & { readonly limits?: ReadLimits } = {},
 ): Promise<SourceDatabase> {
-  const expected = expectedOfTls(url)
-  if (expected !== undefined) throw new Error(`expected ${expected}`)
-  const plan = connectionPlan(url, { statement_timeout: limits.ms }, 'the address')
-  const connect = async (ssl: ConnectionOptions | false): Promise<LimitedConnection> => {
+  const connect = async (
+    connectionString: string,
+    ssl: ConnectionOptions | false,
+  ): Promise<LimitedConnection> => {
     const socket = new Socket()
     const client = new Client({
-      connectionString: plan.connectionString,
+      connectionString,
       ssl,
       connectionTimeoutMillis: CONNECT_MS,
       application_name: 'sluice import',
@@ -62,22 +61,26 @@ export async function openPostgresSource(
       throw error
     }
   }
-  const { client, wire, stop } = await connectInOrder(plan, connect).catch((error: unknown) => {
-    throw mapDatabaseError(error)
-  })
+  const { connected, start } = await connections.open(url, limits.ms, connect)
+  const { client, wire, stop } = connected
   const read = new ReadMeter(limits)
   const query = (
     table: string,
     text: string,
     values: readonly string[] = [],
   ): Promise<readonly SourceRow[]> =>
-    wire.answer(table, rowsOf(client, stop, countRowsOnWire(read.table(table), wire), text, values))
+    wire.answer(
+      table,
+      rowsOf(client, stop, countRowsOnWire(read.table(table), wire), text, values).catch((error: unknown) => {
+        throw connections.explain(error)
+      }),
+    )
   try {
     await query('', 'begin isolation level repeatable read read only')
-    await query('', ['set local row_security = off', plan.start ?? ''].join('; '))
+    await query('', ['set local row_security = off', start ?? ''].join('; '))
   } catch (error) {
     await client.end().catch(() => {})
-    throw mapDatabaseError(error)
+    throw error
   }
   return {
     async columnsOf(table) {
@@ -173,7 +176,7 @@ function rowsOf(
       }
     })
     query.on('end', () => resolve(rows))
-    query.on('error', (error) => reject(mapDatabaseError(error) as Error))
+    query.on('error', reject)
     client.query(query)
   })
 }

@@ -13,6 +13,8 @@ export interface LitellmProvider {
   readonly keepsAddress?: true
   /** Name for the channels of this provider; the provider's name if absent. */
   readonly channel?: string
+  /** Which members of an entry have its credentials; `api_key` alone if absent. */
+  readonly credentials?: 'azure' | 'bedrock' | 'vertex' | undefined
 }
 
 /** The channel type for servers that speak chat completions at any address. */
@@ -26,20 +28,20 @@ const compatible = (address?: string): LitellmProvider => ({
 
 const OPENAI: LitellmProvider = { type: 1, keepsAddress: true }
 const OLLAMA: LitellmProvider = { type: 4, channel: 'ollama' }
-const VERTEX: LitellmProvider = { type: 41, channel: 'vertex_ai' }
+const VERTEX: LitellmProvider = { type: 41, channel: 'vertex_ai', credentials: 'vertex' }
 const COHERE = compatible('https://api.cohere.ai/compatibility/v1')
 
 /** The providers whose protocol this gateway supports, by the first part of `litellm_params.model`. */
 const PROVIDERS: ReadonlyMap<string, LitellmProvider> = new Map([
   ['openai', OPENAI],
   ['text-completion-openai', { ...OPENAI, channel: 'openai' }],
-  ['azure', { type: 3 }],
+  ['azure', { type: 3, credentials: 'azure' }],
   ['azure_ai', compatible()],
   ['anthropic', { type: 14 }],
   ['gemini', { type: 24 }],
   ['vertex_ai', VERTEX],
   ['vertex_ai_beta', VERTEX],
-  ['bedrock', { type: 33 }],
+  ['bedrock', { type: 33, credentials: 'bedrock' }],
   ['mistral', { type: 42, keepsAddress: true }],
   ['deepseek', { type: 43 }],
   ['openrouter', { type: 20, keepsAddress: true }],

@@ -1,3 +1,4 @@
+import { type RowReader, UnreadableValue } from '@sluice/import/row-reader'
 import { isAffordableBcrypt } from '../domain/bcrypt-hash.ts'
 import type { Settings } from '../domain/settings.ts'
 import { Role } from '../domain/role.ts'
@@ -6,15 +7,12 @@ import { isOfType } from '../domain/records/field-types.ts'
 import { USER } from '../domain/records/user.ts'
 import { emailField } from '../management/users/user-object.ts'
 import type { ImportedUser } from '../store/operations/seed-accounts.ts'
-import { type RowReader, UnreadableValue } from './row-reader.ts'
 import type { QuotaConverter } from './amounts.ts'
 
 const { fields } = USER
 
 const ENABLED = 1
 const DISABLED = 2
-/** Status of deleted users in one-api, which keeps their rows with a changed name. */
-const DELETED = 3
 
 /** User whose id is not allocated yet. */
 export type UserToImport = Omit<ImportedUser, 'id'>
@@ -62,12 +60,6 @@ export function readUser(
     payment_customer: identity(cells, 'stripe_customer'),
     ...settingOf(cells),
   }
-}
-
-/** Whether a row is marked as deleted. */
-export function isRowDeleted(cells: RowReader, kind: 'user' | 'token'): boolean {
-  if (!cells.isAbsent('deleted_at')) return true
-  return kind === 'user' && cells.lenient(() => cells.integer('status'), 0) === DELETED
 }
 
 function usernameOf(cells: RowReader): string {

@@ -1,6 +1,10 @@
-import { RowReader } from './row-reader.ts'
-import { type OtherGatewayDatabase, type NotImportedTable, MAX_COUNTED_ROWS } from './other-gateway.ts'
-import { isRowDeleted } from './plan-users.ts'
+import {
+  isRowDeleted,
+  type OtherGatewayDatabase,
+  type NotImportedTable,
+  MAX_COUNTED_ROWS,
+} from '@sluice/import/other-gateway'
+import { RowReader } from '@sluice/import/row-reader'
 import type { ReportLine } from '../domain/import-line.ts'
 
 /** What the rows of a table are called (plural), and what the operator can do instead of importing them. */

@@ -1,16 +1,20 @@
+import { readLitellm, type VariableReader } from '@sluice/import/litellm'
 import { describe, expect, test } from 'vitest'
-import { litellmSource } from './litellm-source.ts'
-import type { ImportSource, SourceReadingOptions } from './read-source.ts'
+import type { SourceConfiguration } from './plan-configuration.ts'
+import { planLitellm } from './plan-litellm.ts'
+import { SOURCE_READERS } from './source-readers.ts'
 
-const HTTP: SourceReadingOptions = { variable: () => undefined, missing: 'is not read over HTTP' }
+const HTTP: VariableReader = { variable: () => undefined, missing: 'is not read over HTTP' }
 
-function read(text: string, options = HTTP): ImportSource {
-  const source = litellmSource(text, options)
-  if (!source) throw new Error('not a configuration')
-  return source
+const parsed = (text: string, variables = HTTP) => readLitellm(text, SOURCE_READERS.configuration, variables)
+
+function read(text: string, variables = HTTP): SourceConfiguration {
+  const configuration = parsed(text, variables)
+  if (!configuration) throw new Error('not a configuration')
+  return planLitellm(configuration, variables.missing)
 }
 
-const channelsIn = ({ configuration }: ImportSource) => configuration.channels.map(({ channel }) => channel)
+const channelsIn = ({ channels }: SourceConfiguration) => channels.map(({ channel }) => channel)
 
 describe('a LiteLLM configuration', () => {
   test('LiteLLM models of the same provider, address and key become one channel with a model mapping', () => {
@@ -116,7 +120,7 @@ model_list:
   - model_name: gpt-4o
     litellm_params: { model: gpt-4o, api_key: os.environ/OPENAI_API_KEY }
 `
-    const [offline] = read(text).configuration.channels
+    const [offline] = read(text).channels
     expect(offline?.channel).toMatchObject({ name: 'openai', status: 2, keys: [] })
     expect(offline?.line.notes).toContain('the variable OPENAI_API_KEY is not read over HTTP')
     const command = { variable: () => 'sk-of-the-machine', missing: 'is not set in the environment' }
@@ -124,7 +128,7 @@ model_list:
   })
 
   test('a LiteLLM entry is not imported if its address is in an environment variable that is not read', () => {
-    const { configuration } = read(`
+    const configuration = read(`
 model_list:
   - model_name: m
     litellm_params: { model: openai/m, api_base: os.environ/HOST_OF_MODELS, api_key: sk }
@@ -134,7 +138,7 @@ model_list:
   })
 
   test("LiteLLM rate limits of a channel's models are added up, and prices are converted exactly to a million tokens", () => {
-    const { configuration } = read(`
+    const configuration = read(`
 model_list:
   - model_name: a
     litellm_params: { model: openai/a, api_key: sk, rpm: 60, tpm: 1000, input_cost_per_token: 0.00000125, output_cost_per_token: 1e-05 }
@@ -165,20 +169,19 @@ model_list:
 general_settings: { master_key: sk-1234 }
 mystery: true
 `)
-    expect(source.configuration.left.map(({ name, fate }) => [name, fate])).toEqual([
-      ['openai/*', 'left'],
-      ['odd', 'left'],
+    expect(source.left.map(({ kind, name, fate }) => [kind, name, fate])).toEqual([
+      ['channel', 'openai/*', 'left'],
+      ['channel', 'odd', 'left'],
+      ['option', 'general_settings.master_key', 'left'],
+      ['option', 'mystery', 'left'],
     ])
-    expect(source.configuration.channels[0]?.line.notes).toEqual([
-      'hot: litellm_params.temperature has no effect here',
-    ])
-    expect(source.left.map(({ name }) => name)).toEqual(['general_settings.master_key', 'mystery'])
+    expect(source.channels[0]?.line.notes).toEqual(['hot: litellm_params.temperature has no effect here'])
     expect(JSON.stringify(source)).not.toContain('sk-1234')
   })
 
   test.each(['', 'a: 1', '- 1', 'model_list: text', '<html></html>', 'port: 4000\nchannels: []'])(
     'a text without a list of models is not a LiteLLM configuration: %j',
-    (text) => expect(litellmSource(text, HTTP)).toBeUndefined(),
+    (text) => expect(parsed(text)).toBeUndefined(),
   )
 
   test('${NAME} in a LiteLLM configuration is not replaced by a variable', () => {
@@ -194,10 +197,10 @@ model_list:
     const level = (n: number): string =>
       `a${n}: &a${n} [${Array.from({ length: 10 }, () => `*a${n - 1}`).join()}]`
     const bomb = ['a0: &a0 [x]', ...[1, 2, 3, 4, 5, 6, 7].map(level), 'model_list: *a7'].join('\n')
-    expect(() => litellmSource(bomb, HTTP)).toThrow(/aliases|cannot be read/)
+    expect(() => parsed(bomb)).toThrow(/aliases|cannot be read/)
     const deep = `model_list:\n  - ${'['.repeat(50)}${']'.repeat(50)}`
-    expect(() => litellmSource(deep, HTTP)).toThrow('at most 32 levels')
+    expect(() => parsed(deep)).toThrow('at most 32 levels')
     const long = `model_list:\n${'  - {model_name: a}\n'.repeat(10_001)}`
-    expect(() => litellmSource(long, HTTP)).toThrow('more than 10000 entries')
+    expect(() => parsed(long)).toThrow('more than 10000 entries')
   })
 })

@@ -1,6 +1,4 @@
-import { TOKEN } from '../domain/records/token.ts'
-import { USER } from '../domain/records/user.ts'
-import { channelFields } from '../management/channels/channel-fields.ts'
+import type { RowReader } from './row-reader.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 
 /**
@@ -37,29 +35,76 @@ export const MAX_COUNTED_ROWS = 1_000_000
  */
 const DERIVED: readonly string[] = ['abilities', 'setups']
 
-/**
- * Columns that are read if they exist; some versions lack some of them. Those with the same name in this
- * gateway come first.
- */
+/** Columns that are read if they exist; some versions lack some of them. */
 const COLUMNS = {
   users: [
-    ...Object.keys(USER.fields),
+    'id',
+    'username',
     'password',
+    'display_name',
+    'role',
+    'status',
+    'group',
+    'quota',
+    'used_quota',
+    'request_count',
+    'email',
+    'remark',
     'github_id',
+    'discord_id',
+    'oidc_id',
     'wechat_id',
     'telegram_id',
-    'discord_id',
     'linux_do_id',
     'access_token',
+    'aff_code',
+    'aff_count',
+    'aff_quota',
     'aff_history',
-    'deleted_at',
+    'inviter_id',
+    'setting',
     'stripe_customer',
     'created_at',
+    'deleted_at',
   ],
-  tokens: [...Object.keys(TOKEN.fields), 'key', 'models', 'subnet', 'deleted_at'],
-  channels: [
-    ...Object.keys(channelFields.shape),
+  tokens: [
     'id',
+    'user_id',
+    'key',
+    'name',
+    'status',
+    'created_time',
+    'accessed_time',
+    'expired_time',
+    'remain_quota',
+    'unlimited_quota',
+    'used_quota',
+    'model_limits_enabled',
+    'model_limits',
+    'models',
+    'allow_ips',
+    'subnet',
+    'group',
+    'deleted_at',
+  ],
+  channels: [
+    'id',
+    'type',
+    'key',
+    'name',
+    'status',
+    'base_url',
+    'models',
+    'group',
+    'priority',
+    'weight',
+    'model_mapping',
+    'status_code_mapping',
+    'param_override',
+    'header_override',
+    'setting',
+    'settings',
+    'other',
     'openai_organization',
     'test_model',
     'tag',
@@ -126,4 +171,13 @@ async function optionsOf(source: SourceDatabase): Promise<ReadonlyMap<string, un
   if (!columns.includes('key') || !columns.includes('value')) return new Map()
   const rows = await source.rows('options', ['key', 'value'])
   return new Map(rows.map((row) => [String(row['key']), row['value']]))
+}
+
+/** Status of deleted users in one-api, which keeps their rows with a changed name. */
+const DELETED = 3
+
+/** Whether a row is marked as deleted. */
+export function isRowDeleted(cells: RowReader, kind: 'user' | 'token'): boolean {
+  if (!cells.isAbsent('deleted_at')) return true
+  return kind === 'user' && cells.lenient(() => cells.integer('status'), 0) === DELETED
 }

@@ -1,12 +1,12 @@
 import process from 'node:process'
 import { once } from 'node:events'
+import type { ReadLimits } from '@sluice/import/read-limits'
 import { readConfig } from '../config/config.ts'
 import { compareLines, countLines } from '../domain/import-line.ts'
 import type { PlannedAccount } from '../management/imports.ts'
 import { highestTokenId, planImport } from './import.ts'
 import { type PlanningMessage, NEXT_ACCOUNTS, type PlanningTask } from './planning.ts'
-import type { ReadLimits } from './read-limits.ts'
-import { readSource } from './read-source.ts'
+import { readImport } from './interpret-source.ts'
 import { inspectTarget, reserve } from './target.ts'
 
 /**
@@ -28,7 +28,7 @@ const NOBODY = { merge: new Set<string>(), role: new Set<string>() }
  */
 async function sendPlan(task: PlanningTask): Promise<void> {
   const { environment, texts, path, shown, apply } = task
-  const source = await readSource(path, {
+  const source = await readImport(path, {
     limits: UPLOAD_LIMITS,
     shown,
     // Environment variables are not read: an uploaded file could otherwise send secrets of this machine to an

@@ -1,3 +1,5 @@
+import type { GatewayFamily, OtherGatewayDatabase } from '@sluice/import/other-gateway'
+import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
 import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoints.ts'
 import type { ChannelDefinition } from '../domain/records/channel.ts'
 import { GatewayError } from '../errors.ts'
@@ -11,8 +13,6 @@ import {
 } from '../management/channels/channel-definition.ts'
 import { type ChannelFields, parseJsonObjectField } from '../management/channels/channel-fields.ts'
 import { channelType, addApiVersion } from '../management/channels/channel-types.ts'
-import { RowReader, UnreadableValue } from './row-reader.ts'
-import type { GatewayFamily, OtherGatewayDatabase } from './other-gateway.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 import { importedLine } from './report.ts'
 

@@ -2,23 +2,24 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
+import { openMysqlSource } from '@sluice/import/mysql-source'
+import { readOtherGateway } from '@sluice/import/other-gateway'
+import { openPostgresSource } from '@sluice/import/postgres-source'
+import { READ_LIMITS, type ReadLimits } from '@sluice/import/read-limits'
+import { RowReader } from '@sluice/import/row-reader'
+import { mysqlAddress, type SourceDatabase } from '@sluice/import/source'
+import { openSqliteSource } from '@sluice/import/sqlite-source'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { familyDatabase } from '../../test/stores/family-database.ts'
 import { ENGINES } from '../../test/stores/engines.ts'
-import { RowReader } from './row-reader.ts'
-import { readOtherGateway } from './other-gateway.ts'
-import { mysqlAddress, type SourceDatabase } from './source.ts'
-import { openMysqlSource } from './mysql-source.ts'
-import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
-import { openPostgresSource } from './postgres-source.ts'
-import { openSqliteSource } from './sqlite-source.ts'
+import { SOURCE_READERS } from './source-readers.ts'
 
 const ENDLESS = 'with recursive n(id) as (select 1 union all select id + 1 from n)'
 
 async function opened(place: string, bounds: Partial<ReadLimits> = {}): Promise<SourceDatabase> {
   const all = { ...READ_LIMITS, ...bounds }
   const source = place.startsWith('postgres')
-    ? await openPostgresSource(place, { limits: all })
+    ? await openPostgresSource(place, SOURCE_READERS.postgres, { limits: all })
     : openSqliteSource(place, all)
   onTestFinished(() => source.close())
   return source
@@ -277,7 +278,9 @@ describe('a server that greets without an end', () => {
 
   test('an import from a PostgreSQL server that sends an endless greeting is abandoned', async () => {
     const { port, sent } = await endlessGreeting(message('R', Buffer.alloc(0), 2 ** 31 - 5))
-    await expect(openPostgresSource(`postgres://u@127.0.0.1:${port}/d`)).rejects.toThrow(SENTENCE)
+    await expect(
+      openPostgresSource(`postgres://u@127.0.0.1:${port}/d`, SOURCE_READERS.postgres),
+    ).rejects.toThrow(SENTENCE)
     expect(sent()).toBeLessThan(100 * 2 ** 20)
   })
 
@@ -315,7 +318,13 @@ describe('a server that asks for the password in clear over an unencrypted conne
   const CLEARTEXT = message('R', Buffer.from([0, 0, 0, 3]))
   test.each([false, true])('PostgreSQL gets it only with --insecure: %s', async (sendsClearPassword) => {
     const { port, hasPassword } = await asking(undefined, CLEARTEXT)
-    const opening = openPostgresSource(`postgres://u:the-secret@127.0.0.1:${port}/d`, { sendsClearPassword })
+    const opening = openPostgresSource(
+      `postgres://u:the-secret@127.0.0.1:${port}/d`,
+      SOURCE_READERS.postgres,
+      {
+        sendsClearPassword,
+      },
+    )
     const error = await opening.then(() => '', String)
     expect(hasPassword()).toBe(sendsClearPassword)
     if (!sendsClearPassword) expect(error).toMatch(SENTENCE)

@@ -1,3 +1,6 @@
+import { isRowDeleted, type OtherGatewayDatabase } from '@sluice/import/other-gateway'
+import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
+import type { SourceRow } from '@sluice/import/source'
 import { lookupPartOfKey } from '../domain/api-key.ts'
 import { allowListLines, isAddressRange } from '../domain/ip-allow-list.ts'
 import { TOKEN_STATUS, type TokenStatus } from '../domain/records/token.ts'
@@ -6,14 +9,11 @@ import { alphabetMixedWithLatin, nameDifference, isFullyVisible } from '../domai
 import { newTokenFields } from '../management/tokens/token-object.ts'
 import type { ImportedAccount, ImportedToken, ImportedUser } from '../store/operations/seed-accounts.ts'
 import { MAX_IMPORTED_NUMBER, type ImportedAmountSums, type QuotaConverter } from './amounts.ts'
-import { RowReader, UnreadableValue } from './row-reader.ts'
-import type { OtherGatewayDatabase } from './other-gateway.ts'
 import type { IdentifierAllocator } from './identifier-allocator.ts'
 import { AUTO_GROUP } from './plan-configuration.ts'
-import { isRowDeleted, type UserToImport, readUser } from './plan-users.ts'
+import { type UserToImport, readUser } from './plan-users.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 import { importedLine } from './report.ts'
-import type { SourceRow } from './source.ts'
 
 /** A user with tokens that are written in one transaction, and its report lines. */
 export interface PlannedAccount {

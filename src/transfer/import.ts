@@ -1,14 +1,14 @@
+import type { OtherGatewayDatabase } from '@sluice/import/other-gateway'
+import { RowReader } from '@sluice/import/row-reader'
+import type { SourceRow } from '@sluice/import/source'
 import type { Config } from '../config/config.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { ImportedAmountSums, QuotaConverter } from './amounts.ts'
-import { RowReader } from './row-reader.ts'
-import type { OtherGatewayDatabase } from './other-gateway.ts'
 import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
 import { type IdentifierHashes, IdentifierAllocator } from './identifier-allocator.ts'
 import { planAccounts, type PlannedAccount, type OperatorListedNames } from './plan-accounts.ts'
 import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
-import { type ImportSource, readSource } from './read-source.ts'
-import type { SourceRow } from './source.ts'
+import { type InterpretedSource, readImport } from './interpret-source.ts'
 import {
   inspectTarget,
   openTargetToWrite,
@@ -76,7 +76,7 @@ export interface ImportPlan {
 export async function importOtherGateway(options: ImportOptions): Promise<ImportReport> {
   const { config, apply, stated } = options
   const { environment, users: seeds } = config
-  const source = await readSource(options.source, {
+  const source = await readImport(options.source, {
     variable: (name) => environment.variables.get(name),
     missing: 'is not set in the environment',
     sendsClearPassword: options.insecure,
@@ -108,7 +108,7 @@ export async function importOtherGateway(options: ImportOptions): Promise<Import
 
 /** Plans what an import writes. */
 export function planImport(
-  { configuration: statedHere, accounts: read, quotaUnit, left }: ImportSource,
+  { configuration: statedHere, accounts: read, quotaUnit, left }: InterpretedSource,
   { config, stated }: Pick<ImportOptions, 'config' | 'stated'>,
   state: TargetState,
   hashes: IdentifierHashes,
@@ -187,7 +187,7 @@ async function applyPlan(
 }
 
 function reportOf(
-  { name: family }: ImportSource,
+  { name: family }: InterpretedSource,
   { environment }: Config,
   { accounts, lines, passwords, units, hasRoot }: ImportPlan,
 ): Omit<ImportReport, 'applied' | 'failed' | 'nodesNotified'> {

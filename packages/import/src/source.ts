@@ -1,4 +1,4 @@
-import { postgresUrl } from './postgres-target.ts'
+import type { PostgresConnections } from './readers.ts'
 
 /** An unchecked row of another gateway's database. */
 export type SourceRow = Readonly<Record<string, unknown>>
@@ -34,12 +34,11 @@ export function clearPasswordError(encrypted: string): Error {
  */
 export async function openServer(
   place: string,
-  { sendsClearPassword = false }: ServerTrust = {},
+  { postgres, sendsClearPassword = false }: ServerTrust & { readonly postgres: PostgresConnections },
 ): Promise<SourceDatabase | undefined> {
-  const url = postgresUrl(place)
-  if (url !== undefined) {
+  if (postgres.isUrl(place)) {
     const { openPostgresSource } = await import('./postgres-source.ts')
-    return openPostgresSource(url, { sendsClearPassword })
+    return openPostgresSource(place, postgres, { sendsClearPassword })
   }
   const address = mysqlAddress(place)
   if (address) {

@@ -6,8 +6,8 @@ import {
   type MariadbServer,
   startMariadbServer,
   withoutMariadb,
-} from '../../test/fixtures/mariadb-server.ts'
-import { familyDatabase } from '../../test/stores/family-database.ts'
+} from '../../../test/fixtures/mariadb-server.ts'
+import { familyDatabase } from '../../../test/stores/family-database.ts'
 import { readOtherGateway } from './other-gateway.ts'
 import type { MysqlAddress, SourceDatabase } from './source.ts'
 import { openMysqlSource } from './mysql-source.ts'

@@ -1,13 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
-import { sqlitePath } from '../../domain/database-url.ts'
+import { postgresUrl, sqlitePath } from '../../domain/database-url.ts'
 import type { Database } from '../../store/row-types.ts'
 import { secretState } from '../../store/operations/secret-state.ts'
 import { settleSecrets } from '../../store/secret-state.ts'
 import {
   databaseName,
-  postgresUrl,
   advanceSequences,
   isEmptyDatabase,
   openTarget,

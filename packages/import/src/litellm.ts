@@ -1,0 +1,300 @@
+import { type LitellmProvider, splitModel } from './litellm-providers.ts'
+import type { ConfigurationNode, ConfigurationReader } from './readers.ts'
+import { UnreadableValue } from './row-reader.ts'
+
+/** A configuration of a LiteLLM proxy, as far as a gateway can serve it. */
+export interface LitellmConfiguration {
+  readonly channels: readonly LitellmChannel[]
+  /** Prices of the models that were read, in the order of `model_list`; a model may have several. */
+  readonly prices: readonly LitellmPrice[]
+  /** Entries of `model_list` that cannot be read, and sections that have no counterpart. */
+  readonly left: readonly LeftEntry[]
+  readonly otherSections: readonly LeftEntry[]
+}
+
+/** All entries of `model_list` with the same provider, address and credentials. */
+export interface LitellmChannel {
+  /** Name that no other channel of the configuration has. */
+  readonly name: string
+  readonly provider: LitellmProvider
+  /** Base URL; empty for that of the provider. */
+  readonly address: string
+  /** API key, or what else the provider needs as credentials; empty if there is none. */
+  readonly key: string
+  /** An API version, a region or a location. */
+  readonly other: string
+  /** Project of Vertex; empty if none is stated. */
+  readonly project: string
+  /** Environment variables that could not be read. */
+  readonly missing: readonly string[]
+  readonly models: readonly LitellmModel[]
+}
+
+/** One entry of `model_list`. */
+export interface LitellmModel {
+  readonly model: string
+  readonly upstream: string
+  /** Requests and tokens per minute; 0 if no limit is stated. */
+  readonly rpm: number
+  readonly tpm: number
+  /** Sentences about parameters that are not imported. */
+  readonly notes: readonly string[]
+}
+
+/** Prices of a token in USD, as they are written in the file; undefined if not stated. */
+export interface LitellmPrice {
+  readonly model: string
+  readonly input: string | undefined
+  readonly output: string | undefined
+  /** Whether the model is stated to return vectors, so that it has no output. */
+  readonly isEmbedding: boolean
+}
+
+/** Something that is not imported: its name, and a sentence that says why. */
+export interface LeftEntry {
+  readonly name: string
+  readonly note: string
+}
+
+/** Reads the environment variables to which a configuration refers. */
+export interface VariableReader {
+  /** Reads a variable; undefined if it is not set or must not be read. */
+  readonly variable: (name: string) => string | undefined
+  /** Why a variable is missing, as the end of a sentence: `is not set`. */
+  readonly missing: string
+}
+
+/** Maximum number of models in a configuration. */
+const MAX_MODELS = 10_000
+
+/** A reference to an environment variable in LiteLLM's syntax. */
+const VARIABLE = /^os\.environ\/(.+)$/
+
+/** Members of `litellm_params` that are imported. */
+const CARRIED: ReadonlySet<string> = new Set([
+  'model',
+  'custom_llm_provider',
+  'api_base',
+  'base_url',
+  'api_key',
+  'api_version',
+  'aws_access_key_id',
+  'aws_secret_access_key',
+  'aws_session_token',
+  'aws_region_name',
+  'vertex_project',
+  'vertex_location',
+  'vertex_credentials',
+  'rpm',
+  'tpm',
+  'input_cost_per_token',
+  'output_cost_per_token',
+])
+
+/**
+ * Sections of a LiteLLM configuration that are not imported, each with a note on what this gateway has
+ * instead.
+ */
+const SECTIONS: ReadonlyMap<string, string> = new Map([
+  ['general_settings', 'the master key and the database of the proxy are not read: keys are made here'],
+  ['litellm_settings', 'see docs/configuration.md for the options of this gateway'],
+  ['router_settings', 'options.retries, options.balance and models.NAME.fallback take their place'],
+  ['environment_variables', 'set the variables in the environment of this gateway'],
+  ['include', 'import each of the files by itself'],
+])
+
+/** One entry of `model_list`, with what it says about its channel. */
+interface Deployment {
+  /** Name for the channel, derived from the provider. */
+  readonly channel: string
+  readonly place: Omit<LitellmChannel, 'name' | 'models'>
+  readonly model: LitellmModel
+}
+
+/**
+ * Reads the configuration of a LiteLLM proxy; undefined if the text is not such a configuration. Throws
+ * a sentence for the operator if the configuration is invalid.
+ */
+export function readLitellm(
+  text: string,
+  { parse }: Pick<ConfigurationReader, 'parse'>,
+  variables: VariableReader,
+): LitellmConfiguration | undefined {
+  const { tree, error } = parse(withoutVariables(text))
+  const list = childOf(tree, 'model_list')
+  if (error && /^model_list\s*:/m.test(text))
+    throw new Error(`the configuration cannot be read: line ${error.line}: ${error.message}`)
+  if (!Array.isArray(list)) return undefined
+  if (list.length > MAX_MODELS) throw new Error(`model_list has more than ${MAX_MODELS} entries`)
+  const left: LeftEntry[] = []
+  const deployments: Deployment[] = []
+  const prices: LitellmPrice[] = []
+  for (const [index, entry] of (list as readonly ConfigurationNode[]).entries()) {
+    const name = textIn(entry, 'model_name') ?? ''
+    try {
+      deployments.push(deploymentOf(entry, name, variables))
+      prices.push(priceOf(entry, name))
+    } catch (error) {
+      if (!(error instanceof UnreadableValue)) throw error
+      left.push({ name: name === '' ? `model_list[${index}]` : name, note: error.message })
+    }
+  }
+  return { channels: channelsOf(deployments), prices, left, otherSections: otherSections(tree) }
+}
+
+// Escapes `${NAME}`, because LiteLLM does not expand it and the YAML parser would.
+function withoutVariables(text: string): string {
+  return text.replaceAll('${', () => '$${')
+}
+
+function deploymentOf(entry: ConfigurationNode, model: string, variables: VariableReader): Deployment {
+  const params = childOf(entry, 'litellm_params')
+  if (model === '') throw new UnreadableValue('model_name', 'a name')
+  const stated = textIn(params, 'model') ?? ''
+  if (stated === '') throw new UnreadableValue('litellm_params.model', 'PROVIDER/MODEL')
+  if (model.includes('*') || stated.includes('*'))
+    throw new UnreadableValue(
+      'model_name',
+      'a model: names with * are not imported; add the models in the channel',
+    )
+  const missing: string[] = []
+  const read = (name: string): string => {
+    const text = textIn(params, name)?.trim() ?? ''
+    const variable = VARIABLE.exec(text)?.[1]
+    if (variable === undefined) return text
+    const value = variables.variable(variable)
+    if (value === undefined) missing.push(variable)
+    return value ?? ''
+  }
+  const split = splitModel(stated, read('custom_llm_provider') || undefined)
+  if ('unknown' in split)
+    throw new UnreadableValue(
+      'litellm_params.model',
+      `a provider that this gateway can call, found "${split.unknown}"`,
+    )
+  const { provider, channel, upstream } = split
+  const address = read('api_base') || read('base_url')
+  if (address === '' && missing.length > 0)
+    throw new UnreadableValue(
+      'api_base',
+      `an address, found the variable ${missing.join(', ')}, which ${variables.missing}`,
+    )
+  const ranks = /rerank/i.test(upstream)
+  const notes = namesOf(params)
+    .filter((name) => !CARRIED.has(name))
+    .map((name) => `${model}: litellm_params.${name} has no effect here`)
+  return {
+    channel: ranks ? `${channel}-rerank` : channel,
+    place: {
+      provider: ranks ? { type: RERANKERS.get(channel) ?? RERANK } : provider,
+      address,
+      ...credentials(provider, read),
+      missing,
+    },
+    model: { model, upstream, rpm: count(params, 'rpm'), tpm: count(params, 'tpm'), notes },
+  }
+}
+
+/** Number of the channel type for rerank models. Vendors in `RERANKERS` have a channel type of their own. */
+const RERANK = 38
+const RERANKERS: ReadonlyMap<string, number> = new Map([['cohere', 34]])
+
+/** Reads the API key of an entry, and the provider's other settings. */
+function credentials(
+  provider: LitellmProvider,
+  read: (name: string) => string,
+): Pick<LitellmChannel, 'key' | 'other' | 'project'> {
+  switch (provider.credentials) {
+    case 'azure':
+      return { key: read('api_key'), other: read('api_version'), project: '' }
+    case 'bedrock': {
+      const parts = [read('aws_access_key_id'), read('aws_secret_access_key'), read('aws_session_token')]
+      const signed = parts.filter((part) => part !== '').join(':')
+      return { key: signed || read('api_key'), other: read('aws_region_name'), project: '' }
+    }
+    case 'vertex':
+      return {
+        project: read('vertex_project'),
+        key: compactObject(read('vertex_credentials')),
+        other: read('vertex_location'),
+      }
+    case undefined:
+      return { key: read('api_key'), other: '', project: '' }
+  }
+}
+
+/** The JSON object in a text, on one line; empty for any other text. */
+function compactObject(text: string): string {
+  try {
+    const value = JSON.parse(text) as unknown
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? JSON.stringify(value) : ''
+  } catch {
+    return ''
+  }
+}
+
+function channelsOf(deployments: readonly Deployment[]): readonly LitellmChannel[] {
+  const channels: (LitellmChannel & { readonly models: LitellmModel[] })[] = []
+  const places = new Map<string, typeof channels>()
+  const names = new Map<string, number>()
+  for (const { channel, place, model } of deployments) {
+    const key = JSON.stringify([channel, { ...place, provider: place.provider.type }])
+    const alike = places.get(key) ?? []
+    // A channel maps each model to one upstream name, so a second upstream name for a model needs a second
+    // channel.
+    const known = alike.find(({ models }) => models.every((other) => other.model !== model.model))
+    if (known) {
+      known.models.push(model)
+      continue
+    }
+    const number = (names.get(channel) ?? 0) + 1
+    names.set(channel, number)
+    const made = { ...place, name: number === 1 ? channel : `${channel}-${number}`, models: [model] }
+    channels.push(made)
+    places.set(key, [...alike, made])
+  }
+  return channels
+}
+
+function priceOf(entry: ConfigurationNode, model: string): LitellmPrice {
+  const info = childOf(entry, 'model_info')
+  const read = (name: string): string | undefined => {
+    const node = childOf(childOf(entry, 'litellm_params'), name) ?? childOf(info, name)
+    return node !== undefined && 'source' in node ? node.source : undefined
+  }
+  return {
+    model,
+    input: read('input_cost_per_token'),
+    output: read('output_cost_per_token'),
+    isEmbedding: textIn(info, 'mode') === 'embedding',
+  }
+}
+
+function otherSections(tree: ConfigurationNode): readonly LeftEntry[] {
+  return namesOf(tree)
+    .filter((section) => section !== 'model_list')
+    .flatMap((section) => {
+      const names = namesOf(childOf(tree, section))
+      const note = SECTIONS.get(section) ?? 'it has no counterpart here'
+      const listed = names.length > 0 ? names.map((name) => `${section}.${name}`) : [section]
+      return listed.map((name) => ({ name, note }))
+    })
+}
+
+function childOf(node: ConfigurationNode, name: string): ConfigurationNode {
+  return node !== undefined && 'names' in node ? node.nodes[node.names.indexOf(name)] : undefined
+}
+
+function namesOf(node: ConfigurationNode): readonly string[] {
+  return node !== undefined && 'names' in node ? node.names : []
+}
+
+function textIn(node: ConfigurationNode, name: string): string | undefined {
+  const child = childOf(node, name)
+  return child !== undefined && 'source' in child ? String(child.value) : undefined
+}
+
+function count(params: ConfigurationNode, name: string): number {
+  const value = Number(textIn(params, name) ?? 0)
+  return Number.isSafeInteger(value) && value > 0 ? value : 0
+}

@@ -1,0 +1,74 @@
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type LitellmConfiguration, type VariableReader, readLitellm } from './litellm.ts'
+import { type OtherGatewayDatabase, readOtherGateway } from './other-gateway.ts'
+import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
+import type { SourceReaders } from './readers.ts'
+import { openServer, type ServerTrust, type SourceDatabase } from './source.ts'
+
+/** Everything that was read from a source, as it is there. */
+export type ImportSource =
+  | { readonly kind: 'database'; readonly database: OtherGatewayDatabase }
+  | { readonly kind: 'litellm'; readonly configuration: LitellmConfiguration }
+
+/** Options for reading a source. */
+export interface SourceReadingOptions extends ServerTrust, VariableReader {
+  readonly readers: SourceReaders
+  readonly limits?: ReadLimits
+  /** Name of the file in messages; its path if absent. */
+  readonly shown?: string
+}
+
+/** Maximum size of a configuration file in bytes. */
+const MAX_CONFIGURATION_BYTES = 4 * 2 ** 20
+
+/** First bytes of a SQLite file. */
+const SQLITE = 'SQLite format 3\0'
+
+/** Reads a file, or the database at a URL. Rejects with a sentence for the operator. */
+export async function readSource(place: string, options: SourceReadingOptions): Promise<ImportSource> {
+  const { readers, limits = READ_LIMITS } = options
+  const server = await openServer(place, { ...options, postgres: readers.postgres })
+  if (server) return databaseSource(server)
+  const path = resolve(place.replace(/^sqlite:/i, ''))
+  const { shown = path } = options
+  if (!existsSync(path)) throw new Error(`there is no file ${shown}`)
+  const { isDatabase, bytes } = lookInto(path)
+  if (isDatabase) {
+    const { openSqliteSource } = await import('./sqlite-source.ts')
+    return databaseSource(openSqliteSource(path, limits, shown))
+  }
+  if (bytes > MAX_CONFIGURATION_BYTES) throw neither(shown)
+  const configuration = readLitellm(textOf(path, shown, readers), readers.configuration, options)
+  if (!configuration) throw neither(shown)
+  return { kind: 'litellm', configuration }
+}
+
+async function databaseSource(source: SourceDatabase): Promise<ImportSource> {
+  return { kind: 'database', database: await readOtherGateway(source).finally(() => source.close()) }
+}
+
+function lookInto(path: string): { readonly isDatabase: boolean; readonly bytes: number } {
+  const start = Buffer.alloc(SQLITE.length)
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, start, 0, start.length, 0)
+    return { isDatabase: start.toString('latin1') === SQLITE, bytes: fstatSync(file).size }
+  } finally {
+    closeSync(file)
+  }
+}
+
+function textOf(path: string, shown: string, { configuration }: SourceReaders): string {
+  try {
+    return configuration.text(path)
+  } catch (error) {
+    throw neither(shown, error instanceof Error ? `: ${error.message}` : '')
+  }
+}
+
+function neither(shown: string, reason = ''): Error {
+  return new Error(
+    `${shown} is neither a SQLite database of one-api or new-api nor a LiteLLM config.yaml with a model_list${reason}`,
+  )
+}

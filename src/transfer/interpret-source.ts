@@ -1,0 +1,45 @@
+import type { OtherGatewayDatabase } from '@sluice/import/other-gateway'
+import { type ImportSource, readSource, type SourceReadingOptions } from '@sluice/import/read-source'
+import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
+import { listNotImported } from './not-imported.ts'
+import { configurationIn, OtherGatewayOptions, type SourceConfiguration } from './plan-configuration.ts'
+import { planLitellm } from './plan-litellm.ts'
+import { SOURCE_READERS } from './source-readers.ts'
+
+/** What a source means to this gateway, before it is compared with what the gateway has. */
+export interface InterpretedSource {
+  readonly name: ImportSourceName
+  readonly configuration: SourceConfiguration
+  /** Users and their tokens; empty if the source has none. */
+  readonly accounts: Pick<OtherGatewayDatabase, 'users' | 'tokens'>
+  /** Quota units per dollar as stored in the source; undefined if not stored. */
+  readonly quotaUnit: string | undefined
+  /** Report lines about what is never imported. */
+  readonly left: readonly ReportLine[]
+}
+
+/** Reads a file, or the database at a URL. Rejects with a sentence for the operator. */
+export async function readImport(
+  place: string,
+  options: Omit<SourceReadingOptions, 'readers'>,
+): Promise<InterpretedSource> {
+  return interpret(await readSource(place, { ...options, readers: SOURCE_READERS }), options.missing)
+}
+
+function interpret(source: ImportSource, missing: string): InterpretedSource {
+  if (source.kind === 'litellm') {
+    const configuration = planLitellm(source.configuration, missing)
+    const accounts = { users: [], tokens: [] }
+    return { name: 'litellm', configuration, accounts, quotaUnit: undefined, left: [] }
+  }
+  const { database } = source
+  const options = new OtherGatewayOptions(database.options)
+  const configuration = configurationIn(database, options)
+  return {
+    name: database.family,
+    configuration,
+    accounts: database,
+    quotaUnit: options.text('QuotaPerUnit'),
+    left: [...options.skipped, ...listNotImported(database)],
+  }
+}
