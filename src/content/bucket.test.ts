@@ -28,7 +28,7 @@ async function bucketOf(handler: Handler): Promise<Bucket> {
   servers.push(server)
   await once(server, 'listening')
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const bucket = await Bucket.open(
+  const bucket = new Bucket(
     { kind: 's3', bucket: 'said', prefix: 'sluice/log', endpoint, region: 'us-east-1' },
     { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' },
     'owner',

@@ -1,9 +1,9 @@
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AwsV4Signer } from 'aws4fetch'
 import { Agent, request } from 'undici'
 import type { BucketCredentials, BucketLocation } from '../domain/content-log.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
+import { canonicalQuery, encodeSegment, signatureHeaders } from '../upstreams/signature-v4.ts'
 import type { ContentEntry, ContentEntryHead } from './entries.ts'
 import { DAY_MS, dayText } from './retention.ts'
 
@@ -61,7 +61,6 @@ interface Answer {
 export class Bucket {
   readonly #place: BucketLocation
   readonly #key: BucketCredentials
-  readonly #signer: typeof AwsV4Signer
   readonly #agent = new Agent({
     allowH2: false,
     maxHeaderSize: 16_384,
@@ -69,32 +68,16 @@ export class Bucket {
     bodyTimeout: TIMEOUT_MS.PUT,
     connect: { timeout: CONNECT_MS, lookup: lookupBlockingMetadata },
   })
-  /** Signing keys, which the signer derives once a day. */
-  readonly #cache = new Map<string, ArrayBuffer>()
-
   /** The beginning of the names of all objects of this installation. */
   readonly #folder: string
 
-  private constructor(
-    place: BucketLocation,
-    key: BucketCredentials,
-    owner: string,
-    signer: typeof AwsV4Signer,
-  ) {
+  /**
+   * Sends nothing yet. `owner` names this installation; only objects below that name are ever removed.
+   */
+  constructor(place: BucketLocation, key: BucketCredentials, owner: string) {
     this.#place = place
     this.#folder = `${place.prefix === '' ? '' : `${place.prefix}/`}${owner}/`
     this.#key = key
-    this.#signer = signer
-  }
-
-  /**
-   * Opens a bucket without sending anything. `owner` names this installation; only objects below that name
-   * are ever removed.
-   */
-  static async open(place: BucketLocation, key: BucketCredentials, owner: string): Promise<Bucket> {
-    // Loaded on demand, because most installations use no bucket.
-    const { AwsV4Signer: signer } = await import('aws4fetch')
-    return new Bucket(place, key, owner, signer)
   }
 
   /**
@@ -279,22 +262,27 @@ export class Bucket {
     },
   ): Promise<Answer> {
     const { endpoint, bucket, region } = this.#place
-    const url = new URL(`${endpoint}/${bucket}${name === '' ? '' : `/${name}`}`)
-    for (const [key, value] of Object.entries(query)) url.searchParams.set(key, value)
-    const signed = await new this.#signer({
-      method,
-      url: url.href,
-      headers: { ...headers, 'x-amz-content-sha256': hash('sha256', body ?? '') },
-      ...this.#key,
-      service: 's3',
-      region,
-      cache: this.#cache,
-    }).sign()
-    const response = await request(signed.url, {
+    const path = name === '' ? bucket : `${bucket}/${name}`
+    const url = new URL(`${endpoint}/${path.split('/').map(encodeSegment).join('/')}`)
+    url.search = canonicalQuery(query)
+    const signed = signatureHeaders(
+      {
+        method,
+        host: url.host,
+        path: url.pathname,
+        query: url.search.slice(1),
+        headers,
+        body: body ?? NO_BODY,
+      },
+      this.#key,
+      { service: 's3', region },
+      new Date(),
+    )
+    const response = await request(url, {
       method,
       dispatcher: this.#agent,
       signal,
-      headers: { ...headers, ...Object.fromEntries(signed.headers) },
+      headers: [...Object.entries(headers).flat(), ...signed],
       ...(body && { body }),
     })
     // Destroying the body below emits an error, which would end the process without a listener.
@@ -309,6 +297,8 @@ export class Bucket {
     }
   }
 }
+
+const NO_BODY = Buffer.alloc(0)
 
 /** A failure that would recur, so that the request is not repeated. */
 class Refused extends Error {}

@@ -150,7 +150,7 @@ export class ContentStorage implements ContentRequests {
     try {
       const owner = await this.#shelf.installation()
       if (!INSTALLATION.test(owner)) throw new Error('the name of the installation cannot be read')
-      return await Bucket.open(place, key, owner)
+      return new Bucket(place, key, owner)
     } catch (error) {
       // The next request tries again to open the bucket.
       this.#open = undefined

@@ -8,7 +8,7 @@ import type { UpstreamKey } from '../key-ring.ts'
 import { type WireRequest, type Provider, ProviderRefusal, type ProviderTarget } from '../provider.ts'
 import { BedrockResponses, ERROR_TYPE_HEADER } from './bedrock-responses.ts'
 import { invokeBody } from './invoke-body.ts'
-import { encodeSegment, signatureHeaders } from './signature-v4.ts'
+import { encodeSegment, signatureHeaders } from '../signature-v4.ts'
 
 /** Name of the service in AWS signatures. It differs from the name in the host. */
 const SERVICE = 'bedrock'
@@ -87,7 +87,8 @@ function credentials(path: string, body: Buffer, { channel, key, now }: Provider
   if ('bearer' in parsed) return ['authorization', `Bearer ${parsed.bearer}`]
   const url = new URL(channel.base_url)
   const basePath = url.pathname === '/' ? '' : url.pathname
-  const signable = { method: 'POST', host: url.host, path: basePath + path, contentType: JSON_TYPE, body }
+  const headers = { 'content-type': JSON_TYPE }
+  const signable = { method: 'POST', host: url.host, path: basePath + path, headers, body }
   return signatureHeaders(signable, parsed.aws, { service: SERVICE, region: regionOf(channel) }, now)
 }
 

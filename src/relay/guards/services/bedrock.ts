@@ -1,6 +1,6 @@
 import { withoutTrailing } from '../../../domain/without-trailing.ts'
 import { parseBedrockKey } from '../../../domain/provider-keys.ts'
-import { encodeSegment, signatureHeaders } from '../../../upstreams/bedrock/signature-v4.ts'
+import { encodeSegment, signatureHeaders } from '../../../upstreams/signature-v4.ts'
 import {
   type Judgement,
   requireList,
@@ -31,7 +31,8 @@ export const bedrock: ServiceMaker<'bedrock'> = ({ base_url: base, region, guard
       if (!key) throw new ServiceFailure('it has no key')
       const content = texts.map((text) => ({ text: { text } }))
       const body = Buffer.from(JSON.stringify({ source: SIDES[side], content }))
-      const signable = { method: 'POST', host, path, contentType: 'application/json', body }
+      const type = { 'content-type': 'application/json' }
+      const signable = { method: 'POST', host, path, headers: type, body }
       const signed = signatureHeaders(signable, key, { service: 'bedrock', region }, new Date())
       const headers: Record<string, string> = {}
       for (let at = 0; at < signed.length; at += 2) headers[signed[at] ?? ''] = signed[at + 1] ?? ''
