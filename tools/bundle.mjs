@@ -3,11 +3,11 @@
 // valid.
 import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { bundledPackages } from './bundled-packages.mjs'
+import { bundledPackages, VENDORED } from './bundled-packages.mjs'
 
 // Files of src that are started by URL: the command, threads, and the process that plans imports.
 const ENTRIES = [
@@ -60,8 +60,12 @@ export async function bundle(root, packages, sources) {
       entryFileNames: '[name].js',
       chunkFileNames: '[name]-[hash].js',
     })
-    // The parser's WebAssembly, which packages/http1/src/parser/llhttp.ts reads from its own folder.
-    cpSync(join(sources, 'packages/http1/src/parser/vendor'), join(cli, 'vendor'), { recursive: true })
+    // Licences and origins, and the parser's WebAssembly, which packages/http1/src/parser/llhttp.ts reads from here.
+    for (const folder of VENDORED)
+      cpSync(join(sources, folder), join(cli, 'vendor', basename(folder)), {
+        recursive: true,
+        filter: (file) => !/\.m?ts$|\.mjs$/.test(file),
+      })
     // The SQL of the bank, which src/store/postgres/install-bank.ts reads from its own folder.
     const bank = join(sources, 'src/store/postgres/bank')
     cpSync(bank, join(cli, 'bank'), { recursive: true })

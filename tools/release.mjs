@@ -41,6 +41,7 @@ const NEEDED = [
   'dist/cli/main.js.map',
   'dist/licenses.txt',
   'dist/cli/vendor/llhttp/llhttp.wasm',
+  'dist/cli/vendor/re2js/LICENSE',
   'console/built/index.html',
 ]
 /** Files for developers, which are in no package. */

@@ -1,10 +1,11 @@
-// Writes sbom.cdx.json: the run-time dependencies in the lock file and the vendored parser, in CycloneDX
+// Writes sbom.cdx.json: the run-time dependencies in the lock file and what is vendored, in CycloneDX
 // format.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { VENDORED } from './bundled-packages.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { name, version } = read('package.json')
@@ -35,20 +36,22 @@ for (const component of bill.components) {
   component.externalReferences = component.externalReferences.filter(({ type }) => type !== 'distribution')
 }
 
-// The parser that the repository contains is not in the lock file.
-const parser = read('packages/http1/src/parser/vendor/llhttp/origin.json')
-const purl = `pkg:github/nodejs/${parser.name}@${parser.version}`
-bill.components.push({
-  'bom-ref': purl,
-  type: 'library',
-  name: parser.name,
-  version: parser.version,
-  purl,
-  licenses: [{ license: { id: parser.license } }],
-  hashes: [{ alg: 'SHA-256', content: parser.sha256 }],
-})
-bill.dependencies.find(({ ref }) => ref === bill.metadata.component['bom-ref']).dependsOn.push(purl)
-bill.dependencies.push({ ref: purl, dependsOn: [] })
+// What the repository contains is not in the lock file.
+for (const folder of VENDORED) {
+  const { name, version, license, repository, sha256 } = read(`${folder}/origin.json`)
+  const purl = `pkg:github${new URL(repository).pathname}@${version}`
+  bill.components.push({
+    'bom-ref': purl,
+    type: 'library',
+    name,
+    version,
+    purl,
+    licenses: [{ license: { id: license } }],
+    hashes: [{ alg: 'SHA-256', content: sha256 }],
+  })
+  bill.dependencies.find(({ ref }) => ref === bill.metadata.component['bom-ref']).dependsOn.push(purl)
+  bill.dependencies.push({ ref: purl, dependsOn: [] })
+}
 writeFileSync(join(root, 'sbom.cdx.json'), `${JSON.stringify(bill, undefined, 2)}\n`)
 
 function read(file) {

@@ -26,8 +26,11 @@ const PARTS = [
   'tsconfig.json',
 ]
 
-/** The parser that the repository includes, which is not in the lock file. */
-const PARSER = { name: 'llhttp', version: '9.3.1', purl: 'pkg:github/nodejs/llhttp@9.3.1' }
+/** What the repository includes of other packages, which is not in the lock file. */
+const VENDORED = [
+  { name: 'llhttp', version: '9.3.1', purl: 'pkg:github/nodejs/llhttp@9.3.1' },
+  { name: 're2js', version: '2.10.0', purl: 'pkg:github/le0pard/re2js@2.10.0' },
+]
 
 /** The checked fields of a component in a bill of materials. */
 interface Component {
@@ -150,7 +153,7 @@ describe('the bill of materials of a package', () => {
         }
       })
     const listed = bill.components
-      .filter(({ purl }) => purl !== PARSER.purl)
+      .filter(({ purl }) => VENDORED.every((one) => one.purl !== purl))
       .map(({ name, version, purl, hashes: [hash] = [] }) => ({
         name,
         version,
@@ -164,15 +167,24 @@ describe('the bill of materials of a package', () => {
     expect(Object.keys(own().dependencies).filter((name) => !names.has(name))).toEqual([])
   })
 
-  test('the bill of materials lists the vendored parser, which is in the package with its licence and origin', () => {
-    const { hashes, ...parser } = bill.components.find(({ purl }) => purl === PARSER.purl) ?? { hashes: [] }
-    expect(parser).toMatchObject({ ...PARSER, licenses: [{ license: { id: 'MIT' } }] })
-    const carried = (file: string): Buffer =>
-      readFileSync(join(folder, 'package/dist/cli/vendor/llhttp', file))
-    const sha256 = hash('sha256', carried('llhttp.wasm'))
-    expect(hashes).toEqual([{ alg: 'SHA-256', content: sha256 }])
-    expect(JSON.parse(carried('origin.json').toString())).toMatchObject({ version: PARSER.version, sha256 })
-    expect(carried('LICENSE').toString()).toContain('MIT License')
+  test.each(VENDORED)(
+    'the bill of materials lists $name, and the package has its licence and origin',
+    (vendored) => {
+      const { hashes, ...listed } = bill.components.find(({ purl }) => purl === vendored.purl) ?? {}
+      expect(listed).toMatchObject({ ...vendored, licenses: [{ license: { id: 'MIT' } }] })
+      const carried = (file: string): string =>
+        readFileSync(join(folder, 'package/dist/cli/vendor', vendored.name, file), 'utf8')
+      const { version, sha256 } = JSON.parse(carried('origin.json'))
+      expect(version).toBe(vendored.version)
+      expect(hashes).toEqual([{ alg: 'SHA-256', content: sha256 }])
+      expect(carried('LICENSE')).toMatch(/MIT License/i)
+    },
+  )
+
+  test('the vendored parser in the package has the hash of its origin', () => {
+    const vendor = join(folder, 'package/dist/cli/vendor/llhttp')
+    const { sha256 } = JSON.parse(readFileSync(join(vendor, 'origin.json'), 'utf8'))
+    expect(hash('sha256', readFileSync(join(vendor, 'llhttp.wasm')))).toBe(sha256)
   })
 
   test('the bill of materials states which of its packages depend on which', () => {

@@ -1,5 +1,5 @@
-import { RE2JS } from 're2js'
 import { caseVariants, normalizeRanges, type CodePointRanges } from './code-points.ts'
+import { Compiler, Inst, Parser, RE2Flags, Simplify } from './vendor/re2js/compile.mjs'
 
 /**
  * An instruction of a compiled expression. `next` contains the indexes of the instructions that may follow,
@@ -40,18 +40,6 @@ export class PatternError extends Error {}
 
 const MAX_INSTRUCTIONS = 500_000
 
-// Codes of the operations of re2js 2.10.0. Its compiled program is used without its matcher, because that
-// cannot read a text in pieces.
-const RE2 = { alt: 1, altMatch: 2, capture: 3, empty: 4, fail: 5, match: 6, nop: 7, rune: 8, notNewline: 11 }
-const FOLD_CASE = 1
-
-interface ReadInstruction {
-  readonly op: number
-  readonly out: number
-  readonly arg: number
-  readonly runes: Int32Array | readonly number[]
-}
-
 /**
  * Compiles several expressions into one program, which tries each of them.
  * @throws PatternError
@@ -80,32 +68,34 @@ function append(into: Instruction[], { source, notAfter, notBefore }: Pattern, p
   return into.length - 1
 }
 
-function parsed(source: string): { readonly inst: readonly ReadInstruction[]; readonly start: number } {
+// The parser and the compiler of re2js are used without its matcher, because that cannot read a text in pieces.
+// They are not exported by the package (`tools/vendor-re2js.mjs`).
+function parsed(source: string): { readonly inst: readonly Inst[]; readonly start: number } {
   try {
-    return RE2JS.compile(source).re2Input.prog as { inst: ReadInstruction[]; start: number }
+    return Compiler.compileRegexp(Simplify.simplify(Parser.parse(source, RE2Flags.PERL)))
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     throw new PatternError(message.replace('error parsing regexp: ', ''), { cause: error })
   }
 }
 
-function translated(read: ReadInstruction, base: number, end: number, source: string): Instruction {
+function translated(read: Inst, base: number, end: number, source: string): Instruction {
   const next: [number] = [base + read.out]
   switch (read.op) {
-    case RE2.alt:
-    case RE2.altMatch:
+    case Inst.ALT:
+    case Inst.ALT_MATCH:
       return { op: 'go', next: [base + read.out, base + read.arg] }
-    case RE2.capture:
-    case RE2.nop:
+    case Inst.CAPTURE:
+    case Inst.NOP:
       return { op: 'go', next }
-    case RE2.fail:
+    case Inst.FAIL:
       return { op: 'go', next: [] }
-    case RE2.match:
+    case Inst.MATCH:
       return { op: 'go', next: [end] }
-    case RE2.empty:
+    case Inst.EMPTY_WIDTH:
       return { op: 'assert', flags: read.arg, next }
     default:
-      if (read.op >= RE2.rune && read.op <= RE2.notNewline) return { op: 'take', set: setOf(read), next }
+      if (Inst.isRuneOp(read.op)) return { op: 'take', set: setOf(read), next }
       throw new PatternError(`\`${source}\` uses what RE2 does not have`)
   }
 }
@@ -114,10 +104,10 @@ const sets = new Map<string, CodePointRanges>()
 const setsOfRunes = new WeakMap<object, CodePointRanges>()
 
 /** Returns the same array for the same characters, so that a program has few different sets. */
-function setOf({ runes, arg }: ReadInstruction): CodePointRanges {
+function setOf({ runes, arg }: Inst): CodePointRanges {
   const [only] = runes
   if (runes.length === 1 && only !== undefined) {
-    const isFolded = (arg & FOLD_CASE) !== 0
+    const isFolded = (arg & RE2Flags.FOLD_CASE) !== 0
     const name = `${only}${isFolded ? 'i' : ''}`
     const known = sets.get(name)
     if (known) return known
