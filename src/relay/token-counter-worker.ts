@@ -1,15 +1,14 @@
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
 import type { CountedText } from './token-counter.ts'
-import { PieceCounts, Vocabulary } from './vocabulary.ts'
+import { O200K_WORDS, PieceCounts, Vocabulary } from './vocabulary.ts'
 
 // Importing `node:fs` would load all of it, including streams and promises, which takes 8 ms at each start.
 const { readFileSync } = process.getBuiltinModule('node:fs')
 const { parentPort } = process.getBuiltinModule('node:worker_threads')
 
 const FILE = fileURLToPath(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken'))
-const vocabulary = new Vocabulary(readFileSync(FILE), O200K_TOKEN_SPLIT_REGEX)
+const vocabulary = new Vocabulary(readFileSync(FILE), O200K_WORDS)
 const counts = new PieceCounts((piece) => vocabulary.count(piece))
 
 parentPort?.on('message', (texts: readonly CountedText[]) => parentPort?.postMessage(texts.map(tokensOf)))

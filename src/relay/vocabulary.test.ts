@@ -1,16 +1,22 @@
+import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
-import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
 import { expect, test } from 'vitest'
 import { cutTextToCount } from './token-counter.ts'
-import { PieceCounts, Vocabulary } from './vocabulary.ts'
+import { O200K_WORDS, PieceCounts, Vocabulary } from './vocabulary.ts'
 
 const FILE = fileURLToPath(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken'))
-const vocabulary = new Vocabulary(readFileSync(FILE), O200K_TOKEN_SPLIT_REGEX)
+const vocabulary = new Vocabulary(readFileSync(FILE), O200K_WORDS)
 /** The library's count for a text that may contain control tokens. */
 const expected = (text: string): number => countTokens(text, { disallowedSpecial: new Set() })
+
+test('the vocabulary is the one that OpenAI publishes, by the hash that its tiktoken states', () => {
+  expect(hash('sha256', readFileSync(FILE))).toBe(
+    '446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d',
+  )
+})
 
 test.each([
   ['prose', readFileSync(new URL('../../docs/ledger.md', import.meta.url), 'utf8')],

@@ -1,6 +1,24 @@
 import process from 'node:process'
 import { LRUCache } from 'lru-cache'
 
+const CONTRACTION = "(?:'(?:[sS]|[dD]|[mM]|[tT]|[lL][lL]|[vV][eE]|[rR][eE]))?"
+const CAPITALS = String.raw`\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}`
+const SMALL = String.raw`\p{Ll}\p{Lm}\p{Lo}\p{M}`
+
+/** Matches the words of a text in the vocabulary `o200k_base`, as OpenAI's tiktoken defines them. */
+export const O200K_WORDS = new RegExp(
+  [
+    String.raw`[^\r\n\p{L}\p{N}]?[${CAPITALS}]*[${SMALL}]+${CONTRACTION}`,
+    String.raw`[^\r\n\p{L}\p{N}]?[${CAPITALS}]+[${SMALL}]*${CONTRACTION}`,
+    String.raw`\p{N}{1,3}`,
+    String.raw` ?[^\s\p{L}\p{N}]+[\r\n/]*`,
+    String.raw`\s*[\r\n]+`,
+    String.raw`\s+(?!\S)`,
+    String.raw`\s+`,
+  ].join('|'),
+  'gu',
+)
+
 /** Rank of a sequence of bytes that is not a token. */
 const NONE = 0x7fffffff
 const MAX_TOKENS = 2 ** 18
