@@ -25,8 +25,6 @@ const PROGRAMS: Readonly<Record<string, readonly [file: string, measures: string
   holds: ['money/holds.ts', 'how much agents hold in relation to what they are charged'],
   'hold-kinds': ['money/hold-kinds.ts', 'what a chat, an agent, embeddings and an image hold'],
   nodes: ['nodes/nodes.ts', 'calls on three nodes, beside those on one'],
-  'shared-file': ['nodes/shared-file.ts', 'two ways for processes to share the database'],
-  workers: ['nodes/workers.ts', 'two workers, beside one process'],
   codec: ['parts/codec.ts', 'an event of each conversion'],
   digests: ['parts/prompt-digests.ts', 'finding the earlier turn that a long conversation continues'],
   fidelity: ['parts/fidelity.ts', 'the facts of recorded answers that reach the client, beside Portkey'],

@@ -61,7 +61,7 @@ async function main(): Promise<number> {
       const own = join(folder, `${side} ${start}`)
       mkdirSync(own)
       const sections = side === 'off' || side === 'same' ? {} : { content_log: { what: side } }
-      running.set(side, group.use(await startSluice(upstreamPort, own, 1, copy.root, {}, sections)))
+      running.set(side, group.use(await startSluice(upstreamPort, own, copy.root, {}, sections)))
     }
     const costOf = (side: Side, requests: number): Promise<Cost> =>
       perCall(generator, running.get(side) as Running, requests)

@@ -15,13 +15,13 @@ const LIMIT = { requests: 1_000_000_000, tokens: 1_000_000_000_000, window: '60s
 
 /** This gateway with keys, holds, settlement, every rate limit of a call, and its log enabled. */
 export const sluice: Candidate = {
-  start: (upstreamPort, folder) => startSluice(upstreamPort, folder, 1),
+  start: (upstreamPort, folder) => startSluice(upstreamPort, folder),
   request: gatewayRequest,
 }
 
 /** Another checkout of this gateway, in the folder given by `--against`. */
 export const earlier: Candidate = {
-  start: (upstreamPort, folder) => startSluice(upstreamPort, folder, 1, earlierCheckout.folder),
+  start: (upstreamPort, folder) => startSluice(upstreamPort, folder, earlierCheckout.folder),
   request: gatewayRequest,
 }
 
@@ -29,13 +29,11 @@ export const earlier: Candidate = {
 export const earlierCheckout = { folder: '' }
 
 /**
- * Starts this gateway, or that of another checkout, with this number of workers, more environment, and more sections of
- * gateway.yaml.
+ * Starts this gateway, or that of another checkout, with more environment, and more sections of gateway.yaml.
  */
 export async function startSluice(
   upstreamPort: number,
   folder: string,
-  workers: number,
   checkout = REPOSITORY,
   env: Readonly<Record<string, string>> = {},
   sections: Readonly<Record<string, unknown>> = {},
@@ -45,7 +43,7 @@ export async function startSluice(
   writeFileSync(file, stringify({ ...configuration(upstreamPort), ...sections }))
   const started = await startMeasured({
     // The program itself, which sets the same Node flags as `npm start`.
-    command: [join(checkout, 'bin/sluice.mjs'), 'start', '--config', file, '--workers', String(workers)],
+    command: [join(checkout, 'bin/sluice.mjs'), 'start', '--config', file],
     port,
     folder,
     readyPath: '/readyz',

@@ -76,7 +76,7 @@ export async function compareSides<Name extends string>(
       const { env, sections } = sides[name]
       const own = join(folder, name)
       mkdirSync(own)
-      const gateway = await startSluice(upstreamPort, own, 1, roots.get(name), env, sections)
+      const gateway = await startSluice(upstreamPort, own, roots.get(name), env, sections)
       running.push([name, group.use(gateway)])
     }
     for (const [, gateway] of running) await perCall(generator, gateway, call, WARM_UP)

@@ -13,7 +13,7 @@ import { type Client, type SessionRequest, sessionTurns } from './cache-sessions
 
 /**
  * Measures what a gateway costs its users in prompt caches: twenty sessions of agents with thirty turns each, called
- * directly with one account, and through the gateway with several keys, channels, nodes and workers, and through
+ * directly with one account, and through the gateway with several keys, channels and nodes, and through
  * conversions. The simulated providers keep a cache for each account and bill it as the vendors do. `--check` fails if
  * gateway ÷ direct exceeds its limit with affinity.
  */
@@ -164,7 +164,6 @@ interface Run {
   readonly keys: number
   readonly channels?: number
   readonly nodes?: number
-  readonly workers?: number
 }
 
 /** What a client speaks, in the names of runs. */
@@ -186,7 +185,6 @@ const RUNS: readonly Run[] = [
   { name: 'three keys', roads: NATIVE, keys: 3 },
   ...NATIVE.map((road): Run => ({ name: `three keys, ${road.client} alone`, roads: [road], keys: 3 })),
   { name: 'two channels', roads: NATIVE, keys: 1, channels: 2 },
-  { name: 'three keys, two workers', roads: NATIVE, keys: 3, workers: 2 },
   { name: 'three keys, two nodes', roads: NATIVE, keys: 3, nodes: 2 },
   ...CONVERSIONS.slice(0, 2).map((road) => converted(road, 1)),
   ...CONVERSIONS.map((road) => converted(road, 3)),
@@ -408,8 +406,7 @@ async function gatewayFor(
     }
     return { urls: cluster.fleet.urls, charged }
   }
-  const env = { LOG_LEVEL: 'warn', ...(run.workers !== undefined && { WORKERS: String(run.workers) }) }
-  const gateway = await startGateway({ config, env })
+  const gateway = await startGateway({ config, env: { LOG_LEVEL: 'warn' } })
   opened.defer(() => gateway.discard())
   const charged = async (): Promise<number> => {
     const database = databaseOf(gateway.dataDir)

@@ -53,7 +53,7 @@ const PRICES: readonly Prices[] = [
   { name: '3 / 0.30 / 15', price: { input: 3, cache_read: 0.3, output: 15 }, limit: 7 },
 ]
 
-const PLACES = ['one node', 'two workers', 'three nodes with kills'] as const
+const PLACES = ['one node', 'three nodes with kills'] as const
 type Place = (typeof PLACES)[number]
 
 /** One run: what is in force, and what is measured. */
@@ -291,8 +291,7 @@ async function place(
   isOver: () => boolean,
 ): Promise<Ground> {
   if (run.place === 'three nodes with kills') return onNodes(config, opened, isOver)
-  const env = { LOG_LEVEL: 'warn', ...(run.place === 'two workers' && { WORKERS: '2' }) }
-  const gateway = await startGateway({ config, env })
+  const gateway = await startGateway({ config, env: { LOG_LEVEL: 'warn' } })
   opened.defer(() => gateway.discard())
   const database = databaseOf(gateway.dataDir)
   return {

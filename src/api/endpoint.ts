@@ -102,7 +102,7 @@ export interface CallEndpoint extends EndpointDeclaration, RawDescription {
 }
 
 /**
- * Whether calls are accepted. `ready` and `degraded` accept calls; `degraded` means that a worker or helper
+ * Whether calls are accepted. `ready` and `degraded` accept calls; `degraded` means that a helper
  * thread is missing. The other states refuse calls; `storage` means that calls cannot be charged.
  */
 export type Readiness = 'ready' | 'degraded' | 'starting' | 'stopping' | 'storage'

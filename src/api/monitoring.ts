@@ -1,5 +1,4 @@
 import type { Response } from '@sluice/http1'
-import { mergeMetricsTexts } from '../telemetry/merge-metrics-texts.ts'
 import { METRICS_CONTENT_TYPE, metricsText } from '../telemetry/series.ts'
 import type { UnauthenticatedEndpoint, OperatorEndpoint } from './endpoint.ts'
 
@@ -50,11 +49,9 @@ export const metricsEndpoint: OperatorEndpoint = {
   access: 'operator',
   summary: "The gateway's figures for Prometheus",
   contentTypes: [METRICS_CONTENT_TYPE],
-  async handle({ response }, metrics) {
-    const own = metricsText(metrics.read())
-    const others = await metrics.ofOthers?.(own)
+  handle({ response }, metrics) {
     response.writeHead(200, { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' })
-    response.end(others ? mergeMetricsTexts([own, ...others]) : own)
+    response.end(metricsText(metrics.read()))
   },
 }
 

@@ -12,7 +12,7 @@ export function printConfigErrors(error: unknown): undefined {
 
 /** Reads the environment. Prints its errors on standard error, and then returns undefined. */
 export function loadEnvironment(
-  options: { readonly config?: string; readonly workers?: string },
+  options: { readonly config?: string },
   env: NodeJS.ProcessEnv = process.env,
 ): Environment | undefined {
   try {

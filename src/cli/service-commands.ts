@@ -1,5 +1,4 @@
-import process from 'node:process'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { CommandContext } from './command-context.ts'
 import { runWithAccounts } from './with-accounts.ts'
 import { CONFIG_OPTION } from './options.ts'
@@ -15,29 +14,13 @@ export function addServiceCommands(program: Command, shell: CommandContext): voi
     .command('start')
     .description('run the gateway until a signal stops it (SIGTERM, SIGINT)')
     .addOption(CONFIG_OPTION)
-    .option(
-      '--workers <number>',
-      'processes that take calls, or "auto": one for each core (env: WORKERS; default 1)',
-    )
+    // Accepted only to say what replaces it.
+    .addOption(new Option('--workers <number>').hideHelp())
     .addHelpText('after', START_HELP)
     .action(async (options: { config?: string; workers?: string }) => {
       const { start } = await import('./start.ts')
       shell.exitCode = await start(options)
     })
-
-  // Started by `start --workers` only; not for use by hand.
-  program.command('worker', { hidden: true }).action(async () => {
-    const { readEnvironment } = await import('../config/environment.ts')
-    const { runWorker } = await import('../gateway/workers/worker.ts')
-    try {
-      process.exit(await runWorker(readEnvironment(process.env)))
-    } catch (error) {
-      process.stderr.write(
-        `a worker cannot start: ${error instanceof Error ? error.message : String(error)}\n`,
-      )
-      process.exit(1)
-    }
-  })
 
   program
     .command('demo')

@@ -18,15 +18,21 @@ const START_GRACE_MS = 3_000
 /** Maximum time in milliseconds for which a failed start closes what it has opened. */
 const CLOSE_MS = 1_000
 
+/** What to do instead of `--workers` and `WORKERS`. */
+const NO_WORKERS =
+  'there are no workers (--workers, WORKERS): start several nodes on PostgreSQL, which share the port with options.reuse_port (docs/scaling.md)'
+
 /** Options of `sluice start`. */
 interface StartOptions {
   readonly config?: string
-  /** Number of worker processes, or `auto` for one per processor core. */
+  /** No longer supported: `NO_WORKERS`. */
   readonly workers?: string
 }
 
 /** `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. */
 export async function start(options: StartOptions): Promise<number> {
+  if (options.workers !== undefined || process.env['WORKERS']?.trim())
+    return endAfterFailure(printStartFailure(new Error(NO_WORKERS)))
   const environment = loadEnvironment(options)
   const code = environment ? await startIn(environment) : 1
   return endAfterFailure(code)
@@ -46,7 +52,7 @@ async function startIn(environment: Environment): Promise<number> {
   setThreadFlags()
   // The database thread loads its modules at the same time as this thread loads the configuration.
   const expectsMigrations = path !== undefined && !existsSync(path)
-  const thread = environment.workers === 1 ? startThread({ expectsMigrations }) : undefined
+  const thread = startThread({ expectsMigrations })
   const { loadConfig } = await import('./load-config.ts')
   const config = loadConfig(environment)
   return config ? runGateway(config, { thread }) : 1

@@ -1,5 +1,4 @@
 import type { Announcer, ChangeFeed } from './change-feed.ts'
-import type { Workers } from './join-through-owner.ts'
 import { type Semaphore, LocalSemaphore } from '../limits/semaphore.ts'
 import type { NodeReports } from './node-reports.ts'
 import { type RateCounter, LocalRateCounter } from '../limits/rate-counter.ts'
@@ -32,8 +31,8 @@ export interface BankNodes {
 export interface ClusterOptions {
   readonly redisUrl: string | undefined
   readonly databaseUrl: string
-  /** Nodes on the shared database, or workers of this machine; undefined if this process is alone. */
-  readonly others: BankNodes | Workers | undefined
+  /** Nodes on the shared database; undefined if this process is alone. */
+  readonly others: BankNodes | undefined
   readonly messages: NodeMessages
   /** Identifier of the cluster, the same on all of its nodes. */
   readonly namespace: string
@@ -45,16 +44,11 @@ export interface ClusterOptions {
 }
 
 /**
- * Connects this process with the others: with the workers of this machine, or with the cluster through Redis,
- * or else through the shared database. Without any of these, it works alone. Resolves once it is known
- * whether the others can be reached.
+ * Connects this process with the others through Redis, or else through the shared database. Without both, it
+ * works alone. Resolves once it is known whether the others can be reached.
  */
 export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
   const { redisUrl, databaseUrl, others } = options
-  if (others && 'link' in others) {
-    const { joinThroughOwner } = await import('./join-through-owner.ts')
-    return joinThroughOwner(others, options.node)
-  }
   // Loaded on demand: most gateways run alone and should not load the other modules.
   if (redisUrl !== undefined) {
     const { joinThroughRedis } = await import('./join-through-redis.ts')

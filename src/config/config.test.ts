@@ -60,7 +60,6 @@ describe('the configuration', () => {
     writeFileSync(file, ['users:', ...users].join('\n'))
     const worker = startReadingThread({
       environment: readEnvironment({}, { config: file }, folder),
-      given: undefined,
     })
     onTestFinished(async () => void (await worker.terminate()))
     const came: ReadingThreadMessage[] = []

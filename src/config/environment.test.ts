@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readEnvironment } from './environment.ts'
@@ -11,7 +11,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-function said(env: NodeJS.ProcessEnv, flags: { config?: string; workers?: string } = {}): string[] {
+function said(env: NodeJS.ProcessEnv, flags: { config?: string } = {}): string[] {
   try {
     readEnvironment(env, flags, folder)
     return []
@@ -32,7 +32,6 @@ describe('the environment', () => {
       configFile: undefined,
       secret: undefined,
       logLevel: 'info',
-      workers: 1,
       vendorKeys: new Map(),
       proxies: { http: undefined, https: undefined, except: '' },
       variables: new Map(),
@@ -60,21 +59,6 @@ describe('the environment', () => {
     expect(said({ HTTPS_PROXY: 'https://a:secret@proxy' })).toEqual([
       'environment: HTTPS_PROXY: expected http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ if need be',
     ])
-  })
-
-  test('WORKERS accepts a number from 1 to 128, or auto for one worker per core', () => {
-    expect(readEnvironment({ WORKERS: '3' }, {}, folder).workers).toBe(3)
-    expect(readEnvironment({ WORKERS: '3' }, { workers: '2' }, folder).workers).toBe(2)
-    expect(readEnvironment({}, { workers: 'auto' }, folder).workers).toBe(
-      Math.min(128, availableParallelism()),
-    )
-    expect(said({ WORKERS: 'many' })).toEqual([
-      'environment: WORKERS: expected a number from 1 to 128, or auto',
-    ])
-    for (const workers of ['0', 'x', '-1', '1.5', '129', ' '])
-      expect(said({}, { workers })).toEqual([
-        'environment: --workers: expected a number from 1 to 128, or auto',
-      ])
   })
 
   test('environment variables that are set override the defaults', () => {

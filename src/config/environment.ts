@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import type { BucketCredentials } from '../domain/content-log.ts'
@@ -10,9 +9,6 @@ import type { ProxyVariables } from '../upstreams/environment-proxies.ts'
 import { parseProxy } from '../upstreams/parse-proxy.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-
-/** Maximum number of processes that handle calls: one for each core of a large machine. */
-const MAX_WORKERS = 128
 
 /** The lowest level that is logged; `silent` logs nothing. */
 type LogLevel = (typeof LOG_LEVELS)[number]
@@ -42,8 +38,6 @@ export interface Environment {
   /** The secret that replaces `secret`: `docs/security.md: Change the secret`. */
   readonly newSecret: string | undefined
   readonly logLevel: LogLevel
-  /** Number of processes that handle calls. */
-  readonly workers: number
   /** Credentials for the bucket in which the content log may store content; undefined if they are not set. */
   readonly bucketKey: BucketCredentials | undefined
   /** The API keys of known vendors, by the name of their environment variable. */
@@ -60,7 +54,7 @@ export interface Environment {
  */
 export function readEnvironment(
   env: NodeJS.ProcessEnv,
-  flags: { config?: string | undefined; workers?: string | undefined } = {},
+  flags: { config?: string | undefined } = {},
   folder = process.cwd(),
 ): Environment {
   const diagnostics: Diagnostic[] = []
@@ -79,7 +73,6 @@ export function readEnvironment(
     secret: readSecret('GATEWAY_SECRET', env['GATEWAY_SECRET'] || undefined, expect),
     newSecret: readSecret('GATEWAY_SECRET_NEW', env['GATEWAY_SECRET_NEW'] || undefined, expect),
     logLevel: readLogLevel(given('LOG_LEVEL') ?? 'info', expect) ?? 'info',
-    workers: readWorkers(flags.workers, given('WORKERS'), expect) ?? 1,
     bucketKey: readBucketKey(
       given('AWS_ACCESS_KEY_ID'),
       given('AWS_SECRET_ACCESS_KEY'),
@@ -184,18 +177,6 @@ function readConfigFile(
     named &&
     expect(flag === undefined ? 'GATEWAY_CONFIG' : '--config', `a file, but there is none at ${file}`)
   )
-}
-
-function readWorkers(
-  flag: string | undefined,
-  variable: string | undefined,
-  expect: Expect,
-): number | undefined {
-  const text = flag ?? variable ?? '1'
-  if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS)
-  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (count >= 1 && count <= MAX_WORKERS) return count
-  return expect(flag === undefined ? 'WORKERS' : '--workers', `a number from 1 to ${MAX_WORKERS}, or auto`)
 }
 
 function readBucketKey(

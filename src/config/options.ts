@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CACHE_SCOPES, type OptionName, OPTIONS, type Options, SMTP_SECURITY } from '../domain/options.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
+import { parseListenAddress } from '../domain/listen-address.ts'
 import {
   decimalSchema,
   durationSchema,
@@ -101,6 +102,9 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
   cors,
   smtp: smtp.optional(),
   file: textSchema('the path of a file', (given) => given).default(''),
+  listen: textSchema('HOST:PORT, such as 127.0.0.1:9100', (given) =>
+    given === '' || parseListenAddress(given) ? given : undefined,
+  ).default(''),
   origin: textSchema('an origin such as https://ai.example.com, without a path', (given) =>
     given === '' || isHttpOrigin(given) ? given : undefined,
   ).default(''),

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { databaseWarning, sqlitePath } from '../domain/database-url.ts'
 import type { DeclaredFile } from '../domain/declared-file.ts'
+import { isSameListenAddress, parseListenAddress } from '../domain/listen-address.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { declaredSettingsWithLines } from './declared-lines.ts'
 import { type ConfigFileContent, readFileContent } from './read-sections.ts'
@@ -69,12 +70,14 @@ export function readFile(
     throw new ConfigError(inOrder.map((diagnostic) => inFile(file, diagnostic)))
   }
 
-  const { models, users, options, contentLog } = content
-  if (contentLog.store.kind === 's3' && !environment.bucketKey) {
-    const path = ['content_log', 'store']
-    const message = 'expected the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to be set'
-    throw new ConfigError([inFile(file, { line: document.lineOf(path), path: pathText(path), message })])
-  }
+  const { models, users, options } = content
+  const unfit = settingsUnfitFor(environment, content)
+  if (unfit.length > 0)
+    throw new ConfigError(
+      unfit.map(({ path, message }) =>
+        inFile(file, { line: document.lineOf(path), path: pathText(path), message }),
+      ),
+    )
   const place = ['options', 'prices_file']
   const named = { file, line: document.lineOf(place), path: pathText(place), message: '' }
   const priceFile = readPriceFile(options.prices_file, environment, named, given?.prices)
@@ -105,6 +108,31 @@ export function readFile(
     warnings: [...environmentWarnings(environment), ...found],
     environmentChannels,
   }
+}
+
+/** The settings that do not fit the environment variables. */
+function settingsUnfitFor(
+  { databaseUrl, bucketKey, host, port }: Environment,
+  { options, contentLog }: ConfigFileContent,
+): readonly { readonly path: Path; readonly message: string }[] {
+  const admin = parseListenAddress(options.admin_listen)
+  return [
+    admin &&
+      isSameListenAddress(admin, { host, port }) && {
+        path: ['options', 'admin_listen'],
+        message: 'expected another address than that of HOST and PORT',
+      },
+    options.reuse_port &&
+      sqlitePath(databaseUrl) !== undefined && {
+        path: ['options', 'reuse_port'],
+        message: 'expected false: only nodes on PostgreSQL (DATABASE_URL) can share a port',
+      },
+    contentLog.store.kind === 's3' &&
+      !bucketKey && {
+        path: ['content_log', 'store'],
+        message: 'expected the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to be set',
+      },
+  ].filter((one) => typeof one === 'object')
 }
 
 function environmentWarnings({ databaseUrl }: Environment): readonly Diagnostic[] {

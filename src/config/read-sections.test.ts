@@ -52,6 +52,8 @@ describe('the documented defaults', () => {
         early_stream: 0,
         trusted_proxies: [],
         metrics_token: '',
+        admin_listen: '',
+        reuse_port: false,
         usage_log_days: 90,
         error_details: true,
         refusals_kept: 100_000,

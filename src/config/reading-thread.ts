@@ -6,16 +6,15 @@ import { type Config, buildConfig } from './config.ts'
 import type { ConfigFileContent } from './read-sections.ts'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import type { Environment } from './environment.ts'
-import { type ConfigFileReading, type FileTexts, readFile } from './read-file.ts'
+import { type ConfigFileReading, readFile } from './read-file.ts'
 import type { PriceFile } from './price-file.ts'
 import { deepFreeze } from './deep-freeze.ts'
 import { type PackedNode, unpackNode } from './yaml-node.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 
-/** Message to the thread: the environment and the texts of the files that it should read. */
+/** Message to the thread: the environment, which names the files that it reads. */
 export interface ReadingTask {
   readonly environment: Environment
-  readonly given: FileTexts | undefined
 }
 
 /** A prices file whose tree is in a form that can be sent to another thread. */
@@ -57,19 +56,15 @@ export function startReadingThread(task: ReadingTask): Worker {
 /**
  * Reads the configuration file like `readConfig`, but in a thread, because a large file takes seconds and
  * calls must continue meanwhile. `builtIn` is the price list of the running configuration, which is used
- * again. With `given`, these texts are read instead of the files.
+ * again.
  */
-export async function readConfigInThread(
-  environment: Environment,
-  builtIn: BuiltInPrices,
-  given?: FileTexts,
-): Promise<Config> {
+export async function readConfigInThread(environment: Environment, builtIn: BuiltInPrices): Promise<Config> {
   let worker: Worker
   try {
-    worker = startReadingThread({ environment, given })
+    worker = startReadingThread({ environment })
   } catch {
     // The system cannot start another thread, so the file is read here, and calls wait meanwhile.
-    return buildConfig(environment, readFile(environment, builtIn, given), builtIn)
+    return buildConfig(environment, readFile(environment, builtIn), builtIn)
   }
   const users: DeclaredUser[] = []
   try {

@@ -17,11 +17,11 @@ const MAX_ACCOUNTS = 500
  * Reads the configuration file and posts it in small messages. It waits until the main thread has processed
  * each one, so that the main thread is never busy with several in a row.
  */
-async function postReading({ environment, given }: ReadingTask, port: MessagePort): Promise<void> {
+async function postReading({ environment }: ReadingTask, port: MessagePort): Promise<void> {
   const post = (message: ReadingThreadMessage): void => port.postMessage(message)
   let reading: ConfigFileReading
   try {
-    reading = readFile(environment, builtInPrices(), given)
+    reading = readFile(environment, builtInPrices())
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     post({ kind: 'refused', diagnostics: error.diagnostics })

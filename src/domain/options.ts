@@ -31,6 +31,7 @@ type OptionRow =
         | 'cors'
         | 'origin'
         | 'file'
+        | 'listen'
         | 'smtp'
     }
   /** A secret, which the audit log records without its value. */
@@ -145,6 +146,10 @@ export const OPTIONS = {
   /** CIDR ranges of proxies whose X-Forwarded-For header is trusted. */
   trusted_proxies: { type: 'addresses' },
   metrics_token: { type: 'bearer' },
+  /** Address (`HOST:PORT`) that serves only health checks and metrics, of this node; empty for none. */
+  admin_listen: { type: 'listen' },
+  /** Whether several nodes of this machine share the port. */
+  reuse_port: { type: 'flag', default: false },
   /** Whether the usage log stores providers' error messages for failed calls. */
   error_details: { type: 'flag', default: true, region: 'retention' },
   usage_log_days: { type: 'integer', min: 1, max: 100_000, default: 90, region: 'retention' },
@@ -215,6 +220,7 @@ interface Values {
   readonly bearer: string
   readonly origin: string
   readonly file: string
+  readonly listen: string
   readonly media: {
     readonly allow_private_networks: boolean
     readonly max_bytes: number

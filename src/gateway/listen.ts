@@ -7,17 +7,21 @@ import {
   type ConnectionLimits,
   HttpServer,
   type Refusal,
+  type Response,
 } from '@sluice/http1'
 import { addressBlock } from '../accounts/authentication/address-block.ts'
 import { peerAddress, withoutIpv6Mapping } from '../accounts/authentication/trusted-peer.ts'
 import { renderError } from '../api/envelopes.ts'
+import { healthz, metricsEndpoint, readyz } from '../api/monitoring.ts'
 import { areaOfUnknownPath, pathOf } from '../api/paths.ts'
+import { pathNotFound } from '../api/route-table.ts'
 import type { App } from './app.ts'
 import { isLoopback } from '../domain/ip-allow-list.ts'
+import type { ListenAddress } from '../domain/listen-address.ts'
 import { GatewayError } from '../errors.ts'
 import { gatewayErrorOf } from '../http/gateway-error.ts'
 import { HEADER_NAMES, type RequestListener } from '../http/request.ts'
-import { type Address, type Listeners, listenOnManySockets } from './listeners.ts'
+import { type Listeners, listenOnManySockets, listenOnOneSocket } from './listeners.ts'
 
 /**
  * Maximum number of connections. The system must allow twice as many open files, because each may need a
@@ -41,12 +45,16 @@ const MAX_LISTENING_MS = 2_000
  */
 const LINGER_MS = 1_000
 
-/** The gateway's HTTP server, which is listening. */
-export interface ListeningServer {
-  readonly url: string
+/** The gateway's HTTP server. */
+export interface GatewayServer {
   readonly connections: ConnectionFigures
   /** A warning for the operator if the system allows fewer connections than the maximum. */
   readonly fewConnections: string | undefined
+  /**
+   * Listens on an address; may be called once. Returns the URL. With `sharesPort`, other nodes of this machine
+   * may listen on the same address. Rejects with an error message for the operator.
+   */
+  listen(address: ListenAddress, options?: { readonly sharesPort: boolean }): Promise<string>
   /**
    * Stops listening as soon as no requests arrive for a moment, because connections that the system has
    * already accepted would be cut off. (A load balancer stops sending requests when readiness checks fail.)
@@ -58,78 +66,92 @@ export interface ListeningServer {
   close(): void
 }
 
-/** The gateway's HTTP server, which is not listening yet. */
-export interface PreparedServer extends Pick<ListeningServer, 'connections' | 'fewConnections' | 'close'> {
-  /** Listens on an address; may be called once. Rejects with an error message for the operator. */
-  listen(address: Address, onSockets: typeof listenOnManySockets): Promise<ListeningServer>
-}
-
-/**
- * Listens at once, so that an occupied address is noticed early. Calls get a 503 until `app` returns the
- * application. Rejects with an error message for the operator.
- */
-export async function listen(address: Address, app: () => App | undefined): Promise<ListeningServer> {
-  return prepareServer(app).listen(address, listenOnManySockets)
-}
-
-/** Creates the HTTP server without listening. Calls get a 503 until `app` returns the application. */
-export function prepareServer(app: () => App | undefined): PreparedServer {
+/** Creates the HTTP server. Calls get a 503 until `app` returns the application. */
+export function gatewayServer(app: () => App | undefined): GatewayServer {
   const limits = connectionLimits(openFilesLimit())
-  const server = new HttpServer({
-    headerNames: HEADER_NAMES,
-    listener: (request, response) => (app()?.listener ?? startingListener)(request, response),
-    refusalFor: (error, url) => renderedError(gatewayErrorOf(error), url),
-    limits,
-    clientAddresses: clientAddressesOf(app),
-  })
-  const fewConnections =
-    limits.total < MAX_CONNECTIONS
-      ? `${limits.total} connections can be open at one time; for ${MAX_CONNECTIONS}, allow ${2 * MAX_CONNECTIONS} open files (ulimit -n)`
-      : undefined
-  return {
-    connections: server.figures,
-    fewConnections,
-    close: () => server.close(),
-    async listen(address, onSockets) {
-      const listeners = await onSockets(address, (socket) => server.accept(socket)).catch(
-        (error: NodeJS.ErrnoException) => {
-          server.close()
-          throw explainError(error, address)
-        },
-      )
-      return listeningServer(server, listeners, { host: address.host, fewConnections })
-    },
-  }
-}
-
-function listeningServer(
-  server: HttpServer,
-  listeners: Listeners,
-  { host, fewConnections }: { readonly host: string; readonly fewConnections: string | undefined },
-): ListeningServer {
+  const server = httpServer(app, limits, (request, response) =>
+    (app()?.listener ?? startingListener)(request, response),
+  )
+  let listeners: Listeners | undefined
   let closingIdle: NodeJS.Timeout | undefined
   return {
-    url: urlOfAddress({ host, port: listeners.port }),
     connections: server.figures,
-    fewConnections,
+    fewConnections:
+      limits.total < MAX_CONNECTIONS
+        ? `${limits.total} connections can be open at one time; for ${MAX_CONNECTIONS}, allow ${2 * MAX_CONNECTIONS} open files (ulimit -n)`
+        : undefined,
+    async listen(address, options) {
+      try {
+        listeners = await listenOnManySockets(address, (socket) => server.accept(socket), options)
+      } catch (error) {
+        throw explainError(error as NodeJS.ErrnoException, address, { port: 'PORT', host: 'HOST' })
+      }
+      return urlOfAddress({ host: address.host, port: listeners.port })
+    },
     async stopListening(maxMs) {
       const startMs = performance.now()
       await waitForPause(server, startMs + Math.min(MAX_LISTENING_MS, maxMs))
-      listeners.close()
+      listeners?.close()
       const endMs = Math.min(performance.now() + LINGER_MS, startMs + maxMs)
       while (server.connections > 0 && performance.now() < endMs) await delay(20)
       closingIdle = setInterval(() => server.closeIdle(), 50)
     },
     close() {
-      listeners.close()
+      listeners?.close()
       clearInterval(closingIdle)
       server.close()
     },
   }
 }
 
+/** Paths of `options.admin_listen`. */
+const ADMIN_PATHS: ReadonlySet<string> = new Set([healthz.path, readyz.path, metricsEndpoint.path])
+/** Limits for connections to `options.admin_listen`, which has few clients. */
+const ADMIN_LIMITS: ConnectionLimits = { total: 100, perBlock: 100, reserve: 5 }
+
+/**
+ * Listens on the address of `options.admin_listen`, which serves health checks and metrics of this node, even
+ * if the main address accepts no connections. Rejects with an error message for the operator.
+ */
+export async function listenForAdmin(
+  address: ListenAddress,
+  app: () => App | undefined,
+): Promise<{ close(): void }> {
+  const server = httpServer(app, ADMIN_LIMITS, (request, response) => {
+    const path = pathOf(request.url)
+    if (ADMIN_PATHS.has(path)) return (app()?.listener ?? startingListener)(request, response)
+    sendError(response, pathNotFound(path, undefined), request.url)
+  })
+  try {
+    const listeners = await listenOnOneSocket(address, (socket) => server.accept(socket))
+    return {
+      close() {
+        listeners.close()
+        server.close()
+      },
+    }
+  } catch (error) {
+    const setting = 'options.admin_listen'
+    throw explainError(error as NodeJS.ErrnoException, address, { port: setting, host: setting })
+  }
+}
+
+function httpServer(
+  app: () => App | undefined,
+  limits: ConnectionLimits,
+  listener: RequestListener,
+): HttpServer {
+  return new HttpServer({
+    headerNames: HEADER_NAMES,
+    listener,
+    refusalFor: (error, url) => renderedError(gatewayErrorOf(error), url),
+    limits,
+    clientAddresses: clientAddressesOf(app),
+  })
+}
+
 /** The URL of an address. */
-export function urlOfAddress({ host, port }: Address): string {
+function urlOfAddress({ host, port }: ListenAddress): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
@@ -184,11 +206,16 @@ const startingListener: RequestListener = ({ url }, response) => {
     response.writeHead(200, { 'content-type': 'text/plain' }).end('ok\n')
     return
   }
-  const { status, headers, body } = renderedError(
+  response.closesConnection = true
+  sendError(
+    response,
     new GatewayError('overloaded', 'the gateway is starting; try again', { retryAfter: 1 }),
     url,
   )
-  response.closesConnection = true
+}
+
+function sendError(response: Response, error: GatewayError, url: string): void {
+  const { status, headers, body } = renderedError(error, url)
   response.writeHead(status, headers).end(body)
 }
 
@@ -196,23 +223,42 @@ function renderedError(error: GatewayError, url = ''): Refusal {
   return renderError(areaOfUnknownPath(pathOf(url)), error, randomUUIDv7())
 }
 
-const EXPLANATIONS = new Map<string | undefined, (host: string, port: number) => string>([
+/** The settings that a refused address comes from. */
+interface AddressSettings {
+  readonly port: string
+  readonly host: string
+}
+
+const EXPLANATIONS = new Map<
+  string | undefined,
+  (address: ListenAddress, settings: AddressSettings) => string
+>([
   [
     'EADDRINUSE',
-    (host, port) =>
-      `port ${port} of ${host} is taken: stop the program that listens there, or set PORT to another`,
+    ({ host, port }, set) =>
+      `port ${port} of ${host} is taken: stop the program that listens there, or set ${set.port} to another`,
   ],
   [
     'EACCES',
-    (host, port) =>
-      `port ${port} of ${host} needs more rights than this user has: set PORT to one above 1023`,
+    ({ host, port }, set) =>
+      `port ${port} of ${host} needs more rights than this user has: set ${set.port} to one above 1023`,
   ],
-  ['EADDRNOTAVAIL', (host) => `${host} is not an address of this machine: set HOST to one that is`],
-  ['ENOTFOUND', (host) => `${host} is not an address of this machine: set HOST to one that is`],
+  [
+    'EADDRNOTAVAIL',
+    ({ host }, set) => `${host} is not an address of this machine: set ${set.host} to one that is`,
+  ],
+  [
+    'ENOTFOUND',
+    ({ host }, set) => `${host} is not an address of this machine: set ${set.host} to one that is`,
+  ],
 ])
 
 /** Explains to the operator why the address cannot be used. */
-export function explainError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
-  const explanation = EXPLANATIONS.get(error.code)?.(host, port)
+function explainError(
+  error: NodeJS.ErrnoException,
+  address: ListenAddress,
+  settings: AddressSettings,
+): Error {
+  const explanation = EXPLANATIONS.get(error.code)?.(address, settings)
   return explanation === undefined ? error : new Error(explanation, { cause: error })
 }

@@ -2,8 +2,9 @@ import type { App } from './app.ts'
 import type { Config } from '../config/config.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { FirstCredentials } from './seed-accounts.ts'
-import { listen } from './listen.ts'
+import { gatewayServer, listenForAdmin } from './listen.ts'
 import { openLog } from './open-log.ts'
+import { parseListenAddress } from '../domain/listen-address.ts'
 import { gatewaySecrets } from './gateway-secrets.ts'
 import { startHelperThreads } from './start-helper-threads.ts'
 import { openLedger } from './open-ledger.ts'
@@ -52,10 +53,6 @@ export async function startGateway(
   config: Config,
   { thread, folder, onFailure = () => {} }: OpenedResources = {},
 ): Promise<Gateway> {
-  if (config.environment.workers > 1) {
-    const { startOwner } = await import('./workers/owner.ts')
-    return startOwner(config, folder)
-  }
   await using opened = new AsyncDisposableStack()
   try {
     return await open(config, opened, { thread, locked: folder })
@@ -83,8 +80,16 @@ async function open(
   if (folder.warning !== undefined) log.warn(folder.warning)
   const helpers = startHelperThreads(opened, log)
   let app: App | undefined
-  const server = opened.adopt(await listen(environment, () => app), (open) => open.close())
+  const { admin_listen, reuse_port: sharesPort } = config.settings.options
+  const admin = parseListenAddress(admin_listen)
+  if (admin) opened.adopt(await listenForAdmin(admin, () => app), (open) => open.close())
+  const server = opened.adopt(
+    gatewayServer(() => app),
+    (open) => open.close(),
+  )
   if (server.fewConnections) log.warn(server.fewConnections)
+  // Listens at once, so that an occupied address is noticed early.
+  const early = sharesPort ? undefined : await server.listen(environment)
 
   const secrets = gatewaySecrets(environment)
   const opening = openLedger({
@@ -100,9 +105,12 @@ async function open(
     await serveGateway({ config, log, lines, secrets, accounts, connections: server.connections, helpers }),
   )
   app = serving.app
+  // Connections to a shared port come here only once this node can serve them: until then others do.
+  if (sharesPort) await helpers.tokensLoaded
+  const url = early ?? (await server.listen(environment, { sharesPort }))
   const everything = opened.move()
   return {
-    url: server.url,
+    url,
     settings: serving.settings,
     firstCredentials: accounts.firstCredentials,
     recovered: accounts.recovered,

@@ -22,7 +22,6 @@ import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import { aboutChannels } from './channel-events.ts'
 import { nodeName } from './node-name.ts'
 import { announcedRetirements } from './open-model-retirements.ts'
-import { isStorageReporter } from './storage-watch.ts'
 
 /** The facts of calls that alerts report once an hour. */
 export interface CallFindings {
@@ -81,7 +80,6 @@ export function openAlerts(
   }: AlertServices,
 ): Promise<Alerts> {
   const { store, others, node, ledger } = accounts
-  const reports = isStorageReporter(accounts)
   return Alerts.open({
     rows: store,
     settings,
@@ -89,7 +87,7 @@ export function openAlerts(
     // run.
     node: others ? randomUUID() : 'alone',
     nodeName: nodeName(node),
-    storageFailure: () => (reports ? ledger.writes.storage.failure : undefined),
+    storageFailure: () => ledger.writes.storage.failure,
     tag: (url) => receiverTag(secrets, url),
     opened: () => health.opened(),
     withoutKey: () =>

@@ -34,14 +34,13 @@ export function openContentLog(
 
 /**
  * Returns a function that does what `prune` does, and also removes expired content, and content of deleted
- * users that could not be deleted together with them. Of several workers, only the first removes content.
+ * users that could not be deleted together with them.
  */
 export function withContentPruning(
-  { prune, others }: Pick<OpenedLedger, 'prune' | 'others'>,
+  { prune }: Pick<OpenedLedger, 'prune'>,
   content: Pick<ContentLog, 'prune' | 'users' | 'delete'>,
   store: Pick<Store, 'read'>,
 ): PruneFunction {
-  if (others && 'index' in others && others.index !== 1) return prune
   return async (days, signal) => {
     const pruned = await prune(days, signal)
     const deletedUsers = await deleteContentOfGone(content, store)

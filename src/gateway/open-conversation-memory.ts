@@ -1,13 +1,7 @@
 import type { BankNodes } from '../cluster/join-cluster.ts'
-import type { Workers } from '../cluster/join-through-owner.ts'
-import type { Link } from '../ipc/link.ts'
 import { SessionAffinity, SESSION_DIGEST_RULES } from '../relay/affinity/affinity.ts'
 import { CacheBreaks } from '../relay/affinity/cache-breaks.ts'
-import {
-  LocalPreviousCalls,
-  OwnerPreviousCalls,
-  type PreviousCalls,
-} from '../relay/affinity/previous-calls.ts'
+import { LocalPreviousCalls, type PreviousCalls } from '../relay/affinity/previous-calls.ts'
 import { type DigestRules, type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
 import {
   PROMPT_DIGEST_RULES,
@@ -17,8 +11,8 @@ import {
 
 /** Options for opening the memory of prompts and sessions. */
 interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> {
-  /** Nodes on the shared database, or workers of this machine; undefined if this process is alone. */
-  readonly others: BankNodes | Workers | undefined
+  /** Nodes on the shared database; undefined if this process is alone. */
+  readonly others: BankNodes | undefined
   readonly redisUrl: string | undefined
   readonly namespace: string
 }
@@ -32,8 +26,7 @@ interface ConversationMemory {
 }
 
 /**
- * Opens the memory of prompts and sessions. It belongs to this process, to the workers of this machine, or to
- * all nodes that use one Redis.
+ * Opens the memory of prompts and sessions. It belongs to this process, or to all nodes that use one Redis.
  */
 export async function openConversationMemory(
   options: ConversationMemoryOptions,
@@ -54,16 +47,11 @@ export async function openConversationMemory(
   }
 }
 
-// The modules for several processes are loaded on demand, because most gateways have only one.
+// The modules for Redis are loaded on demand, because most gateways do not use it.
 async function openStore(
   rules: DigestRules,
-  { others, redisUrl, namespace, key, metrics }: ConversationMemoryOptions,
+  { redisUrl, namespace, key, metrics }: ConversationMemoryOptions,
 ): Promise<DigestStore> {
-  const link = linkOf(others)
-  if (link) {
-    const { OwnerDigests } = await import('../relay/digests/owner-digests.ts')
-    return new OwnerDigests(link, rules.kind)
-  }
   if (redisUrl === undefined) return new LocalDigests()
   const { RedisDigests } = await import('../relay/digests/redis-digests.ts')
   const store = new RedisDigests(rules, {
@@ -84,10 +72,7 @@ async function openPreviousCalls({
   key,
   metrics,
 }: ConversationMemoryOptions): Promise<PreviousCalls> {
-  const link = linkOf(others)
-  if (link) return new OwnerPreviousCalls(link)
-  if (redisUrl === undefined)
-    return new LocalPreviousCalls(() => !others || 'link' in others || others.names().length <= 1)
+  if (redisUrl === undefined) return new LocalPreviousCalls(() => !others || others.names().length <= 1)
   const { RedisPreviousCalls } = await import('../relay/affinity/redis-previous-calls.ts')
   const calls = new RedisPreviousCalls({
     url: redisUrl,
@@ -97,11 +82,6 @@ async function openPreviousCalls({
   })
   await calls.firstAttempt
   return calls
-}
-
-/** Connection to the main process, in a gateway of several workers; undefined in others. */
-function linkOf(others: BankNodes | Workers | undefined): Link | undefined {
-  return others && 'link' in others ? others.link : undefined
 }
 
 function countUntrusted(metrics: ConversationMemoryOptions['metrics']): void {

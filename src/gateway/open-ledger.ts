@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { BankNodes } from '../cluster/join-cluster.ts'
-import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Config } from '../config/config.ts'
 import { sqlitePath } from '../domain/database-url.ts'
 import { recordConfiguration } from './record-configuration.ts'
@@ -29,11 +28,8 @@ export interface OpenedLedger {
   readonly recovered: { readonly count: number; readonly quota: number }
   /** Resolves to whether calls can be charged now. */
   isReady(): Promise<boolean>
-  /**
-   * Other processes that use the database: nodes on other machines, or workers on this one; undefined if
-   * there are none.
-   */
-  readonly others: BankNodes | Workers | undefined
+  /** The other nodes on the database; undefined if it is embedded. */
+  readonly others: BankNodes | undefined
   /** Removes old rows of the usage log and other expired data. */
   readonly prune: PruneFunction
   /** Returns all quota that this process has leased, and closes the database. */

@@ -6,8 +6,6 @@ import type { Environment } from '../config/environment.ts'
 const DROPPED = 'log lines were dropped: their reader was too slow, or its disk was full'
 /** Message of the line about a request. Its facts are texts, numbers and flags. */
 export const REQUEST_LINE = 'request'
-/** Number of bytes that every operating system writes to a pipe in one piece. */
-const WHOLE_PIECE = 4_096
 
 /** The log on standard output. */
 export interface OpenLog {
@@ -15,22 +13,18 @@ export interface OpenLog {
   readonly lines: LogQueue
 }
 
-/** A process among several that write to the same output: the main process, or the number of a worker. */
-type Writer = 'owner' | number
-
-/** Opens the log. Lines of a worker contain its number. */
-export function openLog({ logLevel }: Environment, writer?: Writer): OpenLog {
+/** Opens the log. */
+export function openLog({ logLevel }: Environment): OpenLog {
   const onDropped = (dropped: number): void => log.warn({ dropped }, DROPPED)
-  const lines = new LogQueue(process.stdout.fd, onDropped, writer === undefined ? undefined : WHOLE_PIECE)
-  const base = typeof writer === 'number' ? { worker: writer } : null
-  const log = pino({ level: logLevel, base, hooks: { logMethod } }, lines)
+  const lines = new LogQueue(process.stdout.fd, onDropped)
+  const log = pino({ level: logLevel, base: null, hooks: { logMethod } }, lines)
   return { log, lines }
 
   // Every call has such a line. Written at once, it takes a third of the time that pino takes to join its parts.
   function logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn, level: number): void {
     const [facts, msg] = args
     if (msg !== REQUEST_LINE) return method.apply(this, args)
-    lines.write(`${JSON.stringify({ level, time: Date.now(), ...base, ...(facts as object), msg })}\n`)
+    lines.write(`${JSON.stringify({ level, time: Date.now(), ...(facts as object), msg })}\n`)
   }
 }
 
@@ -45,7 +39,6 @@ const WRITE_AT = 12_288
 const FLUSH_INTERVAL_MS = 250
 /** Milliseconds until the next attempt to write if the reader of the output accepts nothing. */
 const RETRY_MS = 20
-const NEWLINE = 10
 /** Maximum milliseconds for which `close` waits for a slow reader. */
 const CLOSE_TIMEOUT_MS = 1_000
 
@@ -66,17 +59,13 @@ class LogQueue {
   #dropped = 0
   #unreported = 0
   readonly #onDropped: (count: number) => void
-  readonly #maxPiece: number
 
   /**
    * Writes to a file descriptor. `onDropped` is called with the number of dropped lines as soon as the queue
-   * has room for a line about them. `maxPiece` is the maximum number of bytes per write, unless a line is
-   * longer. If other processes write to the same pipe, it must be at most 4,096; otherwise their lines would
-   * be mixed.
+   * has room for a line about them.
    */
-  constructor(file: number, onDropped: (count: number) => void, maxPiece = Number.POSITIVE_INFINITY) {
+  constructor(file: number, onDropped: (count: number) => void) {
     this.#file = file
-    this.#maxPiece = maxPiece
     this.#onDropped = onDropped
     this.#timer = setInterval(() => this.#flush(), FLUSH_INTERVAL_MS).unref()
     process.on('exit', this.#atExit)
@@ -123,7 +112,7 @@ class LogQueue {
     if (this.#isWriting || this.#isEmpty) return
     this.#nextPiece()
     this.#isWriting = true
-    write(this.#file, this.#unwritten, 0, this.#pieceLength, (error, written) => {
+    write(this.#file, this.#unwritten, 0, this.#unwritten.length, (error, written) => {
       this.#isWriting = false
       if (error) {
         if (error.code === 'EAGAIN') setTimeout(() => this.#write(), RETRY_MS).unref()
@@ -140,22 +129,13 @@ class LogQueue {
     this.#queued = ''
   }
 
-  get #pieceLength(): number {
-    const bytes = this.#unwritten
-    if (bytes.length <= this.#maxPiece) return bytes.length
-    const end = bytes.lastIndexOf(NEWLINE, this.#maxPiece - 1) + 1
-    return end > 0 ? end : bytes.indexOf(NEWLINE) + 1 || bytes.length
-  }
-
   // Waiting lines are written synchronously, because the event loop does not run any more. At most the piece
   // that is just being written is lost.
   readonly #atExit = (): void => {
     if (this.#isWriting) this.#unwritten = this.#unwritten.subarray(this.#unwritten.length)
     try {
       for (this.#nextPiece(); this.#unwritten.length > 0; this.#nextPiece())
-        this.#unwritten = this.#unwritten.subarray(
-          writeSync(this.#file, this.#unwritten, 0, this.#pieceLength),
-        )
+        this.#unwritten = this.#unwritten.subarray(writeSync(this.#file, this.#unwritten))
     } catch {}
   }
 }

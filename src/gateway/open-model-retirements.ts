@@ -5,7 +5,6 @@ import { hmacOf, type Secrets } from '../store/secrets.ts'
 import { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { ModelListReader } from './read-model-lists.ts'
-import { isStorageReporter } from './storage-watch.ts'
 
 type ReaderServices = Omit<ConstructorParameters<typeof ModelListReader>[0], 'ends' | 'store' | 'onStored'>
 
@@ -14,7 +13,7 @@ export interface OpenModelRetirements {
   readonly ends: ModelRetirements
   /** Reads the stored dates again, because another node may have changed them. */
   reread(): Promise<void>
-  /** Starts reading the model lists of upstreams. Of several workers on a machine, only the first does so. */
+  /** Starts reading the model lists of upstreams. */
   readLists(services: ReaderServices): Pick<ModelListReader, 'close'>
 }
 
@@ -35,10 +34,7 @@ export async function openModelRetirements(
   return {
     ends,
     reread,
-    readLists: (services) =>
-      isStorageReporter(accounts)
-        ? new ModelListReader({ ...services, ends, store, onStored })
-        : { close: () => {} },
+    readLists: (services) => new ModelListReader({ ...services, ends, store, onStored }),
   }
 }
 

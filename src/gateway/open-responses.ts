@@ -39,14 +39,13 @@ export async function openResponses(
   const tag = (purpose: Parameters<typeof hmacOf>[1], text: string): string => hmacOf(secrets, purpose, text)
   const isShared = others !== undefined
   // The disk space of this machine matters only if the database is on it.
-  const room =
-    others && 'names' in others
-      ? undefined
-      : await FreeSpaceMonitor.open({
-          measure: () => measureDiskSpace(dataDir),
-          log: services.log,
-          nowMs: () => performance.now(),
-        })
+  const room = others
+    ? undefined
+    : await FreeSpaceMonitor.open({
+        measure: () => measureDiskSpace(dataDir),
+        log: services.log,
+        nowMs: () => performance.now(),
+      })
   if (room) services.metrics.isKeeping = () => room.isOk
   const limitOf = (maxBytes: () => number): StorageLimit => new StorageLimit({ rows: store, maxBytes, room })
   const bound = limitOf(() => services.settings().options.keep_bytes)
@@ -70,7 +69,7 @@ export async function openResponses(
   }
   // Ends the claims on idempotent calls that earlier runs left: this run has none yet, and no other process
   // uses its name.
-  if (!others || 'names' in others) await store.write('lapseClaims', { node: others && node })
+  await store.write('lapseClaims', { node: others && node })
   const claims = { rows: store, node, tag }
   return { responses, background, signatures, answers, claims, close }
 }

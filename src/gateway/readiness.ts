@@ -11,7 +11,7 @@ interface ReadinessInputs {
   readonly loaded: Promise<unknown>
   /** Reports whether calls can be charged now. */
   readonly accounts: Pick<OpenedLedger, 'isReady'>
-  /** Whether a worker or a helper thread is missing. */
+  /** Whether a helper thread is missing. */
   readonly isDegraded: () => boolean
 }
 

@@ -15,7 +15,6 @@ import type { Config } from '../config/config.ts'
 import { LiveConfig } from '../config/live-config.ts'
 import { Console } from '../console/console.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { Link } from '../ipc/link.ts'
 import { RequestSlots } from '../limits/fair-semaphore.ts'
 import { THREAD_EVENT_LOOP } from '../limits/event-loop.ts'
 import { setHeapGrowthOnOverload, MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
@@ -29,7 +28,6 @@ import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { answerRunningCallRequests } from '../management/usage/running-calls.ts'
 import { AnswerCache } from '../relay/answer-cache/answer-cache.ts'
-import { EqualCallsOfOtherWorkers } from '../relay/answer-cache/equal-calls-of-other-workers.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { DrainedResponses } from '../relay/response-handler.ts'
 import { FailureLog } from '../relay/failure-log.ts'
@@ -52,7 +50,6 @@ import {
 } from '../store/secrets.ts'
 import { GuardFigures } from '../telemetry/guard-figures.ts'
 import { Metrics } from '../telemetry/metrics.ts'
-import { metricsText } from '../telemetry/series.ts'
 import { openTelemetry } from '../telemetry/telemetry.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
@@ -62,7 +59,6 @@ import { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
 import { App } from './app.ts'
-import { exchangeCallsBetweenWorkers } from './exchange-calls-between-workers.ts'
 import { followChangesOfOtherNodes } from './follow-changes.ts'
 import { gracefulStop } from './graceful-stop.ts'
 import { shareProviderLimits } from './share-provider-limits.ts'
@@ -122,7 +118,6 @@ export async function serveGateway({
   const { environment } = config
   const { store, ledger, others, messages, node } = accounts
   completeSecretFile(environment, secrets)
-  const workers = others && 'link' in others ? others : undefined
   const namespace = namespaceOf(secrets, accounts.databaseId)
   const nodes = opened.adopt(
     await joinCluster({
@@ -175,7 +170,7 @@ export async function serveGateway({
   const health = new ChannelHealth((name) => minutes.recovered(name))
   const missing = new MissingModels()
   const providerLimits = new ProviderLimits()
-  const isDegraded = (): boolean => !threads.areComplete || workers?.isComplete() === false
+  const isDegraded = (): boolean => !threads.areComplete
   const metrics = new Metrics({
     connections,
     openStreams: () => relay.openStreams,
@@ -192,13 +187,11 @@ export async function serveGateway({
     droppedMessages: () => messages.dropped,
     isRedisReachable: nodes.isRedisReachable,
   })
-  if (workers) shareMetrics(metrics, workers.link)
   // Telemetry is opened before everything that settles calls, so that it is closed after that.
   const telemetry = opened.adopt(
     await openTelemetry(environment.variables, {
       metrics,
       warn: (fields, sentence) => log.warn(fields, sentence),
-      worker: workers && String(process.pid),
     }),
     (open) => open?.close(),
   )
@@ -232,7 +225,7 @@ export async function serveGateway({
   const kept = await openResponses(accounts, secrets, {
     ...callServices,
     dataDir: environment.dataDir,
-    announcer: workers?.announcer ?? nodes.limitAnnouncer,
+    announcer: nodes.limitAnnouncer,
   })
   opened.defer(() => kept.close())
   const conversations = opened.adopt(
@@ -249,7 +242,7 @@ export async function serveGateway({
     openContentLog(environment, secrets, { settings: () => inForce.settings.contentLog, metrics, warn }),
     (open) => open.close(),
   )
-  if (others && 'names' in others)
+  if (others)
     opened.adopt(
       await followSecretChange({
         store,
@@ -260,7 +253,6 @@ export async function serveGateway({
       }),
       (following) => following.close(),
     )
-  const elsewhere = workers && new EqualCallsOfOtherWorkers(workers.link, node)
   const keyRings = new KeyRings()
   const guardFigures = new GuardFigures()
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
@@ -273,7 +265,7 @@ export async function serveGateway({
       ...kept,
       prompts: conversations.prompts,
       affinity: conversations.affinity,
-      cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, content, elsewhere }),
+      cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, content }),
       breaks: conversations.breaks,
       guardKey: guardKey(secrets),
       guardFigures,
@@ -295,15 +287,13 @@ export async function serveGateway({
     }),
     (open) => open.close(),
   )
-  const maxCalls = (): number => Math.ceil(inForce.settings.options.max_calls / (workers?.planned ?? 1))
-  const slots = new RequestSlots(maxCalls, nowMs)
+  const slots = new RequestSlots(() => inForce.settings.options.max_calls, nowMs)
   const liveCalls = new LiveCalls({
     ledger: ledger.writes,
     store,
     memory: shared.memory,
     maxReaders: () => slots.streams,
     nowMs,
-    others: workers && exchangeCallsBetweenWorkers(workers.link),
   })
   opened.defer(() => liveCalls.close())
   const deliveries = new LastDeliveries()
@@ -344,7 +334,6 @@ export async function serveGateway({
     await serveOperator({
       running: config,
       management,
-      workers,
       async apply(next) {
         await inForce.replaceFile(next, async () => void (await recordConfiguration(store, next)))
         addressOf = addresses()
@@ -413,8 +402,6 @@ export async function serveGateway({
   })
   const collecting = collectGarbageWhenIdle(() => app.openExchanges)
   opened.defer(() => collecting.stop())
-  // A worker must be ready before it starts to listen.
-  if (workers) await tokensLoaded
   const everything = opened.move()
   return {
     app,
@@ -434,12 +421,6 @@ export async function serveGateway({
       }),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
-}
-
-/** Makes this worker's metrics endpoint report all workers, and reports its metrics to the others. */
-function shareMetrics(metrics: Metrics, link: Link): void {
-  link.answer('own metrics', () => metricsText(metrics.read()))
-  metrics.ofOthers = (own) => link.request<readonly string[]>('metrics of others', own).catch(() => [])
 }
 
 /**

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { StorageHealth } from '../accounts/ledger/ledger-writer.ts'
-import { openStorageWatch, StorageWatch } from './storage-watch.ts'
+import { StorageWatch } from './storage-watch.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -10,14 +10,13 @@ const FULL = new Error('no room')
 function watched() {
   const storage = new StorageHealth()
   const lines: string[] = []
-  const state = { hasRoom: true, announcements: 0 }
+  const state = { hasRoom: true }
   const watch = new StorageWatch({
     storage,
     probe() {
       storage.note('file', state.hasRoom ? undefined : FULL)
       return Promise.resolve(state.hasRoom)
     },
-    announce: () => (state.announcements += 1),
     log: {
       error: (fields: { err: Error }) => void lines.push(`error: ${fields.err.message}`),
       info: (sentence: string) => void lines.push(sentence),
@@ -41,7 +40,6 @@ test('a database that cannot be written is checked each second, and logged once 
   expect(lines.at(-1)).toBe('the storage can be used again')
   await vi.advanceTimersByTimeAsync(600_000)
   expect(lines).toHaveLength(3)
-  expect(state.announcements).toBe(1)
 })
 
 test('a database that fails repeatedly causes at most one log line of level error a minute', async () => {
@@ -63,28 +61,4 @@ test('the storage counts as failed while its file or its accounts database fails
   expect([storage.isOk, storage.failure?.message]).toEqual([false, 'read-only'])
   storage.note('bank', undefined)
   expect([storage.isOk, storage.failure]).toEqual([true, undefined])
-})
-
-test('the first of several workers logs a storage failure that another worker found', async () => {
-  const listeners: ((text: string) => void)[] = []
-  const lines: string[] = []
-  const announcer = {
-    announce: (text: string) => Promise.resolve(listeners.forEach((received) => received(text))),
-    listen: (listener: { received(text: string): void }) =>
-      void listeners.push((text) => listener.received(text)),
-  }
-  const storages = [1, 2].map((index) => {
-    const storage = new StorageHealth()
-    const isReady = () => (storage.note('file', FULL), Promise.resolve(false))
-    const note = (line: string) => () => void lines.push(`${line} of ${index}`)
-    const log = { error: note('error'), info: note('info') }
-    const accounts = { ledger: { writes: { storage } }, others: { link: {}, index, announcer }, isReady }
-    onTestFinished(() => watch.close())
-    const watch = openStorageWatch(accounts as never, log as never)
-    return storage
-  })
-  storages[1]?.note('file', FULL)
-  await vi.advanceTimersByTimeAsync(500)
-  expect(storages.map(({ isOk }) => isOk)).toEqual([false, false])
-  expect(lines).toEqual(['error of 1'])
 })

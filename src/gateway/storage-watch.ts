@@ -12,10 +12,7 @@ interface StorageWatchDependencies {
   readonly storage: StorageHealth
   /** Tries to write to the database; resolves to whether that succeeded. */
   readonly probe: () => Promise<boolean>
-  /** Makes other processes that use the same database try to write, too; undefined if there are none. */
-  readonly announce?: (() => void) | undefined
-  /** Undefined if another process writes the log lines for all processes. */
-  readonly log: Pick<Logger, 'error' | 'info'> | undefined
+  readonly log: Pick<Logger, 'error' | 'info'>
   /** A monotonic clock in milliseconds. */
   readonly nowMs: () => number
 }
@@ -38,7 +35,7 @@ export class StorageWatch {
   /** Logs an error of the database, unless one was logged in the last minute. */
   report(error: Error): void {
     const { log, nowMs } = this.#dependencies
-    if (!log || nowMs() - this.#loggedMs < LOG_MS) return
+    if (nowMs() - this.#loggedMs < LOG_MS) return
     this.#loggedMs = nowMs()
     log.error({ err: error }, 'the storage cannot be used; tried again every second')
   }
@@ -49,13 +46,12 @@ export class StorageWatch {
   }
 
   #changed(): void {
-    const { storage, announce, log } = this.#dependencies
+    const { storage, log } = this.#dependencies
     clearInterval(this.#timer)
     if (storage.isOk) {
-      log?.info('the storage can be used again')
+      log.info('the storage can be used again')
       return
     }
-    announce?.()
     this.#announce()
     this.#timer = setInterval(() => void this.#try(), PROBE_MS).unref()
   }
@@ -70,26 +66,12 @@ export class StorageWatch {
   }
 }
 
-/** Message with which a worker tells the others that it could not write. */
-const FAILED = 'storage'
-
-/**
- * Whether this process reports on the database. Of several workers with one database, only the first does.
- */
-export function isStorageReporter({ others }: Pick<OpenedLedger, 'others'>): boolean {
-  return !others || !('link' in others) || others.index === 1
-}
-
 /** Starts watching whether a ledger's database can be written. */
 export function openStorageWatch(accounts: OpenedLedger, log: Logger): StorageWatch {
-  const { ledger, others } = accounts
-  const announcer = others && 'link' in others ? others.announcer : undefined
-  announcer?.listen({ received: (text) => text === FAILED && void accounts.isReady() })
   return new StorageWatch({
-    storage: ledger.writes.storage,
+    storage: accounts.ledger.writes.storage,
     probe: () => accounts.isReady(),
-    announce: announcer && (() => void announcer.announce(FAILED)),
-    log: isStorageReporter(accounts) ? log : undefined,
+    log,
     nowMs: () => performance.now(),
   })
 }

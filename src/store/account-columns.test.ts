@@ -1,23 +1,8 @@
-import { join } from 'node:path'
 import { Client } from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { BANKS, bankFixture } from '../../test/ledger/bank-fixture.ts'
-import { storeWithAccount, temporaryFolder } from '../../test/stores/rows.ts'
-import { AccountChanges } from './sqlite/account-changes.ts'
-import { openForWriting } from './sqlite/connection.ts'
 
 const GIVEN = `UPDATE tokens SET operator_terms = '{"rateLimit":{}}' WHERE id = 1`
-
-test("setting an operator's limit on a token is recorded as a change of its account in SQLite", async () => {
-  const path = join(temporaryFolder(), 'sluice.db')
-  const { store } = await storeWithAccount(path)
-  await store.close()
-  const db = openForWriting(path)
-  const changes = new AccountChanges(db)
-  db.exec(GIVEN)
-  expect(changes.take()).toEqual([{ account: 't:1', recalls: false, recallsBudgets: false }])
-  db.close()
-})
 
 test.each(BANKS)(
   "all nodes are notified when an operator's limit is set on a token: $name",

@@ -88,15 +88,6 @@ export interface LedgerWrites {
     readonly quota: number
   }
   /**
-   * Settles the calls whose holds one run of the gateway, which has ended, left open: charges what was
-   * delivered. Parked holds, whose calls continue at the provider, stay open.
-   */
-  recoverRun(run: { readonly owner: string; readonly nowMs: number }): {
-    readonly count: number
-    /** Sum of the charges, in quota units. */
-    readonly quota: number
-  }
-  /**
    * Looks at the `limit` oldest rows of the usage log, and removes those whose calls ended before `beforeMs`
    * (Unix milliseconds). The daily sums of usage stay.
    */

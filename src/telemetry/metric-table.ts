@@ -31,8 +31,6 @@ export interface MetricRow extends Omit<Metric, 'samples'> {
   readonly read?: (sources: MetricSources) => number | Omit<Sample, 'name'>[]
   /** Whether this gateway has the metric; if absent, every gateway has it. */
   readonly isPresent?: (sources: MetricSources) => boolean
-  /** How values of several workers are merged; if absent, they are added up. */
-  readonly merge?: 'largest' | 'smallest'
 }
 
 /**
@@ -148,7 +146,6 @@ export const METRICS = {
   }),
   openBreakers: gauge('sluice_resting_channels', 'Channels whose circuit breaker is open or half-open.', {
     read: ({ openBreakers }) => openBreakers(),
-    merge: 'largest',
   }),
   missingModels: gauge(
     'sluice_missing_models',
@@ -157,7 +154,6 @@ export const METRICS = {
       read: ({ missingModels }) =>
         [...missingModels()].map(({ channel, model }) => ({ labels: { channel, model }, value: 1 })),
       labels: ['channel', 'model'],
-      merge: 'largest',
     },
   ),
   providerLimits: gauge(
@@ -166,14 +162,12 @@ export const METRICS = {
     {
       read: ({ providerLimits }) => [...providerLimits()],
       labels: ['channel', 'key', 'model', 'kind'],
-      merge: 'smallest',
     },
   ),
   modelEnds: gauge('sluice_model_shutdown_timestamp_seconds', 'Times at which models end.', {
     read: ({ modelEnds }) =>
       modelEnds().map(({ model, end }) => ({ labels: { model }, value: retirementTimeMs(end) / 1000 })),
     labels: ['model'],
-    merge: 'largest',
   }),
   ledgerLag: gauge('sluice_ledger_lag', 'Writes that are not durable yet.', {
     read: ({ pendingWrites }) => pendingWrites(),
@@ -182,18 +176,16 @@ export const METRICS = {
     read: ({ droppedLines }) => droppedLines(),
     type: 'counter',
   }),
-  degraded: gauge('sluice_degraded', 'Whether a worker or a helper thread is missing.', {
+  degraded: gauge('sluice_degraded', 'Whether a helper thread is missing.', {
     read: ({ isDegraded }) => Number(isDegraded()),
-    merge: 'largest',
   }),
   storageOk: gauge('sluice_storage_ok', 'Whether calls can be charged.', {
     read: ({ isStorageOk }) => Number(isStorageOk()),
-    merge: 'smallest',
   }),
   keepingOk: gauge(
     'sluice_keeping_ok',
     'Whether the file system of DATA_DIR has room for what is kept for users.',
-    { read: ({ isKeeping }) => Number(isKeeping()), merge: 'smallest' },
+    { read: ({ isKeeping }) => Number(isKeeping()) },
   ),
   droppedMessages: gauge(
     'sluice_node_messages_dropped_total',
@@ -231,6 +223,5 @@ function gauge(
 function loopDelay(name: string, percentile: number) {
   return gauge(name, 'Delay of the event loop since the last scrape.', {
     read: (sources) => sources.loopDelay(percentile),
-    merge: 'largest',
   })
 }

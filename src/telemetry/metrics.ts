@@ -33,11 +33,6 @@ type Series = Record<Counted<'counter'>, Counter> & Record<Counted<'histogram'>,
  * attributes for each record.
  */
 export class Metrics {
-  /**
-   * Resolves to the metrics texts of the other workers. It is given the text of this worker. Undefined in a
-   * gateway of one process.
-   */
-  ofOthers: ((own: string) => Promise<readonly string[]>) | undefined
   /** Whether there is enough disk space to store data for users. */
   isKeeping: () => boolean = () => true
   readonly #series: Series & Readonly<Record<string, Metric>>

@@ -98,8 +98,6 @@ export interface Telemetry {
 export interface TelemetryServices {
   readonly metrics: Pick<Metrics, 'add'>
   readonly warn: (fields: object, sentence: string) => void
-  /** Name of this worker process; undefined in a gateway of one process. */
-  readonly worker: string | undefined
 }
 
 /**

@@ -110,6 +110,21 @@ test('a gateway that stops waits for calls that their clients have left, and kee
   expect(fixture.upstream.received('m')).toHaveLength(1)
 })
 
+test('a repeated call whose idempotency key a killed gateway was serving is sent again once after its restart', async () => {
+  const fixture = await started({})
+  const { gateway, upstream } = fixture
+  upstream.script('m', { kind: 'stream', events: 3, ending: 'stall' }, { kind: 'stream', events: 3 })
+  const live = await open(gateway.url, askStream('m'), { key: 'ann', ...withKey('a') })
+  await live.until('word')
+  await gateway.kill()
+  await gateway.restart()
+  const again = await fixture.chat('ann', askStream('m'), withKey('a'))
+  expect(again.status, again.text).toBe(200)
+  const repeated = await fixture.chat('ann', askStream('m'), withKey('a'))
+  expect(repeated.headers['idempotency-replayed']).toBe('true')
+  expect(upstream.received('m')).toHaveLength(2)
+})
+
 test('no text of a stored answer or of its idempotency key is readable in the data folder', async () => {
   const fixture = await started({})
   fixture.upstream.script('m', { kind: 'whole', content: 'the canary of the answer' })

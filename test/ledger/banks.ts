@@ -1,4 +1,3 @@
-import { createServer, Socket } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished } from 'vitest'
@@ -7,19 +6,10 @@ import type { LeasedAccounts } from '../../src/accounts/ledger/leased-accounts.t
 import { connectLedger } from '../../src/accounts/ledger/leased-ledger.ts'
 import { Ledger } from '../../src/accounts/ledger/ledger.ts'
 import { sharedStore } from '../../src/accounts/ledger/shared-store.ts'
-import { OwnerAnnouncer } from '../../src/cluster/join-through-owner.ts'
-import { openWorkerLedger } from '../../src/gateway/open-worker-ledger.ts'
-import { Link } from '../../src/ipc/link.ts'
-import type { BankStatement } from '../../src/store/bank.ts'
 import type { Listener } from '../../src/store/postgres/announcements.ts'
 import { postgresBank } from '../../src/store/postgres/bank.ts'
 import { BankConnection } from '../../src/store/postgres/bank-connection.ts'
 import { openNodeFile, openSqliteStore } from '../../src/store/sqlite/open.ts'
-import {
-  type BankRequest,
-  openOwnedDatabase,
-  type OwnedDatabase,
-} from '../../src/store/sqlite/owned-database.ts'
 import type { RowStore, Store } from '../../src/store/store.ts'
 import { BANKS } from './bank-fixture.ts'
 import { rowsWithAccount } from '../stores/engines.ts'
@@ -67,25 +57,22 @@ export interface LedgerBank {
   readonly open: (count: number) => Promise<LedgersOnLease>
 }
 
-/** Nodes on PostgreSQL, if a server is available, and workers of one machine. */
-export const LEDGER_BANKS: readonly LedgerBank[] = [
-  ...BANKS.map((engine) => ({
-    name: `nodes on ${engine.name}`,
-    async open(count: number): Promise<LedgersOnLease> {
-      const { store, database, userId, tokenId } = await rowsWithAccount(engine)
-      const { nodes, crash } = await nodesOn(store, database.place, count)
-      const lent = async (): Promise<number> => {
-        const [row] = await database.sql(
-          'select (select coalesce(sum(amount), 0) from leases)::bigint as amounts, ' +
-            '(select sum(leased) from tokens)::bigint as tokens, (select sum(leased) from users)::bigint as users',
-        )
-        return Number(row?.['amounts']) + Number(row?.['tokens']) + Number(row?.['users'])
-      }
-      return { store, userId, tokenId, nodes, sql: database.sql, hasHolds: false, crash, lent }
-    },
-  })),
-  { name: 'workers of one machine', open: openWorkers },
-]
+/** Nodes on PostgreSQL, if a server is available. */
+export const LEDGER_BANKS: readonly LedgerBank[] = BANKS.map((engine) => ({
+  name: `nodes on ${engine.name}`,
+  async open(count: number): Promise<LedgersOnLease> {
+    const { store, database, userId, tokenId } = await rowsWithAccount(engine)
+    const { nodes, crash } = await nodesOn(store, database.place, count)
+    const lent = async (): Promise<number> => {
+      const [row] = await database.sql(
+        'select (select coalesce(sum(amount), 0) from leases)::bigint as amounts, ' +
+          '(select sum(leased) from tokens)::bigint as tokens, (select sum(leased) from users)::bigint as users',
+      )
+      return Number(row?.['amounts']) + Number(row?.['tokens']) + Number(row?.['users'])
+    }
+    return { store, userId, tokenId, nodes, sql: database.sql, hasHolds: false, crash, lent }
+  },
+}))
 
 /** Every way in which ledgers reach their accounts. */
 export const LEDGER_PLACES: readonly {
@@ -205,101 +192,4 @@ export async function nodesOn(
 async function whenWritten({ ledger }: Pick<LedgerProcess, 'ledger'>): Promise<void> {
   do await ledger.probe()
   while ([...ledger.openHolds].some(({ isUnwritten, isDurable }) => !isUnwritten && !isDurable))
-}
-
-async function openWorkers(count: number): Promise<LedgersOnLease> {
-  const path = await preparedFile()
-  const links: Link[] = []
-  const announce = (text: string): void => {
-    for (const link of links) link.send('announce', text)
-  }
-  const database = await openOwnedDatabase({
-    path,
-    secrets: SECRETS,
-    announce: (account) => announce(`account ${account}`),
-  })
-  onTestFinished(() => database.close())
-  const { store } = database
-  const { userId, tokenId } = await addAccount(store)
-  let runs = 0
-  const start = async (index: number): Promise<LedgerNode & { readonly kill: () => Promise<void> }> => {
-    const [owners, workers] = await linkPair()
-    const name = `worker-${(runs += 1)}`
-    links[index] = owners
-    answer(owners, database, name, announce)
-    const worker = await workerOf(workers, path, { index: index + 1, name, planned: count })
-    return {
-      ...worker,
-      async kill() {
-        await whenWritten(worker)
-        workers.close()
-        await owners.closed
-        await database.lose(name)
-        void worker.close()
-      },
-    }
-  }
-  const nodes: Awaited<ReturnType<typeof start>>[] = []
-  for (let index = 0; index < count; index += 1) nodes.push(await start(index))
-  const lent = async (): Promise<number> => {
-    const { states } = (await database.bank('nobody', [
-      'apply',
-      [JSON.stringify([`t:${tokenId}`, `u:${userId}`])],
-      [],
-    ])) as BankStatement
-    return states.reduce((sum, { remain, free }) => sum + remain - free, 0)
-  }
-  return {
-    store,
-    userId,
-    tokenId,
-    nodes,
-    sql: (statement) => Promise.resolve(rowsIn(path, statement)),
-    hasHolds: true,
-    async crash() {
-      for (const [index, node] of nodes.entries()) {
-        await node.kill()
-        nodes[index] = await start(index)
-      }
-    },
-    lent,
-  }
-}
-
-function answer(link: Link, database: OwnedDatabase, name: string, announce: (text: string) => void): void {
-  link.answer('batch', (batch: Parameters<OwnedDatabase['write']>[1]) => database.write(name, batch))
-  link.answer('bank', (request: BankRequest) => database.bank(name, request))
-  link.on('announce', announce)
-}
-
-async function workerOf(
-  link: Link,
-  path: string,
-  { index, name, planned }: { readonly index: number; readonly name: string; readonly planned: number },
-): Promise<LedgerNode> {
-  const announcer = new OwnerAnnouncer(link)
-  const opened = await openWorkerLedger({
-    path,
-    secrets: SECRETS,
-    name,
-    workers: { link, announcer, index, planned, count: () => planned, isComplete: () => true },
-  })
-  let closing: Promise<void> | undefined
-  const close = (): Promise<void> => (closing ??= opened.close().then(() => link.close()))
-  onTestFinished(close)
-  const { ledger, store } = opened
-  const accounts = ledger.accounts as LeasedAccounts
-  return { ledger, accounts, bankClient: opened.bankClient, store, close }
-}
-
-/** Both ends of a local socket. */
-async function linkPair(): Promise<readonly [Link, Link]> {
-  const server = createServer()
-  const path = join(temporaryFolder(), 'link.sock')
-  await new Promise<void>((resolve) => server.listen(path, resolve))
-  const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve))
-  const connecting = new Socket().connect(path)
-  const pair = [new Link(await accepted), new Link(connecting)] as const
-  server.close()
-  return pair
 }

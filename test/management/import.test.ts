@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, utimesSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { familyDatabase } from '../stores/family-database.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { manage, type ManagementResponse } from '../fixtures/account.ts'
@@ -89,20 +89,11 @@ const oldGateway = (name = 'bea', key = OLD_KEY, channel = 'imported') =>
     })
   })
 
-const engines = [
-  ...ENGINES.map((database) => ({ engine: database.name as string, database, env: {} })),
-  ...ENGINES.slice(0, 1).map((database) => ({
-    engine: 'SQLite with two workers',
-    database,
-    env: { WORKERS: '2' },
-  })),
-]
-
-describe.each(engines)('an import over HTTP into $engine', ({ engine, database, env: more }) => {
+describe.each(ENGINES)('an import over HTTP into $name', (database) => {
   const cleanUps: (() => Promise<void>)[] = []
   beforeAll(async () => {
-    const env: Record<string, string> = { ...more }
-    if (engine === 'PostgreSQL')
+    const env: Record<string, string> = {}
+    if (database.name === 'PostgreSQL')
       env['DATABASE_URL'] = (await database.database((end) => void cleanUps.push(end))).place
     fixture = await startFixture(
       (upstream) => ({
@@ -116,11 +107,8 @@ describe.each(engines)('an import over HTTP into $engine', ({ engine, database, 
       { env: { GATEWAY_SECRET: 'a-secret-of-thirty-two-characters!', ...env } },
     )
   })
-  const answersOnce = async (key: string, model: string, text: string): Promise<void> =>
+  const answers = async (key: string, model: string, text: string): Promise<void> =>
     expect((await fixture.chat(key, ask(model))).text).toContain(text)
-  /** Calls at once; other workers than the one that applied an import learn of it a moment later. */
-  const answers: typeof answersOnce = (...call) =>
-    'WORKERS' in more ? vi.waitFor(() => answersOnce(...call), { timeout: 5_000 }) : answersOnce(...call)
   afterAll(async () => {
     await fixture?.close()
     for (const end of cleanUps) await end()

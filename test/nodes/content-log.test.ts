@@ -3,10 +3,10 @@ import { beforeAll, afterAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { contentOf, lookAt, rowWithContent } from '../fixtures/content.ts'
-import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { ask } from '../fixtures/fixture.ts'
 import { BUCKET, type S3Server, startS3Server, withoutS3 } from '../fixtures/s3-server.ts'
 import { type ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { type Nodes, setNodes, SHARED, workersIn } from './fixture.ts'
+import { type Nodes, setNodes, SHARED } from './fixture.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }
@@ -222,24 +222,5 @@ describe.skipIf(withoutS3()).each(SHARED)('a bucket of several nodes on $name', 
     const after = await nodes.database.sql('select id from content_keys where user_id = 2')
     for (const { id } of keys) expect(after.map((row) => row['id'])).not.toContain(id)
     expect(await nodes.database.sql(`select id from content_entries where id = '${gone}'`)).toEqual([])
-  })
-})
-
-describe('the content log of several workers', () => {
-  let fixture: Fixture
-  beforeAll(async () => {
-    fixture = await startFixture(configuration, { env: { WORKERS: '2' } })
-  })
-  afterAll(() => fixture?.close())
-
-  test('stored content of a call of one worker can be read and deleted by every worker', async () => {
-    const ids: string[] = []
-    while (workersIn(fixture.gateway.logs()).size < 2 || ids.length < 10)
-      ids.push(idOf(await fixture.chat('ann', ask('m'))))
-    for (const id of ids) expect((await contentOf(fixture.gateway.url, ANN, id)).what).toBe('full')
-    await manage(fixture.gateway.url, ANN, 'DELETE /api/content')
-    for (const id of ids) expect((await lookAt(fixture.gateway.url, ANN, id)).status).toBe(404)
-    const id = idOf(await fixture.chat('ann', ask('m')))
-    expect((await contentOf(fixture.gateway.url, ANN, id)).what).toBe('full')
   })
 })

@@ -78,8 +78,3 @@ export function nodesOnRedis(
   })
   return shared
 }
-
-/** The workers that have answered requests so far, by the log, whose lines are written later than the answers. */
-export function workersIn(log: string): ReadonlySet<string> {
-  return new Set(Array.from(log.matchAll(/"worker":(\d+),.*"msg":"request"/g), ([, worker = '']) => worker))
-}

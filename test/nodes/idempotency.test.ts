@@ -1,18 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call, type FullResponse, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { databaseOf } from '../fixtures/database.ts'
-import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { ask, askStream } from '../fixtures/fixture.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
-import { workerPids } from '../fixtures/worker-pids.ts'
 import { untilOpen } from '../fixtures/open-calls.ts'
-import { type Nodes, setNodes, SHARED, workersIn } from './fixture.ts'
+import { type Nodes, setNodes, SHARED } from './fixture.ts'
 
 const GRANTED = 1_000_000_000
 /** Ten prompt and five output tokens. */
@@ -171,73 +168,5 @@ describe('idempotency keys after a crash of a gateway with the embedded database
     const third = await call(gateway.url, askStream('slow'), { key: 'ann', ...withKey(cut) })
     expect(isReplayed(third)).toBe(true)
     expect(upstream.received('slow')).toHaveLength(2)
-  })
-})
-
-describe('idempotency keys with two workers', () => {
-  async function started(): Promise<Fixture> {
-    const fixture = await startFixture(configuration, { env: { WORKERS: '2' } })
-    onTestFinished(() => fixture.close())
-    // Connections are distributed among those that have started to serve.
-    await vi.waitFor(
-      async () => {
-        await Promise.all(Array.from({ length: 8 }, () => fixture.chat('nobody', ask('m'))))
-        expect(serving(fixture, 0)).toBe(2)
-      },
-      { timeout: 60_000, interval: 50 },
-    )
-    return fixture
-  }
-  const serving = ({ gateway }: Fixture, from: number): number => workersIn(gateway.logs().slice(from)).size
-
-  test('calls with the same idempotency key on all workers make one upstream call, and get equal answers for one charge', async () => {
-    const fixture = await started()
-    const before = fixture.gateway.logs().length
-    const go = Promise.withResolvers<void>()
-    fixture.upstream.script('slow', { kind: 'stream', endsAfter: go.promise, usage: usageText(10, 5) })
-    const key = randomUUID()
-    const attempts = Array.from({ length: 40 }, () => fixture.chat('ann', askStream('slow'), withKey(key)))
-    await fixture.upstream.receivedAtLeast('slow', 1)
-    await sleep(300)
-    go.resolve()
-    const answers = await Promise.all(attempts)
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-    expect(fixture.upstream.received('slow')).toHaveLength(1)
-    await expect
-      .poll(() => databaseOf(fixture.gateway.dataDir).token('token-ann').used_quota, { timeout: 10_000 })
-      .toBe(COST)
-    await expect.poll(() => serving(fixture, before)).toBe(2)
-  })
-
-  test('a repeated call whose idempotency key a killed worker was serving is sent again at once, by any worker or after a restart', async () => {
-    const fixture = await started()
-    const { upstream, gateway } = fixture
-    const cutStream = { kind: 'stream', events: 3, ending: 'stall' } as const
-    upstream.script('slow', cutStream, { kind: 'stream', events: 3 }, cutStream, {
-      kind: 'stream',
-      events: 3,
-    })
-    const ways = [
-      async () => {
-        for (const pid of workerPids(gateway.pid)) process.kill(pid, 'SIGKILL')
-      },
-      async () => {
-        await gateway.kill()
-        await gateway.restart()
-      },
-    ]
-    for (const [round, kill] of ways.entries()) {
-      const key = randomUUID()
-      const live = await open(gateway.url, askStream('slow'), { key: 'ann', ...withKey(key) })
-      await live.until('word')
-      await kill()
-      const attempt = (): Promise<FullResponse> => fixture.chat('ann', askStream('slow'), withKey(key))
-      await vi.waitFor(async () => expect((await attempt()).status).toBe(200), {
-        timeout: 60_000,
-        interval: 50,
-      })
-      expect(isReplayed(await attempt())).toBe(true)
-      expect(upstream.received('slow')).toHaveLength(2 * (round + 1))
-    }
   })
 })

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { channel, type Configuration, ROOT, token } from '../fixtures/configuration.ts'
-import { ask, startFixture } from '../fixtures/fixture.ts'
+import { ask } from '../fixtures/fixture.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
@@ -50,52 +50,6 @@ async function rowOf(url: string, id: unknown): Promise<{ quota: number; price_v
     return data
   }, SOON)
 }
-
-test('a change of the prices file is applied by every worker, and a prices file with a mistake is applied by no worker', async () => {
-  const file = pricesFile()
-  const fixture = await startFixture(configured(file), { env: { WORKERS: '2' } })
-  onTestFinished(() => fixture.close())
-  const { url } = fixture.gateway
-  const workerOf = (id: unknown): unknown => {
-    const line = fixture.gateway
-      .logs()
-      .split('\n')
-      .find((one) => one.includes(`"${String(id)}"`) && one.includes('"msg":"request"'))
-    return line === undefined ? undefined : (JSON.parse(line) as { worker: unknown }).worker
-  }
-  /** The charges of calls by the workers that made them, until each of two has made some. */
-  const charges = async (): Promise<Map<unknown, Set<number>>> => {
-    const byWorker = new Map<unknown, Set<number>>()
-    for (let calls = 0; calls < 200 && (calls < 20 || byWorker.size < 2); calls += 1) {
-      const { status, headers } = await fixture.chat('root', ask('m'))
-      expect(status).toBe(200)
-      const id = headers['x-request-id']
-      const worker = await vi.waitFor(() => {
-        const found = workerOf(id)
-        expect(found).toBeDefined()
-        return found
-      }, SOON)
-      byWorker.set(worker, (byWorker.get(worker) ?? new Set()).add((await rowOf(url, id)).quota))
-    }
-    expect(byWorker.size).toBe(2)
-    return byWorker
-  }
-  const everywhere = (factor: number) =>
-    vi.waitFor(
-      async () => {
-        for (const quotas of (await charges()).values()) expect([...quotas]).toEqual([COST * factor])
-      },
-      { timeout: 60_000, interval: 200 },
-    )
-  await everywhere(1)
-  writeFileSync(file, pricesTimes(3))
-  await everywhere(3)
-  writeFileSync(file, 'm: { input: 1 }\n')
-  await vi.waitFor(() => expect(fixture.gateway.logs()).toContain('m.output: expected a price'), SOON)
-  await everywhere(3)
-  writeFileSync(file, pricesTimes(5))
-  await everywhere(5)
-})
 
 describe.each(SHARED)('two nodes on $name', (engine) => {
   test('two nodes that read the same prices file apply its change with the same price version', async () => {

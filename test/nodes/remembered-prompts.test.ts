@@ -1,11 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type FullResponse, type Body, call } from '../fixtures/client.ts'
-import { startFixture, type Fixture } from '../fixtures/fixture.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { nodesOnRedis, SHARED, workersIn } from './fixture.ts'
+import { nodesOnRedis, SHARED } from './fixture.ts'
 
 /** More than 64 KiB, so that it is remembered however large the account is. */
 const LONG = 'The quick brown fox jumps over the lazy dog. '.repeat(1500)
@@ -35,27 +34,6 @@ function heldIn(answer: FullResponse): number {
   const [, needed] = /"needed":\s*(\d+)/.exec(answer.text) ?? []
   return Number(needed) - 4 * OUTPUT
 }
-
-describe('a gateway of two workers', () => {
-  let fixture: Fixture
-  beforeAll(async () => {
-    fixture = await startFixture(configure, { env: { WORKERS: '2' } })
-  })
-  afterAll(() => fixture?.close())
-
-  test('the hold of a continued conversation uses the reported tokens of its previous call on either of two workers', async () => {
-    fixture.upstream.script('m', { kind: 'whole', usage: usageText(REPORTED, 5) })
-    for (let turn = 0; turn < 12; turn++) {
-      const said = fresh()
-      // Each call opens a new connection, which any worker may get.
-      expect((await fixture.chat('ann', ask(said))).status).toBe(200)
-      const held = heldIn(await fixture.chat('poor', ask(goneOn(said))))
-      expect(held).toBeGreaterThan(REPORTED)
-      expect(held).toBeLessThan(REPORTED + APPENDED)
-    }
-    await expect.poll(() => workersIn(fixture.gateway.logs()).size, { timeout: 10_000 }).toBe(2)
-  })
-})
 
 const NAME = 'prompts of several nodes'
 describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (engine) => {

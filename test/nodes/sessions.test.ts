@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../fixtures/account.ts'
+import { describe, expect, test } from 'vitest'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { startFixture, type Fixture } from '../fixtures/fixture.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { nodesOnRedis, SHARED, workersIn } from './fixture.ts'
+import { nodesOnRedis, SHARED } from './fixture.ts'
 
 const KEYS = ['upstream-key-one', 'upstream-key-two', 'upstream-key-three', 'upstream-key-four']
 
@@ -32,39 +30,6 @@ async function turn(url: string, session: string): Promise<void> {
 
 const keysSeen = (upstream: ScriptedUpstream): string[] =>
   upstream.received('m').map(({ headers }) => String(headers.authorization))
-
-describe('a gateway of two workers', () => {
-  let fixture: Fixture
-  beforeAll(async () => {
-    fixture = await startFixture(configure, { env: { WORKERS: '2' } })
-  })
-  afterAll(() => fixture?.close())
-
-  test('all calls of a session use one upstream key, whichever of two workers gets them', async () => {
-    script(fixture.upstream)
-    for (let n = 0; n < 16; n++) await turn(fixture.gateway.url, 'a')
-    await expect.poll(() => workersIn(fixture.gateway.logs()).size, { timeout: 10_000 }).toBe(2)
-    expect(new Set(keysSeen(fixture.upstream)).size).toBe(1)
-  })
-
-  test("a call that misses the prompt cache is compared with its session's previous call, even on another worker", async () => {
-    script(fixture.upstream)
-    const missed = { kind: 'whole', usage: usageText(5_000, 5, 0) } as const
-    for (let n = 0; n < 8; n++) {
-      const session = `compared-${n}`
-      script(fixture.upstream)
-      await turn(fixture.gateway.url, session)
-      fixture.upstream.script('m', missed)
-      await turn(fixture.gateway.url, session)
-    }
-    const { data } = await manage<{ breaks: object }>(
-      fixture.gateway.url,
-      { id: ROOT.id, accessToken: ROOT.access_token },
-      'GET /api/usage',
-    )
-    expect(data.breaks).toEqual({ provider: 8 })
-  })
-})
 
 const NAME = 'sessions of several nodes'
 describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (engine) => {

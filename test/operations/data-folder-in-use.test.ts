@@ -8,7 +8,6 @@ import { discard, type Program, type ProgramOptions, runProgram } from './progra
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'sluice.mjs')
 const START: ProgramOptions = {}
-const WORKERS: ProgramOptions = { env: { WORKERS: '2' } }
 const DEMO: ProgramOptions = { command: [process.execPath, BIN, 'demo'] }
 
 const programs: Program[] = []
@@ -34,7 +33,6 @@ function stateOf(folder: string): unknown {
 
 test.each([
   ['start', START],
-  ['start with workers', WORKERS],
   ['demo', DEMO],
 ])(
   "while %s runs on a data folder, a second start exits with the first one's process id, and changes no file",
@@ -45,7 +43,7 @@ test.each([
     // The first process is stopped, because its own writes would count as changes.
     first.kill('SIGSTOP')
     const before = stateOf(folder.path)
-    const others = [START, WORKERS, DEMO].map(async (other) => {
+    const others = [START, DEMO].map(async (other) => {
       const second = await run({ folder, port: await freePort(), ...other })
       return [(await second.exit).code, second.out(), second.err()]
     })

@@ -4,7 +4,7 @@ import { delimiter, dirname, join } from 'node:path'
 import process from 'node:process'
 import { expect, onTestFinished, test } from 'vitest'
 import { OLD_NODE } from '../fixtures/old-node.ts'
-import { isAlive } from '../fixtures/worker-pids.ts'
+import { isAlive } from '../fixtures/is-alive.ts'
 import { family } from './process-family.ts'
 import { readyProgram } from './program.ts'
 
@@ -27,13 +27,13 @@ const WAYS: readonly (readonly [name: string, command: readonly string[], first:
     : [['an older Node', [BIN, 'start'], () => dirname(OLD_NODE ?? '')] as const]),
 ]
 
-test.each(WAYS.flatMap((way) => ['1', '2'].map((workers) => [...way, workers] as const)))(
+test.each(WAYS)(
   "with %s first in PATH, kill -9 of the process that was started also ends the gateway's other processes",
-  async (_, command, first, workers) => {
+  async (_, command, first) => {
     const { pid, exit } = await readyProgram({
       command,
       config: {},
-      env: { PATH: [first(), process.env['PATH']].join(delimiter), WORKERS: workers },
+      env: { PATH: [first(), process.env['PATH']].join(delimiter) },
     })
     const others = family(pid).slice(1)
     onTestFinished(() => {

@@ -283,18 +283,15 @@ test.each([
   },
 )
 
-test.each(['1', '2'])(
-  'a signal during the start, with %s workers, stops the gateway once it has started, with exit code 0',
-  async (workers) => {
-    const program = await runProgram({ config: config(), env: { WORKERS: workers } })
-    onTestFinished(() => discard(program))
-    await eventually(() => isOpen(program.port), 'it listens')
-    program.kill('SIGTERM')
-    expect(await program.exit).toMatchObject({ code: 0, signal: null })
-    expect(program.out()).toContain('SIGTERM: no new calls')
-    expect(program.err()).toBe('')
-  },
-)
+test('a signal during the start stops the gateway once it has started, with exit code 0', async () => {
+  const program = await runProgram({ config: config() })
+  onTestFinished(() => discard(program))
+  await eventually(() => isOpen(program.port), 'it listens')
+  program.kill('SIGTERM')
+  expect(await program.exit).toMatchObject({ code: 0, signal: null })
+  expect(program.out()).toContain('SIGTERM: no new calls')
+  expect(program.err()).toBe('')
+})
 
 test('a start that waits for a silent database ends soon after a signal', async () => {
   const sockets = new Set<{ destroy(): void }>()

@@ -11,7 +11,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['relay', 'management'],
   ['accounts', 'alerts', 'content'],
   ['limits', 'upstreams'],
-  ['store', 'telemetry', 'redis', 'http', 'ipc'],
+  ['store', 'telemetry', 'redis', 'http'],
   ['domain', '@sluice/http1', '@sluice/import', '@sluice/screen', '@sluice/simulator'],
   ['errors.ts', 'webassembly.d.ts'],
   ['@sluice/wire'],

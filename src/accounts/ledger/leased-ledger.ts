@@ -9,9 +9,9 @@ import { Ledger } from './ledger.ts'
 /** Announcement that a node has started or stopped. */
 export const NODES_CHANGED_ANNOUNCEMENT = 'nodes'
 
-/** A process that spends what it borrows: a node on a shared database, or a worker of this machine. */
+/** A node on a shared database, which spends what it borrows. */
 interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknownTokens'> {
-  /** Name of the process in the bank, the database that lends quota. */
+  /** Name of the node in the bank, the database that lends quota. */
   readonly name: string
   /** Name of this run of the process, under which its holds are recorded. */
   readonly run: string
@@ -45,7 +45,7 @@ export interface LeasedLedger {
   close(): Promise<void>
 }
 
-/** Connects the ledger, its accounts and the client of the bank; the same for nodes and for workers. */
+/** Connects the ledger, its accounts and the client of the bank. */
 export function connectLedger(borrower: Borrower): LeasedLedger {
   const { name, run, bank, outbox, rows, announcer, onReported, onUnknownTokens } = borrower
   const bankClient = new BankClient({

@@ -2,9 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { heldBytes, requestMemory, usedUp } from '../../../test/samples/request-memory.ts'
 import { SETTLED_CALL } from '../../../test/ledger/settled-call.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
-import { LiveCalls, LiveCallBroadcast, type OtherProcesses } from './live-calls.ts'
+import { LiveCalls, LiveCallBroadcast } from './live-calls.ts'
 import { LiveStreamClient } from './live-stream-client.ts'
-import type { LiveCallBatch, LiveQuery } from './live-source.ts'
 
 const TURN_MS = 250
 const LINGER_MS = 60_000
@@ -16,19 +15,9 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Live calls of a process beside others, with a database that counts its reads. */
+/** Live calls, with a database that counts its reads. */
 function started() {
   const ledger: { onSettled: ((call: SettledCall) => void) | undefined } = { onSettled: undefined }
-  const follow: LiveQuery[][] = []
-  const sent: LiveCallBatch[] = []
-  let onFollowed: (queries: readonly LiveQuery[]) => void = () => {}
-  let onTurn: (name: string, turn: LiveCallBatch) => void = () => {}
-  const others: OtherProcesses = {
-    follow: (queries) => follow.push([...queries]),
-    onFollowed: (listener) => (onFollowed = listener),
-    send: (_, turn) => sent.push(turn),
-    onTurn: (listener) => (onTurn = listener),
-  }
   const asked: number[] = []
   const read = (name: 'tokenNames' | 'channelIds', { tokenIds }: { tokenIds: readonly number[] }) => {
     if (name === 'channelIds') return Promise.resolve(new Map())
@@ -44,18 +33,13 @@ function started() {
     memory,
     maxReaders: () => 3,
     nowMs: () => Date.now(),
-    others,
   })
   let number = 0
   return {
     live,
     memory,
     ledger,
-    follow,
-    sent,
     asked,
-    followed: (queries: readonly LiveQuery[]) => onFollowed(queries),
-    turn: (name: string, turn: LiveCallBatch) => onTurn(name, turn),
     open: (userId: number, model?: string) =>
       live.open({ userId, scope: 'all', filter: { model }, lastId: undefined }),
     settle: async (count: number) => {
@@ -78,34 +62,27 @@ test('live calls are collected while a client reads them, and for a minute after
   expect(ledger.onSettled).toBeUndefined()
 })
 
-test('the filters of live calls kept after their readers have left are limited to the maximum number of readers', () => {
-  const { open, follow } = started()
-  for (let n = 0; n < 20; n += 1) open(n, `m${n}`).leave()
-  expect(Math.max(...follow.map(({ length }) => length))).toBe(3)
+test('the filters of live calls kept after their readers have left are limited to the maximum number of readers', async () => {
+  const { open, asked, settle } = started()
+  for (const model of ['m', 'm1', 'm2']) open(1, model).leave()
+  await settle(1)
+  expect(asked).toEqual([1])
+  open(1, 'm3').leave()
+  await settle(1)
+  expect(asked).toEqual([1])
 })
 
-test('each process states which live calls its readers follow, and the others send it at most 20 of these a second', async () => {
-  const { follow, open, followed, settle, sent, asked, turn } = started()
-  const readers = [open(1), open(2)]
-  expect(follow).toEqual([[{ scope: 'all', filter: { model: undefined } }]])
-  await settle(1000)
-  expect(sent).toEqual([])
-  followed([{ scope: 'own', filter: { user_id: 2 } }])
+test('all readers with the same filter get the same 20 calls of a second, and only names of these are read', async () => {
+  const { open, settle, asked } = started()
+  const readers = [open(1), open(2)].map((reader) => reader.text())
+  for (const text of readers) await text.next()
   await settle(300)
-  expect(sent).toMatchObject([{ calls: { length: 20 }, missed: 280 }])
-  // Only names of the calls that are shown are read.
-  expect(asked).toEqual([1, 1])
-  followed([])
+  const [first, second] = await Promise.all(readers.map(async (text) => (await text.next()).value))
+  expect(first?.match(/event: call/g)).toHaveLength(20)
+  expect(second).toBe(first)
+  expect(asked).toEqual([1])
   await settle(300)
-  expect(sent).toHaveLength(1)
-  const texts = readers.map((reader) => reader.text())
-  for (const text of texts) await text.next()
-  const first = await Promise.all(texts.map(async (text) => (await text.next()).value))
-  expect(first[0]).toBe(first[1])
-  await vi.advanceTimersByTimeAsync(1000)
-  await Promise.all(texts.map((text) => text.next()))
-  turn('["all",{}]', { calls: [{ id: 'elsewhere', text: '{}' }], missed: 0 })
-  for (const text of texts) expect((await text.next()).value).toContain('id: elsewhere\n')
+  expect(asked).toEqual([1])
 })
 
 test('events of live calls count as memory of the user who reads them, as long as they exist', async () => {

@@ -37,19 +37,6 @@ const MAX_PER_USER = 4
 /** Seconds after which a client whose stream was refused may try again. */
 const RETRY_SECONDS = 15
 
-/** Other worker processes of this gateway, which settle calls too. */
-export interface OtherProcesses {
-  /** Tells the other processes which calls the readers of this process want; called whenever that changes. */
-  follow(queries: readonly LiveQuery[]): void
-  /** Calls back with the queries of the readers in other processes, whenever these queries change. */
-  onFollowed(listener: (queries: readonly LiveQuery[]) => void): void
-  /**
-   * Sends calls that this process has settled to the process that wants them; `name` identifies its query.
-   */
-  send(name: string, turn: LiveCallBatch): void
-  onTurn(listener: (name: string, turn: LiveCallBatch) => void): void
-}
-
 /** Services and settings with which `LiveCalls` is created. */
 interface LiveCallsDependencies {
   readonly ledger: Pick<LedgerWriter, 'onSettled'>
@@ -59,7 +46,6 @@ interface LiveCallsDependencies {
   readonly maxReaders: () => number
   /** A monotonic clock, in milliseconds. */
   readonly nowMs: () => number
-  readonly others?: OtherProcesses | undefined
 }
 
 /** Which settled calls a client wants to be sent live. */
@@ -73,11 +59,11 @@ interface Wanted {
 }
 
 /**
- * The broadcast of one query, which is kept for a while without readers. `leftMs` is when the last reader
+ * The selection of calls for one query and their broadcast, which is kept for a while without readers. `leftMs` is when the last reader
  * left, in milliseconds of the monotonic clock.
  */
 interface RetainedBroadcast {
-  readonly query: LiveQuery
+  readonly source: LiveSource
   readonly broadcast: LiveCallBroadcast
   leftMs: number
 }
@@ -91,12 +77,8 @@ export class LiveCalls {
   readonly #dependencies: LiveCallsDependencies
   /** The clients that read calls live, with the ids of their users. */
   readonly #readers = new Map<LiveStreamClient, number>()
-  /** Broadcasts to readers of this process, by the name of the query. */
+  /** Broadcasts to readers, by the name of the query. */
   readonly #broadcasts = new Map<string, RetainedBroadcast>()
-  /** Queries of clients that read calls live from other processes, by the name of the query. */
-  #followed: ReadonlyMap<string, LiveQuery> = new Map()
-  /** For each query of readers, in this or another process: the selection of matching calls. */
-  readonly #sources = new Map<string, LiveSource>()
   #settled: SettledCall[] = []
   #hasLost = false
   #turns: NodeJS.Timeout | undefined
@@ -104,13 +86,6 @@ export class LiveCalls {
 
   constructor(dependencies: LiveCallsDependencies) {
     this.#dependencies = dependencies
-    dependencies.others?.onFollowed((queries) => {
-      this.#followed = new Map(queries.map((query) => [liveQueryKey(query), query]))
-      this.#follow()
-    })
-    dependencies.others?.onTurn((name, turn) =>
-      this.#broadcasts.get(name)?.broadcast.show(turn, dependencies.nowMs()),
-    )
   }
 
   /**
@@ -139,8 +114,7 @@ export class LiveCalls {
   close(): void {
     for (const reader of this.#readers.keys()) reader.end('gateway_stopping')
     for (const name of this.#broadcasts.keys()) this.#drop(name)
-    this.#followed = new Map()
-    this.#follow()
+    this.#unfollow()
   }
 
   #broadcastOf(query: LiveQuery, max: number, memory: () => ResizableAllocation): RetainedBroadcast {
@@ -151,9 +125,12 @@ export class LiveCalls {
     // with ever new filters.
     const unread = [...this.#broadcasts].find(([, { broadcast }]) => broadcast.readers.size === 0)
     if (this.#broadcasts.size >= max && unread) this.#drop(unread[0])
-    const made: RetainedBroadcast = { query, broadcast: new LiveCallBroadcast(memory()), leftMs: 0 }
+    const made: RetainedBroadcast = {
+      source: new LiveSource(query),
+      broadcast: new LiveCallBroadcast(memory()),
+      leftMs: 0,
+    }
     this.#broadcasts.set(name, made)
-    this.#announceFollowed()
     this.#follow()
     return made
   }
@@ -163,18 +140,7 @@ export class LiveCalls {
     this.#broadcasts.delete(name)
   }
 
-  #announceFollowed(): void {
-    this.#dependencies.others?.follow([...this.#broadcasts.values()].map(({ query }) => query))
-  }
-
-  // Starts selecting calls for new queries, and stops for those that nobody reads any more.
   #follow(): void {
-    const queries = new Map(this.#followed)
-    for (const [name, { query }] of this.#broadcasts) queries.set(name, query)
-    for (const name of this.#sources.keys()) if (!queries.has(name)) this.#sources.delete(name)
-    for (const [name, query] of queries)
-      if (!this.#sources.has(name)) this.#sources.set(name, new LiveSource(query))
-    if (queries.size === 0) return this.#unfollow()
     this.#turns ??= setInterval(() => void this.#turn(), TURN_MS).unref()
     this.#dependencies.ledger.onSettled = (call) => {
       if (this.#settled.length < MAX_CALLS_PER_TURN) this.#settled.push(call)
@@ -198,26 +164,20 @@ export class LiveCalls {
     const hasLost = this.#hasLost
     this.#settled = []
     this.#hasLost = false
-    const sources = [...this.#sources]
-    const shown = sources.flatMap(([, source]) => source.begin(calls, hasLost, nowMs))
+    const broadcasts = [...this.#broadcasts.values()]
+    const shown = broadcasts.flatMap(({ source, broadcast }) =>
+      source.begin(calls, hasLost, broadcast.roomAt(nowMs)),
+    )
     this.#isBusy = true
     const rows = await this.#rowsOf(shown)
     this.#isBusy = false
-    for (const [name, source] of sources) {
-      const turn = source.end(rows)
-      this.#broadcasts.get(name)?.broadcast.show(turn, nowMs)
-      if (this.#followed.has(name) && (turn.calls.length > 0 || turn.missed !== 0))
-        this.#dependencies.others?.send(name, turn)
-    }
+    for (const { source, broadcast } of broadcasts) broadcast.show(source.end(rows), nowMs)
   }
 
   #dropUnread(nowMs: number): void {
-    const { size } = this.#broadcasts
     for (const [name, { broadcast, leftMs }] of this.#broadcasts)
       if (broadcast.readers.size === 0 && nowMs - leftMs >= LINGER_MS) this.#drop(name)
-    if (this.#broadcasts.size === size) return
-    this.#announceFollowed()
-    this.#follow()
+    if (this.#broadcasts.size === 0) this.#unfollow()
   }
 
   /**
@@ -288,11 +248,16 @@ export class LiveCallBroadcast {
     this.readers.add(reader)
   }
 
+  /** Number of further calls that may be sent in this second. */
+  roomAt(nowMs: number): number {
+    return this.#budget.roomAt(nowMs)
+  }
+
   /**
    * Sends calls to the readers, but only so many per second. Missed calls are reported before the next call.
    */
   show({ calls, missed }: LiveCallBatch, nowMs: number): void {
-    const room = this.#budget.roomAt(nowMs)
+    const room = this.roomAt(nowMs)
     const shown = calls.slice(0, room)
     this.#budget.take(shown.length)
     this.#send([

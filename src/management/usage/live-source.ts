@@ -60,7 +60,6 @@ export class LiveSource {
   readonly #scope: LiveQuery['scope']
   readonly #matches: (call: SettledCall) => boolean
   readonly #namesMatch: ((names: UserAndTokenNames) => boolean) | undefined
-  readonly #budget = new CallsPerSecond()
   #candidates: readonly SettledCall[] = []
   #room = 0
   #missed: number | null = 0
@@ -73,11 +72,11 @@ export class LiveSource {
 
   /**
    * Begins a batch with these calls. `hasLost` is true if there were more calls, which cannot be shown.
-   * `nowMs` is in milliseconds of a monotonic clock. Returns the calls whose names must be read.
+   * At most `room` calls are shown. Returns the calls whose names must be read.
    */
-  begin(calls: readonly SettledCall[], hasLost: boolean, nowMs: number): readonly SettledCall[] {
+  begin(calls: readonly SettledCall[], hasLost: boolean, room: number): readonly SettledCall[] {
     const matching = calls.filter(this.#matches)
-    this.#room = this.#budget.roomAt(nowMs)
+    this.#room = room
     this.#candidates = this.#namesMatch ? matching : matching.slice(0, this.#room)
     this.#missed = hasLost ? null : matching.length - this.#candidates.length
     return this.#candidates
@@ -97,7 +96,6 @@ export class LiveSource {
       else if (missed !== null) missed += 1
     }
     this.#candidates = []
-    this.#budget.take(calls.length)
     return { calls, missed }
   }
 }

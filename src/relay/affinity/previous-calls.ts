@@ -1,5 +1,4 @@
 import { OwnedEntries } from '../../domain/owned-entries.ts'
-import type { Link } from '../../ipc/link.ts'
 import { CACHE_LIFETIMES_MS } from './affinity.ts'
 
 /** The facts of a call with which the session's next call is compared. They contain no text of the prompt. */
@@ -80,41 +79,4 @@ export class LocalPreviousCalls implements PreviousCalls {
   }
 
   async close(): Promise<void> {}
-}
-
-/**
- * The last calls of sessions, as a worker process remembers and finds them. The process that owns the
- * machine's database remembers them for all workers.
- */
-export class OwnerPreviousCalls implements PreviousCalls {
-  readonly isComplete = true
-  readonly #link: Link
-
-  constructor(link: Link) {
-    this.#link = link
-  }
-
-  find(userId: number, session: string): Promise<PreviousCall | undefined> {
-    return this.#link
-      .request<PreviousCall | undefined>('find previous', [userId, session])
-      .catch(() => undefined)
-  }
-
-  // The process that owns the database reads this message before the call's settlement, which is sent later
-  // over the same socket.
-  remember(userId: number, session: string, call: PreviousCall, most: number): void {
-    this.#link.send('remember previous', [userId, session, call, most])
-  }
-
-  async close(): Promise<void> {}
-}
-
-/**
- * Answers a worker's questions for the previous calls of sessions, and remembers the calls that it reports.
- */
-export function answerPreviousCalls(link: Link, calls: LocalPreviousCalls): void {
-  link.answer('find previous', ([userId, session]: [number, string]) => calls.find(userId, session))
-  link.on('remember previous', ([userId, session, call, most]: [number, string, PreviousCall, number]) =>
-    calls.remember(userId, session, call, most),
-  )
 }

@@ -12,7 +12,6 @@ import type { IncomingCall } from '../request-stages.ts'
 import { CONTENT_TYPES, canReuseAnswerBody } from './answer-bodies.ts'
 import { AnswerConversions, type AnswerToRead } from './answer-conversions.ts'
 import { type AnswerFacts, factsOfKeptAnswer, answerFactsOfCall } from './answer-facts.ts'
-import type { EqualCallsOfOtherWorkers } from './equal-calls-of-other-workers.ts'
 import { cacheHitHeaders, headersSharedByHits } from './hit-headers.ts'
 import { type CacheHitServices, CacheHits } from './cache-hits.ts'
 import { type AdmittedRequest, type SharableCall, sharableCall } from './sharable-call.ts'
@@ -38,8 +37,6 @@ export interface AnswerCacheServices extends CacheHitServices {
   readonly memory: RequestMemory
   readonly threads: Pick<HelperThreads, 'start'>
   readonly claims: Pick<IdempotencyClaims, 'tag'>
-  /** Equal calls in the other processes of this machine; absent if there are no other processes. */
-  readonly elsewhere?: EqualCallsOfOtherWorkers | undefined
 }
 
 /** What the relay reports while it makes a call for the cache. */
@@ -88,7 +85,8 @@ export class AnswerCache {
     const mostMisses = call.equal.control.noCache ? 0 : MAX_MISSES
     for (let misses = 1; misses <= mostMisses; misses += 1) {
       const known = this.#underWay.get(call.lookup)
-      const missed = known ? await this.#join(known, call, incoming) : await this.#lead(call, incoming, ask)
+      if (!known) return this.#lead(call, incoming, ask)
+      const missed = await this.#join(known, call, incoming)
       if (!missed || incoming.response.isAborted) return
       if (misses === mostMisses && isOfUpstream(missed.error)) throw missed.error
     }
@@ -113,25 +111,19 @@ export class AnswerCache {
    * Looks for a kept answer or asks the upstream, as the first of equal calls; the others wait for it
    * meanwhile.
    */
-  async #lead(
-    call: SharableCall,
-    incoming: IncomingCall,
-    ask: AskUpstream,
-  ): Promise<MissedAnswer | undefined> {
+  async #lead(call: SharableCall, incoming: IncomingCall, ask: AskUpstream): Promise<void> {
     const answer = this.#sharedAnswer(call)
     this.#underWay.set(call.lookup, answer)
     let isGiven = true
     try {
-      const source = await this.#find(answer, call)
-      answer.comesFrom(source === 'other process' ? 'call' : source)
-      if (source === 'other process') return await this.#follow(answer, call, incoming)
+      const source = await this.#findKept(answer, call)
+      answer.comesFrom(source)
       if (source === 'call') await this.#carryOut(answer, call, incoming, ask)
       else isGiven = await this.#giveKept(answer, source, call, incoming)
     } finally {
       this.#over(answer, call)
     }
     if (!isGiven) await this.#askAlone(call, incoming, ask)
-    return undefined
   }
 
   /** Asks the upstream for a call that no other call waits for. */
@@ -155,7 +147,6 @@ export class AnswerCache {
   /** Ensures that later calls do not wait for this answer. */
   #forget(answer: SharedAnswer, { lookup }: SharableCall): void {
     if (this.#underWay.get(lookup) === answer) this.#underWay.delete(lookup)
-    this.#services.elsewhere?.leave(lookup, answer)
   }
 
   #sharedAnswer({ caller: { user, token }, equal, wanted }: SharableCall): SharedAnswer {
@@ -167,19 +158,6 @@ export class AnswerCache {
       maxBytes: MAX_BYTES,
     }
     return new SharedAnswer(inputs, equal.keeping, wanted)
-  }
-
-  /**
-   * Looks for the answer in the store, and among the running calls of the other processes of this machine.
-   */
-  async #find(answer: SharedAnswer, call: SharableCall): Promise<AnswerSource | 'other process'> {
-    const kept = await this.#findKept(answer, call)
-    const { elsewhere } = this.#services
-    if (kept !== 'call' || !elsewhere) return kept
-    const other = await elsewhere.enter(call.lookup, answer)
-    if (await other?.takeOver(answer, () => this.#forget(answer, call))) return 'other process'
-    // The other process may have stored its answer in the meantime.
-    return this.#findKept(answer, call)
   }
 
   /** Looks for a kept answer, and reads it. */
@@ -215,16 +193,14 @@ export class AnswerCache {
     incoming: IncomingCall,
     ask: AskUpstream,
   ): Promise<void> {
-    const { caller, request, lookup } = call
+    const { caller, request } = call
     const keeping = await this.#services.answers.begin({
       kind: 'cache',
       userId: caller.user.id,
       tokenId: caller.token.id,
       model: request.model,
-      // Later calls do not wait for an answer that was removed, unless several workers share answers.
-      onRemoved: () => {
-        if (!this.#services.elsewhere && this.#underWay.get(lookup) === answer) this.#underWay.delete(lookup)
-      },
+      // Later calls do not wait for an answer that was removed.
+      onRemoved: () => this.#forget(answer, call),
     })
     try {
       await this.#carryOutToKeep(answer, call, incoming, ask, keeping)

@@ -14,14 +14,14 @@ export type AnswerSource = { readonly kept: KeptAnswer; readonly facts: AnswerFa
 type AnswerUnderWayInputs = Omit<ConstructorParameters<typeof RunningAnswer>[0], 'staysWithoutClients'>
 
 /**
- * The answer that equal calls of this process share. The first call looks for it in the store or asks an
+ * The answer that equal calls share. The first call looks for it in the store or asks an
  * upstream; the calls that arrive meanwhile wait for it.
  */
 export class SharedAnswer {
   readonly answer: RunningAnswer
   readonly keeping: AnswerStorageRules
-  /** The form in which the answer is produced; final once `source` is resolved. */
-  given: RequestedBodyForm
+  /** The form in which the answer is produced: the one that the client of the first call wants. */
+  readonly given: RequestedBodyForm
   /** Resolves once the first call knows where the answer comes from. Never rejects. */
   readonly source: Promise<AnswerSource>
   /** Resolves at the end of the call; to undefined if its answer cannot be given to other calls. */
@@ -39,7 +39,6 @@ export class SharedAnswer {
   /** Number of calls that use the answer: the first one, and those that wait. */
   #users = 1
 
-  /** `given`: the form that the client of the first call wants. */
   constructor(
     inputs: AnswerUnderWayInputs & { readonly conversions: Pick<AnswerConversions, 'bodyFor'> },
     keeping: AnswerStorageRules,

@@ -22,7 +22,7 @@ interface LeaseTimes {
 
 /**
  * A shared database measures leases by its own clock, so that a node whose clock is wrong takes over no call that another
- * node is making. Claims of workers have no lease: they lapse when their process has ended (`lapseClaims`).
+ * node is making. Claims in SQLite have no lease: they lapse when the process starts again (`lapseClaims`).
  */
 async function leaseTimes(db: Db, leaseMs: number): Promise<LeaseTimes> {
   if (!(db.getExecutor().adapter instanceof PostgresAdapter))

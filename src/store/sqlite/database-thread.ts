@@ -35,10 +35,7 @@ export function startThread({ expectsMigrations = false }: ThreadExpectation = {
   return thread
 }
 
-/**
- * What runs the operations on a database: a thread, a message port to a database on this thread, or a
- * `BatchPort`.
- */
+/** What runs the operations on a database: a thread, or a message port to a database on this thread. */
 export interface DatabasePort {
   on(event: 'message', listener: (message: MessageFromThread) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown

@@ -22,8 +22,7 @@ export type HoldStatements = Readonly<
     | 'parkHold'
     | 'parkedHolds'
     | 'deleteHold'
-    | 'orphans'
-    | 'holdsOf',
+    | 'orphans',
     StatementSync
   >
 >
@@ -51,7 +50,6 @@ export function prepareHolds(
     deleteHold: db.prepare('DELETE FROM holds WHERE id = ?'),
     parkHold: db.prepare(`UPDATE holds SET owner = '${PARKED_OWNER}' WHERE id = ?`),
     parkedHolds: db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED_OWNER}'`),
-    holdsOf: db.prepare('SELECT * FROM holds WHERE owner = ? LIMIT ?'),
     orphans: db.prepare('SELECT * FROM holds WHERE owner NOT IN (?, ?) LIMIT ?'),
   }
 }

@@ -42,8 +42,6 @@ export class LedgerRows implements LedgerWrites {
   readonly #provenance: ProvenanceRows
   /** Ids of calls that this transaction settles and for which it has not created a hold. */
   #settled = new Set<string>()
-  /** Calls charged in this transaction; undefined until `takeCharged` is called for the first time. */
-  #charged: SettledCall[] | undefined
   /**
    * Holds that are not written, because this transaction also settles their calls: the parameters of
    * `insertHold` by id.
@@ -64,17 +62,6 @@ export class LedgerRows implements LedgerWrites {
   begin(settled: Set<string>): void {
     this.#settled = settled
     this.#unwrittenHolds = new Map()
-    if (this.#charged) this.#charged = []
-  }
-
-  /**
-   * Returns the calls that the last transaction charged. Calls are recorded only after the first use of this
-   * method.
-   */
-  takeCharged(): readonly SettledCall[] {
-    const charged = this.#charged ?? []
-    this.#charged = []
-    return charged
   }
 
   hold(opening: HoldOpening): void {
@@ -104,7 +91,6 @@ export class LedgerRows implements LedgerWrites {
     const isNew = this.#insertUsage(call)
     if (!this.#unwrittenHolds.delete(call.id)) this.#statements.deleteHold.run(call.id)
     if (isNew) {
-      this.#charged?.push(call)
       this.#charge(call)
       this.#sums.add(call)
       if (call.budgets !== '') this.#budgets.charge(parseBudgetList(call.budgets), call.quota)
@@ -127,21 +113,13 @@ export class LedgerRows implements LedgerWrites {
   }
 
   recover({ nowMs, ...run }: Parameters<LedgerWrites['recover']>[0]): { count: number; quota: number } {
-    return this.#settleCrashed(nowMs, () =>
-      this.#statements.orphans.all(...orphanHoldParameters(run, RECOVERY_BATCH)),
-    )
-  }
-
-  recoverRun({ owner, nowMs }: Parameters<LedgerWrites['recoverRun']>[0]): { count: number; quota: number } {
-    return this.#settleCrashed(nowMs, () => this.#statements.holdsOf.all(owner, RECOVERY_BATCH))
-  }
-
-  #settleCrashed(nowMs: number, nextHolds: () => unknown): { count: number; quota: number } {
     this.#writeAllHolds()
     let count = 0
     let sum = 0
     for (;;) {
-      const orphans = nextHolds() as HoldRow[]
+      const orphans = this.#statements.orphans.all(
+        ...orphanHoldParameters(run, RECOVERY_BATCH),
+      ) as unknown as HoldRow[]
       for (const hold of orphans) {
         const call = settlementOfCrashedCall(hold, nowMs)
         this.settle(call)

@@ -3,7 +3,7 @@ import { settleSecrets } from '../secret-state.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
-import { type DatabasePort, DatabaseThread, startThread, type IdleThread } from './database-thread.ts'
+import { DatabaseThread, startThread, type IdleThread } from './database-thread.ts'
 import { isLocalRead, isSumRead, SUM_UP_OPERATION } from './messages.ts'
 import type { SumProgress } from './gathered-sums.ts'
 import type { NodeFile } from '../node-file.ts'
@@ -16,8 +16,8 @@ import type { NodeFile } from '../node-file.ts'
 export async function openSqliteStore(options: {
   readonly path: string
   readonly secrets: Secrets
-  /** Idle thread or other connection for writing; undefined to start a thread. */
-  readonly thread?: DatabasePort | undefined
+  /** Idle thread for writing; undefined to start one. */
+  readonly thread?: IdleThread | undefined
   /**
    * Whether the database runs on the calling thread. Commands use this: starting a thread would take longer
    * than their few operations, and they have nothing else to do meanwhile.

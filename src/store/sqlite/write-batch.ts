@@ -18,7 +18,7 @@ import {
 import type { WriteOperation } from './write-operations.ts'
 
 /** Names of the writes for calls, recovery and pruning. They do not change the settings of an account. */
-export const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
+const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'hold',
   'growHold',
   'markProgress',
@@ -27,7 +27,6 @@ export const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'probe',
   'settle',
   'recover',
-  'recoverRun',
   'loadAccount',
   'openBudget',
   'prune',
@@ -82,14 +81,6 @@ export class WriteBatches {
       this.#rollback()
       return { kind: 'failed', failure: serializeError(unavailable(error)) }
     }
-  }
-
-  /**
-   * Returns the calls that the last batch charged. Calls are recorded only after the first use of this
-   * method.
-   */
-  takeCharged(): readonly SettledCall[] {
-    return this.#ledger.takeCharged()
   }
 
   /** Number of calls that are not in the sums of usage yet; after a failure an estimate, but 0 only if there are none. */

@@ -54,7 +54,7 @@ export async function otlpTelemetry(
   services: TelemetryServices,
 ): Promise<Telemetry> {
   const counts = new ExportCounts(settings.signals, services.metrics, services.warn)
-  const resource = resourceOf(services.worker)
+  const resource = resourceOf()
   const room = new SpanQueueLimit(settings.maxQueueSize, (spans) => counts.dropped('TRACES', spans))
   const tracing = await openTracing(settings, resource, counts, room)
   const metering = await openMetering(settings, resource, counts)
@@ -138,20 +138,12 @@ type FinishedCall = TracedCall & { readonly content?: CallContent }
 
 /**
  * Attributes that identify this process. Each process has an id of its own; otherwise a backend would merge
- * the series of several workers.
+ * the series of several nodes.
  */
-function resourceOf(worker: string | undefined): Resource {
-  const stated = detectResources({ detectors: [envDetector] })
-  const id = stated.attributes['service.instance.id']
-  const own = typeof id === 'string' ? id : randomUUID()
+function resourceOf(): Resource {
   return defaultResource()
-    .merge(resourceFromAttributes({ 'service.name': 'sluice' }))
-    .merge(stated)
-    .merge(
-      resourceFromAttributes({
-        'service.instance.id': typeof id === 'string' && worker !== undefined ? `${own}-${worker}` : own,
-      }),
-    )
+    .merge(resourceFromAttributes({ 'service.name': 'sluice', 'service.instance.id': randomUUID() }))
+    .merge(detectResources({ detectors: [envDetector] }))
 }
 
 async function openTracing(

@@ -1,5 +1,4 @@
--- The queue of calls that wait for quota, by `docs/ledger.md: Waiting for other calls`; `LoanQueue` has the same rules for
--- workers. A call has a row for each account of which its node has too little. Nodes with calls that wait ask ten times a
+-- The queue of calls that wait for quota, by `docs/ledger.md: Waiting for other calls`. A call has a row for each account of which its node has too little. Nodes with calls that wait ask ten times a
 -- second; the calls of one that does not are left out.
 
 create or replace function bank_free(of_account text)
