@@ -5,7 +5,7 @@ import { Announcements } from '../store/postgres/announcements.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'
 import { ChangeFeed } from './change-feed.ts'
 import type { BankNodes, Cluster, ClusterOptions } from './join-cluster.ts'
-import { nodesByName, NodeReports } from './node-reports.ts'
+import { NodeReports } from './node-reports.ts'
 
 /**
  * Connects the nodes on one PostgreSQL database. They receive each other's changes and count concurrent calls
@@ -19,7 +19,7 @@ export async function joinThroughPostgres(
   const announcements = new Announcements(url, messages)
   const changes = new ChangeFeed(node, announcements)
   const rateCounter = new SharedRateCounter(peersWithoutExchange(() => names().length))
-  const reports = new NodeReports(node, announcements, nodesByName(names))
+  const reports = new NodeReports(node, announcements, names)
   const slotPeers = new PostgresSlotPeers({ url, node, nodes: () => names().length })
   const semaphore = new SharedSemaphore(slotPeers)
   await announcements.firstAttempt

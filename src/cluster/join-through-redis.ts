@@ -1,5 +1,5 @@
 import { ChangeFeed } from './change-feed.ts'
-import { nodesByName, NodeReports } from './node-reports.ts'
+import { NodeReports } from './node-reports.ts'
 import { RedisAnnouncements } from './redis-announcements.ts'
 import { RedisPeers } from '../limits/redis-peers.ts'
 import { SharedRateCounter } from '../limits/shared-rate-counter.ts'
@@ -27,7 +27,7 @@ export async function joinThroughRedis(
   const peers = new RedisPeers({ url, namespace, node, names, onReachability: logReachability })
   const announcements = new RedisAnnouncements(url, namespace, messages)
   const changes = new ChangeFeed(node, announcements)
-  const reports = new NodeReports(node, announcements, nodesByName(names))
+  const reports = new NodeReports(node, announcements, names)
   const rateCounter = new SharedRateCounter(peers, onIsolated)
   const semaphore = new SharedSemaphore(peers, onIsolated)
   await Promise.all([peers.firstAttempt, announcements.firstAttempt])

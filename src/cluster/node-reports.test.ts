@@ -3,7 +3,7 @@ import { deflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
-import { nodesByName, NodeReports } from './node-reports.ts'
+import { NodeReports } from './node-reports.ts'
 
 const MIB = 1024 * 1024
 
@@ -26,11 +26,7 @@ class Room implements Announcer {
 function nodesIn(room: Room, count: number, reportOf: (node: number) => string): NodeReports[] {
   const names = Array.from({ length: count }, (_, index) => `node-${index}`)
   return names.map((_, index) => {
-    const reports = new NodeReports(
-      `node-${index}`,
-      room,
-      nodesByName(() => names),
-    )
+    const reports = new NodeReports(`node-${index}`, room, () => names)
     reports.answerWith(async () => reportOf(index))
     return reports
   })
@@ -63,11 +59,7 @@ test('a node that is alone sends no request for reports', async () => {
 
 test("a node ignores invalid messages while it collects the other nodes' reports, and waits only briefly for missing reports", async () => {
   const room = new Room()
-  const reports = new NodeReports(
-    'first',
-    room,
-    nodesByName(() => ['first', 'second']),
-  )
+  const reports = new NodeReports('first', room, () => ['first', 'second'])
   const answers = reports.others()
   const [, question] = room.texts[0]?.split(' ') ?? []
   await room.announce(`report ${question} second 1 2 AAAA`)
@@ -95,11 +87,7 @@ test.each([
   async ({ chunks, whole }) => {
     const room = new Room()
     const names = ['asker', ...chunks.map((_, node) => `node-${node}`)]
-    const reports = new NodeReports(
-      'asker',
-      room,
-      nodesByName(() => names),
-    )
+    const reports = new NodeReports('asker', room, () => names)
     const answers = reports.others()
     const [, question] = room.texts[0]?.split(' ') ?? []
     for (const [node, chunk] of chunks.entries())

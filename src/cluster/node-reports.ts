@@ -45,18 +45,6 @@ interface PendingQuestion {
   end(): void
 }
 
-/** The running nodes of a cluster. */
-export interface RunningNodes {
-  /** Number of nodes, this one included. */
-  readonly count: () => number
-  readonly knows: (node: string) => boolean
-}
-
-/** Nodes whose names are known, so that reports of others are refused. */
-export function nodesByName(names: () => readonly string[]): RunningNodes {
-  return { count: () => names().length, knows: (node) => names().includes(node) }
-}
-
 /**
  * Exchanges reports between the nodes of a cluster. `report? QUESTION NODE KIND` requests a report. Each
  * other node answers with its compressed report in chunks: `report QUESTION NODE INDEX COUNT CHUNK`. Nothing
@@ -65,7 +53,7 @@ export function nodesByName(names: () => readonly string[]): RunningNodes {
 export class NodeReports {
   readonly #node: string
   readonly #announcer: Announcer
-  readonly #nodes: RunningNodes
+  readonly #names: () => readonly string[]
   readonly #answered = new Set<string>()
   readonly #endListening: () => void
   readonly #reports = new Map<string, (argument: string) => Promise<string>>()
@@ -73,11 +61,11 @@ export class NodeReports {
   /** Answers by question, while they are being collected or are still fresh. */
   readonly #answers = new Map<string, Promise<readonly string[]>>()
 
-  /** Only reports of nodes in `nodes` are accepted. */
-  constructor(node: string, announcer: Announcer, nodes: RunningNodes) {
+  /** `names` returns the names of the running nodes, this one included. Reports of others are not accepted. */
+  constructor(node: string, announcer: Announcer, names: () => readonly string[]) {
     this.#node = node
     this.#announcer = announcer
-    this.#nodes = nodes
+    this.#names = names
     this.#endListening = announcer.listen({ received: (text) => this.#onText(text) })
   }
 
@@ -104,7 +92,7 @@ export class NodeReports {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     const pending: PendingQuestion = { id: randomUUID(), chunks: new Map(), whole: [], left: MAX_BYTES, end }
     setTimeout(() => this.#answers.delete(question), WAIT_MS + FRESH_MS).unref()
-    if (this.#nodes.count() < 2) return []
+    if (this.#names().length < 2) return []
     this.#pending.set(pending.id, pending)
     const timer = setTimeout(end, WAIT_MS).unref()
     this.#announcer
@@ -122,7 +110,7 @@ export class NodeReports {
       void this.#answer(question, kind, argument).catch(() => {})
     const [, id, node = '', index, count, chunk = ''] = ANSWER.exec(text) ?? []
     const pending = id === undefined ? undefined : this.#pending.get(id)
-    if (!pending || !this.#nodes.knows(node)) return
+    if (!pending || !this.#names().includes(node)) return
     this.#onChunk(pending, node, { index: Number(index), count: Number(count), chunk })
   }
 
@@ -160,7 +148,7 @@ export class NodeReports {
     pending.chunks.set(node, chunks)
     if (index + 1 < count) return
     pending.whole.push(chunks.join(''))
-    if (pending.whole.length >= this.#nodes.count() - 1) pending.end()
+    if (pending.whole.length >= this.#names().length - 1) pending.end()
   }
 }
 

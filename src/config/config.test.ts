@@ -363,6 +363,39 @@ describe('the price version', () => {
   })
 })
 
+test.each([
+  [
+    { DATABASE_URL: '' },
+    'reuse_port: true',
+    'options.reuse_port: expected false: only nodes on PostgreSQL (DATABASE_URL) can share a port',
+  ],
+  [
+    { PORT: '9100' },
+    'admin_listen: 127.0.0.1:9100',
+    'options.admin_listen: expected another address than that of HOST and PORT',
+  ],
+  [
+    { PORT: '9100', HOST: '0.0.0.0' },
+    'admin_listen: "${ADMIN}"',
+    'options.admin_listen: expected another address than that of HOST and PORT',
+  ],
+  [{}, 'admin_listen: 9100', 'options.admin_listen: expected HOST:PORT, such as 127.0.0.1:9100, found 9100'],
+])(
+  'with %j the option %s of gateway.yaml is a mistake, which names file and line',
+  (env, option, message) => {
+    const given = { ADMIN: '10.0.0.1:9100', ...env }
+    expect(() => config(`options:\n  retries: 1\n  ${option}\n`, given)).toThrow(
+      `${join(folder, 'some.yaml')}:3: ${message}`,
+    )
+  },
+)
+
+test('on PostgreSQL reuse_port may be true, and admin_listen another address', () => {
+  const env = { DATABASE_URL: 'postgres://u@h/d' }
+  const { options } = config('options: { reuse_port: true, admin_listen: "[::1]:9100" }', env).settings
+  expect(options).toMatchObject({ reuse_port: true, admin_listen: '[::1]:9100' })
+})
+
 test.each([{}, { AWS_ACCESS_KEY_ID: 'id' }, { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: 'key' }])(
   'a bucket for stored content without its credentials is refused',
   (env) => {

@@ -28,6 +28,7 @@ describe('the environment', () => {
       host: '127.0.0.1',
       dataDir: join(folder, 'data'),
       databaseUrl: `sqlite:${join(folder, 'data', 'sluice.db')}`,
+      adminListen: '',
       redisUrl: undefined,
       configFile: undefined,
       secret: undefined,
@@ -59,6 +60,21 @@ describe('the environment', () => {
     expect(said({ HTTPS_PROXY: 'https://a:secret@proxy' })).toEqual([
       'environment: HTTPS_PROXY: expected http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ if need be',
     ])
+  })
+
+  test('ADMIN_LISTEN is HOST:PORT, and another address than that of HOST and PORT', () => {
+    expect(readEnvironment({ ADMIN_LISTEN: '[::1]:9100' }, {}, folder).adminListen).toBe('[::1]:9100')
+    for (const text of ['9100', 'localhost', ':9100', '127.0.0.1:0', '127.0.0.1:65536', '::1:9100'])
+      expect(said({ ADMIN_LISTEN: text })).toEqual(['environment: ADMIN_LISTEN: expected HOST:PORT'])
+    for (const [host, admin] of [
+      ['127.0.0.1', '127.0.0.1:3000'],
+      ['0.0.0.0', '127.0.0.1:3000'],
+      ['::1', '0.0.0.0:3000'],
+    ])
+      expect(said({ HOST: host, ADMIN_LISTEN: admin })).toEqual([
+        'environment: ADMIN_LISTEN: expected another address than that of HOST and PORT',
+      ])
+    expect(said({ HOST: '127.0.0.1', ADMIN_LISTEN: '127.0.0.2:3000' })).toEqual([])
   })
 
   test('environment variables that are set override the defaults', () => {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import type { BucketCredentials } from '../domain/content-log.ts'
+import { isSameListenAddress, parseListenAddress } from '../domain/listen-address.ts'
 import { findNearest } from '../domain/nearest.ts'
 import { KEY_VARIABLES } from './vendors.ts'
 import { expectedOfTls, parseDatabaseUrl, sqlitePath, sqliteUrl } from '../domain/database-url.ts'
@@ -21,6 +22,8 @@ export interface Environment {
   /** The port to listen on; 0 for any free port. */
   readonly port: number
   readonly host: string
+  /** Address (`HOST:PORT`) for health checks and metrics, unless `options.admin_listen` states one; empty for none. */
+  readonly adminListen: string
   readonly dataDir: string
   /** URL of the database: `sqlite:PATH`, or `postgres://…`. */
   readonly databaseUrl: string
@@ -66,6 +69,7 @@ export function readEnvironment(
   const environment: Environment = {
     port: readPort(given('PORT') ?? '3000') ?? expect('PORT', 'a port from 0 to 65535') ?? 0,
     host: readHost(given('HOST') ?? '127.0.0.1') ?? expect('HOST', 'an address or host name') ?? '',
+    adminListen: readAdminListen(given('ADMIN_LISTEN') ?? '', expect) ?? '',
     dataDir,
     databaseUrl: readDatabaseUrl(given('DATABASE_URL'), dataDir, folder, expect) ?? '',
     redisUrl: readRedisUrl(given('REDIS_URL'), expect),
@@ -96,6 +100,9 @@ export function readEnvironment(
       Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),
   }
+  const admin = parseListenAddress(environment.adminListen)
+  if (admin && isSameListenAddress(admin, environment))
+    expect('ADMIN_LISTEN', 'another address than that of HOST and PORT')
   if (diagnostics.length > 0) throw new ConfigError(diagnostics)
   return environment
 }
@@ -108,6 +115,10 @@ function readPort(text: string): number | undefined {
 
 function readHost(text: string): string | undefined {
   return /^[\w.:-]+$/.test(text) ? text : undefined
+}
+
+function readAdminListen(text: string, expect: Expect): string | undefined {
+  return text === '' || parseListenAddress(text) ? text : expect('ADMIN_LISTEN', 'HOST:PORT')
 }
 
 /** The first of these variables that is set. As in curl, a proxy without a scheme is an HTTP proxy. */

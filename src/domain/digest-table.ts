@@ -23,7 +23,7 @@ const MAX_IN_BUCKET = 64
 const SWEPT = 4
 
 /** A digest in the table, and the number stored for it. */
-export interface DigestEntry {
+interface DigestEntry {
   readonly key: Buffer
   readonly value: number
 }
@@ -90,14 +90,6 @@ export class DigestTable {
     for (let entry = this.#firstOf(mark); entry !== 0; entry = this.#word(entry, NEXT))
       if (this.#word(entry, 0) === mark && !this.#isExpired(entry, nowMs)) return true
     return false
-  }
-
-  /** All entries whose keys begin with these 32 bits, the oldest first. */
-  startingWith(mark: number, nowMs: number): DigestEntry[] {
-    const entries: DigestEntry[] = []
-    for (let entry = this.#firstOf(mark); entry !== 0; entry = this.#word(entry, NEXT))
-      if (this.#word(entry, 0) === mark && !this.#isExpired(entry, nowMs)) entries.push(this.#read(entry))
-    return entries.toReversed()
   }
 
   #read(entry: number): DigestEntry {

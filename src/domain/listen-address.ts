@@ -6,7 +6,7 @@ export interface ListenAddress {
 }
 
 const FORM = /^(?:\[([0-9a-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i
-const WILDCARDS: readonly string[] = ['0.0.0.0', '::']
+const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 
 /** Parses `HOST:PORT`, with an IPv6 address in brackets; returns undefined for any other text. */
 export function parseListenAddress(text: string): ListenAddress | undefined {
@@ -19,6 +19,6 @@ export function parseListenAddress(text: string): ListenAddress | undefined {
 /** Whether two servers cannot listen on these addresses at the same time. */
 export function isSameListenAddress(one: ListenAddress, other: ListenAddress): boolean {
   const hosts = [one.host, other.host]
-  const isSameHost = one.host === other.host || hosts.some((host) => WILDCARDS.includes(host))
+  const isSameHost = one.host === other.host || hosts.some((host) => WILDCARDS.has(host))
   return one.port === other.port && isSameHost
 }

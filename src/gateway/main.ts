@@ -81,7 +81,7 @@ async function open(
   const helpers = startHelperThreads(opened, log)
   let app: App | undefined
   const { admin_listen, reuse_port: sharesPort } = config.settings.options
-  const admin = parseListenAddress(admin_listen)
+  const admin = parseListenAddress(admin_listen || environment.adminListen)
   if (admin) opened.adopt(await listenForAdmin(admin, () => app), (open) => open.close())
   const server = opened.adopt(
     gatewayServer(() => app),

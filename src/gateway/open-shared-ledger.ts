@@ -7,7 +7,6 @@ import {
   connectLedger,
   NODES_CHANGED_ANNOUNCEMENT,
 } from '../accounts/ledger/leased-ledger.ts'
-import { sharedStore } from '../accounts/ledger/shared-store.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { postgresBank } from '../store/postgres/bank.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'
@@ -76,18 +75,10 @@ export async function openSharedLedger({
   const announcements = opened.adopt(new Announcements(url, messages), (open) => open.close())
   const liveNodes = new LiveNodes(connection, node)
   const leased: LeasedLedger = connectLedger({
-    name: node,
     run: randomUUID(),
     bank: postgresBank(connection, node),
-    outbox: file,
+    file,
     rows,
-    store: (bankClient) =>
-      sharedStore(rows, {
-        file,
-        onSettled: () => bankClient.onSettled(),
-        flush: () => bankClient.flush(),
-        held: (account) => bankClient.held(account),
-      }),
     announcer: announcements,
     onNodesChanged: () => liveNodes.expire(),
     onReported: () => liveNodes.refresh(),

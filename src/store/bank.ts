@@ -111,11 +111,6 @@ export interface AccountState {
   readonly free: number
   /** Quota units lent to the node, minus the charges that the node has reported. */
   readonly amount: number
-  /**
-   * Charges of this node that the bank has counted since the last state; absent if the bank learns of charges
-   * only from reports.
-   */
-  readonly counted?: number
 }
 
 /** Report about a node's open holds (reservations for running calls) on one account, in quota units. */

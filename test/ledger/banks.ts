@@ -5,7 +5,6 @@ import type { BankClient } from '../../src/accounts/ledger/bank-client.ts'
 import type { LeasedAccounts } from '../../src/accounts/ledger/leased-accounts.ts'
 import { connectLedger } from '../../src/accounts/ledger/leased-ledger.ts'
 import { Ledger } from '../../src/accounts/ledger/ledger.ts'
-import { sharedStore } from '../../src/accounts/ledger/shared-store.ts'
 import type { Listener } from '../../src/store/postgres/announcements.ts'
 import { postgresBank } from '../../src/store/postgres/bank.ts'
 import { BankConnection } from '../../src/store/postgres/bank-connection.ts'
@@ -135,18 +134,10 @@ export async function nodesOn(
     const connection = new BankConnection(place, { hasRole: true })
     let own: Listener | undefined
     const leased = connectLedger({
-      name: file.node,
       run: `run ${(runs += 1)}`,
       bank: postgresBank(connection, file.node),
-      outbox: file,
+      file,
       rows,
-      store: (bankClient) =>
-        sharedStore(rows, {
-          file,
-          onSettled: () => bankClient.onSettled(),
-          flush: () => bankClient.flush(),
-          held: (account) => bankClient.held(account),
-        }),
       announcer: {
         async announce(text) {
           for (const listener of listeners) listener.received(text)

@@ -46,6 +46,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
                 token('last', { remain_quota: 1_000_000 }),
                 token('doomed', { remain_quota: 1_000_000 }),
                 token('set', { remain_quota: 1_000_000 }),
+                token('simulated', { remain_quota: 1_000 }),
                 token('shown', { remain_quota: FOR_ONE }),
               ],
             },
@@ -120,6 +121,22 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       release()
       expect([(await first).status, (await second).status]).toEqual([200, 200])
       await expect.poll(held, SOON).toEqual([0, 0])
+    })
+
+    test('a simulated call is affordable on every gateway as long as a real one is, although a gateway has borrowed nothing', async () => {
+      const { gateways } = shared
+      const simulated = async (url: string, prompt_tokens: number): Promise<string | undefined> => {
+        const body = { token_id: await idOf('token-simulated'), model: 'm', prompt_tokens, max_tokens: 0 }
+        const { data } = await manage<{ refusal: { code: string } | null }>(
+          url,
+          { id: ROOT.id, accessToken: ROOT.access_token },
+          'POST /api/routing/simulate',
+          body,
+        )
+        return data.refusal?.code
+      }
+      for (const { url } of gateways) expect(await simulated(url, 1_000)).toBeUndefined()
+      for (const { url } of gateways) expect(await simulated(url, 1_001)).toBe('insufficient_quota')
     })
 
     test('two gateways alternately serve calls of a key until its quota does not cover the hold of another call', async () => {

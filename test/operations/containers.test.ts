@@ -76,6 +76,14 @@ test('the scaled Compose file puts PostgreSQL and Redis into an internal network
   expect(text).toMatch(/ {2}inside:\n {4}internal: true/)
 })
 
+test('each gateway of the scaled Compose file can be probed and scraped by itself, at an address that is not published', () => {
+  const file = composeFile('docker-compose.scaled.yml')
+  for (const { environment, ports } of gatewaysOf(file)) {
+    expect(environment?.['ADMIN_LISTEN']).toBe('0.0.0.0:9100')
+    expect(ports).toBeUndefined()
+  }
+})
+
 test('the balancer of the scaled Compose file knows every gateway, waits longer than any call, and does not buffer', () => {
   const { services } = composeFile('docker-compose.scaled.yml')
   const balancer = rootFile('deploy/haproxy.cfg')

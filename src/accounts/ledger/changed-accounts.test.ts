@@ -242,22 +242,4 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     const rest = await admit(b, tokenId, 100_000, 'rest')
     await Promise.all([hold, rest].map((one) => one.settle(settlementOf(one.amount))))
   })
-
-  test('a lower quota leaves a background response what is lent for it, until its node continues the response', async () => {
-    const bank = await open(2)
-    const { userId, tokenId, nodes } = bank
-    const [before] = nodes
-    if (!before) throw new Error('no node')
-    expect(await (await admit(before, tokenId, 300_000, 'parked')).park()).toBe(true)
-    await bank.crash()
-    const [a, b] = nodes
-    if (!a || !b) throw new Error('no nodes')
-    const quota = { mode: 'override', value: 400_000, maxQuota: MOST } as const
-    await a.ledger.changeUser({ userId, quota })
-    await expect(admit(b, tokenId, 100_001, 'more')).rejects.toThrow(/ 100000 remain, 100001 are needed/)
-    const [hold] = await a.ledger.resumeParkedHolds(() => expect.unreachable('its token exists'))
-    const rest = await admit(b, tokenId, 100_000, 'rest')
-    await hold?.settle(settlementOf(300_000))
-    await rest.settle(settlementOf(100_000))
-  })
 })

@@ -144,13 +144,11 @@ export class LeasedBalance extends Balance {
   }
 
   /**
-   * Applies a state received from the bank. From a state of an earlier epoch only the counted charges apply,
-   * unless the bank may have been restored from an older copy. Returns whether the lease was recalled, or is
+   * Applies a state received from the bank. A state of an earlier epoch is ignored, unless
+   * the bank may have been restored from an older copy. Returns whether the lease was recalled, or is
    * missing from the restored copy.
    */
-  applyState({ epoch, amount, remain, used, free, counted = 0 }: AccountState): boolean {
-    this.#unreported -= counted
-    this.remain += counted
+  applyState({ epoch, amount, remain, used, free }: AccountState): boolean {
     if (epoch < this.epoch && !this.#mayBeRestored) return false
     const isLost = epoch !== this.epoch || (this.#mayBeRestored && amount < this.required)
     if (epoch !== this.epoch) this.#enterEpoch(epoch)

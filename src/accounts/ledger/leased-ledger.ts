@@ -5,30 +5,27 @@ import type { RowStore, Store } from '../../store/store.ts'
 import { BankClient, type BankClientDependencies } from './bank-client.ts'
 import { LeasedAccounts } from './leased-accounts.ts'
 import { Ledger } from './ledger.ts'
+import { sharedStore } from './shared-store.ts'
 
 /** Announcement that a node has started or stopped. */
 export const NODES_CHANGED_ANNOUNCEMENT = 'nodes'
 
 /** A node on a shared database, which spends what it borrows. */
-interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknownTokens'> {
-  /** Name of the node in the bank, the database that lends quota. */
-  readonly name: string
+interface LedgerNode extends Pick<BankClientDependencies, 'onReported' | 'onUnknownTokens'> {
   /** Name of this run of the process, under which its holds are recorded. */
   readonly run: string
   readonly bank: Bank
-  /** File with the settled calls that the bank may not have counted. */
-  readonly outbox: Pick<NodeFile, 'write'>
+  /** The node's own file, with its holds and the settled calls that the bank may not have counted. */
+  readonly file: NodeFile
   /** Rows of the shared database. */
-  readonly rows: Pick<RowStore, 'write'>
-  /** Returns the ledger's store, which informs the bank client of settlements. */
-  readonly store: (bankClient: BankClient) => Store
-  /** Sends texts to all borrowers, and receives theirs. */
+  readonly rows: RowStore
+  /** Sends texts to all nodes, and receives theirs. */
   readonly announcer: { announce(text: string): Promise<void>; listen(listener: Listener): unknown }
   /** Called when another node has started or stopped. */
   readonly onNodesChanged?: (() => void) | undefined
 }
 
-/** The ledger of one process that borrows its quota. */
+/** The ledger of one node, which borrows its quota. */
 export interface LeasedLedger {
   readonly ledger: Ledger
   readonly accounts: LeasedAccounts
@@ -46,20 +43,25 @@ export interface LeasedLedger {
 }
 
 /** Connects the ledger, its accounts and the client of the bank. */
-export function connectLedger(borrower: Borrower): LeasedLedger {
-  const { name, run, bank, outbox, rows, announcer, onReported, onUnknownTokens } = borrower
+export function connectLedger(from: LedgerNode): LeasedLedger {
+  const { run, bank, file, rows, announcer, onReported, onUnknownTokens } = from
   const bankClient = new BankClient({
     bank,
-    file: outbox,
+    file,
     openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
     onReported,
     onReachabilityChange: (failure) => ledger.writes.storage.note('bank', failure),
     onUnknownTokens,
   })
   const accounts = new LeasedAccounts(rows, bankClient, (account) =>
-    announcer.announce(`recall ${account} ${name}`),
+    announcer.announce(`recall ${account} ${file.node}`),
   )
-  const store = borrower.store(bankClient)
+  const store = sharedStore(rows, {
+    file,
+    onSettled: () => bankClient.onSettled(),
+    flush: () => bankClient.flush(),
+    held: (account) => bankClient.held(account),
+  })
   const ledger: Ledger = new Ledger(store, run, accounts)
   return {
     ledger,
@@ -68,7 +70,7 @@ export function connectLedger(borrower: Borrower): LeasedLedger {
     store,
     async start() {
       await bankClient.start()
-      const to = { accounts, bankClient, name, onNodesChanged: borrower.onNodesChanged }
+      const to = { accounts, bankClient, name: file.node, onNodesChanged: from.onNodesChanged }
       announcer.listen({
         received: (text) => handleAnnouncement(text, to),
         connected: () => accounts.onAllChanged(),
@@ -87,7 +89,7 @@ const CHANGED = new RegExp(`^account ${ACCOUNT}$`, 's')
 const WANTED = new RegExp(`^recall ${ACCOUNT} (\\S+)$`, 's')
 
 /**
- * Handles an announcement of another borrower. `account u:3`: that account was changed. `recall t:5 NODE`:
+ * Handles an announcement of another node. `account u:3`: that account was changed. `recall t:5 NODE`:
  * that node needs the unused leases of that account. `nodes`: a node has started or stopped. Announcements
  * are not trusted: this node asks the bank, at most fifty times a second.
  */

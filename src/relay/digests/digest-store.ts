@@ -1,4 +1,4 @@
-import { type DigestEntry, DigestTable } from '../../domain/digest-table.ts'
+import { DigestTable } from '../../domain/digest-table.ts'
 
 /**
  * Digests that are searched, in order of preference. A digest's mark is its first 32 bits, in little-endian
@@ -40,16 +40,6 @@ export interface DigestStore {
   close(): Promise<void>
 }
 
-/** Digests in the memory of this process. */
-export interface ProcessDigests extends DigestStore {
-  find(search: DigestSearch, isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined
-  /**
-   * The entries whose digests begin with one of these marks, each with the index of the mark. The search ends
-   * once `most` entries were found.
-   */
-  startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[]
-}
-
 /** What the digests stand for. The name is also a part of the digests' keys in Redis. */
 export type DigestKind = 'prompt' | 'session'
 
@@ -81,7 +71,7 @@ export function searchForOneDigest(owner: number, digest: Buffer): DigestSearch 
 }
 
 /** Remembers digests in the memory of this process. */
-export class LocalDigests implements ProcessDigests {
+export class LocalDigests implements DigestStore {
   readonly #table = new DigestTable()
   readonly #nowMs: () => number
 
@@ -101,18 +91,6 @@ export class LocalDigests implements ProcessDigests {
       if (++compared === MAX_COMPUTED_DIGESTS) return undefined
     }
     return undefined
-  }
-
-  startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[] {
-    const nowMs = this.#nowMs()
-    const found: (DigestEntry & { readonly index: number })[] = []
-    let index = 0
-    for (const mark of marks) {
-      for (const entry of this.#table.startingWith(mark, nowMs)) found.push({ ...entry, index })
-      if (found.length >= most) return found
-      index++
-    }
-    return found
   }
 
   remember(owner: number, digest: Buffer, value: number, { ms, most }: Retention): void {

@@ -12,7 +12,6 @@ import {
   LocalDigests,
   matchesDigestAt,
   MAX_COMPUTED_DIGESTS,
-  type ProcessDigests,
   type Retention,
   searchForOneDigest,
 } from './digest-store.ts'
@@ -41,7 +40,7 @@ interface RedisDigestsOptions {
  * are signed; all others are ignored.
  */
 export class RedisDigests implements DigestStore {
-  readonly #local: ProcessDigests
+  readonly #local: LocalDigests
   /**
    * Connection that receives changes by other nodes; undefined if the numbers stored with digests do not
    * change. Subscribing needs its own connection.
