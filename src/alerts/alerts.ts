@@ -35,10 +35,7 @@ interface AlertDependencies extends ConditionSources {
   readonly settings: () => Settings
   /** Identifier of this node. A node that has the database to itself keeps its identifier over restarts. */
   readonly node: string
-  /**
-   * Why the database cannot be written; undefined while it can be. Always undefined in processes that leave
-   * this report to another process.
-   */
+  /** Why the database cannot be written; undefined while it can be. */
   readonly storageFailure: () => Error | undefined
   /** Computes the tag of a receiver from its URL. */
   readonly tag: (url: string) => string

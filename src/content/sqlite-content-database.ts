@@ -14,7 +14,7 @@ import type {
   StoredDataKey,
 } from './content-database.ts'
 
-/** Maximum wait in milliseconds for another process of this gateway that has locked a file. */
+/** Maximum wait in milliseconds for another thread of this gateway that has locked a file. */
 const BUSY_TIMEOUT_MS = 10_000
 /** Maximum number of files that are kept open. */
 const MAX_OPEN = 16
@@ -42,7 +42,7 @@ const MARK = 'id, user_id AS userId, token_id AS tokenId, from_ms AS fromMs, to_
 
 /**
  * Stores content in files of the data folder: one file for each day on which content is removed, and one for
- * the data keys. Several processes may open them. Deleted rows are overwritten with zeros, and no journal
+ * the data keys. Several threads may open them. Deleted rows are overwritten with zeros, and no journal
  * remains.
  */
 export class SqliteContentDatabase implements ContentDatabase {
@@ -185,7 +185,7 @@ export class SqliteContentDatabase implements ContentDatabase {
   }
 
   /**
-   * Closes files if too many are open, and files whose day of removal has come, because another process may
+   * Closes files if too many are open, and files whose day of removal has come, because another thread may
    * have removed them.
    */
   #closeSome(): void {

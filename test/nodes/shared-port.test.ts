@@ -83,16 +83,16 @@ describe.each(SHARED)('nodes of one machine on $name', (engine) => {
     const one = await start()
     await ready(one)
     const statuses = new Set<number>()
-    let isReady = false
+    const isReady = new AbortController()
     const calling = (async () => {
-      while (!isReady) {
+      while (!isReady.signal.aborted) {
         statuses.add(await chat())
         await sleep(1)
       }
     })()
     const two = await start()
     await ready(two)
-    isReady = true
+    isReady.abort()
     await calling
     expect([...statuses]).toEqual([200])
   })

@@ -132,7 +132,6 @@ describe('a broadcast of live calls', () => {
     const readers = [opened(broadcast), opened(broadcast)]
     for (const read of readers) expect(await read()).toEqual([])
     broadcast.show(turn(1, 15), 5000)
-    // As if other processes settled calls too.
     broadcast.show(turn(16, 30, 5), 5500)
     for (const read of readers) expect(await read()).toEqual(calls(1, 20))
     broadcast.show(turn(31, 31), 6000)

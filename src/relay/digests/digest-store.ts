@@ -26,7 +26,7 @@ export interface Retention {
 }
 
 /**
- * Remembers a number for each digest of a prompt or a session, for all processes of a gateway. The numbers
+ * Remembers a number for each digest of a prompt or a session, for this process or all nodes. The numbers
  * that it returns may be wrong, so callers check them.
  */
 export interface DigestStore {
