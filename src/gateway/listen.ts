@@ -131,6 +131,7 @@ export async function listenForAdmin(
       },
     }
   } catch (error) {
+    server.close()
     const setting = 'options.admin_listen'
     throw explainError(error as NodeJS.ErrnoException, address, { port: setting, host: setting })
   }
