@@ -12,8 +12,8 @@ const PREFIX = '.import-'
 export const UPLOAD_ID = /^[0-9a-f]{32}$/
 
 /**
- * Path of an upload in the data folder. It follows from the id, because the worker that applies an import may
- * not be the one that received the upload.
+ * Path of an upload in the data folder. It follows from the id, so that an upload is also found after a
+ * restart.
  */
 export function uploadPath(folder: string, id: string): string {
   return join(folder, `${PREFIX}${id}`)
