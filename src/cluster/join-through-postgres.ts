@@ -1,4 +1,5 @@
-import { peersWithoutExchange, type SlotPeers, type SlotReport, withTimeout } from '../limits/peers.ts'
+import { withTimeout } from '../domain/with-timeout.ts'
+import { peersWithoutExchange, type SlotPeers, type SlotReport } from '../limits/peers.ts'
 import { SharedRateCounter } from '../limits/shared-rate-counter.ts'
 import { SharedSemaphore } from '../limits/semaphore.ts'
 import { Announcements } from '../store/postgres/announcements.ts'

@@ -52,6 +52,7 @@ afterEach(() => {
 function nodeOn(bus: Bus, node: string, channels = [CHANNEL]) {
   const limits = new ProviderLimits()
   const keyRings = new KeyRings()
+  let untrusted = 0
   feeds.push(
     new LimitFeed({
       node,
@@ -61,9 +62,11 @@ function nodeOn(bus: Bus, node: string, channels = [CHANNEL]) {
       channels: () => channels,
       limits,
       keyRings,
+      onUntrusted: () => (untrusted += 1),
     }),
   )
   return {
+    untrusted: () => untrusted,
     limits,
     keyRings,
     state: (remaining: number, key = ONE): void =>
@@ -252,15 +255,15 @@ describe('an announcement that changes nothing', () => {
     const text = (news: unknown[]): string => seal(SECRETS, JSON.stringify(news), PLACE)
     void hears.announce(`limits a ${change(sealed, text)}`)
     expect(b.left()).toBeUndefined()
-    return [c.left(), c.rests()]
+    return { left: c.left(), rests: c.rests(), untrusted: c.untrusted() }
   }
 
   test("a node applies the limit in another node's sealed message if the message arrives unchanged", () => {
-    expect(knownAfter((sealed) => sealed)).toEqual([0, undefined])
+    expect(knownAfter((sealed) => sealed)).toEqual({ left: 0, rests: undefined, untrusted: 0 })
   })
 
   const OTHER = deriveSecrets('another secret of sixteen')
-  test.each<[string, (sealed: string, text: (news: unknown[]) => string) => string]>([
+  test.each<[string, (sealed: string) => string]>([
     [
       'with another character',
       (sealed) => sealed.slice(0, -3) + (sealed.at(-3) === 'A' ? 'B' : 'A') + sealed.slice(-2),
@@ -268,6 +271,11 @@ describe('an announcement that changes nothing', () => {
     ['that is cut short', (sealed) => sealed.slice(0, 60)],
     ['of another secret', () => seal(OTHER, '[]', PLACE)],
     ['of another gateway', () => seal(SECRETS, JSON.stringify([NOW, []]), { ...PLACE, row: 'sluice:other' })],
+  ])('a node ignores and counts an announcement of provider limits %s', (_, change) => {
+    expect(knownAfter(change)).toEqual({ left: undefined, rests: undefined, untrusted: 1 })
+  })
+
+  test.each<[string, (sealed: string, text: (news: unknown[]) => string) => string]>([
     ['of no JSON', () => seal(SECRETS, 'x', PLACE)],
     ['of another form', (_, text) => text([NOW, [['limit', 'main', 'x', 'm', NOW]]])],
     [
@@ -280,7 +288,7 @@ describe('an announcement that changes nothing', () => {
         text([NOW, Array.from({ length: 17 }, () => ['rest', 'main', 'x', '', 'limited', 1, 1, 1, ''])]),
     ],
   ])('a node ignores an announcement of provider limits %s', (_, change) => {
-    expect(knownAfter(change)).toEqual([undefined, undefined])
+    expect(knownAfter(change)).toEqual({ left: undefined, rests: undefined, untrusted: 0 })
   })
 })
 

@@ -74,6 +74,8 @@ export interface LimitFeedOptions {
   readonly channels: () => readonly Pick<Channel, 'name' | 'keys'>[]
   readonly limits: ProviderLimits
   readonly keyRings: KeyRings
+  /** Called for each announcement that no node of this gateway has sealed. */
+  readonly onUntrusted: () => void
 }
 
 /**
@@ -177,11 +179,16 @@ export class LimitFeed {
   }
 
   #opened(sealed: string): z.output<typeof announcement> | undefined {
+    const { secrets, onUntrusted } = this.#options
+    let text: string
     try {
-      return announcement.safeParse(JSON.parse(unseal(this.#options.secrets, sealed, this.#place))).data
+      text = unseal(secrets, sealed, this.#place)
     } catch {
+      onUntrusted()
       return undefined
     }
+    // A node of another version may announce other things.
+    return announcement.safeParse(parsedJson(text)).data
   }
 
   #apply(news: News, nowMs: number): void {
@@ -267,6 +274,14 @@ export class LimitFeed {
         keys.set(`${channel.name}\0${this.#tagOf(channel.name, key)}`, { channel, key })
     this.#tags = { of, keys }
     return keys
+  }
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }
 

@@ -1,13 +1,10 @@
 import type { BankNodes } from '../cluster/join-cluster.ts'
-import { SessionAffinity, SESSION_DIGEST_RULES } from '../relay/affinity/affinity.ts'
+import { SessionAffinity } from '../relay/affinity/affinity.ts'
 import { CacheBreaks } from '../relay/affinity/cache-breaks.ts'
 import { LocalPreviousCalls, type PreviousCalls } from '../relay/affinity/previous-calls.ts'
-import { type DigestRules, type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
-import {
-  PROMPT_DIGEST_RULES,
-  PromptMemory,
-  type PromptMemoryServices,
-} from '../relay/prompts/prompt-memory.ts'
+import { type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
+import { PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
+import type { SharedTableOptions } from '../redis/shared-table.ts'
 
 /** Options for opening the memory of prompts and sessions. */
 interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> {
@@ -32,11 +29,7 @@ export async function openConversationMemory(
   options: ConversationMemoryOptions,
 ): Promise<ConversationMemory> {
   const { key, metrics } = options
-  const [prompts, sessions, previous] = await Promise.all([
-    openStore(PROMPT_DIGEST_RULES, options),
-    openStore(SESSION_DIGEST_RULES, options),
-    openPreviousCalls(options),
-  ])
+  const { prompts, sessions, previous } = await openStores(options)
   return {
     prompts: new PromptMemory({ store: prompts, key, metrics }),
     affinity: new SessionAffinity({ store: sessions, key, metrics, nowMs: () => performance.now() }),
@@ -47,43 +40,34 @@ export async function openConversationMemory(
   }
 }
 
-// The modules for Redis are loaded on demand, because most gateways do not use it.
-async function openStore(
-  rules: DigestRules,
-  { redisUrl, namespace, key, metrics }: ConversationMemoryOptions,
-): Promise<DigestStore> {
-  if (redisUrl === undefined) return new LocalDigests()
-  const { RedisDigests } = await import('../relay/digests/redis-digests.ts')
-  const store = new RedisDigests(rules, {
-    url: redisUrl,
-    namespace,
-    key,
-    onUntrusted: () => countUntrusted(metrics),
-  })
-  // Wait for the first connection to Redis, so that other nodes learn even of this node's first calls.
-  await store.firstAttempt
-  return store
+interface Stores {
+  readonly prompts: DigestStore
+  readonly sessions: DigestStore
+  readonly previous: PreviousCalls
 }
 
-async function openPreviousCalls({
+async function openStores({
   others,
-  redisUrl,
+  redisUrl: url,
   namespace,
   key,
   metrics,
-}: ConversationMemoryOptions): Promise<PreviousCalls> {
-  if (redisUrl === undefined) return new LocalPreviousCalls(() => !others || others.names().length <= 1)
-  const { RedisPreviousCalls } = await import('../relay/affinity/redis-previous-calls.ts')
-  const calls = new RedisPreviousCalls({
-    url: redisUrl,
-    namespace,
-    key,
-    onUntrusted: () => countUntrusted(metrics),
-  })
-  await calls.firstAttempt
-  return calls
-}
-
-function countUntrusted(metrics: ConversationMemoryOptions['metrics']): void {
-  metrics.add('promptsKnown', 1, 'untrusted')
+}: ConversationMemoryOptions): Promise<Stores> {
+  if (url === undefined)
+    return {
+      prompts: new LocalDigests(),
+      sessions: new LocalDigests(),
+      previous: new LocalPreviousCalls(() => !others || others.names().length <= 1),
+    }
+  const onUntrusted: SharedTableOptions['onUntrusted'] = (kind) => metrics.add('untrustedEntries', 1, kind)
+  const options: SharedTableOptions = { url, namespace, key, onUntrusted }
+  // The modules for Redis are loaded on demand, because most gateways do not use it.
+  const { SharedDigests } = await import('../relay/digests/shared-digests.ts')
+  const { SharedPreviousCalls } = await import('../relay/affinity/shared-previous-calls.ts')
+  const prompts = new SharedDigests('prompt', options)
+  const sessions = new SharedDigests('session', options)
+  const previous = new SharedPreviousCalls(options)
+  // Wait for the first connections, so that other nodes learn even of this node's first calls.
+  await Promise.all([prompts.firstAttempt, sessions.firstAttempt, previous.firstAttempt])
+  return { prompts, sessions, previous }
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RedisClientType } from '@redis/client'
+import { withTimeout } from '../domain/with-timeout.ts'
 import { RedisConnection, type RedisConnectionHandlers, RedisScript } from '../redis/redis-connection.ts'
 import type { CountedLimit } from './rate-counter.ts'
 import {
@@ -9,7 +10,6 @@ import {
   type PermitRequest,
   type PermitResponse,
   bucketsOf,
-  withTimeout,
 } from './peers.ts'
 
 /**

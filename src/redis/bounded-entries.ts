@@ -65,7 +65,7 @@ const MAX_REMOVED = 16
 const LONGEST_MS = 86_400_000
 
 /** How many entries are kept, and for how many milliseconds. */
-interface EntryRetention {
+export interface EntryRetention {
   readonly ms: number
   readonly most: number
 }
@@ -96,11 +96,6 @@ export class BoundedEntries {
     await Promise.all([SCRIPT.load(client), READ.load(client)])
   }
 
-  /** The Redis key of the entry with this name. */
-  keyOf(name: string): string {
-    return `${this.#prefix}${name}`
-  }
-
   /**
    * Reads entries by their names: the first `maxLength` + 1 bytes of each, so that longer ones can be told apart.
    * A missing entry is an empty text. Rejects if the server does not answer.
@@ -110,7 +105,7 @@ export class BoundedEntries {
     names: readonly string[],
     maxLength: number,
   ): Promise<readonly unknown[]> {
-    const keys = names.map((name) => this.keyOf(name))
+    const keys = names.map((name) => `${this.#prefix}${name}`)
     const found = await READ.run(client, keys, [String(maxLength)])
     return Array.isArray(found) ? (found as unknown[]) : []
   }

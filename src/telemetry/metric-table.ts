@@ -53,8 +53,13 @@ export const METRICS = {
   ),
   promptsKnown: counter(
     'sluice_known_prompts_total',
-    'Conversations: those that continue a remembered one, others, and entries that were not trusted.',
+    'Conversations: those that continue a remembered one, and others.',
     'result',
+  ),
+  untrustedEntries: counter(
+    'sluice_untrusted_entries_total',
+    'What was ignored because no node of this gateway has sealed it, by what it seemed to be.',
+    'kind',
   ),
   sessionCalls: counter(
     'sluice_session_calls_total',

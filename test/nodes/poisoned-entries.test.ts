@@ -1,9 +1,9 @@
 import process from 'node:process'
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { RedisPreviousCalls } from '../../src/relay/affinity/redis-previous-calls.ts'
-import { RedisDigests } from '../../src/relay/digests/redis-digests.ts'
-import { PROMPT_DIGEST_RULES } from '../../src/relay/prompts/prompt-memory.ts'
+import { SharedPreviousCalls } from '../../src/relay/affinity/shared-previous-calls.ts'
+import { type Codec, type SharedKind, SharedTable } from '../../src/redis/shared-table.ts'
+import { SharedDigests } from '../../src/relay/digests/shared-digests.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
 
@@ -11,7 +11,7 @@ const MIB = 1024 * 1024
 const ENTRY_BYTES = 40 * MIB
 const TURNS = 8
 const RETENTION = { ms: 60_000, most: 1_000 }
-const NAME = 'entries in Redis that somebody has enlarged'
+const NAME = 'entries in Redis that somebody has changed'
 
 const digestOf = (turn: number): Buffer => createHash('sha256').update(`turn ${turn}`).digest()
 /** A conversation of this many turns, the whole of it first. */
@@ -22,7 +22,7 @@ const conversation = {
   digest: digestOf,
 }
 
-describe.skipIf(withoutRedis(NAME))('entries in Redis that somebody has enlarged', () => {
+describe.skipIf(withoutRedis(NAME))('entries in Redis that somebody has changed', () => {
   let server: RedisServer
   beforeAll(async () => {
     server = await startRedisServer()
@@ -52,7 +52,7 @@ describe.skipIf(withoutRedis(NAME))('entries in Redis that somebody has enlarged
 
   test('remembered prompts whose entries in Redis were enlarged are ignored, and take no memory', async () => {
     const { options, namespace, untrusted } = opened()
-    const [writer, reader] = [0, 1].map(() => new RedisDigests(PROMPT_DIGEST_RULES, options))
+    const [writer, reader] = [0, 1].map(() => new SharedDigests('prompt', options))
     onTestFinished(async () => void (await Promise.all([writer?.close(), reader?.close()])))
     await Promise.all([writer?.firstAttempt, reader?.firstAttempt])
     const last = TURNS - 1
@@ -72,7 +72,7 @@ describe.skipIf(withoutRedis(NAME))('entries in Redis that somebody has enlarged
 
   test('the previous call of a session whose entry in Redis was enlarged is ignored, and takes no memory', async () => {
     const { options, namespace, untrusted } = opened()
-    const calls = new RedisPreviousCalls(options)
+    const calls = new SharedPreviousCalls(options)
     onTestFinished(() => calls.close())
     await calls.firstAttempt
     await server.command(['SETRANGE', `${namespace}:previous:one`, String(4 * ENTRY_BYTES), 'x'])
@@ -83,5 +83,51 @@ describe.skipIf(withoutRedis(NAME))('entries in Redis that somebody has enlarged
     })
     expect(growth).toBeLessThan(ENTRY_BYTES)
     expect([found, untrusted()]).toEqual([undefined, 1])
+  })
+
+  const CODEC: Codec<string> = { encode: (value) => value, decode: (text) => text }
+  const ENTRY = { owner: 1, name: 'one', value: 'a value. with a dot', retention: RETENTION }
+
+  /** A table of previous calls with one entry, which Redis has. */
+  async function openedTable(nowMs?: () => number) {
+    const { options, namespace, untrusted } = opened()
+    const open = (kind: SharedKind): SharedTable<string> => {
+      const table = new SharedTable(kind, CODEC, { ...options, ...(nowMs && { nowMs }) })
+      onTestFinished(() => table.close())
+      return table
+    }
+    const table = open('previous')
+    await table.firstAttempt
+    table.write(ENTRY)
+    const prefix = `${namespace}:previous:`
+    await expect.poll(() => server.command(['EXISTS', `${prefix}one`])).toBe(1)
+    const read = async (from: SharedTable<string>, name: string): Promise<string | undefined> => {
+      for (const entry of await from.read([name])) return entry?.value
+      return 'no answer in time'
+    }
+    return { table, open, prefix, namespace, read, untrusted }
+  }
+
+  test('an entry in Redis is trusted under the name and the kind with which it was written', async () => {
+    const { table, open, prefix, namespace, read, untrusted } = await openedTable()
+    await expect.poll(() => read(table, 'one')).toBe(ENTRY.value)
+    await server.command(['COPY', `${prefix}one`, `${prefix}two`])
+    await expect.poll(() => read(table, 'two')).toBeUndefined()
+    expect(untrusted()).toBe(1)
+    const prompts = open('prompt')
+    await prompts.firstAttempt
+    await server.command(['COPY', `${prefix}one`, `${namespace}:prompt:one`])
+    await expect.poll(() => read(prompts, 'one')).toBeUndefined()
+    expect(untrusted()).toBe(2)
+  })
+
+  test('an entry in Redis that somebody keeps beyond its time is ignored', async () => {
+    let nowMs = 1_000_000
+    const { table, prefix, read, untrusted } = await openedTable(() => nowMs)
+    await expect.poll(() => read(table, 'one')).toBe(ENTRY.value)
+    await server.command(['PERSIST', `${prefix}one`])
+    nowMs += RETENTION.ms
+    await expect.poll(() => read(table, 'one')).toBeUndefined()
+    expect(untrusted()).toBe(0)
   })
 })

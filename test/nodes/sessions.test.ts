@@ -101,7 +101,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     await shared.server.command(['SET', name, sealed.replace(/^\d+/, '1')])
     await turn(second, 'b')
     const metrics = await (await fetch(`${second}/metrics`)).text()
-    expect(metrics).toMatch(/sluice_known_prompts_total\{result="untrusted"\} 1/)
+    expect(metrics).toMatch(/sluice_untrusted_entries_total\{kind="session"\} 1/)
   })
 
   test("after Redis loses its data, a node that remembers a session's upstream key goes on using it", async () => {

@@ -6,7 +6,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
 import type { ParsedRequest, Plan, AttemptTarget } from '../request-stages.ts'
-import { type DigestRules, type DigestStore, searchForOneDigest } from '../digests/digest-store.ts'
+import { type DigestStore, searchForOneDigest } from '../digests/digest-store.ts'
 import { ShortHmac } from '../digests/short-hmac.ts'
 import { RecentCalls } from './recent-calls.ts'
 import type { CallSession, SessionOwner } from './session.ts'
@@ -39,17 +39,6 @@ const MAX_MISSES = 2
  * than this multiple of an equal share of the channel's recent calls.
  */
 const MAX_SHARES = 2
-
-/**
- * How bindings are remembered. A binding may change, because a session may move to another account of the
- * provider.
- */
-export const SESSION_DIGEST_RULES: DigestRules = {
-  kind: 'session',
-  minSearched: 1,
-  changes: true,
-  isBounded: true,
-}
 
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */
 export class SessionAffinity {

@@ -40,23 +40,6 @@ export interface DigestStore {
   close(): Promise<void>
 }
 
-/** What the digests stand for. The name is also a part of the digests' keys in Redis. */
-export type DigestKind = 'prompt' | 'session'
-
-/** How digests of one kind are remembered. */
-export interface DigestRules {
-  readonly kind: DigestKind
-  /** Minimum number of searched digests for which Redis is asked if this node knows none of them. */
-  readonly minSearched: number
-  /**
-   * Whether the number stored with a digest may change, so that nodes that have it in memory must be
-   * informed.
-   */
-  readonly changes: boolean
-  /** Whether the maximum number of digests also holds in Redis. */
-  readonly isBounded?: true
-}
-
 /** Maximum number of digests that are computed for one search. */
 export const MAX_COMPUTED_DIGESTS = 8
 

@@ -10,7 +10,7 @@ import type { Call } from '../call.ts'
 import { type Plans, withPromptBound } from '../plan.ts'
 import type { ChargeBasis } from '../price-usage.ts'
 import type { ChannelPlan, Plan, SentConversation } from '../request-stages.ts'
-import type { DigestRules, DigestSearch, DigestStore, FoundDigest } from '../digests/digest-store.ts'
+import type { DigestSearch, DigestStore, FoundDigest } from '../digests/digest-store.ts'
 
 /** Services that `PromptMemory` needs. */
 export interface PromptMemoryServices {
@@ -30,12 +30,6 @@ interface DigestServices extends PromptMemoryServices {
    */
   readonly markKey: number
 }
-
-/**
- * How digests of prompts are remembered. A conversation needs at least two turns to continue an earlier
- * prompt.
- */
-export const PROMPT_DIGEST_RULES: DigestRules = { kind: 'prompt', minSearched: 2, changes: false }
 
 /**
  * Maximum bytes per token that are plausible. A provider that reports fewer tokens for a text is not
