@@ -468,7 +468,9 @@ export class Relay {
     const { cache, metrics } = this.#services
     const sharable = cache.sharable(admitted)
     if (sharable)
-      return cache.answer(sharable, incoming, (led, leading) => this.#admission.admit(admitted, led, leading))
+      return cache.answer(sharable, incoming, (recorded, report) =>
+        this.#admission.admit(admitted, recorded, report),
+      )
     metrics.add('answerCache', 1, 'bypass')
     return this.#admission.admit(admitted, incoming)
   }
