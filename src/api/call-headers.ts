@@ -38,6 +38,12 @@ const CACHEABLE_RESPONSE_HEADERS = {
   age: { description: 'Seconds since a hit was made.', schema: { type: 'integer', minimum: 0 } },
 } as const
 
+/** Names of the response headers that the API description lists. */
+export const DESCRIBED_HEADER_NAMES = [
+  ...Object.keys(RESPONSE_HEADERS),
+  ...Object.keys(CACHEABLE_RESPONSE_HEADERS),
+]
+
 /** The request headers of an endpoint, as parameters in the OpenAPI description. */
 export function headerParameters(endpoint: Endpoint): JsonSchema[] {
   if (!isRepeatable(endpoint)) return []

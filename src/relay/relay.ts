@@ -9,7 +9,7 @@ import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { GuardFigures } from '../telemetry/guard-figures.ts'
-import { idHeaders } from '../http/id-headers.ts'
+import { answerHeaders } from '../http/answer-headers.ts'
 import { MemoryAllocation } from '../limits/request-memory.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
@@ -254,7 +254,7 @@ export class Relay {
       incoming.response
         .writeHead(200, {
           'content-type': 'application/json',
-          ...idHeaders(incoming.id, counting.protocol),
+          ...answerHeaders(incoming.id, counting.protocol),
         })
         .end(JSON.stringify(counting.response(tokens)))
     }
