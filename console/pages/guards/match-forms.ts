@@ -1,4 +1,4 @@
-import { PII_KINDS } from '../../../src/domain/guard.ts'
+import { type GuardMatch as DeclaredMatch, PII_KINDS } from '../../../src/domain/guard.ts'
 
 /** What a guard looks for (its *match*), in the form of gateway.yaml. */
 export type GuardMatch = Readonly<Record<string, unknown>>
@@ -82,7 +82,7 @@ export const MATCH_FORMS = {
       { name: 'base_url', input: 'text', isOptional: true },
     ],
   },
-} as const satisfies Readonly<Record<string, MatchForm>>
+} as const satisfies Readonly<Record<DeclaredMatch['kind'], MatchForm>>
 
 /** A kind of match that has a form. */
 export type MatchKind = keyof typeof MATCH_FORMS
