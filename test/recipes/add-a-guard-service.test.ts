@@ -8,7 +8,10 @@ import { ask, startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { codeBlocks } from './recipe.ts'
 
-const [MEMBER = '', SCHEMA = '', SAYS_WHERE = '', SERVICE = ''] = codeBlocks('add-a-guard-service', 'ts')
+const [MEMBER = '', SCHEMA = '', SAYS_WHERE = '', SERVICE = ''] = codeBlocks(
+  'recipes/add-a-guard-service',
+  'ts',
+)
 const SERVICES = 'src/relay/guards/services'
 const LAKERA = "  | {\n      readonly kind: 'lakera'\n"
 const FIRST_SCHEMA = '  moderation: sectionSchema({\n    moderation:'

@@ -6,7 +6,7 @@ import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 import { codeBlocks } from './recipe.ts'
 
-const [NAME = '', VALUE = ''] = codeBlocks('add-an-answer-header', 'ts')
+const [NAME = '', VALUE = ''] = codeBlocks('recipes/add-an-answer-header', 'ts')
 const FILE = 'src/http/answer-headers.ts'
 const NAMES = "= ['request-id',"
 const RETURN = '  return headers\n'
