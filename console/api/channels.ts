@@ -33,7 +33,6 @@ export interface ChannelFilter extends ListOrder {
   readonly condition?: string | undefined
 }
 
-/** A page of the channels. */
 export function channelsQuery(userId: number, page: number, filter: ChannelFilter = {}) {
   return queryOptions({
     queryKey: [userId, 'channels', page, filter],
@@ -70,7 +69,6 @@ export function channelNamesQuery(userId: number, text: string) {
   })
 }
 
-/** One channel by its id. */
 export function channelQuery(userId: number, id: number) {
   return queryOptions({
     queryKey: [userId, 'channel', id],
@@ -87,7 +85,6 @@ export async function createChannel(fields: ChannelFields): Promise<number> {
   return ids[0] ?? 0
 }
 
-/** Changes fields of a channel. */
 export function changeChannel(
   id: number,
   fields: Partial<ChannelFields> & { readonly version?: string | undefined },
@@ -100,7 +97,6 @@ export function drainChannel(id: number, on: boolean): Promise<Channel> {
   return request<Channel>('PUT', `/api/channel/${id}/drain`, { on })
 }
 
-/** Deletes a channel. */
 export async function deleteChannel(id: number): Promise<void> {
   await request('DELETE', `/api/channel/${id}`)
 }
@@ -126,7 +122,6 @@ export async function testAllChannels(
   return new Map(results.map((result) => [result.id, { ...result, costs: false }]))
 }
 
-/** The names of the models that the upstream lists. */
 export async function fetchUpstreamModelNames(
   fields: ChannelFields,
   id: number | undefined,

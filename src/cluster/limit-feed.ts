@@ -62,7 +62,6 @@ const announcement = z.tuple([time, z.array(z.union([limitNews, restNews])).max(
 type News = z.output<typeof announcement>[1][number]
 type Count = z.output<typeof count>
 
-/** Input of `LimitFeed`. */
 export interface LimitFeedOptions {
   /** Identifier of this node. */
   readonly node: string

@@ -45,7 +45,6 @@ interface PendingQuestion {
   end(): void
 }
 
-/** The running nodes of a cluster. */
 export interface RunningNodes {
   /** Number of nodes, this one included. */
   readonly count: () => number

@@ -179,7 +179,6 @@ export const OPTIONS = {
   public_url: { type: 'origin' },
 } as const satisfies Record<string, OptionRow>
 
-/** Name of an option. */
 export type OptionName = keyof typeof OPTIONS
 
 /** Which calls may get each other's cached answers: those of the same token, user or group. */

@@ -128,7 +128,6 @@ function listeningServer(
   }
 }
 
-/** The URL of an address. */
 export function urlOfAddress({ host, port }: Address): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -125,7 +125,6 @@ export class Call implements MediaRequester {
   /** What the head of the upstream's response states about the service tier; undefined if nothing. */
   servedByHead: StatedServiceOfHead | undefined
   #served: CallRate | undefined
-  /** The running attempt. */
   attempt: RunningAttempt | undefined
   /** Keeps the client of a stream waiting; undefined unless `options.early_stream` is set. */
   early: EarlyStream | undefined

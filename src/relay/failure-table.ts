@@ -201,7 +201,6 @@ export const FAILURES = {
   },
 } as const satisfies Readonly<Record<string, FailureRule>>
 
-/** A kind of failure. */
 export type FailureKind = keyof typeof FAILURES
 
 /** The row of the table for a failure. */

@@ -81,7 +81,6 @@ import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
 
-/** Services that `Relay` needs. */
 export interface RelayServices extends CallServices, AttemptServices, ResponseRequestServices {
   /** The current configuration. Each call keeps the one it began with. */
   readonly settings: () => Settings
@@ -107,7 +106,6 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
 export class Relay {
   /** Handles requests for stored responses by their ids. */
   readonly responses: ResponseRequests
-  /** The running calls. */
   readonly running = new RunningCalls()
   readonly #services: RelayServices
   readonly #rates: CallRates

@@ -11,7 +11,6 @@ export interface RequestSources {
   readonly url: string
 }
 
-/** The texts of a request. */
 export interface RequestContent {
   /** All strings in the request, among them names and settings. */
   readonly texts: readonly string[]

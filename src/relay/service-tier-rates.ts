@@ -35,7 +35,6 @@ const TIER_HEADERS = [
   { name: BEDROCK_TIER_HEADER, isFirst: true },
 ] as const
 
-/** The service tier that the head of a response states. */
 export interface StatedServiceOfHead {
   readonly served: StatedService
   /** Whether the header takes precedence over the tier in the body. */

@@ -84,7 +84,6 @@ export const MATCH_FORMS = {
   },
 } as const satisfies Readonly<Record<DeclaredMatch['kind'], MatchForm>>
 
-/** A kind of match that has a form. */
 export type MatchKind = keyof typeof MATCH_FORMS
 
 export const MATCH_KINDS = Object.keys(MATCH_FORMS) as readonly MatchKind[]
@@ -123,7 +122,6 @@ export function isDecidedByService(kind: MatchFormValues['kind']): boolean {
   return kind === OTHER_KIND || formOf(kind).isService === true
 }
 
-/** Whether a required value is missing. */
 export function isRequiredValueMissing({ name, isOptional }: MatchField, values: MatchFieldValues): boolean {
   const value = values[name] ?? ''
   if (isOptional) return false

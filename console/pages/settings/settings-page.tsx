@@ -130,7 +130,6 @@ function Settings({ options, declared }: Given) {
 
 type Sections = Given & { readonly form: ReturnType<typeof useSettingChanges> }
 
-/** The options with one value each, in sections. */
 function OptionSections({ options, declared, form: { typed, type, refused } }: Sections) {
   const { settings } = useTexts()
   return SETTINGS_SECTIONS.map((region) => (

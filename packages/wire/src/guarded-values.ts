@@ -313,7 +313,6 @@ export function withFiles(value: string, changes: readonly FileChange[]): string
   return next + value.slice(at)
 }
 
-/** Reads a value as it stands. */
 export const asItStands: Reading = function* (text) {
   yield undefined
   return { text, write: (next) => next }

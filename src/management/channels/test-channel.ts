@@ -60,7 +60,6 @@ type TestServices = Pick<
 > &
   Partial<Pick<AdministrationServices, 'channels'>>
 
-/** The result of a channel test. */
 export type TestResult = z.output<typeof testResult>
 
 /** A function that chooses the model of a test, and its endpoint. */

@@ -25,7 +25,6 @@ const MAX_DIGESTS = 256
  */
 const TIMEOUT_MS = 100
 
-/** Options of `RedisDigests`. */
 interface RedisDigestsOptions {
   readonly url: string
   readonly namespace: string

@@ -94,7 +94,6 @@ class Choosable {
   }
 }
 
-/** Encodes the tool choice. */
 export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): unknown {
   if (choice.kind !== 'tool') return TOOL_CHOICE_WORDS[choice.kind]
   const isCustom = tools.some(({ name, form }) => name === choice.name && form?.custom)
