@@ -10,13 +10,13 @@ import { queryString, request, requestWholeBody } from './client.ts'
 import type { PageOfItems } from './page-of-items.ts'
 
 /** The named fields of an object type, without its index signature. */
-type Known<T> = { readonly [Name in keyof T as string extends Name ? never : Name]: T[Name] }
+type NamedFields<T> = { readonly [Name in keyof T as string extends Name ? never : Name]: T[Name] }
 
 /** A channel, without its keys. */
-export type Channel = Known<ShownChannel>
+export type Channel = NamedFields<ShownChannel>
 
 /** The fields of a channel that a person sets. In a change, an empty `key` keeps the present keys. */
-export type ChannelFields = Known<z.input<typeof channelFields>>
+export type ChannelFields = NamedFields<z.input<typeof channelFields>>
 
 /** The result of a test; `time` is in seconds. `success` is null if there was no time left for the test. */
 export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' | 'costs' | 'needs_repair'> & {

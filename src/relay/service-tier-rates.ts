@@ -76,7 +76,7 @@ export interface RequestedService {
 }
 
 /** A service tier or region, which a request may name and a channel may change. */
-interface Named {
+interface RequestedTierOrRegion {
   readonly members: readonly string[]
   /** Reads the tier or region from the JSON members of a request. */
   readonly read: (member: (name: string) => unknown) => string | undefined
@@ -93,7 +93,7 @@ function sentValue(
   { override, pass_through: isOpen }: Sender,
   dropped: readonly string[],
   passThrough: boolean,
-  { members, read, requested, isAllowed, own, usual }: Named,
+  { members, read, requested, isAllowed, own, usual }: RequestedTierOrRegion,
 ): string | undefined {
   const isChanged = override.set.size + override.default.size + override.remove.length > 0
   const set = isChanged ? read(textsOf(override.set)) : undefined

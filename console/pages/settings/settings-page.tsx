@@ -59,12 +59,12 @@ function RefusedFile() {
   ) : null
 }
 
-interface Given {
+interface SettingsProps {
   readonly options: readonly GatewayOption[]
   readonly declared: DeclaredSettings
 }
 
-function Settings({ options, declared }: Given) {
+function Settings({ options, declared }: SettingsProps) {
   const { imports, settings } = useTexts()
   const form = useSettingChanges(options)
   const { changes, present } = form
@@ -128,7 +128,7 @@ function Settings({ options, declared }: Given) {
   )
 }
 
-type Sections = Given & { readonly form: ReturnType<typeof useSettingChanges> }
+type Sections = SettingsProps & { readonly form: ReturnType<typeof useSettingChanges> }
 
 function OptionSections({ options, declared, form: { typed, type, refused } }: Sections) {
   const { settings } = useTexts()
