@@ -285,7 +285,11 @@ function answerPieces({ id, response }: IncomingCall, pieces: AsyncIterable<stri
 }
 
 function headersOf(id: string) {
-  return { ...answerHeaders(id, 'responses'), 'content-type': 'application/json', 'cache-control': 'no-store' }
+  return {
+    ...answerHeaders(id, 'responses'),
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+  }
 }
 
 async function* asPieces(parts: AsyncIterable<string | Buffer>): ResponsePieces {
