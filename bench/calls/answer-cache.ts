@@ -27,8 +27,8 @@ const WITHOUT: readonly Patch[] = [
   },
   {
     file: 'src/relay/call-admission.ts',
-    text: `    if (leading) leading.call = call
-    if (settings.options.cache) call.cacheStatus = leading ? 'miss' : 'bypass'
+    text: `    if (report) report.call = call
+    if (settings.options.cache) call.cacheStatus = report ? 'miss' : 'bypass'
 `,
     by: '',
   },

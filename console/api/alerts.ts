@@ -10,7 +10,6 @@ export type Receiver = z.output<typeof receiverSchema>
 /** How an alert receiver answered a test event. */
 export type ReceiverTest = z.output<typeof receiverTestSchema>
 
-/** The receivers of alerts. */
 export function receiversQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'receivers'],

@@ -3,7 +3,6 @@ import type { z } from 'zod'
 import type { auditPageSchema, auditSchema } from '../../src/management/audit-log.ts'
 import { queryString, request } from './client.ts'
 
-/** The kinds of objects in the audit log. */
 export const AUDIT_KINDS = [
   'user',
   'key',
@@ -15,7 +14,6 @@ export const AUDIT_KINDS = [
   'session',
 ] as const satisfies readonly AuditEntry['object']['kind'][]
 
-/** An entry of the audit log. */
 export type AuditEntry = z.output<typeof auditSchema>
 
 /** Filters of the audit log; a filter that is not set is absent. */

@@ -92,7 +92,6 @@ export function callsQuery(
   })
 }
 
-/** A refused call in a list. */
 export type ListedRefusedCall = z.output<typeof refusedCallSchema>
 
 /** The filters that refused calls support. */

@@ -25,7 +25,6 @@ export async function setKeyState(channelId: number, id: string, state: 'works' 
   await request('PUT', `/api/channel/${channelId}/keys`, { id, state })
 }
 
-/** Removes a key. */
 export async function removeChannelKey(channelId: number, id: string): Promise<void> {
   await request('DELETE', `/api/channel/${channelId}/keys/${id}`)
 }

@@ -10,13 +10,13 @@ import { queryString, request, requestWholeBody } from './client.ts'
 import type { PageOfItems } from './page-of-items.ts'
 
 /** The named fields of an object type, without its index signature. */
-type Known<T> = { readonly [Name in keyof T as string extends Name ? never : Name]: T[Name] }
+type NamedFields<T> = { readonly [Name in keyof T as string extends Name ? never : Name]: T[Name] }
 
 /** A channel, without its keys. */
-export type Channel = Known<ShownChannel>
+export type Channel = NamedFields<ShownChannel>
 
 /** The fields of a channel that a person sets. In a change, an empty `key` keeps the present keys. */
-export type ChannelFields = Known<z.input<typeof channelFields>>
+export type ChannelFields = NamedFields<z.input<typeof channelFields>>
 
 /** The result of a test; `time` is in seconds. `success` is null if there was no time left for the test. */
 export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' | 'costs' | 'needs_repair'> & {
@@ -33,7 +33,6 @@ export interface ChannelFilter extends ListOrder {
   readonly condition?: string | undefined
 }
 
-/** A page of the channels. */
 export function channelsQuery(userId: number, page: number, filter: ChannelFilter = {}) {
   return queryOptions({
     queryKey: [userId, 'channels', page, filter],
@@ -70,7 +69,6 @@ export function channelNamesQuery(userId: number, text: string) {
   })
 }
 
-/** One channel by its id. */
 export function channelQuery(userId: number, id: number) {
   return queryOptions({
     queryKey: [userId, 'channel', id],
@@ -87,7 +85,6 @@ export async function createChannel(fields: ChannelFields): Promise<number> {
   return ids[0] ?? 0
 }
 
-/** Changes fields of a channel. */
 export function changeChannel(
   id: number,
   fields: Partial<ChannelFields> & { readonly version?: string | undefined },
@@ -100,7 +97,6 @@ export function drainChannel(id: number, on: boolean): Promise<Channel> {
   return request<Channel>('PUT', `/api/channel/${id}/drain`, { on })
 }
 
-/** Deletes a channel. */
 export async function deleteChannel(id: number): Promise<void> {
   await request('DELETE', `/api/channel/${id}`)
 }
@@ -126,7 +122,6 @@ export async function testAllChannels(
   return new Map(results.map((result) => [result.id, { ...result, costs: false }]))
 }
 
-/** The names of the models that the upstream lists. */
 export async function fetchUpstreamModelNames(
   fields: ChannelFields,
   id: number | undefined,

@@ -29,7 +29,6 @@ export function guardsQuery(userId: number) {
   })
 }
 
-/** Adds a guard. */
 export function addGuard(fields: GuardFields): Promise<Guard> {
   return request<Guard>('POST', '/api/guards', fields)
 }

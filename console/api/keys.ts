@@ -96,7 +96,6 @@ export async function revealKey(id: number): Promise<string> {
   return key
 }
 
-/** Changes fields of a key. */
 export function changeKey(
   id: number,
   fields: Partial<NewTokenFields> & { readonly version?: string | undefined },
@@ -109,7 +108,6 @@ export function setKeyEnabled(id: number, isEnabled: boolean): Promise<ApiKey> {
   return request<ApiKey>('PUT', '/api/token/?status_only=1', { id, status: isEnabled ? 1 : 2 })
 }
 
-/** Deletes a key. */
 export async function deleteKey(id: number): Promise<void> {
   await request('DELETE', `/api/token/${id}`)
 }

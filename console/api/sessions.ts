@@ -17,7 +17,6 @@ export interface SessionFilter {
   readonly username?: CallFilterValues
 }
 
-/** The number of sessions on a page. */
 export const SESSION_PAGE_SIZE = 50
 
 /**

@@ -16,7 +16,6 @@ export type ManagedUser = ManagedUserObject
 /** The budget of a group, with its use. */
 export type GroupBudget = z.output<typeof groupBudgetsSchema>[number]
 
-/** The fields of a new user. */
 export interface NewUser extends LimitFields {
   readonly username: string
   readonly password: string
@@ -25,7 +24,6 @@ export interface NewUser extends LimitFields {
   readonly quota: number
 }
 
-/** An action on a user. */
 type Action = 'disable' | 'enable' | 'delete'
 
 export const USER_PAGE_SIZE = 50
@@ -41,7 +39,6 @@ export function usersQuery(userId: number, page: number, search: string, order: 
   })
 }
 
-/** One user by its id. */
 export function userQuery(userId: number, id: number) {
   return queryOptions({
     queryKey: [userId, 'user', id],
@@ -57,7 +54,6 @@ export function groupsQuery(userId: number) {
   })
 }
 
-/** The budgets of all groups. */
 export function groupBudgetsQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'group-budgets'],
@@ -65,12 +61,10 @@ export function groupBudgetsQuery(userId: number) {
   })
 }
 
-/** Creates a user. */
 export function createUser(fields: NewUser): Promise<ManagedUser> {
   return request<ManagedUser>('POST', '/api/user/', fields)
 }
 
-/** Changes fields of a user. */
 export function changeUser(
   id: number,
   fields: LimitFields & {

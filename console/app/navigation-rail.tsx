@@ -30,7 +30,7 @@ export function NavigationRail({
     <div className={classes['rail']} data-folded={isFolded || undefined}>
       {isNamed && (
         <div className={classes['product']}>
-          <Mark />
+          <Logo />
           <strong>{product}</strong>
           <small title={version}>{version}</small>
         </div>
@@ -107,9 +107,9 @@ function RailLink({ page, isFolded }: { readonly page: Page; readonly isFolded: 
 }
 
 /** The logo: a gate in running water, in two strokes. */
-function Mark() {
+function Logo() {
   return (
-    <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden className={classes['mark']}>
+    <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden className={classes['logo']}>
       <path d="M4 2v14M14 2v14M4 6h10" />
       <path d="M1 12c2-2 4-2 5.500 0s3.500 2 5 0 3.500-2 5.500 0" data-water />
     </svg>

@@ -57,7 +57,6 @@ export interface CacheTokens {
   readonly cache_write: number
 }
 
-/** All input tokens. */
 export function totalInputTokens({ input, cached, cache_write }: CacheTokens): number {
   return input + cached + cache_write
 }

@@ -20,7 +20,6 @@ export function CallTable({
   sorting,
 }: {
   readonly calls: readonly Call[]
-  /** The columns that are hidden. */
   readonly hidden: readonly string[]
   readonly isStale?: boolean
   readonly sorting?: Sorting
@@ -52,7 +51,6 @@ function unusedColumns(calls: readonly Call[]): ReadonlySet<string> {
   return new Set([...(hasTier ? [] : ['tier']), ...(hasRegion ? [] : ['region'])])
 }
 
-/** All columns that a table of calls can have. */
 export function useCallColumns(): readonly Column<Call>[] {
   const { logs } = useTexts()
   const { count, duration } = useFormatters()

@@ -13,10 +13,8 @@ export interface ConversationTurn {
   readonly pieces: readonly ConversationPiece[]
 }
 
-/** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Whether a value is a JSON object. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -3,7 +3,6 @@ import classes from './data-table.module.css'
 import { useNextRowFocus } from './use-next-row-focus.ts'
 import { useHorizontalOverflow } from './use-overflow.ts'
 
-/** A column of a table. */
 export interface Column<Row> {
   readonly key: string
   readonly label: string

@@ -1,4 +1,3 @@
-/** A server-sent event. */
 export interface ServerEvent {
   /** The name of the event; empty if it has none. */
   readonly name: string

@@ -4,7 +4,6 @@ import { RATE_LIMIT, type RateLimitName } from '../../src/domain/records/usage-l
 import type { UsageLimitsObject } from '../../src/management/usage-limits.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from './money.ts'
 
-/** The fields of a rate limit. */
 export const RATE_LIMIT_NAMES = Object.keys(RATE_LIMIT) as readonly RateLimitName[]
 
 /** The choices of a budget's period; empty for no budget. */

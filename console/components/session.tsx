@@ -10,7 +10,6 @@ import { useTexts } from '../locales/use-texts.tsx'
 /** The signed-in account and what it may do, and the version of the gateway. */
 export interface SignedInAccount {
   readonly profile: Profile
-  /** Version of the gateway. */
   readonly version: string
   /** The groups that keys of the account may name, with their ratios. */
   readonly groups: AppShellData['groups']

@@ -4,7 +4,6 @@ import { Link } from '@tanstack/react-router'
 import { useTexts } from '../locales/use-texts.tsx'
 import type { SearchState } from './search-state.ts'
 
-/** A link to the sessions of a period. */
 export function SessionsButton({ search }: { readonly search: SearchState }) {
   const { sessions } = useTexts()
   return (

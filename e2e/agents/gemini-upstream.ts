@@ -39,7 +39,7 @@ function reply(body: Fields, model: string, stamp: ReplyTimeAndIds, returned: Re
   const { thinking, text, calls } = nextTurn(modelInput(body, contents))
   const showsThoughts = asFields(asFields(body.generationConfig).thinkingConfig).includeThoughts === true
   if (calls.length > 0 && !showsThoughts) throw new Refusal('malformed', 'expected a request for thoughts')
-  const callServices = calls.map(({ name, input }, at): Fields => {
+  const callParts = calls.map(({ name, input }, at): Fields => {
     const id = stamp.id('')
     const call = { id, name, args: asFields(JSON.parse(input)) }
     return { functionCall: call, ...(at === 0 && { thoughtSignature: signed(id) }) }
@@ -47,7 +47,7 @@ function reply(body: Fields, model: string, stamp: ReplyTimeAndIds, returned: Re
   const parts: Fields[] = [
     ...(thinking === '' ? [] : [{ text: thinking, thought: true }]),
     ...pieces(text).map((piece) => ({ text: piece })),
-    ...callServices,
+    ...callParts,
     ...(calls.length === 0 && text !== '' ? [{ text: '', thoughtSignature: signed(text) }] : []),
   ]
   const prompt = tokensOf(JSON.stringify(body))

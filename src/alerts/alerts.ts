@@ -355,7 +355,6 @@ function limitCondition({ low, isNew, ...news }: LowLimitChange, timeMs: number)
 /** Maximum number of alerts that wait for one receiver. Above it, the oldest ones are dropped. */
 const MAX_WAITING = 16
 
-/** Dependencies of `StorageAlerts`. */
 interface StorageAlertDependencies {
   /** Name of this node, as people see it. */
   readonly nodeName: string

@@ -19,7 +19,7 @@ export const REPORT_INTERVAL_MS = 3_600_000
 /** Maximum number of facts remembered, because clients or providers choose the names in them. */
 const MAX_FACTS = 200
 
-interface Noted<Fact> {
+interface NotedFact<Fact> {
   readonly fact: Fact
   /** Whether a call has shown the fact after its last report. */
   isNew: boolean
@@ -29,7 +29,7 @@ interface Noted<Fact> {
 /** Collects facts that calls have shown. An alert reports each of them once an hour. */
 export class HourlyReports<Fact> {
   readonly #keyOf: (fact: Fact) => string
-  readonly #noted = new Map<string, Noted<Fact>>()
+  readonly #noted = new Map<string, NotedFact<Fact>>()
 
   /** `keyOf` returns the key by which repeated reports are recognized. */
   constructor(keyOf: (fact: Fact) => string) {

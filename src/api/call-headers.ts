@@ -2,7 +2,7 @@ import type { JsonSchema } from '@sluice/wire/field-check'
 import { type Endpoint, isCallEndpoint } from './endpoint.ts'
 
 /** Request headers that the API description lists for all POST calls. */
-const REQUEST = {
+const REQUEST_HEADERS = {
   /** Header that prevents a repeated request from being charged twice: `docs/api.md: Idempotency keys`. */
   'Idempotency-Key': {
     description: 'A repeated call with the same key and body gets the first answer, and costs once.',
@@ -14,7 +14,7 @@ const REQUEST = {
  * Request headers that the API description lists in addition for calls whose answers can be cached.
  * `docs/answer-cache.md: By request`.
  */
-const CACHED_REQUEST = {
+const CACHEABLE_REQUEST_HEADERS = {
   'Cache-Control': {
     description: 'With options.cache: max-age=N, no-cache or no-store.',
     schema: { type: 'string', maxLength: 1024 },
@@ -22,7 +22,7 @@ const CACHED_REQUEST = {
 } as const
 
 /** Response headers that the API description lists for all POST calls. */
-const RESPONSE = {
+const RESPONSE_HEADERS = {
   'idempotency-replayed': {
     description: 'The answer is that of an earlier call with the same idempotency key.',
     schema: { const: 'true' },
@@ -30,7 +30,7 @@ const RESPONSE = {
 } as const
 
 /** Response headers for calls whose answers can be cached. `docs/answer-cache.md: Options`. */
-const CACHED_RESPONSE = {
+const CACHEABLE_RESPONSE_HEADERS = {
   'x-gateway-cache': {
     description: 'With options.cache: whether the answer is that of another call.',
     schema: { enum: ['hit', 'miss', 'bypass'] },
@@ -38,10 +38,16 @@ const CACHED_RESPONSE = {
   age: { description: 'Seconds since a hit was made.', schema: { type: 'integer', minimum: 0 } },
 } as const
 
+/** Names of the response headers that the API description lists. */
+export const DESCRIBED_HEADER_NAMES = [
+  ...Object.keys(RESPONSE_HEADERS),
+  ...Object.keys(CACHEABLE_RESPONSE_HEADERS),
+]
+
 /** The request headers of an endpoint, as parameters in the OpenAPI description. */
 export function headerParameters(endpoint: Endpoint): JsonSchema[] {
   if (!isRepeatable(endpoint)) return []
-  const headers = { ...REQUEST, ...(hasAnswer(endpoint) && CACHED_REQUEST) }
+  const headers = { ...REQUEST_HEADERS, ...(hasAnswer(endpoint) && CACHEABLE_REQUEST_HEADERS) }
   return Object.entries(headers).map(([name, header]) => ({ name, in: 'header', required: false, ...header }))
 }
 
@@ -51,7 +57,7 @@ export function headerParameters(endpoint: Endpoint): JsonSchema[] {
  */
 export function responseHeaders(endpoint: Endpoint): JsonSchema | undefined {
   if (!isRepeatable(endpoint)) return undefined
-  return { ...RESPONSE, ...(hasAnswer(endpoint) && CACHED_RESPONSE) }
+  return { ...RESPONSE_HEADERS, ...(hasAnswer(endpoint) && CACHEABLE_RESPONSE_HEADERS) }
 }
 
 function isRepeatable(endpoint: Endpoint): boolean {

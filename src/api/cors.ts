@@ -1,7 +1,8 @@
 import type { Response, ResponseHeaders } from '@sluice/http1'
 import type { ServedProtocol } from '@sluice/wire/protocols'
-import { idHeaders } from '../http/id-headers.ts'
+import { ANSWER_HEADER_NAMES, answerHeaders } from '../http/answer-headers.ts'
 import type { Request } from '../http/request.ts'
+import { DESCRIBED_HEADER_NAMES } from './call-headers.ts'
 import { LIMIT_HEADER_NAMES } from './limit-headers.ts'
 
 /** Seconds for which a browser may cache the response to a preflight. */
@@ -10,22 +11,21 @@ const METHODS = 'GET, POST, DELETE'
 /** Response headers that a page may read, in addition to the CORS-safelisted ones. */
 const EXPOSED = [
   ...LIMIT_HEADER_NAMES,
-  'age',
-  'allow',
-  'deprecation',
-  'idempotency-replayed',
-  'ratelimit-limit',
-  'ratelimit-remaining',
-  'ratelimit-reset',
-  'request-id',
-  'retry-after',
-  'sunset',
-  'x-gateway-cache',
-  'x-gateway-dropped',
-  'x-gateway-guards',
-  'x-gateway-model',
-  'x-request-id',
-  'x-should-retry',
+  ...[
+    ...ANSWER_HEADER_NAMES,
+    ...DESCRIBED_HEADER_NAMES,
+    'allow',
+    'deprecation',
+    'ratelimit-limit',
+    'ratelimit-remaining',
+    'ratelimit-reset',
+    'retry-after',
+    'sunset',
+    'x-gateway-dropped',
+    'x-gateway-guards',
+    'x-gateway-model',
+    'x-should-retry',
+  ].toSorted(),
 ].join(', ')
 /** A list of header names in `access-control-request-headers`, separated by commas and spaces. */
 const HEADER_LIST = /^[\w!#$%&'*+.^`|~, -]{1,4096}$/
@@ -50,7 +50,7 @@ export function applyCors(
   if (!allowed) return false
   for (const name in allowed) response.setHeader(name, allowed[name] as string)
   if (!isPreflight(request)) return false
-  response.writeHead(204, { ...preflightHeaders(request), ...idHeaders(id, protocol) }).end()
+  response.writeHead(204, { ...preflightHeaders(request), ...answerHeaders(id, protocol) }).end()
   return true
 }
 

@@ -196,7 +196,6 @@ export interface LimitSubject {
   readonly factor: number
 }
 
-/** The format of a text response. */
 export interface TextFormat {
   /** Content type of the text. */
   readonly type: string

@@ -5,7 +5,7 @@ import { messagesErrorBody } from '@sluice/wire/messages'
 import type { ServedProtocol } from '@sluice/wire/protocols'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
-import { idHeaders } from '../http/id-headers.ts'
+import { answerHeaders } from '../http/answer-headers.ts'
 import { PAGE_HEADERS, refusalPage } from './refusal-page.ts'
 
 /** A rendered error, ready to be sent. */
@@ -178,7 +178,7 @@ export function renderError(area: ApiArea, error: unknown, requestId: string): R
     'content-type': 'application/json',
     'content-length': String(body.length),
     'cache-control': 'no-store',
-    ...idHeaders(requestId, protocolOf(area)),
+    ...answerHeaders(requestId, protocolOf(area)),
     ...((area === 'page' || area === 'page-zh') && PAGE_HEADERS),
   }
   if (facts.retryAfter !== undefined) headers['retry-after'] = facts.retryAfter

@@ -24,7 +24,7 @@ import { withAuditOrigin } from '../management/audit-origin.ts'
 import { keyHeaderSchema, ownTokenNotFound } from '../management/tokens/token-object.ts'
 import type { BodyReader } from '../relay/body-reader.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
-import { idHeaders } from '../http/id-headers.ts'
+import { answerHeaders } from '../http/answer-headers.ts'
 import type { Request } from '../http/request.ts'
 import { acceptedEncoding } from './compress-response.ts'
 import type { ClientExchange, JsonEndpoint, LimitSubject } from './endpoint.ts'
@@ -162,7 +162,7 @@ export class JsonApi {
         void (await this.#authenticate(exchange, endpoint, await accounts.session(request))),
     })
     const headers = {
-      ...idHeaders(exchange.id, protocolOf(area)),
+      ...answerHeaders(exchange.id, protocolOf(area)),
       ...(endpoint.cache === 'never' ? NEVER_CACHED : { 'cache-control': 'no-store' }),
     }
     if (endpoint.redirects) {

@@ -12,9 +12,12 @@ const EVENTS = ['application/json', 'text/event-stream'] as const
 const TRANSCRIPTS = [...EVENTS, 'text/plain', 'text/vtt'] as const
 const SOUND = ['mpeg', 'opus', 'aac', 'flac', 'wav', 'pcm'].map((format) => `audio/${format}`)
 
-type Described = Pick<CallEndpoint, 'path' | 'summary' | 'requestSchema' | 'formSchema' | 'contentTypes'>
+type EndpointDescription = Pick<
+  CallEndpoint,
+  'path' | 'summary' | 'requestSchema' | 'formSchema' | 'contentTypes'
+>
 
-const ENDPOINTS: Readonly<Record<MediaEndpoint, Described>> = {
+const ENDPOINTS: Readonly<Record<MediaEndpoint, EndpointDescription>> = {
   generations: {
     path: '/v1/images/generations',
     summary: 'Images of a prompt, whole or streamed',

@@ -30,7 +30,6 @@ const UNKNOWN_FACTS = {
   retires_at: null,
 }
 
-/** An entry of a model list, in each format. */
 export const MODEL_ENTRY_IN_FORMAT: Record<ModelListFormat, (model: ListedModel) => object> = {
   chat: ({ id, vendor, endpointTypes, endpoints, end }) => ({
     id,

@@ -1,3 +1,4 @@
+import { answerHeaders } from '../http/answer-headers.ts'
 import { CALL_ENDPOINTS, PLAYGROUND_ENDPOINTS } from './calls.ts'
 import type { UnauthenticatedEndpoint, RawEndpoint } from './endpoint.ts'
 import { GEMINI_ENDPOINTS } from './gemini.ts'
@@ -23,7 +24,7 @@ const tokenUsageRedirect: UnauthenticatedEndpoint = {
       location: `${tokenUsageRedirect.path}/${query}`,
       'content-length': '0',
       'cache-control': 'no-store',
-      'x-request-id': id,
+      ...answerHeaders(id, undefined),
     })
     response.end()
   },

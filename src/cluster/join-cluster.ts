@@ -27,7 +27,6 @@ export interface BankNodes {
   readonly names: () => readonly string[]
 }
 
-/** Input of `joinCluster`. */
 export interface ClusterOptions {
   readonly redisUrl: string | undefined
   readonly databaseUrl: string

@@ -62,7 +62,6 @@ const announcement = z.tuple([time, z.array(z.union([limitNews, restNews])).max(
 type News = z.output<typeof announcement>[1][number]
 type Count = z.output<typeof count>
 
-/** Input of `LimitFeed`. */
 export interface LimitFeedOptions {
   /** Identifier of this node. */
   readonly node: string
@@ -95,7 +94,7 @@ export class LimitFeed {
    * Keys of the live configuration by channel and tag. `of` is the list of channels from which the map was
    * computed.
    */
-  #tags: { readonly of: readonly unknown[]; readonly keys: ReadonlyMap<string, Found> } | undefined
+  #tags: { readonly of: readonly unknown[]; readonly keys: ReadonlyMap<string, FoundKey> } | undefined
   /** Whether another node has requested all limits and rests that this node knows. */
   #isAskedForAll = false
   #toldMs = Number.NEGATIVE_INFINITY
@@ -265,10 +264,10 @@ export class LimitFeed {
     return { table: 'limits of providers', row: this.#options.namespace }
   }
 
-  get #keys(): ReadonlyMap<string, Found> {
+  get #keys(): ReadonlyMap<string, FoundKey> {
     const of = this.#options.channels()
     if (this.#tags?.of === of) return this.#tags.keys
-    const keys = new Map<string, Found>()
+    const keys = new Map<string, FoundKey>()
     for (const channel of of)
       for (const key of channel.keys.length === 0 ? [''] : channel.keys)
         keys.set(`${channel.name}\0${this.#tagOf(channel.name, key)}`, { channel, key })
@@ -285,7 +284,7 @@ function parsedJson(text: string): unknown {
   }
 }
 
-interface Found {
+interface FoundKey {
   readonly channel: Pick<Channel, 'name' | 'keys'>
   readonly key: string
 }

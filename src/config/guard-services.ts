@@ -129,4 +129,4 @@ export const GUARD_SERVICE_SCHEMAS = {
       project_id: nameSchema('the id of a project').optional(),
     }),
   }).transform(({ lakera }): ServiceMatch => ({ kind: 'lakera', project_id: undefined, ...lakera })),
-} as const satisfies Record<string, Field<ServiceMatch>>
+} as const satisfies Record<ServiceMatch['kind'], Field<ServiceMatch>>

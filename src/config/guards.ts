@@ -8,6 +8,7 @@ import {
   GUARD_PLACES,
   type GuardMatch,
   isTextMatch,
+  type ServiceMatch,
   PII_KINDS,
   type TextMatch,
   redactionMatchOf,
@@ -156,7 +157,7 @@ export const guardSchema: Field<Guard> = sectionSchema({
     ctx.addIssue({ code: 'custom', path: [name], message: `expected ${expected}` })
   }
   const isText = isTextMatch(match)
-  if (WITHOUT_PLACES.has(match.kind) && CHANGES.has(guard.do))
+  if (!isTextMatch(match) && !SAYS_WHERE[match.kind] && CHANGES.has(guard.do))
     refuse('do', `block or flag, as ${match.kind} does not say where a match is, found ${guard.do}`)
   if (charge && match.kind !== 'moderation')
     refuse('charge', 'false, as only calls of moderation have a price')
@@ -168,8 +169,14 @@ export const guardSchema: Field<Guard> = sectionSchema({
     )
 })
 
-/** Services that report whether there is a match, but not where in the text. */
-const WITHOUT_PLACES: ReadonlySet<string> = new Set(['moderation', 'lakera'])
+/** Whether a service says where in the text a match is; without that, a guard cannot change the text. */
+const SAYS_WHERE: Readonly<Record<ServiceMatch['kind'], boolean>> = {
+  moderation: false,
+  webhook: true,
+  presidio: true,
+  bedrock: true,
+  lakera: false,
+}
 /** Actions that need to know where in the text a match is. */
 const CHANGES: ReadonlySet<string> = new Set(['redact', 'replace'])
 

@@ -41,14 +41,14 @@ const NOWHERE = { object: '', objectAt: 0, objectBytes: 0 }
 export class ContentStorage implements ContentRequests {
   /** Where new content is stored. Existing content is read from where it was stored. */
   place: ContentLocation = { kind: 'database' }
-  readonly #shelf: ContentDatabase
+  readonly #database: ContentDatabase
   readonly #secrets: Secrets
   readonly #bucketKey: BucketCredentials | undefined
   /** The open bucket, and its place as JSON, to notice a change of the settings. */
   #open: { readonly place: string; readonly bucket: Promise<Bucket> } | undefined
 
-  constructor(shelf: ContentDatabase, secrets: Secrets, bucketKey: BucketCredentials | undefined) {
-    this.#shelf = shelf
+  constructor(database: ContentDatabase, secrets: Secrets, bucketKey: BucketCredentials | undefined) {
+    this.#database = database
     this.#secrets = secrets
     this.#bucketKey = bucketKey
   }
@@ -57,21 +57,21 @@ export class ContentStorage implements ContentRequests {
     const { packed, lost } = packCalls(callsOfBatch(batch), batch.bytes)
     const bucket = await this.#bucket()
     if (!bucket) {
-      await this.#shelf.write(async (writer) => writer.append(await this.#sealed(writer, packed)))
+      await this.#database.write(async (writer) => writer.append(await this.#sealed(writer, packed)))
       return lost
     }
     // Write the object before the database refers to it, and do not lock the database while the bucket works.
     for (let rest = packed; rest.length > 0; ) {
-      const entries = await this.#shelf.write((writer) => this.#sealed(writer, rest))
+      const entries = await this.#database.write((writer) => this.#sealed(writer, rest))
       const kept = await bucket.keep(entries)
-      const late = await this.#shelf.write((writer) => appended(writer, kept))
+      const late = await this.#database.write((writer) => appended(writer, kept))
       rest = rest.filter(({ call }) => late.has(call.id))
     }
     return lost
   }
 
   async find(ids: readonly string[]): Promise<readonly ContentSummary[]> {
-    const heads = await this.#readable(await this.#shelf.heads(ids))
+    const heads = await this.#readable(await this.#database.heads(ids))
     return heads.map(({ head }) => this.#summaryOf(head))
   }
 
@@ -80,7 +80,7 @@ export class ContentStorage implements ContentRequests {
   }
 
   async read(id: string): Promise<ContentOfCall | undefined> {
-    const [found] = await this.#readable(await this.#shelf.heads([id]))
+    const [found] = await this.#readable(await this.#database.heads([id]))
     if (!found) return undefined
     const { head, key } = found
     const sealed = await this.#sealedOf(head)
@@ -98,7 +98,7 @@ export class ContentStorage implements ContentRequests {
     const atMs = Date.now()
     // This record of the deletion makes the content unreadable at once, and prevents content that is still on
     // its way from being stored.
-    const id = await this.#shelf.write(async (writer) => writer.addMark(deletion, atMs))
+    const id = await this.#database.write(async (writer) => writer.addMark(deletion, atMs))
     const mark = { ...deletion, id }
     let wasKept = false
     for (let round = 1; round <= MAX_ROUNDS; round += 1) {
@@ -110,24 +110,24 @@ export class ContentStorage implements ContentRequests {
   }
 
   async prune(): Promise<{ readonly removedContents: number }> {
-    for (const mark of await this.#shelf.marks()) if (!mark.isDone) await this.#remove(mark)
+    for (const mark of await this.#database.marks()) if (!mark.isDone) await this.#remove(mark)
     const nowMs = Date.now()
-    return { removedContents: await this.#shelf.prune(dayOf(nowMs), nowMs - MARK_MS) }
+    return { removedContents: await this.#database.prune(dayOf(nowMs), nowMs - MARK_MS) }
   }
 
   users(): Promise<readonly number[]> {
-    return this.#shelf.users()
+    return this.#database.users()
   }
 
   async sweep(): Promise<number> {
     const nowMs = Date.now()
     const bucket = await this.#bucket()
-    return bucket ? bucket.sweep(dayOf(nowMs), nowMs, (day) => this.#shelf.objects(day)) : 0
+    return bucket ? bucket.sweep(dayOf(nowMs), nowMs, (day) => this.#database.objects(day)) : 0
   }
 
   async close(): Promise<void> {
     await this.#open?.bucket.then((bucket) => bucket.close())
-    await this.#shelf.close()
+    await this.#database.close()
   }
 
   /** The bucket in which new content is stored; undefined if it is stored in the database. */
@@ -148,7 +148,7 @@ export class ContentStorage implements ContentRequests {
 
   async #opened(place: BucketLocation, key: BucketCredentials): Promise<Bucket> {
     try {
-      const owner = await this.#shelf.installation()
+      const owner = await this.#database.installation()
       if (!INSTALLATION.test(owner)) throw new Error('the name of the installation cannot be read')
       return new Bucket(place, key, owner)
     } catch (error) {
@@ -160,7 +160,7 @@ export class ContentStorage implements ContentRequests {
 
   /** The encrypted content of an entry; undefined if it is missing. */
   async #sealedOf(head: ContentEntryHead): Promise<Buffer | undefined> {
-    if (head.object === '') return this.#shelf.sealedOf(head)
+    if (head.object === '') return this.#database.sealedOf(head)
     const bucket = await this.#bucket()
     return bucket?.sealedOf(head)
   }
@@ -195,13 +195,13 @@ export class ContentStorage implements ContentRequests {
     const { userId, fromMs, toMs } = mark
     const [fromDay, toDay] = [dayOf(fromMs), dayOf(Math.max(fromMs, toMs - 1))]
     // From now on new content of these days is encrypted with the new keys.
-    const { concerned, successors, elsewhere } = await this.#shelf.write((writer) =>
+    const { concerned, successors, elsewhere } = await this.#database.write((writer) =>
       this.#successors(writer, mark),
     )
     const moved = await this.#movedInBucket(elsewhere, successors).catch(() => undefined)
     // The bucket failed. The record of the deletion stays, and the next pruning removes the content.
     if (!moved) return { wasKept: true, isWhole: false, isStuck: true }
-    return this.#shelf.write(async (writer) => {
+    return this.#database.write(async (writer) => {
       const gone: string[] = []
       let isWhole = true
       for (const key of await writer.keysOfUser(userId, fromDay, toDay)) {
@@ -327,8 +327,8 @@ export class ContentStorage implements ContentRequests {
   ): Promise<readonly { readonly head: ContentEntryHead; readonly key: StoredDataKey }[]> {
     if (heads.length === 0) return []
     const [keys, marks] = await Promise.all([
-      this.#shelf.keys([...new Set(heads.map(({ keyId }) => keyId))]),
-      this.#shelf.marks(),
+      this.#database.keys([...new Set(heads.map(({ keyId }) => keyId))]),
+      this.#database.marks(),
     ])
     const byId = new Map(keys.map((key) => [key.id, key]))
     const nowMs = Date.now()
@@ -341,7 +341,7 @@ export class ContentStorage implements ContentRequests {
 
   #summaryOf(head: ContentEntryHead): ContentSummary {
     const { id, userId, tokenId, startedMs, what, sha256, bytes } = head
-    const address = head.object === '' ? this.#shelf.addressOf(head) : `${head.object}#${id}`
+    const address = head.object === '' ? this.#database.addressOf(head) : `${head.object}#${id}`
     const level = what as ContentSummary['what']
     return { id, userId, tokenId, startedMs, what: level, address, sha256, bytes }
   }

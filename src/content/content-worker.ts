@@ -6,27 +6,27 @@ import { SqliteContentDatabase } from './sqlite-content-database.ts'
 
 const { folder, databaseUrl, secrets, bucketKey } = workerData as ContentThreadOptions
 
-async function openShelf(): Promise<ContentDatabase> {
+async function openDatabase(): Promise<ContentDatabase> {
   if (databaseUrl === undefined) return new SqliteContentDatabase(folder ?? '')
   // Loaded on demand, because the embedded database does not need it.
   const { PostgresContentDatabase } = await import('./postgres-content-database.ts')
   return PostgresContentDatabase.open(databaseUrl)
 }
 
-const opening = openShelf().then((shelf) => new ContentStorage(shelf, secrets, bucketKey))
+const opening = openDatabase().then((database) => new ContentStorage(database, secrets, bucketKey))
 opening.catch(() => {})
 
-function outputOf(keeper: ContentStorage, name: ToContentThread['name'], input: unknown): unknown {
-  if (name === 'close') return keeper.close()
+function outputOf(storage: ContentStorage, name: ToContentThread['name'], input: unknown): unknown {
+  if (name === 'close') return storage.close()
   if (name === 'secrets') return void Object.assign(secrets, input)
-  return keeper[name](input as never)
+  return storage[name](input as never)
 }
 
 async function answer({ number, name, input, place }: ToContentThread): Promise<void> {
   try {
-    const keeper = await opening
-    keeper.place = place
-    const output: unknown = await outputOf(keeper, name, input)
+    const storage = await opening
+    storage.place = place
+    const output: unknown = await outputOf(storage, name, input)
     const transferred = name === 'read' && output ? [(output as ContentOfCall).content.buffer] : []
     parentPort?.postMessage({ number, output } satisfies FromContentThread, transferred)
   } catch (error) {

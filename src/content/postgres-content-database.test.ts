@@ -72,6 +72,6 @@ describe.each(BANKS)('the content log in $name', (engine) => {
     // What is added later has a partition again.
     await first.write((writer) => writer.append([{ ...later, id: soon.id, keyId: 'k8' }]))
     expect((await other.heads([soon.id])).map(({ id }) => id)).toEqual([soon.id])
-    for (const shelf of [first, other]) await shelf.close()
+    for (const database of [first, other]) await database.close()
   })
 })

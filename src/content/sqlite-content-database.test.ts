@@ -63,5 +63,5 @@ test('the SQLite file of contents that expire on a day is deleted on that day wi
   expect((await other.heads([later.id])).map(({ id }) => id)).toEqual([later.id])
   expect(openFiles(folder).filter((name) => name.includes(dayText(soon.dropDay)))).toEqual([])
   expect(openFiles(folder)).toContain(fileOf(later))
-  for (const shelf of [first, other]) await shelf.close()
+  for (const database of [first, other]) await database.close()
 })

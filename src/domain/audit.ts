@@ -22,7 +22,6 @@ export const OBJECT_KINDS = [
   'secret',
 ] as const
 
-/** The kind of an object in the audit log. */
 export type ObjectKind = (typeof OBJECT_KINDS)[number]
 
 /** Origin of a change: who made it, and how. */
@@ -57,7 +56,6 @@ interface KeyOwner {
   readonly name: string
 }
 
-/** An entry of the audit log. */
 export interface AuditEntry extends ChangeOrigin {
   readonly id: number
   /** The key's user; only in entries about API keys. */

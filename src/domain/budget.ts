@@ -63,7 +63,6 @@ export function budgetPeriodAt(
   }
 }
 
-/** The owner of the budget with this name. */
 export function budgetOwnerOf(name: string): BudgetOwner {
   return name.split(':').slice(3).join(':') as BudgetOwner
 }

@@ -34,7 +34,6 @@ export interface BucketLocation {
   readonly region: string
 }
 
-/** Credentials of a bucket. */
 export interface BucketCredentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string

@@ -40,7 +40,6 @@ export class Sum implements Decimal {
   digits = 0n
   scale = 0
 
-  /** Adds a value. */
   add({ digits, scale }: Decimal): void {
     if (digits === 0n) return
     if (scale > this.scale) {

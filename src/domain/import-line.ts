@@ -47,7 +47,6 @@ export interface ReportLine {
 /** Number of report lines by kind and result. */
 export type ImportCounts = Readonly<Record<ImportKind, Readonly<Record<ImportOutcome, number>>>>
 
-/** Counts the lines of a report. */
 export function countLines(lines: readonly ReportLine[]): ImportCounts {
   const counts = Object.fromEntries(
     IMPORT_KINDS.map((kind) => [kind, { carried: 0, changed: 0, there: 0, left: 0 }]),

@@ -1,12 +1,9 @@
-/** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject
 
-/** A JSON object. */
 export interface JsonObject {
   readonly [key: string]: Json
 }
 
-/** Whether a value is a JSON object. */
 export function isJsonObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -184,7 +184,6 @@ export const OPTIONS = {
   public_url: { type: 'origin' },
 } as const satisfies Record<string, OptionRow>
 
-/** Name of an option. */
 export type OptionName = keyof typeof OPTIONS
 
 /** Which calls may get each other's cached answers: those of the same token, user or group. */
@@ -268,19 +267,19 @@ type ValueOf<Row> = Row extends { readonly choices: readonly (infer Choice)[] }
 /** Values of the options in gateway.yaml, by name: `docs/configuration.md: Options`. */
 export type Options = { readonly [Name in OptionName]: ValueOf<(typeof OPTIONS)[Name]> }
 
-type Settable = {
+type SettableOptionName = {
   [Name in OptionName]: (typeof OPTIONS)[Name] extends { readonly region: SettingsSection } ? Name : never
 }[OptionName]
 
 type KeyOf<Name extends OptionName> = (typeof OPTIONS)[Name] extends { readonly key: infer Key } ? Key : Name
 
 /** Key under which an option can be changed over HTTP. */
-export type SettingKey = { [Name in Settable]: KeyOf<Name> }[Settable]
+export type SettingKey = { [Name in SettableOptionName]: KeyOf<Name> }[SettableOptionName]
 
-type SettableRow = Extract<(typeof OPTIONS)[Settable], object>
+type SettableRow = Extract<(typeof OPTIONS)[SettableOptionName], object>
 
 /** An option that can be changed over HTTP. `name` is its name below `options` in gateway.yaml. */
-export type Setting = SettableRow & { readonly name: Settable; readonly key: SettingKey }
+export type Setting = SettableRow & { readonly name: SettableOptionName; readonly key: SettingKey }
 
 /** A value of an option that has a fixed set of choices and can be changed over HTTP. */
 export type SettingChoice = Extract<SettableRow, { readonly choices: unknown }>['choices'][number]

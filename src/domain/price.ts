@@ -60,7 +60,6 @@ export const SINGLE_PRICE_UNITS = [
 
 type PlainUnit = (typeof SINGLE_PRICE_UNITS)[number]
 
-/** Prices of the units with one price. */
 export type UnitPrices<T = Decimal> = Record<PlainUnit['name'], T>
 
 /** Creates an object with a value for each unit of `SINGLE_PRICE_UNITS`. */

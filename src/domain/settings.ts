@@ -105,6 +105,5 @@ export interface RefusedConfiguration {
   readonly file: string
   readonly line: number | null
   readonly message: string
-  /** Number of mistakes. */
   readonly mistakes: number
 }

@@ -245,7 +245,6 @@ export type TokenPrices = Readonly<Record<TokenKind, Decimal>>
 /** Token prices, some of which may be missing. */
 export type PartialTokenPrices = { readonly [Kind in TokenKind]?: Decimal | undefined }
 
-/** Creates an object with a value for each kind of tokens. */
 export function valueForEachTokenKind<T>(value: (kind: TokenKindRow) => T): Record<TokenKind, T> {
   return Object.fromEntries(TOKEN_KINDS.map((kind) => [kind.name, value(kind)])) as Record<TokenKind, T>
 }

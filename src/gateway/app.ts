@@ -87,7 +87,6 @@ export interface AppServices {
   readonly telemetry: Telemetry | undefined
 }
 
-/** Route of a request. */
 interface Route {
   /** The endpoint with the path and method of the request; undefined if there is none. */
   endpoint: Endpoint | undefined

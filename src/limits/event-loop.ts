@@ -11,7 +11,6 @@ export interface EventLoop {
   readonly afterMs: (ms: number, callback: () => void) => void
 }
 
-/** The event loop of this thread. */
 export const THREAD_EVENT_LOOP: EventLoop = {
   nowMs: () => performance.now(),
   idleMs: () => performance.eventLoopUtilization().idle,

@@ -34,16 +34,16 @@ export interface SubjectLimit {
 }
 
 /** What a limit counts. */
-type Counted = 'requests' | 'tokens'
+type LimitedAmount = 'requests' | 'tokens'
 
 /**
  * The decision of a rate limit; if it refuses, `usedUp` states what is used up. Undefined if there is no
  * limit.
  */
-export type RateLimitVerdict = (LimitDecision & { readonly usedUp?: Counted }) | undefined
+export type RateLimitVerdict = (LimitDecision & { readonly usedUp?: LimitedAmount }) | undefined
 
 /** Marks a refusal as one for lack of tokens. */
-const ofTokens = (verdict: LimitDecision): LimitDecision & { readonly usedUp?: Counted } =>
+const ofTokens = (verdict: LimitDecision): LimitDecision & { readonly usedUp?: LimitedAmount } =>
   verdict.allowed ? verdict : { ...verdict, usedUp: 'tokens' }
 
 /** What remains of one count of a limit. */

@@ -32,7 +32,6 @@ interface AccountLimits extends RemainingSpend {
   readonly budgets: z.output<typeof accountBudgetSchema>[]
 }
 
-/** Reads the limits of an account. */
 export async function accountLimits(
   { store, settings: live, nowMs }: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   user: User,

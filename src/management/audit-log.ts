@@ -53,7 +53,6 @@ function auditObject({
   }
 }
 
-/** A page of the audit log. */
 export const auditPageSchema = pageSchema(auditSchema)
 
 /** A page of the audit log, newest first. */

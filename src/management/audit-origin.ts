@@ -13,7 +13,7 @@ export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' |
   const recorded: Pick<ManagementServices, 'store' | 'ledger'> = {
     store: {
       read: (name, ...input) => store.read(name, ...input),
-      write: (name, ...[input]) => store.write(name, ...([{ ...(input as object), origin }] as never)),
+      write: (name, ...input) => store.write(name, ...withOrigin(input, origin)),
     },
     ledger: {
       changeUser: (change) => ledger.changeUser({ ...change, origin }),
@@ -21,6 +21,11 @@ export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' |
     },
   }
   return { ...services, ...recorded }
+}
+
+/** The input of a write with an origin, which every write takes beside its own members. */
+function withOrigin<Input extends readonly unknown[]>([input]: Input, origin: ChangeOrigin): Input {
+  return [{ ...(input as object), origin }] as readonly unknown[] as Input
 }
 
 /** The origin of changes made by commands, which anybody with access to the data folder can run. */

@@ -1,4 +1,3 @@
-/** The value of a cell. */
 export type Cell = string | number | boolean | null
 
 /**

@@ -65,7 +65,7 @@ const NO_CONTENT = {
   bytesToRead: () => 0,
 }
 
-const USAGE_LIMIT_FIELDS = { calendar: new Calendar('UTC'), usdOf: String }
+const CSV_FORMAT = { calendar: new Calendar('UTC'), usdOf: String }
 
 test('an export of the usage log takes memory for 2,000 calls at a time, however many there are', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
@@ -83,7 +83,7 @@ test('an export of the usage log takes memory for 2,000 calls at a time, however
     {},
     ['id'],
     ({ id }) => ({ id }),
-    USAGE_LIMIT_FIELDS,
+    CSV_FORMAT,
   )) {
     pieces.push(piece.split('\n').length - 1)
     held.add(memory.held)

@@ -51,7 +51,6 @@ export const operations = {
   usageByDimension,
 } as const
 
-/** The name of an operation. */
 export type OperationName = keyof typeof operations
 
 /** The input of an operation; an empty object if it takes none. */

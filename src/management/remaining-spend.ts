@@ -17,7 +17,6 @@ export const remainingSchema = {
 type Holder = Pick<User, 'id' | 'quota' | 'group' | 'budget'>
 type Key = Pick<Token, 'id' | 'group' | 'budget' | 'unlimited_quota' | 'remain_quota'>
 
-/** The budget of a user. */
 export function userBudget({ id, budget }: Pick<User, 'id' | 'budget'>): OwnedBudget {
   return { owner: `u:${id}`, budget }
 }

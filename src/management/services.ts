@@ -98,7 +98,6 @@ export interface AdministrationServices extends ManagementServices {
   readonly otherNodes: NodeQuestions | undefined
   readonly running: RunningSource
   readonly imports: ImportPlanner
-  /** The answer cache. */
   readonly answers: { remove(filter: AnswerFilter & { readonly kind: 'cache' }): Promise<number> }
   readonly liveCalls: LiveCalls
   /** Determines which channels a call would try, without making it. */

@@ -25,7 +25,6 @@ export function isUploadKept(folder: string, id: string): boolean {
   return found !== undefined && found.mtimeMs > Date.now() - KEPT_MS
 }
 
-/** Removes an upload. */
 export function removeUpload(folder: string, id: string): void {
   rmSync(uploadPath(folder, id), { force: true })
 }

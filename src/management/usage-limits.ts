@@ -94,7 +94,6 @@ export interface LimitedOwner extends UsageLimits {
   readonly isByOperator: boolean
 }
 
-/** A budget and its owner. */
 export type OwnedBudget = Pick<LimitedOwner, 'budget' | 'owner'>
 
 /** How much of a budget is used in its current period. */

@@ -20,7 +20,7 @@ import { type Candidate, candidatesOf, shortestRestMs } from './candidates.ts'
 import { beginForTooLong, EarlyStreams } from './early-stream.ts'
 import { FailedAttempts } from './failed-attempts.ts'
 import type { FailureLog } from './failure-log.ts'
-import { type Next, ruleOf } from './failure-table.ts'
+import { type NextAttempt, ruleOf } from './failure-table.ts'
 import {
   CALL_STOPPED,
   CLIENT_DISCONNECTED,
@@ -60,7 +60,7 @@ export interface AttemptServices {
  */
 type Outcome = 'settled' | 'failed' | 'over' | 'context_fallback' | 'content_fallback'
 
-const OUTCOMES: Readonly<Record<Exclude<Next, 'keys'>, Outcome>> = {
+const OUTCOMES: Readonly<Record<Exclude<NextAttempt, 'keys'>, Outcome>> = {
   nothing: 'over',
   same: 'failed',
   channels: 'failed',

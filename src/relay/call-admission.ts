@@ -55,7 +55,7 @@ export class CallAdmission {
   async admit(
     { dialect, body, caller, settings, request, routes, guards, received = body }: AdmittedRequest,
     incoming: IncomingCall,
-    leading?: AdmittedCallReport,
+    report?: AdmittedCallReport,
   ): Promise<void> {
     const { ledger } = this.#services
     const { requestedModel, resolutions } = routes
@@ -122,8 +122,8 @@ export class CallAdmission {
     call.affinity = affinity
     call.breaks = breaks
     call.guards = guards
-    if (leading) leading.call = call
-    if (settings.options.cache) call.cacheStatus = leading ? 'miss' : 'bypass'
+    if (report) report.call = call
+    if (settings.options.cache) call.cacheStatus = report ? 'miss' : 'bypass'
     if (!request.isFree)
       call.content = startContentCapture(this.#services, {
         id: incoming.id,

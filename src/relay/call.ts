@@ -15,7 +15,7 @@ import { cacheVerdictText } from '@sluice/wire/cache-diagnosis'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import type { HourlyReports, ImplausibleUsage, UnpricedTool } from '../alerts/hourly-reports.ts'
-import { idHeaders } from '../http/id-headers.ts'
+import { answerHeaders } from '../http/answer-headers.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ContentCapture } from '../content/content-capture.ts'
@@ -125,7 +125,6 @@ export class Call implements MediaRequester {
   /** What the head of the upstream's response states about the service tier; undefined if nothing. */
   servedByHead: StatedServiceOfHead | undefined
   #served: CallRate | undefined
-  /** The running attempt. */
   attempt: RunningAttempt | undefined
   /** Keeps the client of a stream waiting; undefined unless `options.early_stream` is set. */
   early: EarlyStream | undefined
@@ -184,7 +183,7 @@ export class Call implements MediaRequester {
   /** Headers of the response; without `target`, those that are known before an upstream has answered. */
   headers(contentType: string, target: AttemptTarget | undefined): Record<string, string> {
     const { dialect, requestedModel, model } = this.plan
-    const headers = idHeaders(this.incoming.id, dialect.name)
+    const headers = answerHeaders(this.incoming.id, dialect.name)
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
     if (this.cacheStatus !== undefined) headers['x-gateway-cache'] = this.cacheStatus

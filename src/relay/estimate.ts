@@ -49,7 +49,6 @@ export interface Estimate {
   readonly unknownTokens: number
 }
 
-/** Estimate of a stream that is free. */
 export const FREE_STREAM_ESTIMATE: Estimate = {
   amount: 0,
   budget: { tokens: Number.MAX_SAFE_INTEGER, maximum: undefined, slice: 1, readings: 0, quotaOf: () => 0 },

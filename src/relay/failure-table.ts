@@ -8,13 +8,13 @@ export type Blamed = 'none' | 'request' | 'key' | 'key and model' | 'model' | 'c
  * demands; `backoff`: as long as the answer demands, otherwise for a second, which doubles up to a minute;
  * `breaker`: the channel, after five consecutive failures or as long as the answer demands.
  */
-export type Rest = 'none' | 'minute' | 'backoff' | 'breaker'
+export type RestRule = 'none' | 'minute' | 'backoff' | 'breaker'
 
 /**
  * What is tried next. `same`: the same key, once; `keys`: the next key, then the next channel; `channels`: the
  * next channel, then the remaining keys of this one if it has answered; both go on with the fallback models.
  */
-export type Next = 'nothing' | 'same' | 'keys' | 'channels' | 'context_fallback' | 'content_fallback'
+export type NextAttempt = 'nothing' | 'same' | 'keys' | 'channels' | 'context_fallback' | 'content_fallback'
 
 /**
  * What the client gets if nothing else answers. `words`: the provider's status and words; `hidden`: a 500
@@ -26,8 +26,8 @@ export type ClientGets = 'words' | 'hidden' | 'limited' | 'own' | 'nothing'
 /** What follows from a failure. */
 export interface FailureRule {
   readonly blames: Blamed
-  readonly rest: Rest
-  readonly next: Next
+  readonly rest: RestRule
+  readonly next: NextAttempt
   readonly client: ClientGets
   /** Whether the log, the metrics and the health of the channel count it. */
   readonly counts: boolean
@@ -201,7 +201,6 @@ export const FAILURES = {
   },
 } as const satisfies Readonly<Record<string, FailureRule>>
 
-/** A kind of failure. */
 export type FailureKind = keyof typeof FAILURES
 
 /** The row of the table for a failure. */

@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 const MIN_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
 
-interface Missing {
+interface MissingThread {
   readonly pauseMs: number
   /** Timer until the next attempt to start the thread; undefined during an attempt. */
   timer: NodeJS.Timeout | undefined
@@ -20,7 +20,7 @@ interface Missing {
  */
 export class HelperThreads {
   readonly #log: Pick<Logger, 'error' | 'info'>
-  readonly #missing = new Map<string, Missing>()
+  readonly #missing = new Map<string, MissingThread>()
   #isClosed = false
 
   constructor(log: Pick<Logger, 'error' | 'info'>) {
@@ -65,7 +65,7 @@ export class HelperThreads {
     const before = this.#missing.get(name)
     const pauseMs = before ? Math.min(2 * before.pauseMs, MAX_PAUSE_MS) : MIN_PAUSE_MS
     this.#log.error({ thread: name, err: reason }, 'a helper thread cannot be started: it is tried again')
-    const missing: Missing = { pauseMs, timer: undefined }
+    const missing: MissingThread = { pauseMs, timer: undefined }
     missing.timer = setTimeout(() => {
       missing.timer = undefined
       retry()

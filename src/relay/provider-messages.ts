@@ -77,7 +77,6 @@ const ESCAPED_ASCII = /\\u00[2-7]|\\\//i
 
 /** A request's texts, normalized for comparison. */
 interface RequestTexts {
-  /** All texts of the request. */
   readonly texts: readonly string[]
   /** Texts of the request's conversation. */
   readonly values: ReadonlySet<string>

@@ -8,7 +8,6 @@ import type { UpstreamFlow } from './upstream-flow.ts'
  */
 const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16, guard: 32 }
 
-/** Reason to pause reading an upstream. */
 type PauseReason = keyof typeof BITS
 
 /**

@@ -29,7 +29,6 @@ export interface RecordingToMeasure {
   readonly length: number
 }
 
-/** Length of a recording. */
 export interface RecordingLength {
   /** Length in seconds, not rounded. */
   readonly seconds: number

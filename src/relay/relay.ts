@@ -9,7 +9,7 @@ import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { GuardFigures } from '../telemetry/guard-figures.ts'
-import { idHeaders } from '../http/id-headers.ts'
+import { answerHeaders } from '../http/answer-headers.ts'
 import { MemoryAllocation } from '../limits/request-memory.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
@@ -81,7 +81,6 @@ import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
 
-/** Services that `Relay` needs. */
 export interface RelayServices extends CallServices, AttemptServices, ResponseRequestServices {
   /** The current configuration. Each call keeps the one it began with. */
   readonly settings: () => Settings
@@ -107,7 +106,6 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
 export class Relay {
   /** Handles requests for stored responses by their ids. */
   readonly responses: ResponseRequests
-  /** The running calls. */
   readonly running = new RunningCalls()
   readonly #services: RelayServices
   readonly #rates: CallRates
@@ -254,7 +252,7 @@ export class Relay {
       incoming.response
         .writeHead(200, {
           'content-type': 'application/json',
-          ...idHeaders(incoming.id, counting.protocol),
+          ...answerHeaders(incoming.id, counting.protocol),
         })
         .end(JSON.stringify(counting.response(tokens)))
     }
@@ -468,7 +466,9 @@ export class Relay {
     const { cache, metrics } = this.#services
     const sharable = cache.sharable(admitted)
     if (sharable)
-      return cache.answer(sharable, incoming, (led, leading) => this.#admission.admit(admitted, led, leading))
+      return cache.answer(sharable, incoming, (recorded, report) =>
+        this.#admission.admit(admitted, recorded, report),
+      )
     metrics.add('answerCache', 1, 'bypass')
     return this.#admission.admit(admitted, incoming)
   }

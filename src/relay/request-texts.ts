@@ -11,7 +11,6 @@ export interface RequestSources {
   readonly url: string
 }
 
-/** The texts of a request. */
 export interface RequestContent {
   /** All strings in the request, among them names and settings. */
   readonly texts: readonly string[]
@@ -35,7 +34,7 @@ const CONVERSATION: ReadonlySet<string> = new Set([
 ])
 
 /** Members inside a conversation whose texts are terms of the protocol or names, not content. */
-const USAGE_LIMIT_FIELDS: ReadonlySet<string> = new Set([
+const MEMBERS_WITHOUT_CONTENT: ReadonlySet<string> = new Set([
   'call_id',
   'detail',
   'effort',
@@ -93,7 +92,7 @@ export function textsOfRequest({ body, fields, url }: RequestSources): RequestCo
 function whereIs(name: string, outer: Visit['where']): Visit['where'] {
   if (outer !== 'conversation') return outer
   if (DATA.has(name)) return 'data'
-  return USAGE_LIMIT_FIELDS.has(name) ? 'elsewhere' : 'conversation'
+  return MEMBERS_WITHOUT_CONTENT.has(name) ? 'elsewhere' : 'conversation'
 }
 
 function parsedJson(text: string): unknown {

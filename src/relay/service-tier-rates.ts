@@ -35,7 +35,6 @@ const TIER_HEADERS = [
   { name: BEDROCK_TIER_HEADER, isFirst: true },
 ] as const
 
-/** The service tier that the head of a response states. */
 export interface StatedServiceOfHead {
   readonly served: StatedService
   /** Whether the header takes precedence over the tier in the body. */
@@ -77,7 +76,7 @@ export interface RequestedService {
 }
 
 /** A service tier or region, which a request may name and a channel may change. */
-interface Named {
+interface RequestedTierOrRegion {
   readonly members: readonly string[]
   /** Reads the tier or region from the JSON members of a request. */
   readonly read: (member: (name: string) => unknown) => string | undefined
@@ -94,7 +93,7 @@ function sentValue(
   { override, pass_through: isOpen }: Sender,
   dropped: readonly string[],
   passThrough: boolean,
-  { members, read, requested, isAllowed, own, usual }: Named,
+  { members, read, requested, isAllowed, own, usual }: RequestedTierOrRegion,
 ): string | undefined {
   const isChanged = override.set.size + override.default.size + override.remove.length > 0
   const set = isChanged ? read(textsOf(override.set)) : undefined

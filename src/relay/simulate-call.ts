@@ -31,7 +31,6 @@ import { withDisplayedAmounts } from './refusal-amounts.ts'
 /** Reasons for which a channel is skipped only while another channel is available. */
 const SOFT: ReadonlySet<SkipReason> = new Set<SkipReason>(['resting', 'drained', 'ended', 'no_key'])
 
-/** Services that a simulation reads. */
 export interface SimulationServices {
   readonly settings: () => Settings
   readonly ledger: Pick<Ledger, 'accounts'>

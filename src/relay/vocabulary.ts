@@ -160,7 +160,6 @@ export class PieceCounts {
     this.#countPiece = countPiece
   }
 
-  /** The tokens of a piece. */
   tokensOf(piece: string): number {
     if (piece.length <= MAX_UNCACHED_LENGTH) return this.#countPiece(piece)
     // The module is loaded on the first use, so that it does not delay the start, which waits for the vocabulary.

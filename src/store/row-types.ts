@@ -47,16 +47,13 @@ interface UsageSumsTable extends UsageColumns {
   quota: number
 }
 
-/** A row of `stored_responses`. */
 export type StoredResponseRow = Selectable<Database['stored_responses']>
 
-/** A row of `stored_settings`. */
 export type StoredSettingRow = Selectable<Database['stored_settings']>
 
 /** A row of `declared_settings`: a setting in the configuration file. */
 export type DeclaredRow = Selectable<Database['declared_settings']>
 
-/** A row of `audit_log`. */
 export type AuditLogRow = Selectable<Database['audit_log']>
 
 type OtherTables = {

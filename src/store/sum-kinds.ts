@@ -117,7 +117,6 @@ const sizeOf = ({ by }: SumKind): number => by.size + (by.has('user_id') ? DIMEN
  */
 export const HISTOGRAM_COLUMNS = { total_latencies: 'duration_ms', first_latencies: 'first_byte_ms' } as const
 
-/** A column of a histogram. */
 export type HistogramColumn = keyof typeof HISTOGRAM_COLUMNS
 
 /** The columns of both histograms. */

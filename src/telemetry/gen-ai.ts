@@ -36,7 +36,6 @@ export const OPERATIONS: Readonly<Record<CallKind, Operation>> = {
   '': { name: 'chat' },
 }
 
-/** Number of tokens of each modality. */
 export type TokensByModality = Readonly<Partial<Record<'text' | 'audio' | 'image' | 'unknown', number>>>
 
 /**

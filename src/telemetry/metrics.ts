@@ -18,14 +18,14 @@ const COUNTS = [...INDEPENDENT_KINDS.map(({ count }) => count), 'reasoning'] as 
 type Table = typeof METRICS
 
 /** Names of those metrics of a type that are counted in memory, not read when requested. */
-type Counted<Type> = {
+type CountedMetric<Type> = {
   [Name in keyof Table]: Table[Name] extends { readonly type: Type } ? Name : never
 }[keyof Table]
 
 /** One text for each of the labels, in the same order. */
 type Texts<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string }
 
-type Series = Record<Counted<'counter'>, Counter> & Record<Counted<'histogram'>, Histogram>
+type Series = Record<CountedMetric<'counter'>, Counter> & Record<CountedMetric<'histogram'>, Histogram>
 
 /**
  * Metrics for the operator. Labels have only values that the configuration limits. Recording a call takes
@@ -52,7 +52,7 @@ export class Metrics {
   }
 
   /** Adds an amount to a counter with these labels. */
-  add<Name extends Counted<'counter'>>(
+  add<Name extends CountedMetric<'counter'>>(
     name: Name,
     amount: number,
     ...labels: Texts<Table[Name]['labels']>

@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { ImportedAmountSums, QuotaConverter } from './amounts.ts'
 import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
 import { type IdentifierHashes, IdentifierAllocator } from './identifier-allocator.ts'
-import { planAccounts, type PlannedAccount, type OperatorListedNames } from './plan-accounts.ts'
+import { planAccounts, type PlannedAccount, type ListedUserNames } from './plan-accounts.ts'
 import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
 import { type InterpretedSource, readImport } from './interpret-source.ts'
 import {
@@ -28,7 +28,7 @@ export interface ImportOptions {
    * Names that the operator listed: users whose keys are added to existing users, and users who keep their
    * role.
    */
-  readonly stated: OperatorListedNames
+  readonly stated: ListedUserNames
   /** Whether a source's server gets the password in clear if it asks for it over an unencrypted connection. */
   readonly insecure?: boolean | undefined
   /** Whether the import is written to the database; otherwise the report only says what would be imported. */
@@ -137,14 +137,14 @@ export function planImport(
 
 // Throws if the operator listed a user whom the source does not have: a mistyped name would otherwise be
 // ignored.
-function requireNames({ users }: Pick<OtherGatewayDatabase, 'users'>, stated: OperatorListedNames): void {
+function requireNames({ users }: Pick<OtherGatewayDatabase, 'users'>, stated: ListedUserNames): void {
   const names = new Set(
     users.map((row) => {
       const cells = new RowReader(row)
       return cells.lenient(() => cells.text('username'), '')
     }),
   )
-  for (const [option, wanted] of Object.entries(stated) as [keyof OperatorListedNames, ReadonlySet<string>][])
+  for (const [option, wanted] of Object.entries(stated) as [keyof ListedUserNames, ReadonlySet<string>][])
     for (const name of wanted)
       if (!names.has(name)) throw new Error(`--${option} ${name}: no user there has that name`)
 }

@@ -30,7 +30,7 @@ export interface AccountsPlan {
 }
 
 /** User names of the source that the operator listed on the command line. */
-export interface OperatorListedNames {
+export interface ListedUserNames {
   /** Users whose tokens are added to the existing user with the same name. */
   readonly merge: ReadonlySet<string>
   /** Users who keep their role if it is higher than that of an ordinary user. */
@@ -44,7 +44,7 @@ export interface AccountRules {
   readonly settings: Settings
   readonly identifiers: IdentifierAllocator
   readonly sums: ImportedAmountSums
-  readonly stated: OperatorListedNames
+  readonly stated: ListedUserNames
   readonly nowSeconds: number
 }
 

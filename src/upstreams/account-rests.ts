@@ -180,7 +180,6 @@ export class AccountRests {
       if (one && one.startedMs <= askedMs) this.#end(one)
   }
 
-  /** Ends all rests of a key. */
   endOfKey(channel: string, key: string): void {
     for (const one of this.#byChannel.get(channel)?.get(key)?.values() ?? []) this.#end(one)
   }

@@ -142,9 +142,9 @@ export function mayNameTier(path: string): boolean {
   return TIERED.test(path)
 }
 
-type Provided = Pick<Channel, 'provider' | 'base_url'>
+type ChannelProvider = Pick<Channel, 'provider' | 'base_url'>
 
-function spellingOf(channel: Provided, protocol: ProtocolName): Spelling | undefined {
+function spellingOf(channel: ChannelProvider, protocol: ProtocolName): Spelling | undefined {
   const spelling = BY_PROVIDER[channel.provider][protocol] ?? BY_PROTOCOL[protocol]
   return spelling === COMPATIBLE_TIERS && vendorServiceOfChannel(channel) === OPENAI ? OPENAI_TIERS : spelling
 }
@@ -194,7 +194,7 @@ const cache = new WeakMap<object, Map<ProtocolName, TierEdits>>()
  * the channel has none.
  */
 export function channelTierEdits(
-  channel: Provided & Pick<Channel, 'service_tier'>,
+  channel: ChannelProvider & Pick<Channel, 'service_tier'>,
   protocol: ProtocolName,
 ): TierEdits | undefined {
   const { service_tier: written } = channel

@@ -40,7 +40,7 @@ export interface LowLimitChange {
   readonly hasEnough: boolean
 }
 
-interface Low {
+interface LowLimit {
   readonly of: ModelKeys
   /** When the low limit was last reported, in milliseconds of a monotonic clock. */
   reportedMs: number
@@ -51,7 +51,7 @@ interface Low {
  * counts as low until a key has more than 10 % again, or the limit is reset. `docs/operations.md: Alerts`.
  */
 export class LowLimits {
-  readonly #low = new Map<string, Low>()
+  readonly #low = new Map<string, LowLimit>()
   readonly #news = new Map<string, { -readonly [Of in keyof LowLimitChange]: LowLimitChange[Of] }>()
   #dueMs = Number.NEGATIVE_INFINITY
   readonly #leftOf: (of: ModelKeys) => readonly (LowestRemaining | undefined)[]

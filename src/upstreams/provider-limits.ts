@@ -41,7 +41,6 @@ interface LabelledAmount {
   readonly value: number
 }
 
-/** A channel with its keys. */
 type KeyedChannel = Pick<Channel, 'name' | 'keys'>
 
 /** What a response has stated about the rate limits of an API key for a model, to be sent to other nodes. */

@@ -9,7 +9,6 @@ import type { UpstreamKey } from './key-ring.ts'
 export interface WireRequest {
   /** The HTTP method; `POST` if absent. */
   readonly method?: 'GET' | 'DELETE' | 'POST'
-  /** The protocol of the request. */
   readonly protocol: ProtocolName
   /**
    * Path and query relative to the channel's base URL. The protocol's path has no version; a provider makes
@@ -24,7 +23,6 @@ export interface WireRequest {
   readonly contentType?: string | undefined
   /** The upstream's name for the model; undefined for requests without a model. */
   readonly upstreamModel?: string
-  /** Whether a stream is requested. */
   readonly stream?: boolean
   /** Called with each body when it is sent. */
   readonly onBody?: ((body: Buffer | OutgoingBody) => void) | undefined

@@ -38,7 +38,6 @@ interface CachedAddress {
   readonly heads: Map<string, string>
 }
 
-/** Services that `UpstreamClient` needs. */
 export interface UpstreamClientDependencies {
   /** Returns the channels in the current configuration. After each change it returns a new list. */
   readonly channels: () => readonly Channel[]

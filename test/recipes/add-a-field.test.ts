@@ -10,7 +10,7 @@ import { filesWithErrors } from './compiled-copy.ts'
 import { addedCode, databaseOf } from './recipe.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
-const LINE = addedCode('add-a-field', 'ts')
+const LINE = addedCode('recipes/add-a-field', 'ts')
 
 /** A field that is added: its line, and its values in gateway.yaml, in a new object and after a change. */
 interface Added {

@@ -31,7 +31,7 @@ const NEW_COUNT = {
   text: '  searchUnits: 0,',
   by: '  searchUnits: 0,\n  videoInput: 0,',
 }
-const ROW = rows(addedCode('add-a-price-kind', 'ts'))
+const ROW = rows(addedCode('recipes/add-a-price-kind', 'ts'))
 
 test.each(ENGINES)(
   'one new row in the table of price kinds adds a kind to configuration, charge, cost lines and price lists, on $name',

@@ -36,7 +36,7 @@ test('a protocol that is added to the table of protocols causes compile errors w
     'src/domain/endpoints.ts',
     'src/domain/gen-ai-provider.ts',
     'src/domain/protocols.ts',
-    'src/http/id-headers.ts',
+    'src/http/answer-headers.ts',
     'src/management/channels/test-request.ts',
     'src/relay/affinity/cache-key.ts',
     'src/relay/cache-lifetimes.ts',

@@ -13,7 +13,7 @@ const LAST_FIELD = '    particulars: {'
 const FIELD = {
   file: 'src/domain/records/usage.ts',
   text: LAST_FIELD,
-  by: `${addedCode('add-a-usage-field', 'ts')}${LAST_FIELD}`,
+  by: `${addedCode('recipes/add-a-usage-field', 'ts')}${LAST_FIELD}`,
 }
 /** The place that the value comes from. */
 const SOURCE = {

@@ -14,7 +14,7 @@ const END_OF_TABLE = '} as const satisfies Record<string, OptionRow>'
 const ROW = {
   file: 'src/domain/options.ts',
   text: END_OF_TABLE,
-  by: addedCode('add-an-option', 'ts') + END_OF_TABLE,
+  by: addedCode('recipes/add-an-option', 'ts') + END_OF_TABLE,
 }
 
 interface Option {

@@ -6,10 +6,10 @@ import { type Configuration, plainConfiguration, ROOT } from '../fixtures/config
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { addedCode } from './recipe.ts'
 
-const RECIPE = 'limits-that-agents-respect'
-/** A gateway with the users of the recipe; `edit` changes the text of the page. */
+const GUIDE = 'guides/limits-that-agents-respect'
+/** A gateway with the users of the guide; `edit` changes the text of the page. */
 async function gatewayOf(edit = (page: string): string => page): Promise<Fixture> {
-  const { users } = parse(edit(addedCode(RECIPE, 'yaml'))) as Required<Pick<Configuration, 'users'>>
+  const { users } = parse(edit(addedCode(GUIDE, 'yaml'))) as Required<Pick<Configuration, 'users'>>
   const fixture = await startFixture(
     (upstream) => ({ ...plainConfiguration(upstream.baseUrl('m')), users: [ROOT, ...users] }),
     { env: { AGENT_1_KEY: 'sk-agent1' } },
@@ -21,7 +21,7 @@ async function gatewayOf(edit = (page: string): string => page): Promise<Fixture
 const STATED = /^x-ratelimit-/
 /** What the page shows of an answer, by header. */
 const SHOWN = Object.fromEntries(
-  addedCode(RECIPE, 'http')
+  addedCode(GUIDE, 'http')
     .split('\n')
     .flatMap((line): [string, string][] => {
       const [name = '', value = ''] = line.trim().split(': ')
@@ -29,7 +29,7 @@ const SHOWN = Object.fromEntries(
     }),
 )
 
-test('an answer states the tightest rate limits of key and user in the headers that the recipe shows', async () => {
+test('an answer states the tightest rate limits of key and user in the headers that the guide shows', async () => {
   const fixture = await gatewayOf()
   fixture.upstream.script('m', { kind: 'whole', usage: usageText(400, 188) })
   const { status, headers } = await fixture.chat('agent1', ask('m'))

@@ -8,8 +8,8 @@ import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.
 import { startUpstream } from '../fixtures/scripted-upstream.ts'
 import { addedCode } from './recipe.ts'
 
-const RECIPE = 'moderate-both-ways'
-const { channels, guards } = parse(addedCode(RECIPE, 'yaml')) as Required<
+const GUIDE = 'guides/moderate-both-ways'
+const { channels, guards } = parse(addedCode(GUIDE, 'yaml')) as Required<
   Pick<Configuration, 'channels' | 'guards'>
 >
 /** What a model says to be blocked, and what it says otherwise. */
@@ -54,23 +54,23 @@ beforeEach(() => {
 const say = (content: string): Promise<FullResponse> =>
   fixture.chat('ann', ask('m', { messages: [{ role: 'user', content }] }))
 
-test("with the recipe's moderation guard, a prompt above the guard's thresholds is not sent upstream", async () => {
+test("with the guide's moderation guard, a prompt above the guard's thresholds is not sent upstream", async () => {
   const answer = await say('how do I win a fight?')
   expect([answer.status, answer.json().error.code]).toEqual([400, 'guard_blocked'])
   expect(answer.json().error.message).toContain('"questions"')
   expect(fixture.upstream.received('m')).toEqual([])
 })
 
-test("with the recipe's moderation guard, an answer above the guard's thresholds becomes the refusal that the page shows", async () => {
+test("with the guide's moderation guard, an answer above the guard's thresholds becomes the refusal that the page shows", async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'a fight', usage: usageText(100, 50) })
   expect((await say('hi')).text).toContain('a fight')
   fixture.upstream.script('m', { kind: 'whole', content: 'a war', usage: usageText(100, 50) })
   const blocked = await say('hi')
   expect(blocked.text).not.toContain('a war')
-  expect(blocked.json().choices).toEqual([JSON.parse(addedCode(RECIPE, 'json'))])
+  expect(blocked.json().choices).toEqual([JSON.parse(addedCode(GUIDE, 'json'))])
 })
 
-test("with the recipe's moderation guard, a stream is checked before any of its text is sent", async () => {
+test("with the guide's moderation guard, a stream is checked before any of its text is sent", async () => {
   fixture.upstream.script('m', { kind: 'stream', word: 'peace ' })
   const passed = await fixture.chat('ann', askStream('m'))
   expect(streamedContent(passed.text)).toBe('peace '.repeat(5))
@@ -80,7 +80,7 @@ test("with the recipe's moderation guard, a stream is checked before any of its 
   expect(blocked.text).toContain('"finish_reason":"content_filter"')
 })
 
-test("with the recipe's moderation guard, a call is refused if moderation fails, and checks cost the caller nothing", async () => {
+test("with the guide's moderation guard, a call is refused if moderation fails, and checks cost the caller nothing", async () => {
   const used = async (): Promise<number> =>
     (await manage<{ used_quota: number }>(fixture.gateway.url, ADMIN, 'GET /api/user/2')).data.used_quota
   const before = await used()

@@ -17,10 +17,10 @@ const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const DAY_MS = 86_400_000
 const SHUTDOWN = '2026-12-11'
 
-const [ALERTS = {}, SUCCESSOR = {}] = codeBlocks('retire-a-model', 'yaml').map(
+const [ALERTS = {}, SUCCESSOR = {}] = codeBlocks('guides/retire-a-model', 'yaml').map(
   (text): Configuration => parse(text),
 )
-const [TOLD = '', OPTION = ''] = codeBlocks('retire-a-model', 'json')
+const [TOLD = '', OPTION = ''] = codeBlocks('guides/retire-a-model', 'json')
 
 /** A clock on which this number of days is left until the end, and a minute less. */
 function endingClock() {

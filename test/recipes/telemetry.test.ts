@@ -49,7 +49,7 @@ async function callsWith(env: Record<string, string>): Promise<void> {
 const isCall = ({ attributes }: Span): boolean => 'gen_ai.operation.name' in attributes
 
 describe('calls in Langfuse', () => {
-  const page = 'telemetry-to-langfuse'
+  const page = 'guides/telemetry-to-langfuse'
   let collector: Collector
   let spans: Span[]
 
@@ -57,7 +57,7 @@ describe('calls in Langfuse', () => {
     collector = await startCollector('/api/public/otel')
   })
 
-  test('the variables in the Langfuse recipe send only traces, to the documented path, with the key', async () => {
+  test('the variables in the Langfuse guide send only traces, to the documented path, with the key', async () => {
     onTestFinished(() => collector.stop())
     const variables = variablesIn(addedCode(page, 'ini'))
     const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address = '' } = variables
@@ -135,9 +135,9 @@ describe('calls in Langfuse', () => {
 })
 
 describe('calls in Grafana', () => {
-  const page = 'telemetry-to-grafana'
+  const page = 'guides/telemetry-to-grafana'
 
-  test('the variables in the collector recipe send to the address at which its collector listens', () => {
+  test('the variables in the Grafana guide send to the address at which its collector listens', () => {
     const [own = '', prometheus = ''] = codeBlocks(page, 'ini')
     const { receivers } = parse(addedCode(page, 'yaml')) as {
       receivers: { otlp: { protocols: { http: { endpoint: string } } } }
@@ -148,7 +148,7 @@ describe('calls in Grafana', () => {
     expect(Object.keys(variablesIn(prometheus))).toEqual(['OTEL_EXPORTER_OTLP_METRICS_ENDPOINT'])
   })
 
-  test('each metric and each label in the queries of the recipe is exported by the gateway', async () => {
+  test('each metric and each label in the queries of the guide is exported by the gateway', async () => {
     const collector = await startCollector()
     onTestFinished(() => collector.stop())
     const [own = ''] = codeBlocks(page, 'ini')
@@ -157,7 +157,7 @@ describe('calls in Grafana', () => {
     const points = collector.points()
     const exported = new Set(points.flatMap(prometheusNames))
     const labels = new Set(points.flatMap(({ attributes }) => Object.keys(attributes).map(underscored)))
-    const text = readFileSync(join(import.meta.dirname, '../../docs/recipes', `${page}.md`), 'utf8')
+    const text = readFileSync(join(import.meta.dirname, '../../docs', `${page}.md`), 'utf8')
     const queries = [...text.matchAll(/\| `(.+)` \|$/gm)].map(([, query = '']) => query)
     expect(queries).toHaveLength(5)
     const inQueries = queries.flatMap((query) => query.match(/\b(?:gen_ai|sluice|error|le)\w*/g) ?? [])
@@ -171,7 +171,7 @@ describe('calls in Grafana', () => {
 
 const underscored = (name: string): string => name.replaceAll('.', '_')
 
-/** The names of a metric in Prometheus: `docs/recipes/telemetry-to-grafana.md`, queries. */
+/** The names of a metric in Prometheus: `docs/guides/telemetry-to-grafana.md`, queries. */
 function prometheusNames({
   metric,
   unit,

@@ -27,3 +27,19 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
   upstreams: [],
   api: [],
 }
+
+/**
+ * The subfolders of `src/relay`, each with the others that it imports. `docs/architecture.md: The relay` says what
+ * each is for; a new arrow needs a reason.
+ */
+export const RELAY_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
+  affinity: ['digests'],
+  'answer-cache': ['affinity', 'answers', 'dialects', 'guards', 'responses', 'telemetry'],
+  answers: ['responses'],
+  dialects: ['affinity', 'answer-cache', 'guards', 'responses'],
+  digests: [],
+  guards: ['answer-cache', 'answers', 'dialects'],
+  prompts: ['digests'],
+  responses: ['dialects', 'guards', 'telemetry'],
+  telemetry: ['answer-cache', 'responses'],
+}

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { LAYERS, SEPARATE_SUBFOLDERS } from './layers.ts'
+import { LAYERS, RELAY_SUBFOLDERS, SEPARATE_SUBFOLDERS } from './layers.ts'
 
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))
 const PACKAGES = fileURLToPath(new URL('../../packages', import.meta.url))
@@ -13,8 +13,16 @@ interface Import {
 }
 
 describe('the layers of src', () => {
+  const imports = [SRC, PACKAGES].flatMap((folder) => importsOf(sources(folder)))
+
   test('a source file only imports from its own folder and from lower layers', () => {
-    expect([SRC, PACKAGES].flatMap((folder) => importsOf(sources(folder)).flatMap(breach))).toEqual([])
+    expect(imports.flatMap(breach)).toEqual([])
+  })
+
+  test('every file that imports or is imported belongs to a layer, so that the rule applies to it', () => {
+    const paths = imports.flatMap(({ from, to }) => [from, to])
+    expect(new Set(paths).size).toBeGreaterThan(1_000)
+    expect(paths.filter((path) => !path.endsWith('.test.ts') && rank(top(path)[0]) < 0)).toEqual([])
   })
 
   test.each([
@@ -36,6 +44,19 @@ describe('the layers of src', () => {
     const folders = [...placed].filter((name) => !name.endsWith('.ts') && !name.startsWith('@'))
     expect(folders.filter((name) => !described.includes(`\n| \`src/${name}/\` |`))).toEqual([])
     expect(readdirSync(SRC).filter((name) => !name.endsWith('.test.ts') && !placed.has(name))).toEqual([])
+  })
+
+  test('every subfolder of the relay imports the others that the table lists, and has a row in docs/architecture.md', () => {
+    const described = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
+    const imported = subfoldersOfRelay().map((name) => {
+      const others = importsOf(sources(join(SRC, 'relay', name))).flatMap(({ to }) => {
+        const [, other = ''] = /^relay\/([^/]+)\//.exec(to) ?? []
+        return other === '' || other === name ? [] : [other]
+      })
+      return [name, [...new Set(others)].toSorted()] as const
+    })
+    expect(Object.fromEntries(imported)).toEqual(RELAY_SUBFOLDERS)
+    expect(imported.filter(([name]) => !described.includes(`\n| \`${name}/\` |`))).toEqual([])
   })
 
   test('no source file has more than 500 lines', () => {
@@ -149,6 +170,10 @@ function sources(folder: string): string[] {
   })
 }
 
+function subfoldersOfRelay(): string[] {
+  return readdirSync(join(SRC, 'relay')).filter((name) => statSync(join(SRC, 'relay', name)).isDirectory())
+}
+
 /** Names of the modules that a file imports. */
 function specifiers(file: string): string[] {
   const names = /^(?:(?:import|export)\b[^'\n]* from|import|\} from) '([^'\n]+)'|\bimport\('([^'\n]+)'\)/gm
@@ -162,7 +187,7 @@ function layered(file: string, to: string): string {
 
 /** Path of a file from src, or from the sources of its package: `@sluice/wire/chat/index.ts`. */
 function layeredFile(file: string): string {
-  const inPackage = /^([^/]+)\/src\/(.*)$/.exec(relative(PACKAGES, file))
+  const inPackage = /^([^./]+)\/src\/(.*)$/.exec(relative(PACKAGES, file))
   return inPackage ? `@sluice/${inPackage[1]}/${inPackage[2]}` : relative(SRC, file)
 }
 

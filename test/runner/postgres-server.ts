@@ -30,15 +30,15 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   // For helpers that also run outside of tests.
   process.env['TEST_DATABASE_PREFIX'] = prefix
   let server: Promise<StartedServer> | undefined
-  const desk = createServer((_, response) => {
+  const requestServer = createServer((_, response) => {
     server ??= startServer(project.config.env['TMPDIR'])
     void server.then(({ answer }) => response.end(JSON.stringify(answer)))
   })
-  await new Promise<void>((resolve) => desk.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => requestServer.listen(0, '127.0.0.1', resolve))
   project.provide('postgresPrefix', prefix)
-  project.provide('postgresRequestUrl', `http://127.0.0.1:${(desk.address() as AddressInfo).port}`)
+  project.provide('postgresRequestUrl', `http://127.0.0.1:${(requestServer.address() as AddressInfo).port}`)
   return async () => {
-    desk.close()
+    requestServer.close()
     await (await server)?.stop()
     const given = process.env['TEST_DATABASE_URL']
     if (given) await dropDatabases(given, prefix)

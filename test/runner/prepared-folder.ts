@@ -28,20 +28,20 @@ export default async function setUp(project: TestProject): Promise<() => void> {
   const program = join(folder, 'program')
   const database = join(folder, 'first-start.db')
   let written: Promise<unknown> | undefined
-  const desk = createServer((_, response) => {
+  const requestServer = createServer((_, response) => {
     written ??= Promise.all([writeProgram(program, 'bundled'), writeDatabase(database)])
     written.then(
       () => response.end(program),
       (error: unknown) => response.writeHead(500).end(String(error)),
     )
   })
-  await new Promise<void>((resolve) => desk.listen(0, '127.0.0.1', resolve))
-  process.env['TEST_PROGRAM_URL'] = `http://127.0.0.1:${(desk.address() as AddressInfo).port}`
+  await new Promise<void>((resolve) => requestServer.listen(0, '127.0.0.1', resolve))
+  process.env['TEST_PROGRAM_URL'] = `http://127.0.0.1:${(requestServer.address() as AddressInfo).port}`
   process.env['TEST_DATABASE_FILE'] = database
   process.env['TEST_COMPILE_CACHE'] = join(folder, 'compile-cache')
   process.env['TEST_POSTGRES_TEMPLATE'] = join(folder, 'postgres')
   return () => {
-    desk.close()
+    requestServer.close()
     rmSync(folder, { recursive: true, force: true })
   }
 }

@@ -2,7 +2,6 @@ import { AUDIT_KINDS, type AuditFilter } from '../../api/audit.ts'
 import type { SearchState } from '../../components/search-state.ts'
 import { startOfDay } from '../../components/time.ts'
 
-/** The periods of the audit log. */
 export const AUDIT_PERIODS = ['today', '7d', '30d', 'all'] as const
 
 const DAYS = { today: 0, '7d': 6, '30d': 29 } as const

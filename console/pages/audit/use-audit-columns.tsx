@@ -10,7 +10,6 @@ import { type ChangeText, changeText } from './audit-change-text.ts'
 /** Maximum number of changes in an entry that are shown before the entry is opened. */
 const SHOWN = 3
 
-/** The columns of the audit log. */
 export function useAuditColumns(): readonly Column<AuditEntry>[] {
   const { audit } = useTexts()
   const words: Readonly<Record<string, string>> = audit.actions

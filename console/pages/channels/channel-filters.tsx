@@ -6,7 +6,6 @@ import { useTexts } from '../../locales/use-texts.tsx'
 /** The conditions by which channels can be filtered, in the order in which they are offered. */
 const CHOICES = ['works', 'degraded', 'failing', 'resting', 'untried', 'drained', 'disabled'] as const
 
-/** The filters of the list of channels. */
 export function ChannelFilters({
   keyword,
   condition,

@@ -20,7 +20,6 @@ export const SETTINGS_FROM_RECORD = ['priority'] as const satisfies readonly (ke
 
 type TypedSetting = (typeof SETTINGS_FROM_RECORD)[number]
 
-/** The values of the form of a channel, as typed. */
 export interface ChannelFormValues extends Readonly<Record<TypedSetting, FormValue>>, AdvancedFormValues {
   readonly name: string
   readonly type: string

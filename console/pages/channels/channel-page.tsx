@@ -40,7 +40,6 @@ import { TestUnsavedChannel } from './test-unsaved-channel.tsx'
 
 const ENABLED = 1
 
-/** The page for a new channel. */
 export function NewChannelPage() {
   const { channels, common } = useTexts()
   const { profile } = useSignedInAccount()

@@ -49,7 +49,7 @@ export function ChannelsPage() {
   const { data: health } = useQuery(channelHealthQuery(profile.id, HEALTH_INTERVAL_MS))
   const [results, setResults] = useState<ReadonlyMap<number, ChannelTest>>(new Map())
   const onResult = (id: number, result: ChannelTest | undefined): void =>
-    setResults((before) => withResult(before, id, result))
+    setResults((before) => withTestResult(before, id, result))
   const { items: shown = [], total: all = 0 } = query.data ?? {}
   // Shares of traffic are computed among all channels, so they cannot be shown for a part of the list.
   const isWhole = !isFiltered && all === shown.length
@@ -139,7 +139,7 @@ export function ChannelsPage() {
   )
 }
 
-function withResult(
+function withTestResult(
   before: ReadonlyMap<number, ChannelTest>,
   id: number,
   result: ChannelTest | undefined,

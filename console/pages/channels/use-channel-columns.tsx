@@ -25,7 +25,6 @@ import { TestButton } from './test-button.tsx'
 
 const ENABLED = 1
 
-/** The columns of the list of channels. */
 export function useChannelColumns(
   all: readonly Channel[],
   node: NodeHealth | undefined,

@@ -1,4 +1,4 @@
-import { PII_KINDS } from '../../../src/domain/guard.ts'
+import { type GuardMatch as DeclaredMatch, PII_KINDS } from '../../../src/domain/guard.ts'
 
 /** What a guard looks for (its *match*), in the form of gateway.yaml. */
 export type GuardMatch = Readonly<Record<string, unknown>>
@@ -82,9 +82,8 @@ export const MATCH_FORMS = {
       { name: 'base_url', input: 'text', isOptional: true },
     ],
   },
-} as const satisfies Readonly<Record<string, MatchForm>>
+} as const satisfies Readonly<Record<DeclaredMatch['kind'], MatchForm>>
 
-/** A kind of match that has a form. */
 export type MatchKind = keyof typeof MATCH_FORMS
 
 export const MATCH_KINDS = Object.keys(MATCH_FORMS) as readonly MatchKind[]
@@ -123,7 +122,6 @@ export function isDecidedByService(kind: MatchFormValues['kind']): boolean {
   return kind === OTHER_KIND || formOf(kind).isService === true
 }
 
-/** Whether a required value is missing. */
 export function isRequiredValueMissing({ name, isOptional }: MatchField, values: MatchFieldValues): boolean {
   const value = values[name] ?? ''
   if (isOptional) return false

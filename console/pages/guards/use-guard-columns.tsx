@@ -10,7 +10,6 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './guards.module.css'
 import { kindOfMatch, matchSummary } from './match-forms.ts'
 
-/** The columns of the list of guards. */
 export function useGuardColumns(onDelete: (guard: Guard) => void): readonly Column<Guard>[] {
   const { guards: t, common } = useTexts()
   const { count, duration } = useFormatters()

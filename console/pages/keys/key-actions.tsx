@@ -5,7 +5,6 @@ import { useTexts } from '../../locales/use-texts.tsx'
 
 const ENABLED = 1
 
-/** The actions on the key of a row. */
 export function KeyActions({
   status,
   isRevealed,

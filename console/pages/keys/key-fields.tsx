@@ -12,7 +12,6 @@ import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm, TEXT_FIELDS } from 
 
 type OperatorLimits = NonNullable<ApiKey['operator_limits']>
 
-/** The inputs for the fields of a key. */
 export function KeyFieldInputs({
   form,
   limits = {},

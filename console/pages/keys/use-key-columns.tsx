@@ -16,7 +16,6 @@ import { KeyCell } from './key-cell.tsx'
 import { useKeyChanges } from './use-key-changes.ts'
 import { useRevealedKey } from './use-revealed-key.ts'
 
-/** The columns of the list of keys. */
 export function useKeyColumns(
   shown: readonly ApiKey[],
   onDelete: (key: ApiKey) => void,

@@ -2,7 +2,6 @@ import { isPricedPerMillion } from '../../../src/domain/charge.ts'
 import { TOKEN_KINDS } from '../../../src/domain/token-kinds.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** The names of cost lines. */
 export function useCostLineNames() {
   const { call } = useTexts()
   const names: Readonly<Record<string, string>> = call.lines

@@ -24,7 +24,6 @@ export const OPTIONAL_PRICES = [
 const MAIN: ReadonlySet<string> = new Set(MAIN_PRICES)
 const SHOWN = [...MAIN_PRICES, ...OPTIONAL_PRICES]
 
-/** The name of a price that the form shows. */
 export type PriceName = (typeof SHOWN)[number]
 
 /** The typed prices of prompts above a number of tokens. */
@@ -89,7 +88,6 @@ export function isCompleteServicePrice({ factor, input, output }: ServiceTierFor
     : factor.trim() === '' && own.length === 2 && own.every(isPriceText)
 }
 
-/** Whether a text is a number of tokens. */
 export function isTokenCountText(text: string): boolean {
   return A_COUNT.test(text.trim())
 }
@@ -112,7 +110,6 @@ export function priceFormValues({ price, tiers }: Pick<ManagedModel, 'price' | '
   }
 }
 
-/** A new, empty row for a service tier. */
 export const EMPTY_SERVICE_TIER: ServiceTierFormValues = {
   tier: '',
   factor: '',
@@ -121,7 +118,6 @@ export const EMPTY_SERVICE_TIER: ServiceTierFormValues = {
   otherFields: {},
 }
 
-/** A new, empty row for a region. */
 export const EMPTY_REGION: RegionFormValues = { region: '', factor: '' }
 
 /** A new, empty row for prices of long prompts. */

@@ -5,7 +5,6 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { MAIN_PRICES, OPTIONAL_PRICES, EMPTY_PRICE_TIER, type PriceFormValues } from './price-form-values.ts'
 import classes from './models-page.module.css'
 
-/** The form of a price. */
 export type PriceForm = UseFormReturnType<PriceFormValues>
 
 /** The inputs for the prices that most models have. */

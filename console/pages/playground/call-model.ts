@@ -19,7 +19,6 @@ const READERS = {
 /** The maximum number of events that are kept for display. */
 const MAX_RAW = 2000
 
-/** A call of the playground. */
 export interface PlaygroundCall {
   readonly protocol: Protocol
   readonly model: string

@@ -15,7 +15,7 @@ const DAYS = 30n
 /** Matches a number of calls per day of at most nine digits, for which the cost can be computed exactly. */
 const CALLS_A_DAY = /^\d{1,9}$/
 
-interface Compared {
+interface ComparedCall {
   readonly answer: Answer
   readonly call: CallDetail | null | undefined
 }
@@ -29,7 +29,7 @@ export function Comparison({ answers }: { readonly answers: readonly Answer[] })
   const { profile } = useSignedInAccount()
   const [calls, setCalls] = useState(USUAL_CALLS)
   const found = useQueries({ queries: answers.map((answer) => settledCallOfAnswer(profile.id, answer)) })
-  const rows = answers.map((answer, place): Compared => ({ answer, call: found[place]?.data }))
+  const rows = answers.map((answer, place): ComparedCall => ({ answer, call: found[place]?.data }))
   const columns = useColumns(calls, answers)
   return (
     <div className={classes['comparison']}>
@@ -51,7 +51,7 @@ export function Comparison({ answers }: { readonly answers: readonly Answer[] })
   )
 }
 
-function useColumns(calls: string, answers: readonly Answer[]): readonly Column<Compared>[] {
+function useColumns(calls: string, answers: readonly Answer[]): readonly Column<ComparedCall>[] {
   const { playground } = useTexts()
   const { duration, count } = useFormatters()
   const areProtocolsNamed = new Set(answers.map(({ protocol }) => protocol)).size > 1

@@ -9,7 +9,6 @@ export function imagesBody({ model, question, size }: PlaygroundRequest): object
   return { model, prompt: question.text, ...withoutUndefined({ size }) }
 }
 
-/** The body of a request for speech. */
 export function speechBody({ model, question, voice }: PlaygroundRequest): object {
   return { model, input: question.text, voice: voice ?? DEFAULT_VOICE }
 }

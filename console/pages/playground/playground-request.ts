@@ -4,7 +4,6 @@ import type { Tool } from './tools-json.ts'
 /** The thinking levels that the playground offers. */
 export const THINKING_LEVELS = ['off', 'low', 'medium', 'high'] as const
 
-/** A thinking level. */
 export type ThinkingLevel = (typeof THINKING_LEVELS)[number]
 
 /** The settings of a request; for an undefined setting the model's default applies. */

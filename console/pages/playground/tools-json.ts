@@ -5,7 +5,7 @@ export interface Tool {
   readonly schema: object
 }
 
-type Given = Readonly<Record<string, unknown>>
+type JsonMembers = Readonly<Record<string, unknown>>
 
 /** Reads tools in the format of any protocol; undefined if the text is not an array of tools. */
 export function parseToolsJson(text: string): readonly Tool[] | undefined {
@@ -29,6 +29,6 @@ function toolOf(given: unknown): Tool | undefined {
   return { name, schema, ...(typeof description === 'string' && { description }) }
 }
 
-function isObject(value: unknown): value is Given {
+function isObject(value: unknown): value is JsonMembers {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

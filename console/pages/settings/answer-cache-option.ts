@@ -1,6 +1,5 @@
 import type { CacheOptions } from '../../../src/domain/options.ts'
 
-/** Name of a member of the option `cache`, which caches answers. */
 export type AnswerCacheField = keyof CacheOptions
 
 /** The members of the option `cache` as texts; those that are not set have the defaults of the gateway. */

@@ -6,7 +6,6 @@ import type { GroupFormValues } from './groups.ts'
 
 const DEFAULT = 'default'
 
-/** The inputs for the groups, one group in each row. */
 export function GroupRows({
   groups,
   onChange,

@@ -59,12 +59,12 @@ function RefusedFile() {
   ) : null
 }
 
-interface Given {
+interface SettingsProps {
   readonly options: readonly GatewayOption[]
   readonly declared: DeclaredSettings
 }
 
-function Settings({ options, declared }: Given) {
+function Settings({ options, declared }: SettingsProps) {
   const { imports, settings } = useTexts()
   const form = useSettingChanges(options)
   const { changes, present } = form
@@ -128,9 +128,8 @@ function Settings({ options, declared }: Given) {
   )
 }
 
-type Sections = Given & { readonly form: ReturnType<typeof useSettingChanges> }
+type Sections = SettingsProps & { readonly form: ReturnType<typeof useSettingChanges> }
 
-/** The options with one value each, in sections. */
 function OptionSections({ options, declared, form: { typed, type, refused } }: Sections) {
   const { settings } = useTexts()
   return SETTINGS_SECTIONS.map((region) => (

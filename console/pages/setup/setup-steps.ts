@@ -7,7 +7,6 @@ export interface SetupState {
   readonly newestCall: string | undefined
 }
 
-/** A step of the setup. */
 export interface SetupStep {
   readonly name: 'channel' | 'key' | 'call' | 'cost'
   readonly isDone: boolean

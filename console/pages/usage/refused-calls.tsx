@@ -7,7 +7,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './usage-page.module.css'
 
 /** The calls with one error code. */
-interface Refused {
+interface RefusedCallsOfCode {
   readonly code: string
   readonly calls: number
 }
@@ -21,7 +21,7 @@ export function RefusedCalls({ scope, params }: { readonly scope: CallScope; rea
   if (!data || data.total === 0) return null
   const sum = (counts: readonly (number | null)[]): number =>
     counts.reduce<number>((total, count) => total + (count ?? 0), 0)
-  const rows: readonly Refused[] = [
+  const rows: readonly RefusedCallsOfCode[] = [
     ...data.series.map(({ key, calls }) => ({ code: key, calls: sum(calls) })),
     ...(data.other ? [{ code: usage.other, calls: sum(data.other.calls) }] : []),
   ]
@@ -40,7 +40,7 @@ export function RefusedCalls({ scope, params }: { readonly scope: CallScope; rea
   )
 }
 
-function useColumns(): readonly Column<Refused>[] {
+function useColumns(): readonly Column<RefusedCallsOfCode>[] {
   const { usage } = useTexts()
   const { count } = useFormatters()
   const words: Readonly<Record<string, string>> = usage.refusals

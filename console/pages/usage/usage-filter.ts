@@ -13,7 +13,6 @@ export const DEFAULT_PERIOD = '30d'
 /** The dimensions by which sums can be grouped, by their names in the page's URL. */
 export const GROUPINGS = ['model', 'key', 'user', 'channel', 'group', 'tier', 'region'] as const
 
-/** A dimension that sums are grouped by. */
 export type Grouping = (typeof GROUPINGS)[number]
 
 /** Dimensions that are only available to administrators. */
@@ -50,7 +49,6 @@ export function groupingOf({ by }: SearchState, scope: CallScope): Grouping {
 /** The ways to group failed calls. `refusals` stands for calls that were refused before they began. */
 export const ERROR_GROUPINGS = ['model', 'key', 'user', 'channel', 'cause', 'refusals'] as const
 
-/** A way to group failed or refused calls. */
 export type ErrorGrouping = (typeof ERROR_GROUPINGS)[number]
 
 /** The ways to group failed calls in this scope (own calls or the calls of all users). */

@@ -93,7 +93,6 @@ export function topSeriesAndOthers(
   return [...shown, { key: undefined, label: otherLabel, points }]
 }
 
-/** The sums of all series in each interval. */
 export function sumsOfIntervals({ series, other, slots }: Usage): readonly UsagePoint[] {
   const all = [...series, ...(other ? [other] : [])]
   return slots.map((_, slot) => sumOfUsagePoints(all.map(({ points }) => points[slot] ?? ZERO_USAGE_POINT)))

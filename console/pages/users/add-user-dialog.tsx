@@ -29,7 +29,6 @@ import { useUserChanges } from './use-user-changes.ts'
 
 const MIN_LENGTH = 8
 
-/** The typed values of a user. */
 interface TypedUser extends LimitFormValues, ContentLogFormValues {
   readonly username: string
   readonly password: string

@@ -15,7 +15,6 @@ import { useUserChanges } from './use-user-changes.ts'
 
 const ENABLED = 1
 
-/** The columns of the list of users. */
 export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonly Column<ManagedUser>[] {
   const { users, common, limits } = useTexts()
   const { profile } = useSignedInAccount()

@@ -27,7 +27,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
   const { reload } = useUserChanges()
   const form = useForm({
     mode: 'controlled',
-    initialValues: typedProfile(user, display),
+    initialValues: profileFormValues(user, display),
     validateInputOnBlur: ['budget', 'content_log_sample', ...RATE_LIMIT_NAMES],
     validate: {
       ...rules,
@@ -35,10 +35,10 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
     },
   })
   const groups = useGroups([form.values.group])
-  const edit = useMergedEdit<ReturnType<typeof typedProfile>, ManagedUser>({
+  const edit = useMergedEdit<ReturnType<typeof profileFormValues>, ManagedUser>({
     form,
     object: user,
-    typedOf: (present) => typedProfile(present, display),
+    typedOf: (present) => profileFormValues(present, display),
     labels: {
       display_name: users.displayName,
       role: users.role,
@@ -115,7 +115,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
   )
 }
 
-function typedProfile(user: ManagedUser, display: MoneyDisplay) {
+function profileFormValues(user: ManagedUser, display: MoneyDisplay) {
   const { display_name, role, group, remark } = user
   return {
     ...limitFormValues(user, display),

@@ -22,7 +22,6 @@ export function requestedChoices(body: Fields): number {
   return n
 }
 
-/** Counts the usage of a call. */
 export function countCallUsage(
   transcript: string,
   used: CacheUse,

@@ -62,7 +62,6 @@ export function messagesUpstream(models: readonly string[], cache: PromptCache):
   }
 }
 
-/** Replies to a request of messages. */
 export function messagesReply(
   body: Fields,
   model: string,

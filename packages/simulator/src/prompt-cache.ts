@@ -5,7 +5,6 @@ const MAX_PREFIXES = 200_000
 const MAX_MACHINES = 10_000
 const MINUTE_MS = 60_000
 
-/** Options of `PromptCache`. */
 export interface PromptCacheOptions {
   /** Returns the time in milliseconds, from which it is decided whether a prefix has expired. */
   readonly now?: () => number

@@ -18,7 +18,6 @@ export function pickOne<T>(random: Random, values: readonly [T, ...T[]]): T {
   return values[Math.floor(random() * values.length)] ?? values[0]
 }
 
-/** Shuffles the values. */
 export function shuffle<T>(random: Random, values: readonly T[]): T[] {
   return values
     .map((value) => ({ value, rank: random() }))

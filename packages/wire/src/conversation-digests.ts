@@ -65,7 +65,6 @@ export interface DigestScope {
  * `docs/decisions/prompt-digests.md`
  */
 export class ConversationDigests {
-  /** Number of turns. */
   readonly turns: number
   readonly #scope: DigestScope
   readonly #scan: ScannedObject

@@ -325,7 +325,6 @@ export interface ClientTool {
   readonly custom?: CustomToolDefinition
 }
 
-/** Definition of a custom tool. */
 export interface CustomToolDefinition {
   readonly description: string | undefined
   /** Grammar that the text must follow; undefined if any text is allowed. */

@@ -139,7 +139,6 @@ export class CopyableText implements CopyablePart {
     return this.spans.length / 2
   }
 
-  /** Text of all frames. */
   get text(): string {
     const { spans } = this
     let text = ''
@@ -165,7 +164,6 @@ export class CopyableText implements CopyablePart {
   }
 }
 
-/** Decodes the text of a frame. */
 export function decodeFrameText(
   bytes: Buffer,
   { from, to, escapes }: Omit<FrameTextMatch, 'codePoints'>,

@@ -313,7 +313,6 @@ export function withFiles(value: string, changes: readonly FileChange[]): string
   return next + value.slice(at)
 }
 
-/** Reads a value as it stands. */
 export const asItStands: Reading = function* (text) {
   yield undefined
   return { text, write: (next) => next }
@@ -361,7 +360,7 @@ function* fileInUrl(value: string, facts: FileFacts): Steps<ValueReading | undef
 }
 
 /** The parts of a data URL. */
-interface Parted {
+interface DataUrlParts {
   /** The beginning of the URL, with its comma. */
   readonly header: string
   readonly data: string
@@ -370,7 +369,7 @@ interface Parted {
   readonly stated: FileFacts
 }
 
-function parted(value: string, { mediaType, name }: FileFacts): Parted {
+function parted(value: string, { mediaType, name }: FileFacts): DataUrlParts {
   const end = value.indexOf(',') + 1
   const [header, data] = [value.slice(0, end), value.slice(end)]
   const given = header.trim().slice('data:'.length, -1)

@@ -291,7 +291,6 @@ function findCapabilities(
 /** Names of models that accept their earlier thoughts as `reasoning_content` in chat messages. */
 const THINKS_ALOUD = /(?:^|[^a-z])(?:deepseek|qwen|qwq|kimi|glm|minimax)/i
 
-/** Whether this is the name of a model of OpenAI. */
 function isOpenAiModel(name: string): boolean {
   return gptVersion(name) !== undefined || /chatgpt-|(?:^|[^a-z\d])o\d{1,2}(?![\w.])/i.test(name)
 }

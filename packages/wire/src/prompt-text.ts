@@ -227,7 +227,6 @@ export interface PromptRules {
   readonly turns: string
   /** Returns the preferred spelling of a name, in protocols in which names have several spellings. */
   readonly spelled?: (name: string) => string
-  /** Whether numbers in the prompt are token ids. */
   readonly hasTokenIds?: true
   /** Whether the turns are messages. Each message adds tokens of markup. */
   readonly isFramed?: true

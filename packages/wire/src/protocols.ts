@@ -49,7 +49,6 @@ export const PROTOCOLS = {
   },
 } as const satisfies Record<string, ProtocolRow>
 
-/** Name of a protocol of upstreams. */
 export type ProtocolName = keyof typeof PROTOCOLS
 
 type NamesWith<Flags> = {

@@ -19,7 +19,6 @@ const PICTURE_PIXELS = 1_024 * 1_536
  */
 const MAX_SIDE = 8_192
 
-/** An image that was received. */
 export interface ReceivedImage {
   /** Width and height such as `1024x1024`; undefined if they cannot be read from its bytes. */
   readonly size: string | undefined

@@ -33,7 +33,6 @@ export interface Reply {
 /** One of several alternative replies to a request. */
 export type Choice = Pick<Reply, 'parts' | 'stop'>
 
-/** Part of a reply. */
 export type ReplyPart =
   | ReplyText
   | { readonly kind: 'thinking'; readonly text: string; readonly proof?: ProviderSignature }
@@ -47,7 +46,6 @@ export type ReplyPart =
   | SearchPart
   | { readonly kind: 'opaque'; readonly protocol: ConversionProtocol; readonly value: unknown }
 
-/** A text of a reply. */
 export interface ReplyText {
   readonly kind: 'text'
   readonly text: string
@@ -323,7 +321,6 @@ export function readChoiceCount(
   return typeof count === 'number' && count > 1 ? { choices: { field, count } } : {}
 }
 
-/** Number of choices that are requested. */
 export function requestedChoiceCount({ choices }: Pick<Conversation, 'choices'>): number {
   return choices?.count ?? 1
 }

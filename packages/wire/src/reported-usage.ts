@@ -3,7 +3,6 @@ import type { AdvisorTokens, ToolUse } from './tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from './usage.ts'
 import { asRecord } from './json/record.ts'
 
-/** Usage as an upstream has reported it. */
 export interface ReportedUsage extends Usage {
   /**
    * Whether the output must be counted by the gateway, because the upstream reported only the prompt or an
@@ -37,7 +36,6 @@ export interface ReportedUsage extends Usage {
  * output.
  */
 export interface OutputInTotal {
-  /** The total that was reported. */
   readonly total: number
   /**
    * Number of output tokens if the total is right, including tokens that no detail of the report explains.

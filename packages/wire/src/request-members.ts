@@ -56,7 +56,6 @@ function firstMember(scan: ScannedObject, object: Node, names: readonly string[]
   return ''
 }
 
-/** Whether an object states the type of the media in it. */
 export function statesMediaType(scan: ScannedObject, object: Node): boolean {
   return MEDIA_TYPE_MEMBERS.some((kind) => scan.memberOf(object, kind) !== undefined)
 }

@@ -2,10 +2,10 @@ import { RESTRICTED_MEMBERS } from './upstream-settings.ts'
 import { KnownMemberNames, type SpellingsOf } from './json/known-names.ts'
 
 /** For each field whose value is an object: the known names of the members of that object. */
-type Below = Readonly<Record<string, KnownMemberNames>>
+type NamesOfMembers = Readonly<Record<string, KnownMemberNames>>
 
 /** Creates the set of an object's known names from a list separated by spaces. */
-export function knownNames(fields: string, below?: Below): KnownMemberNames {
+export function knownNames(fields: string, below?: NamesOfMembers): KnownMemberNames {
   return new KnownMemberNames(fields.split(' '), below)
 }
 
@@ -42,7 +42,7 @@ const LOCAL_OPTIONS = ['num_predict', 'num_ctx'] as const
  */
 export function requestNames(
   fields: Iterable<string>,
-  below: Below = {},
+  below: NamesOfMembers = {},
   spellingsOf?: SpellingsOf,
 ): KnownMemberNames {
   const all = [...fields, ...RESTRICTED_MEMBERS]

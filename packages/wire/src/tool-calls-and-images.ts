@@ -10,7 +10,6 @@ export interface FoundToolCall {
   readonly arguments: string
 }
 
-/** Tool calls and images in a request or a response. */
 export interface ToolCallsAndImages {
   readonly calls: FoundToolCall[]
   /** URLs of images. Images that the request or response itself contains are left out. */

@@ -152,7 +152,6 @@ export class ToolUseCounter implements ReportedToolUses {
   }
 }
 
-/** Returns the number of uses of a kind. */
 export function countUsesOfKind(uses: readonly ToolUse[], kind: ToolKind): number {
   return uses.reduce((sum, use) => (use.kind === kind ? sum + use.count : sum), 0)
 }

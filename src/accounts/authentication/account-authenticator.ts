@@ -12,7 +12,6 @@ const USER_HEADERS = ['gateway-user', 'new-api-user'] as const
 /** Seconds between two updates of a session's last use in the database. */
 const NOTED_EVERY_SECONDS = 60
 
-/** Dependencies of `AccountAuthenticator`. */
 export interface AccountAuthenticatorDependencies {
   readonly store: Pick<Store, 'read' | 'write'>
   /** Hashes by which the store looks up access tokens and sessions. */

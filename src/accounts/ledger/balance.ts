@@ -7,7 +7,6 @@ export class Balance {
   readonly id: number
   remain: number
   held = 0
-  /** Number of the open holds. */
   openHolds = 0
   /**
    * Number of unfinished writes to this balance, plus the calls that wait for its quota. Unless it is 0, the

@@ -362,7 +362,6 @@ export class BankClient {
   }
 }
 
-/** Dependencies of a bank client. */
 export interface BankClientDependencies {
   readonly bank: Bank
   readonly file: Pick<NodeFile, 'write'>

@@ -4,7 +4,7 @@ import { affordableAmount, type ChargedBalances } from './charged-balances.ts'
 import { isAffordableWithoutOtherHolds, refusalOfHold } from './quota-refusal.ts'
 
 /** Entry of a waiting call, which is in the line of each balance that the call is charged to. */
-class LinedPlace extends QuotaQueueEntry {
+class LineEntry extends QuotaQueueEntry {
   get isAffordable(): boolean {
     return this.waiting.amount <= affordableAmount(this.payer.account, this.payer.budgets)
   }
@@ -38,7 +38,7 @@ class LinedPlace extends QuotaQueueEntry {
    * Whether this entry has its turn before the other one: growths of holds come before calls, then by
    * arrival.
    */
-  isBefore({ waiting: { grown }, order }: LinedPlace): boolean {
+  isBefore({ waiting: { grown }, order }: LineEntry): boolean {
     const isGrowth = this.waiting.grown !== undefined
     return isGrowth === (grown !== undefined) ? this.order < order : isGrowth
   }
@@ -46,8 +46,8 @@ class LinedPlace extends QuotaQueueEntry {
 
 /** The calls that wait for quota of one balance, in order of arrival. */
 class Line {
-  readonly #growths = new Set<LinedPlace>()
-  readonly #calls = new Set<LinedPlace>()
+  readonly #growths = new Set<LineEntry>()
+  readonly #calls = new Set<LineEntry>()
   /**
    * Smallest and largest amounts of the waiting calls, in quota units; reset only when the line becomes
    * empty.
@@ -59,17 +59,17 @@ class Line {
     return this.#growths.size + this.#calls.size
   }
 
-  add(place: LinedPlace): void {
-    this.#of(place).add(place)
-    this.#least = Math.min(this.#least, place.waiting.amount)
-    this.#most = Math.max(this.#most, place.amountAlone)
+  add(entry: LineEntry): void {
+    this.#of(entry).add(entry)
+    this.#least = Math.min(this.#least, entry.waiting.amount)
+    this.#most = Math.max(this.#most, entry.amountAlone)
   }
 
-  delete(place: LinedPlace): void {
-    this.#of(place).delete(place)
+  delete(entry: LineEntry): void {
+    this.#of(entry).delete(entry)
   }
 
-  #of({ waiting }: LinedPlace): Set<LinedPlace> {
+  #of({ waiting }: LineEntry): Set<LineEntry> {
     return waiting.grown ? this.#growths : this.#calls
   }
 
@@ -91,7 +91,7 @@ class Line {
     return remain < this.#most
   }
 
-  *[Symbol.iterator](): Iterator<LinedPlace> {
+  *[Symbol.iterator](): Iterator<LineEntry> {
     yield* this.#growths
     yield* this.#calls
   }
@@ -101,18 +101,18 @@ class Line {
  * The entries of several lines, each entry once, in order of their turns. Stops reading a line once `isStuck`
  * returns true for it.
  */
-function* merged(lines: readonly Line[], isStuck: (line: Line) => boolean): Generator<LinedPlace> {
+function* merged(lines: readonly Line[], isStuck: (line: Line) => boolean): Generator<LineEntry> {
   const heads = lines.map((line) => ({
     line,
-    places: line[Symbol.iterator](),
-    next: undefined as LinedPlace | undefined,
+    entries: line[Symbol.iterator](),
+    next: undefined as LineEntry | undefined,
   }))
   const advance = (head: (typeof heads)[number]): void => {
-    head.next = isStuck(head.line) ? undefined : (head.places.next().value as LinedPlace | undefined)
+    head.next = isStuck(head.line) ? undefined : (head.entries.next().value as LineEntry | undefined)
   }
   for (const head of heads) advance(head)
   for (;;) {
-    let first: LinedPlace | undefined
+    let first: LineEntry | undefined
     for (const { next } of heads) if (next && (!first || next.isBefore(first))) first = next
     if (!first) return
     if (first.isOpen) yield first
@@ -128,18 +128,18 @@ function* merged(lines: readonly Line[], isStuck: (line: Line) => boolean): Gene
 export class QuotaQueue implements CallQueue {
   /** The waiting calls of each balance. A call is in the lines of all balances that it is charged to. */
   readonly #lines = new Map<Balance, Line>()
-  readonly #places = new Set<LinedPlace>()
+  readonly #entries = new Set<LineEntry>()
   #arrivals = 0
 
   add(waiting: QuotaRequest, payer: ChargedBalances): QueuedQuotaRequest {
-    const place = new LinedPlace(waiting, payer, (this.#arrivals += 1))
-    this.#places.add(place)
-    for (const balance of place.balances) {
+    const entry = new LineEntry(waiting, payer, (this.#arrivals += 1))
+    this.#entries.add(entry)
+    for (const balance of entry.balances) {
       const line = this.#lines.get(balance) ?? new Line()
       this.#lines.set(balance, line)
-      line.add(place)
+      line.add(entry)
     }
-    return { leave: () => this.#leave(place), expire: () => this.#expire(place) }
+    return { leave: () => this.#leave(entry), expire: () => this.#expire(entry) }
   }
 
   released({ account, budgets }: ChargedBalances): void {
@@ -165,61 +165,61 @@ export class QuotaQueue implements CallQueue {
   }
 
   retryAll(): void {
-    this.#admitFrom([...this.#places].toSorted((one, other) => (one.isBefore(other) ? -1 : 1)))
+    this.#admitFrom([...this.#entries].toSorted((one, other) => (one.isBefore(other) ? -1 : 1)))
   }
 
-  #admitFrom(places: Iterable<LinedPlace>): void {
+  #admitFrom(entries: Iterable<LineEntry>): void {
     /** Balances for whose quota an earlier call waits. */
     const awaited = new Set<Balance>()
     const refused: ChargedBalances[] = []
-    for (const place of places) {
-      const isBehind = awaited.size > 0 && place.balances.some((balance) => awaited.has(balance))
-      if (!isBehind && this.#admitted(place)) continue
-      if (!isAffordableWithoutOtherHolds(place.payer, place.amountAlone)) {
-        refused.push(place.payer)
-        this.#refuse(place)
-      } else if (!place.waiting.grown) for (const balance of place.shortBalances) awaited.add(balance)
+    for (const entry of entries) {
+      const isBehind = awaited.size > 0 && entry.balances.some((balance) => awaited.has(balance))
+      if (!isBehind && this.#admitted(entry)) continue
+      if (!isAffordableWithoutOtherHolds(entry.payer, entry.amountAlone)) {
+        refused.push(entry.payer)
+        this.#refuse(entry)
+      } else if (!entry.waiting.grown) for (const balance of entry.shortBalances) awaited.add(balance)
     }
     // Later calls may have waited behind the refused ones, for balances other than the released ones.
     for (const payer of refused) this.released(payer)
   }
 
   // Later calls may have waited behind the call that left, so they are checked again.
-  #leave(place: LinedPlace): void {
-    if (!place.isOpen) return
-    const { payer, waiting } = place
-    this.#remove(place)
+  #leave(entry: LineEntry): void {
+    if (!entry.isOpen) return
+    const { payer, waiting } = entry
+    this.#remove(entry)
     if (!waiting.grown) this.released(payer)
   }
 
-  #admitted(place: LinedPlace): boolean {
-    if (!place.isAffordable) return false
-    const { payer, waiting } = place
-    this.#remove(place)
+  #admitted(entry: LineEntry): boolean {
+    if (!entry.isAffordable) return false
+    const { payer, waiting } = entry
+    this.#remove(entry)
     waiting.admit(payer)
     return true
   }
 
-  #refuse(place: LinedPlace): void {
-    const { payer, waiting } = place
-    this.#remove(place)
+  #refuse(entry: LineEntry): void {
+    const { payer, waiting } = entry
+    this.#remove(entry)
     waiting.refuse(refusalOfHold(payer, waiting.amount, Date.now()))
   }
 
-  #expire(place: LinedPlace): void {
-    if (!place.isOpen || this.#admitted(place)) return
-    this.#refuse(place)
-    this.released(place.payer)
+  #expire(entry: LineEntry): void {
+    if (!entry.isOpen || this.#admitted(entry)) return
+    this.#refuse(entry)
+    this.released(entry.payer)
   }
 
-  #remove(place: LinedPlace): void {
-    if (!place.isOpen) return
-    for (const balance of place.balances) {
+  #remove(entry: LineEntry): void {
+    if (!entry.isOpen) return
+    for (const balance of entry.balances) {
       const line = this.#lines.get(balance)
-      line?.delete(place)
+      line?.delete(entry)
       if (line?.size === 0) this.#lines.delete(balance)
     }
-    this.#places.delete(place)
-    place.close()
+    this.#entries.delete(entry)
+    entry.close()
   }
 }

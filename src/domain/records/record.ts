@@ -115,7 +115,6 @@ export function declareRecord<const F extends Fields, const P extends Fields = {
     parts,
     /** All columns in the order of declaration, those of `parts` last. */
     columns: [...own, ...columnsOf(parts)],
-    /** The defaults of all fields that have one. */
     defaults: defaults as Pick<Values<F>, FieldNamesWith<F, 'default'> & keyof Values<F>>,
     /** Converts an object to database columns; absent values give no columns. */
     toRow: (given: Partial<Values<F>>) => rowOf(values, given) as Partial<PlainRow>,

@@ -33,7 +33,6 @@ export const RATE_LIMIT = {
   },
 } as const satisfies Fields
 
-/** A field of a rate limit. */
 export type RateLimitName = keyof typeof RATE_LIMIT
 
 /** Database columns for the budget and rate limit of a token or a user. */

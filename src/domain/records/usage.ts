@@ -239,10 +239,8 @@ export function hasResponse({ first_byte_ms }: Pick<UsageEntry, 'first_byte_ms'>
 /** Fields by which a list of calls can be sorted. */
 export const CALL_ORDERS = ['created_at', 'quota', 'duration_ms', 'first_byte_ms'] as const
 
-/** Row of the usage log. */
 export type UsageLogRow = Row<UsageFields> & Row<typeof USAGE_COUNTS>
 
-/** Row of a hold. */
 export type HoldRow = Row<typeof HOLD.fields>
 
 /** The hold of a call that continues at the provider in the background, without its client. */

@@ -14,14 +14,12 @@ type ChannelServices = Pick<
 
 const EXPECTED = 'expected the name of a channel'
 
-/** Input that names a channel. */
 const namedChannel = z.object({
   channel: z.string({ error: EXPECTED }).min(1, { error: EXPECTED }).max(200, { error: EXPECTED }),
 })
 
 const testedChannel = namedChannel.extend({ model: z.string().max(200).optional() })
 
-/** The result of testing a channel. */
 interface ChannelTest extends TestResult {
   readonly channel: string
 }

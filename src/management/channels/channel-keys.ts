@@ -33,7 +33,6 @@ const channelKey = z.object({
     ),
 })
 
-/** The keys of a channel. */
 export const channelKeysSchema = z.array(channelKey)
 
 /** Input with keys to be added, one per line. */

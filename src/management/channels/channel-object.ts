@@ -139,7 +139,6 @@ function keysInfo(
   }
 }
 
-/** Schemas for the ids of channels. */
 export const CHANNEL_ID_SCHEMAS = idFields('channel', 'expected ids of channels, at least one')
 
 /** A channel that is either stored in the database or declared by the configuration. */

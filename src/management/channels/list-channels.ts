@@ -44,7 +44,6 @@ export const channelQuery = pageQuery.extend({
  */
 export const shownChannelSchema = channelSchema.extend({ test_costs: z.boolean() })
 
-/** A page of channels. */
 export const channelPage = pageSchema(shownChannelSchema)
 
 const STATUSES = new Map<string | undefined, number>([

@@ -60,11 +60,10 @@ type TestServices = Pick<
 > &
   Partial<Pick<AdministrationServices, 'channels'>>
 
-/** The result of a channel test. */
 export type TestResult = z.output<typeof testResult>
 
 /** A function that chooses the model of a test, and its endpoint. */
-type Choose = typeof testedModel
+type ChooseTestedModel = typeof testedModel
 
 /**
  * Tests a channel: sends a minimal request for one of its models with its first key; nobody is charged. The
@@ -85,7 +84,7 @@ export async function testChannel(
 interface FoundTest {
   readonly found: FoundChannel
   readonly model?: string | undefined
-  readonly choose: Choose
+  readonly choose: ChooseTestedModel
 }
 
 /**
@@ -134,7 +133,7 @@ export async function testDraftChannel(
 async function sendCheapestTest(
   services: TestServices,
   channel: Channel,
-  { wanted, choose }: { readonly wanted: unknown; readonly choose: Choose },
+  { wanted, choose }: { readonly wanted: unknown; readonly choose: ChooseTestedModel },
   by: Actor,
 ): Promise<TestResult> {
   const tested = choose(channel, typeof wanted === 'string' ? wanted : '', services.settings().models)

@@ -162,7 +162,6 @@ function failureIn(
   return { message: message.slice(0, MAX_MESSAGE_LENGTH), ...(isJsonBody(body) && { status }) }
 }
 
-/** Whether a body is a JSON object or list. */
 export function isJsonBody(body: Buffer): boolean {
   try {
     const value: unknown = JSON.parse(body.toString())

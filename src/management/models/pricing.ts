@@ -63,7 +63,7 @@ const model = z.object({
   shutdown_date: z.string().optional(),
 })
 
-interface Served {
+interface ModelOffer {
   readonly groups: Set<string>
   readonly protocols: Set<ProtocolName>
   readonly channels: Channel[]
@@ -99,7 +99,7 @@ export function pricing(
   const ends = modelEnds.of(settings)
   const groups = usableGroups(settings, user)
   const names = new Set(groups.map(({ name }) => name))
-  const served = new Map<string, Served>()
+  const served = new Map<string, ModelOffer>()
   for (const channel of settings.channels) {
     const usable = channel.groups.filter((group) => names.has(group))
     if (usable.length === 0) continue
@@ -137,7 +137,7 @@ export function pricing(
 function priced(
   { models, options }: Settings,
   name: string,
-  { groups, protocols, channels }: Served,
+  { groups, protocols, channels }: ModelOffer,
 ): z.output<typeof model> | undefined {
   const { price, vendor } = models.get(name)
   if (!price && options.unpriced_models === 'refuse') return undefined

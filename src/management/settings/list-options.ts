@@ -84,7 +84,6 @@ export function declaredSettingsObject({
   return { file, items: [...items] }
 }
 
-/** The value of an option as text. */
 export function settingText(options: Options, { name }: Pick<Setting, 'name'>): string {
   const value: string | number | boolean | Decimal = options[name]
   return typeof value === 'object' ? decimalText(value) : String(value)

@@ -60,10 +60,8 @@ export async function listTokens(
 /** A page of tokens as responses show it; `docs/api.md: Token page`. */
 export const tokenPageSchema = pageSchema(tokenSchema)
 
-/** A page of tokens. */
 export type TokenPage = z.output<typeof tokenPageSchema>
 
-/** The query for a page of tokens. */
 export const tokenPageQuery = pageQuery.extend(orderQuery(TOKEN_ORDERS).shape)
 
 /** A page of a user's tokens in an order, by default the newest first. */

@@ -178,7 +178,6 @@ export const newTokenFields = z.object(
 /** The fields of a new token as clients send them. */
 export type NewTokenFields = z.input<typeof newTokenFields>
 
-/** Schemas for the ids of tokens. */
 export const TOKEN_ID_SCHEMAS = idFields('token', 'expected an array of ids of tokens')
 
 /**

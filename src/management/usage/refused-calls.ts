@@ -45,7 +45,6 @@ export const refusedCallSchema = z.object({
   limit: limitSchema.nullable().meta({ description: 'The limit that refused the call' }),
 })
 
-/** A refused call with all its details. */
 export const refusedDetailSchema = refusedCallSchema.extend({
   quota: z.literal(0),
   cost: z.null(),

@@ -104,7 +104,7 @@ export async function whatIf(
 ): Promise<z.output<typeof whatIfSchema>> {
   if (to <= from) throw new GatewayError('invalid_request', 'to: expected a time after from')
   const { models, options } = settings()
-  const changed = new Changed(
+  const changed = new ChangedRates(
     change,
     (value) => liveConfig.readPrice(value),
     (model) => models.get(model).price,
@@ -144,7 +144,7 @@ export async function whatIf(
 }
 
 /** The rates (prices with ratios) that would have applied with the changes. */
-class Changed {
+class ChangedRates {
   readonly #prices: ReadonlyMap<string, Price>
   readonly #ratios: ReadonlyMap<string, Decimal>
   readonly #models: ReadonlyMap<string, string>

@@ -263,7 +263,6 @@ export async function disableUser(
   return userObject(services, await setStatus(services, id, USER_STATUS.disabled, OPERATOR))
 }
 
-/** Enables a user. */
 export async function enableUser(
   services: ManagementServices,
   given: z.input<typeof userInput>,

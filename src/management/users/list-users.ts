@@ -24,7 +24,6 @@ export const userSearchInput = userPageQuery.extend({
   group: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
 })
 
-/** A page of users. */
 export const userPageSchema = pageSchema(managedUserSchema)
 
 /**

@@ -20,10 +20,10 @@ export function withCacheDiagnosisRequest(request: AttemptRequest, previousId: s
   return ask && Buffer.isBuffer(body) ? ask(request, body, previousId) : request
 }
 
-type Ask = (request: AttemptRequest, body: Buffer, previousId: string) => AttemptRequest
+type AddQuestion = (request: AttemptRequest, body: Buffer, previousId: string) => AttemptRequest
 
 /** Functions that add the question why the cache was missed, by the path of the endpoint. */
-const QUESTIONS: Readonly<Record<string, Ask>> = {
+const QUESTIONS: Readonly<Record<string, AddQuestion>> = {
   '/messages': (request, body, previousId) => {
     const scan = scanObject(body)
     if (scan.has('diagnostics')) return request

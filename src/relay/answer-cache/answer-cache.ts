@@ -52,7 +52,7 @@ interface MissedAnswer {
 }
 
 /** Makes a call to an upstream. The response in `incoming` may be a recorder instead of the client's. */
-type AskUpstream = (incoming: IncomingCall, leading: AdmittedCallReport) => Promise<void>
+type AskUpstream = (incoming: IncomingCall, report: AdmittedCallReport) => Promise<void>
 
 /**
  * Gives equal calls one answer: a stored one, or that of the first equal call that is running.
@@ -217,28 +217,28 @@ export class AnswerCache {
     keeping: KeepingCall,
   ): Promise<void> {
     const { answer: underWay } = answer
-    const leading: AdmittedCallReport = {}
+    const report: AdmittedCallReport = {}
     this.#services.metrics.add('answerCache', 1, 'miss')
     // The error of the answer is ignored, because the same error is thrown at the end of this method.
     const attached = underWay.attach(incoming.response)?.catch(() => true)
-    const led: IncomingCall = { ...incoming, response: underWay.recorder }
+    const recorded: IncomingCall = { ...incoming, response: underWay.recorder }
     try {
-      await ask(led, leading)
+      await ask(recorded, report)
       if (!underWay.recorder.hasEnded) underWay.recorder.destroy()
     } catch (error) {
       underWay.fail(error, incoming.response)
     }
-    if (led.isTraced) incoming.isTraced = true
-    if (led.hasFailed !== undefined) incoming.hasFailed = led.hasFailed
+    if (recorded.isTraced) incoming.isTraced = true
+    if (recorded.hasFailed !== undefined) incoming.hasFailed = recorded.hasFailed
     const end = await underWay.end
-    const facts = end.kind === 'complete' ? answerFactsOfCall(leading.call?.settlement, call) : undefined
+    const facts = end.kind === 'complete' ? answerFactsOfCall(report.call?.settlement, call) : undefined
     // Must come before `endedAs`, which tells waiting calls that this answer is useless.
     if (!facts) this.#forget(answer, call)
     answer.endedAs(facts)
     // Until the answer is stored, later calls get it from memory.
     if (facts && !keeping.isRemoved) this.#underWay.set(call.lookup, answer)
     if (facts && end.kind === 'complete' && end.pieces && end.head.status === 200)
-      await this.#keep(call, answer.toRead(facts, end.pieces), facts, end.head.headers, leading, keeping)
+      await this.#keep(call, answer.toRead(facts, end.pieces), facts, end.head.headers, report, keeping)
     if ((await attached) === false) incoming.response.destroy()
     if (end.kind === 'failed') throw end.error
   }

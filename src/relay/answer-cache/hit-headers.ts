@@ -1,5 +1,5 @@
 import type { ResponseHeaders } from '@sluice/http1'
-import { idHeaders } from '../../http/id-headers.ts'
+import { answerHeaders } from '../../http/answer-headers.ts'
 import { GUARDS_HEADER } from '../guards/call-guards.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import type { AnswerFacts } from './answer-facts.ts'
@@ -23,7 +23,7 @@ export function cacheHitHeaders(
 ): ResponseHeaders {
   const verdicts = (request.stream ? guards?.ofRequest : facts?.guards) ?? ''
   return {
-    ...idHeaders(id, dialect.name),
+    ...answerHeaders(id, dialect.name),
     ...(verdicts !== '' && { [GUARDS_HEADER]: verdicts }),
     'x-gateway-cache': 'hit',
     age: String(Math.floor(ageMs / 1_000)),

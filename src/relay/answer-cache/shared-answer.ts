@@ -2,7 +2,7 @@ import { Response } from '@sluice/http1'
 import type { AnswerHead, KeptAnswer } from '../../domain/kept-answer.ts'
 import { ResizableAllocation } from '../../limits/request-memory.ts'
 import { DISCARDING_CONNECTION } from '../answers/answer-recorder.ts'
-import { RunningAnswer } from '../answers/running-answer.ts'
+import { RunningAnswer, type RunningAnswerInputs } from '../answers/running-answer.ts'
 import type { AnswerStorageRules } from './answer-storage-rules.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import { canReuseAnswerBody, type RequestedBodyForm } from './answer-bodies.ts'
@@ -11,7 +11,7 @@ import type { AnswerConversions, AnswerToRead } from './answer-conversions.ts'
 /** Where an answer comes from: the store, or a running call. */
 export type AnswerSource = { readonly kept: KeptAnswer; readonly facts: AnswerFacts } | 'call'
 
-type AnswerUnderWayInputs = Omit<ConstructorParameters<typeof RunningAnswer>[0], 'staysWithoutClients'>
+type SharedAnswerInputs = Omit<RunningAnswerInputs, 'staysWithoutClients'>
 
 /**
  * The answer that equal calls share. The first call looks for it in the store or asks an
@@ -26,7 +26,7 @@ export class SharedAnswer {
   readonly source: Promise<AnswerSource>
   /** Resolves at the end of the call; to undefined if its answer cannot be given to other calls. */
   readonly facts: Promise<AnswerFacts | undefined>
-  readonly #inputs: AnswerUnderWayInputs
+  readonly #inputs: SharedAnswerInputs
   readonly #conversions: Pick<AnswerConversions, 'bodyFor'>
   /**
    * The whole body in the forms that clients have wanted so far. Its memory counts in the share of the first
@@ -40,7 +40,7 @@ export class SharedAnswer {
   #users = 1
 
   constructor(
-    inputs: AnswerUnderWayInputs & { readonly conversions: Pick<AnswerConversions, 'bodyFor'> },
+    inputs: SharedAnswerInputs & { readonly conversions: Pick<AnswerConversions, 'bodyFor'> },
     keeping: AnswerStorageRules,
     given: RequestedBodyForm,
   ) {

@@ -31,7 +31,8 @@ export type AnswerEnd =
   /** The call failed before it gave an answer. */
   | { readonly kind: 'failed'; readonly error: unknown }
 
-interface AnswerUnderWayInputs {
+/** What a running answer needs of its call. */
+export interface RunningAnswerInputs {
   readonly memory: RequestMemory
   /** The client in whose share of memory the answer is kept. */
   readonly owner: PoolShareOwner
@@ -65,7 +66,7 @@ export class RunningAnswer {
   /** The response to which the call writes. */
   readonly recorder: Response
   readonly end: Promise<AnswerEnd>
-  readonly #inputs: AnswerUnderWayInputs
+  readonly #inputs: RunningAnswerInputs
   readonly #allocation: ResizableAllocation
   readonly #clients = new Set<AttachedClient>()
   readonly #resolveEnd: (end: AnswerEnd) => void
@@ -83,7 +84,7 @@ export class RunningAnswer {
   #finished: (() => void) | undefined
   #state: AnswerEnd['kind'] | 'under way' = 'under way'
 
-  constructor(inputs: AnswerUnderWayInputs) {
+  constructor(inputs: RunningAnswerInputs) {
     this.#inputs = inputs
     this.#allocation = new ResizableAllocation(inputs.memory, inputs.owner)
     const { promise, resolve } = Promise.withResolvers<AnswerEnd>()

@@ -57,7 +57,7 @@ import {
 import type { AttemptRequest, ChannelPlan, SentConversation } from '../request-stages.ts'
 
 /** What is known, apart from its body, about a request that is to be decoded. */
-interface DecodeOptions extends Beside {
+interface DecodeOptions extends RequestPartsBesideBody {
   /** The maximum of output tokens to be assumed if the request cannot be decoded. */
   readonly maxTokens: number | undefined
   readonly reader: RequestReaderContext
@@ -70,7 +70,7 @@ interface DecodeOptions extends Beside {
 }
 
 /** A conversation adapted to one channel. */
-interface Fitted {
+interface AdaptedConversation {
   /** The dialect of the channel's request. */
   readonly spoken: ProtocolName
   readonly conversation: Conversation
@@ -152,7 +152,7 @@ export class Conversions {
   #planFor(
     client: Client,
     channel: Channel,
-    fitted: Fitted,
+    fitted: AdaptedConversation,
     isOfKey: AccountConversation['isOfKey'],
   ): ChannelPlan {
     const { spoken, conversation, upstream } = fitted
@@ -180,7 +180,7 @@ export class Conversions {
   }
 
   async #encode(
-    { spoken, conversation, upstream, provider, dropped: before }: Fitted,
+    { spoken, conversation, upstream, provider, dropped: before }: AdaptedConversation,
     requester: MediaRequester,
   ): Promise<Encoded> {
     const { codec } = upstreamDialect(spoken)
@@ -199,7 +199,7 @@ export class Conversions {
 
   #prepare(
     client: Client,
-    { spoken, conversation, upstream, history }: Fitted,
+    { spoken, conversation, upstream, history }: AdaptedConversation,
     { sent, toolName, body, dropped }: Encoded,
   ): AttemptRequest {
     const { codec, path, headers, prompt } = upstreamDialect(spoken)
@@ -307,7 +307,7 @@ function fit(
   channel: Channel,
   spoken: ProtocolName,
   model: Model,
-): Omit<Fitted, 'history'> {
+): Omit<AdaptedConversation, 'history'> {
   const dropped: DroppedFields = new Set(before)
   const upstream = upstreamDialect(spoken)
   const requestedName = decoded.model
@@ -457,7 +457,7 @@ export function replyIdentity(upstream: ProtocolName): ReplyIdentity {
 const NOTHING_REPEATED: RepeatedFields = new Map()
 
 /** Parts of a request that are not in its body. */
-interface Beside {
+interface RequestPartsBesideBody {
   /** Values from the request's path, in a dialect whose bodies do not contain them. */
   readonly target?: Pick<Conversation, 'model' | 'stream'>
   /** Members that the response repeats, in addition to those of the request. */
@@ -475,7 +475,7 @@ interface Decoded {
 function decodeRequest(
   { codec }: ConversionDialect,
   scan: ScannedObject,
-  { target, repeats = NOTHING_REPEATED }: Beside,
+  { target, repeats = NOTHING_REPEATED }: RequestPartsBesideBody,
 ): Decoded | { readonly refusal: unknown } {
   const dropped: DroppedFields = new Set()
   try {

@@ -30,7 +30,6 @@ const WRITER = new FrameWriter()
 export interface TapDefaults {
   /** The name of the model. */
   readonly model: string
-  /** Returns the number of tokens of the prompt. */
   promptTokens(): number
 }
 

@@ -48,7 +48,6 @@ export function matchesDigestAt(search: DigestSearch, index: number, key: Uint8A
   return search.digest(index).compare(key, 0, key.length, 0, key.length) === 0
 }
 
-/** Creates a search for one digest of a user. */
 export function searchForOneDigest(owner: number, digest: Buffer): DigestSearch {
   return { owner, count: 1, mark: () => digest.readUInt32LE(), digest: () => digest }
 }

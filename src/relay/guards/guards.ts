@@ -22,7 +22,6 @@ import type { Service } from './services/service.ts'
 import { ServiceChecks, type CheckServices } from './services/service-checks.ts'
 import { serviceOf } from './services/services.ts'
 
-/** Services that `Guards` needs. */
 export interface GuardServices extends CheckServices {
   /** Secret key with which placeholders for replaced values are created. */
   readonly key: Buffer

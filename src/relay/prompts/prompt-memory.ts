@@ -12,7 +12,6 @@ import type { ChargeBasis } from '../price-usage.ts'
 import type { ChannelPlan, Plan, SentConversation } from '../request-stages.ts'
 import type { DigestSearch, DigestStore, FoundDigest } from '../digests/digest-store.ts'
 
-/** Services that `PromptMemory` needs. */
 export interface PromptMemoryServices {
   readonly store: DigestStore
   /** Secret key of the digests: 32 bytes. */

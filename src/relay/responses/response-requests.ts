@@ -5,7 +5,7 @@ import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { MAX_PREVIOUS_RESPONSES, type StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
-import { idHeaders } from '../../http/id-headers.ts'
+import { answerHeaders } from '../../http/answer-headers.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
 import { requestStreamedResponse } from '../../upstreams/exchange.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
@@ -285,7 +285,11 @@ function answerPieces({ id, response }: IncomingCall, pieces: AsyncIterable<stri
 }
 
 function headersOf(id: string) {
-  return { ...idHeaders(id, 'responses'), 'content-type': 'application/json', 'cache-control': 'no-store' }
+  return {
+    ...answerHeaders(id, 'responses'),
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+  }
 }
 
 async function* asPieces(parts: AsyncIterable<string | Buffer>): ResponsePieces {

@@ -95,7 +95,6 @@ function haveCredentials(guards: Json, secrets: Secrets): boolean {
   return Array.isArray(guards) && guards.some((one) => 'credentials' in guardFields(asObject(one), secrets))
 }
 
-/** Fields in the services of guards that are secret. */
 const GUARD_SECRETS = ['headers', 'keys', 'key'] as const
 
 function guardFields(guard: JsonObject, secrets: Secrets): Fields {

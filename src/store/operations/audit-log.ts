@@ -183,7 +183,6 @@ const HOUR_MS = 3_600_000
  */
 const MAX_PER_HOUR = 1_000
 
-/** A sign-in that was refused. */
 interface RefusedSignIn {
   /** Username that was sent; undefined for other types of credentials. */
   readonly username: string | undefined
@@ -291,7 +290,6 @@ interface ContentRemoval {
   readonly origin?: ChangeOrigin
 }
 
-/** Records a deletion of content in the audit log. */
 export async function recordContentDeletion(
   db: Db,
   { userId, username, tokenId, fromMs, toMs, origin }: ContentRemoval,

@@ -20,7 +20,6 @@ export async function presentChannelNames(db: Db): Promise<PresentNames> {
   return new Map(rows.map(({ name, present }) => [name, present]))
 }
 
-/** Records that a channel was renamed. */
 export async function recordChannelRename(db: Db, before: string, after: string): Promise<void> {
   await recordChannelName(db, after)
   await db.updateTable('former_channel_names').set({ present: after }).where('present', '=', before).execute()

@@ -76,7 +76,6 @@ export async function hasBcryptPasswords(db: Db): Promise<boolean> {
   return row !== undefined
 }
 
-/** A search for users. */
 interface UserSearch {
   /**
    * Part of the username, display name or e-mail address, in upper or lower case; or the complete id. An
@@ -193,7 +192,6 @@ export async function tokenById(db: Db, { tokenId }: { readonly tokenId: number 
   return row ? tokenFromRow(row) : null
 }
 
-/** Names of a token and its user. */
 interface TokenNames {
   readonly token_id: number
   readonly token_name: string
@@ -272,7 +270,6 @@ function keyedFromRow(row: TokenRow, secrets: Secrets): TokenWithKey {
   return { token: tokenFromRow(row), key: decryptTokenKey(row.key_cipher, row.id, secrets) }
 }
 
-/** Decrypts the key of a token. */
 export function decryptTokenKey(cipher: string, tokenId: number, secrets: Secrets): string {
   return unseal(secrets, cipher, { table: 'tokens', row: tokenId })
 }

@@ -172,7 +172,6 @@ export async function recordSessionUse(
     .execute()
 }
 
-/** Ended session. */
 interface EndedSession {
   /** URL that ends the session at the identity provider; null if there is none. */
   readonly logoutUrl: string | null
@@ -244,7 +243,6 @@ export async function userOfIdentity(db: Db, { issuer, subject }: Identity): Pro
   return found && undeletedUser(db, found.user_id)
 }
 
-/** An identity that is linked to a user. */
 interface LinkedIdentity extends Identity {
   /** Time at which the identity was linked to the user, in Unix seconds. */
   readonly created_time: number

@@ -122,7 +122,6 @@ export async function createUserToken(
   return createToken(db, token, secrets)
 }
 
-/** A change of one token. */
 export interface TokenChange {
   /** Who makes the change, for the audit log. */
   readonly origin?: ChangeOrigin

@@ -308,7 +308,6 @@ export async function resolveScanBounds(db: Db, scan: UsageScan): Promise<Bounde
   return { ...open, end: end ? { id: end.id, ended_ms: end.ended_ms } : null }
 }
 
-/** Selects the matching rows of a scan. */
 export function selectMatchingCalls(db: Db, scan: BoundedScan) {
   return db
     .selectFrom('usage_log')

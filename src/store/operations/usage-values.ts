@@ -16,7 +16,7 @@ export interface UsageValue {
 }
 
 /** Facts of calls in the usage log whose values can be listed. */
-export type ValuedField = 'model' | 'token' | 'user' | 'channel' | 'group' | 'service_tier' | 'region'
+export type ListableUsageField = 'model' | 'token' | 'user' | 'channel' | 'group' | 'service_tier' | 'region'
 
 /**
  * Lists the values that occur in calls of a period, those with the most calls first. `q` must be in the
@@ -25,7 +25,7 @@ export type ValuedField = 'model' | 'token' | 'user' | 'channel' | 'group' | 'se
 export async function usageValues(
   db: Db,
   query: {
-    readonly field: ValuedField
+    readonly field: ListableUsageField
     readonly filter: UsageFilter
     readonly plan: SeriesPlan
     readonly q: string
@@ -76,7 +76,7 @@ const LABELLED_AT_ONCE = 500
 
 async function labelsOf(
   db: Db,
-  field: ValuedField,
+  field: ListableUsageField,
   keys: readonly (string | number)[],
   withOwners: boolean,
   secrets: Secrets,

@@ -34,7 +34,6 @@ export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promi
   return managedUserFromRow(row)
 }
 
-/** Columns for the row of a new user. */
 function columnsOfNewUser(user: NewUser, accessTokenHash: string | null): Insertable<Database['users']> {
   return {
     ...USER.newRow({ ...user, display_name: user.display_name ?? user.username }),
@@ -143,7 +142,6 @@ export interface QuotaChange {
   readonly maxQuota: number
 }
 
-/** A change of one user. */
 export interface UserChange {
   /** Who makes the change, for the audit log. */
   readonly origin?: ChangeOrigin

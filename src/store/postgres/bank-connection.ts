@@ -21,7 +21,6 @@ const QUERY_TIMEOUT_MS = 3_000
  */
 const NAME_TIMEOUT_MS = 1_000
 
-/** Options of a connection to the bank. */
 interface BankConnectionOptions {
   /** Whether the restricted database role exists and is used. */
   readonly hasRole: boolean

@@ -111,12 +111,12 @@ export async function workingTls(url: string, options: OpenOptions): Promise<Con
   return ssl
 }
 
-interface Opened {
+interface OpenedConnection {
   readonly client: Client
   readonly ssl: ConnectionOptions | false
 }
 
-async function open(url: string, { timeouts, ...options }: OpenOptions): Promise<Opened> {
+async function open(url: string, { timeouts, ...options }: OpenOptions): Promise<OpenedConnection> {
   const plan = connectionPlan(url, timeouts)
   return connectInOrder(plan, async (ssl) => {
     const client = new Client({ ...options, connectionString: plan.connectionString, ssl })

@@ -18,7 +18,6 @@ const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
 /** OID of PostgreSQL's 64-bit integer. */
 const INT8: number = types.builtins.INT8
 
-/** Timeouts of a pool. */
 interface PoolTimeouts {
   /** Timeout of a statement on the server, in milliseconds. */
   readonly statementMs?: number

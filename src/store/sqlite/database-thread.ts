@@ -109,7 +109,6 @@ export class DatabaseThread {
     return this.#queue.length
   }
 
-  /** Whether the thread has ended. */
   get hasEnded(): boolean {
     return this.#hasEnded
   }

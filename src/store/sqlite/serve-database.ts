@@ -15,7 +15,6 @@ import { type SecretState, settleSecrets } from '../secret-state.ts'
 import { IdleSums } from './idle-sums.ts'
 import { WriteBatches } from './write-batch.ts'
 
-/** An open database that a thread serves. */
 interface OpenThread {
   readonly secretState?: SecretState
   run(operations: readonly QueuedOperation[]): Promise<BatchReply>

@@ -74,7 +74,6 @@ export async function spanExporter(
   }
 }
 
-/** Creates an exporter of metrics. */
 export async function metricExporter(
   { protocol, timeoutMs }: SignalSettings,
   counts: ExportCounts,

@@ -17,7 +17,6 @@ import type { CallContent } from '../telemetry.ts'
 
 // Structures defined by the JSON schemas of the OpenTelemetry conventions. docs/telemetry.md: What was said
 
-/** A JSON value. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
 /** Part of a message in the form of the OpenTelemetry conventions. */

@@ -18,7 +18,6 @@ export interface DestinationSource<Target extends Destination> {
   has(destination: Target): boolean
 }
 
-/** Options of the connection pools. */
 export interface ConnectionPoolsOptions<Target extends Destination> {
   /** Names, in lower case, of response headers to read in addition to `content-type` and `retry-after`. */
   readonly readHeaders?: Iterable<string>

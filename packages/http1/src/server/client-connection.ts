@@ -199,7 +199,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
 
   /** Called by the response when its end was written. */
   responseEnded(): void {
-    if (this.#socket.writableLength === 0) return this.#handleSent()
+    if (this.#socket.writableLength === 0) return this.#onResponseSent()
     // If the client does not read the rest of the response, this timeout closes the connection.
     this.#isSending = true
     this.updateReading()
@@ -210,11 +210,11 @@ export class ClientConnection implements RequestSource, ResponseSink {
       if (error) return
       this.#socket.setTimeout(0)
       this.updateReading()
-      this.#handleSent()
+      this.#onResponseSent()
     })
   }
 
-  #handleSent(): void {
+  #onResponseSent(): void {
     if (this.#state === 'ending' || this.#state === 'closed') return
     const response = this.#response as Response
     response.onConnectionEnd('finished')
@@ -304,7 +304,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
    * Handles the end of the client's data: complete requests are answered, an incomplete request is refused.
    */
   #finishHalfClosed(): void {
-    // `#handleSent` continues when the response is sent.
+    // `#onResponseSent` continues when the response is sent.
     if (this.#isSending) return
     const response = this.#response
     if (response && this.#reader.isComplete) this.#halfCloseTimeout.start(response.isHeadSent)

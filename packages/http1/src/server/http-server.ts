@@ -16,7 +16,6 @@ export type RequestListener<Name extends string = string> = (
   response: Response,
 ) => void
 
-/** Options of a server. */
 export interface HttpServerOptions<Name extends string = string> {
   /** The headers of a request that are read. */
   readonly headerNames: HeaderNames<Name>

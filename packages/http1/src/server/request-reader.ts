@@ -23,7 +23,6 @@ const MAX_HEADERS = 100
  */
 const HEAD_PARSE_BYTES = 4_096
 
-/** Head of a request. */
 export interface RequestHead<Name extends string = string> {
   readonly method: string
   /** Request target as it was sent. */

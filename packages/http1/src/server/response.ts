@@ -105,7 +105,6 @@ export class Response {
     return this.#traits.method === 'HEAD'
   }
 
-  /** Whether the head was sent. */
   get isHeadSent(): boolean {
     return this.#isHeadSent
   }

@@ -55,7 +55,6 @@ export function recordsInList(value: unknown): Json[] {
     : []
 }
 
-/** Whether a response is an error. */
 export function isErrorBody(whole: Json): boolean {
   return (whole['error'] !== undefined && whole['error'] !== null) || whole['type'] === 'error'
 }

@@ -145,7 +145,6 @@ function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   return { tools: tools.filter(({ name }) => names.has(name)), toolChoice: { kind } }
 }
 
-/** Encodes the tool choice. */
 export function encodeToolChoice(choice: ToolChoice): unknown {
   if (choice.kind === 'tool') return { type: 'function', function: { name: choice.name } }
   return TOOL_CHOICE_WORDS[choice.kind]

@@ -2,7 +2,7 @@ import { endReasonOf } from '../end-reasons.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
 /** What is known about a response besides its finish reason: whether it contains function calls. */
-interface Answered {
+interface AnswerFacts {
   readonly calledTools: boolean
 }
 
@@ -29,7 +29,7 @@ export function finishReasonOf(value: unknown): string | undefined {
  * Derives the stop reason of a complete response. The finish reason of a normal end does not say whether
  * there were calls; `calledTools` does. Unknown reasons count as a normal end.
  */
-export function readGeminiStop(finishReason: string, { calledTools }: Answered): Stop {
+export function readGeminiStop(finishReason: string, { calledTools }: AnswerFacts): Stop {
   const end = endReasonOf(finishReason)
   const reason = end && 'stop' in end ? end.stop : 'end'
   return { reason: reason === 'end' && calledTools ? 'tool-calls' : reason, ...(!end && { isUnknown: true }) }

@@ -112,7 +112,6 @@ export class ScannedObject {
     return false
   }
 
-  /** Parses one value. */
   parse(node: Node): unknown {
     return JSON.parse(this.textOf(node))
   }

@@ -35,7 +35,6 @@ export function variationFormSchema(): JsonSchema {
   return { type: 'object', required: ['model', 'image'], properties: { model, n, size, image: FILE } }
 }
 
-/** Returns the JSON Schema of requests for speech. */
 export function speechRequestSchema(): JsonSchema {
   const properties = {
     model: MODEL,
@@ -47,7 +46,6 @@ export function speechRequestSchema(): JsonSchema {
   return { type: 'object', required: ['model', 'input'], properties }
 }
 
-/** Returns the schema of forms that request transcripts. */
 export function transcriptFormSchema(): JsonSchema {
   const properties = { model: MODEL, file: FILE, prompt: TEXT, response_format: TEXT, stream: FLAG }
   return { type: 'object', required: ['model', 'file'], properties }

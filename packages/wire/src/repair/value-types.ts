@@ -7,10 +7,10 @@ import { asRecord } from '../json/record.ts'
  * Gives a value the type that its protocol defines, without losing what it says. Returns the value itself if its type
  * is right, or if it cannot be read.
  */
-type Mend = (value: unknown) => unknown
+type ValueRepair = (value: unknown) => unknown
 
 /** A text: in place of it, servers send a list of parts, a part, or a number. */
-const text: Mend = (value) => {
+const text: ValueRepair = (value) => {
   if (Array.isArray(value)) {
     const texts = value.map(textIn)
     return texts.every((one) => one !== undefined) ? texts.join('') : value
@@ -26,10 +26,10 @@ function textIn(value: unknown): string | undefined {
 }
 
 /** A JSON text: in place of it, servers send what it stands for. */
-const jsonText: Mend = (value) => (typeof value === 'object' && value ? JSON.stringify(value) : value)
+const jsonText: ValueRepair = (value) => (typeof value === 'object' && value ? JSON.stringify(value) : value)
 
 /** An object: in place of it, servers send its JSON text, or an empty one. */
-const object: Mend = (value) => {
+const object: ValueRepair = (value) => {
   if (typeof value !== 'string') return value
   if (value.trim() === '') return {}
   try {
@@ -40,8 +40,8 @@ const object: Mend = (value) => {
 }
 
 /** A list: in place of it, servers send its only element. A text in it becomes the element that `ofText` makes. */
-function list(element: Mend, ofText?: (said: string) => object): Mend {
-  const mended: Mend = (one) => element(typeof one === 'string' && ofText ? ofText(one) : one)
+function list(element: ValueRepair, ofText?: (said: string) => object): ValueRepair {
+  const mended: ValueRepair = (one) => element(typeof one === 'string' && ofText ? ofText(one) : one)
   return (value) => {
     if (value === undefined || value === null) return value
     if (Array.isArray(value)) return mapped(value, mended)
@@ -50,13 +50,16 @@ function list(element: Mend, ofText?: (said: string) => object): Mend {
   }
 }
 
-function mapped(values: readonly unknown[], change: Mend): unknown {
+function mapped(values: readonly unknown[], change: ValueRepair): unknown {
   const changed = values.map(change)
   return changed.some((one, at) => one !== values[at]) ? changed : values
 }
 
 /** An object with members that are mended; all others stay. `ofText`: what a text in place of it means. */
-function members(mends: Readonly<Record<string, Mend>>, ofText?: (said: string) => object): Mend {
+function members(
+  mends: Readonly<Record<string, ValueRepair>>,
+  ofText?: (said: string) => object,
+): ValueRepair {
   return (value) => {
     if (typeof value === 'string' && ofText) return ofText(value)
     const fields = asRecord(value)
@@ -70,7 +73,7 @@ function members(mends: Readonly<Record<string, Mend>>, ofText?: (said: string) 
 }
 
 /** A member that is mended only in objects of these types. */
-function ofType(types: readonly string[], mend: Mend): Mend {
+function ofType(types: readonly string[], mend: ValueRepair): ValueRepair {
   return (value) => (types.includes(String(asRecord(value)?.['type'])) ? mend(value) : value)
 }
 
@@ -88,7 +91,7 @@ const BLOCK = ofType(
 )
 const MESSAGE = members({ content: list(BLOCK, (said) => ({ type: 'text', text: said })) })
 
-const PART: Mend = (value) => {
+const PART: ValueRepair = (value) => {
   const part = members({ text, refusal: text })(value)
   const fields = asRecord(part)
   return fields?.['type'] === 'text'
@@ -114,7 +117,7 @@ const CANDIDATE = members({
 })
 
 /** The values whose types imitators of a provider get wrong: those of whole answers and of events. */
-const ANSWERS: Readonly<Partial<Record<ProtocolName, Mend>>> = {
+const ANSWERS: Readonly<Partial<Record<ProtocolName, ValueRepair>>> = {
   chat: members({ choices: list(members({ message: CHAT_MESSAGE, delta: CHAT_MESSAGE })) }),
   messages: members({
     content: list(BLOCK, (said) => ({ type: 'text', text: said })),

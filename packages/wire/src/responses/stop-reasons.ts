@@ -14,14 +14,14 @@ const INCOMPLETE = [
 const TO_WIRE: ReadonlyMap<StopReason, string> = new Map(INCOMPLETE.map(([wire, reason]) => [reason, wire]))
 
 /** What is known about a response besides its status: whether it contains tool calls. */
-interface Answered {
+interface AnswerFacts {
   readonly calledTools: boolean
 }
 
 /** Determines from the status why a finished response stopped. */
 export function readResponsesStop(
   response: Readonly<Record<string, unknown>>,
-  { calledTools }: Answered,
+  { calledTools }: AnswerFacts,
 ): Stop {
   if (response['status'] === 'incomplete') {
     const reason = asRecord(response['incomplete_details'])?.['reason']

@@ -32,7 +32,7 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   }
   const fields = requireObject(choice, 'tool_choice')
   if (fields['type'] === 'allowed_tools') return decodeAllowed(fields, offered)
-  const chosen = new Choosable(tools).find(fields, 'tool_choice')
+  const chosen = new ToolFinder(tools).find(fields, 'tool_choice')
   if (!chosen) refuseField('tool_choice', UNAVAILABLE, 'one that it cannot be given')
   return { tools, webSearch, toolChoice: { kind: 'tool', name: chosen.name } }
 }
@@ -41,7 +41,7 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
 function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offer {
   const kind = requireEnumValue(TOOL_CHOICE_MODES, choice['mode'], 'tool_choice.mode')
   const allowed = new Set<Tool>()
-  const choosable = new Choosable(tools)
+  const choosable = new ToolFinder(tools)
   let searches = false
   const named = requireArray(choice['tools'], 'tool_choice.tools')
   for (const [index, entry] of named.entries()) {
@@ -68,7 +68,7 @@ function formOf({ form, name }: Tool): ClientTool {
 }
 
 /** Finds a tool of the request by the type and name that a tool choice states. */
-class Choosable {
+class ToolFinder {
   readonly #tools = new Map<string, Tool[]>()
 
   constructor(tools: readonly Tool[]) {
@@ -94,7 +94,6 @@ class Choosable {
   }
 }
 
-/** Encodes the tool choice. */
 export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): unknown {
   if (choice.kind !== 'tool') return TOOL_CHOICE_WORDS[choice.kind]
   const isCustom = tools.some(({ name, form }) => name === choice.name && form?.custom)

@@ -46,7 +46,6 @@ export function writeTree(tree: Tree): string {
   return `{${members.join(',')}}`
 }
 
-/** Creates an object. */
 export function treeObject(members: Iterable<readonly [string, Tree]>): TreeObject {
   return { members: new Map(members) }
 }

@@ -11,7 +11,6 @@ import type {
 import { asRecord, parseRecord } from '../json/record.ts'
 import { createHash } from 'node:crypto'
 
-/** A thought with its signature. */
 type SignedThought = ThinkingPart & { readonly proof: ProviderSignature }
 
 /**

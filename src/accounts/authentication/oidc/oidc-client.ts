@@ -28,7 +28,6 @@ export interface VerifiedIdentity {
   readonly logoutUrl: string | undefined
 }
 
-/** Dependencies of `OidcClient`. */
 interface OidcClientDependencies {
   readonly allowsPrivateNetworks: () => boolean
   /** Called if an identity provider fails, with a sentence for the operator. */

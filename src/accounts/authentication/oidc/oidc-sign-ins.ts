@@ -17,7 +17,6 @@ import {
 /** Page of the console to which people return after signing out at their identity provider. */
 const AFTER_LOGOUT = '/login'
 
-/** Dependencies of `OidcSignIns`. */
 interface OidcDependencies {
   readonly store: Pick<Store, 'write'>
   readonly secrets: Secrets

@@ -26,7 +26,6 @@ const USAGE_LOG: Table = {
   },
 }
 
-/** The table of sums of usage. */
 export const USAGE_SUMS: Table = {
   name: 'usage_sums',
   columns: {

@@ -88,13 +88,13 @@ export function logprobsOf(choice: Fields): Logprobs | undefined {
 }
 
 /** Kind of text in a message. */
-type Growing = 'text' | 'thinking' | 'refusal'
+type MessageTextKind = 'text' | 'thinking' | 'refusal'
 
 const STARTS = {
   text: { kind: 'text' },
   thinking: { kind: 'thinking' },
   refusal: { kind: 'text', refusal: true },
-} as const satisfies Record<Growing, StartedPart>
+} as const satisfies Record<MessageTextKind, StartedPart>
 
 /** Index of a `function_call`, which does not state one. */
 const LEGACY_INDEX = -1
@@ -109,7 +109,7 @@ export class ReplyPartsDecoder {
   #replyId = ''
   #nextIndex = 0
   /** The part whose text is still growing; `base` is its offset in the reply's content, in code points. */
-  #growing: { readonly kind: Growing; readonly index: number; readonly base: number } | undefined
+  #growing: { readonly kind: MessageTextKind; readonly index: number; readonly base: number } | undefined
   /** Length of the content so far, in code points, because citations state positions in them. */
   #contentLength = 0
 
@@ -161,7 +161,7 @@ export class ReplyPartsDecoder {
    * Adds text to the current part of the reply. If that part has another kind, it ends, and a new part
    * begins.
    */
-  grow(kind: Growing, text: string, logprobs?: Logprobs): void {
+  grow(kind: MessageTextKind, text: string, logprobs?: Logprobs): void {
     // A token with log probabilities may have no text, if it is a fragment of a character.
     if (text === '' && !logprobs) return
     if (this.#growing?.kind !== kind) {

@@ -11,7 +11,6 @@ const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
   ['video', { max: () => 100_000, typical: () => 10_000 }],
 ])
 
-/** Finds the media of a block. */
 function findMedia(scan: ScannedObject, block: Node): FoundMedia | undefined {
   for (const [member, tokens] of MEDIA) {
     const holder = scan.memberOf(block, member)

@@ -334,7 +334,6 @@ function responseOf(text: string, isError: boolean): string {
   return trimmed.startsWith('{') && parseRecord(trimmed) ? trimmed : JSON.stringify({ output: text })
 }
 
-/** Encodes a text as a part. */
 function encodeText({ text, cache }: TextPart, dropped: DroppedFields): string {
   if (cache) reportDropped(dropped, 'cache_control')
   return JSON.stringify({ text })

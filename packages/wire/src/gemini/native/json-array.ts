@@ -35,7 +35,6 @@ export class EventsToJsonArray {
     return Buffer.concat(out)
   }
 
-  /** Returns the end of the array. */
   end(): Buffer {
     return Buffer.from(this.#hasElements ? ']' : '[]')
   }

@@ -239,7 +239,6 @@ export const GEMINI_EMBED_PROMPT_RULES = {
 /** Token estimate for a file of any kind that is given by URL. */
 const FILE_TOKENS: MediaTokens = { max: () => LARGEST_CONTEXT, typical: () => 3000 }
 
-/** Finds the media of a part. */
 function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
   const inline = valueNodeOf(scan, part, 'inlineData')
   const holder = inline ?? valueNodeOf(scan, part, 'fileData')

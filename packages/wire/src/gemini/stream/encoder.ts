@@ -12,7 +12,7 @@ import { GroundingCollector } from '../grounding.ts'
 import { EMPTY_PART, PartWriter } from '../encode/reply.ts'
 
 /** A part of which the pieces are collected, because it is written only when it is complete. */
-interface Gathered {
+interface CollectedPart {
   readonly part: Exclude<StartedPart, { kind: 'text' | 'thinking' | 'search' }>
   input: string
   isEnded: boolean
@@ -35,7 +35,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
   readonly #out: ChunkFrames
   readonly #writer = new PartWriter()
   readonly #grounding = new GroundingCollector()
-  readonly #gathered = new Map<number, Gathered>()
+  readonly #gathered = new Map<number, CollectedPart>()
   #id = ''
   #model = ''
   /** The end of every chunk: the model and the id of the response. */

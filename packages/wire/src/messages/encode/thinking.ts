@@ -33,7 +33,7 @@ export interface ThinkingAndSampling {
   readonly top_k: number | undefined
 }
 
-type Requested = Pick<
+type RequestedThinking = Pick<
   Conversation,
   'maxTokens' | 'temperature' | 'topP' | 'topK' | 'toolChoice' | 'showsThoughts'
 > & {
@@ -48,7 +48,7 @@ type Requested = Pick<
  * are missing.
  */
 export function encodeSampling(
-  requested: Requested,
+  requested: RequestedThinking,
   capabilities: Capabilities,
   turns: readonly Turn[],
   dropped: DroppedFields,
@@ -104,7 +104,7 @@ export function maxTokensOf(conversation: Conversation, capabilities: Capabiliti
 
 /** Converts the thinking settings to the form that the model supports; undefined if it supports none. */
 function knownThinking(
-  { thinking: requested, showsThoughts }: Requested,
+  { thinking: requested, showsThoughts }: RequestedThinking,
   { thinking, alwaysThinks, hidesThoughts }: Capabilities,
 ): Thinking | undefined {
   // A model that thinks without being asked to still hides its thoughts.
@@ -119,7 +119,7 @@ function knownThinking(
 }
 
 function allowedThinking(
-  { toolChoice }: Requested,
+  { toolChoice }: RequestedThinking,
   thinking: Thinking | undefined,
   turns: readonly Turn[],
 ): Thinking | undefined {
@@ -142,13 +142,13 @@ function lacksThoughts(turns: readonly Turn[]): boolean {
 }
 
 /** Returns the temperature, limited to the highest one in this protocol. */
-function temperatureOf({ temperature }: Requested, dropped: DroppedFields): number | undefined {
+function temperatureOf({ temperature }: RequestedThinking, dropped: DroppedFields): number | undefined {
   if (temperature === undefined || temperature <= MAX_TEMPERATURE) return temperature
   reportDropped(dropped, 'temperature')
   return MAX_TEMPERATURE
 }
 
-function dropSampling({ temperature, topP, topK }: Requested, dropped: DroppedFields): void {
+function dropSampling({ temperature, topP, topK }: RequestedThinking, dropped: DroppedFields): void {
   if (temperature !== undefined && temperature !== 1) reportDropped(dropped, 'temperature')
   if (topP !== undefined && topP !== 1) reportDropped(dropped, 'top_p')
   if (topK !== undefined) reportDropped(dropped, 'top_k')

@@ -62,13 +62,13 @@ export function isBlankText({ text }: TextPart): boolean {
 }
 
 /** The position of a part: the role of its turn, and the part before it. */
-interface Standing {
+interface PartPosition {
   readonly role: Turn['role']
   /** The previous part of the same turn; undefined for the first part. */
   readonly before: Part | undefined
 }
 
-function isEncodable(part: Part, { role, before }: Standing, dropped: DroppedFields): boolean {
+function isEncodable(part: Part, { role, before }: PartPosition, dropped: DroppedFields): boolean {
   switch (part.kind) {
     case 'text':
       return !isBlankText(part)

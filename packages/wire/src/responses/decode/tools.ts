@@ -187,7 +187,7 @@ type FormType = Exclude<ClientTool['type'], 'function' | 'custom' | 'tool_search
  * Description and schema of the function that is sent instead of a tool such as `shell`, which has a type of
  * its own.
  */
-interface Described {
+interface DescribedInput {
   readonly description: string
   /** JSON schema of the tool's input, as text. */
   readonly schema: string
@@ -197,7 +197,7 @@ const text = { type: 'string' }
 const integer = { type: 'integer' }
 const texts = { type: 'array', items: text }
 
-function described(description: string, properties: object, required: readonly string[]): Described {
+function described(description: string, properties: object, required: readonly string[]): DescribedInput {
   return {
     description,
     schema: JSON.stringify({ type: 'object', properties, required, additionalProperties: false }),
@@ -208,7 +208,7 @@ function described(description: string, properties: object, required: readonly s
  * Tools with types of their own that the client runs. The item of a call contains the input of the tool in
  * one of its members.
  */
-const TYPED_TOOLS: Readonly<Record<FormType, Described>> = {
+const TYPED_TOOLS: Readonly<Record<FormType, DescribedInput>> = {
   local_shell: described(
     'Runs a command on the local machine and returns its output.',
     {
@@ -248,7 +248,7 @@ const SEARCH_SCHEMA = JSON.stringify({
 })
 
 /** Description and schema of the function for a tool search. What the client states replaces them. */
-const TOOL_SEARCH: Described = {
+const TOOL_SEARCH: DescribedInput = {
   description: 'Searches for further tools, which can be called once they were found.',
   schema: SEARCH_SCHEMA,
 }
@@ -258,7 +258,7 @@ const MAX_NAME = 64
 const SEPARATOR = '__'
 
 /** The name of a tool in the client's protocol, with its type and namespace. */
-type Named = Pick<ClientTool, 'type' | 'name' | 'namespace'>
+type ClientToolName = Pick<ClientTool, 'type' | 'name' | 'namespace'>
 
 /**
  * Gives each tool of a request a function name that other protocols accept. Namespace and name are joined to
@@ -274,7 +274,7 @@ export class ToolFunctionNames {
   /**
    * Returns the function name of a tool. If another tool already has the wanted name, a number is appended.
    */
-  nameOf(tool: Named): string {
+  nameOf(tool: ClientToolName): string {
     const key = JSON.stringify([tool.type === 'function' ? '' : tool.type, tool.namespace ?? '', tool.name])
     const known = this.#byKey.get(key)
     if (known !== undefined) return known

@@ -58,7 +58,6 @@ function saysSomething(part: ReplyPart): boolean {
   }
 }
 
-/** Status of an item. */
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
 /** Types of items that this gateway writes, each with the prefix of its ids. */
