@@ -1,11 +1,10 @@
-import { once } from 'node:events'
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import type { DeclaredUser } from '../domain/records/user.ts'
-import { ConfigError } from './diagnostics.ts'
-import { type ConfigFileReading, readFile } from './read-file.ts'
+import { serve } from '../ipc/serve.ts'
+import { readFile } from './read-file.ts'
 import { packNode } from './yaml-node.ts'
 import { builtInPrices } from './built-in-prices.ts'
-import type { ReadingThreadMessage, ReadingTask } from './reading-thread.ts'
+import { CONFIG_ERRORS } from './diagnostics.ts'
+import type { ReadingRequests } from './reading-thread.ts'
 
 /**
  * Maximum number of users and tokens in one message; the main thread needs a few milliseconds to receive so
@@ -13,32 +12,31 @@ import type { ReadingThreadMessage, ReadingTask } from './reading-thread.ts'
  */
 const MAX_ACCOUNTS = 500
 
-/**
- * Reads the configuration file and posts it in small messages. It waits until the main thread has processed
- * each one, so that the main thread is never busy with several in a row.
- */
-async function postReading({ environment, given }: ReadingTask, port: MessagePort): Promise<void> {
-  const post = (message: ReadingThreadMessage): void => port.postMessage(message)
-  let reading: ConfigFileReading
-  try {
-    reading = readFile(environment, builtInPrices(), given)
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    post({ kind: 'refused', diagnostics: error.diagnostics })
-    return
-  }
-  const { content, tree, priceFile, ...rest } = reading
-  const { users, ...others } = content
-  for (const part of partsOf(users)) {
-    const asked = once(port, 'message')
-    post({ kind: 'users', users: part })
-    await asked
-  }
-  const packed = priceFile && { ...priceFile, tree: packNode(priceFile.tree) }
-  post({ kind: 'read', content: others, tree: packNode(tree), priceFile: packed, ...rest })
-}
+let parts: Iterator<readonly DeclaredUser[]> | undefined
 
-function* partsOf(users: readonly DeclaredUser[]): Iterable<readonly DeclaredUser[]> {
+serve<ReadingRequests>(
+  {
+    read({ environment, given }) {
+      const { content, tree, priceFile, ...rest } = readFile(environment, builtInPrices(), given)
+      const { users, ...others } = content
+      parts = partsOf(users)
+      return {
+        ...rest,
+        content: others,
+        tree: packNode(tree),
+        priceFile: priceFile && { ...priceFile, tree: packNode(priceFile.tree) },
+      }
+    },
+    nextUsers() {
+      // A thread that was started again must not seem to have read a file without users.
+      if (!parts) throw new Error('no configuration was read')
+      return (parts.next().value as readonly DeclaredUser[] | undefined) ?? []
+    },
+  },
+  { errors: CONFIG_ERRORS },
+)
+
+function* partsOf(users: readonly DeclaredUser[]): Iterator<readonly DeclaredUser[]> {
   let part: DeclaredUser[] = []
   let accounts = 0
   for (const user of users) {
@@ -51,5 +49,3 @@ function* partsOf(users: readonly DeclaredUser[]): Iterable<readonly DeclaredUse
   }
   if (part.length > 0) yield part
 }
-
-if (parentPort) await postReading(workerData as ReadingTask, parentPort)

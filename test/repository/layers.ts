@@ -11,8 +11,8 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['relay', 'management'],
   ['accounts', 'alerts', 'content'],
   ['limits', 'upstreams'],
-  ['store', 'telemetry', 'redis', 'http', 'ipc'],
-  ['domain', '@sluice/http1', '@sluice/import', '@sluice/screen', '@sluice/simulator'],
+  ['store', 'telemetry', 'redis', 'http'],
+  ['domain', 'ipc', '@sluice/http1', '@sluice/import', '@sluice/screen', '@sluice/simulator'],
   ['errors.ts', 'webassembly.d.ts'],
   ['@sluice/wire'],
 ]
