@@ -33,6 +33,7 @@ export function readingService(): Service<ReadingRequests> {
     name: 'sluice configuration',
     start: (name) => startThread('./reading-worker', import.meta.url, { name }),
     keepsAlive: true,
+    isStateful: true,
     errors: CONFIG_ERRORS,
   })
 }

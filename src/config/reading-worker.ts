@@ -12,7 +12,7 @@ import type { ReadingRequests } from './reading-thread.ts'
  */
 const MAX_ACCOUNTS = 500
 
-let parts: Iterator<readonly DeclaredUser[]> | undefined
+let parts = partsOf([])
 
 serve<ReadingRequests>(
   {
@@ -27,16 +27,12 @@ serve<ReadingRequests>(
         priceFile: priceFile && { ...priceFile, tree: packNode(priceFile.tree) },
       }
     },
-    nextUsers() {
-      // A thread that was started again must not seem to have read a file without users.
-      if (!parts) throw new Error('no configuration was read')
-      return (parts.next().value as readonly DeclaredUser[] | undefined) ?? []
-    },
+    nextUsers: () => parts.next().value ?? [],
   },
   { errors: CONFIG_ERRORS },
 )
 
-function* partsOf(users: readonly DeclaredUser[]): Iterator<readonly DeclaredUser[]> {
+function* partsOf(users: readonly DeclaredUser[]): Generator<readonly DeclaredUser[], undefined> {
   let part: DeclaredUser[] = []
   let accounts = 0
   for (const user of users) {
@@ -48,4 +44,5 @@ function* partsOf(users: readonly DeclaredUser[]): Iterator<readonly DeclaredUse
     accounts = 0
   }
   if (part.length > 0) yield part
+  return undefined
 }

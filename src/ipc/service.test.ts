@@ -81,6 +81,18 @@ test.each(KINDS)(
 )
 
 test.each(KINDS)(
+  'a stateful helper %s is not started again after its end: later requests fail',
+  async (_, start) => {
+    const service = open({ start, isStateful: true })
+    expect(await service.request('double', 1)).toBe(2)
+    for (const error of [service.request('exit', 3), service.request('double', 1)])
+      await expect(error).rejects.toEqual(ended('ended'))
+    await expect(service.request('double', 1)).rejects.toEqual(ended('ended'))
+    expect(service.isRunning).toBe(false)
+  },
+)
+
+test.each(KINDS)(
   'a helper %s that takes longer than a request may is ended, and the next request starts it again',
   async (_, start) => {
     const service = open({ start })

@@ -35,6 +35,11 @@ export interface ServiceOptions {
   readonly start: (name: string) => Helper
   /** Whether this process stays alive while a request is pending. */
   readonly keepsAlive?: boolean
+  /**
+   * Whether the helper is never started again, because later requests depend on earlier ones. If it has ended,
+   * they fail.
+   */
+  readonly isStateful?: boolean
   /** Milliseconds without a request after which the helper is ended. */
   readonly idleMs?: number
   /** How errors are sent; by default with message and stack. */
@@ -89,14 +94,16 @@ interface Run {
 
 /**
  * Sends requests to a thread or process, whose code calls `serve`. The helper is started by the first request,
- * and by the next one if it has ended. Requests are handled in their order. `Requests` has a function for each:
- * from its argument to its result.
+ * and by the next one if it has ended, unless it is stateful. Requests arrive in their order. `Requests` has a
+ * function for each, from its argument to its result.
  */
 export class Service<Requests extends Handlers<Requests>> {
   readonly #options: ServiceOptions
   readonly #setTimer: NonNullable<ServiceOptions['setTimer']>
   #run: Run | undefined
   #isClosed = false
+  /** Why a stateful helper has ended. */
+  #lastEnd: ServiceEnded | undefined
   #pauseMs = 0
   /** Timer until the next attempt to start the helper. */
   #retry: Disposable | undefined
@@ -143,7 +150,9 @@ export class Service<Requests extends Handlers<Requests>> {
       run.helper.postMessage({ id, name, argument }, transfer)
       run.lastId = id
       const timer =
-        timeoutMs === undefined ? undefined : this.#setTimer(() => void this.#end(run, 'late'), timeoutMs)
+        timeoutMs === undefined
+          ? undefined
+          : this.#setTimer(() => void this.#terminate(run, 'late'), timeoutMs)
       run.pending.set(id, { resolve, reject, timer })
       run.idle?.[Symbol.dispose]()
       if (this.#options.keepsAlive === true) run.helper.ref()
@@ -157,17 +166,17 @@ export class Service<Requests extends Handlers<Requests>> {
 
   /** Ends the helper, with which pending requests fail. The next request starts another. */
   async end(): Promise<void> {
-    if (this.#run) await this.#end(this.#run, 'ended')
+    if (this.#run) await this.#terminate(this.#run, 'ended')
   }
 
   /** Ends the helper, with which pending requests fail. All later ones fail too. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#retry?.[Symbol.dispose]()
-    if (this.#run) await this.#end(this.#run, 'closed')
+    if (this.#run) await this.#terminate(this.#run, 'closed')
   }
 
-  async #end(run: Run, reason: EndReason): Promise<void> {
+  async #terminate(run: Run, reason: EndReason): Promise<void> {
     run.endReason ??= reason
     if (this.#run === run) this.#run = undefined
     await run.helper.terminate()
@@ -176,6 +185,7 @@ export class Service<Requests extends Handlers<Requests>> {
   #started(): Run {
     const { name, start } = this.#options
     if (this.#isClosed) throw new ServiceEnded(name, 'closed')
+    if (this.#lastEnd) throw this.#lastEnd
     if (this.#retry) throw new ServiceEnded(name, 'not started')
     let helper: Helper
     try {
@@ -225,6 +235,7 @@ export class Service<Requests extends Handlers<Requests>> {
     const error = run.endReason
       ? new ServiceEnded(name, run.endReason)
       : new ServiceEnded(name, 'ended', cause)
+    if (this.#options.isStateful === true) this.#lastEnd = error
     for (const { reject, timer } of run.pending.values()) {
       timer?.[Symbol.dispose]()
       reject(error)
@@ -235,7 +246,7 @@ export class Service<Requests extends Handlers<Requests>> {
   #endWhenIdle(run: Run): void {
     run.helper.unref()
     const { idleMs } = this.#options
-    if (idleMs !== undefined) run.idle = this.#setTimer(() => void this.#end(run, 'ended'), idleMs)
+    if (idleMs !== undefined) run.idle = this.#setTimer(() => void this.#terminate(run, 'ended'), idleMs)
   }
 
   #startAgainLater(reason: unknown): void {
