@@ -115,9 +115,10 @@ test.each(KINDS)(
   'a helper %s is ended when the service is closed, which refuses requests from then on',
   async (_, start) => {
     const service = open({ start })
-    await service.request('double', 1)
+    const { pid } = await service.request('whereabouts', undefined)
     const pending = expect(service.request('never', undefined)).rejects.toEqual(ended('closed'))
     await service.close()
+    expect(isAlive(pid)).toBe(pid === process.pid)
     await pending
     await expect(service.request('double', 1)).rejects.toEqual(ended('closed'))
     service.start()
@@ -188,6 +189,7 @@ test('buffers are moved to a thread and back instead of copied', async () => {
   const result = service.request('increment', bytes, { transfer: [bytes.buffer] })
   expect(bytes.length).toBe(0)
   expect(await result).toEqual(Uint8Array.from([2, 3, 4]))
+  expect(await service.request('kept', undefined)).toBe(0)
 })
 
 test('requests to a helper whose handlers cannot be made fail with the reason', async () => {
@@ -196,8 +198,9 @@ test('requests to a helper whose handlers cannot be made fail with the reason', 
   })
   service.start()
   await service.ready
-  await expect(service.request('double', 1)).rejects.toThrow('cannot be opened')
-  await expect(service.request('double', 1)).rejects.toThrow('cannot be opened')
+  const reason = new Error('cannot be opened')
+  await expect(service.request('double', 1)).rejects.toEqual(reason)
+  await expect(service.request('double', 1)).rejects.toEqual(reason)
 })
 
 test('the class of an error is kept if both sides know its form', async () => {
