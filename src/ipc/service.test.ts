@@ -183,6 +183,13 @@ function runScript(kind: 'thread' | 'process', keepsAlive: boolean, code: string
   return { child, exit, stdout: () => text }
 }
 
+test('a request to a process that the system cannot start fails, and its parent continues', async () => {
+  const code = `process.execPath = '/no/such/file'
+    service.request('double', 21).catch(({ reason }) => setImmediate(() => process.stdout.write(reason)))`
+  const { stdout, exit } = runScript('process', true, code)
+  expect([await exit, stdout()]).toEqual([0, 'not started'])
+})
+
 test('buffers are moved to a thread and back instead of copied', async () => {
   const service = open()
   const bytes = Uint8Array.from([1, 2, 3])

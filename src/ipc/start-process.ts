@@ -1,5 +1,4 @@
 import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import type { Helper } from './service.ts'
 import { urlOfHelper } from './start-thread.ts'
 
@@ -37,7 +36,7 @@ export function startProcess(
     },
     async terminate() {
       if (child.exitCode !== null || child.signalCode !== null) return
-      const end = once(child, 'exit')
+      const end = new Promise((resolve) => child.once('exit', resolve))
       child.kill('SIGKILL')
       await end
     },
