@@ -1,18 +1,11 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
 import { ConfigError, formatDiagnostic } from './diagnostics.ts'
-import {
-  type ReadingThreadMessage,
-  NEXT_USERS_REQUEST,
-  readConfigInThread,
-  startReadingThread,
-} from './reading-thread.ts'
+import { readConfigInThread, readingService } from './reading-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -54,25 +47,16 @@ describe('the configuration', () => {
     })
   })
 
-  test('the thread that reads the configuration sends the next part only on request, so that calls are processed in between', async () => {
+  test('the thread that reads the configuration sends the users in parts of 500, each on request, so that calls are processed in between', async () => {
     const file = join(folder, 'parts.yaml')
     const users = Array.from({ length: 1_100 }, (_, index) => `  - { username: u${index} }`)
     writeFileSync(file, ['users:', ...users].join('\n'))
-    const worker = startReadingThread({
-      environment: readEnvironment({}, { config: file }, folder),
-    })
-    onTestFinished(async () => void (await worker.terminate()))
-    const came: ReadingThreadMessage[] = []
-    worker.on('message', (message: ReadingThreadMessage) => came.push(message))
-    const sizes = (): (number | string)[] =>
-      came.map((message) => (message.kind === 'users' ? message.users.length : message.kind))
-    await once(worker, 'message')
-    for (const expected of [[500], [500, 500], [500, 500, 100], [500, 500, 100, 'read']]) {
-      await expect.poll(sizes).toEqual(expected)
-      await sleep(20)
-      expect(sizes()).toEqual(expected)
-      worker.postMessage(NEXT_USERS_REQUEST)
-    }
+    const service = readingService()
+    onTestFinished(() => service.close())
+    const { content } = await service.request('read', readEnvironment({}, { config: file }, folder))
+    expect(content).not.toHaveProperty('users')
+    for (const expected of [500, 500, 100, 0, 0])
+      expect(await service.request('nextUsers', undefined)).toHaveLength(expected)
   })
 
   test('the configuration is the same if a thread reads it, and is refused with the same errors', async () => {

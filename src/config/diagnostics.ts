@@ -1,3 +1,5 @@
+import { type ErrorForm, PLAIN_ERRORS } from '../ipc/error-form.ts'
+
 /** Keys and list indexes that lead from the root of a document to a place in it. */
 export type Path = readonly (string | number)[]
 
@@ -25,6 +27,16 @@ export class ConfigError extends Error {
     this.name = 'ConfigError'
     this.diagnostics = diagnostics
   }
+}
+
+/** Sends the refusal of a configuration with its diagnostics. */
+export const CONFIG_ERRORS: ErrorForm = {
+  pack: (error) =>
+    error instanceof ConfigError ? { diagnostics: error.diagnostics } : PLAIN_ERRORS.pack(error),
+  unpack(packed) {
+    const { diagnostics } = packed as { readonly diagnostics?: readonly Diagnostic[] }
+    return diagnostics ? new ConfigError(diagnostics) : PLAIN_ERRORS.unpack(packed)
+  },
 }
 
 /** Formats a diagnostic as `gateway.yaml:12: channels[0].base_url: expected …`. */

@@ -1,10 +1,10 @@
-import { extname } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { Worker } from 'node:worker_threads'
+import { setImmediate } from 'node:timers/promises'
 import type { DeclaredUser } from '../domain/records/user.ts'
+import { Service, ServiceEnded } from '../ipc/service.ts'
+import { startThread } from '../ipc/start-thread.ts'
 import { type Config, buildConfig } from './config.ts'
 import type { ConfigFileContent } from './read-sections.ts'
-import { ConfigError, type Diagnostic } from './diagnostics.ts'
+import { CONFIG_ERRORS } from './diagnostics.ts'
 import type { Environment } from './environment.ts'
 import { type ConfigFileReading, readFile } from './read-file.ts'
 import type { PriceFile } from './price-file.ts'
@@ -12,44 +12,29 @@ import { deepFreeze } from './deep-freeze.ts'
 import { type PackedNode, unpackNode } from './yaml-node.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 
-/** Message to the thread: the environment, which names the files that it reads. */
-export interface ReadingTask {
-  readonly environment: Environment
+/** The requests of the thread. */
+export interface ReadingRequests {
+  /**
+   * Reads the files. Returns everything but the users. Trees are in a form that
+   * can be sent to another thread.
+   */
+  read(environment: Environment): {
+    readonly content: Omit<ConfigFileContent, 'users'>
+    readonly tree: PackedNode
+    readonly priceFile: (Omit<PriceFile, 'tree'> & { readonly tree: PackedNode }) | undefined
+  } & Omit<ConfigFileReading, 'content' | 'tree' | 'priceFile'>
+  /** Returns the next part of the users of the file that was read; an empty one after the last. */
+  nextUsers(): readonly DeclaredUser[]
 }
 
-/** A prices file whose tree is in a form that can be sent to another thread. */
-export type PackedPriceFile = Omit<PriceFile, 'tree'> & { readonly tree: PackedNode }
-
-/** Message from the main thread: asks for the next part of the users. */
-export const NEXT_USERS_REQUEST = 'next'
-
-/**
- * Message from the thread: a part of the users, or finally either everything else in the file or its errors.
- */
-export type ReadingThreadMessage =
-  | { readonly kind: 'users'; readonly users: readonly DeclaredUser[] }
-  | ({
-      readonly kind: 'read'
-      readonly content: Omit<ConfigFileContent, 'users'>
-      readonly tree: PackedNode
-    } & { readonly priceFile: PackedPriceFile | undefined } & Omit<
-        ConfigFileReading,
-        'content' | 'tree' | 'priceFile'
-      >)
-  | { readonly kind: 'refused'; readonly diagnostics: readonly Diagnostic[] }
-
-// The extension is .ts in the source and .js in the build.
-const WORKER = new URL(`./reading-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
-
-/**
- * Starts the thread. It posts the users in parts, one for each `NEXT_USERS_REQUEST` message, and then everything
- * else.
- */
-export function startReadingThread(task: ReadingTask): Worker {
-  return new Worker(WORKER, {
-    workerData: task,
+/** A service whose thread reads configuration files. */
+export function readingService(): Service<ReadingRequests> {
+  return new Service({
     name: 'sluice configuration',
-    execArgv: [],
+    start: (name) => startThread('./reading-worker', import.meta.url, { name }),
+    keepsAlive: true,
+    isStateful: true,
+    errors: CONFIG_ERRORS,
   })
 }
 
@@ -59,42 +44,33 @@ export function startReadingThread(task: ReadingTask): Worker {
  * again.
  */
 export async function readConfigInThread(environment: Environment, builtIn: BuiltInPrices): Promise<Config> {
-  let worker: Worker
+  const service = readingService()
   try {
-    worker = startReadingThread({ environment })
-  } catch {
+    const reading = await service.request('read', environment)
+    const users: DeclaredUser[] = []
+    for (;;) {
+      const part = await service.request('nextUsers', undefined)
+      if (part.length === 0) break
+      users.push(...deepFreeze(part))
+      // Ask in a later turn of the event loop, so that calls can run in between.
+      await setImmediate()
+    }
+    const { content, tree, priceFile, ...rest } = reading
+    return buildConfig(
+      environment,
+      {
+        ...rest,
+        content: { ...content, users },
+        tree: unpackNode(tree),
+        priceFile: priceFile && { ...priceFile, tree: unpackNode(priceFile.tree) },
+      },
+      builtIn,
+    )
+  } catch (error) {
+    if (!(error instanceof ServiceEnded && error.reason === 'not started')) throw error
     // The system cannot start another thread, so the file is read here, and calls wait meanwhile.
     return buildConfig(environment, readFile(environment, builtIn), builtIn)
-  }
-  const users: DeclaredUser[] = []
-  try {
-    return await new Promise<Config>((resolve, reject) => {
-      worker.on('message', (message: ReadingThreadMessage) => {
-        switch (message.kind) {
-          case 'users':
-            users.push(...deepFreeze(message.users))
-            // Ask in a later turn of the event loop, so that calls can run in between.
-            setImmediate(() => worker.postMessage(NEXT_USERS_REQUEST))
-            return
-          case 'read': {
-            const { content, tree, priceFile: packed, ...rest } = message
-            const priceFile = packed && { ...packed, tree: unpackNode(packed.tree) }
-            const reading = { content: { ...content, users }, tree: unpackNode(tree), priceFile, ...rest }
-            try {
-              resolve(buildConfig(environment, reading, builtIn))
-            } catch (error) {
-              reject(error)
-            }
-            return
-          }
-          case 'refused':
-            return reject(new ConfigError(message.diagnostics))
-        }
-      })
-      worker.once('error', reject)
-      worker.once('exit', () => reject(new Error('the thread that reads the configuration has ended')))
-    })
   } finally {
-    await worker.terminate()
+    await service.close()
   }
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import type { BucketCredentials, ContentLogSettings, ContentPolicy } from '../domain/content-log.ts'
 import type { Secrets } from '../store/secrets.ts'
+import { ServiceEnded } from '../ipc/service.ts'
 import { TwoLevelPool } from '../limits/fair-pool.ts'
 import {
   type CapturableCall,
@@ -16,7 +17,7 @@ import {
   halvesOfBatch,
   reservedBytesOfBatch,
 } from './batch.ts'
-import { ContentThread, ThreadEnded } from './content-thread.ts'
+import { ContentThread } from './content-thread.ts'
 import type { ContentDeletion, ContentSummary, ContentOfCall } from './messages.ts'
 import type { ContentBytes } from './parts.ts'
 
@@ -344,7 +345,7 @@ export class ContentLog implements CaptureQueue {
           for (const _ of callsOfBatch(batch)) this.dropped('failed')
           return
         }
-        if (error instanceof ThreadEnded) ends += 1
+        if (error instanceof ServiceEnded && error.reason === 'ended') ends += 1
         if (ends === maxEnds) return this.#writeApart(batch, maxEnds === MAX_ENDS)
         this.#services.warn(`the content log cannot be written (${reason}); tried again`)
         await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())

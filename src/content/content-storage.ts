@@ -14,7 +14,13 @@ import {
 import type { DropReason } from './content-capture.ts'
 import { type PackedContent, packCalls } from './pack-calls.ts'
 import { redactedContent } from './redact-content.ts'
-import type { ContentDeletion, ContentSummary, ContentRequests, ContentOfCall } from './messages.ts'
+import type {
+  ContentDeletion,
+  ContentOfCall,
+  ContentSummary,
+  ContentThreadOptions,
+  ContentThreadRequests,
+} from './messages.ts'
 import { DAY_MS, dayOf, removalDayOf, expiryDayOf } from './retention.ts'
 import type {
   DeletionMark,
@@ -38,19 +44,31 @@ const INSTALLATION = /^[0-9a-f]{16}$/
 const NOWHERE = { object: '', objectAt: 0, objectBytes: 0 }
 
 /** Encrypts, stores, finds and deletes content. Runs in the thread of the content log. */
-export class ContentStorage implements ContentRequests {
+export class ContentStorage implements ContentThreadRequests {
   /** Where new content is stored. Existing content is read from where it was stored. */
-  place: ContentLocation = { kind: 'database' }
+  #place: ContentLocation
   readonly #database: ContentDatabase
   readonly #secrets: Secrets
   readonly #bucketKey: BucketCredentials | undefined
   /** The open bucket, and its place as JSON, to notice a change of the settings. */
   #open: { readonly place: string; readonly bucket: Promise<Bucket> } | undefined
 
-  constructor(database: ContentDatabase, secrets: Secrets, bucketKey: BucketCredentials | undefined) {
+  constructor(
+    database: ContentDatabase,
+    { secrets, bucketKey, place }: Pick<ContentThreadOptions, 'secrets' | 'bucketKey' | 'place'>,
+  ) {
     this.#database = database
     this.#secrets = secrets
     this.#bucketKey = bucketKey
+    this.#place = place
+  }
+
+  replacePlace(place: ContentLocation): void {
+    this.#place = place
+  }
+
+  replaceSecrets(secrets: Secrets): void {
+    Object.assign(this.#secrets, secrets)
   }
 
   async write(batch: ContentBatch): Promise<readonly DropReason[]> {
@@ -132,7 +150,7 @@ export class ContentStorage implements ContentRequests {
 
   /** The bucket in which new content is stored; undefined if it is stored in the database. */
   async #bucket(): Promise<Bucket | undefined> {
-    const { place } = this
+    const place = this.#place
     if (place.kind !== 's3') return undefined
     if (!this.#bucketKey) throw new Error('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set')
     const text = JSON.stringify(place)

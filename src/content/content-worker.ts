@@ -1,38 +1,25 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { workerData } from 'node:worker_threads'
+import { serve } from '../ipc/serve.ts'
 import { ContentStorage } from './content-storage.ts'
-import type { ContentThreadOptions, FromContentThread, ContentOfCall, ToContentThread } from './messages.ts'
+import type { ContentThreadOptions, ContentOfCall, ContentThreadRequests } from './messages.ts'
 import type { ContentDatabase } from './content-database.ts'
 import { SqliteContentDatabase } from './sqlite-content-database.ts'
 
-const { folder, databaseUrl, secrets, bucketKey } = workerData as ContentThreadOptions
+const options = workerData as ContentThreadOptions
 
-async function openDatabase(): Promise<ContentDatabase> {
+async function openDatabase({ databaseUrl, folder }: ContentThreadOptions): Promise<ContentDatabase> {
   if (databaseUrl === undefined) return new SqliteContentDatabase(folder ?? '')
   // Loaded on demand, because the embedded database does not need it.
   const { PostgresContentDatabase } = await import('./postgres-content-database.ts')
   return PostgresContentDatabase.open(databaseUrl)
 }
 
-const opening = openDatabase().then((database) => new ContentStorage(database, secrets, bucketKey))
-opening.catch(() => {})
-
-function outputOf(storage: ContentStorage, name: ToContentThread['name'], input: unknown): unknown {
-  if (name === 'close') return storage.close()
-  if (name === 'secrets') return void Object.assign(secrets, input)
-  return storage[name](input as never)
-}
-
-async function answer({ number, name, input, place }: ToContentThread): Promise<void> {
-  try {
-    const storage = await opening
-    storage.place = place
-    const output: unknown = await outputOf(storage, name, input)
-    const transferred = name === 'read' && output ? [(output as ContentOfCall).content.buffer] : []
-    parentPort?.postMessage({ number, output } satisfies FromContentThread, transferred)
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    parentPort?.postMessage({ number, error: message } satisfies FromContentThread)
-  }
-}
-
-parentPort?.on('message', (message: ToContentThread) => void answer(message))
+serve<ContentThreadRequests>(
+  openDatabase(options).then((database) => new ContentStorage(database, options)),
+  {
+    transferred(result) {
+      const content = (result as Partial<ContentOfCall> | undefined)?.content
+      return content ? [content.buffer] : []
+    },
+  },
+)

@@ -12,6 +12,8 @@ export interface ContentThreadOptions {
   readonly databaseUrl: string | undefined
   /** Credentials for the bucket in which content may be stored; undefined if there are none. */
   readonly bucketKey: BucketCredentials | undefined
+  /** Where new content is stored. */
+  readonly place: ContentLocation
 }
 
 /** Facts about a call's content that are known without decrypting it. */
@@ -72,18 +74,10 @@ export interface ContentRequests {
   sweep(): Promise<number>
 }
 
-/** A request to the content log's thread. */
-export interface ToContentThread {
-  readonly number: number
-  readonly name: keyof ContentRequests | 'close' | 'secrets'
-  readonly input: unknown
-  /** Where new content is to be stored. */
-  readonly place: ContentLocation
-}
-
-/** The content log thread's response to a request. */
-export interface FromContentThread {
-  readonly number: number
-  readonly output?: unknown
-  readonly error?: string
+/** Requests that change or end the thread itself. */
+export interface ContentThreadRequests extends ContentRequests {
+  /** Sets where new content is stored. */
+  replacePlace(place: ContentLocation): void
+  replaceSecrets(secrets: Secrets): void
+  close(): Promise<void>
 }

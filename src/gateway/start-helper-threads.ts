@@ -17,8 +17,5 @@ export interface StartedHelperThreads {
 export function startHelperThreads(opened: AsyncDisposableStack, log: Logger): StartedHelperThreads {
   const threads = new HelperThreads(log)
   const tokens = opened.adopt(new TokenCounter(Math.random(), threads), (open) => open.close())
-  // The threads are closed before the tokenizer, because they would report the end of its thread as a failed
-  // start.
-  opened.adopt(threads, (open) => open.close())
   return { threads, tokens, tokensLoaded: tokens.load() }
 }

@@ -1,7 +1,7 @@
 import { readSync } from 'node:fs'
-import { parentPort } from 'node:worker_threads'
 import { ALL_FORMATS, BufferSource, CustomSource, Input, type Source } from 'mediabunny'
-import type { RecordingToMeasure } from './recording-length.ts'
+import { serve } from '../ipc/serve.ts'
+import type { RecordingRequests, RecordingToMeasure } from './recording-length.ts'
 
 // Uses mediabunny, which counts packets. music-metadata trusts headers: it read ten hours from ten seconds of
 // WAV because a header stated so.
@@ -13,17 +13,10 @@ const MIN_HEADER_BYTES = 44
 /** Matches the number of bits per sample in the name of an uncompressed encoding, such as `pcm-s16`. */
 const SAMPLE_BYTES = /^pcm-[suf](\d+)/
 
-parentPort?.on('message', (recording: RecordingToMeasure) => {
-  void measured(recording)
-    .catch(() => undefined)
-    .then((seconds) => parentPort?.postMessage(seconds))
-})
-
-// Sent once this file has been loaded, so that the processor time of loading is not counted for a recording.
-parentPort?.postMessage('ready')
+serve<RecordingRequests>({ measure })
 
 /** Seconds of the longest audio track; undefined if none can be read. */
-async function measured(recording: RecordingToMeasure): Promise<number | undefined> {
+async function measure(recording: RecordingToMeasure): Promise<number | undefined> {
   using input = new Input({ source: sourceOf(recording), formats: ALL_FORMATS })
   const lengths = await Promise.all(
     (await input.getAudioTracks()).map(async (track) => {

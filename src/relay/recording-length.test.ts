@@ -2,8 +2,8 @@ import { afterAll, expect, test } from 'vitest'
 import { waveFile } from '../../test/fixtures/form.ts'
 import { RecordingLengths } from './recording-length.ts'
 
-const THREADS: ConstructorParameters<typeof RecordingLengths>[0] = { start: (_, make) => make() }
-const lengths = new RecordingLengths(THREADS)
+const WATCH = { failed() {}, started() {} }
+const lengths = new RecordingLengths(WATCH)
 afterAll(() => lengths.close())
 
 const KEY = 1
@@ -68,7 +68,7 @@ test('a key that sends many audio recordings delays the measuring for another ke
 })
 
 test('an audio recording that takes too long to measure is estimated by its size, and the next one is measured', async () => {
-  const impatient = new RecordingLengths(THREADS, 200)
+  const impatient = new RecordingLengths(WATCH, 200)
   const poisoned = tinyPackets(700_000)
   expect(await measured(poisoned, KEY, impatient)).toMatchObject({ isEstimate: true })
   expect(await measured(waveFile(2), KEY, impatient)).toEqual({ seconds: 2, isEstimate: false })
@@ -76,7 +76,7 @@ test('an audio recording that takes too long to measure is estimated by its size
 })
 
 test('audio recordings that are being measured when the gateway closes are estimated by their size', async () => {
-  const closing = new RecordingLengths(THREADS)
+  const closing = new RecordingLengths(WATCH)
   const recording = waveFile(100)
   const under = measured(recording, KEY, closing)
   await closing.close()

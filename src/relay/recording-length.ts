@@ -1,7 +1,8 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
+import { Service, type StartWatch } from '../ipc/service.ts'
+import { startThread } from '../ipc/start-thread.ts'
 import { FairQueue } from '../limits/fair-queue.ts'
 import type { StoredBytes } from './form-body.ts'
-import type { HelperThreads } from './helper-threads.ts'
 
 /**
  * Maximum time that a recording waits for others, in milliseconds; below it, the maximum time to read one,
@@ -17,6 +18,8 @@ const CPU_CHECK_MS = 100
 const MAX_WAITING = 1_000
 /** Idle time, in milliseconds, after which the thread is ended. */
 const IDLE_MS = 60_000
+/** Maximum heap of the thread in MiB. */
+const MAX_HEAP_MB = 128
 /** Bytes per second of audio: a minimum below that of any common speech codec, and an expected value. */
 const MIN_BYTES_PER_SECOND = 500
 const EXPECTED_BYTES_PER_SECOND = 4_000
@@ -29,17 +32,18 @@ export interface RecordingToMeasure {
   readonly length: number
 }
 
+/** The requests of the thread. */
+export interface RecordingRequests {
+  /** Seconds of a recording; undefined if it cannot be read. */
+  measure(recording: RecordingToMeasure): Promise<number | undefined>
+}
+
+/** Length of a recording. */
 export interface RecordingLength {
   /** Length in seconds, not rounded. */
   readonly seconds: number
   /** Whether the length was estimated from the size. */
   readonly isEstimate: boolean
-}
-
-/** A recording that the thread is reading. */
-interface Reading {
-  readonly worker: Worker
-  readonly resolve: (seconds: number | undefined) => void
 }
 
 /** Thrown if too many recordings are waiting. */
@@ -51,19 +55,23 @@ class TooManyWaiting extends Error {}
  */
 export class RecordingLengths {
   readonly #turns = new FairQueue(1, MAX_WAITING)
-  readonly #threads: Pick<HelperThreads, 'start'>
   readonly #maxCpuMs: number
+  readonly #service: Service<RecordingRequests>
+  /** The thread that was started last. */
   #worker: Worker | undefined
-  /** Pending until the thread has loaded its code, or has ended. */
-  #loaded: Promise<unknown> = Promise.resolve()
-  #idle: NodeJS.Timeout | undefined
-  #reading: Reading | undefined
-  #isClosed = false
 
   /** `maxCpuMs`: maximum processor time per recording, in milliseconds. */
-  constructor(threads: Pick<HelperThreads, 'start'>, maxCpuMs = MAX_CPU_MS) {
-    this.#threads = threads
+  constructor(watch: StartWatch, maxCpuMs = MAX_CPU_MS) {
     this.#maxCpuMs = maxCpuMs
+    this.#service = new Service({
+      name: 'recordings',
+      start: (name) => {
+        const options = { name, maxOldMb: MAX_HEAP_MB }
+        return (this.#worker = startThread('./recording-length-worker', import.meta.url, options))
+      },
+      idleMs: IDLE_MS,
+      watch,
+    })
   }
 
   /**
@@ -79,10 +87,8 @@ export class RecordingLengths {
   }
 
   /** Ends the thread. Recordings that are being read are estimated from their size. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    clearTimeout(this.#idle)
-    await this.#end(this.#worker)
+  close(): Promise<void> {
+    return this.#service.close()
   }
 
   async #read(key: number, stored: StoredBytes, from: number, length: number): Promise<number | undefined> {
@@ -92,7 +98,7 @@ export class RecordingLengths {
         String(key),
         () => new TooManyWaiting(),
         async () => {
-          if (this.#isClosed || performance.now() > untilMs) return undefined
+          if (performance.now() > untilMs) return undefined
           if (Buffer.isBuffer(stored)) {
             const bytes = Uint8Array.from(stored.subarray(from, from + length))
             return this.#readNow({ bytes, from: 0, length })
@@ -107,79 +113,33 @@ export class RecordingLengths {
   }
 
   async #readNow(recording: RecordingToMeasure): Promise<number | undefined> {
-    clearTimeout(this.#idle)
-    const worker = (this.#worker ??= this.#start())
-    if (!worker) return undefined
-    const stop = (): void => void this.#end(worker)
-    await this.#loaded
+    const service = this.#service
+    service.start()
+    // The processor time of loading is not counted for the recording.
+    await service.ready
+    const worker = this.#worker
     const before = await cpuMs(worker)
-    if (this.#worker !== worker) return undefined
-    const timeout = setTimeout(stop, TIMEOUT_MS).unref()
+    if (!service.isRunning || this.#worker !== worker) return undefined
     const check = setInterval(() => {
       void cpuMs(worker).then((now) => {
-        if (now - before > this.#maxCpuMs) stop()
+        if (now - before > this.#maxCpuMs) void service.end()
       })
     }, CPU_CHECK_MS).unref()
     try {
-      return await new Promise<number | undefined>((resolve) => {
-        this.#reading = { worker, resolve }
-        worker.postMessage(recording)
-      })
+      return await service.request('measure', recording, { timeoutMs: TIMEOUT_MS })
+    } catch {
+      return undefined
     } finally {
-      clearTimeout(timeout)
       clearInterval(check)
-      this.#endWhenIdle()
     }
-  }
-
-  #endWhenIdle(): void {
-    clearTimeout(this.#idle)
-    this.#idle = setTimeout(() => void this.#end(this.#worker), IDLE_MS).unref()
-  }
-
-  async #end(worker: Worker | undefined): Promise<void> {
-    if (this.#worker === worker) this.#worker = undefined
-    await worker?.terminate()
-  }
-
-  #start(): Worker | undefined {
-    const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-    const url = new URL(`./recording-length-worker${extension}`, import.meta.url)
-    const name = 'recordings'
-    const make = (): Worker => new Worker(url, { name, resourceLimits: { maxOldGenerationSizeMb: 128 } })
-    const worker = this.#threads.start(name, make, () => {
-      this.#worker ??= this.#start()
-      this.#endWhenIdle()
-    })
-    if (!worker) return undefined
-    worker.unref()
-    const settle = (seconds: number | undefined): void => {
-      const reading = this.#reading
-      if (reading?.worker !== worker) return
-      this.#reading = undefined
-      reading.resolve(seconds)
-    }
-    this.#loaded = new Promise((resolve) => {
-      worker.once('message', resolve)
-      worker.once('exit', resolve)
-    })
-    worker.on('message', (message: 'ready' | number | undefined) => {
-      if (message !== 'ready') settle(message)
-    })
-    worker.on('error', () => {})
-    worker.on('exit', () => {
-      if (this.#worker === worker) this.#worker = undefined
-      settle(undefined)
-    })
-    return worker
   }
 }
 
 /** Processor time in milliseconds that a thread has used; 0 if it is not running. */
-async function cpuMs(worker: Worker): Promise<number> {
+async function cpuMs(worker: Worker | undefined): Promise<number> {
   try {
-    const { user, system } = await worker.cpuUsage()
-    return (user + system) / 1_000
+    const usage = await worker?.cpuUsage()
+    return usage ? (usage.user + usage.system) / 1_000 : 0
   } catch {
     return 0
   }

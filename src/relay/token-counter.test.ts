@@ -1,10 +1,13 @@
+import { subscribe } from 'node:diagnostics_channel'
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterAll, expect, test, vi } from 'vitest'
 import { cutTextToCount, TokenCounter } from './token-counter.ts'
 
-let thread: Worker | undefined
-const count = new TokenCounter(0, { start: (_, make) => (thread = make()) })
+const threads: Worker[] = []
+subscribe('worker_threads', (message) => void threads.push((message as { readonly worker: Worker }).worker))
+const WATCH = { failed() {}, started() {} }
+const count = new TokenCounter(0, WATCH)
 afterAll(() => count.close())
 
 test('texts whose tokens are charged are counted before other texts', async () => {
@@ -20,16 +23,11 @@ test('texts whose tokens are charged are counted before other texts', async () =
 })
 
 test('a token counter that is closed before its thread has started starts none, and estimates the text', async () => {
-  let started = 0
-  const closed = new TokenCounter(0, {
-    start(_, make) {
-      started += 1
-      return make()
-    },
-  })
+  const before = threads.length
+  const closed = new TokenCounter(0, WATCH)
   const counted = closed.count('eight of')
   await closed.close()
-  expect([await counted, started]).toEqual([2, 0])
+  expect([await counted, threads.length]).toEqual([2, before])
 })
 
 test('short texts of one turn of the event loop are sent to the tokenizer thread in one message', async () => {
@@ -53,13 +51,16 @@ test('the token counter reports that it is busy while 32 texts are being counted
   expect(count.isBusy).toBe(false)
 })
 
-test('texts that are being counted when the tokenizer thread ends are estimated by length; an empty text has no tokens', async () => {
-  expect(await count.count('')).toBe(0)
-  const counts = [count.count('x'.repeat(400_000)), count.countLowPriority('é'.repeat(10))]
+test('texts that are being counted when the tokenizer thread ends are estimated by length, and others are counted', async () => {
+  const counts = [count.count('x'.repeat(400_000)), count.countLowPriority('apple apple')]
   await setImmediate()
-  await thread?.terminate()
-  expect(await Promise.all(counts)).toEqual([100_000, 5])
-  expect(await count.count('apple apple')).toBe(2)
+  await threads.at(-1)?.terminate()
+  // By its length, the second text would have three.
+  expect(await Promise.all(counts)).toEqual([100_000, 2])
+})
+
+test('an empty text has no tokens', async () => {
+  expect(await count.count('')).toBe(0)
 })
 
 /** Estimates the number of letters of a text from its pieces. */

@@ -1,5 +1,5 @@
-import { Worker } from 'node:worker_threads'
-import type { HelperThreads } from './helper-threads.ts'
+import { Service, type StartWatch } from '../ipc/service.ts'
+import { startThread } from '../ipc/start-thread.ts'
 
 /** Number of waiting and running texts from which the counter counts as busy. */
 const BUSY_TEXTS = 32
@@ -8,10 +8,15 @@ const MAX_BATCH_LENGTH = 16_384
 /** Idle time, in milliseconds, after which the worker thread with its 36 MB is ended. */
 const IDLE_MS = 60_000
 
+/** The requests of the thread. */
+export interface TokenCountRequests {
+  /** The number of tokens of each text. */
+  count(texts: readonly CountedText[]): readonly number[]
+}
+
 interface Waiting {
   readonly text: string
   readonly resolve: (tokens: number) => void
-  readonly reject: (error: Error) => void
 }
 
 /**
@@ -21,14 +26,10 @@ interface Waiting {
  */
 export class TokenCounter {
   readonly #offset: number
-  readonly #threads: Pick<HelperThreads, 'start'>
-  #worker: Worker | undefined
-  #idle: NodeJS.Timeout | undefined
+  readonly #service: Service<TokenCountRequests>
   /** Texts that the thread is counting now. */
-  #current: Waiting[] = []
-  #isClosed = false
+  #current: readonly Waiting[] = []
   #isIdle = true
-  #loading: Promise<void> = Promise.resolve()
   /**
    * Texts that are counted for charges, and to check that a call stays within its reserved amount. While one
    * of them waits, no other text is counted.
@@ -37,9 +38,14 @@ export class TokenCounter {
   readonly #lowPriority: Waiting[] = []
 
   /** `offset`, a random number from 0 to 1, determines which pieces of very long texts are counted. */
-  constructor(offset: number, threads: Pick<HelperThreads, 'start'>) {
+  constructor(offset: number, watch: StartWatch) {
     this.#offset = offset
-    this.#threads = threads
+    this.#service = new Service({
+      name: 'tokenizer',
+      start: (name) => startThread('./token-counter-worker', import.meta.url, { name }),
+      idleMs: IDLE_MS,
+      watch,
+    })
   }
 
   /** Whether another text would have to wait long until it is counted. */
@@ -49,12 +55,13 @@ export class TokenCounter {
 
   /** Resolves when the thread has loaded its vocabulary, or has ended. */
   get loading(): Promise<void> {
-    return this.#loading
+    return this.#service.ready
   }
 
-  /** Starts the thread, so that the first texts need not wait for its vocabulary. */
-  async load(): Promise<void> {
-    await this.count(' ')
+  /** Starts the thread, so that the first texts need not wait for its vocabulary. Resolves like `loading`. */
+  load(): Promise<void> {
+    this.#service.start()
+    return this.loading
   }
 
   /** Counts the tokens in `text`, with a vocabulary that is close to those of most current models. */
@@ -68,41 +75,31 @@ export class TokenCounter {
   }
 
   /** Ends the thread. Texts that are being counted are estimated by their length. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    clearTimeout(this.#idle)
-    await this.#worker?.terminate()
-  }
-
-  #enqueue(text: string, queue: Waiting[]): Promise<number> {
-    if (text === '') return Promise.resolve(0)
-    clearTimeout(this.#idle)
-    return new Promise<number>((resolve, reject) => {
-      queue.push({ text, resolve, reject })
-      if (this.#isIdle) this.#sendLater()
-    }).catch(() => Math.ceil(Buffer.byteLength(text) / 4))
+  close(): Promise<void> {
+    return this.#service.close()
   }
 
   // A message to the thread costs more than counting a short text, so texts of one turn of the event loop are
   // sent together.
-  #sendLater(): void {
-    this.#isIdle = false
-    setImmediate(() => this.#next())
+  #enqueue(text: string, queue: Waiting[]): Promise<number> {
+    if (text === '') return Promise.resolve(0)
+    return new Promise((resolve) => {
+      queue.push({ text, resolve })
+      if (!this.#isIdle) return
+      this.#isIdle = false
+      setImmediate(() => void this.#countAll())
+    })
   }
 
-  #next(): void {
-    // A thread that starts after the end would keep the process alive.
-    if (this.#isClosed) return this.#giveUp()
-    const batch = this.#nextBatch()
-    this.#current = batch
-    this.#isIdle = batch.length === 0
-    if (this.#isIdle) {
-      this.#idle = setTimeout(() => void this.#worker?.terminate(), IDLE_MS).unref()
-      return
+  async #countAll(): Promise<void> {
+    for (let batch = this.#nextBatch(); batch.length > 0; batch = this.#nextBatch()) {
+      this.#current = batch
+      const texts = batch.map(({ text }) => cutTextToCount(text, this.#offset))
+      const tokens = await this.#service.request('count', texts).catch(() => batch.map(estimateTokens))
+      this.#current = []
+      for (const [index, { resolve }] of batch.entries()) resolve(tokens[index] ?? 0)
     }
-    this.#worker ??= this.#start()
-    if (!this.#worker) return this.#giveUp()
-    this.#worker.postMessage(batch.map(({ text }) => cutTextToCount(text, this.#offset)))
+    this.#isIdle = true
   }
 
   #nextBatch(): Waiting[] {
@@ -121,41 +118,11 @@ export class TokenCounter {
     }
     return batch
   }
+}
 
-  #start(): Worker | undefined {
-    const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-    const url = new URL(`./token-counter-worker${extension}`, import.meta.url)
-    const name = 'tokenizer'
-    const retry = (): void => void this.load()
-    const worker = this.#threads.start(name, () => new Worker(url, { name }), retry)
-    if (!worker) return undefined
-    worker.unref()
-    this.#loading = new Promise((resolve) => {
-      worker.once('message', () => resolve())
-      worker.once('exit', () => resolve())
-    })
-    worker.on('message', (tokens: readonly number[]) => {
-      for (const [i, waiting] of this.#current.entries()) waiting.resolve(tokens[i] ?? 0)
-      this.#next()
-    })
-    worker.on('error', () => {})
-    worker.on('exit', () => {
-      this.#worker = undefined
-      this.#giveUp()
-    })
-    return worker
-  }
-
-  // Estimates the waiting texts by their length, because there is no thread.
-  #giveUp(): void {
-    const waiting = [
-      ...this.#current.splice(0),
-      ...this.#highPriority.splice(0),
-      ...this.#lowPriority.splice(0),
-    ]
-    this.#isIdle = true
-    for (const each of waiting) each.reject(new Error('there is no counting thread'))
-  }
+/** Estimates the tokens of a text by its length, because no thread has counted them. */
+function estimateTokens({ text }: Waiting): number {
+  return Math.ceil(Buffer.byteLength(text) / 4)
 }
 
 /**

@@ -1,11 +1,10 @@
-import process from 'node:process'
-import { once } from 'node:events'
 import type { ReadLimits } from '@sluice/import/read-limits'
 import { readConfig } from '../config/config.ts'
 import { compareLines, countLines } from '../domain/import-line.ts'
-import type { PlannedAccount } from '../management/imports.ts'
+import { serve } from '../ipc/serve.ts'
+import type { PlannedAccount, PlannedImport } from '../management/imports.ts'
 import { highestTokenId, planImport } from './import.ts'
-import { type PlanningMessage, NEXT_ACCOUNTS, type PlanningTask } from './planning.ts'
+import type { PlanningRequests, PlanningTask } from './planning.ts'
 import { readImport } from './interpret-source.ts'
 import { inspectTarget, reserve } from './target.ts'
 
@@ -22,11 +21,12 @@ const MAX_ACCOUNTS = 200
 
 const NOBODY = { merge: new Set<string>(), role: new Set<string>() }
 
-/**
- * Plans one import and sends the plan to the gateway. Then sends the planned accounts in parts, one part per
- * request.
- */
-async function sendPlan(task: PlanningTask): Promise<void> {
+let parts = partsOf([])
+
+serve<PlanningRequests>({ plan, nextAccounts: () => parts.next().value ?? [] })
+
+/** Plans one import. Keeps the planned accounts, which are requested in parts. */
+async function plan(task: PlanningTask): Promise<Omit<PlannedImport, 'accounts'>> {
   const { environment, texts, path, shown, apply } = task
   const source = await readImport(path, {
     limits: UPLOAD_LIMITS,
@@ -38,12 +38,12 @@ async function sendPlan(task: PlanningTask): Promise<void> {
   })
   const config = readConfig(environment, texts)
   const { state, hashes } = await inspectTarget(environment, config.users)
-  const plan = planImport(source, { config, stated: NOBODY }, state, hashes)
-  const { configuration, accounts, passwords, units } = plan
+  const planned = planImport(source, { config, stated: NOBODY }, state, hashes)
+  const { configuration, accounts, passwords, units } = planned
   if (apply) await reserve(environment.databaseUrl, highestTokenId(accounts))
-  const lines = [...plan.lines, ...accounts.flatMap((planned) => planned.lines)].toSorted(compareLines)
-  send({
-    kind: 'plan',
+  const lines = [...planned.lines, ...accounts.flatMap((account) => account.lines)].toSorted(compareLines)
+  parts = partsOf(accounts)
+  return {
     source: source.name,
     entries: configuration.entries,
     channels: configuration.channels,
@@ -51,16 +51,10 @@ async function sendPlan(task: PlanningTask): Promise<void> {
     counts: countLines(lines),
     passwordsLeft: passwords,
     unitsConverted: units.areSame ? null : units.description,
-  })
-  for (const part of partsOf(accounts)) {
-    await once(process, 'message')
-    send({ kind: 'accounts', accounts: part })
   }
-  await once(process, 'message')
-  send({ kind: 'accounts', accounts: [] })
 }
 
-function* partsOf(accounts: readonly PlannedAccount[]): Iterable<readonly PlannedAccount[]> {
+function* partsOf(accounts: readonly PlannedAccount[]): Generator<readonly PlannedAccount[], undefined> {
   let part: PlannedAccount[] = []
   let size = 0
   for (const account of accounts) {
@@ -72,16 +66,5 @@ function* partsOf(accounts: readonly PlannedAccount[]): Iterable<readonly Planne
     size = 0
   }
   if (part.length > 0) yield part
+  return undefined
 }
-
-function send(message: PlanningMessage): void {
-  process.send?.(message)
-}
-
-process.once('disconnect', () => process.exit(1))
-process.once('message', (task: PlanningTask | typeof NEXT_ACCOUNTS) => {
-  if (task === NEXT_ACCOUNTS) return
-  sendPlan(task).catch((error: unknown) =>
-    send({ kind: 'refused', message: error instanceof Error ? error.message : String(error) }),
-  )
-})

@@ -1,10 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { extname } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { FileTexts } from '../config/read-file.ts'
 import type { Environment } from '../config/environment.ts'
 import { GatewayError } from '../errors.ts'
+import { Service, ServiceEnded } from '../ipc/service.ts'
+import { startProcess } from '../ipc/start-process.ts'
 import type { ImportPlanner, PlannedAccount, PlannedImport } from '../management/imports.ts'
 
 /** Task for the planning process. */
@@ -20,26 +18,18 @@ export interface PlanningTask {
   readonly apply: boolean
 }
 
-/** Message to the planning process that requests the next accounts. */
-export const NEXT_ACCOUNTS = 'next'
-
-/**
- * Message from the planning process: the plan, or a part of the plan's accounts (the last part is empty), or
- * a refusal.
- */
-export type PlanningMessage =
-  | ({ readonly kind: 'plan' } & Omit<PlannedImport, 'accounts'>)
-  | { readonly kind: 'accounts'; readonly accounts: readonly PlannedAccount[] }
-  | { readonly kind: 'refused'; readonly message: string }
+/** The requests of the planning process. */
+export interface PlanningRequests {
+  plan(task: PlanningTask): Promise<Omit<PlannedImport, 'accounts'>>
+  /** Returns the next part of the plan's accounts; an empty one after the last. */
+  nextAccounts(): readonly PlannedAccount[]
+}
 
 /** Maximum heap size of the planning process in MiB. A file that needs more is refused. */
 const MAX_HEAP_MIB = 512
 
 /** Maximum milliseconds for making a plan. */
 const MAX_MS = 120_000
-
-// The worker's file name ends in .ts in the source and in .js in the build.
-const PROGRAM = new URL(`./planning-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
 /**
  * Plans imports in a separate process, because an uploaded file is untrusted: memory and time of the process
@@ -65,87 +55,50 @@ export class PlanningProcesses implements ImportPlanner {
         retryAfter: 5,
       })
     this.#isBusy = true
-    const planning = new PlanningProcess(task.shown)
+    const service = new Service<PlanningRequests>({
+      name: 'import planning',
+      start: () => startProcess('./planning-worker', import.meta.url, { maxOldMb: MAX_HEAP_MIB }),
+      keepsAlive: true,
+      isStateful: true,
+    })
+    const asRefusal = (error: unknown): never => {
+      throw refusalOf(error, task.shown)
+    }
+    async function* accounts(): AsyncGenerator<readonly PlannedAccount[], void, undefined> {
+      for (;;) {
+        const part = await service.request('nextAccounts', undefined).catch(asRefusal)
+        if (part.length === 0) return
+        yield part
+      }
+    }
     try {
-      const plan = await planning.start({ ...task, environment: this.#environment, texts: this.#texts() })
-      return await use({ ...plan, accounts: () => planning.accounts() })
+      const whole = { ...task, environment: this.#environment, texts: this.#texts() }
+      const plan = await service.request('plan', whole, { timeoutMs: MAX_MS }).catch(asRefusal)
+      return await use({ ...plan, accounts })
     } finally {
-      planning.end()
+      await service.close()
       this.#isBusy = false
     }
   }
 }
 
-class PlanningProcess {
-  readonly #child: ChildProcess
-  readonly #shown: string
-  #isLate = false
-
-  constructor(shown: string) {
-    this.#shown = shown
-    this.#child = fork(PROGRAM, {
-      execArgv: [`--max-old-space-size=${MAX_HEAP_MIB}`],
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    })
-    // An error needs no handling of its own, because the `exit` event follows.
-    this.#child.on('error', () => {})
-  }
-
-  /** Sends the task. Rejects with an error for the client if no plan can be made. */
-  async start(task: PlanningTask): Promise<Omit<PlannedImport, 'accounts'>> {
-    const timer = setTimeout(() => {
-      this.#isLate = true
-      this.end()
-    }, MAX_MS)
-    try {
-      const answer = await this.#ask(task)
-      if (answer.kind === 'plan') return answer
-      throw refused(answer.kind === 'refused' ? answer.message : 'the plan is incomplete')
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-
-  /** Yields the accounts of the plan in parts. Each part is requested when it is needed. */
-  async *accounts(): AsyncGenerator<readonly PlannedAccount[], void, undefined> {
-    for (;;) {
-      const answer = await this.#ask(NEXT_ACCOUNTS)
-      if (answer.kind !== 'accounts')
-        throw new Error('the process that plans the import sent an unexpected message')
-      if (answer.accounts.length === 0) return
-      yield answer.accounts
-    }
-  }
-
-  end(): void {
-    this.#child.kill('SIGKILL')
-  }
-
-  async #ask(message: PlanningTask | typeof NEXT_ACCOUNTS): Promise<PlanningMessage> {
-    const over = new AbortController()
-    const { signal } = over
-    const answer = once(this.#child, 'message', { signal })
-    const end = once(this.#child, 'exit', { signal })
-    // Only one of the two promises is used; the rejection of the other one when it is aborted is ignored.
-    answer.catch(() => {})
-    end.catch(() => {})
-    try {
-      if (this.#child.connected) this.#child.send(message)
-      const ended = this.#child.exitCode !== null || this.#child.signalCode !== null
-      const first = ended ? undefined : await Promise.race([answer, end.then(() => undefined)])
-      if (first) return first[0] as PlanningMessage
-      throw refused(
-        this.#isLate
-          ? `${this.#shown} could not be read within ${MAX_MS / 1000} s; "sluice import" has more time`
-          : `${this.#shown} needs more memory than ${MAX_HEAP_MIB} MiB; "sluice import" may use more`,
+/** The error for the client if no plan can be made. An error of the file is an error of the planning process. */
+function refusalOf(error: unknown, shown: string): unknown {
+  if (!(error instanceof ServiceEnded))
+    return new GatewayError('invalid_request', error instanceof Error ? error.message : String(error))
+  switch (error.reason) {
+    case 'late':
+      return new GatewayError(
+        'invalid_request',
+        `${shown} could not be read within ${MAX_MS / 1000} s; "sluice import" has more time`,
       )
-    } finally {
-      over.abort()
-    }
+    case 'ended':
+      return new GatewayError(
+        'invalid_request',
+        `${shown} needs more memory than ${MAX_HEAP_MIB} MiB; "sluice import" may use more`,
+      )
+    case 'not started':
+    case 'closed':
+      return error
   }
-}
-
-function refused(message: string): GatewayError {
-  return new GatewayError('invalid_request', message)
 }

@@ -12,7 +12,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['accounts', 'alerts', 'content'],
   ['limits', 'upstreams'],
   ['store', 'telemetry', 'redis', 'http'],
-  ['domain', '@sluice/http1', '@sluice/import', '@sluice/screen', '@sluice/simulator'],
+  ['domain', 'ipc', '@sluice/http1', '@sluice/import', '@sluice/screen', '@sluice/simulator'],
   ['errors.ts', 'webassembly.d.ts'],
   ['@sluice/wire'],
 ]

@@ -1,12 +1,12 @@
 import type { ResponseHeaders } from '@sluice/http1'
 import type { KeptAnswer } from '../../domain/kept-answer.ts'
 import { GatewayError } from '../../errors.ts'
+import type { StartWatch } from '../../ipc/service.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
 import type { IdempotencyClaims } from '../answers/idempotent-calls.ts'
 import type { KeepingCall, KeptAnswers } from '../answers/kept-answers.ts'
 import type { Call } from '../call.ts'
-import type { HelperThreads } from '../helper-threads.ts'
 import { UpstreamRefusal } from '../failure.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import { CONTENT_TYPES, canReuseAnswerBody } from './answer-bodies.ts'
@@ -35,7 +35,7 @@ export interface AnswerCacheServices extends CacheHitServices {
   readonly answers: KeptAnswers
   readonly reads: StoreReads
   readonly memory: RequestMemory
-  readonly threads: Pick<HelperThreads, 'start'>
+  readonly threads: StartWatch
   readonly claims: Pick<IdempotencyClaims, 'tag'>
 }
 

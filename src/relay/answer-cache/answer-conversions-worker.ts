@@ -1,6 +1,6 @@
-import { parentPort } from 'node:worker_threads'
+import { serve } from '../../ipc/serve.ts'
 import { convertBody, isKeepableAnswer } from './answer-bodies.ts'
-import type { ConversionMessage } from './answer-conversions.ts'
+import type { ConversionRequests } from './answer-conversions.ts'
 
 /**
  * Maximum heap in bytes that reading an answer may take. A text of the maximum size takes a quarter of it.
@@ -16,16 +16,20 @@ const BYTES_PER_CHARACTER = new Int32Array(256)
 for (const [character, bytes] of Object.entries({ '[': 40, '{': 64, ':': 64, ',': 16, '\n': 16 }))
   BYTES_PER_CHARACTER[character.codePointAt(0) ?? 0] = bytes
 
-parentPort?.on('message', ({ given: { bytes, ...others }, wanted }: ConversionMessage) => {
-  // The heap is estimated before parsing, because a thread whose heap is too small ends the whole process.
-  if (heapFor(bytes) > MAX_HEAP_BYTES) return parentPort?.postMessage(undefined)
-  const given = { ...others, bytes: Buffer.from(bytes.buffer) }
-  if (!wanted) return parentPort?.postMessage(isKeepableAnswer(given))
-  const body = convertBody(given, wanted)
-  // A copy that does not share its memory, so that it can be transferred to the main thread.
-  const copy = body && Uint8Array.from(body)
-  return parentPort?.postMessage(copy, copy ? [copy.buffer] : [])
-})
+serve<ConversionRequests>(
+  {
+    convert({ given: { bytes, ...others }, wanted }) {
+      // The heap is estimated before parsing, because a thread whose heap is too small ends the whole process.
+      if (heapFor(bytes) > MAX_HEAP_BYTES) return undefined
+      const given = { ...others, bytes: Buffer.from(bytes.buffer) }
+      if (!wanted) return isKeepableAnswer(given)
+      const body = convertBody(given, wanted)
+      // A copy that does not share its memory, so that it can be transferred to the main thread.
+      return body && Uint8Array.from(body)
+    },
+  },
+  { transferred: (result) => (result instanceof Uint8Array ? [result.buffer as ArrayBuffer] : []) },
+)
 
 function heapFor(bytes: Uint8Array): number {
   let heap = BYTES_PER_BYTE * bytes.length

@@ -1,7 +1,6 @@
 import process from 'node:process'
 import { afterEach, describe, expect, test } from 'vitest'
 import { requestMemory, usedUp } from '../../../test/samples/request-memory.ts'
-import { HelperThreads } from '../helper-threads.ts'
 import { convertBody, type RequestedBodyForm } from './answer-bodies.ts'
 import { AnswerConversions, type AnswerToRead } from './answer-conversions.ts'
 
@@ -16,7 +15,7 @@ afterEach(async () => {
 })
 
 function conversions(memory = requestMemory(), timeoutMs?: number): AnswerConversions {
-  const threads = new HelperThreads({ error() {}, info() {} })
+  const threads = { failed() {}, started() {} }
   const made = new AnswerConversions({ memory, threads, ...(timeoutMs !== undefined && { timeoutMs }) })
   opened.push(made)
   return made

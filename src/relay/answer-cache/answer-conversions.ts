@@ -1,8 +1,8 @@
-import { Worker } from 'node:worker_threads'
+import { Service, type StartWatch } from '../../ipc/service.ts'
+import { startThread } from '../../ipc/start-thread.ts'
 import type { PoolShareOwner } from '../../limits/fair-pool.ts'
 import { FairQueue } from '../../limits/fair-queue.ts'
 import { MemoryAllocation, type RequestMemory } from '../../limits/request-memory.ts'
-import type { HelperThreads } from '../helper-threads.ts'
 import { convertBody, type ProducedBody, isKeepableAnswer, type RequestedBodyForm } from './answer-bodies.ts'
 
 /** Answers up to this number of bytes are read in the main thread, in a millisecond or two. */
@@ -29,27 +29,24 @@ export interface AnswerToRead extends Omit<ProducedBody, 'bytes'> {
   readonly pieces: readonly Buffer[]
 }
 
-/**
- * An answer for the thread, to be converted to the form `wanted`; if that is undefined, the thread checks
- * whether the answer may be kept.
- */
-export interface ConversionMessage {
-  readonly given: Omit<ProducedBody, 'bytes'> & { readonly bytes: Uint8Array<ArrayBuffer> }
-  readonly wanted: RequestedBodyForm | undefined
+/** The requests of the thread. */
+export interface ConversionRequests {
+  /**
+   * Converts an answer to the form `wanted`; if that is undefined, checks whether the answer may be kept.
+   * Undefined if that would take too much memory.
+   */
+  convert(message: {
+    readonly given: Omit<ProducedBody, 'bytes'> & { readonly bytes: Uint8Array<ArrayBuffer> }
+    readonly wanted: RequestedBodyForm | undefined
+  }): boolean | Uint8Array<ArrayBuffer> | undefined
 }
 
 type Result = boolean | Buffer | undefined
 
-/** A conversion that the thread is working on. */
-interface Running {
-  readonly worker: Worker
-  readonly resolve: (result: Result) => void
-}
-
 /** Services that conversions need. */
 interface AnswerConversionsDependencies {
   readonly memory: RequestMemory
-  readonly threads: Pick<HelperThreads, 'start'>
+  readonly threads: StartWatch
   /** Timeout of a conversion, in milliseconds. */
   readonly timeoutMs?: number
 }
@@ -61,18 +58,20 @@ interface AnswerConversionsDependencies {
  */
 export class AnswerConversions {
   readonly #memory: RequestMemory
-  readonly #threads: AnswerConversionsDependencies['threads']
   readonly #turns = new FairQueue(1, MAX_WAITING)
   readonly #timeoutMs: number
-  #worker: Worker | undefined
-  #running: Running | undefined
-  #idle: NodeJS.Timeout | undefined
-  #isClosed = false
+  readonly #service: Service<ConversionRequests>
 
   constructor({ memory, threads, timeoutMs = TIMEOUT_MS }: AnswerConversionsDependencies) {
     this.#timeoutMs = timeoutMs
     this.#memory = memory
-    this.#threads = threads
+    this.#service = new Service({
+      name: 'answers',
+      start: (name) =>
+        startThread('./answer-conversions-worker', import.meta.url, { name, maxOldMb: MAX_HEAP_MB }),
+      idleMs: IDLE_MS,
+      watch: threads,
+    })
   }
 
   /** Whether an answer may be kept; false also if there is no memory or no thread to read it. */
@@ -91,10 +90,8 @@ export class AnswerConversions {
   }
 
   /** Ends the thread, and with it the conversion that is running. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    clearTimeout(this.#idle)
-    await this.#end(this.#worker)
+  close(): Promise<void> {
+    return this.#service.close()
   }
 
   async #convert(
@@ -126,55 +123,13 @@ export class AnswerConversions {
     wanted: RequestedBodyForm | undefined,
     size: number,
   ): Promise<Result> {
-    clearTimeout(this.#idle)
-    const worker = (this.#worker ??= this.#start())
-    if (!worker) return undefined
-    const timeout = setTimeout(() => void this.#end(worker), this.#timeoutMs).unref()
-    try {
-      return await new Promise<Result>((resolve) => {
-        this.#running = { worker, resolve }
-        const bytes = joinedIn(new Uint8Array(size), pieces)
-        worker.postMessage({ given: { ...given, bytes }, wanted } satisfies ConversionMessage, [bytes.buffer])
-      })
-    } finally {
-      clearTimeout(timeout)
-      this.#idle = setTimeout(() => void this.#end(this.#worker), IDLE_MS).unref()
-    }
-  }
-
-  async #end(worker: Worker | undefined): Promise<void> {
-    if (this.#worker === worker) this.#worker = undefined
-    await worker?.terminate()
-  }
-
-  #start(): Worker | undefined {
-    if (this.#isClosed) return undefined
-    const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-    const url = new URL(`./answer-conversions-worker${extension}`, import.meta.url)
-    const name = 'answers'
-    const make = (): Worker =>
-      new Worker(url, { name, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })
-    const worker = this.#threads.start(name, make, () => {
-      this.#worker ??= this.#start()
-      this.#idle = setTimeout(() => void this.#end(this.#worker), IDLE_MS).unref()
-    })
-    if (!worker) return undefined
-    worker.unref()
-    const settle = (result: Result): void => {
-      const running = this.#running
-      if (running?.worker !== worker) return
-      this.#running = undefined
-      running.resolve(result)
-    }
-    worker.on('message', (result: boolean | Uint8Array<ArrayBuffer> | undefined) =>
-      settle(result instanceof Uint8Array ? Buffer.from(result.buffer) : result),
+    const bytes = joinedIn(new Uint8Array(size), pieces)
+    const result = await this.#service.request(
+      'convert',
+      { given: { ...given, bytes }, wanted },
+      { transfer: [bytes.buffer], timeoutMs: this.#timeoutMs },
     )
-    worker.on('error', () => {})
-    worker.on('exit', () => {
-      if (this.#worker === worker) this.#worker = undefined
-      settle(undefined)
-    })
-    return worker
+    return result instanceof Uint8Array ? Buffer.from(result.buffer) : result
   }
 }
 

@@ -1,16 +1,15 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { parentPort, workerData } from 'node:worker_threads'
-import type { BackupOptions } from './backup.ts'
+import { serve } from '../../ipc/serve.ts'
+import type { BackupOptions, BackupRequests } from './backup.ts'
 import { refuseForeignWal } from './connection.ts'
-import { mapDatabaseError, serializeError, sqliteCode } from './failure.ts'
-import type { SerializedError } from './messages.ts'
+import { DATABASE_ERRORS, mapDatabaseError, sqliteCode } from './failure.ts'
 
 /**
  * Copies the database with VACUUM INTO, which reads one snapshot. In WAL mode this does not block the writer.
  * It reads every row, so damage is detected now and not when the copy is needed.
  */
-function copy({ path, target }: BackupOptions): SerializedError | undefined {
+function copy({ path, target }: BackupOptions): void {
   try {
     refuseForeignWal(path)
     // The database is not opened read-only, because opening it after a crash must recover its WAL.
@@ -24,11 +23,8 @@ function copy({ path, target }: BackupOptions): SerializedError | undefined {
     const file = openSync(target, 'r')
     fsyncSync(file)
     closeSync(file)
-    return undefined
   } catch (error) {
-    return serializeError(
-      isFull(error) ? new Error('there is no room left on the disk of the copy') : mapDatabaseError(error),
-    )
+    throw isFull(error) ? new Error('there is no room left on the disk of the copy') : mapDatabaseError(error)
   }
 }
 
@@ -39,4 +35,4 @@ function isFull(error: unknown): boolean {
   return sqliteCode(error) === SQLITE_FULL
 }
 
-parentPort?.postMessage(copy(workerData as BackupOptions))
+serve<BackupRequests>({ copy }, { errors: DATABASE_ERRORS })

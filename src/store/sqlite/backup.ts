@@ -1,10 +1,8 @@
-import { extname } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { Worker } from 'node:worker_threads'
-import { deserializeError } from './failure.ts'
-import type { SerializedError } from './messages.ts'
+import { Service } from '../../ipc/service.ts'
+import { startThread } from '../../ipc/start-thread.ts'
+import { DATABASE_ERRORS } from './failure.ts'
 
-/** Options for copying a database, which are passed to the thread. */
+/** Options for copying a database. */
 export interface BackupOptions {
   /** Path of the database file. */
   readonly path: string
@@ -12,8 +10,10 @@ export interface BackupOptions {
   readonly target: string
 }
 
-// The extension is .ts in the source and .js in the build.
-const WORKER = new URL(`./backup-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
+/** The requests of the thread. */
+export interface BackupRequests {
+  copy(options: BackupOptions): void
+}
 
 /**
  * Copies a committed snapshot of the database. Uses a thread and a separate connection, so that neither calls
@@ -21,15 +21,15 @@ const WORKER = new URL(`./backup-worker${extname(fileURLToPath(import.meta.url))
  * for the operator.
  */
 export async function copyDatabase(options: BackupOptions): Promise<void> {
-  const worker = new Worker(WORKER, {
-    workerData: options,
+  const service = new Service<BackupRequests>({
     name: 'sluice backup',
-    execArgv: [],
+    start: (name) => startThread('./backup-worker', import.meta.url, { name }),
+    keepsAlive: true,
+    errors: DATABASE_ERRORS,
   })
-  const failure = await new Promise<SerializedError | undefined>((resolve, reject) => {
-    worker.once('message', resolve)
-    worker.once('error', reject)
-    worker.once('exit', () => reject(new Error('the thread that copies the database has ended')))
-  })
-  if (failure) throw deserializeError(failure)
+  try {
+    await service.request('copy', options)
+  } finally {
+    await service.close()
+  }
 }

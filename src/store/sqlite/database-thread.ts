@@ -1,6 +1,5 @@
-import { extname } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { MessagePort, Worker } from 'node:worker_threads'
+import { MessagePort, type Worker } from 'node:worker_threads'
+import { startThread as startHelperThread } from '../../ipc/start-thread.ts'
 import type { SecretState } from '../secret-state.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { deserializeError } from './failure.ts'
@@ -11,10 +10,7 @@ import type { MessageFromThread, ThreadExpectation, ThreadOptions, MessageToThre
  * Memory limits of a thread in MB. Messages are small and short-lived, so a small young generation is enough.
  * The old generation limits the largest result.
  */
-const MEMORY_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 512 }
-
-// The extension is .ts in the source and .js in the build.
-const WORKER = new URL(`./worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
+const MEMORY_LIMITS = { maxYoungMb: 4, maxOldMb: 512 }
 
 /** A started thread that has no database yet. Does not keep the process alive. */
 export type IdleThread = Worker
@@ -24,13 +20,9 @@ export type IdleThread = Worker
  * thread already loads the code that a new database needs.
  */
 export function startThread({ expectsMigrations = false }: ThreadExpectation = {}): IdleThread {
-  const thread = new Worker(WORKER, {
-    name: 'sluice database',
-    workerData: { expectsMigrations } satisfies ThreadExpectation,
-    // Options of the main program, such as `--eval` or the debugger's port, are not passed on to the thread.
-    execArgv: [],
-    resourceLimits: MEMORY_LIMITS,
-  })
+  const workerData: ThreadExpectation = { expectsMigrations }
+  const options = { name: 'sluice database', workerData, ...MEMORY_LIMITS }
+  const thread = startHelperThread('./worker', import.meta.url, options)
   thread.unref()
   return thread
 }

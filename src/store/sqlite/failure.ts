@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
+import type { ErrorForm } from '../../ipc/error-form.ts'
 import type { SerializedError } from './messages.ts'
 
 /** Converts errors that concern the whole database to `StoreUnavailable`; returns other errors unchanged. */
@@ -55,6 +56,12 @@ export function deserializeError(failure: SerializedError): Error {
   const error = new Error(failure.message)
   error.stack = failure.stack
   return failure.sqliteCode === undefined ? error : Object.assign(error, { sqliteCode: failure.sqliteCode })
+}
+
+/** Errors of a database's thread keep their class and code. */
+export const DATABASE_ERRORS: ErrorForm = {
+  pack: serializeError,
+  unpack: (packed) => deserializeError(packed as SerializedError),
 }
 
 function withCauses(error: unknown): string {
