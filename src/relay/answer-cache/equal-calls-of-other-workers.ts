@@ -1,5 +1,5 @@
 import type { Link } from '../../ipc/link.ts'
-import type { AnswerHead } from '../../domain/kept-answer.ts'
+import type { AnswerHead } from '../answers/kept-answers.ts'
 import { AnswerRecorder } from '../answers/answer-recorder.ts'
 import { responseDrained } from '../answers/response-drained.ts'
 import type { RequestedBodyForm } from './answer-bodies.ts'
