@@ -19,7 +19,9 @@ async function sums({ sql }: Database): Promise<[stored: object, counted: object
       union all select share, user_id, bytes + 512 as bytes from kept where share = 'cache'
     ) as rows group by share, user_id order by share, user_id`)
   const numbers = (rows: readonly Readonly<Record<string, unknown>>[]): object =>
-    Object.fromEntries(rows.map((row) => [`${row['share']} ${row['user_id']}`, Number(row['bytes'])]))
+    Object.fromEntries(
+      rows.map((row) => [`${String(row['share'])} ${String(row['user_id'])}`, Number(row['bytes'])]),
+    )
   return [numbers(stored), numbers(counted)]
 }
 
