@@ -95,8 +95,7 @@ export class KeptStore {
 
   /** Stores entries that consist of facts, in one write that begins at once. */
   async writeFacts(entries: readonly EntryToKeep[]): Promise<void> {
-    const withIds = entries.map((entry) => ({ ...entry, contentId: randomUUID() }))
-    this.#note(await this.#services.rows.write('storeKeptFacts', { entries: withIds }))
+    this.#note(await this.#services.rows.write('storeKeptFacts', { entries }))
   }
 
   /** Finds an entry that has not expired. `userId`: who looks for it. */

@@ -189,7 +189,7 @@ export const TABLES = {
     columns: {
       kind: 'text',
       key: 'text',
-      /** Id of the entry's content. It changes each time the row is replaced. */
+      /** Id of the entry's content, which changes each time the row is replaced; empty if it has none. */
       content_id: 'text',
       user_id: 'integer',
       token_id: 'integer',

@@ -141,14 +141,10 @@ export async function storeKept(
   if (lastRemoval !== undefined && (await wereRemovedSince(db, lastRemoval, entry))) return undefined
   if (parts > 0 && !only && !(await takeIncomplete(db, contentId, parts))) return undefined
   const earlier = await rowsOf(db).where('kind', '=', kind).where('key', '=', key).execute()
-  await removeParts(db, earlier)
+  await removeRowsAndParts(db, earlier)
   if (only) await insertPart(db, { kind, contentId, part: 0 }, only, secrets)
   const row = rowOf(entry, content, secrets)
-  await db
-    .insertInto('kept')
-    .values(row)
-    .onConflict((on) => on.columns(['kind', 'key']).doUpdateSet(row))
-    .execute()
+  await db.insertInto('kept').values(row).execute()
   if (record) await storeResponse(db, record)
   return updateSums(db, { written: [row], removed: earlier })
 }
@@ -156,13 +152,13 @@ export async function storeKept(
 /** Stores entries that consist of facts, with few statements. Resolves to the sizes of their shares. */
 export async function storeKeptFacts(
   db: Db,
-  { entries }: { readonly entries: readonly (EntryToKeep & { readonly contentId: string })[] },
+  { entries }: { readonly entries: readonly EntryToKeep[] },
   secrets: Secrets,
 ): Promise<KeptSum[]> {
   // The last of several entries with one key counts, because one statement cannot write a row twice.
   const latest = new Map(entries.map((entry) => [`${entry.kind} ${entry.key}`, entry]))
   const rows = [...latest.values()].map((entry) =>
-    rowOf(entry, { contentId: entry.contentId, parts: 0, bytes: 0 }, secrets),
+    rowOf(entry, { contentId: '', parts: 0, bytes: 0 }, secrets),
   )
   const removed: KeptRow[] = []
   for (const [kind, ofKind] of Map.groupBy(rows, (row) => row.kind)) {
@@ -171,27 +167,8 @@ export async function storeKeptFacts(
       rowsOf(db).where('kind', '=', kind).where('key', 'in', some).execute()
     removed.push(...(await inChunks(keys, select, MAX_ROWS)))
   }
-  await removeParts(db, removed)
-  const insert = (some: readonly (typeof rows)[number][]) =>
-    db
-      .insertInto('kept')
-      .values(some)
-      .onConflict((on) =>
-        on.columns(['kind', 'key']).doUpdateSet((excluded) => ({
-          content_id: excluded.ref('excluded.content_id'),
-          user_id: excluded.ref('excluded.user_id'),
-          token_id: excluded.ref('excluded.token_id'),
-          model: excluded.ref('excluded.model'),
-          share: excluded.ref('excluded.share'),
-          owner_id: excluded.ref('excluded.owner_id'),
-          cipher: excluded.ref('excluded.cipher'),
-          parts: excluded.ref('excluded.parts'),
-          bytes: excluded.ref('excluded.bytes'),
-          created_ms: excluded.ref('excluded.created_ms'),
-          expires_ms: excluded.ref('excluded.expires_ms'),
-        })),
-      )
-      .execute()
+  await removeRowsAndParts(db, removed)
+  const insert = (some: readonly (typeof rows)[number][]) => db.insertInto('kept').values(some).execute()
   await inChunks(rows, insert, MAX_ROWS)
   return updateSums(db, { written: rows, removed })
 }
@@ -403,22 +380,27 @@ async function removeRows(
 ): Promise<{ readonly rows: readonly KeptRow[]; readonly rest: boolean }> {
   let parts = 0
   const rows = chosen.filter((row, index) => (parts += row.parts) <= MAX_REMOVED_PARTS || index === 0)
-  for (const [kind, ofKind] of Map.groupBy(rows, (row) => row.kind)) {
-    const keys = ofKind.map(({ key }) => key)
-    await db.deleteFrom('kept').where('kind', '=', kind).where('key', 'in', keys).execute()
-    const { recordTable } = rulesOf(kind as KeptKind)
+  for (const [kind, keys] of keysByKind(rows)) {
+    const { recordTable } = rulesOf(kind)
     if (recordTable) await db.deleteFrom(recordTable).where('id', 'in', keys).execute()
   }
-  const rest = await removeParts(db, rows)
+  const rest = await removeRowsAndParts(db, rows)
   await updateSums(db, { removed: rows })
   return { rows, rest }
 }
 
+function keysByKind(rows: readonly KeptRow[]): [KeptKind, string[]][] {
+  const byKind = Map.groupBy(rows, (row) => row.kind as KeptKind)
+  return [...byKind].map(([kind, ofKind]) => [kind, ofKind.map(({ key }) => key)])
+}
+
 /**
- * Removes the parts of rows that are removed in the same transaction. Of a content with more than `MAX_REMOVED_PARTS`, the
- * last parts are removed, and the others become incomplete and expired. Resolves to whether there are such.
+ * Removes rows with their parts. Of a content with more than `MAX_REMOVED_PARTS`, the last parts are removed, and the others
+ * become incomplete and expired. Resolves to whether there are such.
  */
-async function removeParts(db: Db, rows: readonly KeptRow[]): Promise<boolean> {
+async function removeRowsAndParts(db: Db, rows: readonly KeptRow[]): Promise<boolean> {
+  for (const [kind, keys] of keysByKind(rows))
+    await db.deleteFrom('kept').where('kind', '=', kind).where('key', 'in', keys).execute()
   const isLarge = (row: KeptRow): boolean => row.parts > MAX_REMOVED_PARTS
   const large = rows.filter(isLarge)
   for (const { content_id: contentId, user_id: userId, parts } of large) {
