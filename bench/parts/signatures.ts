@@ -61,10 +61,9 @@ const conversation = conversationOf({
 
 const secrets = deriveSecrets('a secret for measurements')
 const store = new SignatureStore({
-  rows: { read: () => Promise.resolve([]) as never, write: () => Promise.resolve() as never },
+  kept: { findAll: () => Promise.resolve([]), writeFacts: () => Promise.resolve(), admits: () => true },
   tag: (purpose, text) => hmacOf(secrets, purpose, text),
   isShared: false,
-  bound: { admits: () => true, note: () => {} } as never,
   metrics: { add: () => {} } as never,
 })
 for (let step = 0; step < 15; step++)

@@ -1,5 +1,6 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { connectionPool } from '../store/postgres/pool.ts'
+import { contentStatements, HEAD_COLUMNS } from './content-statements.ts'
 import type { ContentEntry, ContentEntryHead } from './entries.ts'
 import type { ContentDeletion } from './messages.ts'
 import { newInstallationName } from './installation-name.ts'
@@ -44,13 +45,12 @@ const SCHEMA = [
   'create index if not exists content_entries_by_key on content_entries (key_id)',
 ]
 
-const HEAD =
-  'id, drop_day as "dropDay", user_id as "userId", token_id as "tokenId", started_ms as "startedMs", ' +
-  'expires_ms as "expiresMs", what, bytes, sha256, lengths, key_id as "keyId", object, object_at as "objectAt", ' +
-  'object_bytes as "objectBytes"'
-const KEY = 'id, user_id as "userId", day, end_day as "endDay", cipher'
-const MARK =
-  'id, user_id as "userId", token_id as "tokenId", from_ms as "fromMs", to_ms as "toMs", done as "isDone"'
+const HEAD = `drop_day as "dropDay", ${HEAD_COLUMNS}`
+const SQL = contentStatements({
+  keys: 'content_keys',
+  entries: 'content_entries',
+  deletions: 'content_deletions',
+})
 
 interface Result {
   readonly rows: readonly Readonly<Record<string, unknown>>[]
@@ -110,18 +110,15 @@ export class PostgresContentDatabase implements ContentDatabase {
   }
 
   keys(ids: readonly string[]): Promise<readonly StoredDataKey[]> {
-    return this.#read(`select ${KEY} from content_keys where id = any($1::text[])`, [ids])
+    return this.#read(`${SQL.selectKeys} where id = any($1::text[])`, [ids])
   }
 
   async marks(): Promise<readonly DeletionMark[]> {
-    return marksOf(await this.#read(`select ${MARK} from content_deletions order by id`, []))
+    return marksOf(await this.#read(SQL.marks, []))
   }
 
   async objects(dropDay: number): Promise<ReadonlySet<string>> {
-    const rows = await this.#read<{ object: string }>(
-      "select distinct object from content_entries where drop_day = $1 and object <> ''",
-      [dropDay],
-    )
+    const rows = await this.#read<{ object: string }>(`${SQL.objects} and drop_day = ?`, [dropDay])
     return new Set(rows.map(({ object }) => object))
   }
 
@@ -137,17 +134,17 @@ export class PostgresContentDatabase implements ContentDatabase {
   }
 
   async users(): Promise<readonly number[]> {
-    const rows = await this.#read<{ id: number }>('select distinct user_id as id from content_keys', [])
+    const rows = await this.#read<{ id: number }>(SQL.usersOfKeys, [])
     return rows.map(({ id }) => id)
   }
 
   prune(today: number, marksMs: number): Promise<number> {
     return this.#withClient(async (query) => {
       if (!(await exists(query))) return 0
-      const keys = await query('delete from content_keys where end_day <= $1 returning id', [today])
+      const keys = await query(SQL.removeKeysUntil, [today])
       if (keys.length > 0) await query(TO_REWRITE)
       await rewriteKeys(query)
-      await query('delete from content_deletions where done and at_ms < $1', [marksMs])
+      await query(SQL.removeMarks, [true, marksMs])
       const past = await partitionsUntil(query, today)
       for (const name of past) await query(`drop table if exists ${name}`)
       this.#partitions.clear()
@@ -205,11 +202,17 @@ export class PostgresContentDatabase implements ContentDatabase {
   }
 }
 
-const SEALED = 'select sealed from content_entries where id = $1 and drop_day = $2'
+const SEALED = `${SQL.sealedOf} and drop_day = ?`
+
+/** The statement with `$1`, `$2` … in place of each `?`. */
+function numbered(sql: string): string {
+  let count = 0
+  return sql.replaceAll('?', () => `$${++count}`)
+}
 
 function queryOf(client: PostgresPoolClient): Query {
   return async (sql, values = []) => {
-    const { rows } = (await client.query(sql, values as never)) as unknown as Result
+    const { rows } = (await client.query(numbered(sql), values as never)) as unknown as Result
     return rows
   }
 }
@@ -294,7 +297,7 @@ class PostgresWriter implements ContentTransaction {
   async keysOf(owners: readonly DataKeyOwner[]): Promise<readonly StoredDataKey[]> {
     await this.#lock('shared')
     const rows = await this.#query(
-      `select ${KEY} from content_keys
+      `${SQL.selectKeys}
        join unnest($1::bigint[], $2::bigint[], $3::bigint[]) as owner (u, d, e)
        on user_id = u and day = d and end_day = e order by number`,
       [owners.map(({ userId }) => userId), owners.map(({ day }) => day), owners.map(({ endDay }) => endDay)],
@@ -304,10 +307,7 @@ class PostgresWriter implements ContentTransaction {
 
   async keysOfUser(userId: number, fromDay: number, toDay: number): Promise<readonly StoredDataKey[]> {
     await this.#lock('alone')
-    const rows = await this.#query(
-      `select ${KEY} from content_keys where user_id = $1 and day >= $2 and day <= $3 order by number`,
-      [userId, fromDay, toDay],
-    )
+    const rows = await this.#query(SQL.keysOfUser, [userId, fromDay, toDay])
     return rows as unknown as StoredDataKey[]
   }
 
@@ -351,11 +351,12 @@ class PostgresWriter implements ContentTransaction {
   }
 
   async replace(entry: ContentEntry): Promise<void> {
-    await this.#query(
-      `update content_entries set key_id = $3, object = $4, object_at = $5, object_bytes = $6, sealed = $7
-       where id = $1 and drop_day = $2`,
-      [entry.id, entry.dropDay, entry.keyId, ...placeOf(entry)],
-    )
+    await this.#query(`${SQL.replaceEntry} and drop_day = ?`, [
+      entry.keyId,
+      ...placeOf(entry),
+      entry.id,
+      entry.dropDay,
+    ])
   }
 
   async removeEntriesOfKeys(keyIds: readonly string[]): Promise<void> {
@@ -365,21 +366,17 @@ class PostgresWriter implements ContentTransaction {
 
   async marks(): Promise<readonly DeletionMark[]> {
     await this.#lock('shared')
-    return marksOf(await this.#query(`select ${MARK} from content_deletions order by id`))
+    return marksOf(await this.#query(SQL.marks))
   }
 
   async addMark({ userId, tokenId, fromMs, toMs }: ContentDeletion, atMs: number): Promise<number> {
     await this.#lock('alone')
-    const [row] = await this.#query(
-      `insert into content_deletions (user_id, token_id, from_ms, to_ms, at_ms, done)
-       values ($1, $2, $3, $4, $5, false) returning id`,
-      [userId, tokenId ?? null, fromMs, toMs, atMs],
-    )
+    const [row] = await this.#query(SQL.addMark, [userId, tokenId ?? null, fromMs, toMs, atMs, false])
     return Number(row?.['id'])
   }
 
   async finishMark(id: number): Promise<void> {
-    await this.#query('update content_deletions set done = true where id = $1', [id])
+    await this.#query(SQL.finishMark, [true, id])
   }
 
   // Nodes may write at the same time as each other, but not at the same time as a deletion.

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { createPrivateFile, keepPrivate } from '../store/private-file.ts'
+import { contentStatements, HEAD_COLUMNS } from './content-statements.ts'
 import type { ContentEntry, ContentEntryHead } from './entries.ts'
 import type { ContentDeletion } from './messages.ts'
 import { newInstallationName } from './installation-name.ts'
@@ -34,11 +35,7 @@ const KEYS = `CREATE TABLE IF NOT EXISTS data_keys (
   done INTEGER) STRICT;
   CREATE TABLE IF NOT EXISTS installation (number INTEGER PRIMARY KEY, name TEXT) STRICT`
 
-const HEAD =
-  'id, user_id AS userId, token_id AS tokenId, started_ms AS startedMs, expires_ms AS expiresMs, what, bytes, ' +
-  'sha256, lengths, key_id AS keyId, object, object_at AS objectAt, object_bytes AS objectBytes'
-const KEY = 'id, user_id AS userId, day, end_day AS endDay, cipher'
-const MARK = 'id, user_id AS userId, token_id AS tokenId, from_ms AS fromMs, to_ms AS toMs, done AS isDone'
+const SQL = contentStatements({ keys: 'data_keys', entries: 'entries', deletions: 'deletions' })
 
 /**
  * Stores content in files of the data folder: one file for each day on which content is removed, and one for
@@ -99,7 +96,7 @@ export class SqliteContentDatabase implements ContentDatabase {
         if (present.has(day)) byDay.set(day, [...(byDay.get(day) ?? []), id])
     const found = [...byDay].flatMap(([day, some]) =>
       this.#file(day)
-        .prepare(`SELECT ${HEAD} FROM entries WHERE id IN (SELECT value FROM json_each(?))`)
+        .prepare(`SELECT ${HEAD_COLUMNS} FROM entries WHERE id IN (SELECT value FROM json_each(?))`)
         .all(JSON.stringify(some))
         .map((row) => ({ ...row, dropDay: day }) as unknown as ContentEntryHead),
     )
@@ -114,7 +111,7 @@ export class SqliteContentDatabase implements ContentDatabase {
   keys(ids: readonly string[]): Promise<readonly StoredDataKey[]> {
     if (!existsSync(join(this.#folder, 'keys.db'))) return Promise.resolve([])
     const rows = this.#keysFile()
-      .prepare(`SELECT ${KEY} FROM data_keys WHERE id IN (SELECT value FROM json_each(?))`)
+      .prepare(`${SQL.selectKeys} WHERE id IN (SELECT value FROM json_each(?))`)
       .all(JSON.stringify(ids))
     return Promise.resolve(rows as unknown as StoredDataKey[])
   }
@@ -125,7 +122,7 @@ export class SqliteContentDatabase implements ContentDatabase {
 
   objects(dropDay: number): Promise<ReadonlySet<string>> {
     if (!this.#days().includes(dropDay)) return Promise.resolve(new Set())
-    const rows = this.#file(dropDay).prepare("SELECT DISTINCT object FROM entries WHERE object <> ''").all()
+    const rows = this.#file(dropDay).prepare(SQL.objects).all()
     return Promise.resolve(new Set(rows.map((row) => String(row['object']))))
   }
 
@@ -139,7 +136,7 @@ export class SqliteContentDatabase implements ContentDatabase {
 
   users(): Promise<readonly number[]> {
     if (!existsSync(join(this.#folder, 'keys.db'))) return Promise.resolve([])
-    const rows = this.#keysFile().prepare('SELECT DISTINCT user_id AS id FROM data_keys').all()
+    const rows = this.#keysFile().prepare(SQL.usersOfKeys).all()
     return Promise.resolve(rows.map((row) => Number(row['id'])))
   }
 
@@ -147,11 +144,11 @@ export class SqliteContentDatabase implements ContentDatabase {
     if (!existsSync(join(this.#folder, 'keys.db'))) return Promise.resolve(0)
     return this.write(async () => {
       const keys = this.#keysFile()
-      const removed = keys.prepare('DELETE FROM data_keys WHERE end_day <= ?').run(today)
-      keys.prepare('DELETE FROM deletions WHERE done = 1 AND at_ms < ?').run(marksMs)
+      const removed = keys.prepare(SQL.removeKeysUntil).all(today)
+      keys.prepare(SQL.removeMarks).run(1, marksMs)
       const past = this.#days().filter((day) => day <= today)
       for (const day of past) this.#removeFile(day)
-      return Number(removed.changes) + past.length
+      return removed.length + past.length
     })
   }
 
@@ -222,7 +219,7 @@ function openFile(folder: string, name: string, schema: string, synchronous: str
 
 function marksIn(keys: DatabaseSync): DeletionMark[] {
   return keys
-    .prepare(`SELECT ${MARK} FROM deletions ORDER BY id`)
+    .prepare(SQL.marks)
     .all()
     .map(
       (row) =>
@@ -235,7 +232,7 @@ function marksIn(keys: DatabaseSync): DeletionMark[] {
 }
 
 function sealedIn(file: DatabaseSync, { id }: Pick<ContentEntryHead, 'id'>): Buffer | undefined {
-  const sealed = file.prepare('SELECT sealed FROM entries WHERE id = ?').get(id)?.['sealed']
+  const sealed = file.prepare(SQL.sealedOf).get(id)?.['sealed']
   return sealed instanceof Uint8Array
     ? Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length)
     : undefined
@@ -259,16 +256,14 @@ class SqliteWriter implements ContentTransaction {
 
   keysOf(owners: readonly DataKeyOwner[]): Promise<readonly StoredDataKey[]> {
     const select = this.#keys.prepare(
-      `SELECT ${KEY} FROM data_keys WHERE user_id = ? AND day = ? AND end_day = ? ORDER BY number`,
+      `${SQL.selectKeys} WHERE user_id = ? AND day = ? AND end_day = ? ORDER BY number`,
     )
     const rows = owners.flatMap(({ userId, day, endDay }) => select.all(userId, day, endDay))
     return Promise.resolve(rows as unknown as StoredDataKey[])
   }
 
   keysOfUser(userId: number, fromDay: number, toDay: number): Promise<readonly StoredDataKey[]> {
-    const rows = this.#keys
-      .prepare(`SELECT ${KEY} FROM data_keys WHERE user_id = ? AND day >= ? AND day <= ? ORDER BY number`)
-      .all(userId, fromDay, toDay)
+    const rows = this.#keys.prepare(SQL.keysOfUser).all(userId, fromDay, toDay)
     return Promise.resolve(rows as unknown as StoredDataKey[])
   }
 
@@ -304,7 +299,7 @@ class SqliteWriter implements ContentTransaction {
   entriesOfKey(keyId: string): Promise<readonly ContentEntryHead[]> {
     const found = this.#days().flatMap((dropDay) =>
       this.#fileOf(dropDay)
-        .prepare(`SELECT ${HEAD} FROM entries WHERE key_id = ?`)
+        .prepare(`SELECT ${HEAD_COLUMNS} FROM entries WHERE key_id = ?`)
         .all(keyId)
         .map((row) => ({ ...row, dropDay }) as unknown as ContentEntryHead),
     )
@@ -317,9 +312,7 @@ class SqliteWriter implements ContentTransaction {
 
   replace(entry: ContentEntry): Promise<void> {
     this.#fileOf(entry.dropDay)
-      .prepare(
-        'UPDATE entries SET key_id = ?, object = ?, object_at = ?, object_bytes = ?, sealed = ? WHERE id = ?',
-      )
+      .prepare(SQL.replaceEntry)
       .run(entry.keyId, ...placeOf(entry), entry.id)
     return Promise.resolve()
   }
@@ -338,14 +331,12 @@ class SqliteWriter implements ContentTransaction {
   }
 
   addMark({ userId, tokenId, fromMs, toMs }: ContentDeletion, atMs: number): Promise<number> {
-    const { lastInsertRowid } = this.#keys
-      .prepare('INSERT INTO deletions VALUES (NULL, ?, ?, ?, ?, ?, 0)')
-      .run(userId, tokenId ?? null, fromMs, toMs, atMs)
-    return Promise.resolve(Number(lastInsertRowid))
+    const row = this.#keys.prepare(SQL.addMark).get(userId, tokenId ?? null, fromMs, toMs, atMs, 0)
+    return Promise.resolve(Number(row?.['id']))
   }
 
   finishMark(id: number): Promise<void> {
-    this.#keys.prepare('UPDATE deletions SET done = 1 WHERE id = ?').run(id)
+    this.#keys.prepare(SQL.finishMark).run(1, id)
     return Promise.resolve()
   }
 }

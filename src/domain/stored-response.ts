@@ -28,8 +28,6 @@ export interface StoredResponse {
   readonly previousId: string | null
   readonly createdMs: number
   readonly expiresMs: number
-  /** Input and output of a response that the gateway converted; null for a native one. */
-  readonly content: StoredContent | null
   /** Id of the call whose quota stays reserved until a background response ends; null for none. */
   readonly callId: string | null
   /**
@@ -54,12 +52,6 @@ export interface StoredContent {
   readonly input: string
   /** JSON of the response object, as the client received it. */
   readonly response: string
-}
-
-/** Numbers of parts into which a large content is divided; each part is one database row. */
-export interface ContentPartCounts {
-  readonly inputParts: number
-  readonly responseParts: number
 }
 
 /** Which provider account created encrypted reasoning; only that account can decrypt it. */
@@ -131,15 +123,4 @@ export interface NativeResponseRecord {
   readonly upstreamId: string
   readonly tokens: number
   readonly previousId: string | null
-}
-
-/**
- * A signature of a part of a reply. Some providers require it in the next turn, but the client's protocol
- * cannot carry it, so the gateway stores it.
- */
-export interface StoredSignature {
-  /** HMAC of the owner and of the signed part of the reply. */
-  readonly hash: string
-  /** JSON text with the provider account that signed, and the signature; encrypted in the database. */
-  readonly content: string
 }

@@ -4,9 +4,9 @@ import type { IdempotencyClaims } from '../relay/answers/idempotent-calls.ts'
 import { KeptAnswers } from '../relay/answers/kept-answers.ts'
 import { BackgroundCalls, type BackgroundCallServices } from '../relay/responses/background-calls.ts'
 import { FreeSpaceMonitor, measureDiskSpace, type SpaceLog } from '../relay/responses/free-space-monitor.ts'
-import { StorageLimit } from '../relay/responses/storage-limit.ts'
 import { SignatureStore } from '../relay/responses/signature-store.ts'
 import { ResponseStore } from '../relay/responses/response-store.ts'
+import { KeptStore } from '../store/kept-store.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 
 /**
@@ -47,20 +47,18 @@ export async function openResponses(
         nowMs: () => performance.now(),
       })
   if (room) services.metrics.isKeeping = () => room.isOk
-  const limitOf = (maxBytes: () => number): StorageLimit => new StorageLimit({ rows: store, maxBytes, room })
-  const bound = limitOf(() => services.settings().options.keep_bytes)
-  const answers = new KeptAnswers({
+  const kept = new KeptStore({
     rows: store,
-    announcer,
-    bounds: { idempotency: bound, cache: limitOf(() => services.settings().options.cache?.most ?? 0) },
+    maxBytes: {
+      user: () => services.settings().options.keep_bytes,
+      cache: () => services.settings().options.cache?.most ?? 0,
+    },
+    room,
   })
-  const responses = new ResponseStore({
-    rows: store,
-    tag,
-    bound,
-    onLost: () => services.metrics.add('lostResponses', 1),
-  })
-  const signatures = new SignatureStore({ rows: store, tag, isShared, bound, metrics: services.metrics })
+  const answers = new KeptAnswers({ rows: store, kept, announcer })
+  const onLost = (): void => services.metrics.add('lostResponses', 1)
+  const responses = new ResponseStore({ rows: store, tag, kept, onLost })
+  const signatures = new SignatureStore({ kept, tag, isShared, metrics: services.metrics })
   const background = new BackgroundCalls({ ...services, responses, isShared })
   await background.takeUp()
   const close = (): void => {

@@ -14,8 +14,8 @@ import { NodeMessages } from '../store/node-messages.ts'
 import { LiveNodes } from '../store/postgres/live-nodes.ts'
 import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
 import { halfHourSumsRemovedBefore } from './prune.ts'
-import { pruneExpired, pruneOrphanedParts } from '../store/prune.ts'
-import { pruneStoredDataOfDeleted } from '../store/stored-data-of-user.ts'
+import { pruneExpired } from '../store/prune.ts'
+import { pruneKeptOfDeleted } from '../store/kept-store.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open.ts'
 import { DatabaseAddressError, StoreUnavailable } from '../store/store-unavailable.ts'
@@ -114,13 +114,10 @@ export async function openSharedLedger({
     prune: async (days, signal) => ({
       ...(await rows.maintainUsageLog(days.log, signal)),
       removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),
-      finishedDeletions: await pruneStoredDataOfDeleted(rows, signal),
-      removedParts: await pruneOrphanedParts(rows, Date.now(), signal),
-      removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
-      removedAnswers: await pruneExpired(rows, 'pruneAnswers', Date.now(), signal),
+      finishedDeletions: await pruneKeptOfDeleted(rows, signal),
+      removedKept: await pruneExpired(rows, 'pruneKept', Date.now(), signal),
       removedAnswerRemovals: await pruneExpired(rows, 'pruneAnswerRemovals', Date.now(), signal),
       removedIdempotentCalls: await pruneExpired(rows, 'pruneIdempotentCalls', Date.now(), signal),
-      removedAnswerParts: await pruneExpired(rows, 'pruneAnswerParts', Date.now(), signal),
       removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
       removedRefusals: await pruneExpired(rows, 'pruneRefusedCalls', Date.now(), signal),
       removedSlots: await pruneExpired(rows, 'pruneHalfHourSums', halfHourSumsRemovedBefore(days), signal),

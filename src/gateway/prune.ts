@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Options } from '../domain/options.ts'
-import { pruneExpired, pruneOrphanedParts, pruneUsage } from '../store/prune.ts'
-import { pruneStoredDataOfDeleted } from '../store/stored-data-of-user.ts'
+import { pruneExpired, pruneUsage } from '../store/prune.ts'
+import { pruneKeptOfDeleted } from '../store/kept-store.ts'
 import type { Store } from '../store/store.ts'
 import { SteadyClock } from './steady-clock.ts'
 
@@ -35,13 +35,10 @@ export function pruneEmbeddedDatabase(store: Store): PruneFunction {
   return async (days, signal) => ({
     removed: await pruneUsage(store, days.log, Date.now(), signal),
     removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
-    finishedDeletions: await pruneStoredDataOfDeleted(store, signal),
-    removedParts: await pruneOrphanedParts(store, Date.now(), signal),
-    removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
-    removedAnswers: await pruneExpired(store, 'pruneAnswers', Date.now(), signal),
+    finishedDeletions: await pruneKeptOfDeleted(store, signal),
+    removedKept: await pruneExpired(store, 'pruneKept', Date.now(), signal),
     removedAnswerRemovals: await pruneExpired(store, 'pruneAnswerRemovals', Date.now(), signal),
     removedIdempotentCalls: await pruneExpired(store, 'pruneIdempotentCalls', Date.now(), signal),
-    removedAnswerParts: await pruneExpired(store, 'pruneAnswerParts', Date.now(), signal),
     removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
     removedRefusals: await pruneExpired(store, 'pruneRefusedCalls', Date.now(), signal),
     removedSlots: await pruneExpired(store, 'pruneHalfHourSums', halfHourSumsRemovedBefore(days), signal),

@@ -1,12 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { removeResponseParts } from './large-contents.ts'
 import type { RowStore, Store } from './store.ts'
 
-/**
- * Age in milliseconds from which parts of a response without a row are removed. The row of younger parts may
- * still be written.
- */
-const ORPHAN_AFTER_MS = 3_600_000
 /** Maximum number of rows that one write removes. */
 const BATCH = 100
 /** Milliseconds between two writes, so that calls are not delayed. */
@@ -20,11 +14,9 @@ export async function pruneExpired(
   rows: Pick<RowStore, 'write'>,
   kind:
     | 'pruneResponses'
-    | 'pruneAnswers'
+    | 'pruneKept'
     | 'pruneAnswerRemovals'
     | 'pruneIdempotentCalls'
-    | 'pruneAnswerParts'
-    | 'pruneSignatures'
     | 'pruneHalfHourSums'
     | 'pruneRefusedCalls'
     | 'pruneBudgets'
@@ -38,28 +30,6 @@ export async function pruneExpired(
     removed += count
     if (count === 0 || signal?.aborted) return removed
     await pause(signal)
-  }
-}
-
-/**
- * Removes parts of stored responses that have no row, until there are no more or the signal aborts. Resolves
- * to the number of removed parts.
- */
-export async function pruneOrphanedParts(
-  rows: Pick<RowStore, 'read' | 'write'>,
-  nowMs: number,
-  signal?: AbortSignal,
-): Promise<number> {
-  for (let removed = 0; ; ) {
-    const ids = await rows.read('orphanedContents', {
-      createdBeforeMs: nowMs - ORPHAN_AFTER_MS,
-      limit: BATCH,
-    })
-    for (const id of ids) {
-      removed += await removeResponseParts(rows, id)
-      if (signal?.aborted) return removed
-    }
-    if (ids.length < BATCH) return removed
   }
 }
 

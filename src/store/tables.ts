@@ -157,11 +157,6 @@ export const TABLES = {
       previous_id: 'text?',
       created_ms: 'integer',
       expires_ms: 'integer',
-      /**
-       * Encrypted JSON of `StoredContent` or `ContentPartCounts`; null for a response that the provider
-       * stores.
-       */
-      content_cipher: 'text?',
       call_id: 'text?',
       /** Prices of a background call, as `priceSetText` writes them. */
       rate: 'text?',
@@ -170,8 +165,6 @@ export const TABLES = {
        * then.
        */
       outcome: 'text?',
-      /** Size of the content in bytes before encryption; null for a response that the provider stores. */
-      kept_bytes: 'integer?',
       /** Parts of a background response that were streamed, as JSON of `StreamedPart`s; null if none were. */
       streamed: 'text?',
       /** 1 if a background call offered tools for which no price is configured. */
@@ -179,30 +172,10 @@ export const TABLES = {
     },
     indexes: {
       stored_responses_by_call: '(call_id) where call_id is not null',
-      // Excludes responses that the provider stores, because the index would make their storage a fifth more
-      // expensive. They are found by their ids, which sort by time.
-      stored_responses_by_end: '(expires_ms) where content_cipher is not null or call_id is not null',
-      stored_responses_by_age: '(user_id, created_ms) where content_cipher is not null',
+      // Excludes other responses, because the index would make their storage a fifth more expensive. Those that
+      // the provider has are found by their ids, which sort by time; those that are kept, by their rows in `kept`.
+      stored_responses_by_end: '(expires_ms) where call_id is not null',
     },
-  },
-
-  /**
-   * Parts of large stored contents. If a part's response has no row in `stored_responses`, the part is not
-   * needed any more.
-   */
-  response_parts: {
-    columns: {
-      response_id: 'text',
-      part: 'integer',
-      /** Time of the latest attempt to store the part. */
-      created_ms: 'integer',
-      /** Encrypted text of the part. */
-      content_cipher: 'text',
-    },
-    key: ['response_id', 'part'],
-    rows: 'plain',
-    // The search for parts without a response looks only at the first part of each content.
-    indexes: { response_parts_first: '(created_ms, response_id) where part = 0' },
   },
 
   /** Which channel and key can read encrypted reasoning, by the HMAC of the reasoning and its owner. */
@@ -211,73 +184,43 @@ export const TABLES = {
     indexes: { reasoning_origins_by_end: '(expires_ms)' },
   },
 
-  /**
-   * Signed parts of replies (such as reasoning). They are added again if a client sends the reply back
-   * without them in a later turn.
-   */
-  kept_signatures: {
+  /** What is kept until it expires, of several kinds: `KEPT_KINDS`. */
+  kept: {
     columns: {
-      user_id: 'integer',
-      /** HMAC of the owner and of what the client sends back: the id of a tool call, or the text. */
-      hash: 'text',
-      /** Encrypted JSON of the provider account and the signed parts. */
-      content_cipher: 'text',
-      expires_ms: 'integer',
-      /** Time at which the signature was stored. */
-      kept_ms: 'integer default 0',
-    },
-    key: ['user_id', 'hash'],
-    rows: 'plain',
-    indexes: { kept_signatures_by_end: '(expires_ms)', kept_signatures_by_age: '(user_id, kept_ms)' },
-  },
-
-  /** Answers that are stored to be returned again: `KeptAnswer`. */
-  kept_answers: {
-    columns: {
-      /** Kind of the answer: `AnswerKind`. */
       kind: 'text',
-      /** HMAC of the values by which the answer is looked up. */
-      lookup: 'text',
-      /** Id of the answer's content. It changes each time the row is replaced. */
-      answer_id: 'text',
-      /**
-       * Row of `kept_sums` to which the answer's bytes are added: a user id, or 0 for answers with a limit of
-       * their own.
-       */
-      owner_id: 'integer',
+      key: 'text',
+      /** Id of the entry's content, which changes each time the row is replaced; empty if it has none. */
+      content_id: 'text',
       user_id: 'integer',
       token_id: 'integer',
       model: 'text',
-      /** Encrypted JSON of the response's status, headers and facts. */
-      head_cipher: 'text',
+      /** Share in which the bytes count: `KEPT_SHARES`; empty if they count nowhere. */
+      share: 'text',
+      /** Row of `kept_sums` in this share: the user, or 0 in a common share. */
+      owner_id: 'integer',
+      /** Encrypted facts of the entry; null for an incomplete content. */
+      cipher: 'text?',
       parts: 'integer',
-      /** Size of the answer's content in bytes. */
       bytes: 'integer',
       created_ms: 'integer',
       expires_ms: 'integer',
     },
-    key: ['kind', 'lookup'],
+    key: ['kind', 'key'],
     rows: 'plain',
-    indexes: {
-      kept_answers_by_end: '(expires_ms)',
-      kept_answers_by_age: '(owner_id, created_ms)',
-    },
+    indexes: { kept_by_end: '(expires_ms)', kept_by_age: '(share, owner_id, created_ms)' },
   },
 
-  /**
-   * Contents of the answers in `kept_answers`, removed with their rows. Parts of answers that were never
-   * stored completely are removed at the end of the day on which the answer would have expired.
-   */
-  answer_parts: {
+  /** The contents of what is kept, in parts, which are removed with their rows in `kept`. */
+  kept_parts: {
     columns: {
-      /** Day on which the answer expires, counted from 1970-01-01, UTC. */
-      day: 'integer',
-      answer_id: 'text',
+      content_id: 'text',
       part: 'integer',
+      /** Kind of the entry. */
+      kind: 'text',
       /** Encrypted bytes of the part. */
-      content_cipher: 'text',
+      cipher: 'text',
     },
-    key: ['day', 'answer_id', 'part'],
+    key: ['content_id', 'part'],
     rows: 'plain',
   },
 
@@ -286,7 +229,7 @@ export const TABLES = {
     columns: {
       /** Number of the removal. Numbers are consecutive, in the order of the commits. */
       id: 'integer primary key',
-      /** Kind of the removed answers: `AnswerKind`. */
+      /** Kind of what is removed: `KeptKind`. */
       kind: 'text',
       /** Filter of the removal: only answers with these values are removed; null matches all values. */
       user_id: 'integer?',
@@ -296,7 +239,7 @@ export const TABLES = {
     },
   },
 
-  /** Calls with an idempotency key. Their answers may be in `kept_answers`. */
+  /** Calls with an idempotency key. Their answers may be in `kept`. */
   idempotent_calls: {
     columns: {
       /** HMAC of the API key's id and the idempotency key. */
@@ -319,11 +262,12 @@ export const TABLES = {
   },
 
   /**
-   * Total bytes of the data stored for each user, updated in the same transactions as the rows. 0 is the answer
-   * cache, and the negative of a user's id the part of it that calls of this user have.
+   * Bytes of what is kept, by share, updated in the same transactions as the rows. In a common share, the whole has the
+   * user 0.
    */
   kept_sums: {
-    columns: { user_id: 'integer primary key', bytes: 'integer' },
+    columns: { share: 'text', user_id: 'integer', bytes: 'integer' },
+    key: ['user_id', 'share'],
   },
 
   /** Settings made over HTTP, one row for each entry of a section. */

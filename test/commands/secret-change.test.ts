@@ -92,8 +92,10 @@ describe.each(ENGINES)('sluice secret change on $name', (engine) => {
   test('a value that a suspended node wrote with the old secret after the change is encrypted anew by a second run', async () => {
     const one = await filled(engine)
     await change(one, BOTH)
-    const late = seal(OLD, 'late', { table: 'kept_signatures', row: 'h' })
-    await one.database.sql(`update kept_signatures set content_cipher = '${late}'`)
+    const late = seal(OLD, 'https://id.example.com/end', { table: 'sessions', row: 'h' })
+    await one.database.sql(
+      `update sessions set id_hash = 'h', logout_cipher = '${late}' where logout_cipher is not null`,
+    )
     expect((await change(one, BOTH, '--json')).json()).toMatchObject({ finished: true, resealed: 1 })
     expect(await columnsSealedWith(one.database, OLD)).toEqual([])
   })

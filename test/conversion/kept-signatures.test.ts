@@ -173,8 +173,7 @@ describe('a kept signature', () => {
     expect(sentTurn('claude')).toEqual(WITH)
     await fixture.gateway.stop()
     database.write(
-      `UPDATE kept_signatures SET content_cipher = (SELECT content_cipher FROM kept_signatures AS other
-        WHERE other.hash <> kept_signatures.hash LIMIT 1)`,
+      `UPDATE kept SET cipher = (SELECT cipher FROM kept AS other WHERE other.key <> kept.key LIMIT 1)`,
     )
     await fixture.gateway.restart()
     for (const id of ['toolu_kept', 'toolu_moved_row']) {

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { StoredResponse } from '../../src/domain/stored-response.ts'
-import { LargeContents } from '../../src/store/large-contents.ts'
+import { ResponseStore } from '../../src/relay/responses/response-store.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -16,6 +16,7 @@ import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
 import { family } from '../operations/process-family.ts'
+import { keptStore, responseRow } from '../stores/kept.ts'
 import { newToken } from '../stores/rows.ts'
 import { byTier } from '../runner/tier.ts'
 
@@ -112,39 +113,27 @@ async function fill(store: Store): Promise<void> {
         vendor_routes: textOf(2 * KIB),
       }),
     )
-  const contents = new LargeContents(store)
+  const responses = new ResponseStore({
+    rows: store,
+    tag: () => '',
+    kept: keptStore(store),
+    onLost: () => {},
+  })
   const input = JSON.stringify(Array.from({ length: 30 }, () => item(MIB)))
-  await contents.store({ ...response(LARGE_INPUT), content: { input, response: '{"output":[]}' } })
+  await responses.keep(response(LARGE_INPUT), { input, response: '{"output":[]}' })
   const output = JSON.stringify({ id: LARGE_OUTPUT, output: [item(30 * MIB)] })
-  await contents.store({ ...response(LARGE_OUTPUT), content: { input: '[]', response: output } })
+  await responses.keep(response(LARGE_OUTPUT), { input: '[]', response: output })
   for (let n = 0; n <= CHAIN; n += 1) {
     const content = {
       input: JSON.stringify([item(14 * KIB)]),
       response: JSON.stringify({ id: linkId(n), output: [item(14 * KIB)] }),
     }
-    await store.write('storeResponse', { ...response(linkId(n), n === 0 ? null : linkId(n - 1)), content })
+    await responses.keep(response(linkId(n), n === 0 ? null : linkId(n - 1)), content)
   }
 }
 
-function response(id: string, previousId: string | null = null): StoredResponse {
-  const nowMs = Date.now()
-  return {
-    id,
-    userId: 2,
-    model: 'm',
-    group: 'default',
-    channel: 'm',
-    keyTag: 'tag',
-    upstreamId: '',
-    tokens: 1,
-    previousId,
-    createdMs: nowMs,
-    expiresMs: nowMs + 3_600_000,
-    content: null,
-    callId: null,
-    rate: null,
-  }
-}
+const response = (id: string, previousId: string | null = null): StoredResponse =>
+  responseRow(id, { model: 'm', channel: 'm', previousId })
 
 /** Makes a request, and discards its response. */
 function asked(

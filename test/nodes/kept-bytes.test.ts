@@ -29,11 +29,9 @@ describe.each(SHARED)('three nodes on $name that keep responses of one user', (e
     nodes.upstream.script('m', wholeChat({ text: 'Hello.', usage: usageText(10, 5) }))
     const { sql } = nodes.database
     const kept = (id: number): Promise<Readonly<Record<string, unknown>>[]> =>
-      sql(
-        `select id, kept_bytes + 512 as bytes from stored_responses where user_id = ${id} order by created_ms`,
-      )
+      sql(`select key as id, bytes + 512 as bytes from kept where user_id = ${id} order by created_ms`)
     const sumOf = async (id: number): Promise<number> => {
-      const [row] = await sql(`select bytes from kept_sums where user_id = ${id}`)
+      const [row] = await sql(`select bytes from kept_sums where share = 'user' and user_id = ${id}`)
       return Number(row?.['bytes'] ?? 0)
     }
     const others = [await keep(nodes, 0, 'bob', 400_000), await keep(nodes, 1, 'bob', 300_000)]

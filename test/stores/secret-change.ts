@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { KEPT_KINDS, type KeptKind } from '../../src/domain/kept.ts'
 import {
   hashAccessToken,
   hashSession,
@@ -10,6 +11,7 @@ import {
 } from '../../src/store/secrets.ts'
 import type { RowStore } from '../../src/store/store.ts'
 import type { TestDatabase } from './engines.ts'
+import { keptEntry, keptStore } from './kept.ts'
 import { newToken, newUser } from './rows.ts'
 
 export const OLD_SECRET = 'the-secret-that-has-leaked-0123456789'
@@ -17,11 +19,9 @@ export const NEW_SECRET = 'the-secret-that-replaces-it-9876543210'
 
 const NOW_MS = Date.now()
 const NOW = Math.floor(NOW_MS / 1000)
-const LATER_MS = NOW_MS + 3_600_000
-const DAY = Math.floor(LATER_MS / 86_400_000)
 const SIGNED_OUT_AT = 'https://id.example.com/end?hint=1'
 const cookie = (index: number): string => `session-${index}`.padEnd(43, '-')
-const kept = { kind: 'idempotency', lookup: 'the lookup', answerId: 'answer-1' } as const
+const KINDS = (Object.keys(KEPT_KINDS) as KeptKind[]).filter((kind) => kind !== 'incomplete')
 
 /** Writes values of every kind that a secret protects. Resolves to the ids of the tokens. */
 export async function fillWithSealed(store: RowStore, tokens: number): Promise<void> {
@@ -65,59 +65,10 @@ export async function fillWithSealed(store: RowStore, tokens: number): Promise<v
     cookieValue: cookie(2),
     proof: { kind: 'access token', accessToken: 'the-access-token-of-ada' },
   })
-  const response = {
-    userId: user.id,
-    model: 'm',
-    group: 'default',
-    channel: 'main',
-    keyTag: 'tag',
-    upstreamId: '',
-    tokens: 1,
-    previousId: null,
-    createdMs: NOW_MS,
-    expiresMs: LATER_MS,
-    callId: null,
-    rate: null,
-  }
-  await store.write('storeResponse', {
-    ...response,
-    id: 'resp_whole',
-    content: { input: '["question"]', response: '{}' },
-  })
-  await store.write('storeResponsePart', {
-    responseId: 'resp_parts',
-    part: 0,
-    text: 'first part',
-    createdMs: NOW_MS,
-  })
-  await store.write('storeResponse', {
-    ...response,
-    id: 'resp_parts',
-    content: { inputParts: 1, responseParts: 0, bytes: 10 },
-  })
-  await store.write('storeSignatures', {
-    replies: [
-      {
-        userId: user.id,
-        signatures: [{ hash: 'h', content: 'signed' }],
-        storedMs: NOW_MS,
-        expiresMs: LATER_MS,
-      },
-    ],
-  })
-  await store.write('storeAnswer', {
-    ...kept,
-    userId: user.id,
-    tokenId: 1,
-    model: 'm',
-    head: { status: 200, headers: {} },
-    facts: 'facts',
-    parts: 1,
-    bytes: 4,
-    createdMs: NOW_MS,
-    expiresMs: LATER_MS,
-    content: Buffer.from('kept'),
-  })
+  for (const kind of KINDS)
+    await keptStore(store).write(keptEntry(kind, 'kept', { userId: user.id }), [
+      Buffer.from(`kept as ${kind}`),
+    ])
 }
 
 /**
@@ -151,19 +102,11 @@ export async function expectReadable(
   ])
   expect(entries).toMatchObject([{ section: 'alerts', value: { url: 'https://hook.example.com/x' } }])
   const userId = owner?.id ?? 0
-  const text = (id: string) =>
-    store.read('readStoredText', { id, userId, nowMs: NOW_MS, of: 'input', part: 0 })
-  expect([(await text('resp_whole'))?.text, (await text('resp_parts'))?.text]).toEqual([
-    '["question"]',
-    'first part',
-  ])
-  expect(await store.read('findSignatures', { userId, hashes: ['h'], nowMs: NOW_MS })).toMatchObject([
-    { content: 'signed' },
-  ])
-  const { kind, lookup, answerId } = kept
-  expect(await store.read('findAnswer', { kind, lookup, nowMs: NOW_MS })).toMatchObject({ facts: 'facts' })
-  const part = await store.read('readAnswerPart', { day: DAY, answerId, part: 0 })
-  expect(Buffer.from(part ?? []).toString()).toBe('kept')
+  for (const kind of KINDS) {
+    const entry = await keptStore(store).find(kind, 'kept', userId)
+    expect(entry?.facts).toBe('the facts of kept')
+    expect(String(entry && (await keptStore(store).part(entry, 0)))).toBe(`kept as ${kind}`)
+  }
 }
 
 /** Ends the session with the encrypted address, which is the only way to read that address. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type ManagedUser, USER, type User, USER_STATUS } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
-import { removeStoredDataOfUser } from '../../store/stored-data-of-user.ts'
+import { removeKeptOfUser } from '../../store/kept-store.ts'
 import {
   type Actor,
   fairQueueKey,
@@ -300,7 +300,7 @@ export async function deleteUser(
   apiKeys.forgetUser(userId)
   if (!user) return
   try {
-    await removeStoredDataOfUser(store, userId)
+    await removeKeptOfUser(store, userId)
     await deleteContentOfUser(services, user)
   } catch (cause) {
     // The client cannot repeat the request, because the user no longer exists. The next pruning deletes the

@@ -1,11 +1,10 @@
 import type { ResponseHeaders } from '@sluice/http1'
-import type { KeptAnswer } from '../../domain/kept-answer.ts'
 import { GatewayError } from '../../errors.ts'
 import type { StartWatch } from '../../ipc/service.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
 import type { IdempotencyClaims } from '../answers/idempotent-calls.ts'
-import type { KeepingCall, KeptAnswers } from '../answers/kept-answers.ts'
+import type { KeepingCall, KeptAnswer, KeptAnswers } from '../answers/kept-answers.ts'
 import type { Call } from '../call.ts'
 import { UpstreamRefusal } from '../failure.ts'
 import type { IncomingCall } from '../request-stages.ts'
@@ -165,7 +164,7 @@ export class AnswerCache {
     const { answers, reads } = this.#services
     // If the database is unavailable, the cache counts as empty. Whether the call can be made is decided
     // elsewhere.
-    const kept = await answers.find('cache', lookup).catch(() => undefined)
+    const kept = await answers.find('cache', lookup, caller.user.id).catch(() => undefined)
     const facts = kept && factsOfKeptAnswer(kept)
     if (!kept || !facts || isTooOld(kept, equal.control.maxAgeMs)) return 'call'
     if (kept.bytes > MAX_READ_AT_ONCE) return { kept, facts }
@@ -260,7 +259,7 @@ export class AnswerCache {
       .keep(
         {
           kind: 'cache',
-          lookup,
+          key: lookup,
           userId: caller.user.id,
           tokenId: caller.token.id,
           model: request.model,

@@ -1,7 +1,7 @@
 import { Response } from '@sluice/http1'
-import type { AnswerHead, KeptAnswer } from '../../domain/kept-answer.ts'
 import { ResizableAllocation } from '../../limits/request-memory.ts'
 import { DISCARDING_CONNECTION } from '../answers/answer-recorder.ts'
+import type { AnswerHead, KeptAnswer } from '../answers/kept-answers.ts'
 import { RunningAnswer, type RunningAnswerInputs } from '../answers/running-answer.ts'
 import type { AnswerStorageRules } from './answer-storage-rules.ts'
 import type { AnswerFacts } from './answer-facts.ts'

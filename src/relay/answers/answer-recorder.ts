@@ -1,5 +1,5 @@
 import { type EarlyHead, Response, type ResponseHeaders } from '@sluice/http1'
-import type { AnswerHead } from '../../domain/kept-answer.ts'
+import type { AnswerHead } from './kept-answers.ts'
 
 /** Receives the bytes of an answer that a call writes to an `AnswerRecorder`. */
 interface Recording {

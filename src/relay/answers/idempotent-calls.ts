@@ -269,7 +269,7 @@ export class IdempotentCalls {
       (await answers
         .keep({
           kind: 'idempotency',
-          lookup,
+          key: lookup,
           userId: caller.user.id,
           tokenId: caller.token.id,
           model: incoming.record.model ?? '',
@@ -291,7 +291,7 @@ export class IdempotentCalls {
   ): Promise<void> {
     const { answers, reads } = this.#services
     const { record, response } = incoming
-    const found = await answers.find('idempotency', lookup)
+    const found = await answers.find('idempotency', lookup, caller.user.id)
     if (!found) throw this.#notKept()
     if (found.model !== '') requirePermission(found.model)
     record.model = found.model

@@ -1,11 +1,9 @@
 import type { Response, ResponseHeaders } from '@sluice/http1'
-import { type AnswerKind, dayOf, type KeptAnswer, type RemovalFilter } from '../../domain/kept-answer.ts'
-import { GatewayError } from '../../errors.ts'
+import type { AnswerKind, KeptEntry, KeptFacts, KeptFilter } from '../../domain/kept.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
-import { AnswerContents, type AnswerToStore } from '../../store/answer-contents.ts'
+import type { KeptStore } from '../../store/kept-store.ts'
 import type { RowStore } from '../../store/store.ts'
 import { responseDrained } from './response-drained.ts'
-import type { StorageLimit } from '../responses/storage-limit.ts'
 
 /**
  * Bytes of memory allocated to read and decrypt one part of an answer: `MEMORY_PER_BYTE` for each byte of the
@@ -13,11 +11,32 @@ import type { StorageLimit } from '../responses/storage-limit.ts'
  */
 const MAX_PART_MEMORY = 655_360
 const MEMORY_PER_BYTE = 2.5
-/** Maximum number of rows that one write removes. */
-const REMOVED_AT_A_TIME = 20
+
+/** HTTP status and headers of a kept answer. */
+export interface AnswerHead {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A kept answer without its body. `facts` are the facts that its kind defines, without the head. */
+export interface KeptAnswer extends KeptEntry {
+  readonly head: AnswerHead
+}
+
+/** An answer to be kept, with its body in pieces of any size. */
+export interface AnswerToKeep extends KeptFacts {
+  readonly kind: AnswerKind
+  readonly head: AnswerHead
+  readonly pieces: readonly Buffer[]
+}
+
+/** Which answers are removed: those that match all given fields. */
+interface AnswerFilter extends Omit<KeptFilter, 'key'> {
+  readonly kind: AnswerKind
+}
 
 /** A running call whose answer may be kept. */
-export interface CallToKeep extends Required<RemovalFilter> {
+export interface CallToKeep extends Required<AnswerFilter> {
   /** Called when answers with this kind, user, token and model are removed. */
   readonly onRemoved?: () => void
 }
@@ -44,42 +63,37 @@ interface Announcer {
 /** Services that the store of answers needs. */
 interface KeptAnswersDependencies {
   readonly rows: Pick<RowStore, 'read' | 'write'>
-  /** Storage limits, by kind of answer. */
-  readonly bounds: Readonly<Record<AnswerKind, StorageLimit>>
+  readonly kept: KeptStore
   /** Absent if there are no other processes. */
   readonly announcer?: Announcer | undefined
 }
 
-/** Stores answers, encrypted and within limits, so that they can be given again. All nodes share them. */
+/** Keeps answers, so that they can be given again. All nodes share them. */
 export class KeptAnswers {
   readonly #rows: KeptAnswersDependencies['rows']
-  readonly #bounds: KeptAnswersDependencies['bounds']
-  readonly #contents: AnswerContents
+  readonly #kept: KeptStore
   readonly #announcer: KeptAnswersDependencies['announcer']
   readonly #underWay = new Set<CallToKeep & { isRemoved: boolean }>()
 
-  constructor({ rows, bounds, announcer }: KeptAnswersDependencies) {
+  constructor({ rows, kept, announcer }: KeptAnswersDependencies) {
     this.#announcer = announcer
     announcer?.listen({ received: (text) => this.#heard(text) })
     this.#rows = rows
-    this.#bounds = bounds
-    this.#contents = new AnswerContents(rows)
+    this.#kept = kept
   }
 
   /**
-   * Stores an answer, replacing one with the same lookup key. Resolves to false if there is no room for it,
+   * Stores an answer, replacing one with the same key. Resolves to false if there is no room for it,
    * or if any process removed answers like it since its call began: the write that stores the answer checks
    * that. Rejects if the database is unavailable.
    */
-  async keep(answer: AnswerToStore, call?: KeepingCall): Promise<boolean> {
-    const bound = this.#bounds[answer.kind]
-    const bytes = answer.pieces.reduce((sum, piece) => sum + piece.length, 0)
+  async keep({ head, facts, pieces, ...answer }: AnswerToKeep, call?: KeepingCall): Promise<boolean> {
     if (call && (call.isRemoved || call.lastRemoval === undefined)) return false
-    if (!bound.admits('responses', bytes)) return false
-    const lastRemoval = call?.lastRemoval
-    const sum = await this.#contents.store({ ...answer, ...(lastRemoval !== undefined && { lastRemoval }) })
-    if (sum) bound.note([sum])
-    return sum !== undefined && !call?.isRemoved
+    const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
+    if (!this.#kept.admits(answer.kind, bytes)) return false
+    const removals = call?.lastRemoval === undefined ? {} : { lastRemoval: call.lastRemoval }
+    const entry = { ...answer, ...removals, facts: JSON.stringify({ head, facts }) }
+    return (await this.#kept.write(entry, pieces)) && !call?.isRemoved
   }
 
   /** Registers a call whose answer may be kept. Removals during the call apply to its answer too. Never rejects. */
@@ -96,7 +110,7 @@ export class KeptAnswers {
     }
   }
 
-  #removedUnderWay({ kind, userId, tokenId, model }: RemovalFilter): void {
+  #removedUnderWay({ kind, userId, tokenId, model }: AnswerFilter): void {
     for (const call of this.#underWay) {
       const isOther =
         call.kind !== kind ||
@@ -111,30 +125,24 @@ export class KeptAnswers {
 
   #heard(text: string): void {
     if (!text.startsWith(`${REMOVED} `)) return
-    this.#removedUnderWay(JSON.parse(text.slice(REMOVED.length + 1)) as RemovalFilter)
+    this.#removedUnderWay(JSON.parse(text.slice(REMOVED.length + 1)) as AnswerFilter)
   }
 
-  /** Finds an answer that has not expired, without its content. */
-  async find(kind: AnswerKind, lookup: string): Promise<KeptAnswer | undefined> {
-    return (await this.#rows.read('findAnswer', { kind, lookup, nowMs: Date.now() })) ?? undefined
+  /** Finds an answer that has not expired, without its body. `userId`: who asks for it. */
+  async find(kind: AnswerKind, key: string, userId: number): Promise<KeptAnswer | undefined> {
+    const entry = await this.#kept.find(kind, key, userId)
+    return entry && { ...entry, ...(JSON.parse(entry.facts) as Pick<KeptAnswer, 'head' | 'facts'>) }
   }
 
   /**
-   * Yields the content part by part. Before the first part is read, memory for one part is taken from the
-   * client's share. Throws `not_found` if the content has been removed.
+   * Yields the body part by part. Before the first part is read, memory for one part is taken from the
+   * client's share. Throws `not_found` if the body has been removed.
    */
-  async *parts(
-    { answerId, parts, bytes: size, expiresMs }: KeptAnswer,
-    read: StoreRead,
-  ): AsyncGenerator<Buffer, void, undefined> {
-    if (parts === 0) return
+  async *parts(answer: KeptAnswer, read: StoreRead): AsyncGenerator<Buffer, void, undefined> {
+    if (answer.parts === 0) return
     await read.begin()
-    await read.hold(Math.min(MAX_PART_MEMORY, Math.ceil(size * MEMORY_PER_BYTE)))
-    for (let part = 0; part < parts; part += 1) {
-      const bytes = await this.#rows.read('readAnswerPart', { day: dayOf(expiresMs), answerId, part })
-      if (!bytes) throw new GatewayError('not_found', 'this answer is not kept any more')
-      yield Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    }
+    await read.hold(Math.min(MAX_PART_MEMORY, Math.ceil(answer.bytes * MEMORY_PER_BYTE)))
+    yield* this.#kept.stream(answer)
   }
 
   /**
@@ -175,16 +183,12 @@ export class KeptAnswers {
    * Removes the answers that match the filter, and prevents running calls that match from keeping theirs, in all
    * processes. Resolves to the number of removed answers.
    */
-  async remove(filter: RemovalFilter): Promise<number> {
+  async remove(filter: AnswerFilter): Promise<number> {
     this.#removedUnderWay(filter)
     await this.#rows.write('recordAnswerRemoval', { ...filter, nowMs: Date.now() })
     // In a process that cannot be reached, later calls still wait for running ones; those do not keep their
     // answers either.
     await Promise.resolve(this.#announcer?.announce(`${REMOVED} ${JSON.stringify(filter)}`)).catch(() => {})
-    for (let count = 0; ; ) {
-      const removed = await this.#rows.write('removeAnswers', { ...filter, limit: REMOVED_AT_A_TIME })
-      count += removed
-      if (removed === 0) return count
-    }
+    return this.#kept.remove(filter)
   }
 }

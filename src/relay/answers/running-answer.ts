@@ -1,8 +1,8 @@
 import type { EarlyHead, Response, ResponseHeaders } from '@sluice/http1'
-import type { AnswerHead } from '../../domain/kept-answer.ts'
 import type { PoolShareOwner } from '../../limits/fair-pool.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import { AnswerRecorder } from './answer-recorder.ts'
+import type { AnswerHead } from './kept-answers.ts'
 
 /**
  * Milliseconds for which data sent to a client may remain unread before the client is disconnected. The time

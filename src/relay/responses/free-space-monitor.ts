@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises'
+import type { StoredDataKind } from '../../domain/kept.ts'
 
 /**
  * Nothing is stored if less space is free than the smaller of two limits: these bytes, and `LEAST_FREE_SHARE`
@@ -14,9 +15,6 @@ const SIGNATURES_FACTOR = 0.5
  */
 const FRESH_MS = 1_000
 const INTERVAL_MS = 10_000
-
-/** Kinds of data that are kept for users. */
-export type StoredDataKind = 'responses' | 'signatures'
 
 /** Size and free space of a file system, in bytes. */
 export interface DiskSpace {

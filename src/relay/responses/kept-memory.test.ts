@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { startOwnServer } from '../../../test/fixtures/own-server.ts'
 import { rawConnection } from '../../../test/fixtures/raw-socket.ts'
+import { keptStore, responseRow } from '../../../test/stores/kept.ts'
 import { openedStore } from '../../../test/stores/rows.ts'
-import type { StoredResponse } from '../../domain/stored-response.ts'
+import type { StoredContent, StoredResponse } from '../../domain/stored-response.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { RowStore } from '../../store/store.ts'
 import type { RequestReaderContext } from '../dialects/dialect.ts'
 import { findPreviousResponse } from './resolve-previous-response.ts'
 import { withStoredItems } from './item-references.ts'
 import type { Guards } from '../guards/guards.ts'
-import { StorageLimit } from './storage-limit.ts'
 import {
   type StoredResponseRequest,
   type ResponseRequestServices,
@@ -19,36 +19,27 @@ import { ResponseStore } from './response-store.ts'
 
 const FIRST = `resp_${'a'.repeat(32)}`
 const SECOND = `resp_${'b'.repeat(32)}`
-const THIRD = `resp_${'c'.repeat(32)}`
 const CONTENT_BYTES = 100_000
 /** Reads that load stored contents. */
-const LOADING = new Set(['readStoredText'])
+const LOADING = new Set(['findKept', 'readKeptPart'])
 
-function kept(id: string, previousId: string | null, bytes = CONTENT_BYTES): StoredResponse {
+const kept = (id: string, previousId: string | null): StoredResponse =>
+  responseRow(id, { userId: 1, previousId, createdMs: 0, expiresMs: Number.MAX_SAFE_INTEGER })
+
+function contentOf(id: string, bytes = CONTENT_BYTES): StoredContent {
   const output = [{ id: `msg_${id.slice('resp_'.length)}000`, type: 'message', content: 'x'.repeat(bytes) }]
-  return {
-    id,
-    userId: 1,
-    model: 'm',
-    group: 'default',
-    channel: 'c',
-    keyTag: 'tag',
-    upstreamId: '',
-    tokens: 1,
-    previousId,
-    createdMs: 0,
-    expiresMs: Number.MAX_SAFE_INTEGER,
-    content: { input: '[]', response: JSON.stringify({ id, output }) },
-    callId: null,
-    rate: null,
-  }
+  return { input: '[]', response: JSON.stringify({ id, output }) }
+}
+
+function responsesOn(rows: Pick<RowStore, 'read' | 'write'>): ResponseStore {
+  return new ResponseStore({ rows, tag: () => 'tag', kept: keptStore(rows), onLost: () => {} })
 }
 
 /** Two kept responses, and a log of what is read of them and of the memory that is allocated. */
 async function stage({ bodyLimit = 10_000_000, firstBytes = CONTENT_BYTES } = {}) {
   const store = await openedStore()
-  await store.write('storeResponse', kept(FIRST, null, firstBytes))
-  await store.write('storeResponse', kept(SECOND, FIRST))
+  await responsesOn(store).keep(kept(FIRST, null), contentOf(FIRST, firstBytes))
+  await responsesOn(store).keep(kept(SECOND, FIRST), contentOf(SECOND))
   const steps: (string | number)[] = []
   const rows: Pick<RowStore, 'read' | 'write'> = {
     read(name, ...input) {
@@ -57,8 +48,7 @@ async function stage({ bodyLimit = 10_000_000, firstBytes = CONTENT_BYTES } = {}
     },
     write: (name, ...input) => store.write(name, ...input),
   }
-  const bound = new StorageLimit({ rows, maxBytes: () => Infinity, room: undefined })
-  const responses = new ResponseStore({ rows, tag: () => 'tag', bound, onLost: () => {} })
+  const responses = responsesOn(rows)
   const reading = {
     begin: () => Promise.resolve(),
     hold: (bytes: number) => Promise.resolve(steps.push(bytes)),
@@ -70,19 +60,8 @@ async function stage({ bodyLimit = 10_000_000, firstBytes = CONTENT_BYTES } = {}
     readStore: () => reading,
     holdCopies: () => Promise.resolve(steps.push('copies')),
   } as unknown as RequestReaderContext
-  return { responses, reader, reading, steps, rows }
+  return { responses, reader, reading, steps }
 }
-
-test('removing a stored response also removes the parts in which its content is stored', async () => {
-  const { responses, rows } = await stage()
-  const content = { input: `"${'x'.repeat(1_000_000)}"`, response: '{}' }
-  await responses.keep({ ...kept(THIRD, null), content })
-  expect((await responses.facts(1, THIRD))?.contentBytes).toBeGreaterThan(1_000_000)
-  await responses.remove(1, THIRD)
-  expect(await rows.read('orphanedContents', { createdBeforeMs: Number.MAX_SAFE_INTEGER, limit: 1 })).toEqual(
-    [],
-  )
-})
 
 /** Memory that was allocated before contents were loaded. */
 function heldBeforeLoading(steps: readonly (string | number)[]): number {

@@ -142,7 +142,6 @@ export class NativeResponse {
       previousId: this.#request.previous?.id ?? null,
       createdMs,
       expiresMs: createdMs + NATIVE_RETENTION_MS,
-      content: null,
       callId: null,
       rate: null,
     }

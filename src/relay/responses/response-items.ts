@@ -1,7 +1,7 @@
 import { type ItemPageQuery, type ItemSpan, ItemSpanFinder } from '@sluice/wire/responses'
 import { GatewayError } from '../../errors.ts'
-import type { StoredTextPart } from '../../store/operations/stored-responses.ts'
 import type { ResponseStore } from './response-store.ts'
+import type { StoredTextPart } from './stored-text.ts'
 
 /** A stored text that contains items: the input or the output of one response that the gateway keeps. */
 export interface ItemSource {
@@ -18,11 +18,12 @@ export function itemSource(
   id: string,
   of: 'input' | 'response',
 ): ItemSource {
+  const stored = responses.text(userId, id, of)
   let latest = { index: -1, part: Promise.resolve<StoredTextPart>({ text: '', isLast: true }) }
   return {
     of: of === 'input' ? 'array' : 'output',
     part: (index) => {
-      if (index !== latest.index) latest = { index, part: responses.part(userId, id, of, index) }
+      if (index !== latest.index) latest = { index, part: stored.part(index) }
       return latest.part
     },
   }

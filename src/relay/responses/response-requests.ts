@@ -104,7 +104,7 @@ export class ResponseRequests {
     if (isKept) {
       if (query.get('stream') === 'true') throw notStreamed()
       await reading.hold(PARTS_BYTES)
-      const parts = this.#services.responses.parts(response.userId, response.id, 'response')
+      const parts = this.#services.responses.text(response.userId, response.id, 'response').parts()
       if (!request.guards) return answerPieces(incoming, parts)
       const { bytes } = await readBodyBeginning(request, asPieces(parts))
       return this.#answer(request, bytes)

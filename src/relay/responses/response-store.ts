@@ -8,13 +8,13 @@ import {
   type StoredResponse,
   type StreamedPart,
 } from '../../domain/stored-response.ts'
-import { GatewayError } from '../../errors.ts'
-import { isLargeContent, LargeContents, removeResponseParts } from '../../store/large-contents.ts'
-import type { ResponseChainLink, StoredTextPart } from '../../store/operations/stored-responses.ts'
+import { KEPT_PART_BYTES } from '../../domain/kept.ts'
+import type { KeptStore } from '../../store/kept-store.ts'
+import type { ResponseChainLink } from '../../store/operations/stored-responses.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { RowStore } from '../../store/store.ts'
 import { isGatewayResponseId } from './response-id.ts'
-import type { StorageLimit } from './storage-limit.ts'
+import { type ContentFacts, StoredText } from './stored-text.ts'
 
 /** Maximum number of API keys whose keyed hashes are cached: computing a hash costs more than keeping it. */
 const MAX_KEY_TAGS = 1_000
@@ -28,7 +28,7 @@ export interface ResponseStoreDependencies {
   readonly rows: Pick<RowStore, 'read' | 'write'>
   /** Computes a keyed hash of a text, to compare the text without storing it. */
   readonly tag: (purpose: 'upstream key' | 'reasoning', text: string) => string
-  readonly bound: StorageLimit
+  readonly kept: KeptStore
   /** Called for each kept response that could not be stored and was discarded. */
   readonly onLost: () => void
 }
@@ -40,18 +40,16 @@ export interface ResponseStoreDependencies {
 export class ResponseStore {
   readonly #rows: ResponseStoreDependencies['rows']
   readonly #tag: ResponseStoreDependencies['tag']
-  readonly #bound: StorageLimit
+  readonly #kept: KeptStore
   readonly #retried: RetriedWrites
-  readonly #largeContents: LargeContents
   /** Responses by user and item id; created with the first response. */
   #byItem: LRUCache<string, string> | undefined
   readonly #keyTags = new LRUCache<string, string>({ max: MAX_KEY_TAGS })
 
-  constructor({ rows, tag, bound, onLost }: ResponseStoreDependencies) {
+  constructor({ rows, tag, kept, onLost }: ResponseStoreDependencies) {
     this.#rows = rows
     this.#tag = tag
-    this.#bound = bound
-    this.#largeContents = new LargeContents(rows)
+    this.#kept = kept
     this.#retried = new RetriedWrites(onLost)
   }
 
@@ -99,23 +97,9 @@ export class ResponseStore {
     return this.#rows.read('responseChain', { id, userId, nowMs: Date.now(), maxBytes })
   }
 
-  /**
-   * Reads a part of the input or output of a response that the gateway keeps. Rejects with `not_found` if it
-   * has been deleted.
-   */
-  async part(userId: number, id: string, of: keyof StoredContent, part: number): Promise<StoredTextPart> {
-    const found = await this.#rows.read('readStoredText', { id, userId, nowMs: Date.now(), of, part })
-    if (!found) throw new GatewayError('not_found', 'this response is not kept any more')
-    return found
-  }
-
-  /** The input or output of a response that the gateway keeps, part by part. */
-  async *parts(userId: number, id: string, of: keyof StoredContent): AsyncGenerator<string, void, undefined> {
-    for (let index = 0, isLast = false; !isLast; index += 1) {
-      const found = await this.part(userId, id, of, index)
-      isLast = found.isLast
-      yield found.text
-    }
+  /** The input or output of a response that the gateway keeps. */
+  text(userId: number, id: string, of: keyof StoredContent): StoredText {
+    return new StoredText(this.#kept, userId, id, of)
   }
 
   /**
@@ -125,24 +109,30 @@ export class ResponseStore {
     return this.#rows.read('backgroundOutcomes', { callIds })
   }
 
-  /** Stores a response; resolves once that is durable. */
+  /** Stores a response that the provider has; resolves once that is durable. */
   async store(response: StoredResponse): Promise<void> {
-    const { content } = response
-    const sum =
-      content && isLargeContent(content)
-        ? await this.#largeContents.store({ ...response, content })
-        : await this.#rows.write('storeResponse', response)
-    if (sum) this.#bound.note([sum])
+    await this.#rows.write('storeResponse', response)
   }
 
   /**
    * Stores a response that the gateway keeps, after its call has ended. The write is retried if the database
    * is unavailable. If there is no room for the response, it is not stored.
    */
-  async keep(response: StoredResponse & { readonly content: StoredContent }): Promise<void> {
-    const { input, response: output } = response.content
-    const size = input.length + output.length
-    if (this.#bound.admits('responses', size)) await this.#retried.run(() => this.store(response), size)
+  async keep(response: StoredResponse, content: StoredContent): Promise<void> {
+    const { id: key, userId, model, createdMs, expiresMs } = response
+    const inputBytes = Buffer.byteLength(content.input)
+    const bytes = inputBytes + Buffer.byteLength(content.response)
+    if (!this.#kept.admits('response', bytes)) return
+    const about = { key, userId, model, tokenId: 0, createdMs, expiresMs, record: response }
+    // A small content is part of the facts, because a row of its own would cost more than its bytes.
+    const write = (): Promise<boolean> =>
+      bytes <= KEPT_PART_BYTES
+        ? this.#kept.write({ kind: 'response', ...about, facts: JSON.stringify(content), bytes })
+        : this.#kept.write(
+            { kind: 'response', ...about, facts: JSON.stringify({ inputBytes } satisfies ContentFacts) },
+            bytesOf([content.input, content.response]),
+          )
+    await this.#retried.run(async () => void (await write()), bytes)
   }
 
   /**
@@ -187,12 +177,23 @@ export class ResponseStore {
   /** Deletes a response of this user. */
   async remove(userId: number, id: string): Promise<void> {
     await this.#rows.write('deleteResponse', { userId, id, nowMs: Date.now() })
-    await removeResponseParts(this.#rows, id)
+    await this.#kept.remove({ kind: 'response', key: id, userId })
   }
 
   #hash(userId: number, content: string): string {
     return this.#tag('reasoning', `${userId}\n${content}`)
   }
+}
+
+/** Encodes texts piece by piece. Surrogate pairs are not split, because each piece is encoded separately. */
+function* bytesOf(texts: readonly string[]): Generator<Buffer, void, undefined> {
+  for (const text of texts)
+    for (let start = 0; start < text.length; ) {
+      const end = start + KEPT_PART_BYTES
+      const cutsPair = end < text.length && (text.codePointAt(end - 1) ?? 0) > 0xffff
+      yield Buffer.from(text.slice(start, cutsPair ? end - 1 : end))
+      start = cutsPair ? end - 1 : end
+    }
 }
 
 /**

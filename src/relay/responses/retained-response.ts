@@ -40,7 +40,7 @@ export class RetainedResponse {
   async keep(response: string, charged: Usage, target: AttemptTarget, call: Call): Promise<void> {
     const { responses, previousId, retentionMs } = this.#keeping
     const createdMs = Date.now()
-    await responses.keep({
+    const kept = {
       id: String(scanObject(Buffer.from(response)).value('id')),
       userId: call.hold.account.user.id,
       model: call.plan.request.model,
@@ -52,9 +52,9 @@ export class RetainedResponse {
       previousId,
       createdMs,
       expiresMs: createdMs + retentionMs,
-      content: { input: this.#input, response },
       callId: null,
       rate: null,
-    })
+    }
+    await responses.keep(kept, { input: this.#input, response })
   }
 }

@@ -1,28 +1,29 @@
-import { StorageLimit } from './storage-limit.ts'
 import { describe, expect, test } from 'vitest'
-import type { UserSignatures } from '../../store/operations/signatures-and-response-parts.ts'
+import { keptEntry, keptStore } from '../../../test/stores/kept.ts'
+import type { EntryToKeep } from '../../store/operations/kept.ts'
+import type { RowStore } from '../../store/store.ts'
 import { SignatureWrites } from './signature-store.ts'
 
 /** A database whose commits end when the test decides, and what was written to it. */
 function slowRows(): {
   readonly batches: number[][]
-  readonly rows: ConstructorParameters<typeof SignatureWrites>[0]['rows']
+  readonly rows: Pick<RowStore, 'read' | 'write'>
   readonly finish: (error?: Error) => void
 } {
   const batches: number[][] = []
-  const waiting: PromiseWithResolvers<void>[] = []
+  const waiting: PromiseWithResolvers<readonly []>[] = []
   return {
     batches,
     finish(error) {
       const commit = waiting.shift()
       if (error) commit?.reject(error)
-      else commit?.resolve()
+      else commit?.resolve([])
     },
     rows: {
       read: () => Promise.reject(new Error('nothing is read')),
       write(...[, input]: unknown[]) {
-        batches.push((input as { replies: UserSignatures[] }).replies.map(({ userId }) => userId))
-        const commit = Promise.withResolvers<void>()
+        batches.push((input as { entries: EntryToKeep[] }).entries.map(({ userId }) => userId))
+        const commit = Promise.withResolvers<readonly []>()
         waiting.push(commit)
         return commit.promise as never
       },
@@ -30,21 +31,17 @@ function slowRows(): {
   }
 }
 
-const reply = (userId: number, characters = 10): UserSignatures => ({
-  userId,
-  signatures: [{ hash: 'h', content: 'x'.repeat(characters) }],
-  storedMs: 0,
-  expiresMs: 1,
-})
+const reply = (userId: number, characters = 10): EntryToKeep[] => [
+  keptEntry('signature', `of ${userId}`, { userId, facts: 'x'.repeat(characters) }),
+]
 
 function writesOn(
   rows: ReturnType<typeof slowRows>['rows'],
   isShared: boolean,
 ): { readonly writes: SignatureWrites; readonly unwritten: readonly number[] } {
   const unwritten: number[] = []
-  const bound = new StorageLimit({ rows, maxBytes: () => Infinity, room: undefined })
   const metrics = { add: (_name: string, count: number) => void unwritten.push(count) } as never
-  return { writes: new SignatureWrites({ rows, tag: () => '', isShared, bound, metrics }), unwritten }
+  return { writes: new SignatureWrites({ kept: keptStore(rows), isShared, metrics }), unwritten }
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))

@@ -1,13 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { LRUCache } from 'lru-cache'
-import type { StoredSignature } from '../../domain/stored-response.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import { readSignedParts, type SignedParts, signedPartsText } from '@sluice/wire/signatures'
-import type { UserSignatures } from '../../store/operations/signatures-and-response-parts.ts'
-import type { RowStore } from '../../store/store.ts'
-import type { StorageLimit } from './storage-limit.ts'
+import type { KeptStore } from '../../store/kept-store.ts'
+import type { EntryToKeep } from '../../store/operations/kept.ts'
 
 /** Maximum characters of a reply's signed parts (such as reasoning); larger replies are not stored. */
 const MAX_REPLY = 2 * 1024 * 1024
@@ -48,12 +46,11 @@ export type FoundSignatures = ReadonlyMap<string, SignedEntry>
 
 /** Services that the store of signatures needs. */
 export interface SignatureStoreDependencies {
-  readonly rows: Pick<RowStore, 'read' | 'write'>
+  readonly kept: Pick<KeptStore, 'admits' | 'findAll' | 'writeFacts'>
   /** Computes a keyed hash of a text, to compare the text without storing it. */
   readonly tag: (purpose: 'upstream key' | 'signature', text: string) => string
   /** Whether other nodes write to the same database. */
   readonly isShared: boolean
-  readonly bound: StorageLimit
   readonly metrics: Pick<Metrics, 'add'>
 }
 
@@ -103,17 +100,19 @@ export class SignatureStore {
     const entries = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedPartsText(run) }))
     if (entries.length === 0 || entries.reduce((sum, { text }) => sum + text.length, 0) > MAX_REPLY)
       return Promise.resolve()
-    const signatures = entries.map(({ anchor, run, text }): StoredSignature => {
+    const signatures = entries.map(({ anchor, run, text }): EntryToKeep => {
       const entry = { ...account, run, size: text.length }
       this.#memory.set(memoryKey(userId, anchor), { entry, expiresMs })
-      return { hash: this.#hash(userId, anchor), content: JSON.stringify({ ...account, run: text }) }
+      const facts = JSON.stringify({ ...account, run: text })
+      const about = { userId, tokenId: 0, model: '', createdMs: storedMs, expiresMs }
+      return { kind: 'signature', key: this.#hash(userId, anchor), ...about, facts, bytes: facts.length }
     })
-    if (!this.#dependencies.bound.admits('signatures', 0)) {
+    if (!this.#dependencies.kept.admits('signature', 0)) {
       this.#dependencies.metrics.add('signatures', signatures.length, 'unwritten')
       return Promise.resolve()
     }
     this.#dependencies.metrics.add('signatures', signatures.length, 'kept')
-    return this.#writes.write({ userId, signatures, storedMs, expiresMs })
+    return this.#writes.write(signatures)
   }
 
   /** Finds the signed parts for these anchors (places in a user's conversation). */
@@ -149,15 +148,13 @@ export class SignatureStore {
   async #load(userId: number, anchors: readonly string[], nowMs: number): Promise<void> {
     const byHash = new Map(anchors.map((anchor) => [this.#hash(userId, anchor), anchor]))
     const hashes = [...byHash.keys()]
-    const rows = await this.#dependencies.rows
-      .read('findSignatures', { userId, hashes, nowMs })
-      .catch(() => undefined)
-    if (!rows) return
-    for (const { hash, content, expiresMs } of rows) {
+    const found = await this.#dependencies.kept.findAll('signature', hashes, userId).catch(() => undefined)
+    if (!found) return
+    for (const { key: hash, facts, expiresMs } of found) {
       const anchor = byHash.get(hash)
       if (anchor === undefined) continue
       byHash.delete(hash)
-      this.#memory.set(memoryKey(userId, anchor), { entry: entryOf(content), expiresMs })
+      this.#memory.set(memoryKey(userId, anchor), { entry: entryOf(facts), expiresMs })
     }
     const missing = { entry: undefined, expiresMs: nowMs + MISSING_MS }
     for (const anchor of byHash.values()) {
@@ -176,8 +173,8 @@ function memoryKey(userId: number, anchor: string): string {
   return `${userId} ${anchor}`
 }
 
-function entryOf(content: string): SignedEntry | undefined {
-  const { protocol, channel, keyTag, run } = parseRecord(content) ?? {}
+function entryOf(facts: string): SignedEntry | undefined {
+  const { protocol, channel, keyTag, run } = parseRecord(facts) ?? {}
   if (typeof protocol !== 'string' || typeof channel !== 'string') return undefined
   if (typeof keyTag !== 'string' || typeof run !== 'string') return undefined
   const read = readSignedParts(run)
@@ -189,9 +186,13 @@ const MAX_WAIT_MS = 500
 /** Maximum characters of signatures that wait to be written; further ones are discarded. */
 const MAX_WAITING = 32 * 1024 * 1024
 
-/** Replies whose signatures are written together. */
+interface SignatureWritesDependencies extends Pick<SignatureStoreDependencies, 'isShared' | 'metrics'> {
+  readonly kept: Pick<KeptStore, 'writeFacts'>
+}
+
+/** Signatures that are written together. */
 interface Batch {
-  readonly replies: UserSignatures[]
+  readonly signatures: EntryToKeep[]
   readonly written: Promise<void>
   readonly start: () => void
 }
@@ -202,34 +203,34 @@ interface Batch {
  * meantime.
  */
 export class SignatureWrites {
-  readonly #dependencies: SignatureStoreDependencies
+  readonly #dependencies: SignatureWritesDependencies
   #next: Batch | undefined
   #isWriting = false
   #waiting = 0
 
-  constructor(dependencies: SignatureStoreDependencies) {
+  constructor(dependencies: SignatureWritesDependencies) {
     this.#dependencies = dependencies
   }
 
-  /** Resolves when the signatures are durable, could not be written, or take too long; never rejects. */
-  write(reply: UserSignatures): Promise<void> {
-    if (!this.#dependencies.isShared) return this.#write([reply])
-    const size = sizeOf(reply)
+  /** Resolves when the signatures of a reply are durable, could not be written, or take too long; never rejects. */
+  write(signatures: readonly EntryToKeep[]): Promise<void> {
+    if (!this.#dependencies.isShared) return this.#write(signatures)
+    const size = sizeOf(signatures)
     if (this.#waiting + size > MAX_WAITING) {
-      this.#dependencies.metrics.add('signatures', reply.signatures.length, 'unwritten')
+      this.#dependencies.metrics.add('signatures', signatures.length, 'unwritten')
       return Promise.resolve()
     }
     this.#waiting += size
     const batch = (this.#next ??= this.#newBatch())
-    batch.replies.push(reply)
+    batch.signatures.push(...signatures)
     this.#begin()
     return Promise.race([batch.written, delay(MAX_WAIT_MS, undefined, { ref: false })])
   }
 
   #newBatch(): Batch {
-    const replies: UserSignatures[] = []
+    const signatures: EntryToKeep[] = []
     const { promise, resolve } = Promise.withResolvers<void>()
-    return { replies, written: promise.then(() => this.#write(replies)), start: resolve }
+    return { signatures, written: promise.then(() => this.#write(signatures)), start: resolve }
   }
 
   #begin(): void {
@@ -239,22 +240,21 @@ export class SignatureWrites {
     this.#next = undefined
     batch.start()
     void batch.written.then(() => {
-      this.#waiting -= batch.replies.reduce((sum, reply) => sum + sizeOf(reply), 0)
+      this.#waiting -= sizeOf(batch.signatures)
       this.#isWriting = false
       this.#begin()
     })
   }
 
-  async #write(replies: readonly UserSignatures[]): Promise<void> {
+  async #write(signatures: readonly EntryToKeep[]): Promise<void> {
     try {
-      this.#dependencies.bound.note(await this.#dependencies.rows.write('storeSignatures', { replies }))
+      await this.#dependencies.kept.writeFacts(signatures)
     } catch {
-      const count = replies.reduce((sum, { signatures }) => sum + signatures.length, 0)
-      this.#dependencies.metrics.add('signatures', count, 'unwritten')
+      this.#dependencies.metrics.add('signatures', signatures.length, 'unwritten')
     }
   }
 }
 
-function sizeOf({ signatures }: UserSignatures): number {
-  return signatures.reduce((sum, { content }) => sum + content.length, 0)
+function sizeOf(signatures: readonly EntryToKeep[]): number {
+  return signatures.reduce((sum, { facts }) => sum + facts.length, 0)
 }

@@ -3,6 +3,7 @@ import { Client } from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { BANKS, bankFixture, report } from '../../../test/ledger/bank-fixture.ts'
 import { ENGINES, type TestDatabase } from '../../../test/stores/engines.ts'
+import { keptEntry, keptStore } from '../../../test/stores/kept.ts'
 import { newUser } from '../../../test/stores/rows.ts'
 import { LATENCY_BUCKETS } from '../../domain/latency.ts'
 import { connectionPool } from '../postgres/pool.ts'
@@ -16,6 +17,7 @@ import {
   SUM_KINDS,
   USAGE_SUMS_KEY,
 } from '../sum-kinds.ts'
+import { TABLES } from '../tables.ts'
 import { POSTGRES_TYPES, SQLITE_TYPES } from './schema/table.ts'
 import { migrateToLatest } from './migrate.ts'
 import { type Step, STEPS } from './steps.ts'
@@ -165,7 +167,7 @@ function formerSums(isShared: boolean): string[] {
           'DROP TABLE unsummed_calls',
           'CREATE TABLE unsummed_calls (sums text)',
         ]),
-    `DELETE FROM kysely_migration WHERE name = '0003-histograms'`,
+    `DELETE FROM kysely_migration WHERE name >= '0003'`,
     ...SUM_KINDS.map((kind) => {
       const values = {
         user_id: 1,
@@ -220,5 +222,46 @@ test.each(ENGINES)(
       { kind: 4, ...day, ...ofRoutes, ...(isShared ? {} : { total_latencies: '0:5 59:5 ' }) },
       { kind: 5, ...day, ...ofKeys },
     ])
+  },
+)
+
+/** What builds of 0.1.0 before its release kept: the former tables, with one row each that matters. */
+const FORMER_KEPT = [
+  ...['kept', 'kept_parts', 'kept_sums'].map((name) => `DROP TABLE ${name}`),
+  ...['response_parts', 'kept_signatures', 'kept_answers', 'answer_parts', 'kept_sums'].map(
+    (name) => `CREATE TABLE ${name} (user_id integer)`,
+  ),
+  'DROP INDEX stored_responses_by_end',
+  ...['content_cipher text', 'kept_bytes integer'].map(
+    (column) => `ALTER TABLE stored_responses ADD COLUMN ${column}`,
+  ),
+  'CREATE INDEX stored_responses_by_end ON stored_responses (expires_ms) WHERE content_cipher IS NOT NULL',
+  'CREATE INDEX stored_responses_by_age ON stored_responses (user_id, created_ms) WHERE content_cipher IS NOT NULL',
+  ...[
+    ['native', 'null'],
+    ['kept', "'v1.x.y'"],
+  ].map(
+    ([id, cipher]) =>
+      `INSERT INTO stored_responses (id, user_id, model, group_name, channel, key_tag, upstream_id, tokens, created_ms, expires_ms, content_cipher)
+       VALUES ('${id}', 2, 'm', 'default', 'c', 'tag', 'up', 1, 0, 9000000000000, ${cipher})`,
+  ),
+  "DELETE FROM kysely_migration WHERE name = '0004-kept'",
+]
+
+test.each(ENGINES)(
+  'an upgrade on $name replaces the tables of what is kept, and records of responses that providers have stay',
+  async (engine) => {
+    const database = await engine.prepared()
+    await (await database.open()).close()
+    const columns = async (): Promise<unknown> =>
+      (await database.sql('SELECT * FROM stored_responses')).map((row) => Object.keys(row).toSorted())
+    for (const statement of FORMER_KEPT) await database.sql(statement)
+    const store = await database.open()
+    onTestFinished(() => store.close())
+    expect(await database.sql('SELECT id FROM stored_responses')).toEqual([{ id: 'native' }])
+    expect(await columns()).toEqual([Object.keys(TABLES.stored_responses.columns).toSorted()])
+    const kept = keptStore(store)
+    expect(await kept.write(keptEntry('cache', 'a'), [Buffer.from('words')])).toBe(true)
+    expect((await kept.find('cache', 'a', 2))?.bytes).toBe(5)
   },
 )

@@ -22,6 +22,10 @@ export const STEPS: readonly Step[] = [
     name: '0003-histograms',
     run: async (db, types) => (await import('./schema/histograms.ts')).joinHistograms(db, types),
   },
+  {
+    name: '0004-kept',
+    run: async (db, types) => (await import('./schema/kept.ts')).createKept(db, types),
+  },
 ]
 
 /**

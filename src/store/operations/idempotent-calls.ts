@@ -1,4 +1,5 @@
 import { PostgresAdapter, sql } from 'kysely'
+import type { KeptKind } from '../../domain/kept.ts'
 import type { Db } from './operation.ts'
 
 /** A call with an idempotency key, and the request that claims it, to be sent to the provider. */
@@ -145,7 +146,7 @@ export async function pruneIdempotentCalls(
 }
 
 async function isKept(db: Db, lookup: string, nowMs: number): Promise<boolean> {
-  const kept = db.selectFrom('kept_answers').select('lookup')
-  const found = kept.where('kind', '=', 'idempotency').where('lookup', '=', lookup)
+  const kept = db.selectFrom('kept').select('key')
+  const found = kept.where('kind', '=', 'idempotency' satisfies KeptKind).where('key', '=', lookup)
   return (await found.where('expires_ms', '>', nowMs).executeTakeFirst()) !== undefined
 }

@@ -6,7 +6,8 @@ export { auditEntriesBefore, auditPage } from './audit-log.ts'
 export { readBudgetUse } from './budgets.ts'
 export { heldByNodes, heldOnAccounts } from './held-sums.ts'
 export { storedConfiguration } from './configuration.ts'
-export { findAnswer, lastAnswerRemoval, readAnswerPart } from './kept-answers.ts'
+export { deletedUsersWithKeptData, findKept, readKeptPart } from './kept.ts'
+export { lastAnswerRemoval } from './answer-removals.ts'
 export { modelCallers } from './model-callers.ts'
 export { modelRetirements } from './model-retirements.ts'
 export { findUnbalancedAccounts } from './unbalanced-accounts.ts'
@@ -42,11 +43,6 @@ export { findKeys } from './find-keys.ts'
 export { failedCalls } from './failed-calls.ts'
 export { usageSessions } from './usage-sessions.ts'
 export { usageValues } from './usage-values.ts'
-export {
-  deletedUsersWithStoredData,
-  findSignatures,
-  orphanedContents,
-} from './signatures-and-response-parts.ts'
 export { readBytes } from './read-bytes.ts'
 export { refusedCalls } from './refusals.ts'
 export { listRefusedCalls } from './refused-calls.ts'
@@ -55,7 +51,6 @@ export { pendingDeclaredUsers } from './seed-accounts.ts'
 export { identitiesOf, userByIdentity, liveSession, sessionsOf } from './sign-ins.ts'
 export {
   backgroundOutcomes,
-  readStoredText,
   reasoningOrigins,
   responseChain,
   responseFacts,

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/stores/engines.ts'
+import { keptEntry, keptStore } from '../../../test/stores/kept.ts'
 import {
   nativeResponseIdPrefix,
   MAX_PREVIOUS_RESPONSES,
   NATIVE_RETENTION_MS,
   type StoredResponse,
 } from '../../domain/stored-response.ts'
-import { removeStoredDataOfUser } from '../stored-data-of-user.ts'
+import { removeKeptOfUser } from '../kept-store.ts'
+import type { RowStore } from '../store.ts'
 import type { CallProvenance } from './stored-responses.ts'
 
 const NOW = 1_760_000_000_000
@@ -25,15 +27,22 @@ function response(id: string, of: Partial<StoredResponse> = {}): StoredResponse 
     previousId: null,
     createdMs: NOW,
     expiresMs: NOW + 1_000,
-    content: null,
     callId: null,
     rate: null,
     ...of,
   }
 }
 
-const kept = (id: string, previousId: string | null = null): StoredResponse =>
-  response(id, { previousId, upstreamId: '', content: { input: `["${id}"]`, response: '{"output":[]}' } })
+/** Stores a response with a content of so many bytes. */
+function keep(
+  store: RowStore,
+  id: string,
+  { bytes = 20, ...of }: Partial<StoredResponse> & { readonly bytes?: number } = {},
+): Promise<boolean> {
+  const record = response(id, { upstreamId: '', ...of })
+  const { userId, createdMs, expiresMs } = record
+  return keptStore(store).write(keptEntry('response', id, { userId, createdMs, expiresMs, bytes, record }))
+}
 
 const reasoned = (channel: string, endedMs: number): CallProvenance => ({
   user_id: 2,
@@ -63,38 +72,30 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(facts?.response).toEqual(response('a'))
   })
 
-  test('stored responses with content are encrypted, and read along the chain of previous_response_id', async () => {
-    const { store, database } = await openedRows(engine)
-    for (const [id, previous] of [
-      ['a', null],
-      ['b', 'a'],
-      ['c', 'b'],
-    ] as const)
-      await store.write('storeResponse', kept(id, previous))
-    const rows = await database.sql('select content_cipher from stored_responses')
-    expect(rows.every(({ content_cipher: text }) => /^v1\.\w+\.[\w-]+$/.test(String(text)))).toBe(true)
-    const lookUp = { id: 'c', userId: 2, nowMs: NOW, maxBytes: 1_000 }
-    const chain = await store.read('responseChain', lookUp)
-    const bytes = '["a"]'.length + '{"output":[]}'.length
+  test('the size of the content of a stored response is found with it, and along the chain of previous_response_id', async () => {
+    const { store } = await openedRows(engine)
+    await keep(store, 'a', { bytes: 10 })
+    await keep(store, 'b', { bytes: 20, previousId: 'a' })
+    await keep(store, 'c', { bytes: 30, previousId: 'b' })
+    const lookUp = { id: 'c', userId: 2, nowMs: NOW }
+    const record = response('c', { upstreamId: '', previousId: 'b' })
+    expect(await store.read('responseFacts', lookUp)).toEqual({ response: record, contentBytes: 30 })
+    const chain = await store.read('responseChain', { ...lookUp, maxBytes: 1_000 })
     expect(chain).toEqual([
-      { id: 'c', previousId: 'b', bytes },
-      { id: 'b', previousId: 'a', bytes },
-      { id: 'a', previousId: null, bytes },
+      { id: 'c', previousId: 'b', bytes: 30 },
+      { id: 'b', previousId: 'a', bytes: 20 },
+      { id: 'a', previousId: null, bytes: 10 },
     ])
-    const text = (of: 'input' | 'response', part = 0) => store.read('readStoredText', { ...lookUp, of, part })
-    expect(await text('input')).toEqual({ text: '["c"]', isLast: true })
-    expect(await text('response')).toEqual({ text: '{"output":[]}', isLast: true })
-    expect(await text('input', 1)).toBeNull()
-    expect(await store.read('readStoredText', { ...lookUp, userId: 3, of: 'input', part: 0 })).toBeNull()
-    await store.write('deleteResponse', { id: 'b', userId: 3, nowMs: NOW })
-    await store.write('deleteResponse', { id: 'a', userId: 2, nowMs: NOW })
-    expect(await store.read('responseChain', lookUp)).toEqual(chain.slice(0, 2))
+    await keptStore(store).remove({ kind: 'response', key: 'b', userId: 3 })
+    await keptStore(store).remove({ kind: 'response', key: 'a', userId: 2 })
+    expect(await store.read('responseChain', { ...lookUp, maxBytes: 1_000 })).toEqual(chain.slice(0, 2))
+    expect(await store.read('responseFacts', { ...lookUp, id: 'a' })).toBeNull()
   })
 
   test('a chain of stored responses that is too long is read only up to the first response above the maximum length or size', async () => {
     const { store } = await openedRows(engine)
     for (let n = 0; n < MAX_PREVIOUS_RESPONSES + 3; n += 1)
-      await store.write('storeResponse', kept(`r${n}`, n === 0 ? null : `r${n - 1}`))
+      await keep(store, `r${n}`, { previousId: n === 0 ? null : `r${n - 1}` })
     const chain = (maxBytes: number, id = `r${MAX_PREVIOUS_RESPONSES + 2}`) =>
       store.read('responseChain', { id, userId: 2, nowMs: NOW, maxBytes })
     expect(await chain(1_000_000)).toHaveLength(MAX_PREVIOUS_RESPONSES + 1)
@@ -105,8 +106,10 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
 
   test('stored responses are pruned when they have expired, and those of background calls only once these are settled', async () => {
     const { store, database } = await openedRows(engine)
-    const prune = (nowMs: number): Promise<number> => store.write('pruneResponses', { nowMs, limit: 10 })
-    await store.write('storeResponse', kept('a'))
+    const prune = async (nowMs: number): Promise<number> =>
+      (await store.write('pruneKept', { nowMs, limit: 10 })) +
+      (await store.write('pruneResponses', { nowMs, limit: 10 }))
+    await keep(store, 'a')
     await store.write('storeResponse', response('b', { callId: 'call', rate: '{}' }))
     await store.write('storeProvenance', { calls: [reasoned('c', NOW + 1_000 - NATIVE_RETENTION_MS)] })
     expect(await prune(NOW)).toBe(0)
@@ -139,7 +142,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     const calls = Array.from({ length: 25 }, (_, index) => call(NOW + index, index))
     await store.write('storeProvenance', { calls })
     const expiryMs = NOW + 500 + NATIVE_RETENTION_MS
-    await store.write('storeResponse', { ...kept('resp_000'), expiresMs: expiryMs + DAY_MS })
+    await keep(store, 'resp_000', { expiresMs: expiryMs + DAY_MS })
     const prune = (nowMs: number): Promise<number> => store.write('pruneResponses', { nowMs, limit: 10 })
     expect(await prune(expiryMs - 1)).toBe(0)
     expect(await prune(expiryMs + 19)).toBe(10)
@@ -151,10 +154,10 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
 
   test('the content of a response is not stored if its user was deleted meanwhile', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
-    await store.write('storeResponse', { ...kept('a'), userId })
+    await keep(store, 'a', { userId })
     await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
-    await removeStoredDataOfUser(store, userId)
-    await store.write('storeResponse', { ...kept('b'), userId })
+    await removeKeptOfUser(store, userId)
+    expect(await keep(store, 'b', { userId })).toBe(false)
     await store.write('storeResponse', response('c', { userId, callId: 'call', rate: '{}' }))
     expect(await database.sql('select id from stored_responses')).toEqual([{ id: 'c' }])
   })

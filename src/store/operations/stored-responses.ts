@@ -1,25 +1,17 @@
 import { sql } from 'kysely'
+import type { KeptKind } from '../../domain/kept.ts'
 import {
   nativeResponseIdPrefix,
   NATIVE_RETENTION_MS,
   MAX_PREVIOUS_RESPONSES,
   addStreamedPart,
-  type ContentPartCounts,
-  type StoredContent,
   type StoredResponse,
   type BackgroundOutcome,
   type ReasoningOrigin,
   type StreamedPart,
   type Provenance,
 } from '../../domain/stored-response.ts'
-import { type Secrets, seal, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'
-import {
-  updateStoredBytes,
-  type StoredBytesOfUser,
-  STORED_RESPONSE_BYTES_SQL,
-  responsePart,
-} from './signatures-and-response-parts.ts'
 import type { StoredResponseRow } from '../row-types.ts'
 
 /**
@@ -29,29 +21,10 @@ import type { StoredResponseRow } from '../row-types.ts'
 const SETTLED_WITHIN_MS = 7 * 24 * 3_600_000
 
 /**
- * A response to be stored. If its content is stored in parts already, `content` has the number of parts
- * instead.
+ * Stores the row of a response, replacing an earlier state of it. The content of a response that the gateway keeps is
+ * stored with it: `storeKept`.
  */
-type ResponseToStore = Omit<StoredResponse, 'content'> & {
-  readonly content: StoredContent | PartsWithBytes | null
-}
-
-/** Number of parts of a response's content, and its size in bytes. */
-type PartsWithBytes = ContentPartCounts & { readonly bytes: number }
-
-/**
- * Stores a response, replacing one with the same id. Its content is encrypted so that it can be decrypted
- * only for this row. A response of a deleted user is not stored, because a call may end after all data of its
- * user was removed. Resolves to the number of bytes now stored for the user; undefined if the response has no
- * content.
- */
-export async function storeResponse(
-  db: Db,
-  response: ResponseToStore,
-  secrets: Secrets,
-): Promise<StoredBytesOfUser | undefined> {
-  const { id, content } = response
-  if (content && (await isDeleted(db, response.userId))) return undefined
+export async function storeResponse(db: Db, response: StoredResponse): Promise<void> {
   const values = {
     user_id: response.userId,
     model: response.model,
@@ -63,38 +36,15 @@ export async function storeResponse(
     previous_id: response.previousId,
     created_ms: response.createdMs,
     expires_ms: response.expiresMs,
-    content_cipher: content && seal(secrets, JSON.stringify(content), { table: RESPONSES_TABLE, row: id }),
     call_id: response.callId,
     rate: response.rate,
     price_incomplete: response.priceIncomplete ? 1 : 0,
-    kept_bytes: content && bytesOf(content),
   }
-  const removed = await countedRows(db, id)
   await db
     .insertInto('stored_responses')
-    .values({ id, ...values, outcome: null, streamed: null })
+    .values({ id: response.id, ...values, outcome: null, streamed: null })
     .onConflict((conflict) => conflict.column('id').doUpdateSet(values))
     .execute()
-  const [sum] = await updateStoredBytes(db, { written: await countedRows(db, id), removed })
-  return sum
-}
-
-function countedRows(db: Db, id: string) {
-  return db
-    .selectFrom('stored_responses')
-    .select(['user_id', STORED_RESPONSE_BYTES_SQL.as('bytes')])
-    .where('id', '=', id)
-    .execute()
-}
-
-function bytesOf(content: StoredContent | PartsWithBytes): number {
-  if ('inputParts' in content) return content.bytes
-  return Buffer.byteLength(content.input) + Buffer.byteLength(content.response)
-}
-
-async function isDeleted(db: Db, userId: number): Promise<boolean> {
-  const query = db.selectFrom('users').select('id').where('id', '=', userId)
-  return (await query.where('deleted_time', 'is not', null).executeTakeFirst()) !== undefined
 }
 
 /**
@@ -132,21 +82,19 @@ export async function recordStreamedPart(
 }
 
 /**
- * Removes a response of a user. The response of a background call is not removed but expired, because the row
- * may be needed to settle the call.
+ * Removes the row of a user's response. The response of a background call is not removed but expired, because the row
+ * may be needed to settle the call. A response that the gateway keeps is removed with its content: `removeKept`.
  */
 export async function deleteResponse(
   db: Db,
   { id, userId, nowMs }: { readonly id: string; readonly userId: number; readonly nowMs: number },
 ): Promise<void> {
-  const removed = await db
+  await db
     .deleteFrom('stored_responses')
     .where('id', '=', id)
     .where('user_id', '=', userId)
     .where('call_id', 'is', null)
-    .returning(['user_id', STORED_RESPONSE_BYTES_SQL.as('bytes')])
     .execute()
-  await updateStoredBytes(db, { removed })
   await db
     .updateTable('stored_responses')
     .set({ expires_ms: nowMs })
@@ -156,8 +104,8 @@ export async function deleteResponse(
 }
 
 /**
- * Removes at most `limit` expired responses of each kind, and at most `limit` expired origins of reasoning.
- * Resolves to the number of all removed rows.
+ * Removes at most `limit` expired rows each of responses that providers have, of background calls, and of origins of
+ * reasoning. Resolves to the number of all removed rows. Responses that the gateway keeps are removed by `pruneKept`.
  */
 export async function pruneResponses(
   db: Db,
@@ -172,41 +120,35 @@ export async function pruneResponses(
         .selectFrom('stored_responses')
         .select('id')
         .where('id', '<', nativeResponseIdPrefix(nowMs - NATIVE_RETENTION_MS))
-        .where('content_cipher', 'is', null)
         .where('call_id', 'is', null)
         .where('expires_ms', '<=', nowMs)
         .limit(limit),
     )
     .executeTakeFirst()
-  const others = await db
+  const background = await db
     .deleteFrom('stored_responses')
     .where('id', 'in', (eb) =>
       eb
         .selectFrom('stored_responses')
         .select('id')
-        .where((or) => or('content_cipher', 'is not', null).or('call_id', 'is not', null))
-        .where('expires_ms', '<=', nowMs)
-        .where((or) => or('call_id', 'is', null).or('expires_ms', '<=', nowMs - SETTLED_WITHIN_MS))
+        .where('call_id', 'is not', null)
+        .where('expires_ms', '<=', nowMs - SETTLED_WITHIN_MS)
         .limit(limit),
     )
-    .returning(['user_id', STORED_RESPONSE_BYTES_SQL.as('bytes')])
-    .execute()
-  await updateStoredBytes(db, { removed: others })
+    .executeTakeFirst()
   const origins = await db
     .deleteFrom('reasoning_origins')
     .where('hash', 'in', (eb) =>
       eb.selectFrom('reasoning_origins').select('hash').where('expires_ms', '<=', nowMs).limit(limit),
     )
     .executeTakeFirst()
-  return Number(native.numDeletedRows + origins.numDeletedRows) + others.length
+  return Number(native.numDeletedRows + background.numDeletedRows + origins.numDeletedRows)
 }
 
-/** Name of the table, part of the context in which its values are encrypted. */
-const RESPONSES_TABLE = 'stored_responses'
 /** Maximum number of values in a list of one query, because databases limit the number of parameters. */
 const MAX_PARAMETERS = 1_000
 
-/** All columns of a stored response except its content. */
+/** The columns of a response, with those that nodes record of a background call. */
 const FACTS = [
   'id',
   'user_id',
@@ -226,7 +168,7 @@ const FACTS = [
   'streamed',
 ] as const
 
-/** A row of a stored response without its content. */
+/** A row of a response. */
 type FactsRow = Pick<StoredResponseRow, (typeof FACTS)[number]>
 
 /** One response in a chain in which each continues the previous one. */
@@ -235,12 +177,6 @@ export interface ResponseChainLink {
   readonly previousId: string | null
   /** Size of its content in bytes; null if it has none. */
   readonly bytes: number | null
-}
-
-/** One part of a stored text. */
-export interface StoredTextPart {
-  readonly text: string
-  readonly isLast: boolean
 }
 
 /**
@@ -260,11 +196,23 @@ export async function responseFacts(
   db: Db,
   lookUp: LookUp,
 ): Promise<{ readonly response: StoredResponse; readonly contentBytes: number } | null> {
-  const row = await located(db, lookUp)
-    .select([...FACTS, 'kept_bytes'])
+  const row = await db
+    .selectFrom('stored_responses')
+    .leftJoin('kept', (on) => on.on('kept.kind', '=', CONTENT_KIND).onRef('kept.key', '=', 'id'))
+    .select(COLUMNS)
+    .select('kept.bytes as content_bytes')
+    .where('id', '=', lookUp.id)
+    .where('stored_responses.user_id', '=', lookUp.userId)
+    .where('stored_responses.expires_ms', '>', lookUp.nowMs)
     .executeTakeFirst()
-  return row ? { response: factsOf(row), contentBytes: row.kept_bytes ?? 0 } : null
+  return row ? { response: factsOf(row), contentBytes: row.content_bytes ?? 0 } : null
 }
+
+/** The kind of what is kept of a response. */
+const CONTENT_KIND = 'response' satisfies KeptKind
+
+/** The columns of `FACTS`, in a query with other tables. */
+const COLUMNS = FACTS.map((name) => `stored_responses.${name}` as const)
 
 /**
  * Lists a response and all responses that it continues, latest first, without their contents. The list ends
@@ -276,35 +224,17 @@ export async function responseChain(
   { id, userId, nowMs, maxBytes }: LookUp & { readonly maxBytes: number },
 ): Promise<readonly ResponseChainLink[]> {
   const found = sql`response.user_id = ${userId} and response.expires_ms > ${nowMs}`
+  const contents = sql`left join kept on kept.kind = ${sql.lit(CONTENT_KIND)} and kept.key = response.id`
   const { rows } = await sql<ResponseChainLink>`
     with recursive chain (id, previous_id, bytes, links, total) as (
-      select id, previous_id, kept_bytes, 1, coalesce(kept_bytes, 0)
-        from stored_responses as response where id = ${id} and ${found}
+      select response.id, response.previous_id, kept.bytes, 1, coalesce(kept.bytes, 0)
+        from stored_responses as response ${contents} where response.id = ${id} and ${found}
       union all
-      select response.id, response.previous_id, kept_bytes, links + 1, total + coalesce(kept_bytes, 0)
-        from chain join stored_responses as response on response.id = chain.previous_id
+      select response.id, response.previous_id, kept.bytes, links + 1, total + coalesce(kept.bytes, 0)
+        from chain join stored_responses as response on response.id = chain.previous_id ${contents}
         where ${found} and links <= ${sql.lit(MAX_PREVIOUS_RESPONSES)} and total <= ${maxBytes})
     select id, previous_id as "previousId", bytes from chain order by links`.execute(db)
   return rows
-}
-
-/** Reads a part (counted from 0) of the input or output of a stored response; null if it no longer exists. */
-export async function readStoredText(
-  db: Db,
-  { of, part, ...lookUp }: LookUp & { readonly of: keyof StoredContent; readonly part: number },
-  secrets: Secrets,
-): Promise<StoredTextPart | null> {
-  const row = await located(db, lookUp).select('content_cipher').executeTakeFirst()
-  const cipher = row?.content_cipher ?? null
-  if (cipher === null) return null
-  const place = { table: RESPONSES_TABLE, row: lookUp.id }
-  const content = JSON.parse(unseal(secrets, cipher, place)) as StoredContent | ContentPartCounts
-  if (!('inputParts' in content)) return part === 0 ? { text: content[of], isLast: true } : null
-  const { inputParts, responseParts } = content
-  const [first, count] = of === 'input' ? [0, inputParts] : [inputParts, responseParts]
-  if (part >= count) return null
-  const text = await responsePart(db, { responseId: lookUp.id, part: first + part }, secrets)
-  return text === undefined ? null : { text, isLast: part === count - 1 }
 }
 
 /**
@@ -348,14 +278,6 @@ export async function backgroundOutcomes(
   }))
 }
 
-function located(db: Db, { id, userId, nowMs }: LookUp) {
-  return db
-    .selectFrom('stored_responses')
-    .where('id', '=', id)
-    .where('user_id', '=', userId)
-    .where('expires_ms', '>', nowMs)
-}
-
 function factsOf(row: FactsRow): StoredResponse {
   return {
     id: row.id,
@@ -369,7 +291,6 @@ function factsOf(row: FactsRow): StoredResponse {
     previousId: row.previous_id,
     createdMs: row.created_ms,
     expiresMs: row.expires_ms,
-    content: null,
     callId: row.call_id,
     rate: row.rate,
     ...(row.price_incomplete === 1 && { priceIncomplete: true }),

@@ -15,6 +15,7 @@ import {
   escapeInvisible,
   isFullyVisible,
 } from '../../domain/username.ts'
+import type { KeptShareName } from '../../domain/kept.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Database } from '../row-types.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
@@ -24,7 +25,6 @@ import { inChunks, type Db } from './operation.ts'
 import type { ChangeOrigin } from '../../domain/audit.ts'
 import { requireVersion, userVersion } from '../../domain/object-version.ts'
 import { undeletedUser } from './find-accounts.ts'
-import { updateStoredBytes } from './signatures-and-response-parts.ts'
 import { Role } from '../../domain/role.ts'
 
 /** Creates one user; see `createUsers`. */
@@ -315,7 +315,11 @@ export async function deleteUser(
     .where('deleted_time', 'is', null)
     .execute()
   // This row marks the user until the stored data is removed, so that an interrupted removal is continued.
-  await updateStoredBytes(db, { written: [{ user_id: userId, bytes: 0 }] })
+  await db
+    .insertInto('kept_sums')
+    .values({ share: 'user' satisfies KeptShareName, user_id: userId, bytes: 0 })
+    .onConflict((on) => on.doNothing())
+    .execute()
   await db.deleteFrom('identities').where('user_id', '=', userId).execute()
   await endSessionsOf(db, userId)
   return true

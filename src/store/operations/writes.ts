@@ -37,24 +37,16 @@ export {
   releaseClaim,
   renewClaims,
 } from './idempotent-calls.ts'
+export { pruneAnswerRemovals, recordAnswerRemoval } from './answer-removals.ts'
 export {
-  pruneAnswerParts,
-  pruneAnswerRemovals,
-  pruneAnswers,
-  recordAnswerRemoval,
-  removeAnswerParts,
-  removeAnswers,
-  storeAnswer,
-  storeAnswerPart,
-} from './kept-answers.ts'
-export {
-  removeOldestStoredData,
-  removeStoredBytesSum,
-  storeSignatures,
-  pruneSignatures,
-  removeOrphanedParts,
-  storeResponsePart,
-} from './signatures-and-response-parts.ts'
+  pruneKept,
+  removeKept,
+  removeKeptSums,
+  removeOldestKept,
+  storeKept,
+  storeKeptFacts,
+  storeKeptPart,
+} from './kept.ts'
 export { reportModelRetirements, storeModelRetirements } from './model-retirements.ts'
 export { recordNodeSecrets } from './secret-state.ts'
 export { addRefusals } from './refusals.ts'

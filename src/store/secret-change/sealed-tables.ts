@@ -1,7 +1,6 @@
 import { type SealContext, hashKey, type SecretKeys } from '../secrets.ts'
 import { SEALED_SECTIONS } from '../channel-rows.ts'
-import { answerPartContext, answerRowContext } from '../operations/kept-answers.ts'
-import { responsePartContext } from '../operations/signatures-and-response-parts.ts'
+import { keptContext, keptPartContext } from '../operations/kept.ts'
 
 /** A row as it is read: its key, the encrypted value, and what else belongs to its context. */
 export type SealedRow = Readonly<Record<string, string | number>>
@@ -52,50 +51,31 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     context: ({ id_hash: row = '' }) => ({ table: 'sessions', row }),
   },
   {
-    table: 'stored_responses',
-    key: ['id'],
-    column: 'content_cipher',
+    table: 'kept',
+    key: ['kind', 'key'],
+    column: 'cipher',
+    needs: ['user_id', 'content_id', 'parts', 'bytes'],
     batch: 20,
-    context: byId('stored_responses'),
-  },
-  {
-    table: 'response_parts',
-    key: ['response_id', 'part'],
-    column: 'content_cipher',
-    batch: 4,
-    context: (row) => responsePartContext(String(row['response_id']), Number(row['part'])),
-  },
-  {
-    table: 'kept_signatures',
-    key: ['user_id', 'hash'],
-    column: 'content_cipher',
-    batch: 100,
-    context: ({ hash: row = '' }) => ({ table: 'kept_signatures', row }),
-  },
-  {
-    table: 'kept_answers',
-    key: ['kind', 'lookup'],
-    column: 'head_cipher',
-    needs: ['answer_id', 'parts', 'bytes'],
-    batch: 100,
     context: (row) =>
-      answerRowContext({
+      keptContext({
         kind: String(row['kind']),
-        lookup: String(row['lookup']),
-        answerId: String(row['answer_id']),
+        key: String(row['key']),
+        userId: Number(row['user_id']),
+        contentId: String(row['content_id']),
         parts: Number(row['parts']),
         bytes: Number(row['bytes']),
       }),
   },
   {
-    table: 'answer_parts',
-    key: ['day', 'answer_id', 'part'],
-    column: 'content_cipher',
+    table: 'kept_parts',
+    key: ['content_id', 'part'],
+    column: 'cipher',
+    needs: ['kind'],
     batch: 4,
     context: (row) =>
-      answerPartContext({
-        day: Number(row['day']),
-        answerId: String(row['answer_id']),
+      keptPartContext({
+        kind: String(row['kind']),
+        contentId: String(row['content_id']),
         part: Number(row['part']),
       }),
   },

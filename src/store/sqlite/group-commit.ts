@@ -171,13 +171,13 @@ export interface BatchRule {
 }
 
 const CALL_WRITES: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgress', 'parkHold', 'settle'])
-/** Writes of calls whose answers are kept. */
-const ANSWER_WRITES: ReadonlySet<string> = new Set([
+/** Writes of calls that keep something. */
+const KEEPING_WRITES: ReadonlySet<string> = new Set([
   'claimCall',
   'endClaim',
   'releaseClaim',
-  'storeAnswer',
-  'storeAnswerPart',
+  'storeKept',
+  'storeKeptPart',
 ])
 /** User id used for reads of the usage of all users. */
 const ALL_USERS = 0
@@ -192,7 +192,7 @@ export const WRITE_BATCH_RULE: BatchRule = {
   maxPerUser: Number.POSITIVE_INFINITY,
   turnOf([name, input]) {
     if (CALL_WRITES.has(name)) return (input as { user_id: number }).user_id
-    return ANSWER_WRITES.has(name) ? (input as { userId: number }).userId : 'order'
+    return KEEPING_WRITES.has(name) ? (input as { userId: number }).userId : 'order'
   },
 }
 

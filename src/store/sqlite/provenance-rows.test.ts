@@ -20,7 +20,6 @@ const STORED: StoredResponse = {
   previousId: 'resp_before',
   createdMs: ENDED_MS,
   expiresMs: ENDED_MS + NATIVE_RETENTION_MS,
-  content: null,
   callId: null,
   rate: null,
 }

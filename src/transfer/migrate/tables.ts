@@ -24,9 +24,9 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'identities', key: ['issuer', 'subject'], batchSize: 1000 },
   { name: 'stored_responses', key: ['id'], batchSize: 100 },
   { name: 'reasoning_origins', key: ['hash'], batchSize: 1000 },
-  { name: 'kept_signatures', key: ['user_id', 'hash'], batchSize: 100 },
-  { name: 'kept_sums', key: ['user_id'], batchSize: 1000 },
-  { name: 'response_parts', key: ['response_id', 'part'], batchSize: 8 },
+  { name: 'kept', key: ['kind', 'key'], batchSize: 20 },
+  { name: 'kept_parts', key: ['content_id', 'part'], batchSize: 8 },
+  { name: 'kept_sums', key: ['user_id', 'share'], batchSize: 1000 },
   { name: 'model_ends', key: ['source', 'model'], batchSize: 1000 },
   { name: 'model_endings_told', key: ['model'], batchSize: 1000 },
   { name: 'low_quotas_told', key: ['user_id'], batchSize: 1000 },
@@ -44,18 +44,16 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
 
 /**
  * Tables that are not copied. Holds are settled before the copy, the target has its own identity, running
- * nodes report alert conditions again, sign-in states last only minutes, and cached answers are produced
- * again.
+ * nodes report alert conditions again, sign-in states last only minutes, and no call is under way whose answer could have
+ * been removed.
  */
 export const TABLES_NOT_COPIED: readonly string[] = Object.freeze([
   'alert_conditions',
   'alert_sender',
   'alert_thresholds',
-  'answer_parts',
   'answer_removals',
   'holds',
   'idempotent_calls',
-  'kept_answers',
   'node_secrets',
   'store_identity',
   'used_states',

@@ -1,0 +1,111 @@
+/** A share of the space for what is kept, with a maximum size. */
+interface KeptShare {
+  /** Whether all users have it together. Then the part of each user is counted, too. */
+  readonly isCommon: boolean
+}
+
+/** The shares, by their names in `kept_sums`. */
+export const KEPT_SHARES = {
+  /** What is kept for one user: `options.keep_bytes`. */
+  user: { isCommon: false },
+  /** The answer cache: `options.cache.most`. */
+  cache: { isCommon: true },
+} as const satisfies Readonly<Record<string, KeptShare>>
+export type KeptShareName = keyof typeof KEPT_SHARES
+
+/** A kind of what is kept in the database, encrypted, until it expires. */
+interface KeptKindRules {
+  /** The share in which its bytes count; null if they count nowhere. */
+  readonly share: KeptShareName | null
+  /** Who finds an entry by its key: only the user it belongs to, or everybody who can compute the key. */
+  readonly readers: 'owner' | 'everybody'
+  /** Milliseconds after its last write at which it expires; null if each entry states its expiry. */
+  readonly lifetimeMs: number | null
+  /** How much free space of the disk it leaves: `FreeSpaceMonitor`. */
+  readonly room: StoredDataKind
+  /** Table that has a row with the key of each entry as its `id`, which is removed with the entry. */
+  readonly recordTable?: 'stored_responses'
+}
+
+/** Kinds of data for which the disk must have different amounts of free space. */
+export type StoredDataKind = 'responses' | 'signatures'
+
+/**
+ * What is kept, by kind. The parts of a content are independent: each is encrypted for its place, and can be
+ * read without the others. The row of an entry is encrypted together with the number of its parts.
+ */
+export const KEPT_KINDS = {
+  /** Input and output of a converted response, by the id of the response. */
+  response: {
+    share: 'user',
+    readers: 'owner',
+    lifetimeMs: null,
+    room: 'responses',
+    recordTable: 'stored_responses',
+  },
+  /** Signed part of a reply, by an HMAC of its user and of what the client sends back. */
+  signature: { share: 'user', readers: 'owner', lifetimeMs: null, room: 'signatures' },
+  /** Answer to a call with an idempotency key, by an HMAC of that key and the API key. */
+  idempotency: { share: 'user', readers: 'owner', lifetimeMs: null, room: 'responses' },
+  /** Answer for equal requests, by an HMAC of the request and of who shares it. */
+  cache: { share: 'cache', readers: 'everybody', lifetimeMs: null, room: 'responses' },
+  /** Content whose entry is not written yet, or whose removal has begun, by the id of the content. */
+  incomplete: { share: null, readers: 'owner', lifetimeMs: 3_600_000, room: 'responses' },
+} as const satisfies Readonly<Record<string, KeptKindRules>>
+export type KeptKind = keyof typeof KEPT_KINDS
+
+/** Kinds of answers that are given again for the same or an equal request. */
+export type AnswerKind = Extract<KeptKind, 'idempotency' | 'cache'>
+
+/** The rules of a kind. */
+export function rulesOf(kind: KeptKind): KeptKindRules {
+  return KEPT_KINDS[kind]
+}
+
+/** Everything about what is kept under a key except its content. */
+export interface KeptFacts {
+  readonly kind: KeptKind
+  readonly key: string
+  readonly userId: number
+  /** Id of the API key of the call, and the public name of its model; 0 and empty if they do not matter. */
+  readonly tokenId: number
+  readonly model: string
+  /** Facts in a format that only the kind defines; stored encrypted. */
+  readonly facts: string
+  /** Creation and expiry, in Unix milliseconds. */
+  readonly createdMs: number
+  readonly expiresMs: number
+}
+
+/** An entry as it is found. */
+export interface KeptEntry extends KeptFacts {
+  /** Id of its content, which is new each time the entry is replaced. */
+  readonly contentId: string
+  /** Number of parts of its content. */
+  readonly parts: number
+  /** Bytes that count in its share. For an entry with parts, this is the size of its content. */
+  readonly bytes: number
+}
+
+/** Which entries are removed: those that match all given fields. */
+export interface KeptFilter {
+  readonly kind: KeptKind
+  readonly key?: string | undefined
+  readonly userId?: number | undefined
+  readonly tokenId?: number | undefined
+  readonly model?: string | undefined
+}
+
+/** Size of a share. */
+export interface KeptSum {
+  readonly share: KeptShareName
+  /** The user; 0 for the whole of a common share. */
+  readonly userId: number
+  readonly bytes: number
+}
+
+/** The owner of the whole of a common share in `kept_sums`; no user has this id. */
+export const ALL_USERS = 0
+
+/** Maximum size of a part in bytes. It is small, because charges of calls wait for the commit that writes it. */
+export const KEPT_PART_BYTES = 262_144

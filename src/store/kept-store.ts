@@ -1,0 +1,288 @@
+import { randomUUID } from 'node:crypto'
+import {
+  ALL_USERS,
+  KEPT_KINDS,
+  KEPT_PART_BYTES,
+  KEPT_SHARES,
+  type KeptEntry,
+  type KeptFilter,
+  type KeptKind,
+  type KeptShareName,
+  type KeptSum,
+  rulesOf,
+  type StoredDataKind,
+} from '../domain/kept.ts'
+import { GatewayError } from '../errors.ts'
+import type { EntryToKeep } from './operations/kept.ts'
+import type { RowStore } from './store.ts'
+
+/** Number of rows that one write removes. It is small, because charges of calls wait for the same commit. */
+const REMOVED_AT_A_TIME = 20
+
+/** The bytes of a content, in pieces of any size. */
+export type ContentPieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
+/** Services that the store of what is kept needs. */
+interface KeptStoreServices {
+  readonly rows: Pick<RowStore, 'read' | 'write'>
+  /** The maximum size of each share in bytes. */
+  readonly maxBytes: Readonly<Record<KeptShareName, () => number>>
+  /** Monitor of the free disk space; undefined if the database server is on another machine. */
+  readonly room: { hasRoomFor(kind: StoredDataKind): boolean } | undefined
+}
+
+/**
+ * What is kept until it expires, encrypted, in the database that all nodes share: entries with a key, facts, and a content
+ * of any size. Each share is limited: the oldest entries are removed to make room for the newest.
+ */
+export class KeptStore {
+  readonly #services: KeptStoreServices
+  readonly #turns = new WriteTurns()
+  /** Names of the shares whose oldest entries are being removed. */
+  readonly #shrinking = new Set<string>()
+
+  constructor(services: KeptStoreServices) {
+    this.#services = services
+  }
+
+  /** Whether an entry of this size may be kept at all. */
+  admits(kind: KeptKind, bytes: number): boolean {
+    const { maxBytes, room } = this.#services
+    const rules = rulesOf(kind)
+    if (rules.share !== null && bytes > maxBytes[rules.share]()) return false
+    return room?.hasRoomFor(rules.room) ?? true
+  }
+
+  /**
+   * Stores an entry with its content, replacing one with the same key: first the parts, then the row, by which the entry is
+   * found. Resolves to false if it was not stored: `storeKept`. Then, and if a write fails, no parts stay.
+   */
+  async write(entry: EntryToKeep, pieces: ContentPieces = []): Promise<boolean> {
+    const { rows } = this.#services
+    const contentId = randomUUID()
+    let parts = 0
+    let bytes = 0
+    let isStored = false
+    const writePart = async (part: Uint8Array): Promise<boolean> => {
+      const { kind, userId } = entry
+      const stored = { kind, userId, contentId, part: parts, bytes: part, nowMs: Date.now() }
+      parts += 1
+      return this.#turns.run(userId, part.length, () => rows.write('storeKeptPart', stored))
+    }
+    try {
+      let last: Uint8Array | undefined
+      for await (const part of partsOf(pieces)) {
+        if (last && !(await writePart(last))) return false
+        last = part
+        bytes += part.length
+      }
+      if (last && parts > 0 && !(await writePart(last))) return false
+      const only = parts === 0 ? last : undefined
+      const content = { contentId, parts: only ? 1 : parts, bytes, ...(only && { only }) }
+      const size = only?.length ?? entry.facts.length
+      const sums = await this.#turns.run(entry.userId, size, () =>
+        rows.write('storeKept', { ...entry, content }),
+      )
+      isStored = sums !== undefined
+      this.#note(sums ?? [])
+      return isStored
+    } finally {
+      // If this removal fails too, the parts are removed when the incomplete content has expired.
+      if (!isStored && parts > 0)
+        await removeAll(rows, { kind: 'incomplete', key: contentId }).catch(() => {})
+    }
+  }
+
+  /** Stores entries that consist of facts, in one write that begins at once. */
+  async writeFacts(entries: readonly EntryToKeep[]): Promise<void> {
+    this.#note(await this.#services.rows.write('storeKeptFacts', { entries }))
+  }
+
+  /** Finds an entry that has not expired. `userId`: who looks for it. */
+  async find(kind: KeptKind, key: string, userId: number): Promise<KeptEntry | undefined> {
+    return (await this.findAll(kind, [key], userId))[0]
+  }
+
+  /** Finds entries by their keys, in any order; unknown keys are left out. */
+  findAll(kind: KeptKind, keys: readonly string[], userId: number): Promise<readonly KeptEntry[]> {
+    return this.#services.rows.read('findKept', { kind, keys, userId, nowMs: Date.now() })
+  }
+
+  /** Reads one part of a content; undefined if it has been removed. All but the last have `KEPT_PART_BYTES`. */
+  async part({ kind, contentId }: KeptEntry, part: number): Promise<Buffer | undefined> {
+    const bytes = await this.#services.rows.read('readKeptPart', { kind, contentId, part })
+    return bytes ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : undefined
+  }
+
+  /** Reads a content part by part. Throws `not_found` if it has been removed. */
+  async *stream(entry: KeptEntry): AsyncGenerator<Buffer, void, undefined> {
+    for (let part = 0; part < entry.parts; part += 1) {
+      const bytes = await this.part(entry, part)
+      if (!bytes) throw new GatewayError('not_found', 'this content is not kept any more')
+      yield bytes
+    }
+  }
+
+  /** Removes the entries that match the filter. Resolves to their number. */
+  remove(filter: KeptFilter): Promise<number> {
+    return removeAll(this.#services.rows, filter)
+  }
+
+  #note(sums: readonly KeptSum[]): void {
+    for (const { share, userId, bytes } of sums) {
+      const isWhole = !KEPT_SHARES[share].isCommon || userId === ALL_USERS
+      if (isWhole && bytes > this.#services.maxBytes[share]()) void this.#shrink(share, userId)
+    }
+  }
+
+  /** Removes the oldest entries of a share that is too large. If that fails, the next write to the share repeats it. */
+  async #shrink(share: KeptShareName, userId: number): Promise<void> {
+    const { rows, maxBytes } = this.#services
+    const name = `${share} ${userId}`
+    if (this.#shrinking.has(name)) return
+    this.#shrinking.add(name)
+    try {
+      for (let more = true; more; ) {
+        const limits = { maxBytes: maxBytes[share](), limit: REMOVED_AT_A_TIME }
+        const done = await rows.write('removeOldestKept', { share, userId, ...limits })
+        if (done.rest) await removeRest(rows)
+        more = done.more
+      }
+    } catch {
+      // The database is unavailable or closed.
+    } finally {
+      this.#shrinking.delete(name)
+    }
+  }
+}
+
+/**
+ * Removes all that is kept for a deleted user, with its contents. Rows of responses that providers have stay, because a
+ * background call may have to be charged by one.
+ */
+export async function removeKeptOfUser(rows: Pick<RowStore, 'write'>, userId: number): Promise<void> {
+  for (const kind of Object.keys(KEPT_KINDS) as KeptKind[]) await removeAll(rows, { kind, userId })
+  await rows.write('removeKeptSums', { userId })
+}
+
+/** Removes what is kept for deleted users whose removal was interrupted. Resolves to the number of these users. */
+export async function pruneKeptOfDeleted(
+  rows: Pick<RowStore, 'read' | 'write'>,
+  signal?: AbortSignal,
+): Promise<number> {
+  let users = 0
+  for (const userId of await rows.read('deletedUsersWithKeptData')) {
+    if (signal?.aborted) break
+    await removeKeptOfUser(rows, userId)
+    users += 1
+  }
+  return users
+}
+
+async function removeAll(rows: Pick<RowStore, 'write'>, filter: KeptFilter): Promise<number> {
+  for (let count = 0; ; ) {
+    const { removed, rest } = await rows.write('removeKept', { ...filter, limit: REMOVED_AT_A_TIME })
+    if (rest) await removeRest(rows)
+    count += removed
+    if (removed === 0 || filter.key !== undefined) return count
+  }
+}
+
+/** Removes the contents whose removal has begun: they expire at 0. */
+async function removeRest(rows: Pick<RowStore, 'write'>): Promise<void> {
+  while ((await rows.write('pruneKept', { nowMs: 0, limit: REMOVED_AT_A_TIME })) > 0);
+}
+
+/**
+ * Cuts a content into parts. Each has its own memory: posting a view to a thread would clone all of the memory that the view
+ * belongs to.
+ */
+async function* partsOf(pieces: ContentPieces): AsyncGenerator<Uint8Array, void, undefined> {
+  let waiting: Uint8Array[] = []
+  let bytes = 0
+  for await (const piece of pieces) {
+    let rest = piece
+    while (bytes + rest.length >= KEPT_PART_BYTES) {
+      const fitting = rest.subarray(0, KEPT_PART_BYTES - bytes)
+      yield joined([...waiting, fitting], KEPT_PART_BYTES)
+      rest = rest.subarray(fitting.length)
+      waiting = []
+      bytes = 0
+    }
+    if (rest.length > 0) waiting.push(rest)
+    bytes += rest.length
+  }
+  if (bytes > 0) yield joined(waiting, bytes)
+}
+
+function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
+  const whole = new Uint8Array(length)
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}
+
+interface WaitingWrite {
+  readonly bytes: number
+  readonly start: () => void
+}
+
+/**
+ * Lets writes with together at most one part of bytes be under way, so that few bytes are written between the charges of
+ * calls. Users take turns, so that a user does not wait for all contents of another user.
+ */
+class WriteTurns {
+  /** Writes that wait, by user, in the order of the users' turns. */
+  readonly #waiting = new Map<number, WaitingWrite[]>()
+  #writes = 0
+  #bytes = 0
+  /** The user who had the last turn. */
+  #last: number | undefined
+
+  async run<Result>(userId: number, bytes: number, write: () => Promise<Result>): Promise<Result> {
+    if (this.#waiting.size > 0 || !this.#fits(bytes))
+      await new Promise<void>((start) => this.#wait(userId, { bytes, start }))
+    else this.#begin(userId, bytes)
+    try {
+      return await write()
+    } finally {
+      this.#writes -= 1
+      this.#bytes -= bytes
+      this.#next()
+    }
+  }
+
+  #fits(bytes: number): boolean {
+    return this.#writes === 0 || this.#bytes + bytes <= KEPT_PART_BYTES
+  }
+
+  #begin(userId: number, bytes: number): void {
+    this.#last = userId
+    this.#writes += 1
+    this.#bytes += bytes
+  }
+
+  #wait(userId: number, write: WaitingWrite): void {
+    const writes = this.#waiting.get(userId)
+    if (writes) writes.push(write)
+    else this.#waiting.set(userId, [write])
+  }
+
+  #next(): void {
+    for (;;) {
+      const [first, second] = this.#waiting
+      const next = first?.[0] === this.#last && second ? second : first
+      const write = next?.[1][0]
+      if (!next || !write || !this.#fits(write.bytes)) return
+      const [userId, writes] = next
+      writes.shift()
+      this.#waiting.delete(userId)
+      if (writes.length > 0) this.#waiting.set(userId, writes)
+      this.#begin(userId, write.bytes)
+      write.start()
+    }
+  }
+}
