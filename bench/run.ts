@@ -11,7 +11,10 @@ const PROGRAMS: Readonly<Record<string, readonly [file: string, measures: string
     'calls/content.ts',
     'calls whose content is kept, by level, beside calls of which nothing is kept',
   ],
-  features: ['calls/features.ts', 'calls with all that is on by default, beside those without one feature'],
+  features: [
+    'calls/features.ts',
+    'what each feature costs a call that uses it, or that has it on by default',
+  ],
   guards: ['calls/guards.ts', 'calls that no guard applies to, beside those of a gateway without guards'],
   limits: [
     'calls/limits.ts',

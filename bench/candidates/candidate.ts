@@ -15,6 +15,11 @@ export interface Call {
    * program.
    */
   readonly content?: 'prose' | 'agent' | 'agent, ASCII'
+  /**
+   * Features that the call uses: it names a session, or its key has so little left that the tokens of its prompt are
+   * remembered. Other candidates than this gateway have neither.
+   */
+  readonly uses?: readonly ('session' | 'remembered prompts')[] | undefined
 }
 
 /** A running program between client and upstream, or none for the direct path. */

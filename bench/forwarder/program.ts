@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 import { Pool } from 'undici'
-import { CLIENT_KEY, MODELS, PATHS, type Wire } from '../load/wire.ts'
+import { CLIENT_KEY, MODELS, PATHS, SHORT_KEY, type Wire } from '../load/wire.ts'
 import { Commits } from './commits.ts'
 import { modelList } from './model-list.ts'
 import { chatRequest, messagesRequest } from './requests.ts'
@@ -21,7 +21,11 @@ import { WholeAnswer } from './whole-answer.ts'
 const [, , url, database] = process.argv
 const upstream = new Pool(String(url), { connections: null })
 const commits = database === undefined ? undefined : new Commits(database)
-const clients = new Map([[CLIENT_KEY, 1], ...Array.from({ length: 1000 }, (_, i) => [`sk-${i}`, i] as const)])
+const clients = new Map([
+  [CLIENT_KEY, 1],
+  [SHORT_KEY, 2],
+  ...Array.from({ length: 1000 }, (_, i) => [`sk-${i}`, i] as const),
+])
 const channels = new Map<unknown, { readonly key: string; readonly wire: Wire }>(
   (['chat', 'messages', 'responses', 'gemini'] as const).flatMap((wire) =>
     MODELS[wire].map((model) => [model, { key: 'Bearer upstream-key', wire }] as const),

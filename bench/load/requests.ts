@@ -1,13 +1,17 @@
 import { agentConversation } from './agent-conversation.ts'
 import type { Call, Candidate } from '../candidates/candidate.ts'
-import { type Behaviour, CLIENT_KEY, modelOf, pathOf, type Wire } from './wire.ts'
+import { type Behaviour, CLIENT_KEY, modelOf, pathOf, SHORT_KEY, type Wire } from './wire.ts'
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog. '
 /** Size of each message in a large body, which is a conversation. */
 const TURN = 2000
 
+/** Maximum of output tokens, with which a call holds little, and with which it holds much more than it costs. */
+const OUTPUT = 500
+const LONG_OUTPUT = 100_000
+
 /** The body of a call in this dialect. */
-export function bodyOf({ behaviour, upstream, bytes, content }: Call, wire: Wire): string {
+export function bodyOf({ behaviour, upstream, bytes, content, uses }: Call, wire: Wire): string {
   const isStream = streams(behaviour)
   const model = modelOf(behaviour, upstream)
   if (wire === 'gemini') {
@@ -15,15 +19,15 @@ export function bodyOf({ behaviour, upstream, bytes, content }: Call, wire: Wire
       role: role === 'user' ? role : 'model',
       parts: [{ text }],
     }))
-    return JSON.stringify({ contents, generationConfig: { maxOutputTokens: 500 } })
+    return JSON.stringify({ contents, generationConfig: { maxOutputTokens: OUTPUT } })
   }
   if (wire === 'responses') {
     const { messages: input } = proseConversation(bytes)
-    return JSON.stringify({ model, max_output_tokens: 500, ...(isStream && { stream: true }), input })
+    return JSON.stringify({ model, max_output_tokens: OUTPUT, ...(isStream && { stream: true }), input })
   }
   const body = JSON.stringify({
     model,
-    max_tokens: 500,
+    max_tokens: uses?.includes('remembered prompts') ? LONG_OUTPUT : OUTPUT,
     ...(isStream ? { stream: true } : {}),
     ...(isStream && wire === 'chat' ? { stream_options: { include_usage: true } } : {}),
     ...(content?.startsWith('agent') ? agentConversation(bytes) : proseConversation(bytes)),
@@ -59,7 +63,9 @@ function proseConversation(bytes: number): { readonly messages: readonly Turn[] 
 
 /** The request as sent to a gateway. */
 export function gatewayRequest(call: Call): ReturnType<Candidate['request']> {
-  const headers = `authorization: Bearer ${CLIENT_KEY}\r\n`
+  const key = call.uses?.includes('remembered prompts') ? SHORT_KEY : CLIENT_KEY
+  const session = call.uses?.includes('session') ? 'x-session-id: bench\r\n' : ''
+  const headers = `authorization: Bearer ${key}\r\n${session}`
   if (call.method === 'GET') return { path: '/v1/models', headers, body: '' }
   return { path: pathIn(call, call.client), headers, body: bodyOf(call, call.client) }
 }

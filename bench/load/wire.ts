@@ -50,5 +50,7 @@ function modelsBehind(upstream: Wire): string[] {
   return BEHAVIOURS.map((behaviour) => modelOf(behaviour, upstream))
 }
 
-/** The key of every call. */
+/** The key of every call, except those whose prompts are remembered. */
 export const CLIENT_KEY = 'sk-bench'
+/** The key of calls whose prompts are remembered, because each holds a good part of what the key has left. */
+export const SHORT_KEY = 'sk-benchshort'

@@ -23,12 +23,16 @@ const CONNECTIONS = 64
 const STARTS = 6
 
 /** One of the gateways that are compared. */
-interface Side {
+export interface Side {
   /** Changes to a copy of the sources; without them the gateway runs from this checkout. */
   readonly patches?: readonly Patch[]
   readonly env?: Readonly<Record<string, string>>
-  /** Further sections of gateway.yaml. */
-  readonly sections?: Readonly<Record<string, unknown>>
+  /** Further sections of gateway.yaml, or a function that makes them for the port of the upstream. */
+  readonly sections?:
+    | Readonly<Record<string, unknown>>
+    | ((upstreamPort: number) => Readonly<Record<string, unknown>>)
+  /** What the calls of this side use. */
+  readonly uses?: Call['uses']
 }
 
 type Spread = ReturnType<typeof spreadOf>
@@ -76,15 +80,17 @@ export async function compareSides<Name extends string>(
       const { env, sections } = sides[name]
       const own = join(folder, name)
       mkdirSync(own)
-      const gateway = await startSluice(upstreamPort, own, roots.get(name), env, sections)
+      const more = typeof sections === 'function' ? sections(upstreamPort) : sections
+      const gateway = await startSluice(upstreamPort, own, roots.get(name), env, more)
       running.push([name, group.use(gateway)])
     }
-    for (const [, gateway] of running) await perCall(generator, gateway, call, WARM_UP)
+    const callOf = (name: Name): Call => ({ ...call, uses: sides[name].uses })
+    for (const [name, gateway] of running) await perCall(generator, gateway, callOf(name), WARM_UP)
     const until = Math.round((roundCount * (start + 1)) / starts)
     for (let round = rounds.length; round < until; round += 1) {
       const costs: [Name, number][] = []
       for (const [name, gateway] of orderOf(running, round))
-        costs.push([name, await perCall(generator, gateway, call, REQUESTS)])
+        costs.push([name, await perCall(generator, gateway, callOf(name), REQUESTS)])
       rounds.push(Object.fromEntries(costs) as Record<Name, number>)
     }
   }

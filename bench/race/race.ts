@@ -10,20 +10,20 @@ import { consolesOf } from './consoles/open-consoles.ts'
 import { cores } from '../measuring/cores.ts'
 import { amongOthers, withConsoles, withEarlier } from './comparison.ts'
 import { type ScenarioResult, findingsOf } from './scenario-result.ts'
-import type { Verdict } from './limits.ts'
+import { keep, type Verdict } from './limits.ts'
 import { STARTS } from './kinds/start-up.ts'
 import { measure, warmUp } from './measure.ts'
 import { isStartedAnew, SCENARIOS, type Scenario, type ScenarioName } from './scenarios.ts'
 import { openTestBed } from './test-bed.ts'
 import { tableOf } from './table.ts'
 
-const USAGE = `npm run bench -- [--quick] [--only SCENARIO]… [--json] [--check] [--seed NUMBER] [--consoles NUMBER]
-              [--against FOLDER]
+const USAGE = `npm run bench -- [--quick] [--only SCENARIO]… [--json] [--check | --keep] [--seed NUMBER]
+              [--consoles NUMBER | --against FOLDER]
 
 Measures this gateway beside others, in one run, and prints ratios. With --consoles, measures it
 beside another of its kind, whose log so many consoles show meanwhile, with Live on. With --against,
 measures it beside another checkout of it in that folder, installed and built. --check ends with 1
-where a figure is worse than what limits.json keeps. Scenarios:
+where a figure is worse than what limits.json keeps; --keep writes the figures of this run there. Scenarios:
   ${Object.keys(SCENARIOS).join('\n  ')}
 `
 
@@ -34,6 +34,7 @@ const { values: options } = parseArgs({
     consoles: { type: 'string', default: '0' },
     against: { type: 'string' },
     check: { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true, default: [] },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     help: { type: 'boolean', default: false },
@@ -87,6 +88,7 @@ async function main(): Promise<number> {
   const commit = commitCost()
   note(`\none commit on this disk: p50 ${commit.p50.toFixed(2)} ms, p99 ${commit.p99.toFixed(2)} ms`)
   if (options.json) console.log(JSON.stringify({ seed: Number(options.seed), commit, results }, null, 2))
+  if (options.keep) keep(results)
   return reportLimits(results)
 
   function isNeeded(name: string): name is CandidateName {
@@ -132,6 +134,9 @@ if (unknown !== undefined) {
   process.exitCode = 1
 } else if (options.against !== undefined && !existsSync(join(earlierCheckout.folder, 'bin/sluice.mjs'))) {
   console.error(`--against: expected a checkout of this gateway, found ${options.against}\n\n${USAGE}`)
+  process.exitCode = 1
+} else if (options.keep && (consoleCount > 0 || options.against !== undefined)) {
+  console.error(`--keep: only ratios to the other candidates are kept\n\n${USAGE}`)
   process.exitCode = 1
 } else if (options.help) console.log(USAGE)
 else process.exitCode = await main()

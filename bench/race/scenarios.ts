@@ -64,6 +64,15 @@ export const SCENARIOS = {
     connections: 64,
     units: 1,
   },
+  'whole-2kb-features': {
+    kind: 'saturated',
+    title: 'the same with session, limits and remembered prompts, which the forwarder does not have',
+    unit: REQUEST,
+    candidates: COMPARED,
+    call: { ...native, uses: ['session', 'remembered prompts'] },
+    connections: 64,
+    units: 1,
+  },
   'whole-100kb': {
     kind: 'saturated',
     title: 'whole answer, request of 100 KB, same protocol, 16 connections',

@@ -129,7 +129,8 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
 
   function get(name: string, vendor?: string): BuiltInModel | undefined {
     if (name.length > MAX_NAME_LENGTH) return undefined
-    const key = JSON.stringify([name, vendor])
+    // The id of a vendor contains no line end.
+    const key = `${vendor ?? ''}\n${name}`
     let listed = found.get(key)
     if (listed === undefined) {
       listed = search(name, vendor) ?? 'none'

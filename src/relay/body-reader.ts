@@ -88,16 +88,33 @@ export class BodyReader {
   }
 
   /**
-   * Resolves to the decoded JSON body, after sending `100 Continue` if the client expects it. Errors:
+   * Returns or resolves to the decoded JSON body, after sending `100 Continue` if the client expects it. Errors:
    * `request_too_large` above the maximum; `unsupported_media_type` for an unsupported content type or
    * encoding; `request_timeout` for a body that arrives too slowly, or stalls while others need its memory;
    * `overloaded` if the client has used its share or no memory is left.
    */
-  async read(exchange: HttpExchange, options: BodyOptions): Promise<Body> {
+  read(exchange: HttpExchange, options: BodyOptions): Body | Promise<Body> {
     requireJson(exchange.request.headers['content-type'])
     const body = this.#newBody(exchange.response, options)
-    const bytes = await this.#receive(exchange, options, body.allocation, new MemorySink())
-    return { ...body, bytes }
+    const stored = this.#takeStored(exchange.request, options, body.allocation)
+    if (stored) return { ...body, bytes: stored }
+    return this.#receive(exchange, options, body.allocation, new MemorySink()).then((bytes) => ({
+      ...body,
+      bytes,
+    }))
+  }
+
+  /**
+   * Returns a body that has arrived completely; undefined if it must be waited for, decoded, or found memory for.
+   */
+  #takeStored(request: Request, { limit }: BodyOptions, allocation: MemoryAllocation): Buffer | undefined {
+    const { 'content-encoding': encoding, 'content-length': length, expect } = request.headers
+    const size = Number(length)
+    if (encoding !== undefined || expect !== undefined || !(size <= limit)) return undefined
+    if (!request.isComplete || !this.#memory.take(allocation, size)) return undefined
+    const pieces = new ChunkList()
+    for (const piece of request.takeStored()) pieces.add(piece)
+    return pieces.take()
   }
 
   /**

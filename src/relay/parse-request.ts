@@ -21,13 +21,14 @@ export function bodyOptions({ token, user }: Caller, { options }: Settings): Bod
   return { owner: { client: user.id, key: token.id }, limit: options.body_limit }
 }
 
-/** Reads the body of a request, as JSON or as a form. Rejects with the error for the client. */
+/** Reads the body of a request, as JSON or as a form. Throws or rejects with the error for the client. Returns a promise
+ * unless the whole body has arrived. */
 export function readBody(
   bodies: BodyReader,
   { json, form }: EndpointDialects,
   incoming: IncomingCall,
   options: BodyOptions,
-): Promise<Body | FormBody> {
+): Body | Promise<Body | FormBody> {
   const readsForm = form && (!json || isForm(incoming.request.headers['content-type']))
   return readsForm ? bodies.readForm(incoming, options) : bodies.read(incoming, options)
 }

@@ -353,7 +353,8 @@ export class Relay {
     const leave = begun instanceof Promise ? await begun : begun
     let body: Body | FormBody | undefined
     try {
-      body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
+      const reading = readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
+      body = reading instanceof Promise ? await reading : reading
       const key = idempotencyKeyOf(incoming, settings)
       if (key === undefined) await this.#relay(dialects, body, incoming, caller, settings)
       else await this.#once(key, dialects, body, incoming, caller, settings)

@@ -205,7 +205,9 @@ export class StreamedResponse extends ResponseHandler {
         return this.#complete()
       }
       if (!Buffer.isBuffer(chunk)) return this.#complete(chunk)
-      const affordable = Math.max(MIN_READ_BYTES, this.#watch.affordableBytes)
+      // What a short chunk costs need not be known: it is processed in any case.
+      const isShort = chunk.length <= MIN_READ_BYTES
+      const affordable = isShort ? MIN_READ_BYTES : Math.max(MIN_READ_BYTES, this.#watch.affordableBytes)
       const max = this.#checks ? Math.min(affordable, this.#checks.length) : affordable
       if (chunk.length > max) this.#unread.unshift(chunk.subarray(max))
       const beganMs = this.#checks ? performance.now() : 0
@@ -234,7 +236,7 @@ export class StreamedResponse extends ResponseHandler {
       this.upstream.cancel()
       return this.#fail(failureInAnswer(this.target, error, FIRST_EVENT))
     }
-    if (step.forward) this.#forward(step.forward)
+    if (step.forward) this.#forward(step.forward, step.terminal && this.#endsNow)
     if (this.#tap.isBlocked) return this.#refuse(step.terminal && this.#tap.end().complete)
     if (this.#tap.checking) this.#readAfter('guard', this.#tap.checking)
     else if (step.terminal) {
@@ -296,16 +298,22 @@ export class StreamedResponse extends ResponseHandler {
     return this.state === 'waiting' && !this.#outgoing.isDue && !this.#gate.isParking
   }
 
+  /** Whether the stream, whose end marker was read, is complete and is charged at once. */
+  get #endsNow(): boolean {
+    const { error, isBlocked, checking, isMidEvent, continueInBackground } = this.#tap
+    return !error && !isBlocked && !checking && !isMidEvent && !continueInBackground
+  }
+
   // `docs/ledger.md: Durability before delivery`: nothing is sent before the call's hold (its reserved quota)
-  // is durable.
-  #forward(bytes: Buffer): void {
+  // is durable. If the stream ends with these bytes, they wait for its charge, which replaces the hold.
+  #forward(bytes: Buffer, isEnd = false): void {
     if (this.state === 'draining') return
     // If a filtered answer may be replaced, nothing is sent before its content.
     const isDue = this.call.mayReplaceFiltered ? this.#hasContent : this.#tap.sawEvent || this.#tap.isMidEvent
     this.#outgoing.add(bytes, isDue)
     if (!isDue && !this.call.mayReplaceFiltered)
       this.#leadTimer ??= setTimeout(() => this.#releaseLead(), MAX_LEAD_MS)
-    if (this.#pauses.has('hold')) return
+    if (isEnd || this.#pauses.has('hold')) return
     const { continueInBackground } = this.#tap
     const opening = this.#gate.open(
       continueInBackground && (() => continueInBackground(this.target, this.call)),

@@ -1,6 +1,8 @@
 import type { CopyableText } from './frame-writer.ts'
 
 const INITIAL_BYTES = 256
+/** Size in bytes up to which a buffer that is full is replaced by one of four times the size. */
+const SMALL_BYTES = 4_096
 /**
  * Maximum number of bytes of text that are kept. Further bytes are only counted, which is exact enough for
  * such a long reply.
@@ -96,7 +98,8 @@ export class TextBuffer {
   }
 
   #grow(needed: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.min(MAX_BYTES, Math.max(needed, this.#bytes.length * 2)))
+    const size = this.#bytes.length * (this.#bytes.length < SMALL_BYTES ? 4 : 2)
+    const larger = Buffer.allocUnsafeSlow(Math.min(MAX_BYTES, Math.max(needed, size)))
     this.#bytes.copy(larger, 0, 0, this.#length)
     this.#bytes = larger
   }

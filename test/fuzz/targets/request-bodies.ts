@@ -13,7 +13,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Request, Response } from '@sluice/http1'
 import { asGatewayError } from '../../../src/errors.ts'
 import { RequestMemory } from '../../../src/limits/request-memory.ts'
-import { BodyReader } from '../../../src/relay/body-reader.ts'
+import { type Body, BodyReader } from '../../../src/relay/body-reader.ts'
 import { Spool } from '../../../src/relay/spool.ts'
 import { choppedAtRandom } from '../../generators/chunks.ts'
 import { invariant } from '../invariant.ts'
@@ -100,7 +100,9 @@ async function read(
     destroy(): void {},
   }
   const response = new Response(sink, head)
-  const reading = bodies.read({ request, response }, { owner: { client: 1, key: 1 }, limit }).then(
+  const read = async (): Promise<Body> =>
+    bodies.read({ request, response }, { owner: { client: 1, key: 1 }, limit })
+  const reading = read().then(
     (body) => {
       invariant(memory.held === body.bytes.length, 'the memory held is the size of the body')
       invariant(body.bytes.length <= limit, 'a body is no larger than it may be')

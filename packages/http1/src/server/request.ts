@@ -72,6 +72,16 @@ export class Request<Name extends string = string> {
     }
   }
 
+  /** Whether the whole body has arrived. */
+  get isComplete(): boolean {
+    return this.#state === 'complete'
+  }
+
+  /** Returns the stored part of the body, in place of `read` if the body is complete. */
+  takeStored(): Buffer[] {
+    return this.#buffered.splice(0)
+  }
+
   /** Whether reading the body should pause. */
   get isPaused(): boolean {
     if (this.#state !== 'arriving') return false

@@ -27,6 +27,32 @@ test('the bytes taken from a list of stream chunks are those that were added, an
   )
 })
 
+test('chunks that lie one after the other in memory are taken without a copy', () => {
+  const whole = Buffer.from('0123456789')
+  const gathered = new ChunkList()
+  for (const [from, to] of [
+    [2, 5],
+    [5, 5],
+    [5, 9],
+  ] as const)
+    gathered.add(whole.subarray(from, to))
+  const taken = gathered.take()
+  whole.write('x', 6)
+  expect(taken.toString()).toBe('2345x78')
+})
+
+test('chunks of one buffer with a gap, or in another order, are taken in their order', () => {
+  const whole = Buffer.from('0123456789')
+  const gathered = new ChunkList()
+  for (const [from, to] of [
+    [6, 8],
+    [0, 2],
+    [3, 4],
+  ] as const)
+    gathered.add(whole.subarray(from, to))
+  expect(gathered.take().toString()).toBe('67013')
+})
+
 test('a million single bytes in a list of stream chunks do not take an object each', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

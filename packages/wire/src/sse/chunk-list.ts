@@ -47,11 +47,22 @@ export class ChunkList {
 
   /** Returns all bytes in one piece and empties the list. */
   take(): Buffer {
-    const [only] = this.#pieces
-    const bytes = only && this.#pieces.length === 1 ? only : Buffer.concat(this.#pieces, this.#length)
+    const bytes = adjacent(this.#pieces, this.#length) ?? Buffer.concat(this.#pieces, this.#length)
     this.#pieces = []
     this.#length = 0
     this.#smallChunks = 0
     return bytes
   }
+}
+
+/** Returns the bytes of pieces that lie one after the other in memory, without a copy; otherwise undefined. */
+function adjacent(pieces: readonly Buffer[], length: number): Buffer | undefined {
+  const [first] = pieces
+  if (!first) return undefined
+  let end = first.byteOffset
+  for (const piece of pieces) {
+    if (piece.buffer !== first.buffer || piece.byteOffset !== end) return undefined
+    end += piece.length
+  }
+  return pieces.length === 1 ? first : Buffer.from(first.buffer, first.byteOffset, length)
 }

@@ -96,9 +96,10 @@ export class FrameTemplate implements FrameTextMatch {
     this.#afterPadding = after && new BytesWithNumbers(after)
     this.#isSpaced = isSpaced
     const hasPadding = after !== undefined && !isSpaced
+    const isPlain = this.#tail.plain !== undefined && this.#afterPadding?.plain === after
     this.#headSize = head.length
     this.#separator =
-      hasPadding || !this.#head.plain ? undefined : new BytesWithNumbers(Buffer.concat([tail, head]))
+      hasPadding || !this.#head.plain ? undefined : new BytesWithNumbers(Buffer.concat([tail, head]), isPlain)
   }
 
   /** Forgets offsets in the previous chunk, because another chunk follows. */
@@ -260,10 +261,11 @@ export class BytesWithNumbers {
   /** The whole sequence if it contains no number; otherwise undefined. */
   readonly plain: Buffer | undefined
 
-  constructor(bytes: Buffer) {
+  /** `isPlain`: whether the sequence is known to contain no number. */
+  constructor(bytes: Buffer, isPlain = false) {
     const pieces: BytePattern[] = []
     let from = 0
-    for (const { index, 0: mark } of bytes.toString('latin1').matchAll(NUMBERS)) {
+    for (const { index, 0: mark } of isPlain ? [] : bytes.toString('latin1').matchAll(NUMBERS)) {
       const number = index + mark.length
       pieces.push(new BytePattern(bytes.subarray(from, number)))
       from = endOfDigits(bytes, number)
