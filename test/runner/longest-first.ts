@@ -5,8 +5,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * alone at the end. A fresh clone has no times of earlier runs to sort the files by.
  */
 const LONGEST = [
+  'e2e/console/frame.test.ts',
+  'src/accounts/ledger/sequences.test.ts',
   'test/faults/slow-clients.test.ts',
-  'test/management/openapi-statuses.test.ts',
   'test/commands/data-folder.test.ts',
   'test/operations/package.test.ts',
   'test/faults/responses-background.test.ts',
@@ -14,12 +15,9 @@ const LONGEST = [
   'test/operations/stop.test.ts',
   'test/nodes/kill.test.ts',
   'test/faults/channel-health.test.ts',
-  'test/faults/kill-mutant.test.ts',
   'src/accounts/ledger/leased-accounts.test.ts',
-  'test/operations/tutorials.test.ts',
   'test/faults/authentication-matrix.test.ts',
   'test/fuzz/fuzz.test.ts',
-  'test/fuzz/mutants.test.ts',
   'test/nodes/several-nodes.test.ts',
   'test/commands/tokens.test.ts',
   'test/faults/unrequested-responses.test.ts',

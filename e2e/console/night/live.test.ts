@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
+
+describe.skipIf(withoutBrowser())('calls under way', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  function stream(): Promise<Response> {
+    return fetch(`${stage.gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${PEOPLE.caller.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'scripted',
+        stream: true,
+        messages: [{ role: 'user', content: 'Hello' }],
+      }),
+    })
+  }
+
+  test('a running call is listed and can be stopped, and the log then shows it as Stopped', async () => {
+    const page = await stage.open('admin', '/live')
+    await page.getByText('No call is under way.').waitFor()
+    stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' })
+    const answer = await stream()
+    const table = page.getByRole('table', { name: 'Calls under way' })
+    const row = table.getByRole('row', { name: /scripted/ })
+    await row.waitFor()
+    expect(await table.getByRole('columnheader').allInnerTexts()).toEqual(
+      expect.arrayContaining(['Started', 'Model', 'Key', 'User', 'Channel', 'Tokens', 'Cost', 'Time']),
+    )
+    await expect
+      .poll(() => row.innerText())
+      .toMatch(/own\s+cal\s+scripted answering\s+[1-9]\d*\s+\$0\.\d*[1-9]/)
+    await row.getByRole('button', { name: 'Stop' }).click()
+    expect(await answer.text()).toContain('"code":"call_stopped"')
+    await page.getByText('No call is under way.').waitFor()
+    await page.goto('/logs')
+    await page.getByRole('row', { name: /Stopped/ }).waitFor()
+    await page.context().close()
+  })
+
+  test('the page of running calls tells a member that it is for administrators', async () => {
+    const page = await stage.open('member', '/live')
+    await page.getByText('This page is for administrators.').waitFor()
+    expect(await page.getByRole('link', { name: 'Live calls' }).count()).toBe(0)
+    await page.context().close()
+  })
+})

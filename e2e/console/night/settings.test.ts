@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
+
+describe.skipIf(withoutBrowser())('the settings of the console', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+    await stage.api('PUT', '/api/option/', {
+      key: 'GroupRatio',
+      value: JSON.stringify({ default: 1, vip: 0.8, sales: 1 }),
+    })
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+  const optionOf = async (wanted: string): Promise<unknown> => {
+    const options = await stage.api<{ key: string; value: string }[]>('GET', '/api/option/')
+    return JSON.parse(options.find(({ key }) => key === wanted)?.value ?? 'null')
+  }
+
+  test('fallbacks, balancing and budgets can be set; unsaved changes are in a bar with Discard', async () => {
+    const page = await stage.open('root', '/settings')
+    const budget = page
+      .getByRole('region', { name: 'Budgets of groups' })
+      .getByRole('textbox', { name: 'Budget of sales' })
+    const save = page.getByRole('button', { name: 'Save settings' })
+    await budget.fill('20')
+    await page.getByText('1 change not saved').waitFor()
+    const fallback = page.getByRole('region', { name: 'Fallback' })
+    await fallback.getByRole('button', { name: 'Add fallback' }).click()
+    await fallback.getByRole('textbox', { name: 'Model', exact: true }).last().fill('house-model')
+    await fallback.getByRole('textbox', { name: 'Fallback models' }).last().fill('demo-chat, demo-claude')
+    await fallback.getByRole('button', { name: 'Add successor' }).click()
+    const successor = fallback.getByRole('group', { name: 'Successor' })
+    await successor.getByRole('textbox', { name: 'Model', exact: true }).last().fill('house-model')
+    await successor.getByRole('textbox', { name: 'Successor house-model' }).fill('demo-claude')
+    await fallback.getByRole('button', { name: 'Add balance' }).click()
+    const balance = fallback.getByRole('group', { name: 'Balance' })
+    await balance.getByRole('textbox', { name: 'Model', exact: true }).last().fill('house-model')
+    await balance
+      .getByRole('combobox')
+      .or(balance.getByRole('textbox', { name: /^Balance/ }))
+      .last()
+      .click()
+    await page.getByRole('option', { name: 'Least busy' }).click()
+    await page.getByText('4 changes not saved').waitFor()
+    for (const top of [0, 100_000]) {
+      await page.mouse.wheel(0, top === 0 ? -100_000 : top)
+      const box = await save.boundingBox()
+      expect(box?.y).toBeGreaterThanOrEqual(0)
+      expect((box?.y ?? 900) + (box?.height ?? 0)).toBeLessThanOrEqual(800)
+    }
+    await save.click()
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^Saved/ })
+      .waitFor()
+    expect(await optionOf('GroupBudget')).toEqual({ sales: { budget: 10_000_000, budget_period: 'month' } })
+    expect(await optionOf('ModelFallback')).toEqual({ 'house-model': ['demo-chat', 'demo-claude'] })
+    expect(await optionOf('ModelSuccessor')).toEqual({ 'house-model': 'demo-claude' })
+    expect(await optionOf('ModelBalance')).toEqual({ 'house-model': 'least_busy' })
+
+    await budget.fill('35')
+    await page.getByText('1 change not saved').waitFor()
+    await page.getByRole('button', { name: 'Discard' }).click()
+    expect(await budget.inputValue()).toMatch(/^20(?:\.00)?$/)
+    expect(await save.isDisabled()).toBe(true)
+    await page.context().close()
+  })
+
+  test('settings that only gateway.yaml can change are shown with the name of this file and the line', async () => {
+    const lines = readFileSync(join(stage.gateway.dataDir, 'gateway.yaml'), 'utf8').split('\n')
+    const lineOf = (start: string): number => lines.findIndex((line) => line.trim().startsWith(start)) + 1
+    const page = await stage.open('root', '/settings')
+    const limits = page.getByRole('region', { name: 'Rate limits' })
+    await limits
+      .getByText(`from gateway.yaml, line ${lineOf('critical:')}`)
+      .first()
+      .waitFor()
+    const vip = page
+      .getByRole('region', { name: 'Budgets of groups' })
+      .getByRole('textbox', { name: 'Budget of vip' })
+    expect(await vip.isDisabled()).toBe(true)
+    await page
+      .getByRole('region', { name: 'Budgets of groups' })
+      .getByText(`from gateway.yaml, line ${lineOf('vip:')}`)
+      .waitFor()
+    await page.getByRole('region', { name: 'Sign-in' }).getByText('The file sets nothing here').waitFor()
+    await page.context().close()
+  })
+})

@@ -1,0 +1,109 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
+
+/** Pages that show calls, sums or lists, and what of them is there when their data are shown. */
+const PAGES = [
+  ['/', 'section[aria-label="Recent calls"] tbody tr'],
+  ['/keys', 'table[aria-label="API keys"] tbody tr'],
+  ['/keys/1', 'table[aria-label="Calls"] tbody tr'],
+  ['/usage', 'figure[aria-label="Spend"] path, figure[aria-label="Spend"] rect'],
+  ['/usage?period=90d&by=user', 'figure[aria-label="Spend"] path, figure[aria-label="Spend"] rect'],
+  ['/usage?period=90d&by=key', 'figure[aria-label="Spend"] path, figure[aria-label="Spend"] rect'],
+  ['/logs', 'table[aria-label="Calls"] tbody tr'],
+  ['/logs?period=30d&status=failed', 'table[aria-label="Calls"] tbody tr'],
+  ['/logs?period=30d&user=ann&model=gpt-5.1', 'table[aria-label="Calls"] tbody tr'],
+  ['/sessions', 'table[aria-label="Sessions"] tbody tr'],
+  ['/sessions?period=90d&user=cal', 'table[aria-label="Sessions"] tbody tr'],
+  ['/models', 'table tbody tr'],
+  ['/channels', 'table[aria-label="Channels"] tbody tr'],
+  ['/channels/8', 'form input'],
+  ['/routing?model=gpt-5-mini', 'ol[aria-label="Route"] li'],
+  ['/guards', 'table[aria-label="Guards"] tbody tr'],
+  ['/guards/customers', 'form textarea'],
+  ['/users', 'table[aria-label="Users"] tbody tr'],
+  ['/users/3', 'form input'],
+  ['/users/3?tab=calls', 'table[aria-label="Calls"] tbody tr'],
+  ['/audit?period=90d', 'table tbody tr'],
+  ['/settings', 'form input'],
+  ['/account', 'input'],
+] as const
+
+const MOST_REQUESTS = 3
+/** The number of runs, of which the best time counts. */
+const RUNS = 5
+/** Milliseconds that the data of a page may take beside the smallest request. */
+const LIMIT_MS = 400
+
+describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 calls', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage('world')
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  /** Requests to the API other than that of the shell, and the milliseconds from the first to the last response. */
+  function loading(page: Page): Promise<{ readonly requests: readonly string[]; readonly tookMs: number }> {
+    return page.evaluate(() => {
+      const all = performance.getEntriesByType('resource') as PerformanceResourceTiming[]
+      const own = all.filter(({ name }) => /\/api\/(?!console)/.test(name))
+      const first = Math.min(...own.map(({ startTime }) => startTime))
+      const last = Math.max(...own.map(({ responseEnd }) => responseEnd))
+      return { requests: own.map(({ name }) => new URL(name).pathname), tookMs: last - first }
+    })
+  }
+
+  /** The milliseconds of the smallest request. */
+  function referenceMs(page: Page): Promise<number> {
+    return page.evaluate(async () => {
+      const times: number[] = []
+      for (let run = 0; run < 9; run += 1) {
+        const start = performance.now()
+        await (await fetch('/api/status')).text()
+        times.push(performance.now() - start)
+      }
+      return times.toSorted((one, other) => one - other)[4] ?? Number.NaN
+    })
+  }
+
+  test('every console page makes at most 3 requests, and its data are there within 0.4 s of the smallest request', async () => {
+    const page = await stage.open('root', '/account')
+    await page.waitForLoadState('networkidle')
+    const reference = await referenceMs(page)
+    for (const [path, shown] of PAGES) {
+      const times: number[] = []
+      for (let run = 0; run < RUNS; run += 1) {
+        await page.goto(path)
+        await page.locator(shown).first().waitFor({ state: 'attached' })
+        await page.waitForLoadState('networkidle')
+        const { requests, tookMs } = await loading(page)
+        times.push(tookMs)
+        expect.soft(requests.length, `${path}: ${requests.join(', ')}`).toBeLessThanOrEqual(MOST_REQUESTS)
+      }
+      const best = Math.min(...times)
+      console.log(
+        `${path}: ${times.map(Math.round).join(', ')} ms, the smallest request ${Math.round(reference)} ms`,
+      )
+      expect.soft(best - reference, path).toBeLessThanOrEqual(LIMIT_MS)
+    }
+    await page.context().close()
+  })
+
+  test('the rows of users and of the audit log have a limited height on a tablet', async () => {
+    const page = await stage.open('root', '/users', { viewport: { width: 768, height: 1024 } })
+    const heights = (): Promise<number[]> =>
+      page
+        .locator('table tbody tr')
+        .evaluateAll((rows) => rows.map((row) => Math.round(row.getBoundingClientRect().height)))
+    await page.locator('table[aria-label="Users"] tbody tr').first().waitFor()
+    expect(Math.max(...(await heights()))).toBeLessThanOrEqual(72)
+    await page.goto('/audit')
+    await page.locator('table tbody tr').first().waitFor()
+    // A summary of a price has three lines and a link to the rest.
+    expect(Math.max(...(await heights()))).toBeLessThanOrEqual(120)
+    await page.context().close()
+  })
+})

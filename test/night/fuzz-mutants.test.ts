@@ -1,0 +1,159 @@
+import { expect, test } from 'vitest'
+import type { Patch } from '../fixtures/patch.ts'
+import { runFuzzer } from '../fuzz/run-fuzzer.ts'
+
+/** The maximum number of inputs, including the corpus, within which each planted defect is found. */
+const MAX_INPUTS = 40_000
+const SEED = 1
+
+/** The planted defect, the target that finds it, the patch, and a part of the reported error. */
+const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
+  [
+    'a header’s name that is cut by the end of a read is lost',
+    'http-requests',
+    {
+      file: 'packages/http1/src/server/request-reader.ts',
+      text: "if (this.#headerPart === 'name') this.#keepName()",
+      by: '',
+    },
+    'a cut changes nothing',
+  ],
+  [
+    'chunks are read whatever coding is under them',
+    'http-requests',
+    {
+      file: 'packages/http1/src/server/request-reader.ts',
+      text: "known === 'chunked') return undefined",
+      by: "known.endsWith('chunked')) return undefined",
+    },
+    'a request was found that is none',
+  ],
+  [
+    'the body of an interim answer is taken for the answer’s',
+    'http-responses',
+    { file: 'packages/http1/src/client/response-reader.ts', text: 'return SKIP_BODY', by: 'return CONTINUE' },
+    'broken: ',
+  ],
+  [
+    'what comes after an answer is not noticed',
+    'http-responses',
+    { file: 'packages/http1/src/client/response-reader.ts', text: 'isFine && end < length', by: 'false' },
+    'surplus',
+  ],
+  [
+    'a boundary that is cut by the end of a read is content',
+    'forms',
+    {
+      file: 'packages/wire/src/multipart.ts',
+      text: 'const sure = this.#rest.length - this.#delimiter.length',
+      by: 'const sure = this.#rest.length',
+    },
+    'a cut changes nothing',
+  ],
+  [
+    'numbers may begin with zeros',
+    'json-objects',
+    {
+      file: 'packages/wire/src/json/json-scan.ts',
+      text: 'if (p < length && bytes[p] === ZERO) p++\n  else p = digitsEnd',
+      by: 'p = digitsEnd',
+    },
+    'what JSON.parse refuses is refused',
+  ],
+  [
+    'a member’s name with an escape is not found',
+    'json-objects',
+    {
+      file: 'packages/wire/src/json/scanned-object.ts',
+      text: 'if (byte === BACKSLASH) return this.parse(node) === key',
+      by: 'if (byte === BACKSLASH) return false',
+    },
+    'a member in plain ASCII is found',
+  ],
+  [
+    'the comma before a member that is removed at the end stays',
+    'json-edits',
+    {
+      file: 'packages/wire/src/json/json-edit.ts',
+      text: 'from: lastRemaining?.end ?? cutFrom',
+      by: 'from: cutFrom',
+    },
+    'it is no JSON any more',
+  ],
+  [
+    'a tool’s input that is held back is told in part',
+    'json-texts',
+    {
+      file: 'packages/wire/src/tool-input.ts',
+      text: 'this.#pending.delete(part)\n    return text',
+      by: 'this.#pending.delete(part)\n    return piece',
+    },
+    'input of a tool',
+  ],
+  [
+    'an escape after a picture is passed over in part',
+    'json-texts',
+    {
+      file: 'packages/wire/src/json/json-outline.ts',
+      text: 'this.#inString && this.#escapeLeft === 0',
+      by: 'this.#inString',
+    },
+    'the outline of JSON is JSON',
+  ],
+  [
+    'what a refused body held is not given back',
+    'request-bodies',
+    {
+      file: 'src/relay/body-reader.ts',
+      text: 'over()\n        this.#memory.give(allocation, allocation.bytes)\n        sink',
+      by: 'over()\n        sink',
+    },
+    'all memory is given back at the end',
+  ],
+  [
+    'what follows a frame of zstd is never answered',
+    'request-bodies',
+    {
+      file: 'src/relay/zstd-frames.ts',
+      text: 'if (this.#isLast) return this.#callback()',
+      by: 'return this.#callback()',
+    },
+    'it is never answered',
+  ],
+  [
+    'frames of zstd that come in one write are left unread',
+    'request-bodies',
+    {
+      file: 'src/relay/body-reader.ts',
+      text: '() => new ZstdFrames()',
+      by: '() => process.getBuiltinModule("node:zlib").createZstdDecompress()',
+    },
+    'a cut changes nothing',
+  ],
+  [
+    'line ends that straddle two chunks are not seen',
+    'event-streams',
+    {
+      file: 'packages/wire/src/sse/frame-splitter.ts',
+      text: 'const SEAM_BYTES = 3',
+      by: 'const SEAM_BYTES = 0',
+    },
+    'a cut changes no event',
+  ],
+  [
+    'an event may be larger than it may',
+    'event-streams',
+    {
+      file: 'packages/wire/src/sse/frame-splitter.ts',
+      text: 'if (this.#held.length + piece.length > this.#maxEventBytes) this.#tooLarge()',
+      by: '',
+    },
+    'than an event may have',
+  ],
+]
+
+test.each(MUTANTS)('the defect that %s is found by the target %s', async (_, target, patch, words) => {
+  const { failure, inputs } = await runFuzzer({ target, seed: SEED, inputs: MAX_INPUTS, patches: [patch] })
+  console.log(`${target} found ${JSON.stringify(failure?.input)} after ${inputs} inputs`)
+  expect(failure?.error).toContain(words)
+})
