@@ -233,7 +233,7 @@ describe('requests that can be converted', () => {
 
 describe('a large input', () => {
   /** By day, a channel to which nothing is converted, and one of the others. */
-  const LARGE = byTier([NATIVE, 'chat'] as const, ALL)
+  const LARGE = byTier<readonly Model[]>([NATIVE, 'chat'], ALL)
 
   test.each(ALL)('an input of 5,000 items is answered, with a channel of %s', async (model) => {
     const input = Array.from({ length: 5_000 }, (_, at) => ({
