@@ -412,7 +412,7 @@ describe('a list that changes', () => {
   })
   afterAll(async () => {
     await one?.close()
-    await copy?.discard()
+    copy?.discard()
   })
 
   const datesOf = async (): Promise<Readonly<Record<string, string | undefined>>> =>
