@@ -7,6 +7,10 @@ import { LongestFirst } from './test/runner/longest-first.ts'
 /** Tests that take long: databases, the management API, faults, load, several nodes, commands, fuzzing, a browser. */
 const SYSTEM = [
   'src/{accounts/ledger,content,store}/**/*.test.ts',
+  'src/transfer/{hostile-sources,migrate/migrate}.test.ts',
+  'src/management/usage/usage-series.test.ts',
+  'src/relay/answers/kept-answers.test.ts',
+  'test/fixtures/servers.test.ts',
   ...[
     'management',
     'faults',

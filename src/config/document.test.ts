@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { lawRuns } from '../../test/runner/tier.ts'
 import { parseYamlDocument, substituteVariables } from './document.ts'
 import { type YamlNode, YamlScalar } from './yaml-node.ts'
 
@@ -108,7 +109,7 @@ describe('a YAML document', () => {
         fc.pre(!/"(?:__proto__)?":/.test(JSON.stringify(json)))
         expect(plain(parse(JSON.stringify(json, undefined, indent)).tree)).toEqual(json)
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(1_000) },
     )
   })
 
@@ -133,7 +134,7 @@ describe('a YAML document', () => {
           expect(message).toMatch(/^expected /)
         }
       }),
-      { numRuns: 500 },
+      { numRuns: lawRuns(1_000) },
     )
   })
 })

@@ -1,6 +1,7 @@
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { lawRuns } from '../../test/runner/tier.ts'
 import { cacheSavings, chargeOfCall } from './charge.ts'
 import { type Decimal, ONE, parseDecimal } from './decimal.ts'
 import { FREE_PRICE, chargeRateOf } from './price.ts'
@@ -126,7 +127,7 @@ describe('what a prompt cache saves and costs', () => {
           expect(cacheSavings(rate, usage)).toEqual(expected)
         },
       ),
-      { numRuns: 500 },
+      { numRuns: lawRuns(2_000) },
     )
   })
 

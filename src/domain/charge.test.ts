@@ -1,6 +1,7 @@
 import { NO_USAGE } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { lawRuns } from '../../test/runner/tier.ts'
 import { decimals, tieredTokens, unitPrices, usages } from '../../test/generators/prices.ts'
 import { chargeOfCall, costLinesOfCall, maxCharge, roundedCost } from './charge.ts'
 import { type Decimal, parseDecimal } from './decimal.ts'
@@ -287,6 +288,6 @@ test('the itemized cost lines of a call, times the ratio and rounded once, equal
         if (rounded === 0 && charged === 1) expect(cost.lines).not.toEqual([])
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: lawRuns(5_000) },
   )
 })

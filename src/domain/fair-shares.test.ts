@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createHash } from 'node:crypto'
+import { lawRuns } from '../../test/runner/tier.ts'
 import { DigestTable } from './digest-table.ts'
 import { OwnedEntries } from './owned-entries.ts'
 
@@ -97,7 +98,7 @@ describe.each(TABLES)('a bounded table of %s', (_, open) => {
           expect(known.length).toBeLessThanOrEqual(most)
         }
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(1_000) },
     )
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { lawRuns } from '../../test/runner/tier.ts'
 import { bucketBounds, bucketOf, LATENCY_BUCKETS, percentile } from './latency.ts'
 
 test('every latency is within the bounds of its histogram bucket, and the buckets have no gaps', () => {
@@ -9,7 +10,7 @@ test('every latency is within the bounds of its histogram bucket, and the bucket
       expect(ms).toBeGreaterThanOrEqual(fromMs)
       expect(ms).toBeLessThan(beforeMs)
     }),
-    { numRuns: 2000 },
+    { numRuns: lawRuns(2_000) },
   )
   for (let bucket = 1; bucket < LATENCY_BUCKETS; bucket += 1)
     expect(bucketBounds(bucket).fromMs).toBe(bucketBounds(bucket - 1).beforeMs)
@@ -32,7 +33,7 @@ test('a percentile of latencies from 16 ms to ten minutes is off by at most a te
         expect(Math.abs((percentile(counts, share) ?? 0) - exact)).toBeLessThanOrEqual(exact / 10)
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: lawRuns(2_000) },
   )
   expect(percentile([], 0.5)).toBeNull()
 })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { channelOf } from '../../test/samples/channel.ts'
 import { tieredTokens, unitPrices } from '../../test/generators/prices.ts'
+import { lawRuns } from '../../test/runner/tier.ts'
 import { chargeOfCall } from '../domain/charge.ts'
 import { ONE } from '../domain/decimal.ts'
 import { chargeRateOf, FREE_PRICE, type Price } from '../domain/price.ts'
@@ -116,7 +117,7 @@ function planned(drawn: Drawn) {
   return { held, charge }
 }
 
-const NUM_RUNS = 3_000
+const NUM_RUNS = lawRuns(6_000)
 
 test('a whole call is charged no more than it holds, for any request and any usage within its bounds', () => {
   fc.assert(

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { expect, test } from 'vitest'
+import { lawRuns } from '../../test/runner/tier.ts'
 import { cutTextToCount } from './token-counter.ts'
 import { O200K_WORDS, PieceCounts, Vocabulary } from './vocabulary.ts'
 
@@ -35,7 +36,7 @@ test('the tokenizer counts as many tokens for any text as the reference library'
     fc.string({ unit: fc.constantFrom('a', 'e', 'n', 't', ' ', '.', '\n', '1', '{', '"', 'É', '的', '🙂') }),
   )
   const isSame = (given: string): boolean => vocabulary.count(given) === expected(given)
-  fc.assert(fc.property(text, isSame), { numRuns: 500 })
+  fc.assert(fc.property(text, isSame), { numRuns: lawRuns(2_000) })
 })
 
 test('the tokenizer first merges the token with the lowest rank, wherever in the text it is', () => {

@@ -8,6 +8,7 @@ import { AMPLE, channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { askRerank, rerankChannel } from '../fixtures/rerank-fixture.ts'
 import { retryWhileOverloaded, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { byTier } from '../runner/tier.ts'
 import { MODEL } from './fixture.ts'
 
 /** The folder with recorded responses of providers, if there is one. */
@@ -79,8 +80,11 @@ function replay(folder: string): void {
       .filter((name) => !name.startsWith('error-'))
       .map((name) => ({ name, from, bytes: readFileSync(join(folder, from, name)) })),
   )
-  const entries = answers.flatMap((answer) =>
-    (['chat', 'messages'] as const).map((client) => ({ ...answer, client })),
+  /** By day, each is asked for by clients of its dialect, and each third of the others too. */
+  const entries = answers.flatMap((answer, at) =>
+    (['chat', 'messages'] as const)
+      .filter((client) => client === answer.from || at % byTier(3, 1) === 0)
+      .map((client) => ({ ...answer, client })),
   )
 
   const usageOf = (answer: FullResponse) =>

@@ -7,7 +7,7 @@ import { recordedAnswers, type Recording, sampleOf } from './recordings.ts'
 import { askedOf, startRoads } from './roads.ts'
 
 /** All recorded responses at night, some of them by day. */
-const RECORDINGS = sampleOf(recordedAnswers(), byTier(40, Number.POSITIVE_INFINITY))
+const RECORDINGS = sampleOf(recordedAnswers(), byTier(16, Number.POSITIVE_INFINITY))
 /**
  * The number of positions at which a stream breaks off: after each of its events at night, after some by day.
  */

@@ -37,12 +37,18 @@ beforeAll(async () => {
       ...names,
       ...names.map((name) => `${name}-other`),
       ...names.map((name) => `${name}-alone`),
+      'several',
     ]),
-    channels: names.flatMap((name) => [
-      channel(name, upstream.baseUrl(name), { models: [name, `${name}-other`], priority: 1 }),
-      channel(`${name}-spare`, upstream.baseUrl(`${name}-spare`), { models: [name, `${name}-other`] }),
-      channel(`${name}-alone`, upstream.baseUrl(`${name}-alone`)),
-    ]),
+    channels: [
+      ...['a', 'b', 'c'].map((name, index) =>
+        channel(name, upstream.baseUrl(name), { models: ['several'], priority: -index }),
+      ),
+      ...names.flatMap((name) => [
+        channel(name, upstream.baseUrl(name), { models: [name, `${name}-other`], priority: 1 }),
+        channel(`${name}-spare`, upstream.baseUrl(`${name}-spare`), { models: [name, `${name}-other`] }),
+        channel(`${name}-alone`, upstream.baseUrl(`${name}-alone`)),
+      ]),
+    ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
@@ -92,31 +98,20 @@ describe('a client whose request contains the words of a provider', () => {
 })
 
 test('the client gets a 429 with the shortest rest while one of several accounts only rests', async () => {
-  const own = await startFixture((upstream) => ({
-    models: priced(['m']),
-    channels: ['a', 'b', 'c'].map((name, index) =>
-      channel(name, upstream.baseUrl(name), { models: ['m'], priority: -index }),
-    ),
-    users: [ROOT, user(2, 'ann', [token('ann')])],
-  }))
-  try {
-    const limited = (seconds: string): Behaviour => ({
-      kind: 'status',
-      status: 429,
-      body: errorBody('slow down'),
-      headers: { 'retry-after': seconds },
-    })
-    own.upstream.script('a', limited('20'))
-    own.upstream.script('b', limited('40'))
-    own.upstream.script('c', fault(402, 'no money'))
-    for (const _ of ['first', 'second']) {
-      const answer = await own.chat('ann', ask('m'))
-      expect(answer.status, answer.text).toBe(429)
-      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(10)
-      expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(20)
-      expect(answer.text).not.toContain('no money')
-    }
-  } finally {
-    await own.close()
+  const limited = (seconds: string): Behaviour => ({
+    kind: 'status',
+    status: 429,
+    body: errorBody('slow down'),
+    headers: { 'retry-after': seconds },
+  })
+  fixture.upstream.script('a', limited('20'))
+  fixture.upstream.script('b', limited('40'))
+  fixture.upstream.script('c', fault(402, 'no money'))
+  for (const _ of ['first', 'second']) {
+    const answer = await fixture.chat('ann', ask('several'))
+    expect(answer.status, answer.text).toBe(429)
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(10)
+    expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(20)
+    expect(answer.text).not.toContain('no money')
   }
 })

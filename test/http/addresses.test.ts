@@ -37,13 +37,11 @@ beforeAll(async () => {
     }),
     { host: '::' },
   )
-  await fixture.gateway.stop()
   databaseOf(fixture.gateway.dataDir).write(
     'update tokens set allow_ips = ? where name = ?',
     '127.0.0.1\nnonsense',
     'token-broken',
   )
-  await fixture.gateway.restart()
 })
 afterAll(() => fixture?.close())
 

@@ -22,11 +22,9 @@ beforeAll(async () => {
       user(3, 'banned', [token('ofbanned')], { status: 2 }),
     ],
   }))
-  await fixture.gateway.stop()
   databaseOf(fixture.gateway.dataDir).write(
     "update tokens set deleted_time = 1700000000 where name = 'token-deleted'",
   )
-  await fixture.gateway.restart()
 })
 afterAll(() => fixture?.close())
 

@@ -36,13 +36,11 @@ beforeAll(async () => {
     })
     return configure({})
   })
-  await fixture.gateway.stop()
   const database = databaseOf(fixture.gateway.dataDir)
   database.write("update tokens set used_quota = 250000 where name = 'token-ann'")
   database.write("update tokens set used_quota = 3 where name = 'token-unlimited'")
   database.write("update users set used_quota = 500000 where username = 'ann'")
   database.write("update tokens set deleted_time = 1700000000 where name = 'token-deleted'")
-  await fixture.gateway.restart()
 })
 afterAll(() => fixture?.close())
 

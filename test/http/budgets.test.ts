@@ -1,17 +1,19 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
-import { channel, plainConfiguration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { dateClock } from '../fixtures/moved-clock.ts'
+import { dateClock, type MovedClock } from '../fixtures/moved-clock.ts'
 
 /** Ten prompt and five output tokens. */
 const COST = 30
 const DAY_S = 86_400
 
 let fixture: Fixture
+let clock: MovedClock
 beforeAll(async () => {
-  fixture = await startFixture((upstream) => ({
+  clock = dateClock(afterAll)
+  const configure = (upstream: Fixture['upstream']) => ({
     groups: { small: { budget: 1000, budget_period: 'week' } },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'), { groups: ['default', 'small'] })],
@@ -25,12 +27,14 @@ beforeAll(async () => {
           token(key, { budget: 400, budget_period: 'day' }),
         ),
         token('narrow', { rate_limit: { parallel: 2 } }),
+        token('midnight', { budget: 1000, budget_period: 'day' }),
       ]),
       user(3, 'bob', [token('grouped')], { group: 'small' }),
       user(4, 'eve', [token('one'), token('two')], { budget: 1000, budget_period: 'month' }),
       user(5, 'joe', [token('joe1'), token('joe2')], { rate_limit: { requests: 3, window: '10m' } }),
     ],
-  }))
+  })
+  fixture = await startFixture(configure, { env: clock.env })
 })
 afterAll(() => fixture?.close())
 
@@ -106,39 +110,6 @@ describe('a stream that is cut off by a budget', () => {
   })
 })
 
-test('a call is charged to the budget period in which it began, and the next period begins with nothing spent', async () => {
-  const clock = dateClock()
-  const moved = await startFixture(
-    (server) => ({
-      ...plainConfiguration(server.baseUrl('m')),
-      users: [ROOT, user(2, 'ann', [token('ann', { budget: 1_000, budget_period: 'day' })])],
-    }),
-    { env: clock.env },
-  )
-  onTestFinished(() => moved.close())
-  const { upstream, gateway } = moved
-  const chat = () => moved.chat('ann', body)
-  const body = ask('m', { max_tokens: 150 })
-  const gate = Promise.withResolvers<void>()
-  upstream.script('m', { kind: 'whole', usage: usageText(10, 150), after: gate.promise })
-  const overMidnight = chat()
-  await expect.poll(() => upstream.received('m').length).toBe(1)
-  clock.move(DAY_S)
-  gate.resolve()
-  expect((await overMidnight).status).toBe(200)
-  expect((await chat()).status).toBe(200)
-  expect((await chat()).json().error.code).toBe('budget_exceeded')
-  const spent = () =>
-    databaseOf(gateway.dataDir)
-      .budgets()
-      .map(({ used }) => used)
-  expect(spent()).toEqual([610, 610])
-  // A clock that is set back leads back to the previous period, and to the amount that was spent in it.
-  clock.move(0)
-  expect((await chat()).json().error.code).toBe('budget_exceeded')
-  expect(spent()).toEqual([610, 610])
-})
-
 describe('rate limits of keys and users', () => {
   const statuses = async (keys: readonly string[]): Promise<number[]> => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
@@ -173,4 +144,29 @@ describe('rate limits of keys and users', () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     await expect.poll(async () => (await fixture.chat('narrow', ask('m'))).status).toBe(200)
   })
+})
+
+// The last test of this file, because it moves the time of the gateway.
+test('a call is charged to the budget period in which it began, and the next period begins with nothing spent', async () => {
+  const { upstream, gateway } = fixture
+  const body = ask('m', { max_tokens: 150 })
+  const chat = () => fixture.chat('midnight', body)
+  const gate = Promise.withResolvers<void>()
+  upstream.script('m', { kind: 'whole', usage: usageText(10, 150), after: gate.promise })
+  const overMidnight = chat()
+  await expect.poll(() => upstream.received('m').length).toBe(1)
+  clock.move(DAY_S)
+  gate.resolve()
+  expect((await overMidnight).status).toBe(200)
+  expect((await chat()).status).toBe(200)
+  expect((await chat()).json().error.code).toBe('budget_exceeded')
+  const database = databaseOf(gateway.dataDir)
+  const { id } = database.token('token-midnight')
+  const spent = () =>
+    database.budgets().flatMap(({ account, used }) => (account.endsWith(`:t:${id}`) ? [used] : []))
+  expect(spent()).toEqual([610, 610])
+  // A clock that is set back leads back to the previous period, and to the amount that was spent in it.
+  clock.move(0)
+  expect((await chat()).json().error.code).toBe('budget_exceeded')
+  expect(spent()).toEqual([610, 610])
 })

@@ -14,6 +14,7 @@ import {
   wholeAnswer,
 } from '../fixtures/ended-answers.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { pairsByDay } from '../runner/tier.ts'
 
 // The law of `docs/api.md: How an answer ends` and `Errors in a 200`: whatever protocol upstream and client speak, whole or
 // streamed, the official client libraries see the outcome that the tables name.
@@ -82,74 +83,25 @@ const WORDS = 'canary words of the provider'
 const ROADS = UPSTREAMS.flatMap((upstream) =>
   CLIENTS.flatMap((client) => [false, true].map((stream) => ({ upstream, client, stream }))),
 )
+type Road = (typeof ROADS)[number]
+
+/** The cases that are tried on each road: all at night, pairs of upstream, client, form and case by day. */
+function casesOf<Case>(cases: (upstream: Upstream) => readonly Case[]): (road: Road) => readonly Case[] {
+  const all = ROADS.flatMap(({ upstream, client, stream }) =>
+    cases(upstream).map((one) => [upstream, client, stream, one] as const),
+  )
+  const rows = pairsByDay(all)
+  return (road) =>
+    rows.flatMap(([upstream, client, stream, one]) =>
+      upstream === road.upstream && client === road.client && stream === road.stream ? [one] : [],
+    )
+}
 
 /** What the client sees, in the words of the table. */
 function seen(client: Upstream, { reason, error, text }: Outcome): string {
   if (error) return `failed ${error.status ?? 'in the stream'} after "${text}": ${error.message}`
   return `${MEANINGS[client][reason ?? ''] ?? `reason ${reason}`} "${text}"`
 }
-
-describe.each(ROADS)(
-  '$upstream upstream, $client client, streamed: $stream',
-  ({ upstream, client, stream }) => {
-    test('every reason of the table is seen as what it means', async () => {
-      const differing: string[] = []
-      for (const reason of REASONS.filter((one) => states(upstream, one))) {
-        const answer = { text: 'said', reason, message: WORDS }
-        const behaviour = stream
-          ? sendsFrames(streamedAnswer(upstream, answer))
-          : sendsJson(wholeAnswer(upstream, answer))
-        const outcome = seen(client, await ask(client, upstream, stream, behaviour))
-        if (!expected(reason).test(outcome)) differing.push(`${reason}: ${outcome}`)
-      }
-      expect(differing).toEqual([])
-
-      function expected(reason: string): RegExp {
-        const end = endReasonOf(reason)
-        if (end?.class === 'failed') {
-          if (upstream === client && !stream) return new RegExp(`^reason ${reason} "said"$`)
-          const words = upstream === 'gemini' ? WORDS : `the answer ended with the reason ${reason}`
-          const place = stream
-            ? 'in the stream after "said"'
-            : `${end.culprit === 'request' ? 400 : 500} after ""`
-          return new RegExp(`^failed ${place}: .*${words}`)
-        }
-        const meaning = end?.class === 'refused' ? 'filtered' : (end?.class ?? 'good')
-        // A native answer is not changed.
-        return upstream === client
-          ? new RegExp(`^(?:reason ${reason}|${meaning}) "said"$`)
-          : new RegExp(`^${meaning} "said"$`)
-      }
-    })
-
-    test('every form of an error in a 200 is the error that it states', async () => {
-      const differing: string[] = []
-      for (const { body, status } of ERRORS) {
-        const text = JSON.stringify(body)
-        const behaviour = stream ? sendsFrames([`data: ${text}\n\n`]) : sendsJson(text)
-        const outcome = seen(client, await ask(client, upstream, stream, behaviour))
-        if (!new RegExp(`^failed ${status} after "": .*${WORDS}`).test(outcome))
-          differing.push(`${text}: ${outcome}`)
-      }
-      expect(differing).toEqual([])
-    })
-
-    test('an answer in the other form is the same answer', async () => {
-      const reason = { chat: 'stop', messages: 'end_turn', responses: 'completed', gemini: 'STOP' }[upstream]
-      const answer = { text: 'said', reason }
-      const whole = wholeAnswer(upstream, answer)
-      const frames = streamedAnswer(upstream, answer)
-      const differing: string[] = []
-      for (const contentType of ['application/json', 'text/event-stream', 'text/plain', 'text/html']) {
-        for (const behaviour of [sendsJson(whole, contentType), sendsFrames(frames, contentType)]) {
-          const outcome = seen(client, await ask(client, upstream, stream, behaviour))
-          if (outcome !== 'good "said"') differing.push(`${behaviour.kind} as ${contentType}: ${outcome}`)
-        }
-      }
-      expect(differing).toEqual([])
-    })
-  },
-)
 
 /** Forms of errors, with the status that the client gets. */
 const ERRORS: readonly { readonly body: object; readonly status: number }[] = [
@@ -162,3 +114,70 @@ const ERRORS: readonly { readonly body: object; readonly status: number }[] = [
   { body: { error: { code: 503, status: 'UNAVAILABLE', message: WORDS } }, status: 503 },
   { body: { object: 'error', code: 422, message: { detail: [{ msg: WORDS }] } }, status: 422 },
 ]
+const MEDIA_TYPES = ['application/json', 'text/event-stream', 'text/plain', 'text/html'] as const
+
+const reasonsOf = casesOf((upstream) => REASONS.filter((one) => states(upstream, one)))
+const errorsOf = casesOf(() => ERRORS)
+const formsOf = casesOf(() =>
+  MEDIA_TYPES.flatMap((contentType) => [false, true].map((isStream) => ({ contentType, isStream }))),
+)
+
+describe.each(ROADS)('$upstream upstream, $client client, streamed: $stream', (road) => {
+  const { upstream, client, stream } = road
+
+  test('every reason of the table is seen as what it means', async () => {
+    const differing: string[] = []
+    for (const reason of reasonsOf(road)) {
+      const answer = { text: 'said', reason, message: WORDS }
+      const behaviour = stream
+        ? sendsFrames(streamedAnswer(upstream, answer))
+        : sendsJson(wholeAnswer(upstream, answer))
+      const outcome = seen(client, await ask(client, upstream, stream, behaviour))
+      if (!expected(reason).test(outcome)) differing.push(`${reason}: ${outcome}`)
+    }
+    expect(differing).toEqual([])
+
+    function expected(reason: string): RegExp {
+      const end = endReasonOf(reason)
+      if (end?.class === 'failed') {
+        if (upstream === client && !stream) return new RegExp(`^reason ${reason} "said"$`)
+        const words = upstream === 'gemini' ? WORDS : `the answer ended with the reason ${reason}`
+        const place = stream
+          ? 'in the stream after "said"'
+          : `${end.culprit === 'request' ? 400 : 500} after ""`
+        return new RegExp(`^failed ${place}: .*${words}`)
+      }
+      const meaning = end?.class === 'refused' ? 'filtered' : (end?.class ?? 'good')
+      // A native answer is not changed.
+      return upstream === client
+        ? new RegExp(`^(?:reason ${reason}|${meaning}) "said"$`)
+        : new RegExp(`^${meaning} "said"$`)
+    }
+  })
+
+  test('every form of an error in a 200 is the error that it states', async () => {
+    const differing: string[] = []
+    for (const { body, status } of errorsOf(road)) {
+      const text = JSON.stringify(body)
+      const behaviour = stream ? sendsFrames([`data: ${text}\n\n`]) : sendsJson(text)
+      const outcome = seen(client, await ask(client, upstream, stream, behaviour))
+      if (!new RegExp(`^failed ${status} after "": .*${WORDS}`).test(outcome))
+        differing.push(`${text}: ${outcome}`)
+    }
+    expect(differing).toEqual([])
+  })
+
+  test('an answer in the other form is the same answer', async () => {
+    const reason = { chat: 'stop', messages: 'end_turn', responses: 'completed', gemini: 'STOP' }[upstream]
+    const answer = { text: 'said', reason }
+    const whole = wholeAnswer(upstream, answer)
+    const frames = streamedAnswer(upstream, answer)
+    const differing: string[] = []
+    for (const { contentType, isStream } of formsOf(road)) {
+      const behaviour = isStream ? sendsFrames(frames, contentType) : sendsJson(whole, contentType)
+      const outcome = seen(client, await ask(client, upstream, stream, behaviour))
+      if (outcome !== 'good "said"') differing.push(`${behaviour.kind} as ${contentType}: ${outcome}`)
+    }
+    expect(differing).toEqual([])
+  })
+})

@@ -4,7 +4,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { ESCAPED_TEXTS, SECRET_VALUES, withoutValue, withValue } from '../fixtures/escaped-texts.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { answerOf, askGuarded, FORMS, type Protocol, PROTOCOLS } from '../fixtures/guarded-dialects.ts'
-import { byTier } from '../runner/tier.ts'
+import { byTier, pairsByDay } from '../runner/tier.ts'
 
 const VALUES = Object.entries(SECRET_VALUES)
 const match = [{ secrets: true }, { pii: ['email', 'credit_card', 'iban'] }]
@@ -100,68 +100,82 @@ async function send(client: Protocol, key: string, request: [path: string, body:
   return { answer, sent: fixture.upstream.received(client).map(({ text }) => JSON.parse(text) as unknown) }
 }
 
-/** By day each third text is tried. */
-const CASES = ESCAPED_TEXTS.filter((_, at) => at % byTier(3, 1) === 0).map(
-  (text) => [text.name, text] as const,
-)
 const NO_ARGS = '{"n":1}'
 
-describe.each(PROTOCOLS)('a request of a %s client', (client) => {
-  test.each(CASES)('is blocked for each kind of secret in the result of a tool: %s', async (_, text) => {
-    for (const [name, value] of VALUES) {
-      const { answer, sent } = await send(client, 'block', REQUESTS[client](withValue(text, value), NO_ARGS))
-      expect([answer.status, sent], name).toEqual([400, []])
-    }
-  })
+/** Secrets of a text: by day one, which differs from text to text and from client to client. */
+const valuesAt = (number: number): readonly (readonly [name: string, value: string])[] =>
+  byTier([VALUES[number % VALUES.length] ?? ['', '']], VALUES)
 
-  test.each(CASES)(
-    'is sent with what takes the place of a secret, and is otherwise the same: %s',
-    async (_, text) => {
-      for (const [index, [, value]] of VALUES.entries()) {
-        if (index % 4 > 0) continue
-        const given = withValue(text, value)
-        const expected = withoutValue(text)
-        const results = await send(client, 'redact', REQUESTS[client](given, NO_ARGS))
-        expect(results.sent).toEqual([REQUESTS[client](expected, NO_ARGS)[1]])
-        const args = (note: string): string => JSON.stringify({ note, n: 1 })
-        const calls = await send(client, 'redact', REQUESTS[client]('ok', args(given)))
-        expect(calls.sent).toEqual([REQUESTS[client]('ok', args(expected))[1]])
+describe.each(PROTOCOLS.map((client, at) => [client, 5 * at] as const))(
+  'a request of a %s client',
+  (client, first) => {
+    test('is blocked for each kind of secret in the result of a tool, however the text is escaped', async () => {
+      for (const [at, text] of ESCAPED_TEXTS.entries())
+        for (const [name, value] of valuesAt(first + at)) {
+          const request = REQUESTS[client](withValue(text, value), NO_ARGS)
+          const { answer, sent } = await send(client, 'block', request)
+          expect([answer.status, sent], `${text.name}, ${name}`).toEqual([400, []])
+        }
+    })
+
+    test('is sent with what takes the place of a secret, and is otherwise the same', async () => {
+      for (const [at, text] of ESCAPED_TEXTS.entries())
+        for (const [name, value] of valuesAt(first + at + 1)) {
+          const given = withValue(text, value)
+          const expected = withoutValue(text)
+          const results = await send(client, 'redact', REQUESTS[client](given, NO_ARGS))
+          expect(results.sent, `${text.name}, ${name}`).toEqual([REQUESTS[client](expected, NO_ARGS)[1]])
+          const args = (note: string): string => JSON.stringify({ note, n: 1 })
+          const calls = await send(client, 'redact', REQUESTS[client]('ok', args(given)))
+          expect(calls.sent, `${text.name}, ${name}`).toEqual([REQUESTS[client]('ok', args(expected))[1]])
+        }
+    })
+
+    test('has tokens in the place of secrets, which are put back in the answer', async () => {
+      for (const [at, text] of ESCAPED_TEXTS.entries()) {
+        if ((first + at) % byTier(PROTOCOLS.length, 1) > 0) continue
+        const given = withValue(text, SECRET_VALUES['mail'] ?? '')
+        const { sent } = await send(client, 'replace', REQUESTS[client](given, NO_ARGS))
+        const [found] = /\[\[EMAIL_[0-9a-f]{8}\]\]/.exec(JSON.stringify(sent)) ?? []
+        expect(sent, text.name).toEqual([REQUESTS[client](withoutValue(text, found), NO_ARGS)[1]])
+        const back = await send(
+          client,
+          'replace',
+          REQUESTS[client](given, NO_ARGS),
+          withoutValue(text, found),
+        )
+        expect(back.answer.text, text.name).toContain(
+          JSON.stringify(withoutValue(text, SECRET_VALUES['mail'])).slice(1, -1),
+        )
       }
-    },
-  )
-
-  test.each(CASES)(
-    'has tokens in the place of secrets, which are put back in the answer: %s',
-    async (_, text) => {
-      const given = withValue(text, SECRET_VALUES['mail'] ?? '')
-      const { sent } = await send(client, 'replace', REQUESTS[client](given, NO_ARGS))
-      const [found] = /\[\[EMAIL_[0-9a-f]{8}\]\]/.exec(JSON.stringify(sent)) ?? []
-      expect(sent).toEqual([REQUESTS[client](withoutValue(text, found), NO_ARGS)[1]])
-      const back = await send(client, 'replace', REQUESTS[client](given, NO_ARGS), withoutValue(text, found))
-      expect(back.answer.text).toContain(
-        JSON.stringify(withoutValue(text, SECRET_VALUES['mail'])).slice(1, -1),
-      )
-    },
-  )
-})
-
-const ROADS = PROTOCOLS.flatMap((client) =>
-  PROTOCOLS.flatMap((to) => FORMS.map((form) => [client, to, form] as const)),
+    })
+  },
 )
 
-describe.each(ROADS)('an answer to a %s client from a %s channel, %s', (client, to, form) => {
-  test('is sent with what takes the place of a secret, in text and in arguments, and is otherwise the same', async () => {
-    for (const [index, text] of ESCAPED_TEXTS.entries()) {
-      const [name, value] = VALUES[index % VALUES.length] ?? ['', '']
+const ANSWERS = pairsByDay(
+  PROTOCOLS.flatMap((client) =>
+    PROTOCOLS.flatMap((to) =>
+      FORMS.flatMap((form) => ESCAPED_TEXTS.map((text, at) => [client, to, form, text, at] as const)),
+    ),
+  ),
+)
+
+test.each(PROTOCOLS)(
+  'an answer to a %s client is sent with what takes the place of a secret, in text and in arguments, and is otherwise the same',
+  async (asking) => {
+    for (const [client, to, form, text, at] of ANSWERS) {
+      if (client !== asking) continue
+      const [name, value] = VALUES[at % VALUES.length] ?? ['', '']
       const given = withValue(text, value)
       const input = (note: string): string => JSON.stringify({ note, n: 1 })
       const content = { text: given, input: input(given) }
       const answer = await askGuarded(fixture, client, to, form, 'redact', content)
       const expected = withoutValue(text)
       const args: unknown = JSON.parse(input(expected))
-      expect([answer.text, answer.args], `${text.name}, ${name}`).toEqual([expected, args])
+      const where = `${form} from ${to}: ${text.name}, ${name}`
+      expect([answer.text, answer.args], where).toEqual([expected, args])
       const blocked = await askGuarded(fixture, client, to, form, 'block', content)
-      expect(blocked.raw, `${text.name}, ${name}`).not.toContain(value)
+      expect(blocked.raw, where).not.toContain(value)
     }
-  })
-})
+  },
+)

@@ -11,7 +11,7 @@ import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { CONVERSING, PICTURE, REQUEST_FORMS, THOUGHTFUL } from '../fixtures/request-forms.ts'
 import { cohereAnswer, scored } from '../fixtures/rerank-behaviour.ts'
 import { wholeResponse } from '../fixtures/responses-behaviour.ts'
-import { byTier } from '../runner/tier.ts'
+import { byTier, pairsByDay } from '../runner/tier.ts'
 
 /**
  * What the guard of this file redacts. It has spaces, so that it never looks like a word of a protocol, and is long
@@ -195,27 +195,36 @@ function* changed(value: unknown, change: (given: string) => unknown, path = '')
   }
 }
 
+/** One of so many requests in other spellings than the plain one is tried by day. */
+const DAY_SHARE = 97
+
 /**
- * The requests with a text in one spelling, by their numbers. By day, each place has a part of the spellings in turn;
- * the others are undefined.
+ * The requests with a text in each spelling, by their numbers; those that are left out by day are undefined. By day,
+ * the plain spelling is tried at every place where the channel speaks the client's protocol, and in turn at one of the
+ * channels for which the request is converted.
  */
-function spelled(body: unknown, spelling: number, change: Change): (Tried | undefined)[] {
+function spelled(body: unknown, isNative: boolean, road: number, roads: number): (Tried | undefined)[] {
   let number = -1
-  const numbered = (given: string): unknown => change(given, textOf((number += 1)))
-  const all = [...changed(body, numbered)]
-  const isTried = (at: number): boolean => spelling === 0 || (at + spelling) % DAY_SHARE === 0
+  const all = Object.entries(SPELLINGS).flatMap(([how, change]) =>
+    [...changed(body, (given) => change(given, textOf((number += 1))))].map((one) => ({
+      where: `${how}: ${one.where}`,
+      body: one.body,
+    })),
+  )
+  const plain = all.length / Object.keys(SPELLINGS).length
+  const isTried = (at: number): boolean =>
+    at < plain ? isNative || at % roads === road : (at + 7 * road) % DAY_SHARE === 0
   return byTier(
     all.map((one, at) => (isTried(at) ? one : undefined)),
     all,
   )
 }
 
-/** One of so many spellings is tried by day at each place, besides the plain one. */
-const DAY_SHARE = 21
+const ROADS = REQUEST_FORMS.flatMap((form) =>
+  form.servedBy.map((lane, at) => [form.name, lane, form, at] as const),
+)
 
-const ROADS = REQUEST_FORMS.flatMap((form) => form.servedBy.map((lane) => [form.name, lane, form] as const))
-
-describe.each(ROADS)('a request of %s at a channel of %s', (_name, lane, { path, body }) => {
+describe.each(ROADS)('a request of %s at a channel of %s', (name, lane, { path, body, servedBy }, road) => {
   test('is sent upstream where it has nothing that a guard looks for', async () => {
     const tried = [{ where: '', body: body(lane, address) }]
     expect(await unchecked(path(lane), lane, tried)).toEqual({
@@ -225,24 +234,23 @@ describe.each(ROADS)('a request of %s at a channel of %s', (_name, lane, { path,
     })
   })
 
-  test.each(Object.entries(SPELLINGS).map(([how, change], at) => [how, change, at] as const))(
-    'has no text upstream that guards have not checked, wherever a text stands in the request: %s',
-    async (_how, change, at) => {
-      const tried = spelled(body(lane, address), at, change)
-      const { where, received, refusal } = await unchecked(path(lane), lane, tried)
-      expect(where).toEqual([])
-      if (at === 0) expect(received, refusal).toBeGreaterThan(0)
-    },
-  )
+  test('has no text upstream that guards have not checked, wherever and however a text stands in the request', async () => {
+    const tried = spelled(body(lane, address), lane === name, road, servedBy.length)
+    const { where, received, refusal } = await unchecked(path(lane), lane, tried)
+    expect(where).toEqual([])
+    expect(received, refusal).toBeGreaterThan(0)
+  })
 
   test('has no text upstream that the gateway has fetched and guards have not checked', async () => {
     const urls = Object.keys(FILES).flatMap((name) => (name.startsWith('/a.') ? [] : [name, `/moved${name}`]))
     const tried = urls.flatMap((url) => [
       ...changed(body(lane, address), (given) => (given.startsWith(address) ? `${address}${url}` : given)),
     ])
-    const places = tried.filter(({ body: one }) =>
-      urls.some((url) => JSON.stringify(one).includes(`${address}${url}"`)),
-    )
+    const places = tried
+      .filter(({ body: one }) => urls.some((url) => JSON.stringify(one).includes(`${address}${url}"`)))
+      .filter(
+        (_, at) => lane === name || at % byTier(servedBy.length, 1) === road % byTier(servedBy.length, 1),
+      )
     expect((await unchecked(path(lane), lane, places)).where).toEqual([])
   })
 })
@@ -285,6 +293,10 @@ describe('a form', () => {
     { name: TEXT, content: 'x' },
   ]
 
+  /** Where the part stands, and what stands before and after the form. */
+  const ORDERS = ['last', 'first'] as const
+  const AROUND = ['', TEXT] as const
+
   test.each(ENDPOINTS)('has no text upstream that guards have not checked: %s', async (path) => {
     const file = path.includes('audio')
       ? {
@@ -295,21 +307,21 @@ describe('a form', () => {
         }
       : picture
     const found: string[] = []
-    for (const part of PARTS)
-      for (const order of [
-        [{ name: 'model', content: 'chat' }, file, part],
-        [part, file, { name: 'model', content: 'chat' }],
-      ]) {
-        fixture.upstream.script('chat', { kind: 'whole', body: '{"data":[{"b64_json":"aGk="}],"text":"hi"}' })
-        const plain = formBytes(order)
-        for (const body of [plain, Buffer.concat([Buffer.from(`${TEXT}\r\n`), plain, Buffer.from(TEXT)])]) {
-          const answer = await call(fixture.gateway.url, body, formCall(path, 'ann', body))
-          expect([200, 400], `${JSON.stringify(part).slice(0, 80)} ${answer.text}`).toContain(answer.status)
-        }
-        const texts = fixture.upstream.received('chat').flatMap(({ body }) => textsIn(body))
-        if (texts.some((text) => CODE.test(text)))
-          found.push(`${part.name} ${JSON.stringify(part).slice(0, 80)}`)
-      }
+    const model = { name: 'model', content: 'chat' }
+    const rows = PARTS.flatMap((part) =>
+      ORDERS.flatMap((order) => AROUND.map((text) => [part, order, text] as const)),
+    )
+    for (const [part, order, around] of pairsByDay(rows)) {
+      fixture.upstream.script('chat', { kind: 'whole', body: '{"data":[{"b64_json":"aGk="}],"text":"hi"}' })
+      const form = formBytes(order === 'last' ? [model, file, part] : [part, file, model])
+      const body =
+        around === '' ? form : Buffer.concat([Buffer.from(`${around}\r\n`), form, Buffer.from(around)])
+      const answer = await call(fixture.gateway.url, body, formCall(path, 'ann', body))
+      expect([200, 400], `${JSON.stringify(part).slice(0, 80)} ${answer.text}`).toContain(answer.status)
+      const texts = fixture.upstream.received('chat').flatMap(({ body: sent }) => textsIn(sent))
+      if (texts.some((text) => CODE.test(text)))
+        found.push(`${part.name} ${JSON.stringify(part).slice(0, 80)}`)
+    }
     expect(found).toEqual([])
     expect(fixture.upstream.received('chat').length).toBeGreaterThan(0)
   })

@@ -358,156 +358,120 @@ describe('the successor of a model', () => {
 })
 
 describe('a list that changes', () => {
-  let copy: PatchedCopy
   /** Milliseconds between two looks at which lists are to be read; a second in the program. */
   const LOOK_MS = 20
+  /** What the list of a channel, which has named its model with a date, is a day later. */
+  const LATER_LISTS: Readonly<Record<string, Behaviour>> = {
+    error: { kind: 'status', status: 500, body: '{}' },
+    page: { kind: 'status', status: 200, body: '<html>' },
+    'a list beyond 4 MiB': {
+      kind: 'status',
+      status: 200,
+      body: `{"data":[{"id":"m"}],"x":"${'x'.repeat(4_300_000)}"}`,
+    },
+    'an impossible day': list({ 'an impossible day': '2030-02-31' }),
+    removed: list({ removed: null }),
+    moved: list({ moved: LATER }),
+    ending: list({ ending: day(2) }),
+  }
+  const lanes = Object.keys(LATER_LISTS)
+  const clock = dateClock(afterAll)
+  let copy: PatchedCopy
+  let one: Fixture
+
+  const configured = (added: readonly Record<string, unknown>[] = [], model_dates = true): Configuration => ({
+    options: { model_dates },
+    models: Object.fromEntries([...lanes, 'missing'].map((name) => [name, { price: PRICE }])),
+    channels: [
+      ...lanes.map((lane) =>
+        channel(lane, one.upstream.baseUrl(lane), {
+          models: lane === 'moved' ? ['moved', 'missing'] : [lane],
+          priority: 9,
+        }),
+      ),
+      ...added,
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  })
   beforeAll(async () => {
     const file = 'src/gateway/read-model-lists.ts'
     copy = await patchedProgram([
       { file, text: 'const FIRST_MS = 2_000', by: 'const FIRST_MS = 0' },
       { file, text: 'const TICK_MS = 1_000', by: `const TICK_MS = ${LOOK_MS}` },
     ])
-  })
-  afterAll(() => copy?.discard())
-
-  const dated = async (dates: Readonly<Record<string, unknown>> | Behaviour) => {
-    const clock = dateClock()
-    const configure = (upstream: Fixture['upstream']): Configuration => ({
-      options: { model_dates: true },
-      models: { m: { price: PRICE }, n: { price: PRICE } },
-      channels: [channel('m', upstream.baseUrl('m'), { models: ['m', 'n'] })],
-      users: [ROOT, user(2, 'ann', [token('ann')])],
-    })
-    const started = await startFixture(
+    one = await startFixture(
       (upstream) => {
-        serveList(upstream, 'm', 'kind' in dates ? (dates as Behaviour) : list(dates))
-        return configure(upstream)
+        for (const lane of lanes) serveList(upstream, lane, list({ [lane]: SOON }))
+        serveList(upstream, 'moved', list({ moved: SOON, missing: SOON }))
+        serveList(upstream, 'ending', LATER_LISTS['ending'] as Behaviour)
+        one = { upstream } as Fixture
+        return configured()
       },
       { env: clock.env, root: copy.root },
     )
-    return { ...started, clock, configure }
+  })
+  afterAll(async () => {
+    await one?.close()
+    copy?.discard()
+  })
+
+  const datesOf = async (): Promise<Readonly<Record<string, string | undefined>>> =>
+    Object.fromEntries(Object.values(await modelsOf(one)).map(({ id, shutdown_date }) => [id, shutdown_date]))
+  const first = {
+    ...Object.fromEntries([...lanes, 'missing'].map((name) => [name, SOON])),
+    ending: day(2),
   }
-  const dateOf = (of: Pick<Fixture, 'gateway'>, model: string) => async () =>
-    (await modelsOf(of))[model]?.shutdown_date
   const soon = { timeout: 20_000 }
 
-  test("a provider's model list is read again after a day, and the end date of a model missing from it stays known", async () => {
-    const one = await dated({ m: SOON, n: SOON })
-    try {
-      await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
-      const known = (await one.chat('ann', ask('m'))).headers['deprecation']
-      const knownOfOther = (await one.chat('ann', ask('n'))).headers['deprecation']
-      serveList(one.upstream, 'm', list({ n: LATER }))
-      one.clock.move(23 * 3600)
-      await sleep(10 * LOOK_MS)
-      expect(listings(one, 'm')).toHaveLength(0)
-      one.clock.move(25 * 3600)
-      await expect.poll(dateOf(one, 'n'), soon).toBe(LATER)
-      expect(listings(one, 'm')).toHaveLength(1)
-      expect(await dateOf(one, 'm')()).toBe(SOON)
-      await one.gateway.restart()
-      expect(await dateOf(one, 'm')()).toBe(SOON)
-      const again = await one.chat('ann', ask('m'))
-      expect(again.headers['deprecation']).toBe(known)
-      // A day that is moved does not change when the model was deprecated.
-      expect((await one.chat('ann', ask('n'))).headers['deprecation']).toBe(knownOfOther)
-    } finally {
-      await one.close()
+  test("a provider's model list is read again after a day, and changes an end date only if it states another or none", async () => {
+    await expect.poll(datesOf, soon).toEqual(first)
+    const knownOf = async (model: string) => (await one.chat('ann', ask(model))).headers['deprecation']
+    const known = [await knownOf('missing'), await knownOf('moved')]
+    for (const lane of lanes) serveList(one.upstream, lane, LATER_LISTS[lane] as Behaviour)
+    clock.move(23 * 3600)
+    await sleep(10 * LOOK_MS)
+    for (const lane of lanes) expect(listings(one, lane), lane).toEqual([])
+    clock.move(25 * 3600)
+    const counted = async (): Promise<number> => {
+      const metrics = await metricsOf(one.gateway.url)
+      return ['read', 'failed'].reduce(
+        (sum, result) => sum + metrics.sum('sluice_model_lists_read_total', { result }),
+        0,
+      )
     }
-  }, 120_000)
-
-  test.each([
-    ['an error', { kind: 'status', status: 500, body: '{}' }],
-    ['another page', { kind: 'status', status: 200, body: '<html>' }],
-    [
-      'a list beyond 4 MiB',
-      { kind: 'status', status: 200, body: `{"data":[{"id":"m"}],"x":"${'x'.repeat(4_300_000)}"}` },
-    ],
-    ['an entry with an impossible day', list({ m: '2030-02-31' })],
-  ] as const)(
-    "%s in place of a provider's model list changes no end date of a model",
-    async (_, answer) => {
-      const one = await dated({ m: SOON })
-      try {
-        await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
-        serveList(one.upstream, 'm', answer)
-        one.clock.move(25 * 3600)
-        await expect.poll(() => listings(one, 'm').length, soon).toBe(1)
-        const counted = async () => {
-          const metrics = await metricsOf(one.gateway.url)
-          return (
-            metrics.sum('sluice_model_lists_read_total', { result: 'read' }) +
-            metrics.sum('sluice_model_lists_read_total', { result: 'failed' })
-          )
-        }
-        await expect.poll(counted, soon).toBe(2)
-        expect(await dateOf(one, 'm')()).toBe(SOON)
-      } finally {
-        await one.close()
-      }
-    },
-    120_000,
-  )
-
-  test("the end date of a model is removed when a provider's model list has the model without one", async () => {
-    const one = await dated({ m: SOON })
-    try {
-      await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
-      serveList(one.upstream, 'm', list({ m: null }))
-      one.clock.move(25 * 3600)
-      await expect.poll(dateOf(one, 'm'), soon).toBeUndefined()
-    } finally {
-      await one.close()
-    }
+    await expect.poll(counted, soon).toBe(2 * lanes.length)
+    for (const lane of lanes) expect(listings(one, lane), lane).toHaveLength(1)
+    const later = { ...first, moved: LATER, removed: undefined }
+    expect(await datesOf()).toEqual(later)
+    await one.gateway.restart()
+    expect(await datesOf()).toEqual(later)
+    // A day that is moved does not change when the model was deprecated.
+    expect([await knownOf('missing'), await knownOf('moved')]).toEqual(known)
   }, 120_000)
 
   test("a channel gets no calls of a model from the first second of the model's end date, while another channel serves it", async () => {
-    const one = await dated({ m: day(2) })
-    try {
-      await expect.poll(dateOf(one, 'm'), soon).toBe(day(2))
-      const config: Configuration = {
-        ...one.configure(one.upstream),
-        channels: [
-          channel('m', one.upstream.baseUrl('m'), { models: ['m', 'n'], priority: 9 }),
-          channel('self', one.upstream.baseUrl('self'), { models: ['m'] }),
-        ],
-      }
-      await one.gateway.apply(config)
-      const end = Date.parse(day(2))
-      one.clock.move(Math.floor((end - Date.now()) / 1000) - 30)
-      await one.chat('ann', ask('m'))
-      expect(calls(one, 'm')).toHaveLength(1)
-      one.clock.move(Math.ceil((end - Date.now()) / 1000) + 1)
-      await one.chat('ann', ask('m'))
-      expect(calls(one, 'm')).toHaveLength(1)
-      expect(calls(one, 'self')).toHaveLength(1)
-    } finally {
-      await one.close()
-    }
+    await one.gateway.apply(
+      configured([channel('self', one.upstream.baseUrl('self'), { models: ['ending'] })]),
+    )
+    const end = Date.parse(day(2))
+    clock.move(Math.floor((end - Date.now()) / 1000) - 30)
+    await one.chat('ann', ask('ending'))
+    expect(calls(one, 'ending')).toHaveLength(1)
+    clock.move(Math.ceil((end - Date.now()) / 1000) + 1)
+    await one.chat('ann', ask('ending'))
+    expect(calls(one, 'ending')).toHaveLength(1)
+    expect(calls(one, 'self')).toHaveLength(1)
   }, 120_000)
 
   test("with model_dates: false no provider's model list is read, and no model has an end date", async () => {
-    const one = await dated({ m: SOON })
-    try {
-      await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
-      const { users = [], ...config } = one.configure(one.upstream)
-      const unread = channel('unread', one.upstream.baseUrl('unread'), { models: ['u'] })
-      const off = {
-        ...config,
-        users,
-        channels: [...(config.channels ?? []), unread],
-        options: { model_dates: false },
-      }
-      await one.gateway.apply(off)
-      expect(await dateOf(one, 'm')()).toBeUndefined()
-      expect((await one.chat('ann', ask('m'))).headers).not.toHaveProperty('sunset')
-      // The lists of new channels are read at the next look otherwise.
-      await sleep(10 * LOOK_MS)
-      expect(one.upstream.received('unread')).toEqual([])
-      await one.gateway.apply({ ...off, options: { model_dates: true } })
-      await one.upstream.receivedAtLeast('unread', 1)
-    } finally {
-      await one.close()
-    }
+    const unread = channel('unread', one.upstream.baseUrl('unread'), { models: ['unread'] })
+    await one.gateway.apply(configured([unread], false))
+    expect((await datesOf())['moved']).toBeUndefined()
+    expect((await one.chat('ann', ask('moved'))).headers).not.toHaveProperty('sunset')
+    // The lists of new channels are read at the next look otherwise.
+    await sleep(10 * LOOK_MS)
+    expect(one.upstream.received('unread')).toEqual([])
+    await one.gateway.apply(configured([unread]))
+    await one.upstream.receivedAtLeast('unread', 1)
   }, 120_000)
 })

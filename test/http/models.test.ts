@@ -63,12 +63,10 @@ const ALL = [
 let gateway: RunningGateway
 beforeAll(async () => {
   gateway = await startGateway({ config: CONFIGURATION })
-  await gateway.stop()
   // A token's group may be closed after the token was created.
   const database = databaseOf(gateway.dataDir)
   database.write("update tokens set group_name = 'vip' where name = 'token-closed'")
   database.write(`update tokens set vendor_routes = '{"acme":"vip"}' where name = 'token-closedroute'`)
-  await gateway.restart()
 })
 afterAll(() => gateway?.discard())
 

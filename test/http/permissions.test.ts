@@ -40,12 +40,10 @@ beforeAll(async () => {
       ],
     }
   })
-  await fixture.gateway.stop()
   const database = databaseOf(fixture.gateway.dataDir)
   database.write("update tokens set group_name = 'inner' where name = 'token-intruder'")
   database.write(`update tokens set vendor_routes = '{"acme":"inner"}' where name = 'token-sneaky'`)
   database.write("update tokens set group_name = 'abolished' where name = 'token-stranded'")
-  await fixture.gateway.restart()
 })
 afterAll(() => fixture?.close())
 

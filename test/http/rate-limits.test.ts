@@ -16,13 +16,14 @@ const model = (rate_limit?: object) => ({
   ...(rate_limit && { rate_limit }),
 })
 
-/** A gateway whose keys have these limits in a window; every key and every lane is used by one test only. */
-function startLimitedFixture(key: object): Promise<Fixture> {
-  return startFixture((upstream) => {
+/** Keys may make three requests in a window if they have no limits of their own; each key and lane is used by one test. */
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => {
     const lane = (name: string, fields: object = {}) => channel(name, upstream.baseUrl(name), { ...fields })
     return {
       options: { trusted_proxies: ['127.0.0.1/32'] },
-      rate_limits: { key, relay: { requests: 8, window: LONG } },
+      rate_limits: { key: { requests: 3, window: LONG }, relay: { requests: 8, window: LONG } },
       models: {
         free: model(),
         seldom: model({ requests: 2, window: LONG }),
@@ -41,35 +42,21 @@ function startLimitedFixture(key: object): Promise<Fixture> {
       users: [
         ROOT,
         user(2, 'ann', [
-          ...'abcdefghijklmnop'.split('').map((name) => token(name)),
+          ...'abcdefghij'.split('').map((name) => token(name)),
           token('more', { rate_limit: { requests: 5, window: LONG } }),
           token('fewer', { rate_limit: { requests: 1, window: LONG } }),
+          token('unlimited', { rate_limit: { requests: 1_000, window: LONG } }),
+          token('counted', { rate_limit: { tokens: 30, window: LONG } }),
         ]),
       ],
     }
   })
-}
-
-/** Keys have a limit of three requests at this gateway, and no limit at the other. */
-let limited: Fixture
-let unlimited: Fixture
-beforeAll(async () => {
-  limited = await startLimitedFixture({ requests: 3, window: LONG })
-  unlimited = await startLimitedFixture({ requests: 0 })
 })
-afterAll(async () => {
-  await limited?.close()
-  await unlimited?.close()
-})
+afterAll(() => fixture?.close())
 
 let addresses = 0
 /** A call from its own address, so that only the limits under test apply. */
-function from(
-  fixture: Fixture,
-  key: string,
-  body: object,
-  address = `198.51.100.${++addresses}`,
-): Promise<FullResponse> {
+function from(key: string, body: object, address = `198.51.100.${++addresses}`): Promise<FullResponse> {
   return fixture.chat(key, body, { headers: { 'x-forwarded-for': address } })
 }
 
@@ -84,32 +71,32 @@ function expectLimited(answer: FullResponse, whose: string): void {
 
 describe('the request limit of an API key', () => {
   test('the request limit of a key refuses the next call with 429 and retry-after, before an upstream request or a charge', async () => {
-    for (let i = 0; i < 3; i++) expect((await from(limited, 'a', ask('free'))).status).toBe(200)
-    limited.upstream.forget('free')
-    expectLimited(await from(limited, 'a', ask('free')), 'this API key')
-    expectLimited(await from(limited, 'a', askStream('free')), 'this API key')
-    expect(limited.upstream.received('free')).toHaveLength(0)
-    const database = databaseOf(limited.gateway.dataDir)
+    for (let i = 0; i < 3; i++) expect((await from('a', ask('free'))).status).toBe(200)
+    fixture.upstream.forget('free')
+    expectLimited(await from('a', ask('free')), 'this API key')
+    expectLimited(await from('a', askStream('free')), 'this API key')
+    expect(fixture.upstream.received('free')).toHaveLength(0)
+    const database = databaseOf(fixture.gateway.dataDir)
     const { id } = database.token('token-a')
     expect(database.usage().filter(({ token_id: of }) => of === id)).toHaveLength(3)
   })
 
   test('each API key has its own request limit', async () => {
-    expect((await from(limited, 'b', ask('free'))).status).toBe(200)
+    expect((await from('b', ask('free'))).status).toBe(200)
   })
 
   test.each([
     ['more', 5],
     ['fewer', 1],
   ])("the general request limit is replaced by the API key's own: %s", async (key, requests) => {
-    for (let i = 0; i < requests; i++) expect((await from(limited, key, ask('free'))).status).toBe(200)
-    expectLimited(await from(limited, key, ask('free')), 'this API key')
+    for (let i = 0; i < requests; i++) expect((await from(key, ask('free'))).status).toBe(200)
+    expectLimited(await from(key, ask('free')), 'this API key')
   })
 
   test('a refusal by the request limit of a key reaches messages clients in their error format', async () => {
     const body = { model: 'free', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
     const send = () =>
-      limited.chat('c', body, {
+      fixture.chat('c', body, {
         path: '/v1/messages',
         headers: { 'x-forwarded-for': `203.0.113.${++addresses}` },
       })
@@ -122,7 +109,7 @@ describe('the request limit of an API key', () => {
   })
 
   test('the request limit of a key admits exactly the configured number of simultaneous calls', async () => {
-    const answers = await Promise.all(Array.from({ length: 12 }, () => from(limited, 'd', ask('free'))))
+    const answers = await Promise.all(Array.from({ length: 12 }, () => from('d', ask('free'))))
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(3)
     expect(statuses.filter((status) => status === 429)).toHaveLength(9)
@@ -131,65 +118,58 @@ describe('the request limit of an API key', () => {
 
 describe('the request limit of a model', () => {
   test('the request limit of a model counts all clients, and a call that it refuses does not count against the key', async () => {
-    expect((await from(limited, 'e', ask('seldom'))).status).toBe(200)
-    expect((await from(limited, 'f', ask('seldom'))).status).toBe(200)
-    for (let i = 0; i < 3; i++) expectLimited(await from(limited, 'g', ask('seldom')), 'the model seldom')
-    for (let i = 0; i < 3; i++) expect((await from(limited, 'g', ask('free'))).status).toBe(200)
+    expect((await from('e', ask('seldom'))).status).toBe(200)
+    expect((await from('f', ask('seldom'))).status).toBe(200)
+    for (let i = 0; i < 3; i++) expectLimited(await from('g', ask('seldom')), 'the model seldom')
+    for (let i = 0; i < 3; i++) expect((await from('g', ask('free'))).status).toBe(200)
   })
 })
 
 describe('the request limit of a channel', () => {
   test('a channel at its request limit is skipped; 429 is returned only when no channel is left', async () => {
-    unlimited.upstream.script('second', { kind: 'whole', usage: usageText(10, 5) })
-    for (let i = 0; i < 2; i++) expect((await from(unlimited, 'a', ask('two'))).status).toBe(200)
-    expect(unlimited.upstream.received('first')).toHaveLength(1)
-    expect(unlimited.upstream.received('second')).toHaveLength(1)
-    expectLimited(await from(unlimited, 'a', ask('two')), 'every channel for this model')
-    expect(unlimited.upstream.received('second')).toHaveLength(1)
+    fixture.upstream.script('second', { kind: 'whole', usage: usageText(10, 5) })
+    for (let i = 0; i < 2; i++) expect((await from('unlimited', ask('two'))).status).toBe(200)
+    expect(fixture.upstream.received('first')).toHaveLength(1)
+    expect(fixture.upstream.received('second')).toHaveLength(1)
+    expectLimited(await from('unlimited', ask('two')), 'every channel for this model')
+    expect(fixture.upstream.received('second')).toHaveLength(1)
   })
 
   test('a channel at its request limit is used again when the window of the limit has passed', async () => {
     const started = performance.now()
-    expect((await from(unlimited, 'a', ask('tight'))).status).toBe(200)
-    const refused = await from(unlimited, 'a', ask('tight'))
+    expect((await from('unlimited', ask('tight'))).status).toBe(200)
+    const refused = await from('unlimited', ask('tight'))
     expect(refused.status).toBe(429)
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(2)
-    await expect
-      .poll(async () => (await from(unlimited, 'a', ask('tight'))).status, { interval: 100 })
-      .toBe(200)
+    await expect.poll(async () => (await from('unlimited', ask('tight'))).status, { interval: 100 }).toBe(200)
     expect(performance.now() - started).toBeGreaterThanOrEqual(SHORT_MS - 100)
   })
 })
 
 describe('token limits count prompt and output', () => {
-  let fixture: Fixture
-  beforeAll(async () => {
-    fixture = await startLimitedFixture({ tokens: 30, window: LONG })
+  beforeAll(() => {
     fixture.upstream.script('free', { kind: 'whole', usage: usageText(10, 5) })
     fixture.upstream.script('spent', { kind: 'whole', usage: usageText(60, 39) })
   })
-  afterAll(() => fixture?.close())
 
   test('the token rate limits of a key refuse calls with 429 when they are used up', async () => {
-    for (let i = 0; i < 2; i++) expect((await from(fixture, 'a', ask('free'))).status).toBe(200)
-    expectLimited(await from(fixture, 'a', ask('free')), 'this API key')
+    for (let i = 0; i < 2; i++) expect((await from('counted', ask('free'))).status).toBe(200)
+    expectLimited(await from('counted', ask('free')), 'this API key')
   })
 
   test('the token rate limit of a model counts the calls of all clients', async () => {
-    expect((await from(fixture, 'b', ask('spent'))).status).toBe(200)
+    expect((await from('h', ask('spent'))).status).toBe(200)
     // 99 of 100 are used, so that one more call is admitted, whatever its cost.
-    expect((await from(fixture, 'c', ask('spent'))).status).toBe(200)
-    expectLimited(await from(fixture, 'd', ask('spent')), 'the model spent')
+    expect((await from('i', ask('spent'))).status).toBe(200)
+    expectLimited(await from('j', ask('spent')), 'the model spent')
   })
 })
 
 describe('the limit of relay calls of an address', () => {
   test('the rate limit of an address counts every call, also refused ones, and no calls of other addresses', async () => {
-    for (let i = 0; i < 4; i++)
-      expect((await from(unlimited, 'a', ask('free'), '192.0.2.1')).status).toBe(200)
-    for (let i = 0; i < 4; i++)
-      expect((await from(unlimited, 'nobody', ask('free'), '192.0.2.1')).status).toBe(401)
-    expectLimited(await from(unlimited, 'a', ask('free'), '192.0.2.1'), 'this address')
-    expect((await from(unlimited, 'a', ask('free'), '192.0.2.2')).status).toBe(200)
+    for (let i = 0; i < 4; i++) expect((await from('unlimited', ask('free'), '192.0.2.1')).status).toBe(200)
+    for (let i = 0; i < 4; i++) expect((await from('nobody', ask('free'), '192.0.2.1')).status).toBe(401)
+    expectLimited(await from('unlimited', ask('free'), '192.0.2.1'), 'this address')
+    expect((await from('unlimited', ask('free'), '192.0.2.2')).status).toBe(200)
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { lawRuns } from '../runner/tier.ts'
 import type { FullResponse, Body } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { cohereAnswer, jinaAnswer, scored } from '../fixtures/rerank-behaviour.ts'
@@ -183,7 +184,7 @@ test('the client gets any ranking of the upstream sorted by score and limited to
       const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
       expect(JSON.stringify(results)).toBe(JSON.stringify(best.slice(0, topN)))
     }),
-    { numRuns: 60 },
+    { numRuns: lawRuns(100) },
   )
 })
 

@@ -8,7 +8,7 @@ import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
 import type { FullResponse } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { startGateway } from '../fixtures/gateway.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 
@@ -264,7 +264,7 @@ test('a stored response that a call continues or refers to counts, until the cal
   // One client gets 7 of the 8 parts of 2 MiB.
   const before = fixture.upstream.received('chat').length
   const calls = Array.from({ length: 4 }, next)
-  await vi.waitFor(() => expect(fixture.upstream.received('chat')).toHaveLength(before + 4), 20_000)
+  await vi.waitFor(() => expect(fixture.upstream.received('chat')).toHaveLength(before + 4), 60_000)
   const further = [next(), refer(1_500)].map((call) =>
     expect(call).rejects.toMatchObject({ status: 429, code: 'too_many_reads' }),
   )
@@ -276,7 +276,6 @@ test('a stored response that a call continues or refers to counts, until the cal
 })
 
 describe('options.keep_responses', () => {
-  let other: RunningGateway
   let ann: OpenAI
   const configured = (options: Record<string, unknown>): Configuration => ({
     options,
@@ -284,14 +283,12 @@ describe('options.keep_responses', () => {
     channels: [channel('chat', fixture.upstream.baseUrl('chat'))],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   })
-  beforeAll(async () => {
-    other = await startGateway({ config: configured({}) })
-    ann = new OpenAI({ apiKey: 'sk-ann', baseURL: `${other.url}/v1`, maxRetries: 0 })
+  beforeAll(() => {
+    ann = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
   })
-  afterAll(() => other?.discard())
 
   test('options.keep_responses deletes a kept response when its time is over', async () => {
-    await other.apply(configured({ keep_responses: '300ms' }))
+    await fixture.gateway.apply(configured({ keep_responses: '300ms' }))
     fixture.upstream.script('chat', said('Hello.'))
     const { id } = await ann.responses.create({ model: 'chat', input: 'hi' })
     await vi.waitFor(() => expect(ann.responses.retrieve(id)).rejects.toMatchObject({ status: 404 }), {
@@ -301,7 +298,7 @@ describe('options.keep_responses', () => {
   })
 
   test('with options.keep_responses of 0 no response is kept, and the refusal to continue one names the option', async () => {
-    await other.apply(configured({}))
+    await fixture.gateway.apply(configured({}))
     fixture.upstream.script('chat', said('Hello.'))
     const { id } = await ann.responses.create({ model: 'chat', input: 'hi' })
     await expect(ann.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })

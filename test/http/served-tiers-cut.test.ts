@@ -176,15 +176,16 @@ describe('a stream that breaks off before its usage', () => {
   })
 })
 
-/** The only call under way. */
-async function onlyRunning(): Promise<{ readonly cost: number; readonly held: number }> {
-  const { data } = await manage<{ items: { cost: number; held: number }[] }>(
-    fixture.gateway.url,
-    ADMIN,
-    'GET /api/running',
-  )
-  expect(data.items).toHaveLength(1)
-  return data.items[0] ?? { cost: 0, held: 0 }
+interface Running {
+  readonly id: string
+  readonly cost: number
+  readonly held: number
+}
+
+/** The calls under way. */
+async function running(): Promise<readonly Running[]> {
+  const { data } = await manage<{ items: Running[] }>(fixture.gateway.url, ADMIN, 'GET /api/running')
+  return data.items
 }
 
 describe('what a running call has cost', () => {
@@ -193,41 +194,41 @@ describe('what a running call has cost', () => {
   const frame = (service_tier?: string) =>
     chatFrame({ ...(service_tier && { service_tier }), choices: [{ index: 0, delta: { content: long } }] })
 
-  test.each([
-    ['flex', undefined, 0.1],
-    ['priority', undefined, 10],
-    ['priority', 'default', 1],
-    [undefined, 'priority', 10],
-  ])(
-    "a running call that requested service tier %s and got %s is listed and, after a crash, charged at the tier's price",
-    async (requested, stated, factor) => {
+  test('running calls are listed and, after a crash, charged at the price of the tier that was requested or stated', async () => {
+    const calls: { readonly id: string; readonly cost: number; readonly held: number }[] = []
+    for (const [requested, stated, factor] of [
+      ['flex', undefined, 0.1],
+      ['priority', undefined, 10],
+      ['priority', 'default', 1],
+      [undefined, 'priority', 10],
+    ] as const) {
       fixture.upstream.script('chat', { kind: 'stream', frames: [frame(stated)], ending: 'stall' })
       const fields = { stream: true, max_tokens: 100_000, ...(requested && { service_tier: requested }) }
       const { body, options } = request('chat', 'chat', fields)
       const live = await open(fixture.gateway.url, body, options)
       await live.until('word')
-      const running = await onlyRunning()
+      const id = String(live.headers['x-request-id'])
+      const { cost, held } = (await running()).find((one) => one.id === id) ?? { cost: 0, held: 0 }
       // Three bytes of text count as a token until it is counted exactly.
-      expect(running.cost).toBeGreaterThanOrEqual(Math.floor(500 * 4 * factor))
-      expect(running.cost).toBeLessThan(Math.ceil(530 * 4 * factor))
+      expect(cost).toBeGreaterThanOrEqual(Math.floor(500 * 4 * factor))
+      expect(cost).toBeLessThan(Math.ceil(530 * 4 * factor))
       const marked = await vi.waitFor(() => {
-        const [hold] = holds()
+        const hold = holds().find((one) => one.id === id)
         expect(hold?.progress_amount).toBeGreaterThan(0)
         return hold
       }, 20_000)
-      expect((marked?.prompt_amount ?? 0) + (marked?.progress_amount ?? 0)).toBe(running.cost)
-      await fixture.gateway.kill()
-      await fixture.gateway.restart()
-      expect(databaseOf(fixture.gateway.dataDir).usageOf(String(live.headers['x-request-id']))).toMatchObject(
-        {
-          reason: 'crash',
-          // A tier that was not requested may cost more than was held.
-          quota: Math.min(running.cost, running.held),
-        },
-      )
-    },
-    60_000,
-  )
+      expect((marked?.prompt_amount ?? 0) + (marked?.progress_amount ?? 0)).toBe(cost)
+      calls.push({ id, cost, held })
+    }
+    await fixture.gateway.kill()
+    await fixture.gateway.restart()
+    // A tier that was not requested may cost more than was held.
+    for (const { id, cost, held } of calls)
+      expect(databaseOf(fixture.gateway.dataDir).usageOf(id)).toMatchObject({
+        reason: 'crash',
+        quota: Math.min(cost, held),
+      })
+  }, 60_000)
 })
 
 describe('the prompt of a call that is lost before its first mark', () => {
@@ -267,7 +268,9 @@ describe('a hold at api.anthropic.com', () => {
       const { body, options } = request('messages', 'claude-opus-4-6', fields)
       const answer = call(fixture.gateway.url, body, options)
       await fixture.upstream.receivedAtLeast('geo', 1)
-      amounts.push((await onlyRunning()).held)
+      const calls = await running()
+      expect(calls).toHaveLength(1)
+      amounts.push(calls[0]?.held ?? 0)
       ready.resolve()
       expect((await answer).status).toBe(200)
     }

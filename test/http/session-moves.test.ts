@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Behaviour, errorBody, usageText } from '../fixtures/behaviour.ts'
 import { call, type FullResponse, open } from '../fixtures/client.ts'
-import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import type { Received } from '../fixtures/scripted-upstream.ts'
 
 const KEYS = ['upstream-key-one', 'upstream-key-two', 'upstream-key-three']
 const FOUR_KEYS = [...KEYS, 'upstream-key-four']
-const LANES = ['left', 'leave-unreported', 'chain', 'day', 'spaced'] as const
+const LANES = ['left', 'leave-unreported', 'chain', 'spaced', 'options'] as const
 const CACHED: Behaviour = { kind: 'whole', usage: usageText(5_000, 5, 4_000) }
 /** Answers by which a channel or a key is left. */
 const LEFT: Readonly<Record<string, Behaviour>> = {
@@ -22,24 +22,25 @@ const modelOf = (answer: string): string => `two-${answer.replace(' ', '-')}`
 const pairOf = (answer: string): string[] => [1, 2].map((number) => `${modelOf(answer)}-${number}`)
 
 let fixture: Fixture
-beforeAll(async () => {
-  fixture = await startFixture((upstream) => ({
-    options: { keep_responses: '1h' },
-    models: priced([...LANES, ...Object.keys(LEFT).map(modelOf), 'usable', 'lone']),
-    channels: [
-      ...LANES.map((lane) =>
-        channel(lane, upstream.baseUrl(lane), { keys: KEYS, allow: ['prompt_cache_key'] }),
+const configured = (upstream: Fixture['upstream'], affinity: object = {}): Configuration => ({
+  options: { keep_responses: '1h', affinity },
+  models: priced([...LANES, ...Object.keys(LEFT).map(modelOf), 'usable', 'lone']),
+  channels: [
+    ...LANES.map((lane) =>
+      channel(lane, upstream.baseUrl(lane), { keys: KEYS, allow: ['prompt_cache_key'] }),
+    ),
+    ...Object.keys(LEFT)
+      .flatMap(pairOf)
+      .map((lane) =>
+        channel(lane, upstream.baseUrl(lane), { models: [lane.replace(/-\d$/, '')], keys: KEYS }),
       ),
-      ...Object.keys(LEFT)
-        .flatMap(pairOf)
-        .map((lane) =>
-          channel(lane, upstream.baseUrl(lane), { models: [lane.replace(/-\d$/, '')], keys: KEYS }),
-        ),
-      channel('lone', upstream.baseUrl('lone')),
-      channel('usable', upstream.baseUrl('usable'), { keys: FOUR_KEYS }),
-    ],
-    users: [ROOT, user(2, 'ann', [token('ann')])],
-  }))
+    channel('lone', upstream.baseUrl('lone')),
+    channel('usable', upstream.baseUrl('usable'), { keys: FOUR_KEYS }),
+  ],
+  users: [ROOT, user(2, 'ann', [token('ann')])],
+})
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => configured(upstream))
 })
 afterAll(() => fixture?.close())
 
@@ -161,18 +162,11 @@ describe('options of affinity', () => {
   ])(
     'the affinity options decide how many keys a session uses and whether it sends a cache key: %s',
     async (_, affinity, expected) => {
-      const own = await startFixture((upstream) => ({
-        options: { affinity },
-        models: priced(['m']),
-        channels: [channel('m', upstream.baseUrl('m'), { keys: KEYS, allow: ['prompt_cache_key'] })],
-        users: [ROOT, user(2, 'ann', [token('ann')])],
-      }))
-      onTestFinished(() => own.close())
-      own.upstream.script('m', CACHED)
-      const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }] }
-      for (let turn = 0; turn < 3; turn++)
-        await call(own.gateway.url, body, { key: 'ann', headers: { 'x-session-id': 'a' } })
-      const received = own.upstream.received('m')
+      const { gateway, upstream } = fixture
+      await gateway.apply(configured(upstream, affinity))
+      upstream.script('options', CACHED)
+      for (let turn = 0; turn < 3; turn++) await ask('options', JSON.stringify(affinity))
+      const received = upstream.received('options')
       expect({
         keys: new Set(received.map(keyOf)).size,
         hasCacheKey: received.every(({ text }) => text.includes('"prompt_cache_key"')),
@@ -181,33 +175,29 @@ describe('options of affinity', () => {
   )
 
   test('beyond options.affinity.most sessions, the least recently used one is forgotten', async () => {
-    const own = await startFixture((upstream) => ({
-      options: { affinity: { most: 2 } },
-      models: priced(['m']),
-      channels: [channel('m', upstream.baseUrl('m'), { keys: KEYS })],
-      users: [ROOT, user(2, 'ann', [token('ann')])],
-    }))
-    onTestFinished(() => own.close())
-    own.upstream.script('m', CACHED)
-    const turn = async (session: string, more: object = {}): Promise<string> => {
-      const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }], ...more }
-      await call(own.gateway.url, body, { key: 'ann', headers: { 'x-session-id': session } })
-      const last = own.upstream.received('m').at(-1)
-      return last ? keyOf(last) : ''
+    const { gateway, upstream } = fixture
+    await gateway.apply(configured(upstream, { most: 2 }))
+    upstream.script('options', CACHED)
+    const metrics = async (): Promise<[made: number, kept: number]> => {
+      const text = await (await fetch(`${gateway.url}/metrics`)).text()
+      const [made = 0, kept = 0] = ['new', 'kept'].map((result) =>
+        Number(new RegExp(`session_calls_total\\{result="${result}"\\} (\\d+)`).exec(text)?.[1] ?? 0),
+      )
+      return [made, kept]
+    }
+    const before = await metrics()
+    const counted = async (): Promise<[made: number, kept: number]> => {
+      const now = await metrics()
+      return [now[0] - before[0], now[1] - before[1]]
     }
     // Its cache lasts a day, and it is the oldest all the same.
-    const oldest = await turn('a', { prompt_cache_retention: '24h' })
-    await turn('b')
-    await turn('c')
-    const metrics = async (result: string): Promise<number> => {
-      const text = await (await fetch(`${own.gateway.url}/metrics`)).text()
-      return Number(new RegExp(`session_calls_total\\{result="${result}"\\} (\\d+)`).exec(text)?.[1] ?? 0)
-    }
-    expect(oldest).not.toBe('')
-    expect([await metrics('new'), await metrics('kept')]).toEqual([3, 0])
-    await turn('b')
-    expect([await metrics('new'), await metrics('kept')]).toEqual([3, 1])
-    await turn('a')
-    expect([await metrics('new'), await metrics('kept')]).toEqual([4, 1])
+    expect((await ask('options', 'oldest', { prompt_cache_retention: '24h' })).status).toBe(200)
+    await ask('options', 'second')
+    await ask('options', 'third')
+    expect(await counted()).toEqual([3, 0])
+    await ask('options', 'second')
+    expect(await counted()).toEqual([3, 1])
+    await ask('options', 'oldest')
+    expect(await counted()).toEqual([4, 1])
   })
 })

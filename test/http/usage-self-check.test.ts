@@ -30,13 +30,11 @@ beforeAll(async () => {
       user(3, 'banned', [token('ofbanned')], { status: 2 }),
     ],
   }))
-  await fixture.gateway.stop()
   const database = databaseOf(fixture.gateway.dataDir)
   database.write("update tokens set used_quota = 300 where name = 'token-used'")
   database.write("update tokens set used_quota = 120, remain_quota = -20 where name = 'token-overshot'")
   database.write("update tokens set used_quota = 77 where name = 'token-unlimited'")
   database.write("update tokens set deleted_time = 1700000000 where name = 'token-deleted'")
-  await fixture.gateway.restart()
 })
 afterAll(() => fixture?.close())
 

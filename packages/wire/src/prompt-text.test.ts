@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { CHAT_PROMPT_RULES, COMPLETIONS_PROMPT_RULES } from './chat/index.ts'
 import { CONVERSE_PROMPT_RULES } from './converse/index.ts'
 import { EMBEDDINGS_PROMPT_RULES } from './embeddings/index.ts'
@@ -114,7 +115,7 @@ describe.each(Object.entries(FORMS))('the prompt of %s', (_, levels) => {
           after.text.length > before.text.length || after.chargedExtraTokens > before.chargedExtraTokens
         expect(grew).toBe(!place.isListed)
       }),
-      { numRuns: Number(process.env['LAW_RUNS'] ?? 200) },
+      { numRuns: lawRuns(1_000) },
     )
   })
 })

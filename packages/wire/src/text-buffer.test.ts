@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { anyCharacter } from '../../../test/generators/characters.ts'
 import { codePointsIn } from './reply.ts'
 import { CopyableText } from './frame-writer.ts'
@@ -80,7 +81,7 @@ test('generated text that was forwarded as undecoded JSON bytes is recorded as d
       const size = literals.slice(1).reduce((sum, literal) => sum + Buffer.byteLength(literal) - 2, 0)
       expect(event).toMatchObject({ size, escapes: size - Buffer.byteLength(rest) })
     }),
-    { numRuns: 300 },
+    { numRuns: lawRuns(1_000) },
   )
 })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '@sluice/wire/usage'
 import { chatCodec } from '@sluice/wire/chat'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { CompletionStreamEncoder } from '../../../packages/wire/src/chat/completions/codec.ts'
 import type { Codec, StreamDecoder, StreamEncoder } from '@sluice/wire/codec'
 import { geminiCodec } from '@sluice/wire/gemini'
@@ -169,7 +170,7 @@ describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
           )
         },
       ),
-      { numRuns: 60 },
+      { numRuns: lawRuns(300) },
     )
   })
 

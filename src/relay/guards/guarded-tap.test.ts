@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import type { StreamContext } from '@sluice/wire/guarded-events'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { expect, test } from 'vitest'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { type GuardAction, redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import type { Tap } from '../dialects/dialect.ts'
@@ -171,7 +172,7 @@ test.each(
           screen.apply(given).blockedBy !== undefined,
         ])
       }),
-      { numRuns: 60 },
+      { numRuns: lawRuns(300) },
     )
   },
 )

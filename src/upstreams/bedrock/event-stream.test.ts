@@ -4,6 +4,7 @@ import process from 'node:process'
 import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { lawRuns } from '../../../test/runner/tier.ts'
 import { EventStreamReader, type StreamMessage } from './event-stream.ts'
 
 /** Encodes a message whose headers are all strings. */
@@ -60,7 +61,7 @@ describe('messages of an event stream', () => {
           expect(read.map(({ payload }) => [...payload])).toEqual(given.map(([, payload]) => [...payload]))
         },
       ),
-      { numRuns: 200 },
+      { numRuns: lawRuns(1_000) },
     )
   })
 

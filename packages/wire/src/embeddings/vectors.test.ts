@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 import { toBase64, toNumbers } from './vectors.ts'
 import process from 'node:process'
 
@@ -44,7 +45,7 @@ describe('a vector as numbers', () => {
         expect((JSON.parse(list.toString()) as number[]).map(Math.fround)).toEqual(numbers)
         expect(toBase64(list)).toEqual(quoted(numbers))
       }),
-      { numRuns: 2_000 },
+      { numRuns: lawRuns(2_000) },
     )
   })
 
@@ -103,7 +104,7 @@ describe('a vector as base64', () => {
         const list = `[${numbers.join(comma)}]`
         expect(toBase64(Buffer.from(list))?.toString()).toBe(reference(list))
       }),
-      { numRuns: 2_000 },
+      { numRuns: lawRuns(2_000) },
     )
   })
 
@@ -120,7 +121,7 @@ describe('a vector as base64', () => {
           expect(toBase64(Buffer.from(list))?.toString()).toBe(reference(list))
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: lawRuns(2_000) },
     )
   })
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { lawRuns } from '../../../../test/runner/tier.ts'
 import { BytePattern, BytesWithNumbers } from './frame-template.ts'
 import fc from 'fast-check'
 
@@ -91,6 +92,6 @@ test("a byte pattern of any length matches only the same bytes at the given posi
         expect(known.endIn(memory, before)).toBe(-1)
       },
     ),
-    { numRuns: 500 },
+    { numRuns: lawRuns(2_000) },
   )
 })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../../../test/fixtures/random.ts'
 import { choppedAtRandom } from '../../../../../test/generators/chunks.ts'
 import type { TapEndResult } from '../../sse/stream-tap.ts'
+import { byTier } from '../../../../../test/runner/tier.ts'
 import { ResponsesTap } from './tap.ts'
 
 const USAGE = {
@@ -199,8 +200,8 @@ describe('a native stream of a response', () => {
 describe('an event of any size', () => {
   test.each([
     [300_000, 1_000],
-    [6_000_000, 16_384],
-    [40_000_000, 65_536],
+    [byTier(1_000_000, 6_000_000), 16_384],
+    [byTier(6_000_000, 40_000_000), 65_536],
   ])(
     'a responses stream event of %i bytes that arrives in pieces of %i bytes is forwarded at once, and its content is read',
     (bytes, size) => {
