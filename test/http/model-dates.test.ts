@@ -364,12 +364,13 @@ describe('a list that changes', () => {
   const LATER_LISTS: Readonly<Record<string, Behaviour>> = {
     error: { kind: 'status', status: 500, body: '{}' },
     page: { kind: 'status', status: 200, body: '<html>' },
-    'a list beyond 4 MiB': {
+    // Beyond 4 MiB.
+    large: {
       kind: 'status',
       status: 200,
       body: `{"data":[{"id":"m"}],"x":"${'x'.repeat(4_300_000)}"}`,
     },
-    'an impossible day': list({ 'an impossible day': '2030-02-31' }),
+    impossible: list({ impossible: '2030-02-31' }),
     removed: list({ removed: null }),
     moved: list({ moved: LATER }),
     ending: list({ ending: day(2) }),
@@ -379,12 +380,16 @@ describe('a list that changes', () => {
   let copy: PatchedCopy
   let one: Fixture
 
-  const configured = (added: readonly Record<string, unknown>[] = [], model_dates = true): Configuration => ({
+  const configured = (
+    upstream: Fixture['upstream'],
+    added: readonly Record<string, unknown>[] = [],
+    model_dates = true,
+  ): Configuration => ({
     options: { model_dates },
     models: Object.fromEntries([...lanes, 'missing'].map((name) => [name, { price: PRICE }])),
     channels: [
       ...lanes.map((lane) =>
-        channel(lane, one.upstream.baseUrl(lane), {
+        channel(lane, upstream.baseUrl(lane), {
           models: lane === 'moved' ? ['moved', 'missing'] : [lane],
           priority: 9,
         }),
@@ -404,8 +409,7 @@ describe('a list that changes', () => {
         for (const lane of lanes) serveList(upstream, lane, list({ [lane]: SOON }))
         serveList(upstream, 'moved', list({ moved: SOON, missing: SOON }))
         serveList(upstream, 'ending', LATER_LISTS['ending'] as Behaviour)
-        one = { upstream } as Fixture
-        return configured()
+        return configured(upstream)
       },
       { env: clock.env, root: copy.root },
     )
@@ -451,7 +455,7 @@ describe('a list that changes', () => {
 
   test("a channel gets no calls of a model from the first second of the model's end date, while another channel serves it", async () => {
     await one.gateway.apply(
-      configured([channel('self', one.upstream.baseUrl('self'), { models: ['ending'] })]),
+      configured(one.upstream, [channel('self', one.upstream.baseUrl('self'), { models: ['ending'] })]),
     )
     const end = Date.parse(day(2))
     clock.move(Math.floor((end - Date.now()) / 1000) - 30)
@@ -465,13 +469,13 @@ describe('a list that changes', () => {
 
   test("with model_dates: false no provider's model list is read, and no model has an end date", async () => {
     const unread = channel('unread', one.upstream.baseUrl('unread'), { models: ['unread'] })
-    await one.gateway.apply(configured([unread], false))
+    await one.gateway.apply(configured(one.upstream, [unread], false))
     expect((await datesOf())['moved']).toBeUndefined()
     expect((await one.chat('ann', ask('moved'))).headers).not.toHaveProperty('sunset')
     // The lists of new channels are read at the next look otherwise.
     await sleep(10 * LOOK_MS)
     expect(one.upstream.received('unread')).toEqual([])
-    await one.gateway.apply(configured([unread]))
+    await one.gateway.apply(configured(one.upstream, [unread]))
     await one.upstream.receivedAtLeast('unread', 1)
   }, 120_000)
 })
