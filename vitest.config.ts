@@ -19,7 +19,7 @@ const SYSTEM = [
     'deploy',
     'release',
   ].map((family) => `test/${family}/**/*.test.ts`),
-  'e2e/{console,site}/*.test.ts',
+  'e2e/console/*.test.ts',
 ]
 
 /**

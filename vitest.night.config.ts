@@ -14,7 +14,12 @@ const TIER_IMPORT = /from '[./]+(?:test\/)?(?:runner\/)?tier\.ts'/
  */
 export default defineConfig({
   test: {
-    include: ['test/night/**/*.test.ts', ...filesWithFullCounts()],
+    include: [
+      'test/night/**/*.test.ts',
+      'e2e/console/night/*.test.ts',
+      'e2e/site/*.test.ts',
+      ...filesWithFullCounts(),
+    ],
     globalSetup: ['test/runner/postgres-server.ts', 'test/runner/prepared-folder.ts'],
     setupFiles: ['test/night/seeded-laws.ts'],
     env: {

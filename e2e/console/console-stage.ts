@@ -1,15 +1,15 @@
-import { existsSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import process from 'node:process'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { startSimulator } from '@sluice/simulator'
 import { type DemoUrls, demoYaml } from '../../src/cli/demo-config.ts'
 import { type RunningGateway, startGateway } from '../../test/fixtures/gateway.ts'
-import { patchedProgram } from '../../test/fixtures/patched-copy.ts'
 import { GATEWAY_SECRET } from '../../test/fixtures/program.ts'
 import { type ScriptedUpstream, startUpstream } from '../../test/fixtures/scripted-upstream.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
-import { chromiumPath } from './chromium.ts'
+import { launchBrowser, sharedBrowser } from './chromium.ts'
 import { WORLD_YAML } from './world-catalogue.ts'
 import { makeWorld } from './world.ts'
 
@@ -65,9 +65,6 @@ export async function startConsoleStage(
     await startSimulator({ firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 }),
     (one) => one.close(),
   )
-  const program = opened.adopt(await patchedProgram([]), (copy) => copy.discard())
-  mkdirSync(join(program.root, 'console'))
-  symlinkSync(BUILT, join(program.root, 'console/built'))
   const upstream = opened.adopt(await startUpstream(), (one) => one.stop())
   const dataDir = state === 'world' ? await worldFolder(simulator) : undefined
   const config = {
@@ -76,14 +73,12 @@ export async function startConsoleStage(
     world: WORLD_YAML,
   }[state]
   const gateway = opened.adopt(
-    await startGateway({ config, env, root: program.root, ...(dataDir !== undefined && { dataDir }) }),
+    await startGateway({ config, env, ...(dataDir !== undefined && { dataDir }) }),
     (one) => one.discard(),
   )
-  const browser = opened.adopt(
-    await chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args: ['--no-sandbox'] }),
-    (one) => one.close(),
-  )
-  const stage = new Stage({ gateway, upstream, browser, config })
+  const isTest = process.env['VITEST'] !== undefined
+  const browser = isTest ? await sharedBrowser() : opened.adopt(await launchBrowser(), (one) => one.close())
+  const stage = opened.adopt(new Stage({ gateway, upstream, browser, config }), (one) => one.closeContexts())
   if (state === 'filled') await stage.createPeople()
   const everything = opened.move()
   return Object.assign(stage, { close: () => everything.disposeAsync() })
@@ -162,6 +157,7 @@ class Stage {
   readonly upstream: ScriptedUpstream
   readonly complaints: string[] = []
   readonly #browser: Browser
+  readonly #contexts = new Set<BrowserContext>()
   readonly #config: string
   /** Cookies of the users who have signed in, because sign-ins are slow. */
   readonly #cookies = new Map<Person, Awaited<ReturnType<BrowserContext['cookies']>>>()
@@ -190,8 +186,7 @@ class Stage {
   }
 
   async open(person: Person | undefined, path: string, options: Options = {}): Promise<Page> {
-    const context = await this.#browser.newContext({
-      baseURL: this.gateway.url,
+    const context = await this.#newContext({
       locale: 'en-US',
       timezoneId: 'Europe/Berlin',
       viewport: { width: 1280, height: 800 },
@@ -237,6 +232,18 @@ class Stage {
     return answer.status
   }
 
+  /** Closes what tests have left open in the browser. */
+  async closeContexts(): Promise<void> {
+    for (const context of this.#contexts) await context.close()
+  }
+
+  async #newContext(options: Options): Promise<BrowserContext> {
+    const context = await this.#browser.newContext({ baseURL: this.gateway.url, ...options })
+    this.#contexts.add(context)
+    context.once('close', () => this.#contexts.delete(context))
+    return context
+  }
+
   async #cookiesOf(person: Person) {
     const known = this.#cookies.get(person)
     if (known) return known
@@ -245,7 +252,7 @@ class Stage {
       'accessToken' in who
         ? { access_token: who.accessToken }
         : { username: who.username, password: who.password }
-    const context = await this.#browser.newContext({ baseURL: this.gateway.url })
+    const context = await this.#newContext({})
     const { request } = context
     const answer = await request.post('/api/user/login', { data: credentials })
     if (!answer.ok()) throw new Error(`${person} cannot sign in: ${await answer.text()}`)

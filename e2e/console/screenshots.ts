@@ -10,8 +10,8 @@ import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { AxeBuilder } from '@axe-core/playwright'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { chromiumPath } from './chromium.ts'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser } from './chromium.ts'
 import { ANSWERED, startConsoleStage } from './console-stage.ts'
 import { PASSWORDS } from './world-catalogue.ts'
 
@@ -219,10 +219,7 @@ if (url === undefined) {
   for (let call = 0; call < 4; call += 1) await stage.call('gpt-5-mini')
   ;({ url } = stage.gateway)
 }
-const browser = opened.adopt(
-  await chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args: ['--no-sandbox'] }),
-  (one) => one.close(),
-)
+const browser = opened.adopt(await launchBrowser(), (one) => one.close())
 await takeAll(browser, url)
 console.log(`${faults} faults; the pictures are in ${TARGET}`)
 if (faults > 0) process.exitCode = 1

@@ -4,9 +4,9 @@ import { createServer, type Server } from 'node:http'
 import { extname, join } from 'node:path'
 import process from 'node:process'
 import { AxeBuilder } from '@axe-core/playwright'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { chromiumPath, withoutBrowser } from '../console/chromium.ts'
+import { launchBrowser, withoutBrowser } from '../console/chromium.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const BUILT = join(ROOT, 'site/built')
@@ -107,7 +107,7 @@ test('the documentation site loads no scripts, styles or images from other hosts
 describe.skipIf(withoutBrowser())('the site in a browser', () => {
   let browser: Browser
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args: ['--no-sandbox'] })
+    browser = await launchBrowser()
   })
   afterAll(() => browser?.close())
 

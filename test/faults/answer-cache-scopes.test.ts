@@ -3,6 +3,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { byTier } from '../runner/tier.ts'
 
 const CALLERS = {
   annone: { user: 'ann', group: 'default' },
@@ -17,6 +18,9 @@ const KEYS = Object.keys(CALLERS) as Key[]
 const MODELS = ['m', 'n'] as const
 const SCOPES = ['token', 'user', 'group'] as const
 const PRICES = [1, 2] as const
+/** Calls one after the other, and bursts of calls at once. */
+const STEPS = byTier(120, 240)
+const BURSTS = byTier(4, 12)
 
 function configuration(upstream: ScriptedUpstream, scope: string, price: number) {
   return {
@@ -59,8 +63,8 @@ describe.each(SCOPES)('random calls of several keys, with the scope %s', (scope)
     const known = new Map<string, string>()
     let price: number = PRICES[0]
     let hits = 0
-    for (let step = 0; step < 240; step += 1) {
-      if (step % 60 === 59) {
+    for (let step = 0; step < STEPS; step += 1) {
+      if (step % 30 === 29) {
         price = PRICES[next(PRICES.length)] ?? PRICES[0]
         await fixture.gateway.apply(configuration(fixture.upstream, scope, price))
       }
@@ -88,7 +92,7 @@ describe.each(SCOPES)('random calls of several keys, with the scope %s', (scope)
       known.set(identity, found ?? '')
       if (isHit) hits += 1
     }
-    expect(hits).toBeGreaterThan(60)
+    expect(hits).toBeGreaterThan(STEPS / 4)
     await fixture.close()
   })
 
@@ -105,7 +109,7 @@ describe.each(SCOPES)('random calls of several keys, with the scope %s', (scope)
     const next = (below: number): number => Math.floor(random() * below)
     const owners = new Map<string, string>()
     const answers = new Map<string, string>()
-    for (let burst = 0; burst < 12; burst += 1) {
+    for (let burst = 0; burst < BURSTS; burst += 1) {
       const price: number = PRICES[next(PRICES.length)] ?? PRICES[0]
       await fixture.gateway.apply(configuration(fixture.upstream, scope, price))
       await Promise.all(

@@ -1,5 +1,7 @@
 import process from 'node:process'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { HANGING_DISK } from '../fixtures/slow-disk.ts'
 import { storm } from '../fixtures/storm.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
@@ -18,4 +20,12 @@ test(`${KILLS} kills under load lose no charge, charge nothing twice, and leave 
   expect(report.complete).toBeGreaterThan(35 * KILLS)
   expect(report.partial).toBeGreaterThan(5)
   expect(report.refused).toBeGreaterThan(5)
+})
+
+test('on a hanging disk nothing is delivered that a kill could lose', { timeout: 300_000 }, async () => {
+  const copy = await patchedProgram([HANGING_DISK])
+  onTestFinished(() => copy.discard())
+  const report = await storm({ seed: SEED, rounds: 1, clients: 32, hasHangingDisk: true, root: copy.root })
+  expect(report.broken).toEqual([])
+  expect(report.checkedStreams).toBeGreaterThan(0)
 })

@@ -21,9 +21,9 @@ import { byTier } from '../runner/tier.ts'
 import { SHARED } from './fixture.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-const KILLS = byTier(2, 50)
+const KILLS = byTier(1, 50)
 /** Keys that are only stored, so that the command has something to do. */
-const STORED = 600
+const STORED = byTier(120, 600)
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOTH = { GATEWAY_SECRET: OLD_SECRET, GATEWAY_SECRET_NEW: NEW_SECRET }
 
@@ -135,7 +135,7 @@ describe.each(SHARED)('the secret of two nodes on $name', (engine) => {
 
     for (let kill = 0; kill < KILLS; kill += 1) {
       await Promise.all([killed(lengthMs), useAll(`kill ${kill}`)])
-      if (kill === 1) {
+      if (kill === KILLS >> 1) {
         await one.kill()
         await one.restart()
       }

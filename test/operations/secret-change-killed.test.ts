@@ -23,7 +23,7 @@ import { temporaryFolder } from '../stores/rows.ts'
 import { byTier } from '../runner/tier.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-const KILLS = byTier(6, 50)
+const KILLS = byTier(3, 50)
 const TOKENS = 1_500
 
 /** Starts the command on a data folder whose secret is in its file. */

@@ -1,14 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
+import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { writeProgram } from '../fixtures/program-bundle.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
+
+const BUILT_CONSOLE = fileURLToPath(new URL('../../console/built', import.meta.url))
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -29,7 +32,7 @@ export default async function setUp(project: TestProject): Promise<() => void> {
   const database = join(folder, 'first-start.db')
   let written: Promise<unknown> | undefined
   const desk = createServer((_, response) => {
-    written ??= Promise.all([writeProgram(program, 'bundled'), writeDatabase(database)])
+    written ??= Promise.all([writeProgramWithConsole(program), writeDatabase(database)])
     written.then(
       () => response.end(program),
       (error: unknown) => response.writeHead(500).end(String(error)),
@@ -44,6 +47,13 @@ export default async function setUp(project: TestProject): Promise<() => void> {
     desk.close()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+// The console is built before the tests; without a build, tests in a browser say so.
+async function writeProgramWithConsole(program: string): Promise<void> {
+  await writeProgram(program, 'bundled')
+  mkdirSync(join(program, 'console'))
+  symlinkSync(BUILT_CONSOLE, join(program, 'console/built'))
 }
 
 // The state after the first start of a gateway, before it adds users: the migrations take half of a start.

@@ -17,3 +17,9 @@ export function lawRuns(full: number): number {
   const runs = process.env['LAW_RUNS']
   return runs === undefined ? byTier(Math.ceil(full * DAY_SHARE), full) : Number(runs)
 }
+
+/** The cases of a table: all of them at night, by day this many, spread evenly over the table. */
+export function casesByTier<Case>(day: number, all: readonly Case[]): readonly Case[] {
+  if (IS_NIGHT || all.length <= day) return all
+  return Array.from({ length: day }, (_, index) => all[Math.floor((index * all.length) / day)] as Case)
+}

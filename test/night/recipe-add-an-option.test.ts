@@ -4,9 +4,9 @@ import { call } from '../fixtures/client.ts'
 import { ROOT } from '../fixtures/configuration.ts'
 import { startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
-import { filesWithErrors } from './compiled-copy.ts'
+import { filesWithErrors } from '../recipes/compiled-copy.ts'
 import { ENGINES } from '../stores/engines.ts'
-import { addedCode, databaseOf } from './recipe.ts'
+import { addedCode, databaseOf } from '../recipes/recipe.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 

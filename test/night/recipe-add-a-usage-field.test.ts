@@ -5,7 +5,7 @@ import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { ENGINES } from '../stores/engines.ts'
-import { addedCode, databaseOf } from './recipe.ts'
+import { addedCode, databaseOf } from '../recipes/recipe.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Patch } from '../fixtures/patch.ts'
-import { runFuzzer } from './run-fuzzer.ts'
+import { runFuzzer } from '../fuzz/run-fuzzer.ts'
 
 /** The maximum number of inputs, including the corpus, within which each planted defect is found. */
 const MAX_INPUTS = 40_000

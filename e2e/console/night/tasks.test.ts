@@ -1,8 +1,8 @@
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type AlertReceiver, startAlertReceiver } from '../../test/fixtures/alert-receiver.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, type Person, startConsoleStage } from './console-stage.ts'
+import { type AlertReceiver, startAlertReceiver } from '../../../test/fixtures/alert-receiver.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, type Person, startConsoleStage } from '../console-stage.ts'
 
 const DOLLAR = 500_000
 

@@ -5,7 +5,7 @@ import { type FullResponse, type Body, call } from '../fixtures/client.ts'
 import { startFixture, type Fixture } from '../fixtures/fixture.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { nodesOnRedis, SHARED, workersIn } from './fixture.ts'
+import { nodesOnRedis, SHARED, workersIn } from '../nodes/fixture.ts'
 
 /** More than 64 KiB, so that it is remembered however large the account is. */
 const LONG = 'The quick brown fox jumps over the lazy dog. '.repeat(1500)

@@ -14,7 +14,7 @@ import {
 } from '../fixtures/configuration.ts'
 import { dateClock, type MovedClock } from '../fixtures/moved-clock.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
-import { type Nodes, setNodes, SHARED } from './fixture.ts'
+import { type Nodes, setNodes, SHARED } from '../nodes/fixture.ts'
 
 const MODELS = ['claude-sonnet-4-6', 'claude-sonnet-4-5']
 const MINUTE_S = 60

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { ROOT } from '../fixtures/configuration.ts'
-import { SHARED, setNodes } from './fixture.ts'
+import { SHARED, setNodes } from '../nodes/fixture.ts'
 
 const ROUNDS = 10
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }

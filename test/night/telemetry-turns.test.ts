@@ -3,7 +3,7 @@ import { call } from '../fixtures/client.ts'
 import { startCollector } from '../fixtures/collector.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { startUpstream } from '../fixtures/scripted-upstream.ts'
-import { discard, runProgram } from './program.ts'
+import { discard, runProgram } from '../operations/program.ts'
 
 const CALLS = 16
 /** Part of the time for which the event loop is blocked that one request may wait. */

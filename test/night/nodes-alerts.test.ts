@@ -5,7 +5,7 @@ import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
-import { SHARED, setNodes } from './fixture.ts'
+import { SHARED, setNodes } from '../nodes/fixture.ts'
 
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const DAY_MS = 86_400_000

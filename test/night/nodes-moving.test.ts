@@ -10,7 +10,7 @@ import { ask } from '../fixtures/fixture.ts'
 import { familyDatabase } from '../stores/family-database.ts'
 import { filledFolder, SECRET } from '../stores/filled-store.ts'
 import { temporaryFolder } from '../stores/rows.ts'
-import { SHARED, setNodes } from './fixture.ts'
+import { SHARED, setNodes } from '../nodes/fixture.ts'
 
 /** A new-api with one user, one key, and one channel that leads to this port. */
 async function newApi(port: number, key: string): Promise<string> {

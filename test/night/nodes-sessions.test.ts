@@ -6,7 +6,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { startFixture, type Fixture } from '../fixtures/fixture.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { nodesOnRedis, SHARED, workersIn } from './fixture.ts'
+import { nodesOnRedis, SHARED, workersIn } from '../nodes/fixture.ts'
 
 const KEYS = ['upstream-key-one', 'upstream-key-two', 'upstream-key-three', 'upstream-key-four']
 

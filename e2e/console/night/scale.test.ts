@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { byTier } from '../../test/runner/tier.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
-import { addManyCalls } from './many-calls.ts'
+import { byTier } from '../../../test/runner/tier.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
+import { addManyCalls } from '../many-calls.ts'
 
 const KEYS = byTier(1_500, 10_000)
 const CALLS = byTier(50_000, 1_000_000)

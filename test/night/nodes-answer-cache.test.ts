@@ -7,7 +7,7 @@ import { untilOpen } from '../fixtures/open-calls.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { byTier } from '../runner/tier.ts'
-import { type Nodes, setNodes, SHARED } from './fixture.ts'
+import { type Nodes, setNodes, SHARED } from '../nodes/fixture.ts'
 
 const GRANTED = 1_000_000_000
 /** By day fewer, so that a busy database finds each kept answer in time. */

@@ -15,8 +15,8 @@ import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort, statusOn } from '../fixtures/port.ts'
-import { family } from './process-family.ts'
-import { eventually } from './program.ts'
+import { family } from '../operations/process-family.ts'
+import { eventually } from '../operations/program.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 // A copy, because changing a source file here would affect other tests.

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { chatUpstream, messagesUpstream, PromptCache, serveUpstream } from '@sluice/simulator'
 import { familyDatabase } from '../stores/family-database.ts'
 import { ENGINES } from '../stores/engines.ts'
-import { missingLines, type TutorialBlock, tutorialBlocks } from './tutorial-page.ts'
-import { isInstalled, runTutorial, type TutorialRun } from './tutorial-run.ts'
+import { missingLines, type TutorialBlock, tutorialBlocks } from '../operations/tutorial-page.ts'
+import { isInstalled, runTutorial, type TutorialRun } from '../operations/tutorial-run.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const FOLDER = join(ROOT, 'docs/tutorials')

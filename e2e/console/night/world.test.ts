@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CACHE_BREAKS } from '../../src/domain/cache-break.ts'
-import { deriveSecrets } from '../../src/store/secrets.ts'
-import { GATEWAY_SECRET } from '../../test/fixtures/program.ts'
-import { makeWorld } from './world.ts'
+import { CACHE_BREAKS } from '../../../src/domain/cache-break.ts'
+import { deriveSecrets } from '../../../src/store/secrets.ts'
+import { GATEWAY_SECRET } from '../../../test/fixtures/program.ts'
+import { makeWorld } from '../world.ts'
 
 const CALLS = 3_000
 const AT_MS = Date.UTC(2026, 10, 18, 14)

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
-import { filesWithErrors } from './compiled-copy.ts'
+import { filesWithErrors } from '../recipes/compiled-copy.ts'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
 

@@ -7,7 +7,7 @@ import { type FullResponse, send } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { expectFairDuring } from './latency-under-attack.ts'
+import { expectFairDuring } from '../faults/latency-under-attack.ts'
 
 /** The number of concurrent downloads that one key may have while others need theirs. */
 const SHARE = 8

@@ -8,7 +8,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { rawConnection } from '../fixtures/raw-socket.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { expectFairDuring } from './latency-under-attack.ts'
+import { expectFairDuring } from '../faults/latency-under-attack.ts'
 
 /** Requests whose log lines exceed the capacity of the pipe and of this copy's queue several times. */
 const MANY = 2_000

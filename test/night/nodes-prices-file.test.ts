@@ -7,7 +7,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { channel, type Configuration, ROOT, token } from '../fixtures/configuration.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { SHARED, setNodes } from './fixture.ts'
+import { SHARED, setNodes } from '../nodes/fixture.ts'
 
 const ADMIN = { id: 1, accessToken: ROOT.access_token }
 const SOON = { timeout: 60_000, interval: 100 }

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { byTier } from '../../test/runner/tier.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+import { byTier } from '../../../test/runner/tier.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
 
 /** Pages that show calls, sums or lists, and what of them is there when their data are shown. */
 const PAGES = [
