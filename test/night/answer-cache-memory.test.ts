@@ -6,12 +6,11 @@ import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
-import { byTier } from '../runner/tier.ts'
 
 const MIB = 2 ** 20
 const ANSWER_BYTES = 30_000_000
 const QUESTIONS = 6
-const CLIENTS = byTier(30, 60)
+const CLIENTS = 60
 /** The share of one user, the copies in the sockets of the system, and what is collected later. */
 const MAX_GROWTH_BYTES = 450 * MIB
 

@@ -6,12 +6,10 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { untilOpen } from '../fixtures/open-calls.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { byTier } from '../runner/tier.ts'
 import { type Nodes, setNodes, SHARED } from '../nodes/fixture.ts'
 
 const GRANTED = 1_000_000_000
-/** By day fewer, so that a busy database finds each kept answer in time. */
-const CALLS = byTier(300, 1_000)
+const CALLS = 1_000
 /** Calls that reach each node at least. */
 const CALLS_OF_NODE = Math.floor(CALLS / 3)
 /** Ten prompt and five output tokens. */

@@ -1,16 +1,13 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { byTier } from '../../../test/runner/tier.ts'
 import { withoutBrowser } from '../chromium.ts'
 import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
 import { addManyCalls } from '../many-calls.ts'
 
-const KEYS = byTier(1_500, 10_000)
-const CALLS = byTier(50_000, 1_000_000)
+const KEYS = 10_000
+const CALLS = 1_000_000
 /** The number of runs, of which the best time counts, as other work on the machine is not the console's. */
-const RUNS = byTier(1, 5)
-/** The factor of the time limits. By day the machine is shared with other tests, and times are only printed. */
-const PATIENCE = byTier(Number.POSITIVE_INFINITY, 1)
+const RUNS = 5
 
 describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} calls`, () => {
   let stage: ConsoleStage
@@ -50,7 +47,7 @@ describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} ca
 
   test('the list of many keys is shown and filtered within a second, and the keyboard moves through its pages', async () => {
     const page = await stage.open('root', '/keys')
-    expect(await openedMs(page, '/keys', [row('API keys')])).toBeLessThan(1000 * PATIENCE)
+    expect(await openedMs(page, '/keys', [row('API keys')])).toBeLessThan(1000)
 
     const filter = page.getByRole('searchbox', { name: 'Filter keys' })
     const times: number[] = []
@@ -68,7 +65,7 @@ describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} ca
       times.push(Number(await found.jsonValue()) - since)
     }
     console.log(`filtered after ${times.map(Math.round).join(', ')} ms`)
-    expect(Math.min(...times)).toBeLessThan(1000 * PATIENCE)
+    expect(Math.min(...times)).toBeLessThan(1000)
 
     await page.goto('/keys')
     const pages = Math.ceil((KEYS + 1) / 50)
@@ -97,7 +94,7 @@ describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} ca
       ['/', ['section[aria-label="Spend"] dd', row('Calls')]],
     ] as const) {
       const best = await openedMs(page, path, selectors)
-      if (best > 1500 * PATIENCE) slow.push(`${path}: ${best} ms`)
+      if (best > 1500) slow.push(`${path}: ${best} ms`)
     }
     expect(slow).toEqual([])
     await page.context().close()

@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { byTier } from '../../../test/runner/tier.ts'
 import { withoutBrowser } from '../chromium.ts'
 import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
 
@@ -33,12 +32,9 @@ const PAGES = [
 
 const MOST_REQUESTS = 3
 /** The number of runs, of which the best time counts. */
-const RUNS = byTier(1, 5)
-/**
- * Milliseconds that the data of a page may take beside the smallest request. By day the machine is shared with
- * other tests, and times are only printed.
- */
-const LIMIT_MS = byTier(Number.POSITIVE_INFINITY, 400)
+const RUNS = 5
+/** Milliseconds that the data of a page may take beside the smallest request. */
+const LIMIT_MS = 400
 
 describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 calls', () => {
   let stage: ConsoleStage

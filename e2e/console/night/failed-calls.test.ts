@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { errorBody } from '../../test/fixtures/behaviour.ts'
-import { call } from '../../test/fixtures/client.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { errorBody } from '../../../test/fixtures/behaviour.ts'
+import { call } from '../../../test/fixtures/client.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
 
 /** The message of an error, which has the id of its request. */
 function messageOf(body: string): string {

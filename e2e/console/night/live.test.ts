@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
 
 describe.skipIf(withoutBrowser())('calls under way', () => {
   let stage: ConsoleStage

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
 
 /** Models without a price. */
 const NOVEL = ['novel-a', 'novel-b']

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usageText } from '../../test/fixtures/behaviour.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { usageText } from '../../../test/fixtures/behaviour.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
 
 describe.skipIf(withoutBrowser())('users in the console', () => {
   let stage: ConsoleStage

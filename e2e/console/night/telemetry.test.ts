@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Collector, startCollector } from '../../test/fixtures/collector.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+import { type Collector, startCollector } from '../../../test/fixtures/collector.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
 
 describe.skipIf(withoutBrowser())('telemetry in the settings of the console', () => {
   let stage: ConsoleStage

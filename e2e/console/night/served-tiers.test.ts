@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call } from '../../test/fixtures/client.ts'
-import { wholeMessage } from '../../test/fixtures/messages-behaviour.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { call } from '../../../test/fixtures/client.ts'
+import { wholeMessage } from '../../../test/fixtures/messages-behaviour.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
 
 /** Quota units a token: 0.5 for input, 1 for output. */
 const PRICE = { input: '1', output: '2', service: { flex: '0.5', fast: '3' } }

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { errorBody, usageText } from '../../test/fixtures/behaviour.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { errorBody, usageText } from '../../../test/fixtures/behaviour.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
 
 interface NewKey {
   readonly id: number

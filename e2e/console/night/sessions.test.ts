@@ -1,10 +1,10 @@
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { completionText, errorBody, usageText } from '../../test/fixtures/behaviour.ts'
-import { call } from '../../test/fixtures/client.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { completionText, errorBody, usageText } from '../../../test/fixtures/behaviour.ts'
+import { call } from '../../../test/fixtures/client.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
 
 /** What a page must not run. */
 const SCRIPT = '<img src=x onerror="document.title=1">'

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
 
 describe.skipIf(withoutBrowser())('models of images, speech and embeddings in the playground', () => {
   let stage: ConsoleStage

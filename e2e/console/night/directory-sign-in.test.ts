@@ -1,8 +1,8 @@
 import { stringify } from 'yaml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type RealProvider, startRealProvider } from '../../test/fixtures/real-oidc.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+import { type RealProvider, startRealProvider } from '../../../test/fixtures/real-oidc.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
 
 const CLIENT = { id: 'sluice', secret: 'the-secret-of-the-client' }
 

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
 
 const UNITS_PER_USD = 500_000
 /** The end is in view if it is at most this many pixels below. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type AlertReceiver, startAlertReceiver } from '../../test/fixtures/alert-receiver.ts'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+import { type AlertReceiver, startAlertReceiver } from '../../../test/fixtures/alert-receiver.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
 
 describe.skipIf(withoutBrowser())('the settings of the console', () => {
   let stage: ConsoleStage
