@@ -16,7 +16,7 @@ import type { Received } from '../fixtures/scripted-upstream.ts'
 import { byTier } from '../runner/tier.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-const CALLS_OF_EACH = byTier(15, 100)
+const CALLS_OF_EACH = byTier(6, 100)
 /** Share of the connections that are cut before the head of an answer is complete, so that clients retry by themselves. */
 const CUT_SHARE = 0.25
 const MAX_CUT_AT = 60

@@ -15,7 +15,7 @@ import type { Received } from '../fixtures/scripted-upstream.ts'
 import { byTier } from '../runner/tier.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-const CALLS_OF_EACH = byTier(20, 200)
+const CALLS_OF_EACH = byTier(8, 200)
 /** Share of the connections that are cut, at any byte of the answer. */
 const CUT_SHARE = 0.6
 const MAX_CUT_AT = 4_000

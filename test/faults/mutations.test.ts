@@ -9,7 +9,7 @@ import { byTier } from '../runner/tier.ts'
 
 const GRANTED = 400_000_000_000_000
 const AT_ONCE = 20
-const RUNS = byTier(15, 100)
+const RUNS = byTier(8, 100)
 
 let fixture: Fixture
 beforeAll(async () => {

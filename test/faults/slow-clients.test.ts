@@ -8,7 +8,7 @@ import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 
-const CLIENTS = 100
+const CLIENTS = 32
 /** A second of the gateway's timeouts in milliseconds: a quarter of a real one. */
 const SECOND_MS = 250
 /** The timeout of the headers in milliseconds. */
@@ -17,7 +17,7 @@ const HEADERS_MS = 10 * SECOND_MS
 const SLOW_MS = 7_500
 const QUICK_MS = 2_000
 /** The number of calls beside clients that do not read. */
-const CALLS = 50
+const CALLS = 20
 
 let fixture: Fixture
 beforeAll(async () => {

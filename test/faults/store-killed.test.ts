@@ -139,7 +139,7 @@ const MODULES = {
   ],
 } as const
 
-const KILLS = byTier(5, 25)
+const KILLS = byTier(3, 25)
 /** Each has its own database; together 200 kills at night. */
 const STORMS = ENGINES.flatMap((engine) =>
   Array.from({ length: byTier(1, 8) }, (_, storm) => ({ engine, name: engine.name, storm })),

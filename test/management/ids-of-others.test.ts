@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/api/endpoint.ts'
 import { manage } from '../fixtures/account.ts'
-import { type Body, call, callEndless, type LiveResponse, open } from '../fixtures/client.ts'
+import { type Body, call, callEndless, type LiveResponse, open, retryWhileShed } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { contentOf } from '../fixtures/content.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -138,11 +138,13 @@ async function answerTo(
     : endpoint.access === 'keyed-account'
       ? { ...account, 'gateway-key': id }
       : account
-  const { status, text } = await (isEndless(endpoint) ? callEndless : call)(fixture.gateway.url, body, {
-    method: endpoint.method,
-    path,
-    headers,
-  })
+  const { status, text } = await retryWhileShed(() =>
+    (isEndless(endpoint) ? callEndless : call)(fixture.gateway.url, body, {
+      method: endpoint.method,
+      path,
+      headers,
+    }),
+  )
   const plain = text
     .replaceAll(new RegExp(String.raw`(?<![\w-])(?:${id}|${id.slice(0, 16)})(?![\w-])`, 'g'), 'ID')
     .replaceAll(/[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g, 'REQUEST')

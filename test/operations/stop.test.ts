@@ -16,7 +16,7 @@ import { ask, askStream } from '../fixtures/fixture.ts'
 import { byTier } from '../runner/tier.ts'
 import { discard, eventually, type Program, readyProgram, runProgram } from './program.ts'
 
-const STREAMS = byTier(80, 200)
+const STREAMS = byTier(40, 200)
 const EVENTS = 25
 const PACE_MS = 100
 

@@ -1,8 +1,8 @@
 import { describe, test } from 'vitest'
 import { patientProgram } from '../fixtures/patient-program.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
-import { expectKept } from './kept-limit.ts'
-import { exceedLimit, type LimitsReport } from './limits-run.ts'
+import { expectKept } from '../nodes/kept-limit.ts'
+import { exceedLimit, type LimitsReport } from '../nodes/limits-run.ts'
 
 describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three nodes', () => {
   test('a rate limit over three nodes admits between 97 % and 101 % of the limit, even if calls are spread unevenly', async () => {

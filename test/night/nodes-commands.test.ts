@@ -4,7 +4,7 @@ import { SECRET, sluice, sluiceProcess } from '../fixtures/command.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
 import { temporaryFolder } from '../stores/rows.ts'
-import { SHARED, setNodes } from './fixture.ts'
+import { SHARED, setNodes } from '../nodes/fixture.ts'
 
 describe.each(SHARED)('commands on a gateway whose database is $name', (engine) => {
   test("commands work on a shared database in a running gateway's folder, in another folder, and without a gateway", async () => {

@@ -4,7 +4,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { ask } from '../fixtures/fixture.ts'
 import { startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import type { Engine } from '../stores/engines.ts'
-import { setNodes, SHARED } from './fixture.ts'
+import { setNodes, SHARED } from '../nodes/fixture.ts'
 
 interface NodeHealth {
   readonly node: string
