@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { casesByTier } from '../runner/tier.ts'
 import { type GuardServices, startGuardServices } from '../fixtures/guard-services.ts'
 import { askGuarded, FORMS, PROTOCOLS, REFUSED } from '../fixtures/guarded-dialects.ts'
 
@@ -70,7 +71,7 @@ const ROADS = PROTOCOLS.flatMap((client) =>
 /** What each service writes in place of a match. */
 const WRITTEN = { webhook: '<code>', presidio: '[REDACTED]', bedrock: '{CODE}' } as const
 
-describe.each(ROADS)('a %s client of a %s channel, %s', (client, to, form) => {
+describe.each(casesByTier(11, ROADS))('a %s client of a %s channel, %s', (client, to, form) => {
   const said = (key: string, text = SAID, input?: string) =>
     askGuarded(fixture, client, to, form, key, { text, ...(input !== undefined && { input }) })
 

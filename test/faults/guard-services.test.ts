@@ -13,6 +13,7 @@ import {
 import { call, type FullResponse, streamedContent } from '../fixtures/client.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { byTier } from '../runner/tier.ts'
 import { type GuardServices, startGuardServices, type Trouble } from '../fixtures/guard-services.ts'
 
 const TROUBLES: readonly Trouble[] = [
@@ -129,7 +130,10 @@ async function rowOf({ headers }: Pick<FullResponse, 'headers'>): Promise<Record
 }
 
 describe.each(TROUBLES)('a service that is or answers: %s', (trouble) => {
-  const kinds = trouble === 'silent' || trouble === 'endless' ? (['webhook'] as const) : KINDS
+  // By day each kind of service has some of the troubles.
+  const ofDay = KINDS[TROUBLES.indexOf(trouble) % KINDS.length] as Kind
+  const kinds =
+    trouble === 'silent' || trouble === 'endless' ? (['webhook'] as const) : byTier([ofDay], KINDS)
 
   test.each(kinds)(
     'a request is refused and not sent upstream where the service %s of its guard fails',

@@ -5,6 +5,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * alone at the end. A fresh clone has no times of earlier runs to sort the files by.
  */
 const LONGEST = [
+  'e2e/console/frame.test.ts',
+  'src/accounts/ledger/sequences.test.ts',
   'test/faults/slow-clients.test.ts',
   'test/management/openapi-statuses.test.ts',
   'test/commands/data-folder.test.ts',
