@@ -7,11 +7,13 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { databaseOf } from '../fixtures/database.ts'
 import { untilOpen } from '../fixtures/open-calls.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { byTier } from '../runner/tier.ts'
 
 const MODELS = ['breaking', 'begun', 'refusing', 'left', 'early', 'unread'] as const
 /** Ten prompt and five output tokens. */
 const USAGE = usageText(10, 5)
 const COST = 30
+const CALLS = byTier(200, 1_000)
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -36,7 +38,7 @@ const chargesOf = (model: string): number[] =>
     .filter((row) => row.model === model)
     .map(({ quota }) => quota)
 
-describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
+describe(`a stream that breaks off while ${CALLS} equal calls wait for it`, () => {
   test('when a shared stream breaks, clients that received a part get an error, and the others share a second upstream call', async () => {
     const breaks = Promise.withResolvers<void>()
     fixture.upstream.script(
@@ -50,8 +52,8 @@ describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
       many(20, () => open(fixture.gateway.url, askStream('breaking'), { key: 'ann' })),
     )
     for (const one of streams) await one.until('lost ')
-    const whole = many(979, () => fixture.chat('ann', ask('breaking')))
-    await untilOpen(fixture.gateway.url, 1_000)
+    const whole = many(CALLS - 21, () => fixture.chat('ann', ask('breaking')))
+    await untilOpen(fixture.gateway.url, CALLS)
     breaks.resolve()
     for (const one of [first, ...streams]) {
       const end = await one.end()
@@ -62,7 +64,7 @@ describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
     expect(answers[0]?.json().choices[0]?.message.content).toBe('found')
     expect(asked('breaking')).toBe(2)
-    await expect.poll(() => chargesOf('breaking').length).toBe(1_000)
+    await expect.poll(() => chargesOf('breaking').length).toBe(CALLS)
     // One charge for what had arrived of the first call, and one for the second.
     expect(chargesOf('breaking').filter((quota) => quota > 0)).toHaveLength(2)
     expect(chargesOf('breaking')).toContain(COST)
@@ -129,23 +131,23 @@ test("50 equal simultaneous calls to an upstream that refuses them cause three u
   expect(chargesOf('refusing').filter((quota) => quota > 0)).toEqual([])
 })
 
-describe('1,000 equal calls whose first client leaves', () => {
+describe(`${CALLS} equal calls whose first client leaves`, () => {
   test('when the client of the first of several equal calls leaves in mid-stream, the other clients get the rest of its stream', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('left', { kind: 'stream', events: 3, endsAfter: release.promise, usage: USAGE })
     const first = await open(fixture.gateway.url, askStream('left'), { key: 'ann' })
     await first.until('word')
-    const streams = many(499, () => fixture.chat('ann', askStream('left')))
-    const whole = many(500, () => fixture.chat('ann', ask('left')))
-    await untilOpen(fixture.gateway.url, 1_000)
+    const streams = many(CALLS / 2 - 1, () => fixture.chat('ann', askStream('left')))
+    const whole = many(CALLS / 2, () => fixture.chat('ann', ask('left')))
+    await untilOpen(fixture.gateway.url, CALLS)
     first.abort()
     await sleep(200)
     release.resolve()
     const answers = await Promise.all([...streams, ...whole])
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(2)
-    expect(answers.slice(0, 499).every(isWhole)).toBe(true)
+    expect(answers.slice(0, CALLS / 2 - 1).every(isWhole)).toBe(true)
     expect(asked('left')).toBe(1)
-    await expect.poll(() => chargesOf('left').length).toBe(1_000)
+    await expect.poll(() => chargesOf('left').length).toBe(CALLS)
     expect(chargesOf('left').filter((quota) => quota > 0)).toEqual([COST])
   })
 
@@ -160,8 +162,8 @@ describe('1,000 equal calls whose first client leaves', () => {
       signal: leaving.signal,
     }).catch(() => 'gone')
     await fixture.upstream.receivedAtLeast('early', 1)
-    const others = many(999, () => fixture.chat('ann', ask('early')))
-    await untilOpen(fixture.gateway.url, 1_000)
+    const others = many(CALLS - 1, () => fixture.chat('ann', ask('early')))
+    await untilOpen(fixture.gateway.url, CALLS)
     leaving.abort()
     expect(await first).toBe('gone')
     await sleep(200)

@@ -6,13 +6,14 @@ import { call } from '../fixtures/client.ts'
 import { AMPLE, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { nextMessage, start } from './child.ts'
+import { byTier } from '../runner/tier.ts'
 
 const LIMITS = JSON.parse(
   readFileSync(new URL('../../bench/call-counts.json', import.meta.url), 'utf8'),
 ) as Readonly<Record<string, CallCounts>>
 
-const WARM_UP = 2_000
-const CALLS = 4_000
+const WARM_UP = byTier(1_000, 2_000)
+const CALLS = byTier(2_000, 4_000)
 const AT_ONCE = 16
 const LIMIT = { requests: 1_000_000, tokens: 1_000_000_000, window: '1m' }
 

@@ -9,10 +9,11 @@ import { ask, startFixture } from '../fixtures/fixture.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { SHARED, setNodes } from './fixture.ts'
+import { byTier } from '../runner/tier.ts'
 
 /** Five output tokens at four units each; the prompt is free, so that a hold is as much as the charge. */
 const COST = 20
-const CALLS = 1_000
+const CALLS = byTier(400, 1_000)
 const AFFORDABLE = 100
 const BUDGET = COST * AFFORDABLE
 

@@ -7,8 +7,9 @@ import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { discard, type Program, runProgram } from './program.ts'
+import { byTier } from '../runner/tier.ts'
 
-const HOLDS = 10_000
+const HOLDS = byTier(3_000, 10_000)
 /** How many times as long as a start without open holds one with them may take. */
 const MOST_RATIO = 10
 

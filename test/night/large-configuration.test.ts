@@ -12,7 +12,7 @@ import {
   measuredRestart,
   measuredStart,
 } from '../load/large-site.ts'
-import { eventually } from './program.ts'
+import { eventually } from '../operations/program.ts'
 
 const FEW = 10
 const MANY = 10_000
