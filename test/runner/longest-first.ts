@@ -8,7 +8,6 @@ const LONGEST = [
   'e2e/console/frame.test.ts',
   'src/accounts/ledger/sequences.test.ts',
   'test/faults/slow-clients.test.ts',
-  'test/management/openapi-statuses.test.ts',
   'test/commands/data-folder.test.ts',
   'test/operations/package.test.ts',
   'test/faults/responses-background.test.ts',

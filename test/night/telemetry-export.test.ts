@@ -8,8 +8,8 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { ask, askStream } from '../fixtures/fixture.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { storingUpstream } from '../fixtures/stored-responses.ts'
-import { metricsOf } from './metrics-text.ts'
-import { discard, eventually, type Program, runProgram } from './program.ts'
+import { metricsOf } from '../operations/metrics-text.ts'
+import { discard, eventually, type Program, runProgram } from '../operations/program.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: 'root-access-token' }
 

@@ -5,7 +5,7 @@ import { manage } from '../fixtures/account.ts'
 import { startAlertReceiver } from '../fixtures/alert-receiver.ts'
 import { type Configuration, plainConfiguration, ROOT, user } from '../fixtures/configuration.ts'
 import { startMailServer } from '../fixtures/mail-server.ts'
-import { readyProgram, runProgram } from './program.ts'
+import { readyProgram, runProgram } from '../operations/program.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 

@@ -6,7 +6,7 @@ import { type Collector, startCollector } from '../fixtures/collector.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { formBytes, formCall } from '../fixtures/form.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
-import { discard, eventually, type Program, runProgram } from './program.ts'
+import { discard, eventually, type Program, runProgram } from '../operations/program.ts'
 
 interface Row {
   readonly request_id: string

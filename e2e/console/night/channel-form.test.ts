@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
 
 /** The fields of a channel that these tests compare. */
 interface Saved {
