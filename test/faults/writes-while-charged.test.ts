@@ -9,12 +9,11 @@ import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import { ask, retryWhileOverloaded, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { keyOf, createToken, type ShownToken } from '../fixtures/tokens.ts'
-import { byTier } from '../runner/tier.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
-const CHARGES = byTier(400, 1_000)
+const CHARGES = 1000
 const CLIENTS = 30
 /** Changes per second. */
 const PACE = 20
