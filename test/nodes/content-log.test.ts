@@ -40,10 +40,10 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
   const say = async (node: number, key: string): Promise<string> =>
     idOf(await nodes.chat(node, key, ask('m')))
   /** Deletes content; a busy database may refuse that at first. */
-  const deleteContent = (node: number, query = ''): Promise<void> =>
-    expect
-      .poll(async () => (await manage(url(node), ANN, `DELETE /api/content${query}` as 'DELETE /')).status)
-      .toBe(200)
+  const deleteContent = async (node: number, query = ''): Promise<void> => {
+    const path = `DELETE /api/content${query}` as 'DELETE /'
+    await expect.poll(async () => (await manage(url(node), ANN, path)).status).toBe(200)
+  }
 
   test('stored content of a call on one node can be read on every node, and is in the database partition for its day of removal', async () => {
     const id = await say(0, 'ann')
