@@ -132,8 +132,8 @@ async function rowOf({ headers }: Pick<FullResponse, 'headers'>): Promise<Record
 describe.each(TROUBLES)('a service that is or answers: %s', (trouble) => {
   // By day each kind of service has some of the troubles.
   const ofDay = KINDS[(TROUBLES.indexOf(trouble) + 1) % KINDS.length] as Kind
-  const kinds =
-    trouble === 'silent' || trouble === 'endless' ? (['webhook'] as const) : byTier([ofDay], KINDS)
+  const kinds: readonly Kind[] =
+    trouble === 'silent' || trouble === 'endless' ? ['webhook'] : byTier<readonly Kind[]>([ofDay], KINDS)
 
   test.each(kinds)(
     'a request is refused and not sent upstream where the service %s of its guard fails',
