@@ -4,7 +4,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { SLOW_DISK } from '../fixtures/slow-disk.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { expectFairDuring } from '../faults/latency-under-attack.ts'
+import { expectFairDuring } from './latency-under-attack.ts'
 
 /** The number of calls and reads that one client keeps in flight. */
 const MANY = 160

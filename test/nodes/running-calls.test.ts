@@ -3,7 +3,7 @@ import { manage } from '../fixtures/account.ts'
 import { call, open } from '../fixtures/client.ts'
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { askStream } from '../fixtures/fixture.ts'
-import { setNodes, SHARED } from '../nodes/fixture.ts'
+import { setNodes, SHARED } from './fixture.ts'
 
 const ADMIN = { id: 1, accessToken: ROOT.access_token }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }

@@ -3,7 +3,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { type Nodes, setNodes, SHARED } from '../nodes/fixture.ts'
+import { type Nodes, setNodes, SHARED } from './fixture.ts'
 
 const MOST = 2 ** 20
 const NODES = [0, 1, 2]

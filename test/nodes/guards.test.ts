@@ -13,7 +13,7 @@ import {
 import type { RunningGateway } from '../fixtures/gateway.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { ask } from '../fixtures/fixture.ts'
-import { SHARED, setNodes } from '../nodes/fixture.ts'
+import { SHARED, setNodes } from './fixture.ts'
 
 const CODE = 'code-4711-x'
 const SOON = { timeout: 10_000, interval: 20 }

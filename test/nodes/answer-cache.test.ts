@@ -6,7 +6,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { untilOpen } from '../fixtures/open-calls.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { type Nodes, setNodes, SHARED } from '../nodes/fixture.ts'
+import { type Nodes, setNodes, SHARED } from './fixture.ts'
 
 const GRANTED = 1_000_000_000
 const CALLS = 1_000

@@ -4,7 +4,7 @@ import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { nodesOnRedis, SHARED } from '../nodes/fixture.ts'
+import { nodesOnRedis, SHARED } from './fixture.ts'
 
 const KEYS = ['upstream-key-one', 'upstream-key-two', 'upstream-key-three', 'upstream-key-four']
 

@@ -4,7 +4,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { type FullResponse, type Body, call } from '../fixtures/client.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { nodesOnRedis, SHARED } from '../nodes/fixture.ts'
+import { nodesOnRedis, SHARED } from './fixture.ts'
 
 /** More than 64 KiB, so that it is remembered however large the account is. */
 const LONG = 'The quick brown fox jumps over the lazy dog. '.repeat(1500)

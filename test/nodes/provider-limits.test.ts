@@ -11,7 +11,7 @@ import { startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { requestsLeft } from '../fixtures/stating-provider.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
-import { type Nodes, nodesOnRedis, setNodes, SHARED } from '../nodes/fixture.ts'
+import { type Nodes, nodesOnRedis, setNodes, SHARED } from './fixture.ts'
 
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const KEYS = ['sk-upstream-one', 'sk-upstream-two']

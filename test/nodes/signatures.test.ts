@@ -3,7 +3,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { chatClient, converse } from '../fixtures/dropping-clients.ts'
 import { SigningModel } from '../fixtures/signing-model.ts'
 import { messagesWire } from '../fixtures/signing-wires.ts'
-import { setNodes, SHARED } from '../nodes/fixture.ts'
+import { setNodes, SHARED } from './fixture.ts'
 
 describe.each(SHARED)('several nodes on $name', (engine) => {
   test('thought signatures are shared by nodes: a client that changes the node with each request loses none', async () => {
