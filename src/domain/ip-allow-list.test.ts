@@ -107,6 +107,7 @@ function isWithin(one: Written, { bytes, bits, isMapped }: Written & { bits: num
 }
 
 test('an IP allow-list admits the same addresses as a bitwise reference implementation', () => {
+  const numRuns = lawRuns(20_000)
   let allowed = 0
   fc.assert(
     fc.property(fc.array(range, { minLength: 1, maxLength: 3 }), address, (ranges, one) => {
@@ -117,7 +118,7 @@ test('an IP allow-list admits the same addresses as a bitwise reference implemen
       // One invalid line anywhere makes the whole list invalid.
       expect(allowedAddresses([...list, 'rubbish'].join('\n'))(one.text)).toBe(false)
     }),
-    { numRuns: lawRuns(20_000) },
+    { numRuns },
   )
-  expect(allowed).toBeGreaterThan(1_000)
+  expect(allowed).toBeGreaterThan(numRuns / 20)
 })
