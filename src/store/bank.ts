@@ -144,11 +144,11 @@ export interface Bank {
   /**
    * Requests loans. Resolves to one result per request, in order: undefined for an unknown token, `locked` if
    * another database session has locked the row of an account. `left` are the tickets of calls that no longer
-   * wait.
+   * wait; null stands for all calls of the node.
    */
   acquire(
     requests: readonly LoanRequest[],
-    left?: readonly number[],
+    left?: readonly (number | null)[],
   ): Promise<readonly (LoanResponse | 'locked' | undefined)[]>
   /**
    * Reports settled calls, as the JSON texts in the outbox, and open holds. A call that is reported several

@@ -15,6 +15,8 @@ interface OpenSum {
   readonly budgets: readonly string[]
   /** Group whose budget a crash charges. */
   readonly group: string
+  /** Whether the call goes on without its process, so that a crash leaves the hold open. */
+  isParked?: boolean
 }
 
 /**
@@ -80,10 +82,14 @@ export class LedgerModel {
     if (hold) hold.progress = Math.max(hold.progress, amount)
   }
 
+  park(id: string): void {
+    this.#hold(id).isParked = true
+  }
+
   /** Charges what a crash leaves; for a hold that was never written, nothing was delivered. */
   crash(isWritten: (id: string) => boolean): void {
-    for (const [id, { amount, progress, group }] of this.open)
-      this.settle(id, isWritten(id) ? Math.min(amount, PROMPT + progress) : 0, group)
+    for (const [id, { amount, progress, group, isParked }] of this.open)
+      if (!isParked) this.settle(id, isWritten(id) ? Math.min(amount, PROMPT + progress) : 0, group)
   }
 
   #hold(id: string): OpenSum {

@@ -17,7 +17,7 @@ type Command =
   | ({ readonly do: 'hold' } & HoldCommand)
   | { readonly do: 'extend' | 'mark'; readonly nth: number; readonly by: number }
   | { readonly do: 'settle'; readonly nth: number; readonly by: number; readonly isOther: boolean }
-  | { readonly do: 'void' | 'show'; readonly nth: number }
+  | { readonly do: 'void' | 'show' | 'park'; readonly nth: number }
   | { readonly do: 'grant'; readonly by: number }
   | { readonly do: 'set'; readonly remain: number; readonly call: HoldCommand }
   | { readonly do: 'limit'; readonly isUnlimited: boolean; readonly call: HoldCommand }
@@ -58,6 +58,8 @@ export interface SequencesReport {
   readonly unwritten: number
   /** Growths that were granted after they had been refused. */
   readonly grown: number
+  /** Parked holds that a crash left open. */
+  readonly parked: number
   /** The shortest sequence that violated the model, if any, and the place. */
   readonly violation: string | undefined
 }
@@ -122,6 +124,12 @@ export async function runSequences(
       await bench.crash()
       crashes += 1
       for (const slot of slots) slot.crashed()
+      // Calls of a process that has its database to itself begin after the parked holds are resumed.
+      if (bench.nodes.some(({ bankClient }) => bankClient))
+        await Promise.all(slots.map((slot) => slot.changeBeforeResumption(random)))
+      const resumed = await Promise.all(bench.nodes.map(({ ledger }) => ledger.resumeParkedHolds(unowned)))
+      const holds = new Map(resumed.flat().map((hold) => [hold.id, hold]))
+      for (const slot of slots) slot.resumed(holds)
       await compareAll('after a crash')
     }
     await Promise.all(slots.map((slot) => slot.end(random)))
@@ -145,8 +153,13 @@ export async function runSequences(
     written: sum(({ written }) => written),
     unwritten: sum(({ unwritten }) => unwritten),
     grown: sum(({ grown }) => grown),
+    parked: sum(({ parked }) => parked),
     violation,
   }
+}
+
+function unowned(id: string): void {
+  throw new Error(`the token of ${id} is gone`)
 }
 
 /** Repeats a report that a busy machine has not finished within the second that clients wait for it. */
@@ -169,7 +182,8 @@ function sequenceOf(random: () => number): Command[] {
     if (dice < 0.57) return { do: 'settle', nth: upTo(9), by: upTo(500), isOther: random() < 0.5 }
     if (dice < 0.63) return { do: 'void', nth: upTo(9) }
     if (dice < 0.73) return { do: 'extend', nth: upTo(9), by: 1 + upTo(300) }
-    if (dice < 0.82) return { do: 'mark', nth: upTo(9), by: upTo(300) }
+    if (dice < 0.79) return { do: 'mark', nth: upTo(9), by: upTo(300) }
+    if (dice < 0.82) return { do: 'park', nth: upTo(9) }
     if (dice < 0.88) return { do: 'grant', by: upTo(800) }
     if (dice < 0.92) return { do: 'set', remain: upTo(TOKEN_QUOTA), call: holdOf(random) }
     if (dice < 0.94) return { do: 'limit', isUnlimited: random() < 0.5, call: holdOf(random) }
@@ -260,6 +274,7 @@ class Slot {
   written = 0
   unwritten = 0
   grown = 0
+  parked = 0
 
   constructor(bench: LedgersOfBank<LedgerProcess>, index: number) {
     this.#bench = bench
@@ -323,9 +338,12 @@ class Slot {
       case 'hold':
         return this.#hold(command)
       case 'extend':
-        return id === undefined ? undefined : this.#extend(id, command.by)
+        return id === undefined || hold?.isParked ? undefined : this.#extend(id, command.by)
+      case 'park':
+        if (id !== undefined && (await hold?.park())) model.park(id)
+        return
       case 'mark':
-        if (id === undefined) return
+        if (id === undefined || hold?.isParked) return
         hold?.markProgress(command.by)
         return model.mark(id, command.by)
       case 'show':
@@ -613,7 +631,29 @@ class Slot {
     this.written += written
     this.unwritten += this.#open.size - written
     this.#model.crash(isWritten)
-    this.#open = new Map()
+    this.#open = new Map([...this.#open].filter(([id]) => this.#model.open.has(id)))
+    this.parked += this.#open.size
+  }
+
+  /** Lowers the quota of a token, and holds all that is left of it before the processes resume their parked holds. */
+  async changeBeforeResumption(random: () => number): Promise<void> {
+    if (this.violation !== undefined || this.#open.size === 0) return
+    const call = holdOf(random)
+    const remain = this.#model.held(call.token) + Math.floor(random() * 100)
+    await this.#run({ do: 'set', remain, call })
+    const before = new Set(this.#open.keys())
+    await this.#hold({ ...call, amount: 'all' })
+    await this.#holdTooMuch(call)
+    for (const id of this.#open.keys()) if (!before.has(id)) this.#settle(id, 0, '')
+  }
+
+  /** Takes over the parked holds as the restarted processes have resumed them. */
+  resumed(holds: ReadonlyMap<string, OpenHold>): void {
+    for (const id of this.#open.keys()) {
+      const hold = holds.get(id)
+      if (hold) this.#open.set(id, hold)
+      else this.#broken(`the parked hold ${id} was not resumed`)
+    }
   }
 
   /** Sum of the token's holds that the file has. */

@@ -56,10 +56,11 @@ export interface AccountSource {
   loadBudgets(periodBudgets: readonly PeriodBudget[]): Promise<void>
   /**
    * Resolves to the accounts once `amount` is free on all of them, which may require a loan. Rejects with
-   * `Unaffordable`, which states what remains, if that is impossible. `isUnderWay` states whether the call is
-   * running; otherwise it is refused if its token or user may make no calls.
+   * `Unaffordable`, which states what remains, if that is impossible, or if the token or user may make no calls.
    */
-  ensureAffordable(payer: ChargedBalances, amount: number, isUnderWay?: boolean): Promise<ChargedBalances>
+  ensureAffordable(payer: ChargedBalances, amount: number): Promise<ChargedBalances>
+  /** Borrows what the open holds on these accounts lack; if that much is not free, all that is. */
+  coverHolds(payer: ChargedBalances): Promise<void>
   /**
    * Borrows quota to make `amount` affordable. If other nodes hold that quota, asks them to return what they
    * do not need. With `place`, the call joins the bank's queue of the waiting calls of all processes.

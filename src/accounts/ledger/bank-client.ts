@@ -81,16 +81,15 @@ export class BankClient {
   }
 
   /**
-   * Reports the settled calls that an earlier run left in the outbox, and releases that run's leases; then
-   * reports continuously.
+   * Reports the settled calls that an earlier run left in the outbox, and releases that run's leases except for
+   * what open holds need; then reports continuously.
    */
   async start(): Promise<void> {
-    while (this.#outbox.mayHaveEntries) await this.#report()
-    // Calls on locked accounts could not be reported. The leases of these accounts still have to pay for
-    // them.
+    // Leases have to pay for these calls until they are counted, which has to wait while an account is locked.
     this.leases.chargeUnreported(await this.#outbox.readAll())
+    while (this.#outbox.mayHaveEntries) await this.#report()
     await this.#leave()
-    this.#reportedMs = Number.NEGATIVE_INFINITY
+    this.#mustResync = true
     await this.#report()
     this.#running = this.#run()
   }
@@ -194,13 +193,22 @@ export class BankClient {
     else await this.#leave()
   }
 
-  // Releases all leases, except those that pay for calls not counted yet, so that the bank does not lend them
-  // again.
+  // Releases all leases, except those that pay for open holds and for calls not counted yet, so that the bank does
+  // not lend them again.
   async #leave(): Promise<void> {
-    const keepsLeases = this.#outbox.hasLocked
-    if (keepsLeases) await this.#compare()
+    const { bank } = this.#dependencies
+    const keepsLeases = this.#outbox.hasLocked || this.leases.hasHolds
+    if (!keepsLeases) {
+      await this.#releaseSpare(Number.POSITIVE_INFINITY)
+      return bank.leave()
+    }
+    await bank.acquire([], [null])
+    // The first report learns all leases of an earlier run. The second one states what is held of them now.
+    for (let reports = 0; reports < 2; reports += 1) {
+      this.#mustResync = true
+      await this.#report()
+    }
     await this.#releaseSpare(Number.POSITIVE_INFINITY)
-    if (!keepsLeases) await this.#dependencies.bank.leave()
   }
 
   #waitForReport(): Promise<void> {

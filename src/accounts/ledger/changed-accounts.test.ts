@@ -4,8 +4,10 @@ import { factsOf, settlementOf } from '../../../test/ledger/calls.ts'
 import {
   LEDGER_BANKS,
   LEDGER_PLACES,
+  type LedgerNode,
   type LedgerProcess,
   type LedgersOfBank,
+  type LedgersOnLease,
 } from '../../../test/ledger/banks.ts'
 import type { TokenChanges } from '../../domain/records/token.ts'
 import { findChargedBalances } from './find-charged-balances.ts'
@@ -56,7 +58,11 @@ async function called(
   return process.ledger.admit(account, amount, factsOf(id), budgets)
 }
 
-const DISABLED = 2
+const [ENABLED, DISABLED] = [1, 2] as const
+
+function changeKey({ userId, tokenId }: Accounts, { ledger }: LedgerProcess, fields: TokenChanges) {
+  return ledger.changeToken({ userId, tokenId, fields, maxQuota: MOST, nowMs: 0 })
+}
 
 /** Makes a key unlimited, begins a stream that holds 300,000, and limits the key to `remain`. */
 async function streamOfLimitedKey(
@@ -241,5 +247,151 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await expect(admit(b, tokenId, 100_001, 'more')).rejects.toThrow(/ 100000 remain, 100001 are needed/)
     const rest = await admit(b, tokenId, 100_000, 'rest')
     await Promise.all([hold, rest].map((one) => one.settle(settlementOf(one.amount))))
+  })
+
+  const CHANGES: readonly {
+    readonly what: string
+    readonly change: (bank: LedgersOnLease, b: LedgerNode) => Promise<unknown>
+    /** What the hold of 300,000 leaves of the changed account. */
+    readonly rest: number
+    /** The budget of the group, 600,000 before the change. */
+    readonly budget?: number
+  }[] = [
+    {
+      what: 'a lower quota of its user',
+      change: ({ userId }, { ledger }) =>
+        ledger.changeUser({ userId, quota: { mode: 'override', value: 400_000, maxQuota: MOST } }),
+      rest: 100_000,
+    },
+    {
+      what: 'a lower quota of its key',
+      change: (bank, node) => changeKey(bank, node, { remain_quota: 400_000 }),
+      rest: 100_000,
+    },
+    {
+      what: "a lower budget of its call's group",
+      change: () => Promise.resolve(),
+      budget: 400_000,
+      rest: 100_000,
+    },
+    {
+      what: 'its key being disabled and enabled',
+      async change({ store, userId, tokenId }) {
+        for (const status of [DISABLED, ENABLED] as const)
+          await store.write('enableOrDisableToken', { userId, tokenId, status, nowMs: 0 })
+      },
+      rest: 200_000,
+    },
+    {
+      what: 'its user being disabled and enabled',
+      async change({ userId }, { ledger }) {
+        for (const status of [DISABLED, ENABLED] as const)
+          await ledger.changeUser({ userId, fields: { status } })
+      },
+      rest: 200_000,
+    },
+    {
+      what: 'its key being deleted and restored',
+      async change({ store, userId, tokenId, sql }) {
+        await store.write('deleteTokens', { userId, tokenIds: [tokenId], nowSeconds: 1 })
+        await sql('update tokens set deleted_time = null')
+      },
+      rest: 200_000,
+    },
+    {
+      what: 'its key becoming unlimited and limited again',
+      async change(bank, node) {
+        await changeKey(bank, node, { unlimited_quota: true })
+        await changeKey(bank, node, { unlimited_quota: false, remain_quota: 400_000 })
+      },
+      rest: 100_000,
+    },
+    { what: 'no change', change: () => Promise.resolve(), rest: 200_000 },
+  ]
+
+  test.each(CHANGES)(
+    'between the restart of a node and the resumption of a background response, $what leaves the response what is lent for it',
+    async ({ change, budget = 600_000, rest }) => {
+      const bank = await open(2)
+      const [before] = bank.nodes
+      if (!before) throw new Error('no nodes')
+      const parked = await called(before, bank, { budget: 600_000, amount: 300_000, id: 'parked' })
+      expect(await parked.park()).toBe(true)
+      await before.bankClient.resync()
+      await bank.crash()
+      const [a, b] = bank.nodes
+      if (!a || !b) throw new Error('no nodes')
+      await change(bank, b)
+      await Promise.all([a, b].map(({ bankClient }) => bankClient.resync()))
+      await expect(called(b, bank, { budget, amount: rest + 1, id: 'more' })).rejects.toThrow(
+        ` ${rest} remain, ${rest + 1} are needed`,
+      )
+      const all = await called(b, bank, { budget, amount: rest, id: 'rest' })
+      const [hold] = await a.ledger.resumeParkedHolds(() => expect.unreachable('its token exists'))
+      await expect(called(a, bank, { budget, amount: 1, id: 'one' })).rejects.toThrow(QuotaHeldByOtherCalls)
+      await all.settle(settlementOf(rest))
+      await hold?.settle(settlementOf(300_000))
+    },
+  )
+
+  test('a restarted node keeps the lease of background responses, beside calls that are charged as after a crash, and reports their expected cost before it resumes them', async () => {
+    const bank = await open(1)
+    const [before] = bank.nodes
+    await (await admit(before as LedgerNode, bank.tokenId, 300_000, 'parked')).park()
+    await (await admit(before as LedgerNode, bank.tokenId, 50_000, 'open')).whenDurable()
+    await bank.crash()
+    const rows = await bank.sql('select account, amount, held, estimate from leases order by account')
+    expect(rows).toEqual([
+      { account: `t:${bank.tokenId}`, amount: 300_000, held: 300_000, estimate: factsOf('').prompt_amount },
+      { account: `u:${bank.userId}`, amount: 300_000, held: 300_000, estimate: 0 },
+    ])
+  })
+
+  test('a background response whose lease was lost and partly lent to others gets what is left when it is resumed', async () => {
+    const bank = await open(2)
+    const { tokenId } = bank
+    const [before] = bank.nodes
+    await (await admit(before as LedgerNode, tokenId, 300_000, 'parked')).park()
+    await before?.bankClient.resync()
+    for (const lost of ['delete from leases', 'update users set leased = 0', 'update tokens set leased = 0'])
+      await bank.sql(lost)
+    await bank.crash()
+    const [a, b] = bank.nodes
+    if (!a || !b) throw new Error('no nodes')
+    const taken = await admit(b, tokenId, 350_000, 'taken')
+    const [hold] = await a.ledger.resumeParkedHolds(() => expect.unreachable('its token exists'))
+    await expect(admit(b, tokenId, 1, 'more')).rejects.toThrow(QuotaHeldByOtherCalls)
+    await taken.settle(settlementOf(0))
+    await hold?.settle(settlementOf(300_000))
+    await (await admit(b, tokenId, 200_000, 'rest')).settle(settlementOf(0))
+  })
+
+  test('calls that waited on a node with background responses have no place in the queue once it has started again', async () => {
+    const bank = await open(1)
+    const [node] = bank.nodes
+    if (!node) throw new Error('no node')
+    await (await admit(node, bank.tokenId, 300_000, 'parked')).park()
+    const waits = { waitMs: 60_000, onLeft: () => () => {} }
+    const payer = await payerOf(node, bank, 1_000_000)
+    const waiting = node.ledger.admitInTime(payer, 400_000, factsOf('waiting'), waits)
+    waiting.catch(() => {})
+    const queue = () => bank.sql('select account from loan_queue')
+    await vi.waitFor(async () => expect(await queue()).not.toEqual([]), { timeout: 10_000, interval: 20 })
+    await bank.crash()
+    expect(await queue()).toEqual([])
+  })
+
+  test('a node starts with the hold of a background response whose key a restored database does not have', async () => {
+    const bank = await open(1)
+    const [before] = bank.nodes
+    await (await admit(before as LedgerNode, bank.tokenId, 300_000, 'parked')).park()
+    await bank.sql('delete from tokens')
+    await bank.crash()
+    const [node] = bank.nodes
+    const unowned: string[] = []
+    expect(await node?.ledger.resumeParkedHolds((id) => unowned.push(id))).toEqual([])
+    expect(unowned).toEqual(['parked'])
+    expect(node?.ledger.parkedHolds.size).toBe(0)
+    expect(node?.bankClient.held(`u:${bank.userId}`)).toBe(0)
   })
 })

@@ -68,30 +68,14 @@ function budgetsOfCall({ token, user, groups, startedMs }: ChargedCall): readonl
 
 /**
  * Loads the account and the budgets of a hold that an earlier process left open; undefined if the token is
- * unknown. Borrows the held amount. The hold is kept even if less is lent, because its call must be charged.
+ * unknown.
  */
 export async function findBalancesOfParkedHold(
   accounts: AccountSource,
   tokenId: number,
   budgets: readonly BudgetName[],
-  amount: number,
 ): Promise<ChargedBalances | undefined> {
   const periodBudgets = budgets.map(budgetOfStoredHold)
-  const payer = await loadStoredPayer(accounts, tokenId, periodBudgets)
-  if (!payer) return undefined
-  try {
-    return await accounts.ensureAffordable(payer, amount, true)
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
-    return loadStoredPayer(accounts, tokenId, periodBudgets)
-  }
-}
-
-async function loadStoredPayer(
-  accounts: AccountSource,
-  tokenId: number,
-  periodBudgets: readonly PeriodBudget[],
-): Promise<ChargedBalances | undefined> {
   await accounts.loadBudgets(periodBudgets)
   const account = await accounts.load(tokenId)
   return account && { account, budgets: accounts.budgets(account, periodBudgets) ?? NO_BUDGETS }

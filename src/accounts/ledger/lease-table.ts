@@ -43,6 +43,11 @@ export class LeaseTable {
     return balance
   }
 
+  /** Whether open holds reserve quota of any account. */
+  get hasHolds(): boolean {
+    return [...this.#balances.values()].some(({ held }) => held > 0)
+  }
+
   /** Called with each account whose lent quota the bank has recalled. */
   set onRecalled(listener: (account: AccountName) => void) {
     this.#onRecalled = listener

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { PeriodBudget } from '../../domain/budget.ts'
+import { budgetOfStoredHold, parseBudgetList, type PeriodBudget } from '../../domain/budget.ts'
+import type { ParkedHold } from '../../domain/records/usage.ts'
 import { refuseUnusableKey, tokenStatusAt } from '../../domain/api-key.ts'
 import type { ManagedUser } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
@@ -125,14 +126,23 @@ export class LeasedAccounts implements AccountSource {
     return lookup
   }
 
-  async ensureAffordable(
-    initial: ChargedBalances,
-    amount: number,
-    isUnderWay = false,
-  ): Promise<ChargedBalances> {
+  /** The balances of a hold that an earlier run has parked. The bank is not asked for them. */
+  balancesOfParkedHold({
+    token_id: tokenId,
+    user_id: userId,
+    budgets,
+  }: Pick<ParkedHold, 'token_id' | 'user_id' | 'budgets'>): ChargedBalances {
+    const { leases } = this.#bankClient
+    return {
+      account: new LeasedAccount(leases.getOrCreate(`t:${tokenId}`), leases.getOrCreate(`u:${userId}`)),
+      budgets: this.#chargedBudgets(parseBudgetList(budgets).map(budgetOfStoredHold)),
+    }
+  }
+
+  async ensureAffordable(initial: ChargedBalances, amount: number): Promise<ChargedBalances> {
     let payer = initial
     for (let recalls = 0; ; recalls += 1) {
-      const { payer: acquired, refusal } = await this.#borrow(payer, amount, { isUnderWay })
+      const { payer: acquired, refusal } = await this.#borrow(payer, amount)
       payer = acquired
       if (amount <= affordableAmountInTurn(payer.account, payer.budgets)) return payer
       if (refusal && !(refusal instanceof QuotaHeldByOtherCalls)) throw refusal
@@ -140,6 +150,18 @@ export class LeasedAccounts implements AccountSource {
       if (waitMs === undefined) throw refusal ?? new StoreUnavailable(TAKEN)
       await delay(waitMs)
     }
+  }
+
+  async coverHolds(payer: ChargedBalances): Promise<void> {
+    for (const waitMs of [...RECALL_WAITS_MS, 0]) {
+      const { refusal, isReturnable } = await this.#borrow(payer, 0, { isUnderWay: true })
+      if (!refusal) return
+      if (!isReturnable) break
+      await delay(waitMs)
+    }
+    // Other nodes may borrow at the same time.
+    for (let loans = 0; loans < MAX_LOANS; loans += 1)
+      if ((await this.#acquire(() => coverFor(payer)))?.loan.granted) return
   }
 
   borrow(
@@ -157,7 +179,7 @@ export class LeasedAccounts implements AccountSource {
   async #borrow(
     initial: ChargedBalances,
     amount: number,
-    { place: of, isUnderWay = false }: LoanPurpose,
+    { place: of, isUnderWay = false }: LoanPurpose = {},
   ): Promise<LoanOutcome> {
     // The first loan states the amounts of the budgets. They may have changed before the call asks again.
     const periodBudgets = withoutStatedAmounts(initial).budgets.map((budget) => budget.periodBudget)
@@ -370,6 +392,19 @@ function renewalFor(account: LeasedAccount): LoanRequest {
   // A key may have become limited to less than its calls hold. Its calls then need all that there is.
   const token = Math.min(loan.need.token, account.token.lendable)
   return { ...loan, need: { ...loan.need, token } }
+}
+
+/** Builds the request for a loan of what open holds lack, as far as the bank has it. */
+function coverFor(payer: ChargedBalances): LoanRequest {
+  const loan = loanFor(withoutStatedAmounts(payer), 0)
+  const most = (need: number, balance: Balance): number => Math.min(need, (balance as LeasedBalance).lendable)
+  const { token, user } = payer.account
+  const need = { token: most(loan.need.token, token), user: most(loan.need.user, user) }
+  const budgets = payer.budgets.map(({ periodBudget, balance }) => {
+    const ofBudget = most(Math.max(0, -balance.free), balance)
+    return { account: periodBudget.name, amount: 0, need: ofBudget, max: ofBudget }
+  })
+  return { ...loan, need, max: need, budgets, isUnderWay: true }
 }
 
 /** Builds the request for a loan that covers `amount`, and further calls if possible. */

@@ -69,6 +69,7 @@ export function connectLedger(from: LedgerNode): LeasedLedger {
     bankClient,
     store,
     async start() {
+      await ledger.reserveParkedHolds((parked) => accounts.balancesOfParkedHold(parked))
       await bankClient.start()
       const to = { accounts, bankClient, name: file.node, onNodesChanged: from.onNodesChanged }
       announcer.listen({

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { formatBudgetList, type BudgetName, parseBudgetList } from '../../domain/budget.ts'
 import { DenseSet } from '../../domain/dense-set.ts'
-import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
+import type { HoldFacts, ParkedHold, Settlement } from '../../domain/records/usage.ts'
 import type { ManagedUser } from '../../domain/records/user.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
@@ -301,25 +301,47 @@ export class Ledger {
   }
 
   /**
+   * Reserves the quota of the holds that an earlier run has parked, before anything is reported or returned to the
+   * bank: what is lent for them stays lent.
+   */
+  async reserveParkedHolds(balancesOf: (parked: ParkedHold) => ChargedBalances): Promise<void> {
+    for (const parked of await this.#store.write('parkedHolds')) this.#takeUp(balancesOf(parked), parked)
+  }
+
+  /**
    * Takes over the holds that an earlier run has parked, each with its account. Call it once, before any
    * call. `onUnowned` is called with the ids of calls whose tokens no longer exist.
    */
   async resumeParkedHolds(onUnowned: (callId: string) => void): Promise<OpenHold[]> {
+    const reserved = new Map(Array.from(this.parkedHolds, (hold) => [hold.id, hold]))
     const holds: OpenHold[] = []
     for (const parked of await this.#store.write('parkedHolds')) {
-      const { token_id: tokenId, amount, budgets } = parked
-      const payer = await findBalancesOfParkedHold(this.accounts, tokenId, parseBudgetList(budgets), amount)
-      // Without its token no one can be charged; the row stays for an investigation.
-      if (!payer) {
-        onUnowned(parked.id)
+      const { id, token_id: tokenId, budgets } = parked
+      const hold = reserved.get(id)
+      const payer = await findBalancesOfParkedHold(this.accounts, tokenId, parseBudgetList(budgets))
+      if (payer) {
+        holds.push(hold ?? this.#takeUp(payer, parked))
+        // The hold is kept even if less is lent, because its call must be charged.
+        await this.accounts.coverHolds(payer)
         continue
       }
-      addHold(payer, amount)
-      const hold = OpenHold.takenUp(this, payer, parked)
-      this.parkedHolds.add(hold)
-      holds.push(hold)
+      // Without its token no one can be charged; the row stays for an investigation.
+      if (hold) this.#drop(hold)
+      onUnowned(id)
     }
     return holds
+  }
+
+  #takeUp(payer: ChargedBalances, parked: ParkedHold): OpenHold {
+    addHold(payer, parked.amount)
+    const hold = OpenHold.takenUp(this, payer, parked)
+    this.parkedHolds.add(hold)
+    return hold
+  }
+
+  #drop(hold: OpenHold): void {
+    releaseHold(hold, hold.amount)
+    this.parkedHolds.delete(hold)
   }
 
   /** Releases the hold and charges the call for `OpenHold.settle`; resolves once the charge is durable. */

@@ -60,6 +60,10 @@ export class LocalAccounts implements AccountSource {
     return Promise.resolve(payer)
   }
 
+  coverHolds(): Promise<void> {
+    return Promise.resolve()
+  }
+
   borrow(payer: ChargedBalances): Promise<LoanOutcome> {
     return Promise.resolve({ payer })
   }

@@ -21,5 +21,6 @@ test.each(LEDGER_PLACES)(
     expect(report.ofBudgets).toBeGreaterThan(count)
     expect(report.crashes).toBeGreaterThanOrEqual(2)
     expect(report.written).toBeGreaterThan(count / 5)
+    expect(report.parked).toBeGreaterThan(count / 20)
   },
 )

@@ -128,6 +128,18 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await database.sql('select * from nodes')).toEqual([])
   })
 
+  test("a node that starts again ends the wait of its earlier run's calls", async () => {
+    const { node, database } = await bankFixture(engine)
+    await node('a').acquire([exactly(500_000)])
+    for (const name of ['b', 'c'])
+      await node(name).acquire([
+        { ...exactly(1), place: { ticket: 1, order: undefined, amount: 1, waits: true } },
+      ])
+    await node('b').acquire([], [null])
+    const waiting = await database.sql('select distinct node from loan_queue')
+    expect(waiting).toEqual([{ node: 'c' }])
+  })
+
   test('leased quota of a node that is silent for a minute can be leased to other nodes, except the amount of its open holds', async () => {
     const { node, accounts, setSilence: silent } = await bankFixture(engine)
     await node('a').acquire([exactly(400_000)])

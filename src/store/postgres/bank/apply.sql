@@ -38,12 +38,16 @@ begin
   perform bank_withdraw_estimates(as_node, moved);
   perform bank_charge(as_node, calls);
   insert into leases as l (account, node, epoch, amount, held, estimate)
-    select told.account, as_node,
-      case when told.account like 'u:%' then (select epoch from users where id = substr(told.account, 3)::bigint)
-        when told.account like 't:%' then (select epoch from tokens where id = substr(told.account, 3)::bigint)
-        else (select epoch from budget_periods b where b.account = told.account) end,
-      0, told.held, told.estimate
-    from unnest(accounts, helds, estimates) as told (account, held, estimate)
+    select known.account, as_node, known.epoch, 0, known.held, known.estimate
+    from (
+      select told.*,
+        case when told.account like 'u:%' then (select epoch from users where id = substr(told.account, 3)::bigint)
+          when told.account like 't:%' then (select epoch from tokens where id = substr(told.account, 3)::bigint)
+          else (select epoch from budget_periods b where b.account = told.account) end as epoch
+      from unnest(accounts, helds, estimates) as told (account, held, estimate)
+    ) known
+    -- A database that was restored may lack the account of a hold.
+    where known.epoch is not null
     on conflict (account, node) do update set held = excluded.held, estimate = excluded.estimate
       where l.held <> excluded.held or l.estimate <> excluded.estimate;
   delete from leases where node = as_node and account = any (moved) and amount = 0 and held = 0;

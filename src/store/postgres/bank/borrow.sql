@@ -3,7 +3,7 @@
 -- the free amount, at least the need and at most the want, or nothing if a need cannot be met; an
 -- unlimited token lends nothing, because it never refuses. Budgets that the calls are charged to are lent like
 -- balances. Nothing is lent for new calls of a token or a user that may make none. Returns the current rows for each request, in order. A request with a ticket is that of a call, which gets a
--- place in the queue if it is refused; `left` is the ticket of a call that does not wait any more.
+-- place in the queue if it is refused; `left` is the ticket of a call that does not wait any more, null for all calls.
 
 create or replace function bank_share(free bigint, need bigint, most bigint)
   returns bigint language plpgsql security definer set search_path from current as $$
@@ -42,6 +42,9 @@ declare
 begin
   perform bank_leave_queue(as_node, array(
     select (w ->> 'left')::bigint from jsonb_array_elements(wanted) w where w ? 'left'));
+  if exists (select from jsonb_array_elements(wanted) w where w -> 'left' = 'null') then
+    delete from loan_queue where node = as_node;
+  end if;
   ids := array(
     select id from tokens where key_hash = any (array(select w ->> 'hash' from jsonb_array_elements(wanted) w))
     union
