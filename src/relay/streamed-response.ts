@@ -155,7 +155,7 @@ export class StreamedResponse extends ResponseHandler {
       this.call.response.destroy()
     if (this.state === 'waiting') {
       this.#outgoing.tick(nowMs)
-      if (!this.#pauses.has('hold')) this.#sendOutgoing()
+      this.#sendOutgoing()
     }
     this.#keepClient(nowMs)
     if (nowMs - this.#markedAt < MARK_INTERVAL_MS) return
@@ -175,7 +175,7 @@ export class StreamedResponse extends ResponseHandler {
     const frame = this.call.hasFirstByte ? this.#keepAlive.frameFor(this.#tap, nowMs) : undefined
     if (!frame) return
     this.#forward(frame)
-    if (!this.#pauses.has('hold')) this.#sendOutgoing()
+    this.#sendOutgoing()
   }
 
   protected override onDraining(): void {
@@ -201,7 +201,7 @@ export class StreamedResponse extends ResponseHandler {
       const chunk = this.#unread.shift()
       if (!chunk) break
       if (chunk === END) {
-        if (!this.#pauses.has('hold')) this.#sendOutgoing()
+        this.#sendOutgoing()
         return this.#complete()
       }
       if (!Buffer.isBuffer(chunk)) return this.#complete(chunk)
@@ -214,7 +214,7 @@ export class StreamedResponse extends ResponseHandler {
       this.#take(chunk.length > max ? chunk.subarray(0, max) : chunk)
       if (this.#checks) this.#noteCheck(this.#checks, performance.now() - beganMs)
     }
-    if (!this.#pauses.has('hold')) this.#sendOutgoing()
+    this.#sendOutgoing()
   }
 
   // Guards check streams in turns with other work, whatever their texts are.
@@ -338,10 +338,12 @@ export class StreamedResponse extends ResponseHandler {
   #releaseLead(): void {
     if (this.state !== 'waiting') return
     this.#outgoing.release()
-    if (!this.#pauses.has('hold')) this.#sendOutgoing()
+    this.#sendOutgoing()
   }
 
+  /** Sends the bytes that are due, unless they must wait until the hold, or the charge in its place, is durable. */
   #sendOutgoing(): void {
+    if (this.#pauses.has('hold') || !this.call.hold.isDurable) return
     const bytes = this.#outgoing.take()
     if (!bytes || this.call.response.isAborted) return
     this.#sendHead()

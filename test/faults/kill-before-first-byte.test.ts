@@ -8,6 +8,7 @@ import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import type { Patch } from '../fixtures/patch.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
+import { HANGING_DISK, hangDisk } from '../fixtures/slow-disk.ts'
 
 const QUOTA = 1_000_000
 
@@ -22,23 +23,29 @@ const PATIENT: readonly Patch[] = [
 ]
 
 /** Sends content without checking its hold. */
-const WITHOUT_GATE: Patch = {
-  file: 'src/relay/streamed-response.ts',
-  text: 'const { continueInBackground } = this.#tap',
-  by: 'return',
-}
+const WITHOUT_GATE: readonly Patch[] = [
+  {
+    file: 'src/relay/streamed-response.ts',
+    text: 'const { continueInBackground } = this.#tap',
+    by: 'return',
+  },
+  { file: 'src/relay/streamed-response.ts', text: ' || !this.call.hold.isDurable', by: '' },
+]
 
 let upstream: ScriptedUpstream
 let patient: PatchedCopy
 let broken: PatchedCopy
+let hanging: PatchedCopy
 beforeAll(async () => {
   upstream = await startUpstream()
   patient = await patchedProgram(PATIENT)
-  broken = await patchedProgram([...PATIENT, WITHOUT_GATE])
+  broken = await patchedProgram([...PATIENT, ...WITHOUT_GATE])
+  hanging = await patchedProgram([HANGING_DISK])
 })
 afterAll(async () => {
   patient?.discard()
   broken?.discard()
+  hanging?.discard()
   await upstream?.stop()
 })
 
@@ -130,6 +137,30 @@ describe('a kill after the first content', () => {
     const [gateway] = await askBegun(broken)
     expect(await afterKill(gateway)).toEqual(UNTOUCHED)
   })
+})
+
+test('of a stream that arrives at once, nothing is sent before its charge is durable', async () => {
+  const gateway = await gatewayOf(hanging)
+  const frames = [contentFrame(' word0'), finishFrame(), DONE_FRAME]
+  upstream.forget('m')
+  upstream.script('m', { kind: 'stream', chunks: [Buffer.from(frames.join(''))] })
+  // The first call reads the account from the database, which hangs later.
+  await call(gateway.url, askStream('m'), { key: 'ann' })
+  const disk = hangDisk(gateway.dataDir)
+  let live: LiveResponse | undefined
+  const opening = open(gateway.url, askStream('m'), { key: 'ann' }).then((opened) => (live = opened))
+  try {
+    await upstream.receivedAtLeast('m', 2)
+    // The answer has reached the gateway before the last of these requests.
+    for (let turn = 0; turn < 50; turn += 1)
+      await call(gateway.url, undefined, { method: 'GET', path: '/healthz' })
+    expect(live).toBeUndefined()
+  } finally {
+    disk.free()
+  }
+  expect((await (await opening).end()).text).toContain(' word0')
+  const { rows, holds } = booksOf(gateway)
+  expect([rows.length, holds]).toEqual([2, 0])
 })
 
 test('a stop of the gateway settles calls whose holds were never written: each has its usage row, and no hold remains', async () => {

@@ -22,6 +22,11 @@ const DEFECTS: readonly Patch[] = [
     by: `if (!opening || ${has('no gate one')}) return`,
   },
   {
+    file: 'src/relay/streamed-response.ts',
+    text: '!this.call.hold.isDurable',
+    by: `(!this.call.hold.isDurable && !(${has('no gate one')}))`,
+  },
+  {
     file: 'src/relay/whole-response.ts',
     text: 'const charged = await charging',
     by: `const charged = ${has('no gate two, whole')} ? (undefined as never) : await charging`,

@@ -176,8 +176,9 @@ export class ResponseStore {
 
   /** Deletes a response of this user. */
   async remove(userId: number, id: string): Promise<void> {
-    await this.#rows.write('deleteResponse', { userId, id, nowMs: Date.now() })
+    // The content goes first, together with its row: without that row it could not be deleted any more.
     await this.#kept.remove({ kind: 'response', key: id, userId })
+    await this.#rows.write('deleteResponse', { userId, id, nowMs: Date.now() })
   }
 
   #hash(userId: number, content: string): string {

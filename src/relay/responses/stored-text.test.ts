@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows } from '../../../test/stores/engines.ts'
-import { keptStore, partsIn, responseRow } from '../../../test/stores/kept.ts'
+import { failingWrites, keptStore, partsIn, responseRow } from '../../../test/stores/kept.ts'
 import type { StoredContent } from '../../domain/stored-response.ts'
 import type { RowStore } from '../../store/store.ts'
 import { ResponseStore } from './response-store.ts'
@@ -67,4 +67,16 @@ describe.each(ENGINES)('the texts of a kept response, on $name', (engine) => {
     await expect(text.part(1)).rejects.toMatchObject({ code: 'not_found' })
     expect([await responses.facts(2, ID), await partsIn(database)]).toEqual([undefined, 0])
   })
+
+  test.each(['deleteResponse', 'removeKept'])(
+    'a deletion that stops before %s leaves a response that can be deleted again, or nothing',
+    async (failing) => {
+      const { store, database } = await openedRows(engine)
+      const responses = responsesOn(store)
+      await responses.keep(responseRow(ID), SMALL)
+      await expect(responsesOn(failingWrites(store, failing)).remove(2, ID)).rejects.toThrow('stopped')
+      if (await responses.facts(2, ID)) await responses.remove(2, ID)
+      expect(await database.sql('SELECT kind FROM kept')).toEqual([])
+    },
+  )
 })
