@@ -269,11 +269,14 @@ test('a helper that cannot be started is tried again with longer pauses, in whic
   expect(pauses()).toEqual([])
 })
 
-test('a helper is ended after the idle time, which begins with its start and after each request', async () => {
+test('a helper is ended after the idle time, which begins with each start and after each request', async () => {
   const { setTimer, runNext, pauses } = timers()
-  const service = open({ idleMs: 500, setTimer })
+  const begun: number[] = []
+  const service = open({ idleMs: 500, setTimer: (run, ms) => (begun.push(ms), setTimer(run, ms)) })
   service.start()
   expect(pauses()).toEqual([500])
+  service.start()
+  expect([begun, pauses()]).toEqual([[500, 500], [500]])
   const request = service.request('double', 1)
   expect(pauses()).toEqual([])
   await request

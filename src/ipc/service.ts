@@ -123,8 +123,9 @@ export class Service<Requests extends Handlers<Requests>> {
     return this.#run?.ready.promise ?? Promise.resolve()
   }
 
-  /** Starts the helper, so that the first request need not wait for that. */
+  /** Starts the helper, so that the first request need not wait for that. If it runs, its idle time begins again. */
   start(): void {
+    if (this.#run?.pending.size === 0) this.#endWhenIdle(this.#run)
     try {
       this.#run ??= this.#started()
     } catch {
@@ -245,6 +246,7 @@ export class Service<Requests extends Handlers<Requests>> {
 
   #endWhenIdle(run: Run): void {
     run.helper.unref()
+    run.idle?.[Symbol.dispose]()
     const { idleMs } = this.#options
     if (idleMs !== undefined) run.idle = this.#setTimer(() => void this.#terminate(run, 'ended'), idleMs)
   }
