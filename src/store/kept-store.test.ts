@@ -34,7 +34,7 @@ function otherKind(kind: KeptKind): KeptKind {
   return others.find((other) => rulesOf(other).readers === rulesOf(kind).readers) ?? others[0] ?? kind
 }
 
-/** What somebody with access to the database changes in the row of the entry `mine`, and where it is looked for then. */
+/** Changes of the row of the entry `mine` in the database, and how the entry is then looked up. */
 const MOVED_ROWS: readonly {
   readonly what: string
   readonly set: (kind: KeptKind) => string
@@ -54,7 +54,7 @@ const MOVED_ROWS: readonly {
 ]
 
 const mine = "(select content_id from kept where key = 'mine')"
-/** What somebody changes in the parts of the entry `mine`, so that they are those of another place. */
+/** Changes in the database that replace the parts of the entry `mine` with those of another place. */
 const MOVED_PARTS: readonly { readonly what: string; readonly statements: readonly string[] }[] = [
   {
     what: 'another entry',
@@ -111,7 +111,7 @@ describe.each(ENGINES)('what is kept, on $name', (engine) => {
       expect((await kept.find(kind, 'mine', 3)) !== undefined).toBe(kind === 'cache')
     })
 
-    test('an entry to which somebody gives another user, key, kind or content in the database is not found', async () => {
+    test('an entry whose user, key, kind or content was changed in the database is not found', async () => {
       const { store, database } = await openedRows(engine)
       const kept = keptStore(store)
       for (const { what, set, find } of MOVED_ROWS) {
@@ -127,7 +127,7 @@ describe.each(ENGINES)('what is kept, on $name', (engine) => {
       }
     })
 
-    test('a content whose parts somebody replaces by those of another entry or index in the database is not read', async () => {
+    test('content whose parts were replaced in the database with those of another entry or index is not read', async () => {
       const { store, database } = await openedRows(engine)
       const kept = keptStore(store)
       for (const { what, statements } of MOVED_PARTS) {

@@ -231,8 +231,8 @@ interface WaitingWrite {
 }
 
 /**
- * Lets writes with together at most one part of bytes be under way, so that few bytes are written between the charges of
- * calls. Users take turns, so that a user does not wait for all contents of another user.
+ * Limits concurrent writes to the bytes of one part, so that charges of calls do not wait behind large contents. Users
+ * take turns, so that a user does not wait for all contents of another user.
  */
 class WriteTurns {
   /** Writes that wait, by user, in the order of the users' turns. */

@@ -80,7 +80,7 @@ function replay(folder: string): void {
       .filter((name) => !name.startsWith('error-'))
       .map((name) => ({ name, from, bytes: readFileSync(join(folder, from, name)) })),
   )
-  /** By day, each is asked for by clients of its dialect, and each third of the others too. */
+  /** By day, clients of the answer's dialect read all answers, and other clients read every third one. */
   const entries = answers.flatMap((answer, at) =>
     (['chat', 'messages'] as const)
       .filter((client) => client === answer.from || at % byTier(3, 1) === 0)

@@ -16,7 +16,7 @@ const model = (rate_limit?: object) => ({
   ...(rate_limit && { rate_limit }),
 })
 
-/** Keys may make three requests in a window if they have no limits of their own; each key and lane is used by one test. */
+/** Keys without separate limits may make three requests in a window. Each key and lane is used by one test. */
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => {

@@ -11,7 +11,7 @@ const MIB = 1024 * 1024
 const ENTRY_BYTES = 40 * MIB
 const TURNS = 8
 const RETENTION = { ms: 60_000, most: 1_000 }
-const NAME = 'entries in Redis that somebody has changed'
+const NAME = 'changed entries in Redis'
 
 const digestOf = (turn: number): Buffer => createHash('sha256').update(`turn ${turn}`).digest()
 /** A conversation of this many turns, the whole of it first. */
@@ -22,7 +22,7 @@ const conversation = {
   digest: digestOf,
 }
 
-describe.skipIf(withoutRedis(NAME))('entries in Redis that somebody has changed', () => {
+describe.skipIf(withoutRedis(NAME))('changed entries in Redis', () => {
   let server: RedisServer
   beforeAll(async () => {
     server = await startRedisServer()
@@ -121,7 +121,7 @@ describe.skipIf(withoutRedis(NAME))('entries in Redis that somebody has changed'
     expect(untrusted()).toBe(2)
   })
 
-  test('an entry in Redis that somebody keeps beyond its time is ignored', async () => {
+  test('an entry in Redis that is kept after its expiry is ignored', async () => {
     let nowMs = 1_000_000
     const { table, prefix, read, untrusted } = await openedTable(() => nowMs)
     await expect.poll(() => read(table, 'one')).toBe(ENTRY.value)

@@ -43,7 +43,7 @@ describe.each(SHARED)('nodes of one machine on $name', (engine) => {
     }
     const ready = ({ adminPort }: Node): Promise<void> =>
       eventually(async () => (await statusOn(adminPort, '/readyz')) === 200, 'the node is ready')
-    /** A call on a connection of its own, which the kernel gives to any of the nodes. */
+    /** Makes a call on a new connection, which the kernel assigns to one of the nodes. */
     const chat = async (): Promise<number> =>
       (await call(`http://127.0.0.1:${port}`, ask('m'), { key: 'ann' })).status
     return { start, ready, chat }

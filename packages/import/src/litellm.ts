@@ -195,7 +195,7 @@ function deploymentOf(entry: ConfigurationNode, model: string, variables: Variab
   }
 }
 
-/** Number of the channel type for rerank models. Vendors in `RERANKERS` have a channel type of their own. */
+/** Number of the channel type for rerank models. Vendors in `RERANKERS` have separate channel types. */
 const RERANK = 38
 const RERANKERS: ReadonlyMap<string, number> = new Map([['cohere', 34]])
 

@@ -72,7 +72,7 @@ export class LiveSource {
 
   /**
    * Begins a batch with these calls. `hasLost` is true if there were more calls, which cannot be shown.
-   * At most `room` calls are shown. Returns the calls whose names must be read.
+   * `room`: maximum number of calls that are shown. Returns the calls whose names must be read.
    */
   begin(calls: readonly SettledCall[], hasLost: boolean, room: number): readonly SettledCall[] {
     const matching = calls.filter(this.#matches)

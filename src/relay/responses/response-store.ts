@@ -124,7 +124,7 @@ export class ResponseStore {
     const bytes = inputBytes + Buffer.byteLength(content.response)
     if (!this.#kept.admits('response', bytes)) return
     const about = { key, userId, model, tokenId: 0, createdMs, expiresMs, record: response }
-    // A small content is part of the facts, because a row of its own would cost more than its bytes.
+    // Content of up to one part is stored with the facts, because a separate row would cost more.
     const write = (): Promise<boolean> =>
       bytes <= KEPT_PART_BYTES
         ? this.#kept.write({ kind: 'response', ...about, facts: JSON.stringify(content), bytes })
