@@ -1,4 +1,5 @@
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import { createPostgresKysely } from '../store/postgres/dialect.ts'
 import { mapDatabaseError } from '../store/postgres/failure.ts'
 import { openPostgresStore } from '../store/postgres/open.ts'
 import { connectionPool } from '../store/postgres/pool.ts'
@@ -17,9 +18,7 @@ export type HighestIds = ReadonlyMap<(typeof COUNTED_TABLES)[number], number>
  * them.
  */
 export function openTarget(url: string): Kysely<Database> {
-  return new Kysely<Database>({
-    dialect: new PostgresDialect({ pool: connectionPool(url, { statementMs: STATEMENT_TIMEOUT_MS }) }),
-  })
+  return createPostgresKysely(connectionPool(url, { statementMs: STATEMENT_TIMEOUT_MS }))
 }
 
 /**

@@ -2,13 +2,13 @@ import { cpSync, mkdtempSync, readFileSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { migrateToLatest } from '../../src/store/migrations/migrate.ts'
 import { POSTGRES_TYPES } from '../../src/store/migrations/schema/table.ts'
 import { type Step, STEPS } from '../../src/store/migrations/steps.ts'
+import { createPostgresKysely } from '../../src/store/postgres/dialect.ts'
 import { connectionPool } from '../../src/store/postgres/pool.ts'
-import type { Database } from '../../src/store/row-types.ts'
 import { call } from '../fixtures/client.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
@@ -188,7 +188,7 @@ describe.skipIf(ENGINES.length < 2)('nodes of two versions', () => {
     const chat = async (): Promise<number> =>
       (await call(node.url, { model: 'model', messages: MESSAGES }, { key })).status
     expect(await chat()).toBe(200)
-    const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(databaseUrl) }) })
+    const db = createPostgresKysely(connectionPool(databaseUrl))
     await migrateToLatest(db, POSTGRES_TYPES, [...STEPS, NEXT])
     await db.destroy()
     expect(await chat()).toBe(200)

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Kysely, PostgresDialect } from 'kysely'
+import type { Kysely } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
 import { commandOrigin } from '../../management/audit-origin.ts'
@@ -13,6 +13,7 @@ import {
   waitAndLockDataFolder,
   writeNewSecret,
 } from '../../store/data-folder.ts'
+import { createPostgresKysely } from '../../store/postgres/dialect.ts'
 import { isRetryableConflict, mapDatabaseError } from '../../store/postgres/failure.ts'
 import { openPostgresStore, storeMessageKey } from '../../store/postgres/open.ts'
 import { connectionPool } from '../../store/postgres/pool.ts'
@@ -155,9 +156,8 @@ async function openShared(environment: Environment): Promise<OpenedChange> {
   const { secrets, newCheck, old } = secretsOf(environment)
   // Opens the database as a start does: it migrates the schema, and refuses another secret.
   await (await openPostgresStore({ url, secrets })).close()
-  const db = new Kysely<never>({
-    dialect: new PostgresDialect({ pool: connectionPool(url, { statementMs: STATEMENT_MS }) }),
-  })
+  const pool = connectionPool(url, { statementMs: STATEMENT_MS })
+  const db = createPostgresKysely(pool) as unknown as Kysely<never>
   const present = await db.introspection.getTables()
   const hasContent = present.some(({ name }) => name === SHARED_DATA_KEYS.table)
   const database: ChangedDatabase = {

@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { BANKS, bankFixture, report } from '../../../test/ledger/bank-fixture.ts'
@@ -6,10 +6,10 @@ import { ENGINES, type TestDatabase } from '../../../test/stores/engines.ts'
 import { keptEntry, keptStore } from '../../../test/stores/kept.ts'
 import { newUser } from '../../../test/stores/rows.ts'
 import { LATENCY_BUCKETS } from '../../domain/latency.ts'
+import { createPostgresKysely } from '../postgres/dialect.ts'
 import { connectionPool } from '../postgres/pool.ts'
 import { openForWriting } from '../sqlite/connection.ts'
 import { createKysely } from '../sqlite/dialect.ts'
-import type { Database } from '../row-types.ts'
 import {
   dimensionValuesOfCall,
   FAILURE_CAUSE_COLUMNS,
@@ -36,9 +36,7 @@ const LATER: Step = {
 /** Migrates the database as a version with these steps would, while the store is open. */
 async function migrate({ place }: TestDatabase, steps: readonly Step[]): Promise<void> {
   const isShared = place.startsWith('postgres')
-  const db = isShared
-    ? new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(place) }) })
-    : createKysely(openForWriting(place))
+  const db = isShared ? createPostgresKysely(connectionPool(place)) : createKysely(openForWriting(place))
   try {
     await migrateToLatest(db, isShared ? POSTGRES_TYPES : SQLITE_TYPES, steps)
   } finally {
@@ -265,3 +263,20 @@ test.each(ENGINES)(
     expect((await kept.find('cache', 'a', 2))?.bytes).toBe(5)
   },
 )
+
+describe.each(BANKS)('a migration on $name', (engine) => {
+  test.each([
+    { what: 'tables of migrations', names: ['kysely_migration', 'kysely_migration_lock'] },
+    { what: 'tables with the names of ours', names: ['usage_sums', ...Object.keys(TABLES)] },
+  ])('a migration is not affected by $what in another schema of the database', async ({ names }) => {
+    const database = await engine.database()
+    await database.sql('CREATE SCHEMA another')
+    for (const name of names) await database.sql(`CREATE TABLE another.${name} (total_0 integer)`)
+    await (await database.open()).close()
+    for (const statement of FORMER_KEPT) await database.sql(statement)
+    const store = await database.open()
+    onTestFinished(() => store.close())
+    expect(await stepsOf(database)).toEqual(PRESENT)
+    expect(await keptStore(store).write(keptEntry('cache', 'a'), [Buffer.from('words')])).toBe(true)
+  })
+})

@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import { Kysely, PostgresDialect } from 'kysely'
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/stores/engines.ts'
@@ -7,7 +6,7 @@ import { SECRETS } from '../../../test/stores/rows.ts'
 import { dayInsertion, filled, idAt } from '../../../test/stores/usage-log-rows.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import * as reads from '../operations/reads.ts'
-import type { Database } from '../row-types.ts'
+import { createPostgresKysely } from './dialect.ts'
 import {
   type DayRange,
   daysPerPartition,
@@ -196,10 +195,10 @@ async function plansOf(
   filter: UsageFilter,
 ): Promise<{ sql: string; tables: string[] }[]> {
   const asked: { sql: string; parameters: readonly unknown[] }[] = []
-  const db = new Kysely<Database>({
-    dialect: new PostgresDialect({ pool: connectionPool(place) }),
-    log: ({ query }) => void asked.push({ sql: query.sql, parameters: query.parameters }),
-  })
+  const db = createPostgresKysely(
+    connectionPool(place),
+    ({ query }) => void asked.push({ sql: query.sql, parameters: query.parameters }),
+  )
   onTestFinished(() => db.destroy())
   await reads.listUsage(db, { filter, offset: 0, limit: 10 })
   await reads.scanUsage(db, { filter, after: null, maxRows: 100 })

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Kysely, PostgresDialect, type PostgresPool, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { auditedWrite } from '../audit/audited-write.ts'
 import { POSTGRES_TYPES } from '../migrations/schema/table.ts'
 import { migrateToLatest } from '../migrations/migrate.ts'
@@ -10,6 +10,7 @@ import type { Database } from '../row-types.ts'
 import { settleSecrets } from '../secret-state.ts'
 import { databaseMessageKey, type SecretKeys, type Secrets } from '../secrets.ts'
 import type { RowStore } from '../store.ts'
+import { createPostgresKysely } from './dialect.ts'
 import { isRetryableConflict, isLockTimeout, mapDatabaseError } from './failure.ts'
 import { TIMEOUTS_WHILE_IDLE } from './liveness-probe.ts'
 import { maintainUsageLog, type UsageLogMaintenance } from './maintain-usage-log.ts'
@@ -76,7 +77,7 @@ export async function openPostgresStore(options: {
     throw mapDatabaseError(error)
   })
   const known = await prepareDatabase(url, secrets)
-  const db = kyselyOver(connectionPool(url, { lockMs: LOCK_WAIT_MS }))
+  const db = createPostgresKysely(connectionPool(url, { lockMs: LOCK_WAIT_MS }))
   return {
     ...known,
     read: (name, ...[input]) => read(db, READS[name]!, input, secrets) as never,
@@ -85,10 +86,6 @@ export async function openPostgresStore(options: {
       withMaintenanceConnection(url, (upkeep) => maintainUsageLog(upkeep, retentionDays, signal)),
     close: () => db.destroy(),
   }
-}
-
-function kyselyOver(pool: PostgresPool): Kysely<Database> {
-  return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
 }
 
 function prepareDatabase(
@@ -119,7 +116,7 @@ async function withMaintenanceConnection<Result>(
   url: string,
   work: (db: Kysely<Database>) => Promise<Result>,
 ): Promise<Result> {
-  const db = kyselyOver(
+  const db = createPostgresKysely(
     connectionPool(url, { statementMs: MAINTENANCE_TIMEOUT_MS, probing: TIMEOUTS_WHILE_IDLE }),
   )
   try {
