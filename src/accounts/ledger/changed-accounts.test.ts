@@ -9,6 +9,7 @@ import {
   type LedgersOfBank,
   type LedgersOnLease,
 } from '../../../test/ledger/banks.ts'
+import type { Budget } from '../../domain/budget.ts'
 import type { TokenChanges } from '../../domain/records/token.ts'
 import { findChargedBalances } from './find-charged-balances.ts'
 import type { ChargedBalances } from './charged-balances.ts'
@@ -32,28 +33,38 @@ async function admit(
 
 type Accounts = Pick<LedgersOfBank, 'userId' | 'tokenId'>
 
-/** The balances of a call of a group with this monthly budget. */
+/** Whose budget a call is charged to. */
+type BudgetOf = 'group' | 'key' | 'user'
+
+/** The balances of a call with this monthly budget. */
 async function payerOf(
   { ledger: { accounts } }: LedgerProcess,
   { tokenId, userId }: Accounts,
   budget: number,
+  of: BudgetOf = 'group',
 ): Promise<ChargedBalances> {
-  const group = { name: 'default', budget: { amount: budget, period: 'month' } } as const
+  const budgetOf = (owner: BudgetOf): Budget | undefined =>
+    owner === of ? { amount: budget, period: 'month' } : undefined
   return findChargedBalances(accounts, {
-    token: { id: tokenId, budget: undefined },
-    user: { id: userId, budget: undefined },
-    groups: [group],
+    token: { id: tokenId, budget: budgetOf('key') },
+    user: { id: userId, budget: budgetOf('user') },
+    groups: [{ name: 'default', budget: budgetOf('group') }],
     startedMs: Date.now(),
   })
 }
 
-/** Admits a call of a group with this budget, or rejects with the refusal. */
+/** Admits a call with this budget, or rejects with the refusal. */
 async function called(
   process: LedgerProcess,
   accounts: Accounts,
-  { budget, amount, id }: { readonly budget: number; readonly amount: number; readonly id: string },
+  {
+    budget,
+    of,
+    amount,
+    id,
+  }: { readonly budget: number; readonly of?: BudgetOf; readonly amount: number; readonly id: string },
 ): Promise<OpenHold> {
-  const payer = await payerOf(process, accounts, budget)
+  const payer = await payerOf(process, accounts, budget, of)
   const { account, budgets } = await process.ledger.accounts.ensureAffordable(payer, amount)
   return process.ledger.admit(account, amount, factsOf(id), budgets)
 }
@@ -62,6 +73,18 @@ const [ENABLED, DISABLED] = [1, 2] as const
 
 function changeKey({ userId, tokenId }: Accounts, { ledger }: LedgerProcess, fields: TokenChanges) {
   return ledger.changeToken({ userId, tokenId, fields, maxQuota: MOST, nowMs: 0 })
+}
+
+/** Stores the monthly budget of a key or user. That of a group is not stored: each call states it. */
+async function setBudget(
+  accounts: Accounts,
+  process: LedgerProcess,
+  of: BudgetOf,
+  budget: number,
+): Promise<void> {
+  const limits = { budget: { amount: budget, period: 'month' } } as const
+  if (of === 'key') await changeKey(accounts, process, limits)
+  if (of === 'user') await process.ledger.changeUser({ userId: accounts.userId, fields: { limits } })
 }
 
 /** Makes a key unlimited, begins a stream that holds 300,000, and limits the key to `remain`. */
@@ -254,7 +277,8 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     readonly change: (bank: LedgersOnLease, b: LedgerNode) => Promise<unknown>
     /** What the hold of 300,000 leaves of the changed account. */
     readonly rest: number
-    /** The budget of the group, 600,000 before the change. */
+    /** Whose budget the calls are charged to, and its amount, 600,000 before the change. */
+    readonly of?: BudgetOf
     readonly budget?: number
   }[] = [
     {
@@ -268,12 +292,13 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
       change: (bank, node) => changeKey(bank, node, { remain_quota: 400_000 }),
       rest: 100_000,
     },
-    {
-      what: "a lower budget of its call's group",
-      change: () => Promise.resolve(),
+    ...(['group', 'key', 'user'] as const).map((of) => ({
+      what: `a lower budget of its ${of}`,
+      change: (bank: LedgersOnLease, node: LedgerNode) => setBudget(bank, node, of, 400_000),
+      of,
       budget: 400_000,
       rest: 100_000,
-    },
+    })),
     {
       what: 'its key being disabled and enabled',
       async change({ store, userId, tokenId }) {
@@ -311,11 +336,12 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
 
   test.each(CHANGES)(
     'between the restart of a node and the resumption of a background response, $what leaves the response what is lent for it',
-    async ({ change, budget = 600_000, rest }) => {
+    async ({ change, of = 'group', budget = 600_000, rest }) => {
       const bank = await open(2)
       const [before] = bank.nodes
       if (!before) throw new Error('no nodes')
-      const parked = await called(before, bank, { budget: 600_000, amount: 300_000, id: 'parked' })
+      await setBudget(bank, before, of, 600_000)
+      const parked = await called(before, bank, { budget: 600_000, of, amount: 300_000, id: 'parked' })
       expect(await parked.park()).toBe(true)
       await before.bankClient.resync()
       await bank.crash()
@@ -323,12 +349,14 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
       if (!a || !b) throw new Error('no nodes')
       await change(bank, b)
       await Promise.all([a, b].map(({ bankClient }) => bankClient.resync()))
-      await expect(called(b, bank, { budget, amount: rest + 1, id: 'more' })).rejects.toThrow(
+      await expect(called(b, bank, { budget, of, amount: rest + 1, id: 'more' })).rejects.toThrow(
         ` ${rest} remain, ${rest + 1} are needed`,
       )
-      const all = await called(b, bank, { budget, amount: rest, id: 'rest' })
+      const all = await called(b, bank, { budget, of, amount: rest, id: 'rest' })
       const [hold] = await a.ledger.resumeParkedHolds(() => expect.unreachable('its token exists'))
-      await expect(called(a, bank, { budget, amount: 1, id: 'one' })).rejects.toThrow(QuotaHeldByOtherCalls)
+      await expect(called(a, bank, { budget, of, amount: 1, id: 'one' })).rejects.toThrow(
+        QuotaHeldByOtherCalls,
+      )
       await all.settle(settlementOf(rest))
       await hold?.settle(settlementOf(300_000))
     },
