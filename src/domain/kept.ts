@@ -19,8 +19,6 @@ interface KeptKindRules {
   readonly share: KeptShareName | null
   /** Who finds an entry by its key: only the user it belongs to, or everybody who can compute the key. */
   readonly readers: 'owner' | 'everybody'
-  /** Milliseconds after its last write at which it expires; null if each entry states its expiry. */
-  readonly lifetimeMs: number | null
   /** How much free space of the disk it leaves: `FreeSpaceMonitor`. */
   readonly room: StoredDataKind
   /** Table that has a row with the key of each entry as its `id`, which is removed with the entry. */
@@ -39,18 +37,18 @@ export const KEPT_KINDS = {
   response: {
     share: 'user',
     readers: 'owner',
-    lifetimeMs: null,
+
     room: 'responses',
     recordTable: 'stored_responses',
   },
   /** Signed part of a reply, by an HMAC of its user and of what the client sends back. */
-  signature: { share: 'user', readers: 'owner', lifetimeMs: null, room: 'signatures' },
+  signature: { share: 'user', readers: 'owner', room: 'signatures' },
   /** Answer to a call with an idempotency key, by an HMAC of that key and the API key. */
-  idempotency: { share: 'user', readers: 'owner', lifetimeMs: null, room: 'responses' },
+  idempotency: { share: 'user', readers: 'owner', room: 'responses' },
   /** Answer for equal requests, by an HMAC of the request and of who shares it. */
-  cache: { share: 'cache', readers: 'everybody', lifetimeMs: null, room: 'responses' },
+  cache: { share: 'cache', readers: 'everybody', room: 'responses' },
   /** Content whose entry is not written yet, or whose removal has begun, by the id of the content. */
-  incomplete: { share: null, readers: 'owner', lifetimeMs: 3_600_000, room: 'responses' },
+  incomplete: { share: null, readers: 'owner', room: 'responses' },
 } as const satisfies Readonly<Record<string, KeptKindRules>>
 export type KeptKind = keyof typeof KEPT_KINDS
 

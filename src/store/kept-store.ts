@@ -19,9 +19,6 @@ import type { RowStore } from './store.ts'
 /** Number of rows that one write removes. It is small, because charges of calls wait for the same commit. */
 const REMOVED_AT_A_TIME = 20
 
-/** The bytes of a content, in pieces of any size. */
-export type ContentPieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
-
 /** Services that the store of what is kept needs. */
 interface KeptStoreServices {
   readonly rows: Pick<RowStore, 'read' | 'write'>
@@ -54,33 +51,31 @@ export class KeptStore {
   }
 
   /**
-   * Stores an entry with its content, replacing one with the same key: first the parts, then the row, by which the entry is
-   * found. Resolves to false if it was not stored: `storeKept`. Then, and if a write fails, no parts stay.
+   * Stores an entry with its content in pieces of any size, replacing one with the same key: first the parts except the
+   * last one, then that one with the row, by which the entry is found. Resolves to false if it was not stored: `storeKept`.
+   * Then, and if a write fails, no parts stay.
    */
-  async write(entry: EntryToKeep, pieces: ContentPieces = []): Promise<boolean> {
+  async write(entry: EntryToKeep, pieces: Iterable<Uint8Array> = []): Promise<boolean> {
     const { rows } = this.#services
+    const { kind, userId } = entry
     const contentId = randomUUID()
-    let parts = 0
+    let last: Uint8Array | undefined
+    let earlierParts = 0
     let bytes = 0
     let isStored = false
-    const writePart = async (part: Uint8Array): Promise<boolean> => {
-      const { kind, userId } = entry
-      const stored = { kind, userId, contentId, part: parts, bytes: part, nowMs: Date.now() }
-      parts += 1
-      return this.#turns.run(userId, part.length, () => rows.write('storeKeptPart', stored))
-    }
     try {
-      let last: Uint8Array | undefined
-      for await (const part of partsOf(pieces)) {
-        if (last && !(await writePart(last))) return false
+      for (const part of partsOf(pieces)) {
+        if (last) {
+          const earlier = { kind, userId, contentId, part: earlierParts, bytes: last, nowMs: Date.now() }
+          earlierParts += 1
+          const write = (): Promise<boolean> => rows.write('storeKeptPart', earlier)
+          if (!(await this.#turns.run(userId, last.length, write))) return false
+        }
         last = part
         bytes += part.length
       }
-      if (last && parts > 0 && !(await writePart(last))) return false
-      const only = parts === 0 ? last : undefined
-      const content = { contentId, parts: only ? 1 : parts, bytes, ...(only && { only }) }
-      const size = only?.length ?? entry.facts.length
-      const sums = await this.#turns.run(entry.userId, size, () =>
+      const content = { contentId, bytes, earlierParts, last }
+      const sums = await this.#turns.run(userId, last?.length ?? entry.facts.length, () =>
         rows.write('storeKept', { ...entry, content }),
       )
       isStored = sums !== undefined
@@ -88,7 +83,7 @@ export class KeptStore {
       return isStored
     } finally {
       // If this removal fails too, the parts are removed when the incomplete content has expired.
-      if (!isStored && parts > 0)
+      if (!isStored && earlierParts > 0)
         await removeAll(rows, { kind: 'incomplete', key: contentId }).catch(() => {})
     }
   }
@@ -197,10 +192,10 @@ async function removeRest(rows: Pick<RowStore, 'write'>): Promise<void> {
  * Cuts a content into parts. Each has its own memory: posting a view to a thread would clone all of the memory that the view
  * belongs to.
  */
-async function* partsOf(pieces: ContentPieces): AsyncGenerator<Uint8Array, void, undefined> {
+function* partsOf(pieces: Iterable<Uint8Array>): Generator<Uint8Array, void, undefined> {
   let waiting: Uint8Array[] = []
   let bytes = 0
-  for await (const piece of pieces) {
+  for (const piece of pieces) {
     let rest = piece
     while (bytes + rest.length >= KEPT_PART_BYTES) {
       const fitting = rest.subarray(0, KEPT_PART_BYTES - bytes)

@@ -189,7 +189,7 @@ export const TABLES = {
     columns: {
       kind: 'text',
       key: 'text',
-      /** Id of the entry's content, which changes each time the row is replaced; empty if it has none. */
+      /** Id of the entry's content, which changes each time the row is replaced; may be empty if it has none. */
       content_id: 'text',
       user_id: 'integer',
       token_id: 'integer',

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import {
   ALL_USERS,
-  KEPT_KINDS,
   KEPT_SHARES,
   type KeptEntry,
   type KeptFacts,
@@ -24,6 +23,9 @@ const MAX_ROWS = 1_000
 /** Maximum number of parts that one write removes. It is small, because charges of calls wait for the commit. */
 const MAX_REMOVED_PARTS = 32
 
+/** Milliseconds after its last part at which a content without an entry expires. */
+const INCOMPLETE_MS = 3_600_000
+
 /** An entry to be stored. */
 export interface EntryToKeep extends KeptFacts {
   /** Bytes that count although they are in the facts; 0 by default. */
@@ -37,13 +39,13 @@ export interface EntryToKeep extends KeptFacts {
   readonly lastRemoval?: number
 }
 
-/** The content of an entry. */
+/** The content of an entry, of which all parts except the last one are stored before its row. */
 interface ContentToKeep {
   readonly contentId: string
-  readonly parts: number
   readonly bytes: number
-  /** The only part, if there is one; absent if the parts were stored before. */
-  readonly only?: Uint8Array
+  readonly earlierParts: number
+  /** Undefined if the entry has no content. */
+  readonly last: Uint8Array | undefined
 }
 
 /** Where a part of a content is. `part` counts from 0. */
@@ -86,7 +88,7 @@ export async function storeKeptPart(
   secrets: Secrets,
 ): Promise<boolean> {
   const { contentId, part } = place
-  const values = { parts: part + 1, expires_ms: nowMs + KEPT_KINDS.incomplete.lifetimeMs }
+  const values = { parts: part + 1, expires_ms: nowMs + INCOMPLETE_MS }
   if (part === 0)
     await db
       .insertInto('kept')
@@ -126,9 +128,9 @@ async function insertPart(db: Db, place: PartPlace, bytes: Uint8Array, secrets: 
 }
 
 /**
- * Stores the row of an entry, and its content if that is one part. An earlier entry with the same key is replaced together
+ * Stores the row of an entry, and the last part of its content. An earlier entry with the same key is replaced together
  * with its parts. Nothing is stored if the user was deleted, if answers like it were removed after `lastRemoval`, or if
- * its parts were removed meanwhile. Resolves to the sizes of its shares; undefined if it was not stored.
+ * its earlier parts were removed meanwhile. Resolves to the sizes of its shares; undefined if it was not stored.
  */
 export async function storeKept(
   db: Db,
@@ -136,13 +138,13 @@ export async function storeKept(
   secrets: Secrets,
 ): Promise<KeptSum[] | undefined> {
   const { kind, key, userId, lastRemoval, record } = entry
-  const { contentId, parts, only } = content
+  const { contentId, earlierParts, last } = content
   if (await isDeleted(db, userId)) return undefined
   if (lastRemoval !== undefined && (await wereRemovedSince(db, lastRemoval, entry))) return undefined
-  if (parts > 0 && !only && !(await takeIncomplete(db, contentId, parts))) return undefined
+  if (earlierParts > 0 && !(await takeIncomplete(db, contentId, earlierParts))) return undefined
   const earlier = await rowsOf(db).where('kind', '=', kind).where('key', '=', key).execute()
   await removeRowsAndParts(db, earlier)
-  if (only) await insertPart(db, { kind, contentId, part: 0 }, only, secrets)
+  if (last) await insertPart(db, { kind, contentId, part: earlierParts }, last, secrets)
   const row = rowOf(entry, content, secrets)
   await db.insertInto('kept').values(row).execute()
   if (record) await storeResponse(db, record)
@@ -158,7 +160,7 @@ export async function storeKeptFacts(
   // The last of several entries with one key counts, because one statement cannot write a row twice.
   const latest = new Map(entries.map((entry) => [`${entry.kind} ${entry.key}`, entry]))
   const rows = [...latest.values()].map((entry) =>
-    rowOf(entry, { contentId: '', parts: 0, bytes: 0 }, secrets),
+    rowOf(entry, { contentId: '', bytes: 0, earlierParts: 0, last: undefined }, secrets),
   )
   const removed: KeptRow[] = []
   for (const [kind, ofKind] of Map.groupBy(rows, (row) => row.kind)) {
@@ -173,7 +175,7 @@ export async function storeKeptFacts(
   return updateSums(db, { written: rows, removed })
 }
 
-/** Removes the row of a content all of whose parts are stored. Resolves to whether there is one. */
+/** Removes the row of a content of which this many parts are stored. Resolves to whether there is one. */
 async function takeIncomplete(db: Db, contentId: string, parts: number): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('kept')
@@ -186,9 +188,10 @@ async function takeIncomplete(db: Db, contentId: string, parts: number): Promise
 
 function rowOf(
   { kind, key, userId, facts, bytes: factsBytes = 0, ...entry }: EntryToKeep,
-  { contentId, parts, bytes: contentBytes }: ContentToKeep,
+  { contentId, bytes: contentBytes, earlierParts, last }: ContentToKeep,
   secrets: Secrets,
 ) {
+  const parts = last ? earlierParts + 1 : 0
   const bytes = contentBytes + factsBytes
   const context = keptContext({ kind, key, userId, contentId, parts, bytes })
   return {
