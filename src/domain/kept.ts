@@ -1,6 +1,6 @@
-/** A share of the space for what is kept, with a maximum size. */
+/** A group of entries with a common maximum size. */
 interface KeptShare {
-  /** Whether all users have it together. Then the part of each user is counted, too. */
+  /** Whether all users share one maximum. Then the size of each user's entries is counted as well. */
   readonly isCommon: boolean
 }
 
@@ -19,13 +19,13 @@ interface KeptKindRules {
   readonly share: KeptShareName | null
   /** Who finds an entry by its key: only the user it belongs to, or everybody who can compute the key. */
   readonly readers: 'owner' | 'everybody'
-  /** How much free space of the disk it leaves: `FreeSpaceMonitor`. */
+  /** The limit of free disk space below which it is not kept: `FreeSpaceMonitor`. */
   readonly room: StoredDataKind
   /** Table that has a row with the key of each entry as its `id`, which is removed with the entry. */
   readonly recordTable?: 'stored_responses'
 }
 
-/** Kinds of data for which the disk must have different amounts of free space. */
+/** Kinds of data with different limits of free disk space. */
 export type StoredDataKind = 'responses' | 'signatures'
 
 /**

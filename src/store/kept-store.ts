@@ -183,7 +183,7 @@ async function removeAll(rows: Pick<RowStore, 'write'>, filter: KeptFilter): Pro
   }
 }
 
-/** Removes the contents whose removal has begun: they expire at 0. */
+/** Removes what is left of contents whose removal has begun: their rows have the expiry 0. */
 async function removeRest(rows: Pick<RowStore, 'write'>): Promise<void> {
   while ((await rows.write('pruneKept', { nowMs: 0, limit: REMOVED_AT_A_TIME })) > 0);
 }

@@ -274,7 +274,7 @@ function unsealed<Plain>(cipher: string | null, open: (cipher: string) => Plain)
 /** What a write has removed. */
 interface RemovedKept {
   readonly removed: number
-  /** Whether content is left that has too many parts for one write. It is incomplete and expired: `pruneKept`. */
+  /** Whether a content had too many parts for one write. What is left of it is removed by `pruneKept`. */
   readonly rest: boolean
 }
 

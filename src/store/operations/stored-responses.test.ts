@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/stores/engines.ts'
-import { keptEntry, keptStore } from '../../../test/stores/kept.ts'
+import { keptEntry, keptStore, responseRow } from '../../../test/stores/kept.ts'
 import {
   nativeResponseIdPrefix,
   MAX_PREVIOUS_RESPONSES,
@@ -15,22 +15,8 @@ const NOW = 1_760_000_000_000
 const DAY_MS = 24 * 3_600_000
 
 function response(id: string, of: Partial<StoredResponse> = {}): StoredResponse {
-  return {
-    id,
-    userId: 2,
-    model: 'm',
-    group: 'default',
-    channel: 'c',
-    keyTag: 'tag',
-    upstreamId: `resp_upstream_${id}`,
-    tokens: 150,
-    previousId: null,
-    createdMs: NOW,
-    expiresMs: NOW + 1_000,
-    callId: null,
-    rate: null,
-    ...of,
-  }
+  const upstreamId = `resp_upstream_${id}`
+  return responseRow(id, { upstreamId, tokens: 150, createdMs: NOW, expiresMs: NOW + 1_000, ...of })
 }
 
 /** Stores a response with a content of so many bytes. */
