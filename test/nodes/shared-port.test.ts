@@ -102,7 +102,13 @@ describe.each(SHARED)('nodes of one machine on $name', (engine) => {
     const one = await start({ sharesPort: false })
     await ready(one)
     const two = await start({ sharesPort: false })
-    expect((await two.exit).code).toBe(1)
+    let outcome: number | null | undefined | 'serves'
+    void two.exit.then(({ code }) => (outcome = code))
+    await eventually(async () => {
+      if ((await statusOn(two.adminPort, '/readyz')) === 200) outcome = 'serves'
+      return outcome !== undefined
+    }, 'the second node serves or ends')
+    expect(outcome).toBe(1)
     expect(two.err()).toMatch(/^sluice cannot start: port \d+ of 127\.0\.0\.1 is taken: /)
   })
 })
