@@ -95,9 +95,9 @@ describe('options.admin_listen', () => {
     onTestFinished(() => all.forEach(({ socket }) => socket.destroy()))
     await Promise.all(all.map(({ socket }) => once(socket, 'connect')))
     expect(await statusOn(admin, '/healthz')).toBe(200)
-    const answers = all.map(({ socket, closed }) => {
-      socket.write('host: 127.0.0.1\r\nconnection: close\r\n\r\n')
-      return closed()
+    const answers = all.map((connection) => {
+      connection.socket.write('host: 127.0.0.1\r\nconnection: close\r\n\r\n')
+      return connection.closed()
     })
     const answered = (await Promise.all(answers)).filter((text) => text.startsWith('HTTP/1.1 200 '))
     expect(answered.length).toBeGreaterThan(0)
