@@ -160,11 +160,6 @@ export class Service<Requests extends Handlers<Requests>> {
     })
   }
 
-  /** Sends a message that is not answered. Does nothing if there is no helper. */
-  post<Name extends keyof Requests & string>(name: Name, argument: Parameters<Requests[Name]>[0]): void {
-    this.#run?.helper.postMessage({ id: 0, name, argument })
-  }
-
   /** Ends the helper, with which pending requests fail. The next request starts another. */
   async end(): Promise<void> {
     if (this.#run) await this.#terminate(this.#run, 'ended')
