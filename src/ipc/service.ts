@@ -21,7 +21,7 @@ export interface Helper {
   terminate(): Promise<unknown>
 }
 
-/** Is told of a helper that could not be started, and when it could be started again. */
+/** Receives reports of a helper that could not be started, and of one that has started. */
 export interface StartWatch {
   failed(name: string, reason: unknown): void
   started(name: string): void
