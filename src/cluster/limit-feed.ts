@@ -73,7 +73,7 @@ export interface LimitFeedOptions {
   readonly channels: () => readonly Pick<Channel, 'name' | 'keys'>[]
   readonly limits: ProviderLimits
   readonly keyRings: KeyRings
-  /** Called for each announcement that no node of this gateway has sealed. */
+  /** Called for each announcement without a valid seal of this gateway. */
   readonly onUntrusted: () => void
 }
 

@@ -1,7 +1,10 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { deriveSecrets } from '../store/secrets.ts'
-import { CONTENT_LOG_DEFAULTS } from '../domain/content-log.ts'
+import { CONTENT_LOG_DEFAULTS, type ContentLogSettings } from '../domain/content-log.ts'
 import { temporaryFolder } from '../../test/stores/rows.ts'
 import type { CapturedCall } from './content-capture.ts'
 import { digestOf } from './entries.ts'
@@ -15,7 +18,17 @@ afterEach(async () => {
   for (const log of opened.splice(0)) await log.close()
 })
 
-function openLog({ heapMb, readMs }: { readonly heapMb?: number; readonly readMs?: number } = {}): {
+const SECRETS = deriveSecrets('a-secret-for-tests-0123456789abcdef')
+
+function openLog({
+  heapMb,
+  readMs,
+  settings = () => CONTENT_LOG_DEFAULTS,
+}: {
+  readonly heapMb?: number
+  readonly readMs?: number
+  readonly settings?: () => ContentLogSettings
+} = {}): {
   readonly log: ContentLog
   readonly dropped: string[]
   readonly folder: string
@@ -23,11 +36,11 @@ function openLog({ heapMb, readMs }: { readonly heapMb?: number; readonly readMs
   const dropped: string[] = []
   const folder = `${temporaryFolder()}/content`
   const log = new ContentLog({
-    secrets: deriveSecrets('a-secret-for-tests-0123456789abcdef'),
+    secrets: SECRETS,
     folder,
     databaseUrl: undefined,
-    bucketKey: undefined,
-    settings: () => CONTENT_LOG_DEFAULTS,
+    bucketKey: { accessKeyId: 'id', secretAccessKey: 'key' },
+    settings,
     onDropped: (reason) => dropped.push(reason),
     warn: () => {},
     nowMs: () => performance.now(),
@@ -243,6 +256,39 @@ test('a call that crashes the content thread is dropped and counted, and the con
     expect(Buffer.from((await log.read(id))?.content ?? []).toString()).toBe('requestanswer')
   expect(await log.read(culprit.id)).toBeUndefined()
 }, 60_000)
+
+test('content is stored where the settings say, also after a change while the thread runs', async () => {
+  const bucket = createServer((_, response) => response.writeHead(503).end())
+  await once(bucket.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void bucket.close())
+  const endpoint = `http://127.0.0.1:${(bucket.address() as AddressInfo).port}`
+  let settings = CONTENT_LOG_DEFAULTS
+  const { log } = openLog({ settings: () => settings })
+  const [first, second] = [callOf(1), callOf(1)]
+  say(log, first, Buffer.from('request'), Buffer.from('answer'))
+  await log.flush()
+  settings = { ...settings, store: { kind: 's3', bucket: 'b', prefix: '', endpoint, region: 'r' } }
+  say(log, second, Buffer.from('request'), Buffer.from('answer'))
+  const stored = log.flush().then(() => 'database')
+  expect(await Promise.race([once(bucket, 'request').then(() => 'bucket'), stored])).toBe('bucket')
+  settings = CONTENT_LOG_DEFAULTS
+  await stored
+  expect(Buffer.from((await log.read(second.id))?.content ?? []).toString()).toBe('requestanswer')
+})
+
+test('the thread of the content log reads with the secrets that replace those of its start', async () => {
+  const { log } = openLog()
+  const call = callOf(1)
+  say(log, call, Buffer.from('request'), Buffer.from('answer'))
+  await log.flush()
+  const text = async (): Promise<string> =>
+    Buffer.from((await log.read(call.id).catch(() => undefined))?.content ?? []).toString()
+  expect(await text()).toBe('requestanswer')
+  log.replaceSecrets(deriveSecrets('another-secret-for-tests-0123456789'))
+  expect(await text()).toBe('')
+  log.replaceSecrets(SECRETS)
+  expect(await text()).toBe('requestanswer')
+})
 
 test('form data that is not text is not stored at level redacted, because it cannot be searched for secrets', async () => {
   const { log } = openLog()

@@ -43,7 +43,7 @@ export class ContentThread {
 
   /** Gives the thread secrets that have changed. A thread that starts later gets them from the options. */
   replaceSecrets(secrets: Secrets): void {
-    this.#service.post('replaceSecrets', secrets)
+    this.#replace('replaceSecrets', secrets)
   }
 
   /** Starts the thread, so that the first request need not wait for that. */
@@ -58,9 +58,17 @@ export class ContentThread {
     transfer: ArrayBuffer[] = [],
   ): Promise<Awaited<ReturnType<ContentRequests[Name]>>> {
     const place = this.#place()
-    if (place !== this.#knownPlace) this.#service.post('replacePlace', place)
+    if (place !== this.#knownPlace) this.#replace('replacePlace', place)
     this.#knownPlace = place
     return this.#service.request(name, input, { transfer })
+  }
+
+  /** Replaces what the thread was started with. If it is not running, it gets that at its next start. */
+  #replace<Name extends 'replaceSecrets' | 'replacePlace'>(
+    name: Name,
+    value: Parameters<ContentThreadRequests[Name]>[0],
+  ): void {
+    if (this.#service.isRunning) this.#service.request(name, value).catch(() => {})
   }
 
   /** Closes the files, and ends the thread. */

@@ -14,12 +14,9 @@ async function openDatabase({ databaseUrl, folder }: ContentThreadOptions): Prom
   return PostgresContentDatabase.open(databaseUrl)
 }
 
-serve<ContentThreadRequests>(
-  openDatabase(options).then((database) => new ContentStorage(database, options)),
-  {
-    transferred(result) {
-      const content = (result as Partial<ContentOfCall> | undefined)?.content
-      return content ? [content.buffer] : []
-    },
+serve<ContentThreadRequests>(new ContentStorage(await openDatabase(options), options), {
+  transferred(result) {
+    const content = (result as Partial<ContentOfCall> | undefined)?.content
+    return content ? [content.buffer] : []
   },
-)
+})

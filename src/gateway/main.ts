@@ -98,14 +98,14 @@ async function open(
     log: { info: (sentence) => log.info(sentence), warn: (sentence) => log.warn(sentence) },
     thread,
   })
-  // The database opens in a thread of its own while the modules that serve calls are loaded.
+  // The database opens in a separate thread while the modules that serve calls are loaded.
   const [{ serveGateway }, accounts] = await Promise.all([import('./serve.ts'), opening])
   opened.adopt(accounts, (open) => open.close())
   const serving = opened.use(
     await serveGateway({ config, log, lines, secrets, accounts, connections: server.connections, helpers }),
   )
   app = serving.app
-  // Connections to a shared port come here only once this node can serve them: until then others do.
+  // A shared port is listened on only when this node is ready; until then other nodes get the connections.
   if (sharesPort) await helpers.tokensLoaded
   const url = early ?? (await server.listen(environment, { sharesPort }))
   const everything = opened.move()

@@ -4,7 +4,7 @@ import { type ErrorForm, PLAIN_ERRORS } from './error-form.ts'
 
 const { parentPort } = process.getBuiltinModule('node:worker_threads')
 
-/** Message to a helper: a request, or with the id 0 a message that is not answered. */
+/** A request to a helper. */
 export interface MessageToHelper {
   readonly id: number
   readonly name: string
@@ -29,26 +29,22 @@ interface ServeOptions {
 
 /**
  * Handles the requests of a `Service` in the thread or process that it has started. Requests that arrive
- * before this is called, or before the promise of handlers resolves, wait. If that promise rejects, so does
- * each request. A process ends when its parent has ended.
+ * before this is called wait. A process ends when its parent has ended.
  */
 export function serve<Requests extends Handlers<Requests>>(
-  handlers: Requests | Promise<Requests>,
+  handlers: Requests,
   { errors = PLAIN_ERRORS, transferred = () => [] }: ServeOptions = {},
 ): void {
   const send = (message: MessageFromHelper, moved: readonly Transferable[] = []): void => {
     if (parentPort) parentPort.postMessage(message, moved)
     else process.send?.(message)
   }
-  // Each request reports the rejection, which would otherwise end the helper.
-  if (handlers instanceof Promise) handlers.catch(() => {})
   const handle = async ({ id, name, argument }: MessageToHelper): Promise<void> => {
     try {
-      const all = handlers instanceof Promise ? await handlers : handlers
-      const result = await all[name as keyof Requests](argument as never)
-      if (id !== 0) send({ id, result }, transferred(result))
+      const result = await handlers[name as keyof Requests](argument as never)
+      send({ id, result }, transferred(result))
     } catch (error) {
-      if (id !== 0) send({ id, error: errors.pack(error) })
+      send({ id, error: errors.pack(error) })
     }
   }
   if (parentPort) parentPort.on('message', (message: MessageToHelper) => void handle(message))

@@ -21,7 +21,7 @@ export interface Helper {
   terminate(): Promise<unknown>
 }
 
-/** Is told of a helper that could not be started, and when it could be started again. */
+/** Receives reports of a helper that could not be started, and of one that has started. */
 export interface StartWatch {
   failed(name: string, reason: unknown): void
   started(name: string): void
@@ -158,11 +158,6 @@ export class Service<Requests extends Handlers<Requests>> {
       run.idle?.[Symbol.dispose]()
       if (this.#options.keepsAlive === true) run.helper.ref()
     })
-  }
-
-  /** Sends a message that is not answered. Does nothing if there is no helper. */
-  post<Name extends keyof Requests & string>(name: Name, argument: Parameters<Requests[Name]>[0]): void {
-    this.#run?.helper.postMessage({ id: 0, name, argument })
   }
 
   /** Ends the helper, with which pending requests fail. The next request starts another. */

@@ -44,7 +44,7 @@ redis.call('PEXPIRE', setOf(owner), ARGV[9])
 `)
 
 /**
- * Reads the first bytes of entries, so that an entry which somebody has enlarged takes no memory here. ARGV:
+ * Reads the first bytes of entries, so that an entry that another program has enlarged takes no memory here. ARGV:
  * position of the last byte. Entries that are missing, or not strings, are read as empty texts.
  */
 const READ = new RedisScript(`

@@ -7,7 +7,7 @@ import { RedisConnection } from './redis-connection.ts'
 export const SHARED_KINDS = {
   /** How many tokens prompts had. */
   prompt: { maxBytes: 112, changes: false },
-  /** The account that has a session's cache. A node that knows it does not ask again, so it is told of changes. */
+  /** The account that has a session's cache. A node that knows it does not ask Redis, so changes are announced. */
   session: { maxBytes: 112, changes: true },
   /** The last call of a session. Only the names of its channel and model may be long. */
   previous: { maxBytes: 4_096, changes: false },
@@ -19,7 +19,7 @@ export type SharedKind = keyof typeof SHARED_KINDS
 interface SharedKindRules {
   /** Entries with more bytes are neither written nor read. */
   readonly maxBytes: number
-  /** Whether values change, and other nodes are told of it. */
+  /** Whether changes of values are announced to the other nodes. */
   readonly changes: boolean
 }
 

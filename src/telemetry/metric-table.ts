@@ -53,12 +53,12 @@ export const METRICS = {
   ),
   promptsKnown: counter(
     'sluice_known_prompts_total',
-    'Conversations: those that continue a remembered one, and others.',
+    'Conversations, by whether they continue a remembered one.',
     'result',
   ),
   untrustedEntries: counter(
     'sluice_untrusted_entries_total',
-    'What was ignored because no node of this gateway has sealed it, by what it seemed to be.',
+    'Entries and announcements of other nodes that were ignored because their seal was not valid, by kind.',
     'kind',
   ),
   sessionCalls: counter(

@@ -1,3 +1,5 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
@@ -15,6 +17,19 @@ interface Node extends Program {
   readonly adminPort: number
 }
 
+/** Keeps back what the thread that counts tokens reports while the file in WHILE exists. */
+const SLOW_TOKENIZER = `import { existsSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import threads from 'node:worker_threads'
+threads.Worker = class extends threads.Worker {
+  on(event, listener) {
+    if (event !== 'message' || this.threadName !== 'tokenizer') return super.on(event, listener)
+    const later = (message) => existsSync(process.env.WHILE) ? setTimeout(later, 20, message) : listener(message)
+    return super.on(event, later)
+  }
+}
+syncBuiltinESMExports()`
+
 const configured = (upstream: ScriptedUpstream, reuse_port: boolean): Configuration => ({
   options: { reuse_port, admin_listen: '127.0.0.1:${ADMIN_PORT}' },
   models: priced(['m']),
@@ -30,13 +45,13 @@ describe.each(SHARED)('nodes of one machine on $name', (engine) => {
     onTestFinished(() => upstream.stop())
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const port = await freePort()
-    const start = async ({ sharesPort = true } = {}): Promise<Node> => {
+    const start = async ({ sharesPort = true, env = {} } = {}): Promise<Node> => {
       const adminPort = await freePort()
       const program = await runProgram({
         config: configured(upstream, sharesPort),
         folder: newFolder(),
         port,
-        env: { DATABASE_URL: database.place, ADMIN_PORT: String(adminPort) },
+        env: { DATABASE_URL: database.place, ADMIN_PORT: String(adminPort), ...env },
       })
       onTestFinished(() => discard(program))
       return { ...program, adminPort }
@@ -46,7 +61,7 @@ describe.each(SHARED)('nodes of one machine on $name', (engine) => {
     /** Makes a call on a new connection, which the kernel assigns to one of the nodes. */
     const chat = async (): Promise<number> =>
       (await call(`http://127.0.0.1:${port}`, ask('m'), { key: 'ann' })).status
-    return { start, ready, chat }
+    return { port, start, ready, chat }
   }
 
   /** The number of calls that each node has answered. */
@@ -97,12 +112,35 @@ describe.each(SHARED)('nodes of one machine on $name', (engine) => {
     expect([...statuses]).toEqual([200])
   })
 
+  test('a node listens on a shared port only when its tokenizer is loaded', async () => {
+    const { port, start, ready } = await site()
+    const folder = newFolder()
+    onTestFinished(() => folder.discard())
+    const file = join(folder.path, 'slow')
+    writeFileSync(file, '')
+    const preload = `--import=data:text/javascript,${encodeURIComponent(SLOW_TOKENIZER)}`
+    const node = await start({ env: { NODE_OPTIONS: preload, WHILE: file } })
+    // Calls could be served from here on.
+    await eventually(async () => (await statusOn(node.adminPort, '/metrics')) === 200, 'it serves metrics')
+    expect(await statusOn(node.adminPort, '/readyz')).toBe(503)
+    expect(await statusOn(port, '/healthz')).toBe(0)
+    rmSync(file)
+    await ready(node)
+    await eventually(async () => (await statusOn(port, '/readyz')) === 200, 'it listens')
+  })
+
   test('without reuse_port, a second node on the port of another ends with a sentence about the port', async () => {
     const { start, ready } = await site()
     const one = await start({ sharesPort: false })
     await ready(one)
     const two = await start({ sharesPort: false })
-    expect((await two.exit).code).toBe(1)
+    let outcome: number | null | undefined | 'serves'
+    void two.exit.then(({ code }) => (outcome = code))
+    await eventually(async () => {
+      if ((await statusOn(two.adminPort, '/readyz')) === 200) outcome = 'serves'
+      return outcome !== undefined
+    }, 'the second node serves or ends')
+    expect(outcome).toBe(1)
     expect(two.err()).toMatch(/^sluice cannot start: port \d+ of 127\.0\.0\.1 is taken: /)
   })
 })

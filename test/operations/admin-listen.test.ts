@@ -1,9 +1,11 @@
-import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { call, open } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { askStream } from '../fixtures/fixture.ts'
 import { freePort, statusOn } from '../fixtures/port.ts'
+import { rawConnection } from '../fixtures/raw-socket.ts'
 import { startUpstream } from '../fixtures/scripted-upstream.ts'
 import { discard, eventually, type Program, readyProgram, runProgram } from './program.ts'
 
@@ -68,6 +70,38 @@ describe('options.admin_listen', () => {
     expect((await live.end()).text).toContain('[DONE]')
     expect((await program.exit).code).toBe(0)
     expect(await statusOn(admin, '/healthz')).toBe(0)
+  })
+
+  test('during the start the address of admin_listen says that the gateway is not ready, and a shared port takes no connection', async () => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    onTestFinished(() => void silent.close())
+    await once(silent, 'listening')
+    const [admin, opensDatabase] = [await freePort(), once(silent, 'connection')]
+    const program = await runProgram({
+      config: { options: { admin_listen: `127.0.0.1:${admin}`, reuse_port: true } },
+      env: { DATABASE_URL: `postgres://sluice@127.0.0.1:${(silent.address() as AddressInfo).port}/sluice` },
+    })
+    onTestFinished(() => discard(program))
+    await opensDatabase
+    expect((await get(admin, '/healthz')).text).toBe('ok\n')
+    expect(await statusOn(admin, '/readyz')).toBe(503)
+    expect(await statusOn(admin, '/metrics')).toBe(503)
+    expect(await statusOn(program.port, '/healthz')).toBe(0)
+  })
+
+  test('at most 100 connections to the address of admin_listen are open: idle ones are closed for others', async () => {
+    const { admin } = await started()
+    const all = Array.from({ length: 200 }, () => rawConnection(admin, 'GET /healthz HTTP/1.1\r\n'))
+    onTestFinished(() => all.forEach(({ socket }) => socket.destroy()))
+    await Promise.all(all.map(({ socket }) => once(socket, 'connect')))
+    expect(await statusOn(admin, '/healthz')).toBe(200)
+    const answers = all.map((connection) => {
+      connection.socket.write('host: 127.0.0.1\r\nconnection: close\r\n\r\n')
+      return connection.closed()
+    })
+    const answered = (await Promise.all(answers)).filter((text) => text.startsWith('HTTP/1.1 200 '))
+    expect(answered.length).toBeGreaterThan(0)
+    expect(answered.length).toBeLessThanOrEqual(100)
   })
 
   test('a port of admin_listen that is taken ends the start with a sentence that names the option', async () => {

@@ -59,8 +59,8 @@ interface Wanted {
 }
 
 /**
- * The selection of calls for one query and their broadcast, which is kept for a while without readers. `leftMs` is when the last reader
- * left, in milliseconds of the monotonic clock.
+ * The selection of calls for one query and their broadcast, which is kept for a while without readers.
+ * `leftMs` is when the last reader left, in milliseconds of the monotonic clock.
  */
 interface RetainedBroadcast {
   readonly source: LiveSource

@@ -117,7 +117,7 @@ export class SharedDigests implements DigestStore {
       // Another conversation may have the same mark, so the whole digest is compared.
       const { digest, value } = entry.value
       if (matchesDigestAt(search, index, digest) && isPlausible({ index, value })) {
-        // This node then announces a change of the entry to the node that wrote it.
+        // Once it is known here, a call that changes it announces the change.
         this.#learn(search.owner, entry)
         return { index, value }
       }

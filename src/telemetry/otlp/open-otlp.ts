@@ -137,8 +137,8 @@ export async function otlpTelemetry(
 type FinishedCall = TracedCall & { readonly content?: CallContent }
 
 /**
- * Attributes that identify this process. Each process has an id of its own; otherwise a backend would merge
- * the series of several nodes.
+ * Attributes that identify this process. Each process has a separate id; otherwise a backend would merge the
+ * series of several nodes.
  */
 function resourceOf(): Resource {
   return defaultResource()
