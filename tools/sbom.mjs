@@ -38,8 +38,7 @@ for (const component of bill.components) {
 
 // Vendored parts are not in the lock file.
 for (const folder of VENDORED) {
-  const { name, version, license, repository, sha256 } = read(`${folder}/origin.json`)
-  const purl = `pkg:github${new URL(repository).pathname}@${version}`
+  const { name, version, license, purl, sha256 } = read(`${folder}/origin.json`)
   bill.components.push({
     'bom-ref': purl,
     type: 'library',

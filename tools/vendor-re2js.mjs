@@ -27,6 +27,7 @@ const origin = {
   name,
   version,
   license,
+  purl: `pkg:npm/${name}@${version}`,
   repository: 'https://github.com/le0pard/re2js',
   packageIntegrity: packages['node_modules/re2js'].integrity,
   packageFile: 'build/index.js',
