@@ -6,7 +6,7 @@ import { join } from 'node:path'
 /** Names of dependencies, or their scope. `test/repository/package-engines.test.ts` checks what is left. */
 const BUNDLED = /^(?:@opentelemetry\/(?!api$).*|chokidar|commander|cookie|file-type|kysely|undici)$/
 
-/** Folders of what the repository contains of other packages, each with its origin and its licence. */
+/** Folders with vendored parts of other packages, each with its origin and its licence. */
 export const VENDORED = [
   'packages/http1/src/parser/vendor/llhttp',
   'packages/screen/src/automaton/vendor/re2js',

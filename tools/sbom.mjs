@@ -36,10 +36,9 @@ for (const component of bill.components) {
   component.externalReferences = component.externalReferences.filter(({ type }) => type !== 'distribution')
 }
 
-// What the repository contains is not in the lock file.
+// Vendored parts are not in the lock file.
 for (const folder of VENDORED) {
-  const { name, version, license, repository, sha256 } = read(`${folder}/origin.json`)
-  const purl = `pkg:github${new URL(repository).pathname}@${version}`
+  const { name, version, license, purl, sha256 } = read(`${folder}/origin.json`)
   bill.components.push({
     'bom-ref': purl,
     type: 'library',

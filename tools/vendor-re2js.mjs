@@ -7,10 +7,13 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 
-/** What is needed, which re2js does not export. */
+/** The declarations that the gateway uses; re2js exports none of them. */
 const NEEDED = ['Compiler', 'Inst', 'Parser', 'RE2Flags', 'Simplify']
 
-/** Not followed: a check of flags that is not called names `RE2JS`, and `re` is also the name of many variables. */
+/**
+ * Names that are not followed to their declarations: `RE2JS` appears only in the text of an error, and `re` is
+ * also the name of many variables.
+ */
 const UNCALLED = new Set(['RE2JS', 're'])
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -24,6 +27,7 @@ const origin = {
   name,
   version,
   license,
+  purl: `pkg:npm/${name}@${version}`,
   repository: 'https://github.com/le0pard/re2js',
   packageIntegrity: packages['node_modules/re2js'].integrity,
   packageFile: 'build/index.js',
@@ -44,7 +48,7 @@ for (const [file, content] of Object.entries(files)) {
 }
 console.log(`${name} ${version}: sha256 ${origin.sha256}`)
 
-/** Keeps the top-level statements that what is needed uses, in their order. */
+/** Keeps the top-level statements that `NEEDED` names, and those that they use in turn, in their order. */
 function withoutUnused(source) {
   const parts = source.split(/^(?=(?:\/\*\*|var|const|function|export) ?)/m)
   const header = parts.shift()

@@ -232,7 +232,7 @@ function invisibleNamesOf({ section, name, tree }: LayerEntry) {
 }
 
 /** The key in gateway.yaml of each section of stored settings. */
-const SECTION_KEYS = {
+export const SECTION_KEYS = {
   options: 'options',
   groups: 'groups',
   models: 'models',

@@ -88,7 +88,8 @@ export class BodyReader {
   }
 
   /**
-   * Returns or resolves to the decoded JSON body, after sending `100 Continue` if the client expects it. Errors:
+   * Returns the decoded JSON body if it has arrived completely; otherwise a promise of it. Sends `100 Continue` first if the
+   * client expects it. Errors, thrown or as a rejection:
    * `request_too_large` above the maximum; `unsupported_media_type` for an unsupported content type or
    * encoding; `request_timeout` for a body that arrives too slowly, or stalls while others need its memory;
    * `overloaded` if the client has used its share or no memory is left.
@@ -105,7 +106,8 @@ export class BodyReader {
   }
 
   /**
-   * Returns a body that has arrived completely; undefined if it must be waited for, decoded, or found memory for.
+   * Returns a body that has arrived completely. Undefined if it has not, if it must be decoded, if the client expects a
+   * 100, or if no memory is free.
    */
   #takeStored(request: Request, { limit }: BodyOptions, allocation: MemoryAllocation): Buffer | undefined {
     const { 'content-encoding': encoding, 'content-length': length, expect } = request.headers

@@ -21,8 +21,10 @@ export function bodyOptions({ token, user }: Caller, { options }: Settings): Bod
   return { owner: { client: user.id, key: token.id }, limit: options.body_limit }
 }
 
-/** Reads the body of a request, as JSON or as a form. Throws or rejects with the error for the client. Returns a promise
- * unless the whole body has arrived. */
+/**
+ * Reads the body of a request, as JSON or as a form. Returns a promise, unless a JSON body has arrived completely. Throws
+ * or rejects with the error for the client.
+ */
 export function readBody(
   bodies: BodyReader,
   { json, form }: EndpointDialects,

@@ -205,7 +205,7 @@ export class StreamedResponse extends ResponseHandler {
         return this.#complete()
       }
       if (!Buffer.isBuffer(chunk)) return this.#complete(chunk)
-      // What a short chunk costs need not be known: it is processed in any case.
+      // A short chunk is processed whatever it costs.
       const isShort = chunk.length <= MIN_READ_BYTES
       const affordable = isShort ? MIN_READ_BYTES : Math.max(MIN_READ_BYTES, this.#watch.affordableBytes)
       const max = this.#checks ? Math.min(affordable, this.#checks.length) : affordable
@@ -298,14 +298,14 @@ export class StreamedResponse extends ResponseHandler {
     return this.state === 'waiting' && !this.#outgoing.isDue && !this.#gate.isParking
   }
 
-  /** Whether the stream, whose end marker was read, is complete and is charged at once. */
+  /** Whether a stream whose end marker was read is complete, so that it is charged at once. */
   get #endsNow(): boolean {
     const { error, isBlocked, checking, isMidEvent, continueInBackground } = this.#tap
     return !error && !isBlocked && !checking && !isMidEvent && !continueInBackground
   }
 
   // `docs/ledger.md: Durability before delivery`: nothing is sent before the call's hold (its reserved quota)
-  // is durable. If the stream ends with these bytes, they wait for its charge, which replaces the hold.
+  // is durable. `isEnd`: the stream ends with these bytes, so they wait for its charge instead.
   #forward(bytes: Buffer, isEnd = false): void {
     if (this.state === 'draining') return
     // If a filtered answer may be replaced, nothing is sent before its content.

@@ -18,7 +18,7 @@ export interface InterpretedSource {
   readonly left: readonly ReportLine[]
 }
 
-/** Reads a file, or the database at a URL. Rejects with a sentence for the operator. */
+/** Reads a file, or the database at a URL, and interprets it. Rejects with a sentence for the operator. */
 export async function readImport(
   place: string,
   options: Omit<SourceReadingOptions, 'readers'>,

@@ -1,7 +1,7 @@
 import type { OtherGatewayDatabase } from '@sluice/import/other-gateway'
 import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
 import type { Config } from '../config/config.ts'
-import { mergeStoredSettings } from '../config/merge-stored-settings.ts'
+import { mergeStoredSettings, SECTION_KEYS } from '../config/merge-stored-settings.ts'
 import { childOfNode, keysOfNode } from '../config/yaml-node.ts'
 import { type Decimal, decimalText } from '../domain/decimal.ts'
 import { type RatioName, type Ratios, ratiosJson } from '../domain/ratios.ts'
@@ -23,16 +23,6 @@ export interface ConfigurationPlan {
   readonly settings: Settings
   readonly lines: readonly ReportLine[]
 }
-
-/** The section of gateway.yaml in which entries of a stored section are declared. */
-const FILE_SECTIONS = {
-  options: 'options',
-  groups: 'groups',
-  models: 'models',
-  ratios: 'models',
-  alerts: 'alerts',
-  guards: 'guards',
-} as const
 
 /** Settings and channels as the source states them, before they are compared with those of this gateway. */
 export interface SourceConfiguration {
@@ -125,7 +115,7 @@ function entryIsThere(
   stored: StoredConfiguration,
 ): boolean {
   return (
-    (section !== 'drains' && keysOfNode(childOfNode(tree, FILE_SECTIONS[section])).includes(name)) ||
+    (section !== 'drains' && keysOfNode(childOfNode(tree, SECTION_KEYS[section])).includes(name)) ||
     stored.entries.some((one) => one.section === section && one.name === name)
   )
 }

@@ -19,7 +19,7 @@ const MAX_LINES = 10_000
 /** Maximum number of users and tokens in one message. */
 const MAX_ACCOUNTS = 200
 
-const NOBODY = { merge: new Set<string>(), role: new Set<string>() }
+const NO_NAMES = { merge: new Set<string>(), role: new Set<string>() }
 
 let parts = partsOf([])
 
@@ -38,7 +38,7 @@ async function plan(task: PlanningTask): Promise<Omit<PlannedImport, 'accounts'>
   })
   const config = readConfig(environment, texts)
   const { state, hashes } = await inspectTarget(environment, config.users)
-  const planned = planImport(source, { config, stated: NOBODY }, state, hashes)
+  const planned = planImport(source, { config, stated: NO_NAMES }, state, hashes)
   const { configuration, accounts, passwords, units } = planned
   if (apply) await reserve(environment.databaseUrl, highestTokenId(accounts))
   const lines = [...planned.lines, ...accounts.flatMap((account) => account.lines)].toSorted(compareLines)

@@ -6,7 +6,7 @@ import { expectedOfTls, postgresUrl } from '../domain/database-url.ts'
 import { connectInOrder, connectionPlan } from '../store/postgres/connect.ts'
 import { mapDatabaseError } from '../store/postgres/failure.ts'
 
-/** Reads sources of imports as the gateway reads its own database and configuration. */
+/** The functions with which the gateway reads its own database and configuration, for sources of imports. */
 export const SOURCE_READERS: SourceReaders = {
   postgres: {
     isUrl: (text) => postgresUrl(text) !== undefined,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { FullResponse, CallOptions } from '../fixtures/client.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { paceMs } from '../fixtures/pace.ts'
-import { rawConnection } from '../fixtures/raw-socket.ts'
+import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const LIMIT = 33_554_432
@@ -161,6 +161,44 @@ describe('the maximum size of a body', () => {
     }
     await expect.poll(() => refused).toBeGreaterThan(0)
     for (const { socket } of bodies) socket.destroy()
+  })
+})
+
+describe('a body that arrives together with its head', () => {
+  let small: Fixture
+  beforeAll(async () => {
+    small = await startFixture((upstream) => ({
+      ...plainConfiguration(upstream.baseUrl('m')),
+      options: { body_limit: '1KiB' },
+    }))
+  })
+  afterAll(() => small?.close())
+
+  const sent = (headers: string, body: string): RawConnection => {
+    small.upstream.script('m', { kind: 'whole' })
+    const head =
+      'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\n'
+    return rawConnection(small.gateway.port, `${head}${headers}\r\n\r\n${body}`)
+  }
+  const large = GOOD.replace('hi', 'hi '.repeat(600))
+
+  test.each([
+    ['with a content-length', `content-length: ${large.length}`, large],
+    ['in chunks', 'transfer-encoding: chunked', `${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`],
+  ])(
+    'a body above the maximum that arrives together with its head is a 413: %s',
+    async (_, headers, body) => {
+      const connection = sent(headers, body)
+      expect(await connection.until('request_too_large')).toMatch(/^HTTP\/1\.1 413 /)
+      connection.socket.destroy()
+      expect(small.upstream.received('m')).toHaveLength(0)
+    },
+  )
+
+  test('a client that expects a 100 gets it, although its body has arrived together with its head', async () => {
+    const connection = sent(`expect: 100-continue\r\ncontent-length: ${GOOD.length}`, GOOD)
+    expect(await connection.until('HTTP/1.1 200 ')).toMatch(/^HTTP\/1\.1 100 Continue\r\n/)
+    connection.socket.destroy()
   })
 })
 

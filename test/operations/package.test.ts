@@ -26,10 +26,10 @@ const PARTS = [
   'tsconfig.json',
 ]
 
-/** What the repository includes of other packages, which is not in the lock file. */
+/** Vendored parts of other packages, which the lock file does not list as run-time dependencies. */
 const VENDORED = [
   { name: 'llhttp', version: '9.3.1', purl: 'pkg:github/nodejs/llhttp@9.3.1' },
-  { name: 're2js', version: '2.10.0', purl: 'pkg:github/le0pard/re2js@2.10.0' },
+  { name: 're2js', version: '2.10.0', purl: 'pkg:npm/re2js@2.10.0' },
 ]
 
 /** The checked fields of a component in a bill of materials. */

@@ -30,7 +30,7 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
 
 /**
  * The subfolders of `src/relay`, each with the others that it imports. `docs/architecture.md: The relay` says what
- * each is for; a new arrow needs a reason.
+ * each is for; another import between them needs a reason.
  */
 export const RELAY_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   affinity: ['digests'],

@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'node:tls'
 
-/** What this package is given by the program, which reads its own database and configuration in the same way. */
+/** Functions that the program passes in, because it reads its own database and configuration with them. */
 export interface SourceReaders {
   readonly postgres: PostgresConnections
   readonly configuration: ConfigurationReader

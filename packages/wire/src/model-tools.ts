@@ -2,11 +2,11 @@ import { asRecord } from './json/record.ts'
 
 /** Members of tools that name other models, such as `model` and `analysis_models`. */
 const NAMES_MODELS = /models?$/iu
-/** Tools of Anthropic that ask another model, whether or not they name one. */
+/** Tools of Anthropic that ask another model, even if a request names none. */
 const ASKS_MODELS = /^advisor(?:_|$)/
 /**
- * Tools that OpenRouter runs. Some of them ask other models, which a request need not name, and new ones appear; so all are
- * taken to do so, except those whose pages say what they do without one. https://openrouter.ai/tools
+ * Tools that OpenRouter runs and that may ask other language models, even if a request names none: all except those that
+ * are documented not to, because a list of the others would miss new ones. https://openrouter.ai/tools
  */
 const OF_OPENROUTER = /^openrouter:(?!(?:apply_patch|datetime|image_generation|shell|web_fetch|web_search)$)/
 /** Types of tools that clients run, in which the names of members have no effect on the provider. */

@@ -19,7 +19,10 @@ export const GUARDS_HEADER = 'x-gateway-guards'
 const MAX_TEXT = 4096
 const MORE_LENGTH = 24
 
-/** A type or code of an error, such as `rate_limit_error`, `NOT_FOUND`, `ThrottlingException` or `1261`. Keys are none. */
+/**
+ * Matches a type or code of an error, such as `rate_limit_error`, `NOT_FOUND`, `ThrottlingException` or `1261`, but not
+ * an API key.
+ */
 const ERROR_CODE =
   /^(?:[a-z]{1,24}(?:_[a-z]{1,24}){0,7}|[A-Z]{1,24}(?:_[A-Z]{1,24}){0,7}|(?:[A-Z][a-z]{1,24}){1,8}|\d{1,5})$/
 

@@ -44,8 +44,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
 
 /**
  * Tables that are not copied. Holds are settled before the copy, the target has its own identity, running
- * nodes report alert conditions again, sign-in states last only minutes, and no call is under way whose answer could have
- * been removed.
+ * nodes report alert conditions again, sign-in states last only minutes, and removals of answers matter only to calls that
+ * are running.
  */
 export const TABLES_NOT_COPIED: readonly string[] = Object.freeze([
   'alert_conditions',

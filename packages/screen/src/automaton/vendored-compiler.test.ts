@@ -33,7 +33,7 @@ test.each([
   '(a*)*',
   '[[:alpha:]]\\W',
   '[😀-🙈]',
-])('the vendored compiler makes of %j the program that re2js matches with', (source) => {
+])('the vendored compiler compiles %j to a program of the size that re2js reports', (source) => {
   const program = Compiler.compileRegexp(Simplify.simplify(Parser.parse(source, RE2Flags.PERL)))
   expect(program.inst).toHaveLength(RE2JS.compile(source).programSize())
 })
