@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { FullResponse } from '../fixtures/client.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { type Dialect, type Json } from './facts.ts'
 import { startRoads } from './roads.ts'
 
@@ -212,16 +213,7 @@ describe('several choices of a chat provider', () => {
 
 describe('dialects with one choice', () => {
   test('a messages channel gets a request for one choice only, and the parameter n is listed as dropped', async () => {
-    const body = {
-      id: 'msg_1',
-      type: 'message',
-      role: 'assistant',
-      model: 'm',
-      content: [{ type: 'text', text: 'x' }],
-      stop_reason: 'end_turn',
-      usage: { input_tokens: 1, output_tokens: 1 },
-    }
-    fixture.upstream.script('messages', { kind: 'whole', body: JSON.stringify(body) })
+    fixture.upstream.script('messages', wholeMessage([{ text: 'x' }]))
     const answer = await chat('messages', { n: 2 })
     expect([answer.status, answer.headers['x-gateway-dropped']]).toEqual([200, 'n'])
   })

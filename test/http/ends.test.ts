@@ -80,21 +80,18 @@ const states = (upstream: Upstream, reason: string): boolean =>
   !['good', undefined].includes(endReasonOf(reason)?.class)
 
 const WORDS = 'canary words of the provider'
-const ROADS = UPSTREAMS.flatMap((upstream) =>
-  CLIENTS.flatMap((client) => [false, true].map((stream) => ({ upstream, client, stream }))),
-)
-type Road = (typeof ROADS)[number]
 
-/** The cases that are tried on each road: all at night, pairs of upstream, client, form and case by day. */
-function casesOf<Case>(cases: (upstream: Upstream) => readonly Case[]): (road: Road) => readonly Case[] {
-  const all = ROADS.flatMap(({ upstream, client, stream }) =>
-    cases(upstream).map((one) => [upstream, client, stream, one] as const),
+/** Each case of an upstream with each client, whole and streamed: all at night, pairs of them by day. */
+function rowsOf<Case>(cases: (upstream: Upstream) => readonly Case[]) {
+  return pairsByDay(
+    UPSTREAMS.flatMap((upstream) =>
+      CLIENTS.flatMap((client) =>
+        [false, true].flatMap((stream) =>
+          cases(upstream).map((one) => [upstream, client, stream, one] as const),
+        ),
+      ),
+    ),
   )
-  const rows = pairsByDay(all)
-  return (road) =>
-    rows.flatMap(([upstream, client, stream, one]) =>
-      upstream === road.upstream && client === road.client && stream === road.stream ? [one] : [],
-    )
 }
 
 /** What the client sees, in the words of the table. */
@@ -114,34 +111,35 @@ const ERRORS: readonly { readonly body: object; readonly status: number }[] = [
   { body: { error: { code: 503, status: 'UNAVAILABLE', message: WORDS } }, status: 503 },
   { body: { object: 'error', code: 422, message: { detail: [{ msg: WORDS }] } }, status: 422 },
 ]
-const MEDIA_TYPES = ['application/json', 'text/event-stream', 'text/plain', 'text/html'] as const
-
-const reasonsOf = casesOf((upstream) => REASONS.filter((one) => states(upstream, one)))
-const errorsOf = casesOf(() => ERRORS)
-const formsOf = casesOf(() =>
-  MEDIA_TYPES.flatMap((contentType) => [false, true].map((isStream) => ({ contentType, isStream }))),
+const FORMS = ['application/json', 'text/event-stream', 'text/plain', 'text/html'].flatMap((contentType) =>
+  [false, true].map((isStream) => ({ contentType, isStream })),
 )
+const GOOD = { chat: 'stop', messages: 'end_turn', responses: 'completed', gemini: 'STOP' } as const
 
-describe.each(ROADS)('$upstream upstream, $client client, streamed: $stream', (road) => {
-  const { upstream, client, stream } = road
+const reasonRows = rowsOf((upstream) => REASONS.filter((one) => states(upstream, one)))
+const errorRows = rowsOf(() => ERRORS)
+const formRows = rowsOf(() => FORMS)
 
+describe.each(UPSTREAMS)('an upstream of %s', (of) => {
   test('every reason of the table is seen as what it means', async () => {
     const differing: string[] = []
-    for (const reason of reasonsOf(road)) {
+    for (const [upstream, client, stream, reason] of reasonRows) {
+      if (upstream !== of) continue
       const answer = { text: 'said', reason, message: WORDS }
       const behaviour = stream
         ? sendsFrames(streamedAnswer(upstream, answer))
         : sendsJson(wholeAnswer(upstream, answer))
       const outcome = seen(client, await ask(client, upstream, stream, behaviour))
-      if (!expected(reason).test(outcome)) differing.push(`${reason}: ${outcome}`)
+      if (!expected(client, stream, reason).test(outcome))
+        differing.push(`${client}, streamed: ${stream}, ${reason}: ${outcome}`)
     }
     expect(differing).toEqual([])
 
-    function expected(reason: string): RegExp {
+    function expected(client: Upstream, stream: boolean, reason: string): RegExp {
       const end = endReasonOf(reason)
       if (end?.class === 'failed') {
-        if (upstream === client && !stream) return new RegExp(`^reason ${reason} "said"$`)
-        const words = upstream === 'gemini' ? WORDS : `the answer ended with the reason ${reason}`
+        if (of === client && !stream) return new RegExp(`^reason ${reason} "said"$`)
+        const words = of === 'gemini' ? WORDS : `the answer ended with the reason ${reason}`
         const place = stream
           ? 'in the stream after "said"'
           : `${end.culprit === 'request' ? 400 : 500} after ""`
@@ -149,7 +147,7 @@ describe.each(ROADS)('$upstream upstream, $client client, streamed: $stream', (r
       }
       const meaning = end?.class === 'refused' ? 'filtered' : (end?.class ?? 'good')
       // A native answer is not changed.
-      return upstream === client
+      return of === client
         ? new RegExp(`^(?:reason ${reason}|${meaning}) "said"$`)
         : new RegExp(`^${meaning} "said"$`)
     }
@@ -157,26 +155,28 @@ describe.each(ROADS)('$upstream upstream, $client client, streamed: $stream', (r
 
   test('every form of an error in a 200 is the error that it states', async () => {
     const differing: string[] = []
-    for (const { body, status } of errorsOf(road)) {
+    for (const [upstream, client, stream, { body, status }] of errorRows) {
+      if (upstream !== of) continue
       const text = JSON.stringify(body)
       const behaviour = stream ? sendsFrames([`data: ${text}\n\n`]) : sendsJson(text)
       const outcome = seen(client, await ask(client, upstream, stream, behaviour))
       if (!new RegExp(`^failed ${status} after "": .*${WORDS}`).test(outcome))
-        differing.push(`${text}: ${outcome}`)
+        differing.push(`${client}, streamed: ${stream}, ${text}: ${outcome}`)
     }
     expect(differing).toEqual([])
   })
 
   test('an answer in the other form is the same answer', async () => {
-    const reason = { chat: 'stop', messages: 'end_turn', responses: 'completed', gemini: 'STOP' }[upstream]
-    const answer = { text: 'said', reason }
-    const whole = wholeAnswer(upstream, answer)
-    const frames = streamedAnswer(upstream, answer)
+    const answer = { text: 'said', reason: GOOD[of] }
+    const whole = wholeAnswer(of, answer)
+    const frames = streamedAnswer(of, answer)
     const differing: string[] = []
-    for (const { contentType, isStream } of formsOf(road)) {
+    for (const [upstream, client, stream, { contentType, isStream }] of formRows) {
+      if (upstream !== of) continue
       const behaviour = isStream ? sendsFrames(frames, contentType) : sendsJson(whole, contentType)
       const outcome = seen(client, await ask(client, upstream, stream, behaviour))
-      if (outcome !== 'good "said"') differing.push(`${behaviour.kind} as ${contentType}: ${outcome}`)
+      if (outcome !== 'good "said"')
+        differing.push(`${client}, streamed: ${stream}, ${behaviour.kind} as ${contentType}: ${outcome}`)
     }
     expect(differing).toEqual([])
   })

@@ -71,7 +71,8 @@ test('answers that a client does not read stay within its share of memory, and e
   )
   await expect.poll(() => held.length).toBeGreaterThan(0)
 
-  // Another user is served meanwhile.
+  // Another user is served meanwhile, with a small answer, when the upstream has begun the large ones.
+  await fixture.upstream.receivedAtLeast('m', CALLS)
   fixture.upstream.script('m', { kind: 'whole' })
   expect((await fixture.chat('bob', ask('m'))).status).toBe(200)
 

@@ -22,8 +22,8 @@ export function lawRuns(full: number): number {
 }
 
 /**
- * The rows of a matrix: by day so many that each two values that stand in different columns of one row meet in a
- * row that is tried, at night all.
+ * The rows of a matrix: all of them at night, by day a part in which each pair of values of one row still occurs. Values
+ * are compared by identity, so that rows share their objects.
  */
 export function pairsByDay<Row extends readonly unknown[]>(rows: readonly Row[]): readonly Row[] {
   return byTier(coverPairs(rows), rows)
