@@ -32,8 +32,8 @@ const WITHOUT: readonly Patch[] = [
   },
   {
     file: 'src/relay/candidates.ts',
-    text: 'usable.filter((key) => providerLimits.canTake(channel, key, upstreamModel, bound))',
-    by: 'usable.filter(() => upstreamModel !== undefined && bound !== undefined)',
+    text: '(key: UpstreamKey): boolean => providerLimits.canTake(channel, key, upstreamModel, bound)',
+    by: '(): boolean => bound !== undefined',
   },
   {
     file: 'src/upstreams/provider-limits.ts',

@@ -15,6 +15,12 @@ const LIMIT = { requests: 1_000_000_000, tokens: 1_000_000_000_000, window: '60s
 /** What the short key may spend: some thousand holds of its calls, and the cost of half a million. */
 const SHORT_QUOTA = 1_500_000_000
 
+/** Administrators who watch the log: several, because a user may have few live streams. */
+export const WATCHERS = Array.from({ length: 20 }, (_, n) => ({
+  id: 100 + n,
+  accessToken: `the-access-token-of-watcher-${n}`,
+}))
+
 /** This gateway with keys, holds, settlement, every rate limit of a call, and its log enabled. */
 export const sluice: Candidate = {
   start: (upstreamPort, folder) => startSluice(upstreamPort, folder),
@@ -87,6 +93,9 @@ function configuration(
         token(CLIENT_KEY.slice('sk-'.length), { remain_quota: AMPLE }),
         token(SHORT_KEY.slice('sk-'.length), { remain_quota: SHORT_QUOTA }),
       ]),
+      ...WATCHERS.map(({ id, accessToken }) =>
+        user(id, `watcher-${id}`, [], { role: 10, access_token: accessToken }),
+      ),
     ],
   }
 }

@@ -66,7 +66,7 @@ export const SCENARIOS = {
   },
   'whole-2kb-features': {
     kind: 'saturated',
-    title: 'the same with session, limits and remembered prompts, which the forwarder does not have',
+    title: 'the same with a session and a remembered prompt, which the forwarder does not have',
     unit: REQUEST,
     candidates: COMPARED,
     call: { ...native, uses: ['session', 'remembered prompts'] },

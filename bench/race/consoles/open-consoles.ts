@@ -1,7 +1,7 @@
 import { CERTAINLY_GONE_MS, call, type LiveResponse, open } from '../../../test/fixtures/client.ts'
-import { ROOT } from '../../../test/fixtures/configuration.ts'
 import { logIn } from '../../../test/fixtures/console.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { WATCHERS } from '../../candidates/sluice.ts'
 
 /** Interval at which a console whose stream has gaps requests its list and its sums again. */
 const ASK_AGAIN_MS = 30_000
@@ -20,11 +20,12 @@ interface Readers extends Clients {
   readonly gaps: (reader: number) => number
 }
 
-/** Cookies of `count` sessions of root. */
+/** Cookies of `count` sessions, each of another administrator. */
 export async function sessions(url: string, count: number): Promise<readonly string[]> {
+  if (count > WATCHERS.length) throw new Error(`the maximum is ${WATCHERS.length} consoles`)
   const cookies: string[] = []
-  for (let n = 0; n < count; n += 1)
-    cookies.push((await logIn(url, { access_token: ROOT.access_token })).cookie)
+  for (const { accessToken } of WATCHERS.slice(0, count))
+    cookies.push((await logIn(url, { access_token: accessToken })).cookie)
   return cookies
 }
 
