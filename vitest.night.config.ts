@@ -31,7 +31,7 @@ export default defineConfig({
     // Node reads TypeScript itself, as by day.
     experimental: { viteModuleRunner: false },
     testTimeout: 600_000,
-    hookTimeout: 120_000,
+    hookTimeout: 600_000,
     expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     maxWorkers: 1,

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { byTier } from '../runner/tier.ts'
+import { byTier, casesByTier } from '../runner/tier.ts'
 import { DIALECTS, type Dialect, type Facts, type Finish, type ToolCall, UNREAD } from './facts.ts'
 import { framesOf, streamFacts, wholeFacts } from './read-facts.ts'
-import { recordedAnswers, type Recording, sampleOf } from './recordings.ts'
+import { recordedAnswers, type Recording } from './recordings.ts'
 import { askedOf, startRoads } from './roads.ts'
 
 /** All recorded responses at night, some of them by day. */
-const RECORDINGS = sampleOf(recordedAnswers(), byTier(16, Number.POSITIVE_INFINITY))
+const RECORDINGS = casesByTier(16, recordedAnswers())
 /**
  * The number of positions at which a stream breaks off: after each of its events at night, after some by day.
  */

@@ -37,12 +37,3 @@ export function recordedAnswers(): Recording[] {
       })),
   )
 }
-
-/** A sample of `count` recordings, spread evenly, so that each dialect and form occurs. */
-export function sampleOf(recordings: readonly Recording[], count: number): readonly Recording[] {
-  if (recordings.length <= count) return recordings
-  return Array.from(
-    { length: count },
-    (_, i) => recordings[Math.floor((i * recordings.length) / count)] as Recording,
-  )
-}

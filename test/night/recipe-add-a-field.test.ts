@@ -101,7 +101,7 @@ test.each(CASES)(
       Object.fromEntries(added.map(([name, one]) => [name, one[which]]))
     const file = `src/domain/records/${record}.ts`
     const env = await databaseOf(engine)
-    const imports = "} from '../recipes/field-types.ts'"
+    const imports = "} from './field-types.ts'"
     const copy = await patchedProgram([
       { file, text: imports, by: `  textType,\n${imports}` },
       { file, text: before, by: [...added.map(([, { line }]) => line), before].join('\n') },
@@ -167,8 +167,8 @@ test.each(CASES)(
 const TOKEN_FIELD = [
   {
     file: 'src/domain/records/token.ts',
-    text: "} from '../recipes/field-types.ts'",
-    by: "  textType,\n} from '../recipes/field-types.ts'",
+    text: "} from './field-types.ts'",
+    by: "  textType,\n} from './field-types.ts'",
   },
   { file: 'src/domain/records/token.ts', text: '    deleted_time: {', by: `${LINE}    deleted_time: {` },
   { file: 'console/pages/keys/key-form.ts', text: 'TEXT_FIELDS = {', by: 'TEXT_FIELDS = { note: 200,' },
@@ -176,8 +176,8 @@ const TOKEN_FIELD = [
 const CHANNEL_FIELD = [
   {
     file: 'src/domain/records/channel.ts',
-    text: "} from '../recipes/field-types.ts'",
-    by: "  textType,\n} from '../recipes/field-types.ts'",
+    text: "} from './field-types.ts'",
+    by: "  textType,\n} from './field-types.ts'",
   },
   {
     file: 'src/domain/records/channel.ts',

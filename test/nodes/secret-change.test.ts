@@ -22,8 +22,8 @@ import { SHARED } from './fixture.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const KILLS = byTier(1, 50)
-/** Keys that are only stored, so that the command has something to do. */
-const STORED = byTier(120, 600)
+/** Keys that are only stored: more than the command encrypts in one batch. */
+const STORED = byTier(240, 600)
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOTH = { GATEWAY_SECRET: OLD_SECRET, GATEWAY_SECRET_NEW: NEW_SECRET }
 
