@@ -23,7 +23,7 @@ export const LAYERS: readonly (readonly string[])[] = [
  */
 export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   accounts: ['ledger'],
-  '@sluice/wire': ['json', 'sse', 'schemas'],
+  '@sluice/wire': ['json', 'sse', 'schemas', 'shape'],
   upstreams: [],
   api: [],
 }

@@ -35,6 +35,8 @@ export class ScannedObject {
   readonly end: number
   /** The tape itself, for code that must go through all values quickly. Other code uses the methods. */
   readonly tape: readonly number[]
+  /** The outline by a shape, which `outlineOf` makes. */
+  outline: { readonly shape: object; readonly codes: Uint16Array } | undefined = undefined
   readonly #values = new Map<string, unknown>()
   #notes: FoundStringKinds | undefined
 

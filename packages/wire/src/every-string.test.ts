@@ -1,0 +1,212 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { knownRequests } from '../../../test/fixtures/known-requests.ts'
+import { shapedDocuments } from '../../../test/generators/shaped-documents.ts'
+import { geminiRequests } from '../../../test/generators/gemini-requests.ts'
+import { chatRequests, messagesRequests } from '../../../test/generators/requests.ts'
+import { responsesRequests } from '../../../test/generators/responses-requests.ts'
+import { lawRuns } from '../../../test/runner/tier.ts'
+import { CHAT_REQUEST, COMPLETIONS_REQUEST } from './chat/shape.ts'
+import { CONVERSE_REQUEST } from './converse/shape.ts'
+import { EMBEDDINGS_REQUEST } from './embeddings/shape.ts'
+import { camelCase } from './gemini/field-spelling.ts'
+import { GEMINI_EMBED_REQUEST, GEMINI_REQUEST } from './gemini/shape.ts'
+import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
+import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
+import { IMAGES_REQUEST, SPEECH_REQUEST } from './media/shape.ts'
+import { MESSAGES_REQUEST } from './messages/shape.ts'
+import { MODERATIONS_REQUEST } from './moderations-shape.ts'
+import { RERANK_REQUEST } from './rerank/shape.ts'
+import { RESPONSES_REQUEST } from './responses/shape.ts'
+import { defineShape, type Shape } from './shape/define-shape.ts'
+import { indexOf, kindOfCode, outlineOf, ownerOfCode } from './shape/outline.ts'
+import { type Kind, KINDS, type Members, type Owner, OWNERS } from './shape/vocabulary.ts'
+
+const SHAPES: Readonly<Record<string, Shape>> = {
+  chat: CHAT_REQUEST,
+  completions: COMPLETIONS_REQUEST,
+  converse: CONVERSE_REQUEST,
+  embeddings: EMBEDDINGS_REQUEST,
+  gemini: GEMINI_REQUEST,
+  'gemini embeddings': GEMINI_EMBED_REQUEST,
+  images: IMAGES_REQUEST,
+  messages: MESSAGES_REQUEST,
+  moderations: MODERATIONS_REQUEST,
+  rerank: RERANK_REQUEST,
+  responses: RESPONSES_REQUEST,
+  speech: SPEECH_REQUEST,
+}
+
+const REQUESTS: Readonly<Record<string, fc.Arbitrary<string>>> = {
+  chat: chatRequests(),
+  gemini: geminiRequests(),
+  messages: messagesRequests(),
+  responses: responsesRequests(),
+}
+
+/** A string or key of a document, with its kind and owner: `content "Hi": text of user`. */
+type Described = string
+
+const shown = (scan: ScannedObject, node: Node, kind: Kind, owner: Owner): Described =>
+  `${scan.textOf(node)} at ${node}: ${kind} of ${owner}`
+
+function outlined(scan: ScannedObject, shape: Shape): Described[] {
+  const codes = outlineOf(scan, shape)
+  const strings: Described[] = []
+  for (let node = 0; node < scan.tape.length; node += 3) {
+    if (scan.kindOf(node) !== 'string') continue
+    const code = codes[indexOf(node)] as number
+    strings.push(shown(scan, node, KINDS[kindOfCode(code)] as Kind, OWNERS[ownerOfCode(code)] as Owner))
+  }
+  return strings
+}
+
+/** What the tables say of each string, read as a person reads them: each object by itself, without preparing anything. */
+class Reading {
+  readonly strings: Described[] = []
+  readonly #scan: ScannedObject
+  readonly #tables: Readonly<Record<string, Members<string>>>
+
+  constructor(scan: ScannedObject, { tables }: Shape) {
+    this.#scan = scan
+    this.#tables = tables
+    this.#object(ROOT, 'Request', 'provider', 'text')
+  }
+
+  #object(node: Node, table: string, around: Owner, text: Kind): void {
+    const scan = this.#scan
+    const stated = (name: string): unknown => {
+      const value = scan.memberOf(node, name)
+      return value === undefined ? undefined : scan.parse(value)
+    }
+    const flagged = Object.keys(this.#tables).find(
+      (one) => one.startsWith(`${table}?`) && stated(one.slice(table.length + 1)) === true,
+    )
+    const members: Members<string> = {
+      ...this.#tables[table],
+      ...this.#tables[`${table}:${String(stated('type'))}`],
+      ...this.#tables[flagged ?? ''],
+    }
+    const byRole = Object.values(members).includes('role') ? ownerOfRole(stated('role')) : undefined
+    const owner = byRole ?? around
+    const textKind = byRole === undefined ? text : byRole === 'tool' ? 'result' : 'text'
+    for (const { key, node: value } of scan.entries(node)) {
+      const name = Object.hasOwn(members, key) ? key : camelCase(key)
+      const place =
+        Object.hasOwn(members, name) && (name === key || this.#hasSpellings) ? members[name] : undefined
+      this.#add(value - 3, place === undefined ? 'undescribed' : 'structure', owner)
+      if (place === undefined) this.#all(value, 'undescribed', owner)
+      else this.#value(value, place, owner, textKind)
+    }
+  }
+
+  get #hasSpellings(): boolean {
+    return this.#tables['Part?thought'] !== undefined
+  }
+
+  #value(node: Node, place: string, around: Owner, text: Kind): void {
+    const scan = this.#scan
+    const [content = '', stated] = place.split(' of ')
+    const isMap = content.startsWith('{')
+    const alternatives = content.replaceAll(/[{}]/g, '').split(' | ')
+    const kind = KINDS.find((one) => alternatives.includes(one))
+    const table = alternatives.find((one) => Object.hasOwn(this.#tables, one))
+    const owner = OWNERS.find((one) => one === stated) ?? (isMap ? around : ownerOfKind(kind)) ?? around
+    const type = scan.kindOf(node)
+    const covers =
+      !isMap &&
+      table === undefined &&
+      ['arguments', 'result', 'mark', 'id', 'term', 'data'].includes(kind ?? '')
+    if (type === 'array')
+      return covers
+        ? this.#all(node, kind as Kind, owner)
+        : scan.elements(node).forEach((one) => this.#value(one, place, around, text))
+    if (type === 'object' && isMap) {
+      for (const { node: value } of scan.entries(node)) {
+        this.#add(value - 3, 'name', owner)
+        this.#value(value, alternatives.join(' | '), owner, text)
+      }
+      return
+    }
+    if (type === 'object' && table !== undefined)
+      return this.#object(node, table, owner, kind === 'reasoning' || kind === 'result' ? kind : text)
+    if (type === 'object') return this.#all(node, covers ? (kind as Kind) : 'undescribed', owner)
+    if (isMap || kind === 'number') return this.#add(node, 'undescribed', owner)
+    this.#add(node, kind === 'text' ? text : (kind ?? 'undescribed'), owner)
+  }
+
+  #all(node: Node, kind: Kind, owner: Owner): void {
+    const end = this.#scan.tape[node + 2] as number
+    for (let at = node; at < end; at += 3) this.#add(at, kind, owner)
+  }
+
+  #add(node: Node, kind: Kind, owner: Owner): void {
+    if (this.#scan.kindOf(node) === 'string') this.strings.push(shown(this.#scan, node, kind, owner))
+  }
+}
+
+function ownerOfRole(role: unknown): Owner | undefined {
+  if (role === 'assistant' || role === 'model') return 'model'
+  if (role === 'system' || role === 'developer') return 'system'
+  if (role === 'tool' || role === 'function') return 'tool'
+  return role === 'user' ? 'user' : undefined
+}
+
+function ownerOfKind(kind: Kind | undefined): Owner | undefined {
+  if (kind === 'arguments' || kind === 'reasoning') return 'model'
+  return kind === 'result' ? 'tool' : undefined
+}
+
+const scanned = (text: string | Buffer): ScannedObject => scanObject(Buffer.from(text), RESPONSE_LIMITS)
+
+const expectEachStringOnce = (text: string | Buffer, shape: Shape): void => {
+  const scan = scanned(text)
+  expect(outlined(scan, shape)).toEqual(new Reading(scan, shape).strings)
+}
+
+describe.each(Object.entries(SHAPES))('in documents of the shape %s', (_, shape) => {
+  test('every string is in exactly one kind, which is the one that the tables state', () => {
+    fc.assert(
+      fc.property(shapedDocuments(shape.tables), (text) => expectEachStringOnce(text, shape)),
+      { numRuns: lawRuns(3000) },
+    )
+  })
+})
+
+test.each(Object.entries(REQUESTS))(
+  'every string of a random %s request is in exactly one kind',
+  (name, requests) => {
+    fc.assert(
+      fc.property(requests, (text) => expectEachStringOnce(text, SHAPES[name] as Shape)),
+      { numRuns: lawRuns(1000) },
+    )
+  },
+)
+
+test('every string of a recorded request or a golden file is in exactly one kind', () => {
+  const requests = knownRequests()
+  expect(requests.length).toBeGreaterThan(100)
+  for (const { dialect, bytes } of requests) expectEachStringOnce(bytes, SHAPES[dialect] as Shape)
+})
+
+describe('a member that is taken out of a shape', () => {
+  const BODY = { messages: [{ role: 'user', content: 'Hi', name: 'Ann' }] }
+  const kindOf = (shape: Shape, text: string): string | undefined =>
+    outlined(scanned(JSON.stringify(BODY)), shape).find((one) => one.startsWith(`"${text}"`))
+
+  test('is undescribed, with its name and its value', () => {
+    const { name: _, ...rest } = CHAT_REQUEST.tables['Message'] as Members<string>
+    const broken = defineShape<string>({ ...CHAT_REQUEST.tables, Message: rest })
+    expect(kindOf(CHAT_REQUEST, 'Ann')).toContain('text of user')
+    expect(kindOf(broken, 'Ann')).toContain('undescribed of user')
+    expect(kindOf(broken, 'name')).toContain('undescribed of user')
+    expect(kindOf(broken, 'Hi')).toContain('text of user')
+  })
+})
+
+test('a role or a type that is written with escape sequences is read', () => {
+  const text = '{"messages":[{"content":"42","\\u0072ole":"\\u0074ool"}]}'
+  expect(outlined(scanned(text), CHAT_REQUEST)).toContainEqual(
+    expect.stringContaining('"42" at 15: result of tool'),
+  )
+})

@@ -1,0 +1,117 @@
+import { defineShape } from '../shape/define-shape.ts'
+import { JSON_SCHEMA } from '../shape/json-schema.ts'
+import type { Members } from '../shape/vocabulary.ts'
+import { snakeCase } from './field-spelling.ts'
+
+const spellingsOf = (name: string): readonly string[] => [...new Set([name, snakeCase(name)])]
+
+const CONTENTS = {
+  Content: { parts: 'text | Part', role: 'role' },
+  Part: {
+    codeExecutionResult: 'Code of tool',
+    executableCode: 'Code of model',
+    fileData: 'Data',
+    functionCall: 'Call of model',
+    functionResponse: 'result | FunctionResponse',
+    inlineData: 'Data',
+    mediaResolution: 'term',
+    text: 'text',
+    thought: 'number',
+    thoughtSignature: 'signature',
+    videoMetadata: 'term',
+  },
+  'Part?thought': { text: 'reasoning' },
+  Call: { args: 'arguments', id: 'id', name: 'name', partialArgs: 'arguments' },
+  FunctionResponse: {
+    id: 'id',
+    name: 'name',
+    parts: 'Part',
+    response: 'result',
+    scheduling: 'term',
+    willContinue: 'number',
+  },
+  Code: { code: 'arguments', id: 'id', language: 'term', outcome: 'term', output: 'result' },
+  Data: { data: 'media', displayName: 'text', fileUri: 'address', mimeType: 'term' },
+} as const satisfies Readonly<Record<string, Members<'Part' | 'Call' | 'FunctionResponse' | 'Code' | 'Data'>>>
+
+/** Generating content. https://ai.google.dev/api/generate-content */
+export const GEMINI_REQUEST = defineShape(
+  {
+    Request: {
+      cachedContent: 'id',
+      contents: 'text | Content of user',
+      generationConfig: 'GenerationConfig',
+      labels: 'data',
+      model: 'name',
+      safetySettings: 'term',
+      serviceTier: 'term',
+      stream: 'number',
+      systemInstruction: 'text | Content of system',
+      toolConfig: 'ToolConfig of program',
+      tools: 'Tool of program',
+    },
+    GenerationConfig: {
+      candidateCount: 'number',
+      frequencyPenalty: 'number',
+      imageConfig: 'term',
+      logprobs: 'number',
+      maxOutputTokens: 'number',
+      mediaResolution: 'term',
+      presencePenalty: 'number',
+      responseJsonSchema: 'Schema of program',
+      responseLogprobs: 'number',
+      responseMimeType: 'term',
+      responseModalities: 'term',
+      responseSchema: 'Schema of program',
+      seed: 'number',
+      speechConfig: 'term',
+      stopSequences: 'text',
+      temperature: 'number',
+      thinkingConfig: 'term',
+      topK: 'number',
+      topP: 'number',
+    },
+    ...CONTENTS,
+    Tool: {
+      codeExecution: 'term',
+      computerUse: 'term',
+      enterpriseWebSearch: 'term',
+      fileSearch: 'term',
+      functionDeclarations: 'Function',
+      googleMaps: 'term',
+      googleSearch: 'term',
+      googleSearchRetrieval: 'term',
+      retrieval: 'term',
+      urlContext: 'term',
+    },
+    Function: {
+      behavior: 'term',
+      description: 'text',
+      name: 'name',
+      parameters: 'Schema',
+      parametersJsonSchema: 'Schema',
+      response: 'Schema',
+      responseJsonSchema: 'Schema',
+    },
+    ToolConfig: { functionCallingConfig: 'FunctionCalling', retrievalConfig: 'data' },
+    FunctionCalling: { allowedFunctionNames: 'name', mode: 'term' },
+    ...JSON_SCHEMA,
+  },
+  spellingsOf,
+)
+
+/** Embedding contents. https://ai.google.dev/api/embeddings */
+export const GEMINI_EMBED_REQUEST = defineShape(
+  {
+    Request: {
+      content: 'text | Content of user',
+      model: 'name',
+      outputDimensionality: 'number',
+      requests: 'Request',
+      taskType: 'term',
+      title: 'text of user',
+    },
+    ...CONTENTS,
+  },
+  spellingsOf,
+)

@@ -1,0 +1,17 @@
+import type { Members } from './shape/vocabulary.ts'
+
+/** How OpenAI serves a request: the same members at its endpoints for texts. */
+export const OPENAI_SERVICE = {
+  metadata: 'data',
+  model: 'name',
+  parallel_tool_calls: 'number',
+  prompt_cache_key: 'text',
+  prompt_cache_options: 'mark',
+  prompt_cache_retention: 'term',
+  safety_identifier: 'text',
+  service_tier: 'term',
+  store: 'number',
+  stream: 'number',
+  stream_options: 'term',
+  user: 'text',
+} as const satisfies Members<never>

@@ -1,0 +1,16 @@
+import { defineShape } from '../shape/define-shape.ts'
+
+/** Rerank, of both versions. https://docs.cohere.com/reference/rerank */
+export const RERANK_REQUEST = defineShape({
+  Request: {
+    documents: 'text | Document of user',
+    max_chunks_per_doc: 'number',
+    max_tokens_per_doc: 'number',
+    model: 'name',
+    query: 'text of user',
+    rank_fields: 'name',
+    return_documents: 'number',
+    top_n: 'number',
+  },
+  Document: { text: 'text' },
+})

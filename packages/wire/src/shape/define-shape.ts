@@ -1,0 +1,129 @@
+import { NameTable } from './name-table.ts'
+import { KIND, KINDS, type Kind, type Members, OWNER, OWNERS, type Owner, type Place } from './vocabulary.ts'
+
+/** A place, prepared for the walk. */
+export interface CompiledPlace {
+  /** Number of the kind of a string; that of `undescribed` if only an object may stand here. */
+  readonly kind: number
+  /** Whether the kind also covers whole objects. */
+  readonly coversObjects: boolean
+  /** The members of an object; undefined if an object may not stand here, or if its keys are chosen by users. */
+  readonly table: CompiledTable | undefined
+  /** What the members of an object are whose keys users choose. */
+  readonly values: CompiledPlace | undefined
+  /** Number of the owner; -1 for that of the object around the place. */
+  readonly owner: number
+}
+
+/** The members of an object, prepared for the walk. */
+export interface CompiledTable {
+  readonly id: number
+  readonly members: NameTable<CompiledPlace>
+  /** Whether a member of the object says whose it is. */
+  readonly hasRole: boolean
+  /** Tables that are used instead of this one, by the type that the object states. */
+  readonly variants: NameTable<CompiledTable> | undefined
+  /** A table that is used instead of this one, if the member with this name is true. */
+  readonly flagged: { readonly name: Buffer; readonly table: CompiledTable } | undefined
+}
+
+/** The shape of a document: what stands in each place of it, and whose it is. */
+export interface Shape<Table extends string = string> {
+  readonly root: CompiledTable
+  /** Names and places of all tables, as they were written. */
+  readonly tables: Readonly<Record<string, Members<Table>>>
+  /** The number by which an outline names a table. */
+  tableId(name: Table): number
+}
+
+/** Kinds that cover whole objects, with all keys and values in them. */
+const COVERING: ReadonlySet<Kind> = new Set(['arguments', 'result', 'mark', 'id', 'term', 'data'])
+/** Owners that follow from the kind. */
+const OWNER_OF_KIND: ReadonlyMap<Kind, Owner> = new Map([
+  ['arguments', 'model'],
+  ['reasoning', 'model'],
+  ['result', 'tool'],
+])
+
+/** Returns all spellings of a member's name. */
+type SpellingsOf = (name: string) => readonly string[]
+
+type BaseOf<Name extends string> = Exclude<Name, `${string}:${string}` | `${string}?${string}`>
+
+/**
+ * Compiles the tables of a shape. The document itself is described by `Request`. A table `Block:thinking` has the members
+ * of a `Block` whose `type` is `thinking`, as far as they differ; `Part?thought` those of a `Part` whose `thought` is true.
+ */
+export function defineShape<const Name extends string>(
+  tables: Readonly<Record<Name, Members<NoInfer<BaseOf<Name>>>>>,
+  spellingsOf: SpellingsOf = (name) => [name],
+): Shape<BaseOf<Name>> {
+  const written: Readonly<Record<string, Members<string>>> = tables
+  const names = Object.keys(written)
+  const bases = names.filter((name) => !/[:?]/.test(name))
+  const compiled = new Map<string, MutableTable>()
+  for (const [id, name] of bases.entries()) compiled.set(name, emptyTable(id))
+  const compile = (members: Members<string>): NameTable<CompiledPlace> =>
+    new NameTable(
+      new Map(
+        Object.entries(members).flatMap(([name, place]) => {
+          const value = compilePlace(place, compiled)
+          return spellingsOf(name).map((spelling) => [spelling, value] as const)
+        }),
+      ),
+    )
+  for (const name of bases) {
+    const table = compiled.get(name) as MutableTable
+    const members = written[name] as Members<string>
+    table.members = compile(members)
+    table.hasRole = Object.values(members).includes('role')
+    const variants = (sign: string): (readonly [string, CompiledTable])[] =>
+      names
+        .filter((one) => one.startsWith(name + sign))
+        .map((one) => [
+          one.slice(name.length + 1),
+          { ...table, members: compile({ ...members, ...written[one] }) },
+        ])
+    const typed = variants(':')
+    const [flagged] = variants('?')
+    if (typed.length > 0) table.variants = new NameTable(new Map(typed))
+    if (flagged) table.flagged = { name: Buffer.from(flagged[0]), table: flagged[1] }
+  }
+  return {
+    root: tableNamed('Request', compiled),
+    tables: written as Readonly<Record<string, Members<BaseOf<Name>>>>,
+    tableId: (name) => tableNamed(name, compiled).id,
+  }
+}
+
+type MutableTable = { -readonly [Key in keyof CompiledTable]: CompiledTable[Key] }
+
+function emptyTable(id: number): MutableTable {
+  return { id, members: new NameTable(new Map()), hasRole: false, variants: undefined, flagged: undefined }
+}
+
+function tableNamed(name: string, tables: ReadonlyMap<string, CompiledTable>): CompiledTable {
+  const table = tables.get(name)
+  if (!table) throw new Error(`the shape has no table '${name}'`)
+  return table
+}
+
+/** A place in its parts: `text | Part of user`, `{Schema}`. */
+const PLACE = /^(\{)?([a-z]+)?(?: \| )?([A-Z]\w*)?\}?(?: of ([a-z]+))?$/
+
+function compilePlace(place: Place<string>, tables: ReadonlyMap<string, CompiledTable>): CompiledPlace {
+  const [, isMap, kind, table, owner] = PLACE.exec(place) ?? []
+  if (kind === undefined && table === undefined) throw new Error(`the place '${place}' cannot be read`)
+  const stated = KINDS.find((one) => one === kind)
+  const implied = stated && OWNER_OF_KIND.get(stated)
+  const whose = OWNERS.find((one) => one === owner) ?? implied
+  const content: CompiledPlace = {
+    kind: KIND[stated ?? 'undescribed'],
+    coversObjects: stated !== undefined && table === undefined && COVERING.has(stated),
+    table: table === undefined ? undefined : tableNamed(table, tables),
+    values: undefined,
+    owner: whose === undefined ? -1 : OWNER[whose],
+  }
+  if (isMap === undefined) return content
+  return { ...content, kind: KIND.undescribed, coversObjects: false, table: undefined, values: content }
+}

@@ -1,0 +1,57 @@
+import type { Members } from './vocabulary.ts'
+
+/**
+ * Schemas of tools and formats. The names of properties are chosen by users.
+ * https://json-schema.org/draft/2020-12/json-schema-core
+ */
+export const JSON_SCHEMA = {
+  Schema: {
+    $ref: 'name',
+    $schema: 'term',
+    additionalProperties: 'number | Schema',
+    allOf: 'Schema',
+    anyOf: 'Schema',
+    const: 'data',
+    contains: 'Schema',
+    $comment: 'text',
+    default: 'data',
+    definitions: '{Schema}',
+    $defs: '{Schema}',
+    dependentRequired: '{name}',
+    dependentSchemas: '{Schema}',
+    description: 'text',
+    else: 'Schema',
+    enum: 'data',
+    example: 'data',
+    examples: 'data',
+    exclusiveMaximum: 'number',
+    exclusiveMinimum: 'number',
+    format: 'term',
+    if: 'Schema',
+    items: 'number | Schema',
+    maxItems: 'number',
+    maxLength: 'number',
+    maxProperties: 'number',
+    maximum: 'number',
+    minItems: 'number',
+    minLength: 'number',
+    minProperties: 'number',
+    minimum: 'number',
+    multipleOf: 'number',
+    not: 'Schema',
+    nullable: 'number',
+    oneOf: 'Schema',
+    pattern: 'text',
+    patternProperties: '{Schema}',
+    prefixItems: 'Schema',
+    properties: '{Schema}',
+    propertyNames: 'Schema',
+    propertyOrdering: 'name',
+    required: 'name',
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+    then: 'Schema',
+    title: 'text',
+    type: 'term',
+    uniqueItems: 'number',
+  },
+} as const satisfies Readonly<Record<'Schema', Members<'Schema'>>>

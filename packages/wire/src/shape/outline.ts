@@ -1,0 +1,229 @@
+import { hasBytesAt } from '../json/bytes.ts'
+import { keyText, type Node, ROOT, type ScannedObject } from '../json/scanned-object.ts'
+import type { CompiledPlace, CompiledTable, Shape } from './define-shape.ts'
+import { hasEscape, NameTable } from './name-table.ts'
+import { KIND, OWNER } from './vocabulary.ts'
+
+const QUOTE = 0x22
+const LETTER_T = 0x74
+const OPENING_BRACKET = 0x5b
+const OPENING_BRACE = 0x7b
+
+/** Number of numbers that the tape of a scanned object has for each key and value. */
+const STRIDE = 3
+/** Multiplying a multiple of three by this number modulo 2^32 divides it by three, faster than a division. */
+const THIRD = 0xaaaa_aaab
+const FEW = 32
+const POOL_BYTES = 16_384
+const MAX_POOLED = 1_024
+/** Maximum number of bytes of a letter in a JSON string, which may be escaped. */
+const ESCAPED_BYTES = 6
+/** A code has the kind in its lowest bits, then the owner, then the table. */
+const KIND_BITS = 5
+const KIND_MASK = 31
+const OWNER_MASK = 7
+const TABLE_SHIFT = 8
+
+const OWNERS_BY_ROLE = new NameTable(
+  new Map<string, number>([
+    ['assistant', OWNER.model],
+    ['developer', OWNER.system],
+    ['function', OWNER.tool],
+    ['model', OWNER.model],
+    ['system', OWNER.system],
+    ['tool', OWNER.tool],
+    ['user', OWNER.user],
+  ]),
+)
+const ROLE = Buffer.from('role')
+const TYPE = Buffer.from('type')
+
+/**
+ * What each key and value of a document is, by its shape: a code for each node of the tape, in the same order. The code of
+ * `node` is at `indexOf(node)`. Readers go through the codes, and take what they need.
+ */
+export type Outline = Uint16Array
+
+/** Number of a key or value among all of a document: the position of its code. */
+export function indexOf(node: Node): number {
+  return Math.imul(node, THIRD)
+}
+
+/**
+ * Most outlines are small, and an array of its own costs more than filling it. So several share a buffer, as Node's small
+ * buffers do.
+ */
+let pool = new ArrayBuffer(0)
+let poolUsed = 0
+
+function codesFor(count: number): Outline {
+  if (count > MAX_POOLED) return new Uint16Array(count)
+  const bytes = count * Uint16Array.BYTES_PER_ELEMENT
+  if (poolUsed + bytes > pool.byteLength) {
+    pool = new ArrayBuffer(POOL_BYTES)
+    poolUsed = 0
+  }
+  const codes = new Uint16Array(pool, poolUsed, count)
+  poolUsed += bytes
+  return codes
+}
+
+/** The number in `KIND` of what a code describes. */
+export function kindOfCode(code: number): number {
+  return code & KIND_MASK
+}
+
+/** The number in `OWNER` of the one whose the value is. */
+export function ownerOfCode(code: number): number {
+  return (code >> KIND_BITS) & OWNER_MASK
+}
+
+/** The number (`Shape.tableId`) of the table that describes an object; -1 for all other values. */
+export function tableOfCode(code: number): number {
+  return (code >> TABLE_SHIFT) - 1
+}
+
+/** Returns the outline of a document. It is made once for a document and a shape. */
+export function outlineOf(scan: ScannedObject, shape: Shape): Outline {
+  if (scan.outline?.shape === shape) return scan.outline.codes
+  const walk = new Walk(scan)
+  walk.object(ROOT, shape.root, OWNER.provider, KIND.text)
+  scan.outline = { shape, codes: walk.codes }
+  return walk.codes
+}
+
+class Walk {
+  readonly codes: Outline
+  readonly #bytes: Buffer
+  readonly #tape: readonly number[]
+
+  constructor({ bytes, tape }: ScannedObject) {
+    this.codes = codesFor(indexOf(tape.length))
+    this.#bytes = bytes
+    this.#tape = tape
+  }
+
+  /** `owner` and `textKind` are those of the texts in the object. */
+  object(node: Node, table: CompiledTable, owner: number, textKind: number): void {
+    const tape = this.#tape
+    const bytes = this.#bytes
+    const { codes } = this
+    const end = tape[node + 2] as number
+    let { members } = table
+    let whose = owner
+    let kind = textKind
+    if (table.variants) {
+      const type = this.#memberNamed(TYPE, node, end)
+      const variant = type === -1 ? undefined : this.#find(table.variants, type)
+      if (variant) members = variant.members
+    }
+    if (table.flagged) {
+      const flag = this.#memberNamed(table.flagged.name, node, end)
+      if (flag !== -1 && bytes[tape[flag] as number] === LETTER_T) members = table.flagged.table.members
+    }
+    if (table.hasRole) {
+      const role = this.#memberNamed(ROLE, node, end)
+      const found = role === -1 ? undefined : this.#find(OWNERS_BY_ROLE, role)
+      if (found !== undefined) {
+        whose = found
+        kind = whose === OWNER.tool ? KIND.result : KIND.text
+      }
+    }
+    const own = whose << KIND_BITS
+    codes[indexOf(node)] = KIND.structure | own | ((table.id + 1) << TABLE_SHIFT)
+    for (let key = node + STRIDE; key < end; ) {
+      const next = tape[key + 5] as number
+      const place = members.find(bytes, tape[key] as number, tape[key + 1] as number)
+      if (place === undefined) this.#fill(key, next, KIND.undescribed | own)
+      else {
+        codes[indexOf(key)] = KIND.structure | own
+        this.#value(key + STRIDE, place, place.owner === -1 ? whose : place.owner, kind)
+      }
+      key = next
+    }
+  }
+
+  #value(node: Node, place: CompiledPlace, owner: number, textKind: number): void {
+    const tape = this.#tape
+    const { codes } = this
+    const { kind, table } = place
+    const own = owner << KIND_BITS
+    const first = this.#bytes[tape[node] as number]
+    if (first === QUOTE) {
+      const isWrong = kind === KIND.number
+      codes[indexOf(node)] = (isWrong ? KIND.undescribed : kind === KIND.text ? textKind : kind) | own
+    } else if (first === OPENING_BRACE) {
+      if (table) this.object(node, table, owner, isContext(kind) ? kind : textKind)
+      else if (place.values) this.#map(node, place.values, owner, textKind)
+      else this.#fill(node, tape[node + 2] as number, (place.coversObjects ? kind : KIND.undescribed) | own)
+    } else if (first === OPENING_BRACKET) {
+      if (place.coversObjects) return this.#fill(node, tape[node + 2] as number, kind | own)
+      codes[indexOf(node)] = KIND.structure | own
+      const end = tape[node + 2] as number
+      for (let at = node + STRIDE; at < end; at = tape[at + 2] as number)
+        this.#value(at, place, owner, textKind)
+    } else codes[indexOf(node)] = kind | own
+  }
+
+  #map(node: Node, values: CompiledPlace, owner: number, textKind: number): void {
+    const tape = this.#tape
+    const { codes } = this
+    const own = owner << KIND_BITS
+    const end = tape[node + 2] as number
+    codes[indexOf(node)] = KIND.structure | own
+    for (let key = node + STRIDE; key < end; key = tape[key + 5] as number) {
+      codes[indexOf(key)] = KIND.name | own
+      this.#value(key + STRIDE, values, owner, textKind)
+    }
+  }
+
+  #fill(from: Node, to: Node, code: number): void {
+    const start = indexOf(from)
+    const end = indexOf(to)
+    // A call of `fill` costs more than a few assignments.
+    if (end - start > FEW) this.codes.fill(code, start, end)
+    else for (let index = start; index < end; index++) this.codes[index] = code
+  }
+
+  /** Finds a value by a string; undefined if the node is not a string. */
+  #find<Value>(names: NameTable<Value>, node: Node): Value | undefined {
+    const start = this.#tape[node] as number
+    return this.#bytes[start] === QUOTE
+      ? names.find(this.#bytes, start, this.#tape[node + 1] as number)
+      : undefined
+  }
+
+  /** The value of the last member with a name, as JSON.parse takes it; -1 if there is none. */
+  #memberNamed(name: Buffer, object: Node, end: number): Node {
+    const tape = this.#tape
+    const bytes = this.#bytes
+    const { length } = name
+    let found = -1
+    for (let key = object + STRIDE; key < end; key = tape[key + 5] as number) {
+      const from = tape[key] as number
+      const to = tape[key + 1] as number
+      const size = to - from - 2
+      if (size === length ? hasBytesAt(bytes, from + 1, name) : isEscaped(bytes, from, to, name))
+        found = key + STRIDE
+    }
+    return found
+  }
+}
+
+/** Whether a key is this name, written with escape sequences. */
+function isEscaped(bytes: Buffer, from: number, to: number, name: Buffer): boolean {
+  const size = to - from - 2
+  // An escaped letter has five bytes more.
+  if (
+    size < name.length + ESCAPED_BYTES - 1 ||
+    size > name.length * ESCAPED_BYTES ||
+    !hasEscape(bytes, from, to)
+  )
+    return false
+  return keyText(bytes, from, to) === name.toString()
+}
+
+/** Whether texts in an object in the place of this kind are of the same kind. */
+function isContext(kind: number): boolean {
+  return kind === KIND.reasoning || kind === KIND.result
+}
