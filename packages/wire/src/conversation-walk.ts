@@ -1,7 +1,7 @@
 import { BILLING_HEADER } from './billing-header.ts'
 import { hasBytesAt } from './json/bytes.ts'
-import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
-import type { FindMedia, FoundMedia, PromptRules } from './prompt-text.ts'
+import { type Member, type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
+import { eachMedia, type FoundMedia, type PromptRules } from './prompt-text.ts'
 import { extraMediaTokens } from './prompt-tokens.ts'
 
 /**
@@ -9,7 +9,7 @@ import { extraMediaTokens } from './prompt-tokens.ts'
  * same beginning.
  */
 export interface ConversationComparisonRules {
-  readonly levels: PromptRules
+  readonly prompt: PromptRules
   /**
    * Top-level members in which compared conversations may differ. For the maximum number of tokens, each of
    * their bytes counts as one token.
@@ -17,9 +17,9 @@ export interface ConversationComparisonRules {
   readonly uncompared: ReadonlySet<string>
   /**
    * A top-level member (`of`), and those of its members that may differ between compared conversations,
-   * because they only control sampling.
+   * because they only control sampling. In all spellings.
    */
-  readonly sampling?: { readonly of: string; readonly names: ReadonlySet<string> }
+  readonly sampling?: { readonly of: ReadonlySet<string>; readonly names: ReadonlySet<string> }
   /** Whether a text means the same as a list with one text part. */
   readonly textIsPart?: true
   /**
@@ -143,21 +143,16 @@ export class DigestWalk {
   readonly #hasDirectives: boolean
   /** The member that contains the turns. */
   readonly #turns: Member | undefined
-  readonly #turnLevel: string
-  readonly #mediaLevels: ReadonlyMap<string, MediaLevel>
   #hasMedia = false
   /** Whether all turns so far are instructions. */
   #isBeginning = true
 
   constructor(scan: ScannedObject, form: ConversationComparisonRules, model: string) {
-    const { turns, levels } = form.levels
     this.#scan = scan
     this.#form = form
     this.#model = model
     this.#hasDirectives = scan.notes.directive
-    this.#turns = [...scan.members.values()].find(({ key }) => this.#spelled(key) === turns)
-    this.#turnLevel = levels.request.read[turns] ?? ''
-    this.#mediaLevels = mediaLevelsOf(form.levels)
+    this.#turns = [...scan.members.values()].find(({ key }) => key === form.prompt.turns)
   }
 
   turns(): readonly Node[] {
@@ -179,14 +174,13 @@ export class DigestWalk {
       .toSorted((one, other) => (one.key < other.key ? -1 : 1))
     for (const { key, keyStart, end, node } of members) {
       const left: Span[] = []
-      if (sampling && this.#spelled(key) === sampling.of)
-        this.#leaveOutMembers(node, (name) => sampling.names.has(this.#spelled(name)), left)
+      if (sampling?.of.has(key)) this.#leaveOutMembers(node, (name) => sampling.names.has(name), left)
       else {
         if (SYSTEM_MEMBERS.has(key)) this.#leaveOutBilling(node, left)
         if (HEAD_HOLDERS.has(key)) this.#visit(key, node, left)
       }
       this.#add(spans, keyStart, end, left)
-      this.#findMedia(this.#form.levels.levels.request.read[this.#spelled(key)] ?? '', node)
+      this.#findMedia(node)
     }
   }
 
@@ -201,10 +195,7 @@ export class DigestWalk {
 
   /** Whether a turn or the head has media or a file, as data, by address or by id. */
   hasMedia(): boolean {
-    for (const turn of this.turns()) this.#findMedia(this.#turnLevel, turn)
-    for (const { key, node } of this.#scan.members.values())
-      if (node !== this.#turns?.node)
-        this.#findMedia(this.#form.levels.levels.request.read[this.#spelled(key)] ?? '', node)
+    this.#findMedia(ROOT)
     return this.#hasMedia
   }
 
@@ -281,7 +272,7 @@ export class DigestWalk {
     this.#isBeginning &&= this.#isInstruction(node)
     this.#addTurn(spans, node, this.#isBeginning)
     if (this.#form.extraTokens) this.#sums.beyondBytes += this.#form.extraTokens(this.#scan, node)
-    this.#findMedia(this.#turnLevel, node)
+    this.#findMedia(node)
   }
 
   #addTurn(spans: DigestSpans, node: Node, isInstruction: boolean): void {
@@ -421,26 +412,8 @@ export class DigestWalk {
     return end
   }
 
-  #findMedia(reading: string, node: Node): void {
-    const level = this.#mediaLevels.get(reading)
-    if (!level) return
-    const scan = this.#scan
-    const kind = scan.kindOf(node)
-    if (kind === 'array') for (const element of scan.elements(node)) this.#findMedia(reading, element)
-    if (kind !== 'object') return
-    const media = level.media?.(scan, node)
-    if (media) this.#addMedia(media)
-    for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
-      const value = scan.valueOf(key)
-      if (!scan.isContainer(value)) continue
-      for (const { name, reading: below } of level.below)
-        if (this.#isNamed(key, name)) this.#findMedia(below, value)
-    }
-  }
-
-  #isNamed(key: Node, name: string): boolean {
-    const { spelled } = this.#form.levels
-    return spelled ? spelled(this.#scan.keyText(key)) === name : this.#scan.isKey(key, name)
+  #findMedia(node: Node): void {
+    eachMedia(this.#scan, this.#form.prompt, node, (media) => this.#addMedia(media))
   }
 
   #addMedia(media: FoundMedia): void {
@@ -462,37 +435,4 @@ export class DigestWalk {
     if (this.#scan.endOf(data) - start < MIN_DATA_BYTES) return false
     return !bytes.subarray(start, start + ADDRESS_BYTES).includes(COLON)
   }
-
-  #spelled(key: string): string {
-    return this.#form.levels.spelled?.(key) ?? key
-  }
-}
-
-/** A kind of object in a request that contains media, or contains objects with media. */
-interface MediaLevel {
-  readonly media: FindMedia | undefined
-  /** Members that may contain media, each with the level that says how its value is read. */
-  readonly below: readonly { readonly name: string; readonly reading: string }[]
-}
-
-const MEDIA_LEVELS = new WeakMap<PromptRules, ReadonlyMap<string, MediaLevel>>()
-
-function mediaLevelsOf(all: PromptRules): ReadonlyMap<string, MediaLevel> {
-  let found = MEDIA_LEVELS.get(all)
-  if (!found) MEDIA_LEVELS.set(all, (found = findMediaLevels(all)))
-  return found
-}
-
-function findMediaLevels({ levels }: PromptRules): ReadonlyMap<string, MediaLevel> {
-  const found = new Map<string, MediaLevel>()
-  // Levels can contain each other, so the search is repeated until it finds no more levels with media.
-  for (let size = -1; size !== found.size; ) {
-    size = found.size
-    for (const [level, { media, read }] of Object.entries(levels)) {
-      const members = Object.entries(read).filter(([, reading]) => reading === level || found.has(reading))
-      if (media || members.some(([, reading]) => found.has(reading)))
-        found.set(level, { media, below: members.map(([name, reading]) => ({ name, reading })) })
-    }
-  }
-  return found
 }

@@ -10,7 +10,8 @@ import {
   withSchema,
 } from './field-check.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
-import type { FoundMedia, PromptRules } from './prompt-text.ts'
+import { type FoundMedia, promptRules } from './prompt-text.ts'
+import { MODERATIONS_REQUEST } from './moderations-shape.ts'
 import { IMAGE_TOKENS, MESSAGE_TOKENS } from './prompt-tokens.ts'
 import { knownNames, requestNames } from './request-names.ts'
 import { readInclusiveUsage } from './reported-usage.ts'
@@ -85,15 +86,11 @@ function isImage(scan: ScannedObject, node: number): boolean {
   return scan.kindOf(node) === 'object' && scan.memberOf(node, 'image_url') !== undefined
 }
 
-/** Describes which members of a moderation request belong to the prompt. */
-export const MODERATIONS_PROMPT_RULES = {
-  levels: {
-    request: { notPrompt: { model: 'service' }, read: { input: 'part' } },
-    part: { notPrompt: { type: 'kind' }, read: { text: 'text', image_url: 'media' }, media: findMedia },
-    media: { notPrompt: {}, read: { url: 'text' } },
-  },
+/** How the prompt of a moderation request is counted. */
+export const MODERATIONS_PROMPT_RULES = promptRules(MODERATIONS_REQUEST, {
+  media: { Part: findMedia },
   turns: 'input',
-} as const satisfies PromptRules
+})
 
 /** Finds the image of a part. */
 function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {

@@ -1,16 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { shapedDocuments } from '../../../test/generators/shaped-documents.ts'
 import { lawRuns } from '../../../test/runner/tier.ts'
 import { CHAT_PROMPT_RULES, COMPLETIONS_PROMPT_RULES } from './chat/index.ts'
 import { CONVERSE_PROMPT_RULES } from './converse/index.ts'
 import { EMBEDDINGS_PROMPT_RULES } from './embeddings/index.ts'
 import { GEMINI_EMBED_PROMPT_RULES, GEMINI_PROMPT_RULES } from './gemini/index.ts'
+import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { MESSAGES_PROMPT_RULES } from './messages/index.ts'
 import { MODERATIONS_PROMPT_RULES } from './moderations.ts'
 import type { PromptText } from './prompt-tokens.ts'
 import { RERANK_PROMPT_RULES } from './rerank/index.ts'
 import { RESPONSES_PROMPT_RULES } from './responses/index.ts'
 import { type PromptRules, promptTextOf } from './prompt-text.ts'
+import { indexOf, kindOfCode, outlineOf, ownerOfCode } from './shape/outline.ts'
+import { type Kind, KINDS, type Owner, OWNERS } from './shape/vocabulary.ts'
 
 const FORMS: Readonly<Record<string, PromptRules>> = {
   chat: CHAT_PROMPT_RULES,
@@ -27,93 +31,58 @@ const FORMS: Readonly<Record<string, PromptRules>> = {
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
-/** A text in a request: its path, and whether a level excludes a member on this path from the prompt. */
-interface Place {
-  readonly path: readonly (string | number)[]
-  readonly isListed: boolean
-}
+const count = (body: Json, rules: PromptRules): PromptText =>
+  promptTextOf(Buffer.from(JSON.stringify(body)), rules, 'm')
 
-/** Members with the data or the URL of media. */
-const MEDIA_DATA: ReadonlySet<string | number | undefined> = new Set(['data', 'fileUri', 'bytes', 'url'])
+/** Kinds of described strings that are not a part of the prompt. Whether roles are depends on the dialect. */
+const NOT_COUNTED: ReadonlySet<Kind> = new Set(['signature', 'mark', 'id', 'term', 'number'])
+const ADDED = ' and a text behind it'
 
-const count = (body: Json, levels: PromptRules): PromptText =>
-  promptTextOf(Buffer.from(JSON.stringify(body)), levels, 'm')
-
-const anyJson: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 3 },
-    fc.string({ maxLength: 8 }),
-    fc.constantFrom<Json>(1, true, null),
-    fc.array(tie('value'), { maxLength: 2 }),
-    fc.dictionary(fc.string({ minLength: 1, maxLength: 6 }), tie('value'), {
-      maxKeys: 2,
-      noNullPrototype: true,
-    }),
-  ),
-})).value
-
-/** Objects of a level, with a few of the members that it knows and one that it does not. */
-function requests(levels: PromptRules, name = 'request', depth = 4): fc.Arbitrary<Json> {
-  const level = levels.levels[name]
-  if (!level || depth === 0) return fc.string({ minLength: 1, maxLength: 6 })
-  const below = (reading: string): fc.Arbitrary<Json> => {
-    const one = requests(levels, reading, depth - 1)
-    return reading === 'json' ? anyJson : fc.oneof(one, fc.array(one, { maxLength: 2 }))
+/** Strings that are values, and whether the shape says that each is a part of the prompt. */
+function stringsOf(
+  text: string,
+  rules: PromptRules,
+): { readonly end: number; readonly isCounted: boolean }[] {
+  const scan = scanObject(Buffer.from(text), RESPONSE_LIMITS)
+  const outline = outlineOf(scan, rules.shape)
+  const strings: { end: number; isCounted: boolean }[] = []
+  for (let node = 0; node < scan.tape.length; node += 3) {
+    const isKey = scan.bytes.toString('latin1', scan.endOf(node), scan.endOf(node) + 1) === ':'
+    const isType = node > 0 && scan.textOf(node - 3) === '"type"'
+    if (scan.kindOf(node) !== 'string' || isKey || isType) continue
+    const code = outline[indexOf(node)] as number
+    const kind = KINDS[kindOfCode(code)] as Kind
+    const owner = OWNERS[ownerOfCode(code)] as Owner
+    // A setting of a wrong type is not counted, an unknown member is.
+    if (kind === 'undescribed' && owner === 'provider') continue
+    const isRead =
+      owner !== 'provider' && !NOT_COUNTED.has(kind) && (kind !== 'role' || rules.countsRoles === true)
+    strings.push({ end: scan.endOf(node), isCounted: isRead || owner === 'program' })
   }
-  const names = [...Object.keys(level.read), ...Object.keys(level.notPrompt), 'x_unknown']
-  return fc
-    .subarray(names, { minLength: 1, maxLength: Math.min(4, names.length) })
-    .chain((chosen) =>
-      fc.record(
-        Object.fromEntries(
-          chosen.map((one) => [one, one in level.read ? below(String(level.read[one])) : anyJson] as const),
-        ),
-        { noNullPrototype: true },
-      ),
-    )
+  return strings
 }
 
-function placesIn(value: Json, levels: PromptRules): Place[] {
-  const places: Place[] = []
-  const visit = (node: Json, path: Place['path'], reading: string, isListed: boolean): void => {
-    if (typeof node === 'string') places.push({ path, isListed })
-    else if (Array.isArray(node)) node.forEach((one: Json, n) => visit(one, [...path, n], reading, isListed))
-    else if (typeof node === 'object' && node !== null) {
-      const level = levels.levels[reading]
-      for (const [name, one] of Object.entries(node)) {
-        const isHere = level !== undefined && Object.hasOwn(level.notPrompt, name)
-        const next = level && Object.hasOwn(level.read, name) ? String(level.read[name]) : 'json'
-        visit(one, [...path, name], next, isListed || isHere)
-      }
-    }
-  }
-  visit(value, [], 'request', false)
-  return places
-}
-
-function withText(value: Json, [first, ...rest]: Place['path'], text: string): Json {
-  if (first === undefined) return `${value as string}${text}`
-  if (Array.isArray(value))
-    return value.map((one: Json, n) => (n === first ? withText(one, rest, text) : one))
-  const object = value as Readonly<Record<string, Json>>
-  return { ...object, [first]: withText(object[first] as Json, rest, text) }
-}
-
-describe.each(Object.entries(FORMS))('the prompt of %s', (_, levels) => {
-  test('a text added anywhere in a request increases its counted tokens, except in members that are listed as not counted', () => {
+describe.each(Object.entries(FORMS))('the prompt of %s', (_, rules) => {
+  test('a text added anywhere in a request increases its counted tokens, except where the shape says that the model does not read it', () => {
     fc.assert(
-      fc.property(requests(levels), fc.nat(), (request, choice) => {
-        const places = placesIn(request, levels)
-        const place = places[choice % Math.max(1, places.length)]
+      fc.property(shapedDocuments(rules.shape.tables), fc.nat(), (text, choice) => {
+        const strings = stringsOf(text, rules)
+        const place = strings[choice % Math.max(1, strings.length)]
         fc.pre(place !== undefined)
-        const before = count(request, levels)
-        // Media are counted by their kind, not by the length of their data or URL.
-        const hasMedia = before.chargedExtraTokens > before.extraTokens
-        fc.pre(!hasMedia || !MEDIA_DATA.has(place.path.findLast((name) => typeof name === 'string')))
-        const after = count(withText(request, place.path, ' and a text behind it'), levels)
-        const grew =
-          after.text.length > before.text.length || after.chargedExtraTokens > before.chargedExtraTokens
-        expect(grew).toBe(!place.isListed)
+        const bytes = Buffer.from(text)
+        const longer = Buffer.concat([
+          bytes.subarray(0, place.end - 1),
+          Buffer.from(ADDED),
+          bytes.subarray(place.end - 1),
+        ])
+        const before = promptTextOf(bytes, rules, 'm')
+        const after = promptTextOf(longer, rules, 'm')
+        // Media are counted by their kind, which depends on words beside them, not by the length of their data or URL.
+        fc.pre(
+          before.chargedExtraTokens === before.extraTokens && after.chargedExtraTokens === after.extraTokens,
+        )
+        const grew = after.text.length > before.text.length || after.extraTokens > before.extraTokens
+        expect(grew).toBe(place.isCounted)
       }),
       { numRuns: lawRuns(1_000) },
     )
@@ -198,4 +167,10 @@ test('encrypted reasoning in a prompt counts by the estimated length of its plai
   const block = { type: 'redacted_thinking', data }
   const request = { messages: [{ role: 'assistant', content: [block] }] }
   expect(count(request, MESSAGES_PROMPT_RULES)).toMatchObject({ text: '', extraTokens: 3 + 4 + 300 })
+})
+
+test('the mark of a cache is not a part of the prompt', () => {
+  const part = { type: 'input_text', text: TEXT, prompt_cache_breakpoint: { mode: 'explicit' } }
+  const request = { input: [{ role: 'user', content: [part] }] }
+  expect(count(request, RESPONSES_PROMPT_RULES).text).toBe(`user\n${TEXT}`)
 })

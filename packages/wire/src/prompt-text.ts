@@ -6,37 +6,50 @@ import {
   TYPICAL_REQUEST_TOKENS,
 } from './prompt-tokens.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
-import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
+import type { Node, ScannedObject } from './json/scanned-object.ts'
 import { decodePercent } from './media-source.ts'
+import type { Shape } from './shape/define-shape.ts'
+import {
+  eachObject,
+  indexOf,
+  kindOfCode,
+  type Outline,
+  outlineOf,
+  ownerOfCode,
+  tableOfCode,
+} from './shape/outline.ts'
+import { KIND, OWNER } from './shape/vocabulary.ts'
 
 /** Matches the escape sequences of JSON. `\u…` is replaced by its character; all others are kept. */
 const ESCAPE = /\\(?:u([\da-fA-F]{4})|[^u])/g
 
 /**
- * Collects the texts of a request's prompt from its JSON: everything except members that `levels` excludes,
- * and media, whose tokens are estimated. The text of a longer conversation begins with the text of its
- * earlier turns, whose tokens may have been counted already. `model` is the name of the model, on which the
- * maximum number of tokens of an image depends.
+ * Collects the texts of a request's prompt from its JSON: everything except what is for the provider, and media, whose
+ * tokens are estimated. The text of a longer conversation begins with the text of its earlier turns, whose tokens may
+ * have been counted already. `model` is the name of the model, on which the maximum number of tokens of an image depends.
  */
-export function promptText(scan: ScannedObject, levels: PromptRules, model: string): PromptText {
-  const walk = new PromptWalk(scan, levels, model)
-  const { turns } = levels
-  const isTurns = (key: string): boolean => walk.spelled(key) === turns
-  const entries = scan.entries(ROOT)
-  for (const { key, node } of entries) if (!isTurns(key)) walk.member(levels.levels.request, key, node)
-  for (const { key, node } of entries) if (isTurns(key)) walk.member(levels.levels.request, key, node)
-  return walk.result(entries.flatMap(({ key, node }) => (isTurns(key) ? [node] : [])))
+export function promptText(scan: ScannedObject, rules: PromptRules, model: string): PromptText {
+  const count = new PromptCount(scan, rules, model)
+  const members = [...scan.members.values()]
+  const turns = members.filter(({ key }) => key === rules.turns)
+  for (const { node, key } of members) if (key !== rules.turns) count.member(node - 3)
+  for (const { node } of turns) count.member(node - 3)
+  return count.result(turns.map(({ node }) => node))
 }
 
 /** Collects the texts of the prompt from the bytes of a request that is being sent. */
-export function promptTextOf(body: Buffer, levels: PromptRules, model: string): PromptText {
-  return promptText(scanObject(body, RESPONSE_LIMITS), levels, model)
+export function promptTextOf(body: Buffer, rules: PromptRules, model: string): PromptText {
+  return promptText(scanObject(body, RESPONSE_LIMITS), rules, model)
 }
 
-class PromptWalk {
+/** Kinds that are not a part of the prompt. */
+const UNREAD: ReadonlySet<number> = new Set([KIND.signature, KIND.mark, KIND.id, KIND.term, KIND.number])
+
+class PromptCount {
   readonly #scan: ScannedObject
-  readonly #levels: PromptRules
+  readonly #rules: PromptRules
   readonly #model: string
+  readonly #outline: Outline
   readonly #texts: string[] = []
   /** The JSON strings that contain media data and are therefore not counted as texts. */
   readonly #media = new Set<Node>()
@@ -44,14 +57,15 @@ class PromptWalk {
   #typicalOfMedia = 0
   #maxMediaTokens = 0
 
-  constructor(scan: ScannedObject, levels: PromptRules, model: string) {
+  constructor(scan: ScannedObject, rules: PromptRules, model: string) {
     this.#scan = scan
-    this.#levels = levels
+    this.#rules = rules
     this.#model = model
+    this.#outline = outlineOf(scan, rules.shape)
   }
 
   result(turns: readonly Node[]): PromptText {
-    const framed = this.#extraTokens + (this.#levels.isFramed ? this.#frames(turns) : 0)
+    const framed = this.#extraTokens + (this.#rules.isFramed ? this.#frames(turns) : 0)
     return {
       text: this.#texts.join('\n'),
       extraTokens: framed + this.#typicalOfMedia,
@@ -59,57 +73,60 @@ class PromptWalk {
     }
   }
 
-  spelled(key: string): string {
-    return this.#levels.spelled?.(key) ?? key
-  }
-
-  member({ notPrompt, read }: PromptObjectRules, key: string, node: Node): void {
-    if (this.#scan.kindOf(node) === 'null') return
-    const name = this.spelled(key)
-    if (Object.hasOwn(notPrompt, name)) return
-    const reading = Object.hasOwn(read, name) ? read[name] : undefined
-    if (reading !== undefined) return this.#value(reading, node)
-    this.#add(key)
-    this.#value('json', node)
-  }
-
-  #value(reading: Reading, node: Node): void {
+  member(key: Node): void {
     const scan = this.#scan
-    switch (scan.kindOf(node)) {
-      case 'null':
-        return
-      case 'string':
-        return this.#string(reading, node)
-      case 'array':
-        if (reading === 'json') break
-        for (const element of scan.elements(node)) this.#value(reading, element)
-        return
-      case 'object': {
-        const level = this.#levels.levels[reading]
-        if (!level) break
-        this.#findMedia(level, node)
-        for (const { key, node: value } of scan.entries(node)) this.member(level, key, value)
-        return
-      }
-      case 'number':
-      case 'true':
-      case 'false':
-        if (reading === 'json') break
-        if (this.#levels.hasTokenIds) this.#extraTokens += 1
-        return
-    }
-    // Counts the JSON as it was written, including duplicate members, because the model may see all of it.
-    this.#add(scan.textOf(node).replaceAll(ESCAPE, unescaped))
+    const value = scan.valueOf(key)
+    if (scan.kindOf(value) === 'null') return
+    const isDescribed = kindOfCode(this.#codeOf(key)) === KIND.structure
+    // A name that is not the protocol's is a text of the client.
+    if (!isDescribed) this.#add(scan.keyText(key))
+    if (isDescribed || kindOfCode(this.#codeOf(value)) !== KIND.undescribed) this.#value(value)
+    else this.#written(value)
   }
 
-  #string(reading: Reading, node: Node): void {
-    if (this.#media.has(node)) return
-    const text = this.#scan.parse(node) as string
-    if (reading === 'encrypted') this.#extraTokens += tokensOfEncryptedText(text.length)
-    else this.#add(text)
+  #value(node: Node): void {
+    const scan = this.#scan
+    const code = this.#codeOf(node)
+    const kind = kindOfCode(code)
+    const owner = ownerOfCode(code)
+    const type = scan.kindOf(node)
+    if (type === 'null') return
+    if (owner === OWNER.program) return this.#written(node)
+    if (kind === KIND.structure) return type === 'array' ? this.#elements(node) : this.#object(node, code)
+    if (owner === OWNER.provider || UNREAD.has(kind)) return
+    if (kind === KIND.role && !this.#rules.countsRoles) return
+    if (type !== 'string' && !scan.isContainer(node)) this.#number()
+    else if (kind === KIND.sealed && type === 'string')
+      this.#extraTokens += tokensOfEncryptedText((scan.parse(node) as string).length)
+    else this.#written(node)
   }
 
-  #findMedia({ media: find }: PromptObjectRules, node: Node): void {
+  /** Counts a string, or other JSON as it was written, with duplicate members, because the model may see all of it. */
+  #written(node: Node): void {
+    const scan = this.#scan
+    if (scan.kindOf(node) !== 'string') this.#add(scan.textOf(node).replaceAll(ESCAPE, unescaped))
+    else if (!this.#media.has(node)) this.#add(scan.parse(node) as string)
+  }
+
+  #elements(list: Node): void {
+    for (const element of this.#scan.elements(list)) this.#value(element)
+  }
+
+  #object(node: Node, code: number): void {
+    const scan = this.#scan
+    this.#findMedia(this.#rules.media[tableOfCode(code)], node)
+    for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) this.member(key)
+  }
+
+  #number(): void {
+    if (this.#rules.hasTokenIds) this.#extraTokens += 1
+  }
+
+  #codeOf(node: Node): number {
+    return this.#outline[indexOf(node)] as number
+  }
+
+  #findMedia(find: FindMedia | undefined, node: Node): void {
     const scan = this.#scan
     const found = find?.(scan, node)
     if (!found) return
@@ -164,44 +181,6 @@ function textOfFile(data: string, type: string | undefined, name: string | undef
   return Buffer.from(rest, 'base64').toString()
 }
 
-/** Why a member of a request is not counted as part of the prompt, or is counted elsewhere. */
-type Reason =
-  /** The member controls how the reply is generated and how long it may be. */
-  | 'sampling'
-  /** The member controls how the request is served: model, streaming, storage, tier. */
-  | 'service'
-  /** The member refers to something stored elsewhere, which is counted separately. */
-  | 'id'
-  /** The member is for the records of the client or the provider. */
-  | 'metadata'
-  /** The member is one word that names the type of an object. */
-  | 'kind'
-  /** The member proves that a model wrote the text beside it. */
-  | 'signature'
-  /**
-   * The member was copied from an earlier response. By the provider's rules, the model does not read it
-   * again.
-   */
-  | 'of the answer'
-
-/**
- * How the value of a member is counted: as texts, as JSON, as encrypted text, or by the rules of the level in
- * `PromptRules` with this name.
- */
-type Reading = string
-
-/**
- * Rules for the members of one kind of object in a request. A member that is in neither list is counted as
- * JSON, including its name.
- */
-export interface PromptObjectRules {
-  readonly notPrompt: Readonly<Record<string, Reason>>
-  /** Members whose values are counted, but not their names, which belong to the protocol. */
-  readonly read: Readonly<Record<string, Reading>>
-  /** Finds the media in an object of this kind. */
-  readonly media?: FindMedia
-}
-
 /** The media of a part: how their tokens are estimated, and where the request has their data, if it does. */
 export interface FoundMedia {
   readonly tokens: MediaTokens
@@ -214,36 +193,45 @@ export interface FoundMedia {
 /** Finds the media of a part; undefined for an object without media. */
 export type FindMedia = (scan: ScannedObject, part: Node) => FoundMedia | undefined
 
-/**
- * Describes which parts of a request are the prompt: all texts, including those of unknown members, except
- * for members listed in `notPrompt`. `request` has the rules for the top level.
- */
+/** How the prompt of a request is counted. */
 export interface PromptRules {
-  readonly levels: Readonly<Record<string, PromptObjectRules>> & { readonly request: PromptObjectRules }
+  readonly shape: Shape
+  /** Finds the media in the objects of a table, by the number of the table. */
+  readonly media: readonly (FindMedia | undefined)[]
   /**
    * The member that contains the turns. It is read last: it grows only at its end, so that the count of its
    * beginning can be reused.
    */
   readonly turns: string
-  /** Returns the preferred spelling of a name, in protocols in which names have several spellings. */
-  readonly spelled?: (name: string) => string
   readonly hasTokenIds?: true
   /** Whether the turns are messages. Each message adds tokens of markup. */
   readonly isFramed?: true
+  /** Whether the name of a role counts beside the markup. */
+  readonly countsRoles?: true
 }
 
-/** Members that tell OpenAI's endpoints how to serve a request. */
-export const OPENAI_SERVICE_MEMBERS = {
-  model: 'service',
-  stream: 'service',
-  stream_options: 'service',
-  store: 'service',
-  service_tier: 'service',
-  parallel_tool_calls: 'service',
-  prompt_cache_key: 'metadata',
-  prompt_cache_retention: 'service',
-  prompt_cache_options: 'service',
-  metadata: 'metadata',
-  user: 'metadata',
-  safety_identifier: 'metadata',
-} as const
+/** Makes rules. `media` has the finders by the names of their tables. */
+export function promptRules<Table extends string>(
+  shape: Shape<Table>,
+  { media = {}, ...rules }: Omit<PromptRules, 'shape' | 'media'> & { readonly media?: MediaFinders<Table> },
+): PromptRules {
+  const finders: (FindMedia | undefined)[] = []
+  for (const [table, find] of Object.entries(media))
+    finders[shape.tableId(table as Table)] = find as FindMedia
+  return { shape, media: finders, ...rules }
+}
+
+type MediaFinders<Table extends string> = { readonly [Name in Table]?: FindMedia }
+
+/** Visits the media in a value, each with the object that contains them. */
+export function eachMedia(
+  scan: ScannedObject,
+  { shape, media }: PromptRules,
+  node: Node,
+  visit: (media: FoundMedia, object: Node) => void,
+): void {
+  eachObject(scan, outlineOf(scan, shape), node, (object, table) => {
+    const found = media[table]?.(scan, object)
+    if (found) visit(found, object)
+  })
+}

@@ -76,6 +76,10 @@ export const CHAT_REQUEST = defineShape({
     type: 'term',
     video_url: 'address | Media',
   },
+  'Part:file': {},
+  'Part:image_url': {},
+  'Part:input_audio': {},
+  'Part:video_url': {},
   Media: {
     data: 'media',
     detail: 'term',

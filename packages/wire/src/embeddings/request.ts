@@ -17,7 +17,8 @@ import {
 } from '../field-check.ts'
 import type { ScanLimits } from '../json/json-scan.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
-import type { PromptRules } from '../prompt-text.ts'
+import { promptRules } from '../prompt-text.ts'
+import { EMBEDDINGS_REQUEST } from './shape.ts'
 import { FEATURE_TOKENS, IMAGE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
 import { requestNames } from '../request-names.ts'
 
@@ -137,14 +138,5 @@ export const EMBEDDINGS_LIMITS: ScanLimits = { depth: 128, nodes: 320_000, membe
 /** Names of the fields of embeddings requests, which must be spelled exactly. */
 export const embeddingsFieldNames = requestNames([...CHECKS.keys(), 'output_dtype', 'user'])
 
-/** Describes which members of an embeddings request belong to the prompt. */
-export const EMBEDDINGS_PROMPT_RULES = {
-  levels: {
-    request: {
-      notPrompt: { model: 'service', encoding_format: 'service', dimensions: 'service', user: 'metadata' },
-      read: { input: 'text' },
-    },
-  },
-  turns: 'input',
-  hasTokenIds: true,
-} as const satisfies PromptRules
+/** How the prompt of an embeddings request is counted. */
+export const EMBEDDINGS_PROMPT_RULES = promptRules(EMBEDDINGS_REQUEST, { turns: 'input', hasTokenIds: true })

@@ -11,6 +11,12 @@ export function snakeCase(name: string): string {
   return snake
 }
 
+/** Returns the spellings of a name that requests may use, the preferred one first. */
+export function spellingsOf(name: string): readonly [string, string] {
+  const usual = camelCase(name)
+  return [usual, snakeCase(usual)]
+}
+
 /** Returns a member of an object in camel case or snake case; undefined if it is absent or null. */
 export function memberInEitherSpelling(fields: Fields, name: string): unknown {
   return nullToUndefined(fields[name]) ?? nullToUndefined(fields[snakeCase(name)])

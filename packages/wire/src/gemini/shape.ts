@@ -1,9 +1,7 @@
 import { defineShape } from '../shape/define-shape.ts'
 import { JSON_SCHEMA } from '../shape/json-schema.ts'
 import type { Members } from '../shape/vocabulary.ts'
-import { snakeCase } from './field-spelling.ts'
-
-const spellingsOf = (name: string): readonly string[] => [...new Set([name, snakeCase(name)])]
+import { spellingsOf } from './field-spelling.ts'
 
 const CONTENTS = {
   Content: { parts: 'text | Part', role: 'role' },

@@ -47,6 +47,9 @@ export const MESSAGES_REQUEST = defineShape({
     type: 'term',
   },
   'Block:compaction': { content: 'text | Block' },
+  'Block:container_upload': {},
+  'Block:document': {},
+  'Block:image': {},
   'Block:search_result': { content: 'text | Block' },
   Source: {
     content: 'text | Block',

@@ -17,7 +17,8 @@ import {
   withSchema,
 } from '../field-check.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
-import type { PromptRules } from '../prompt-text.ts'
+import { promptRules } from '../prompt-text.ts'
+import { RERANK_REQUEST } from './shape.ts'
 import { FEATURE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
 import { knownNames, requestNames } from '../request-names.ts'
 import type { UpstreamSettings } from '../upstream-settings.ts'
@@ -107,24 +108,8 @@ function promptBound(scan: ScannedObject): number {
   return scan.bytes.length + documents * (queryBytes + MESSAGE_TOKENS) + FEATURE_TOKENS
 }
 
-/** Describes which members of a rerank request belong to the prompt. */
-export const RERANK_PROMPT_RULES = {
-  levels: {
-    request: {
-      notPrompt: {
-        model: 'service',
-        top_n: 'service',
-        return_documents: 'service',
-        max_chunks_per_doc: 'service',
-        max_tokens_per_doc: 'service',
-        rank_fields: 'service',
-      },
-      read: { query: 'text', documents: 'document' },
-    },
-    document: { notPrompt: {}, read: { text: 'text' } },
-  },
-  turns: 'documents',
-} as const satisfies PromptRules
+/** How the prompt of a rerank request is counted. */
+export const RERANK_PROMPT_RULES = promptRules(RERANK_REQUEST, { turns: 'documents' })
 
 /** Names of the fields of rerank requests, which must be spelled exactly. */
 export const rerankFieldNames = requestNames(

@@ -62,7 +62,11 @@ export const RESPONSES_REQUEST = defineShape({
     transcript: 'text',
     type: 'term',
   },
+  'Item:computer_screenshot': {},
   'Item:image_generation_call': { result: 'media' },
+  'Item:input_audio': {},
+  'Item:input_file': {},
+  'Item:input_image': {},
   'Item:reasoning': { content: 'reasoning | Item' },
   Sound: { data: 'media', format: 'term' },
   Tool: {

@@ -31,8 +31,8 @@ export interface CompiledTable {
 export interface Shape<Table extends string = string> {
   readonly root: CompiledTable
   /** Names and places of all tables, as they were written. */
-  readonly tables: Readonly<Record<string, Members<Table>>>
-  /** The number by which an outline names a table. */
+  readonly tables: Readonly<Record<string, Members<string>>>
+  /** The number by which an outline names a table. A variant of a table has a number of its own. */
   tableId(name: Table): number
 }
 
@@ -57,41 +57,36 @@ type BaseOf<Name extends string> = Exclude<Name, `${string}:${string}` | `${stri
 export function defineShape<const Name extends string>(
   tables: Readonly<Record<Name, Members<NoInfer<BaseOf<Name>>>>>,
   spellingsOf: SpellingsOf = (name) => [name],
-): Shape<BaseOf<Name>> {
+): Shape<Name> {
   const written: Readonly<Record<string, Members<string>>> = tables
   const names = Object.keys(written)
-  const bases = names.filter((name) => !/[:?]/.test(name))
   const compiled = new Map<string, MutableTable>()
-  for (const [id, name] of bases.entries()) compiled.set(name, emptyTable(id))
-  const compile = (members: Members<string>): NameTable<CompiledPlace> =>
-    new NameTable(
+  for (const [id, name] of names.entries()) compiled.set(name, emptyTable(id))
+  for (const [name, table] of compiled) {
+    const [base = '', sign, value] = name.split(/([:?])/)
+    const members = { ...written[base], ...written[name] }
+    table.hasRole = Object.values(members).includes('role')
+    table.members = new NameTable(
       new Map(
-        Object.entries(members).flatMap(([name, place]) => {
-          const value = compilePlace(place, compiled)
-          return spellingsOf(name).map((spelling) => [spelling, value] as const)
+        Object.entries(members).flatMap(([member, place]) => {
+          const compiledPlace = compilePlace(place, compiled)
+          return spellingsOf(member).map((spelling) => [spelling, compiledPlace] as const)
         }),
       ),
     )
-  for (const name of bases) {
-    const table = compiled.get(name) as MutableTable
-    const members = written[name] as Members<string>
-    table.members = compile(members)
-    table.hasRole = Object.values(members).includes('role')
-    const variants = (sign: string): (readonly [string, CompiledTable])[] =>
-      names
-        .filter((one) => one.startsWith(name + sign))
-        .map((one) => [
-          one.slice(name.length + 1),
-          { ...table, members: compile({ ...members, ...written[one] }) },
-        ])
-    const typed = variants(':')
-    const [flagged] = variants('?')
-    if (typed.length > 0) table.variants = new NameTable(new Map(typed))
-    if (flagged) table.flagged = { name: Buffer.from(flagged[0]), table: flagged[1] }
+    const around = tableNamed(base, compiled)
+    if (sign === '?') around.flagged = { name: Buffer.from(value ?? ''), table }
+  }
+  for (const [name, table] of compiled) {
+    const variants = names.filter((one) => one.startsWith(`${name}:`))
+    if (variants.length > 0)
+      table.variants = new NameTable(
+        new Map(variants.map((one) => [one.slice(name.length + 1), tableNamed(one, compiled)])),
+      )
   }
   return {
     root: tableNamed('Request', compiled),
-    tables: written as Readonly<Record<string, Members<BaseOf<Name>>>>,
+    tables: written,
     tableId: (name) => tableNamed(name, compiled).id,
   }
 }
@@ -102,7 +97,7 @@ function emptyTable(id: number): MutableTable {
   return { id, members: new NameTable(new Map()), hasRole: false, variants: undefined, flagged: undefined }
 }
 
-function tableNamed(name: string, tables: ReadonlyMap<string, CompiledTable>): CompiledTable {
+function tableNamed<Table>(name: string, tables: ReadonlyMap<string, Table>): Table {
   const table = tables.get(name)
   if (!table) throw new Error(`the shape has no table '${name}'`)
   return table

@@ -92,6 +92,20 @@ export function outlineOf(scan: ScannedObject, shape: Shape): Outline {
   return walk.codes
 }
 
+/** Visits the objects in a value that a table describes, with the number of the table, in the order of the text. */
+export function eachObject(
+  scan: ScannedObject,
+  outline: Outline,
+  node: Node,
+  visit: (object: Node, table: number) => void,
+): void {
+  const end = indexOf(scan.tape[node + 2] as number)
+  for (let index = indexOf(node); index < end; index++) {
+    const table = tableOfCode(outline[index] as number)
+    if (table !== -1) visit(index * STRIDE, table)
+  }
+}
+
 class Walk {
   readonly codes: Outline
   readonly #bytes: Buffer
@@ -109,17 +123,17 @@ class Walk {
     const bytes = this.#bytes
     const { codes } = this
     const end = tape[node + 2] as number
-    let { members } = table
+    let described = table
     let whose = owner
     let kind = textKind
     if (table.variants) {
       const type = this.#memberNamed(TYPE, node, end)
       const variant = type === -1 ? undefined : this.#find(table.variants, type)
-      if (variant) members = variant.members
+      if (variant) described = variant
     }
     if (table.flagged) {
       const flag = this.#memberNamed(table.flagged.name, node, end)
-      if (flag !== -1 && bytes[tape[flag] as number] === LETTER_T) members = table.flagged.table.members
+      if (flag !== -1 && bytes[tape[flag] as number] === LETTER_T) described = table.flagged.table
     }
     if (table.hasRole) {
       const role = this.#memberNamed(ROLE, node, end)
@@ -130,7 +144,8 @@ class Walk {
       }
     }
     const own = whose << KIND_BITS
-    codes[indexOf(node)] = KIND.structure | own | ((table.id + 1) << TABLE_SHIFT)
+    const { members } = described
+    codes[indexOf(node)] = KIND.structure | own | ((described.id + 1) << TABLE_SHIFT)
     for (let key = node + STRIDE; key < end; ) {
       const next = tape[key + 5] as number
       const place = members.find(bytes, tape[key] as number, tape[key + 1] as number)

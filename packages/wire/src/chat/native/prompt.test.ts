@@ -136,6 +136,20 @@ describe('the upper bound of a chat prompt', () => {
     expect(two - plain).toBeLessThan(30_200)
   })
 
+  test('the upper bound of a chat prompt counts an image wherever a message has a part: as its only part, and within reasoning', () => {
+    const image = { type: 'image_url', image_url: { url: 'https://a.example/b' } }
+    const text = { type: 'text', text: '' }
+    for (const message of [
+      (part: object) => ({ role: 'user', content: part }),
+      (part: object) => ({ role: 'assistant', content: '', reasoning_details: [{ summary: [part] }] }),
+    ]) {
+      const of = (part: object): number => bound({ model: 'm', messages: [message(part)] })
+      const bytesOfImage = JSON.stringify(image).length - JSON.stringify(text).length
+      // The address itself is within the 10,000.
+      expect(of(image) - of(text)).toBe(10_000 + bytesOfImage - '"https://a.example/b"'.length)
+    }
+  })
+
   test('message content of an unexpected form adds its bytes to the upper bound of a chat prompt', () => {
     for (const content of [
       null,

@@ -13,12 +13,8 @@ import {
 } from '../../prompt-tokens.ts'
 import { type ConversationComparisonRules, hasAnyMember, namesExcept } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import {
-  type FoundMedia,
-  type PromptObjectRules,
-  type PromptRules,
-  OPENAI_SERVICE_MEMBERS,
-} from '../../prompt-text.ts'
+import { eachMedia, type FoundMedia, promptRules } from '../../prompt-text.ts'
+import { CHAT_REQUEST, COMPLETIONS_REQUEST } from '../shape.ts'
 
 /** Request fields that cause a server or a conversion to add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
@@ -65,13 +61,11 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   tokens += messages.count * MESSAGE_TOKENS
   const isInstructed = INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null')
   if (isInstructed) tokens += TOOLS_TOKENS
-  for (const message of scan.elements(messages.node)) {
-    for (const { part, media } of mediaIn(scan, message)) {
-      hasMedia = true
-      namesPrompt ||= isNamed(scan, part)
-      tokens += extraMediaTokens(scan, media, model)
-    }
-  }
+  eachMedia(scan, CHAT_PROMPT_RULES, messages.node, (media, part) => {
+    hasMedia = true
+    namesPrompt ||= isNamed(scan, part)
+    tokens += extraMediaTokens(scan, media, model)
+  })
   return { promptBound: tokens, hasMedia, namesPrompt }
 }
 
@@ -82,130 +76,32 @@ function isNamed(scan: ScannedObject, part: Node): boolean {
   return id !== undefined && scan.kindOf(id) !== 'null'
 }
 
-function mediaIn(scan: ScannedObject, message: Node): { readonly part: Node; readonly media: FoundMedia }[] {
-  const content = scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
-  if (content === undefined || scan.kindOf(content) !== 'array') return []
-  return scan.elements(content).flatMap((part) => {
-    const media = scan.kindOf(part) === 'object' ? findMedia(scan, part) : undefined
-    return media ? [{ part, media }] : []
-  })
-}
-
-const SAMPLING_OF_CHAT = {
-  max_tokens: 'sampling',
-  max_completion_tokens: 'sampling',
-  n: 'sampling',
-  stop: 'sampling',
-  temperature: 'sampling',
-  top_p: 'sampling',
-  top_k: 'sampling',
-  min_p: 'sampling',
-  seed: 'sampling',
-  presence_penalty: 'sampling',
-  frequency_penalty: 'sampling',
-  repetition_penalty: 'sampling',
-  logit_bias: 'sampling',
-  logprobs: 'sampling',
-  top_logprobs: 'sampling',
-} as const
-
-/** The parts of a message that are read for the prompt, the same in chat and completions. */
-const CHAT_PARTS = {
-  part: {
-    notPrompt: {
-      type: 'kind',
-      id: 'id',
-      index: 'id',
-      format: 'kind',
-      cache_control: 'service',
-      signature: 'signature',
-    },
-    read: {
-      text: 'text',
-      refusal: 'text',
-      thinking: 'part',
-      summary: 'part',
-      data: 'encrypted',
-      image_url: 'media',
-      input_audio: 'media',
-      file: 'media',
-      video_url: 'media',
-    },
-    media: findMedia,
-  },
+/** How the prompt of a chat request is counted. */
+export const CHAT_PROMPT_RULES = promptRules(CHAT_REQUEST, {
   media: {
-    notPrompt: { detail: 'service', format: 'kind', file_id: 'id' },
-    read: { url: 'text', data: 'text', file_data: 'text', filename: 'text' },
-  },
-} as const satisfies Record<string, PromptObjectRules>
-
-/** Describes which members of a chat request belong to the prompt. */
-export const CHAT_PROMPT_RULES = {
-  levels: {
-    request: {
-      notPrompt: {
-        ...SAMPLING_OF_CHAT,
-        ...OPENAI_SERVICE_MEMBERS,
-        reasoning_effort: 'service',
-        verbosity: 'service',
-        modalities: 'service',
-        audio: 'service',
-      },
-      read: {
-        messages: 'message',
-        tools: 'json',
-        functions: 'json',
-        tool_choice: 'json',
-        function_call: 'json',
-        response_format: 'json',
-        prediction: 'message',
-      },
-    },
-    message: {
-      notPrompt: { type: 'kind', id: 'id', tool_call_id: 'id', audio: 'id', cache_control: 'service' },
-      read: {
-        role: 'text',
-        name: 'text',
-        content: 'part',
-        refusal: 'text',
-        reasoning_content: 'part',
-        reasoning: 'part',
-        reasoning_details: 'part',
-        tool_calls: 'call',
-        function_call: 'function',
-      },
-    },
-    ...CHAT_PARTS,
-    call: {
-      notPrompt: { type: 'kind', id: 'id', index: 'id' },
-      read: { function: 'function', custom: 'function', extra_content: 'signed' },
-    },
-    function: { notPrompt: {}, read: { name: 'text', arguments: 'text', input: 'text' } },
-    signed: { notPrompt: { thought_signature: 'signature' }, read: { google: 'signed' } },
+    'Part:file': findMedia,
+    'Part:image_url': findMedia,
+    'Part:input_audio': findMedia,
+    'Part:video_url': findMedia,
   },
   turns: 'messages',
   isFramed: true,
-} as const satisfies PromptRules
+  countsRoles: true,
+})
 
 /** How the conversations of two chat requests are compared. */
 export const CHAT_COMPARISON_RULES: ConversationComparisonRules = {
-  levels: CHAT_PROMPT_RULES,
+  prompt: CHAT_PROMPT_RULES,
   uncompared: namesExcept([...PLAIN_FIELDS, 'prompt_cache_options', 'cache_control'], ['messages']),
   textIsPart: true,
   isUnforeseeable: (scan) => hasAnyMember(scan, ['transforms', 'plugins']),
 }
 
-/** Describes which members of a completions request belong to the prompt. */
-export const COMPLETIONS_PROMPT_RULES = {
-  levels: {
-    request: {
-      notPrompt: { ...SAMPLING_OF_CHAT, ...OPENAI_SERVICE_MEMBERS, best_of: 'sampling', echo: 'service' },
-      read: { prompt: 'text', suffix: 'text' },
-    },
-  },
+/** How the prompt of a completions request is counted. */
+export const COMPLETIONS_PROMPT_RULES = promptRules(COMPLETIONS_REQUEST, {
   turns: 'prompt',
   hasTokenIds: true,
-} as const satisfies PromptRules
+})
 
 /** How many tokens a content part with media counts as, by its member, if its URL or data match a pattern. */
 interface MediaKind extends MediaTokens {

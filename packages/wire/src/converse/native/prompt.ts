@@ -1,7 +1,8 @@
 import type { ConversationComparisonRules } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { FoundMedia, PromptRules } from '../../prompt-text.ts'
+import { type FoundMedia, promptRules } from '../../prompt-text.ts'
 import { AUDIO_TOKENS, DOCUMENT_TOKENS, IMAGE_TOKENS, type MediaTokens } from '../../prompt-tokens.ts'
+import { CONVERSE_REQUEST } from '../shape.ts'
 
 /** How the tokens of media are estimated, by the member that contains the media. */
 const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
@@ -32,62 +33,16 @@ function findMedia(scan: ScannedObject, block: Node): FoundMedia | undefined {
   return undefined
 }
 
-/** Describes which members of a Converse request belong to the prompt. */
-export const CONVERSE_PROMPT_RULES = {
-  levels: {
-    request: {
-      notPrompt: {
-        modelId: 'service',
-        inferenceConfig: 'sampling',
-        guardrailConfig: 'service',
-        performanceConfig: 'service',
-        serviceTier: 'service',
-        requestMetadata: 'metadata',
-        additionalModelResponseFieldPaths: 'service',
-      },
-      read: {
-        system: 'block',
-        messages: 'message',
-        toolConfig: 'json',
-        outputConfig: 'json',
-        additionalModelRequestFields: 'json',
-        promptVariables: 'json',
-      },
-    },
-    message: { notPrompt: { role: 'kind' }, read: { content: 'block' } },
-    block: {
-      notPrompt: { cachePoint: 'service', toolUseId: 'id', status: 'service', signature: 'signature' },
-      read: {
-        text: 'text',
-        image: 'media',
-        document: 'media',
-        video: 'media',
-        audio: 'media',
-        toolUse: 'block',
-        toolResult: 'block',
-        name: 'text',
-        input: 'json',
-        content: 'block',
-        json: 'json',
-        reasoningContent: 'block',
-        reasoningText: 'block',
-        redactedContent: 'encrypted',
-      },
-      media: findMedia,
-    },
-    media: {
-      notPrompt: { format: 'kind' },
-      read: { name: 'text', context: 'text', source: 'source' },
-    },
-    source: { notPrompt: { s3Location: 'id' }, read: { bytes: 'text', text: 'text', content: 'block' } },
-  },
+/** How the prompt of a Converse request is counted. */
+export const CONVERSE_PROMPT_RULES = promptRules(CONVERSE_REQUEST, {
+  media: { Block: findMedia },
   turns: 'messages',
   isFramed: true,
-} as const satisfies PromptRules
+})
 
 /** How the conversations of two Converse requests are compared. */
 export const CONVERSE_COMPARISON_RULES: ConversationComparisonRules = {
-  levels: CONVERSE_PROMPT_RULES,
+  prompt: CONVERSE_PROMPT_RULES,
   uncompared: new Set([
     'modelId',
     'inferenceConfig',

@@ -14,7 +14,7 @@ import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { MESSAGE_TOKENS } from '../../prompt-tokens.ts'
 import type { TextsToEmbed } from '../../texts-to-embed.ts'
-import { hasMediaIn, extraMediaTokensOfContent } from '../native/prompt.ts'
+import { GEMINI_EMBED_PROMPT_RULES, mediaIn } from '../native/prompt.ts'
 import { memberInEitherSpelling, valueNodeOf } from '../field-spelling.ts'
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
@@ -64,10 +64,11 @@ export function readEmbedRequest(
 ): GeminiEmbedRequest {
   checkMembers(scan, REQUIRED[method], CHECKS[method])
   const contents = contentNodes(scan)
-  const media = contents.reduce((sum, content) => sum + extraMediaTokensOfContent(scan, content, model), 0)
+  const media = contents.map((content) => mediaIn(scan, GEMINI_EMBED_PROMPT_RULES, content, model))
+  const excess = media.reduce((sum, one) => sum + one.excess, 0)
   return {
-    promptBound: scan.bytes.length + contents.length * MESSAGE_TOKENS + media,
-    hasMedia: contents.some((content) => hasMediaIn(scan, content)),
+    promptBound: scan.bytes.length + contents.length * MESSAGE_TOKENS + excess,
+    hasMedia: media.some(({ isAny }) => isAny),
   }
 }
 

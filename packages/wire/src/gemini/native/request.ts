@@ -26,10 +26,11 @@ import {
   memberInEitherSpelling,
   valueNodeOf,
   snakeCase,
+  spellingsOf,
   topMember,
   parseTopMember,
 } from '../field-spelling.ts'
-import { KnownMemberNames, type SpellingsOf } from '../../json/known-names.ts'
+import { KnownMemberNames } from '../../json/known-names.ts'
 import { requestNames } from '../../request-names.ts'
 import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
@@ -208,11 +209,6 @@ function isText(scan: ScannedObject, part: Node): boolean {
     scan.values(part).length === 1 &&
     scan.memberOf(part, 'text') !== undefined
   )
-}
-
-const spellingsOf: SpellingsOf = (field) => {
-  const usual = camelCase(field)
-  return [usual, snakeCase(usual)]
 }
 
 /**

@@ -16,7 +16,9 @@ import {
   namesExcept,
 } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { FoundMedia, PromptRules } from '../../prompt-text.ts'
+import { type FoundMedia, promptRules } from '../../prompt-text.ts'
+import { eachObject, outlineOf } from '../../shape/outline.ts'
+import { MESSAGES_REQUEST } from '../shape.ts'
 
 /** Request fields that add at most one token per byte to the model's input. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
@@ -56,39 +58,27 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   const tools = elementsOf(scan, scan.span('tools')?.node)
   if (tools.length > 0) tokens += TOOLS_TOKENS
   tokens += SERVER_TOOL_TOKENS * tools.filter((tool) => isServerTool(scan, tool)).length
-  for (const message of elementsOf(scan, scan.span('messages')?.node)) {
-    const addMedia = (block: Node, type: string): void => {
+  const messages = scan.span('messages')?.node
+  if (messages !== undefined)
+    eachObject(scan, outlineOf(scan, MESSAGES_REQUEST), messages, (block, table) => {
+      if (table === CONTAINER_UPLOAD) namesPrompt = true
+      if (table !== DOCUMENT && table !== IMAGE) return
+      namesPrompt ||= isNamed(scan, block)
       const media = findMedia(scan, block)
-      namesPrompt ||= isNamed(scan, block, type)
-      if (media) {
-        hasMedia = true
-        tokens += extraMediaTokens(scan, media, model)
-        // A document that is not media itself may contain blocks with images.
-      } else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
-    }
-    eachBlock(scan, contentOf(scan, message), addMedia)
-  }
+      if (!media) return
+      hasMedia = true
+      tokens += extraMediaTokens(scan, media, model)
+    })
   return { promptBound: tokens, hasMedia, namesPrompt }
 }
 
-/** Calls a function for each block, including the blocks in tool results. */
-function eachBlock(
-  scan: ScannedObject,
-  content: Node | undefined,
-  visit: (block: Node, type: string) => void,
-): void {
-  for (const block of elementsOf(scan, content)) {
-    if (scan.kindOf(block) !== 'object') continue
-    const type = textMember(scan, block, 'type') ?? ''
-    visit(block, type)
-    if (type === 'tool_result') eachBlock(scan, scan.memberOf(block, 'content'), visit)
-  }
-}
+const CONTAINER_UPLOAD = MESSAGES_REQUEST.tableId('Block:container_upload')
+const DOCUMENT = MESSAGES_REQUEST.tableId('Block:document')
+const IMAGE = MESSAGES_REQUEST.tableId('Block:image')
 
 /** Whether a block refers to a file that is stored at the provider. */
-function isNamed(scan: ScannedObject, block: Node, type: string): boolean {
-  if (type === 'container_upload') return true
-  const source = type === 'document' || type === 'image' ? sourceOf(scan, block) : undefined
+function isNamed(scan: ScannedObject, block: Node): boolean {
+  const source = sourceOf(scan, block)
   return source !== undefined && textMember(scan, source, 'type') === 'file'
 }
 
@@ -97,92 +87,25 @@ function sourceOf(scan: ScannedObject, block: Node): Node | undefined {
   return source !== undefined && scan.kindOf(source) === 'object' ? source : undefined
 }
 
-function sourceContent(scan: ScannedObject, block: Node): Node | undefined {
-  const source = sourceOf(scan, block)
-  return source === undefined ? undefined : scan.memberOf(source, 'content')
-}
-
 function isServerTool(scan: ScannedObject, tool: Node): boolean {
   const type = scan.kindOf(tool) === 'object' ? textMember(scan, tool, 'type') : undefined
   return type !== undefined && type !== 'custom'
-}
-
-function contentOf(scan: ScannedObject, message: Node): Node | undefined {
-  return scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
 }
 
 function elementsOf(scan: ScannedObject, node: Node | undefined): Node[] {
   return node !== undefined && scan.kindOf(node) === 'array' ? scan.elements(node) : []
 }
 
-/** Describes which members of a messages request belong to the prompt. */
-export const MESSAGES_PROMPT_RULES = {
-  levels: {
-    request: {
-      notPrompt: {
-        model: 'service',
-        stream: 'service',
-        max_tokens: 'sampling',
-        temperature: 'sampling',
-        top_p: 'sampling',
-        top_k: 'sampling',
-        stop_sequences: 'sampling',
-        metadata: 'metadata',
-        cache_control: 'service',
-        service_tier: 'service',
-        inference_geo: 'service',
-        speed: 'service',
-        thinking: 'service',
-        anthropic_version: 'service',
-        anthropic_beta: 'service',
-      },
-      read: {
-        system: 'block',
-        messages: 'message',
-        tools: 'json',
-        tool_choice: 'json',
-        output_config: 'output',
-        output_format: 'json',
-      },
-    },
-    output: { notPrompt: { effort: 'service' }, read: { format: 'json' } },
-    message: { notPrompt: { role: 'kind' }, read: { content: 'block' } },
-    block: {
-      notPrompt: {
-        type: 'kind',
-        id: 'id',
-        tool_use_id: 'id',
-        cache_control: 'service',
-        signature: 'signature',
-        is_error: 'service',
-        citations: 'of the answer',
-      },
-      read: {
-        text: 'text',
-        thinking: 'text',
-        data: 'encrypted',
-        encrypted_content: 'encrypted',
-        name: 'text',
-        input: 'json',
-        content: 'block',
-        title: 'text',
-        context: 'text',
-        source: 'source',
-      },
-      media: findMedia,
-    },
-    source: {
-      notPrompt: { type: 'kind', media_type: 'kind', file_id: 'id' },
-      read: { data: 'text', url: 'text', content: 'block' },
-    },
-  },
+/** How the prompt of a messages request is counted. */
+export const MESSAGES_PROMPT_RULES = promptRules(MESSAGES_REQUEST, {
+  media: { 'Block:document': findMedia, 'Block:image': findMedia },
   turns: 'messages',
   isFramed: true,
-} as const satisfies PromptRules
+})
 
 /** How the conversations of two messages requests are compared. */
 export const MESSAGES_COMPARISON_RULES: ConversationComparisonRules = {
-  levels: MESSAGES_PROMPT_RULES,
+  prompt: MESSAGES_PROMPT_RULES,
   uncompared: namesExcept([...PLAIN_FIELDS, 'diagnostics'], ['messages', 'system']),
   textIsPart: true,
   isUnforeseeable: mayCompactPrompt,

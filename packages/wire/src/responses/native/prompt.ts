@@ -6,7 +6,7 @@ import {
   namesExcept,
 } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { type FoundMedia, type PromptRules, OPENAI_SERVICE_MEMBERS } from '../../prompt-text.ts'
+import { eachMedia, type FoundMedia, promptRules } from '../../prompt-text.ts'
 import {
   AUDIO_TOKENS,
   DOCUMENT_TOKENS,
@@ -20,6 +20,7 @@ import {
   respondsWithMedia,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
+import { RESPONSES_REQUEST } from '../shape.ts'
 import { inputItemNodes } from './items.ts'
 
 /**
@@ -27,9 +28,6 @@ import { inputItemNodes } from './items.ts'
  * whose schema is not in the request; up to 150 tokens were seen.
  */
 const TYPED_TOOL_TOKENS = 160
-
-/** Members of an item that contain a list of parts. */
-const CONTENTS = ['content', 'output'] as const
 
 /** Request fields because of which servers, or a conversion, may add instructions to the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'text'] as const
@@ -81,11 +79,11 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   tokens += Math.max(items.length, 1) * MESSAGE_TOKENS
   for (const item of items) {
     tools += typedTools(scan, scan.memberOf(item, 'tools'))
-    for (const { part, media } of mediaIn(scan, item)) {
+    eachMedia(scan, RESPONSES_PROMPT_RULES, item, (media, part) => {
       hasMedia = true
       namesPrompt ||= isNamed(scan, part)
       tokens += extraMediaTokens(scan, media, model)
-    }
+    })
   }
   return { promptBound: tokens + tools * TYPED_TOOL_TOKENS, hasMedia, namesPrompt }
 }
@@ -103,109 +101,28 @@ function typedTools(scan: ScannedObject, list: Node | undefined): number {
   return count
 }
 
-const NO_PARTS: readonly Node[] = []
-
-function partsOf(scan: ScannedObject, item: Node, key: string): readonly Node[] {
-  const list = scan.memberOf(item, key)
-  if (list === undefined) return NO_PARTS
-  if (scan.kindOf(list) === 'object') return [list]
-  return scan.kindOf(list) === 'array'
-    ? scan.elements(list).filter((part) => scan.kindOf(part) === 'object')
-    : NO_PARTS
-}
-
 /** Whether a part refers to a file stored at the provider. */
 function isNamed(scan: ScannedObject, part: Node): boolean {
   const id = scan.memberOf(part, 'file_id')
   return id !== undefined && scan.kindOf(id) !== 'null'
 }
 
-function mediaIn(scan: ScannedObject, item: Node): { readonly part: Node; readonly media: FoundMedia }[] {
-  return CONTENTS.flatMap((key) =>
-    partsOf(scan, item, key).flatMap((part) => {
-      const media = findMedia(scan, part)
-      return media ? [{ part, media }] : []
-    }),
-  )
-}
-
-/** Describes which members of a responses request belong to the prompt. */
-export const RESPONSES_PROMPT_RULES = {
-  levels: {
-    request: {
-      notPrompt: {
-        ...OPENAI_SERVICE_MEMBERS,
-        background: 'service',
-        include: 'service',
-        max_output_tokens: 'sampling',
-        max_tool_calls: 'sampling',
-        temperature: 'sampling',
-        top_p: 'sampling',
-        top_logprobs: 'sampling',
-        truncation: 'service',
-        reasoning: 'service',
-        client_metadata: 'metadata',
-        previous_response_id: 'id',
-        conversation: 'id',
-      },
-      read: {
-        input: 'item',
-        instructions: 'item',
-        tools: 'json',
-        tool_choice: 'json',
-        text: 'format',
-        prompt: 'reference',
-      },
-    },
-    format: { notPrompt: { verbosity: 'service' }, read: { format: 'json' } },
-    reference: { notPrompt: { id: 'id', version: 'id' }, read: { variables: 'item' } },
-    item: {
-      notPrompt: {
-        type: 'kind',
-        id: 'id',
-        call_id: 'id',
-        item_id: 'id',
-        file_id: 'id',
-        status: 'of the answer',
-        phase: 'of the answer',
-        annotations: 'of the answer',
-        logprobs: 'of the answer',
-        detail: 'service',
-      },
-      read: {
-        role: 'text',
-        name: 'text',
-        content: 'item',
-        output: 'item',
-        summary: 'item',
-        text: 'text',
-        refusal: 'text',
-        transcript: 'text',
-        arguments: 'text',
-        input: 'text',
-        code: 'text',
-        query: 'text',
-        diff: 'text',
-        action: 'json',
-        operation: 'json',
-        encrypted_content: 'encrypted',
-        image_url: 'item',
-        file_data: 'text',
-        file_url: 'text',
-        filename: 'text',
-        input_audio: 'sound',
-      },
-      media: findMedia,
-    },
-    sound: { notPrompt: { format: 'kind' }, read: { data: 'text' } },
+/** How the prompt of a responses request is counted. */
+export const RESPONSES_PROMPT_RULES = promptRules(RESPONSES_REQUEST, {
+  media: {
+    'Item:computer_screenshot': findMedia,
+    'Item:input_audio': findMedia,
+    'Item:input_file': findMedia,
+    'Item:input_image': findMedia,
   },
   turns: 'input',
   isFramed: true,
-} as const satisfies PromptRules
+  countsRoles: true,
+})
 
 /** How the conversations of two responses requests are compared. */
 export const RESPONSES_COMPARISON_RULES: ConversationComparisonRules = {
-  levels: RESPONSES_PROMPT_RULES,
+  prompt: RESPONSES_PROMPT_RULES,
   uncompared: namesExcept(PLAIN_FIELDS, ['input', 'instructions', 'truncation']),
   isUnforeseeable: (scan) =>
     mayCompactPrompt(scan) ||
