@@ -33,3 +33,11 @@ test.each(['inlineData', 'inline_data', 'fileData', 'file_data', String.raw`inli
     expect(mediaOfContents(seen, 'm').excess).toBeGreaterThan(5_000)
   },
 )
+
+test('a picture in a thought of the model adds to the upper bound of a Gemini prompt as any other', () => {
+  const part = { thought: true, inlineData: { mimeType: 'image/png', data: '' } }
+  const request = { contents: [{ role: 'model', parts: [part] }] }
+  const scan = scanObject(Buffer.from(JSON.stringify(request)))
+  // The two quotes of its data are within the 10,000.
+  expect(mediaOfContents(scan, 'm')).toEqual({ isAny: true, excess: 10_000 - 2 })
+})
