@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import process from 'node:process'
 import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { builtInPrices } from './built-in-prices.ts'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
 import { ConfigError, formatDiagnostic } from './diagnostics.ts'
-import { readConfigInThread, readingService } from './reading-thread.ts'
+import { ReadingThread, readingService } from './reading-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -75,7 +77,8 @@ describe('the configuration', () => {
     )
     const environment = readEnvironment({ KEY: 'from-a-variable' }, { config: file }, folder)
     const here = readConfig(environment)
-    const there = await readConfigInThread(environment, here.builtIn)
+    await using thread = new ReadingThread()
+    const there = await thread.read(environment, here.builtIn)
     expect(here.users).toHaveLength(700)
     expect(here.warnings.length).toBeGreaterThanOrEqual(700)
     const { models, ...settings } = here.settings
@@ -88,7 +91,32 @@ describe('the configuration', () => {
     writeFileSync(file, 'options:\n  retries: many\nusers: [{ username: u, quota: -1 }]\n')
     const refusal = catchError(() => readConfig(environment))
     expect(refusal).toBeInstanceOf(ConfigError)
-    await expect(readConfigInThread(environment, here.builtIn)).rejects.toEqual(refusal)
+    await expect(thread.read(environment, here.builtIn)).rejects.toEqual(refusal)
+  })
+
+  test('readings that follow each other share a thread, which ends when it is idle', async () => {
+    let threads = 0
+    const count = (): number => (threads += 1)
+    process.on('worker', count)
+    onTestFinished(() => void process.off('worker', count))
+    const file = join(folder, 'shared.yaml')
+    writeFileSync(file, '')
+    const environment = readEnvironment({}, { config: file }, folder)
+    const builtIn = builtInPrices()
+    let idle = (): void => {}
+    const setTimer = (run: () => void): Disposable => {
+      idle = run
+      return { [Symbol.dispose]: () => (idle = () => {}) }
+    }
+    await using thread = new ReadingThread({ setTimer })
+    for (let expected = 1; expected <= 3; expected += 1) {
+      for (const retries of [1, 2]) {
+        writeFileSync(file, `options: { retries: ${retries} }`)
+        expect((await thread.read(environment, builtIn)).settings.options.retries).toBe(retries)
+      }
+      expect(threads).toBe(expected)
+      idle()
+    }
   })
 
   test('a configuration file that cannot be read is refused', () => {

@@ -8,7 +8,7 @@ import { type Config, readConfig } from './config.ts'
 import { ConfigError, formatDiagnostic } from './diagnostics.ts'
 import { readEnvironment } from './environment.ts'
 import { mergeStoredSettings } from './merge-stored-settings.ts'
-import { readConfigInThread } from './reading-thread.ts'
+import { ReadingThread } from './reading-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'price-file-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -121,7 +121,8 @@ describe('the prices file', () => {
 
   test('reading the configuration in a thread gives the same prices as reading it on the main thread', async () => {
     const here = configOf(NAMED, 'house: { input: 8, output: 8 }\n')
-    const there = await readConfigInThread(here.environment, here.builtIn)
+    await using thread = new ReadingThread()
+    const there = await thread.read(here.environment, here.builtIn)
     expect(there.settings.priceVersion).toBe(here.settings.priceVersion)
     expect(there.priceFile).toEqual(here.priceFile)
   })

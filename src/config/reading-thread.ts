@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { DeclaredUser } from '../domain/records/user.ts'
-import { Service, ServiceEnded } from '../ipc/service.ts'
+import { Service, ServiceEnded, type ServiceOptions } from '../ipc/service.ts'
 import { startThread } from '../ipc/start-thread.ts'
 import { type Config, buildConfig } from './config.ts'
 import type { ConfigFileContent } from './read-sections.ts'
@@ -27,50 +27,70 @@ export interface ReadingRequests {
   nextUsers(): readonly DeclaredUser[]
 }
 
+/** Milliseconds without a reading after which the thread ends: changes often follow each other, and starting it is dear. */
+const IDLE_MS = 5_000
+
 /** A service whose thread reads configuration files. */
-export function readingService(): Service<ReadingRequests> {
+export function readingService(timer: Pick<ServiceOptions, 'setTimer'> = {}): Service<ReadingRequests> {
   return new Service({
     name: 'sluice configuration',
     start: (name) => startThread('./reading-worker', import.meta.url, { name }),
     keepsAlive: true,
     isStateful: true,
+    idleMs: IDLE_MS,
+    ...timer,
     errors: CONFIG_ERRORS,
   })
 }
 
 /**
- * Reads the configuration file like `readConfig`, but in a thread, because a large file takes seconds and
- * calls must continue meanwhile. `builtIn` is the price list of the running configuration, which is used
- * again.
+ * Reads the configuration files like `readConfig`, one reading after another, but in a thread, because a large
+ * file takes seconds and calls must continue meanwhile.
  */
-export async function readConfigInThread(environment: Environment, builtIn: BuiltInPrices): Promise<Config> {
-  const service = readingService()
-  try {
-    const reading = await service.request('read', environment)
-    const users: DeclaredUser[] = []
-    for (;;) {
-      const part = await service.request('nextUsers', undefined)
-      if (part.length === 0) break
-      users.push(...deepFreeze(part))
-      // Ask in a later turn of the event loop, so that calls can run in between.
-      await setImmediate()
+export class ReadingThread {
+  readonly #timer: Pick<ServiceOptions, 'setTimer'>
+  #service: Service<ReadingRequests>
+
+  constructor(timer: Pick<ServiceOptions, 'setTimer'> = {}) {
+    this.#timer = timer
+    this.#service = readingService(timer)
+  }
+
+  /** `builtIn` is the price list of the running configuration, which is used again. */
+  async read(environment: Environment, builtIn: BuiltInPrices): Promise<Config> {
+    // A stateful service whose thread has ended does not start another.
+    if (!this.#service.isRunning) this.#service = readingService(this.#timer)
+    const service = this.#service
+    try {
+      const reading = await service.request('read', environment)
+      const users: DeclaredUser[] = []
+      for (;;) {
+        const part = await service.request('nextUsers', undefined)
+        if (part.length === 0) break
+        users.push(...deepFreeze(part))
+        // Ask in a later turn of the event loop, so that calls can run in between.
+        await setImmediate()
+      }
+      const { content, tree, priceFile, ...rest } = reading
+      return buildConfig(
+        environment,
+        {
+          ...rest,
+          content: { ...content, users },
+          tree: unpackNode(tree),
+          priceFile: priceFile && { ...priceFile, tree: unpackNode(priceFile.tree) },
+        },
+        builtIn,
+      )
+    } catch (error) {
+      if (!(error instanceof ServiceEnded && error.reason === 'not started')) throw error
+      // The system cannot start another thread, so the file is read here, and calls wait meanwhile.
+      return buildConfig(environment, readFile(environment, builtIn), builtIn)
     }
-    const { content, tree, priceFile, ...rest } = reading
-    return buildConfig(
-      environment,
-      {
-        ...rest,
-        content: { ...content, users },
-        tree: unpackNode(tree),
-        priceFile: priceFile && { ...priceFile, tree: unpackNode(priceFile.tree) },
-      },
-      builtIn,
-    )
-  } catch (error) {
-    if (!(error instanceof ServiceEnded && error.reason === 'not started')) throw error
-    // The system cannot start another thread, so the file is read here, and calls wait meanwhile.
-    return buildConfig(environment, readFile(environment, builtIn), builtIn)
-  } finally {
-    await service.close()
+  }
+
+  /** Ends the thread. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#service.close()
   }
 }

@@ -222,7 +222,7 @@ test.each(['metadata', 'redacted'] as const)(
   async (what) => {
     const { log, dropped } = openLog()
     const [large, other] = [{ ...callOf(1), what }, callOf(2)]
-    const answer = Buffer.from(`{"finish_reason":"stop","x":[${'[],'.repeat(8 * MIB)}0]}`)
+    const answer = Buffer.from(`{"finish_reason":"stop","x":[${'[],'.repeat(MIB)}0]}`)
     say(log, large, Buffer.from('{"model":"m"}'), answer)
     say(log, other, Buffer.from('request'), Buffer.from('answer'))
     await log.flush()

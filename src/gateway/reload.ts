@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { RefusedConfiguration } from '../domain/settings.ts'
 import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
-import { readConfigInThread } from '../config/reading-thread.ts'
+import { ReadingThread } from '../config/reading-thread.ts'
 
 /** Whether a changed configuration was applied, or refused because of errors. */
 export type ReloadResult = 'applied' | 'refused'
@@ -33,6 +33,7 @@ export async function reloadOnChange(
   log: Logger,
 ): Promise<ReloadHandle> {
   // Reads run one after another. All changes that arrive during a read share the next one.
+  const thread = new ReadingThread()
   let reading = Promise.resolve()
   let waiting = false
   let applied = filesOf(running)
@@ -41,7 +42,7 @@ export async function reloadOnChange(
     waiting = true
     reading = reading.then(async () => {
       waiting = false
-      const { result, files, refused } = await read(running, apply, log)
+      const { result, files, refused } = await read(thread, running, apply, log)
       if (result === 'applied') applied = files
       // Files with errors are watched too, because the next change may correct them.
       watcher?.follow([...new Set([...applied, ...files])])
@@ -57,6 +58,7 @@ export async function reloadOnChange(
       process.off('SIGHUP', reload)
       await watcher?.close()
       await reading
+      await thread[Symbol.asyncDispose]()
     },
   }
 }
@@ -105,12 +107,13 @@ interface Reading {
 }
 
 async function read(
+  thread: ReadingThread,
   { environment, builtIn }: Pick<Config, 'environment' | 'builtIn'>,
   apply: (config: Config) => Promise<void>,
   log: Logger,
 ): Promise<Reading> {
   try {
-    const config = await readConfigInThread(environment, builtIn)
+    const config = await thread.read(environment, builtIn)
     // Checks the text that was read, not the file, which may have been emptied since.
     refuseEmpty(config)
     await apply(config)

@@ -8,11 +8,11 @@ import { Ledger } from '../../src/accounts/ledger/ledger.ts'
 import type { Listener } from '../../src/store/postgres/announcements.ts'
 import { postgresBank } from '../../src/store/postgres/bank.ts'
 import { BankConnection } from '../../src/store/postgres/bank-connection.ts'
-import { openNodeFile, openSqliteStore } from '../../src/store/sqlite/open.ts'
+import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import type { RowStore, Store } from '../../src/store/store.ts'
 import { BANKS } from './bank-fixture.ts'
 import { rowsWithAccount } from '../stores/engines.ts'
-import { addAccount, preparedFile, SECRETS, temporaryFolder } from '../stores/rows.ts'
+import { addAccount, nodeFileAt, preparedFile, SECRETS, temporaryFolder } from '../stores/rows.ts'
 
 /** The ledger of one process, in this one. */
 export interface LedgerProcess {
@@ -88,7 +88,7 @@ async function openAlone(): Promise<LedgersOfBank<LedgerProcess>> {
   const nodes: LedgerProcess[] = []
   let runs = 0
   const start = async (): Promise<LedgerProcess> => {
-    const store = await openSqliteStore({ path, secrets: SECRETS })
+    const store = await openSqliteStore({ path, secrets: SECRETS, onCallingThread: true })
     const ledger = new Ledger(store, `run ${(runs += 1)}`)
     await ledger.recover()
     return { ledger, store, bankClient: undefined }
@@ -130,7 +130,7 @@ export async function nodesOn(
   const listeners = new Set<Listener>()
   let runs = 0
   const start = async (index: number): Promise<LedgerNode & { readonly kill: () => Promise<void> }> => {
-    const file = await openNodeFile({ path: join(folder, `node-${index}.db`), bankId: 'bank' })
+    const file = await nodeFileAt(join(folder, `node-${index}.db`))
     const connection = new BankConnection(place, { hasRole: true })
     let own: Listener | undefined
     const leased = connectLedger({

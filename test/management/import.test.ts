@@ -229,23 +229,6 @@ describe('an upload', () => {
     expect(await apply(ids[3] ?? '')).toMatchObject({ status: 404 })
   })
 
-  test('an upload to import that needs too much memory is refused with a sentence while calls continue', async () => {
-    fixture.upstream.script('m', wholeChat({ text: 'still here' }))
-    const file = await familyFile(async (source) => {
-      await source.sql(
-        `insert into users (id, username, password, quota)
-         with recursive n(i) as (select 1 union all select i + 1 from n where i < 499000) select i, 'u' || i, '', 0 from n`,
-      )
-    })
-    const sending = send(file)
-    const called = await fixture.chat('ann', ask('m'))
-    expect(called.status).toBe(200)
-    const answer = await sending
-    expect(answer).toMatchObject({ status: 400, success: false })
-    expect(answer.message).toContain('needs more memory than')
-    expect(uploads().every((name) => !name.endsWith(answer.message))).toBe(true)
-  }, 180_000)
-
   test('a file to import above 512 MiB is refused before it is sent, and nothing of it is stored', async () => {
     const kept = uploads()
     const { port } = fixture.gateway
@@ -264,6 +247,7 @@ describe('an upload', () => {
     const [answer] = (await once(asking, 'response')) as [IncomingMessage]
     expect(answer.statusCode).toBe(413)
     asking.destroy()
-    await expect.poll(uploads).toEqual(kept)
+    // Expired uploads may be removed meanwhile.
+    await expect.poll(() => uploads().filter((name) => !kept.includes(name))).toEqual([])
   })
 })

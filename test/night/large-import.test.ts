@@ -1,7 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { call } from '../fixtures/client.ts'
 import { commandOn, SECRET } from '../fixtures/command.ts'
-import { plainConfiguration } from '../fixtures/configuration.ts'
+import { plainConfiguration, ROOT } from '../fixtures/configuration.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
 import { startMariadbServer, withoutMariadb } from '../fixtures/mariadb-server.ts'
 import { familyDatabase } from '../stores/family-database.ts'
@@ -50,4 +52,29 @@ describe.skipIf(withoutMariadb('the import of many users'))('a new-api with 10,0
     expect((await call(gateway.url, ask('m'), { key: keyOf(FIRST + USERS - 1) })).status).toBe(200)
     expect((await call(gateway.url, ask('m'), { key: keyOf(FIRST + USERS) })).status).toBe(401)
   })
+})
+
+test('an upload to import that needs too much memory is refused with a sentence while calls continue', async () => {
+  const fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
+  onTestFinished(() => fixture.close())
+  const { gateway, upstream } = fixture
+  upstream.script('m', { kind: 'whole' })
+  const source = await familyDatabase('new-api', 'SQLite')
+  await source.sql(
+    `insert into users (id, username, password, quota)
+       with recursive n(i) as (select 1 union all select i + 1 from n where i < 499000) select i, 'u' || i, '', 0 from n`,
+  )
+  const uploads = () => readdirSync(gateway.dataDir).filter((name) => name.startsWith('.import-'))
+  const sending = manage(
+    gateway.url,
+    { id: 1, accessToken: ROOT.access_token },
+    'POST /api/import?name=one-api.db',
+    readFileSync(source.place),
+    { 'content-type': 'application/octet-stream' },
+  )
+  expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
+  const answer = await sending
+  expect(answer).toMatchObject({ status: 400, success: false })
+  expect(answer.message).toContain('needs more memory than')
+  expect(uploads()).toEqual([])
 })

@@ -8,7 +8,7 @@ import { contentFrame, DONE_FRAME, finishFrame } from '../fixtures/behaviour.ts'
 import { call, events, open, streamedContent } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type UsageRow } from '../fixtures/database.ts'
-import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { statusOn } from '../fixtures/port.ts'
@@ -21,10 +21,36 @@ const EVENTS = 25
 const PACE_MS = 100
 
 let upstream: ScriptedUpstream
+let patched: PatchedCopy
 beforeAll(async () => {
   upstream = await startUpstream()
+  patched = await patchedProgram([
+    // A pause longer than the one between two calls of this process on a busy machine.
+    { file: 'src/gateway/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
+    {
+      file: 'src/gateway/listen.ts',
+      text: 'const MAX_LISTENING_MS = 2_000',
+      by: 'const MAX_LISTENING_MS = 60_000',
+    },
+    // No second signal counts as npm's copy of the first one.
+    {
+      file: 'src/gateway/stop-signals.ts',
+      text: 'const DUPLICATE_MS = 1_000',
+      by: 'const DUPLICATE_MS = 0',
+    },
+  ])
 })
-afterAll(() => upstream?.stop())
+afterAll(async () => {
+  patched?.discard()
+  await upstream?.stop()
+})
+
+/** The program with other times, ready for calls. */
+const patchedReady = (): Promise<Program> =>
+  readyProgram({
+    config: config(),
+    command: [process.execPath, join(patched.root, 'bin/sluice.mjs'), 'start'],
+  })
 
 const config = (options: Record<string, unknown> = {}): Configuration => ({
   options,
@@ -164,18 +190,7 @@ test('a call whose body arrives after drain_timeout is refused without an upstre
 })
 
 test('after SIGTERM /readyz is 503 at once, and the listener stays open and answers calls as long as they arrive', async () => {
-  // A pause longer than the one between two calls of this process on a busy machine.
-  const copy = await patchedProgram([
-    { file: 'src/gateway/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
-    {
-      file: 'src/gateway/listen.ts',
-      text: 'const MAX_LISTENING_MS = 2_000',
-      by: 'const MAX_LISTENING_MS = 60_000',
-    },
-  ])
-  onTestFinished(() => copy.discard())
-  const command = [process.execPath, join(copy.root, 'bin/sluice.mjs'), 'start']
-  const program = await readyProgram({ config: config(), command })
+  const program = await patchedReady()
   upstream.script('m', { kind: 'whole' })
   program.kill('SIGTERM')
   let isReady = 200
@@ -251,17 +266,7 @@ test.each([
 ] as const)(
   'a second signal during a stop (%s, %s) ends the gateway at once, and the next start settles the open calls',
   async (first, second) => {
-    // No second signal counts as npm's copy of the first one.
-    const copy = await patchedProgram([
-      {
-        file: 'src/gateway/stop-signals.ts',
-        text: 'const DUPLICATE_MS = 1_000',
-        by: 'const DUPLICATE_MS = 0',
-      },
-    ])
-    onTestFinished(() => copy.discard())
-    const command = [process.execPath, join(copy.root, 'bin/sluice.mjs'), 'start']
-    const program = await readyProgram({ config: config(), command })
+    const program = await patchedReady()
     upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
     const lives = await Promise.all([1, 2, 3].map(() => open(program.url, askStream('m'), { key })))
     await Promise.all(lives.map((live) => live.until(' word2')))

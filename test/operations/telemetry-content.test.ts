@@ -1,10 +1,20 @@
+import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
 import { completionText, usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { type Collector, type Span, startCollector, textIn } from '../fixtures/collector.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import {
+  channel,
+  type Configuration,
+  priced,
+  ROOT,
+  token,
+  user,
+  withoutModelLists,
+} from '../fixtures/configuration.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
-import { discard, type Program, runProgram } from './program.ts'
+import { discard, eventually, type Program, runProgram } from './program.ts'
 
 const CAPTURE = { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' }
 /** Attributes that have what was said. */
@@ -24,35 +34,61 @@ beforeAll(async () => {
   upstream.decide('m', ({ text }) =>
     text.includes('"stream":true')
       ? { kind: 'stream', events: 3, word: 'canaryanswer ' }
-      : { kind: 'whole', body: completionText('canaryanswer', usageText(40, 6)) },
+      : {
+          kind: 'whole',
+          body: completionText(text.includes('unseen') ? 'unseenanswer' : 'canaryanswer', usageText(40, 6)),
+        },
   )
 })
 afterAll(() => upstream?.stop())
 
-/** Runs a gateway, makes the calls of the work, stops it, and returns its spans of calls by their request id. */
+/** Makes a call, and returns its request id. */
+type Say = (path: string, body: object, key?: string) => Promise<string>
+
+interface Traced {
+  readonly collector: Collector
+  readonly spanOf: (id: string) => Span
+}
+
+/**
+ * Runs a gateway, makes the calls of the work, stops it, and returns its spans of calls by their request id. `keep`
+ * changes what is kept of later calls.
+ */
 async function traced(
   what: string,
   env: Record<string, string>,
-  work: (say: (path: string, body: object, key?: string) => Promise<string>) => Promise<void>,
-  more: Configuration = {},
-): Promise<{ readonly collector: Collector; readonly spanOf: (id: string) => Span }> {
+  work: (say: Say, keep: (what: string) => Promise<void>) => Promise<void>,
+): Promise<Traced> {
   const collector = await startCollector()
-  const config: Configuration = {
-    content_log: { what },
+  const keeping = (level: string): Configuration => ({
+    options: { cache: { ttl: '1h' } },
+    content_log: { what: level },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('ann'), token('less', { content_log: { what: 'metadata' } })])],
-    ...more,
-  }
+  })
   let program: Program | undefined
   try {
-    program = await runProgram({ config, env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env } })
-    await program.ready()
-    const { url } = program
-    await work(async (path, body, key = 'ann') => {
-      const { headers } = await call(url, body, { key, path })
-      return String(headers['x-request-id'])
-    })
+    const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env }
+    const started = await runProgram({ config: keeping(what), env: variables })
+    program = started
+    await started.ready()
+    await work(
+      async (path, body, key = 'ann') => {
+        const { headers } = await call(started.url, body, { key, path })
+        return String(headers['x-request-id'])
+      },
+      async (level) => {
+        writeFileSync(started.folder.configFile, stringify(withoutModelLists(keeping(level))))
+        // The first reading may have begun before the change.
+        for (const time of ['first', 'second']) {
+          const applied = (): number => started.out().split('"msg":"configuration applied"').length
+          const before = applied()
+          started.kill('SIGHUP')
+          await eventually(() => applied() > before, `the ${time} reading is applied`)
+        }
+      },
+    )
     program.kill('SIGTERM')
     await program.exit
   } finally {
@@ -68,21 +104,34 @@ async function traced(
 }
 
 const HELLO = { model: 'm', messages: [{ role: 'user', content: 'canaryprompt' }] }
+/** Parts of the texts of calls of which nothing may be exported. */
+const UNSEEN = { model: 'm', messages: [{ role: 'user', content: 'unseenprompt' }] }
+
+/** The calls of one gateway whose environment has texts exported, by their names. */
+const captured: Record<string, string> = {}
+let capturing: Traced
+beforeAll(async () => {
+  capturing = await traced('full', CAPTURE, makeCapturedCalls)
+})
+const spanOf = (name: string): Span => capturing.spanOf(captured[name] ?? '')
 
 describe('texts are exported only if they are kept, and if the variable says so', () => {
-  test.each<[string, string, Record<string, string>, string]>([
-    ['nothing is kept', 'none', CAPTURE, 'ann'],
-    ['only metadata are kept', 'metadata', CAPTURE, 'ann'],
-    ['the key lessens it', 'full', CAPTURE, 'less'],
-    ['the variable is not set', 'full', {}, 'ann'],
-  ])('prompt and answer of a call are not exported to telemetry if %s', async (_, what, env, key) => {
+  test.each(['nothing is kept', 'only metadata are kept', 'the key lessens it'])(
+    'prompt and answer of a call are not exported to telemetry if %s',
+    (name) => {
+      expect(capturing.collector.raw()).not.toMatch(/unseen/)
+      const { attributes } = spanOf(name)
+      for (const attribute of SAID) expect(attributes).not.toHaveProperty([attribute])
+    },
+  )
+
+  test('prompt and answer of a call are not exported to telemetry if the variable is not set', async () => {
     let id = ''
-    const { collector, spanOf } = await traced(what, env, async (say) => {
-      id = await say('/v1/chat/completions', HELLO, key)
+    const { collector, spanOf: spanWithout } = await traced('full', {}, async (say) => {
+      id = await say('/v1/chat/completions', HELLO)
     })
     expect(collector.raw()).not.toMatch(/canary/)
-    const { attributes } = spanOf(id)
-    for (const name of SAID) expect(attributes).not.toHaveProperty([name])
+    for (const attribute of SAID) expect(spanWithout(id).attributes).not.toHaveProperty([attribute])
   })
 })
 
@@ -94,14 +143,14 @@ describe('an event for each call whose content is exported', () => {
     async (protocol) => {
       let [full, less] = ['', '']
       const env = { ...LOGS, OTEL_EXPORTER_OTLP_PROTOCOL: protocol }
-      const { collector, spanOf } = await traced('full', env, async (say) => {
+      const { collector, spanOf: spanWithLogs } = await traced('full', env, async (say) => {
         full = await say('/v1/chat/completions', HELLO)
         less = await say('/v1/chat/completions', HELLO, 'less')
       })
       const events = collector.events()
       expect(events.map(({ attributes }) => attributes['sluice.request_id'])).toEqual([full])
       const [event] = events
-      const span = spanOf(full)
+      const span = spanWithLogs(full)
       expect(event).toMatchObject({ traceId: span.traceId, spanId: span.spanId, severity: 5 })
       if (protocol === 'http/json') expect(event?.name).toBe('gen_ai.client.inference.operation.details')
       expect(event?.attributes).toMatchObject({
@@ -112,15 +161,16 @@ describe('an event for each call whose content is exported', () => {
         'gen_ai.output.messages': [{ role: 'assistant', parts: [{ type: 'text', content: 'canaryanswer' }] }],
       })
       expect(Object.keys(event?.attributes ?? {}).join()).not.toMatch(/langfuse|sluice\.quota|user\.id/)
-      expect(spanOf(less).attributes).not.toHaveProperty(['gen_ai.input.messages'])
+      expect(spanWithLogs(less).attributes).not.toHaveProperty(['gen_ai.input.messages'])
     },
   )
 
   test("a call's texts are exported in no OpenTelemetry event without a log exporter, or if the call is not sampled", async () => {
-    for (const env of [CAPTURE, { ...LOGS, OTEL_TRACES_SAMPLER: 'always_off' }]) {
-      const { collector } = await traced('full', env, async (say) => {
-        await say('/v1/chat/completions', HELLO)
-      })
+    const unsampled = { ...LOGS, OTEL_TRACES_SAMPLER: 'always_off' }
+    const { collector: withoutSpans } = await traced('full', unsampled, async (say) => {
+      await say('/v1/chat/completions', HELLO)
+    })
+    for (const collector of [capturing.collector, withoutSpans]) {
       expect(collector.events()).toEqual([])
       expect(collector.points().length).toBeGreaterThan(0)
     }
@@ -142,13 +192,8 @@ describe('an event for each call whose content is exported', () => {
   })
 })
 
-test('a hit of the answer cache is exported as one span without tokens, with the texts of the call', async () => {
-  const ids: string[] = []
-  const work = async (say: (path: string, body: object) => Promise<string>): Promise<void> => {
-    for (let time = 0; time < 2; time += 1) ids.push(await say('/v1/chat/completions', HELLO))
-  }
-  const { spanOf } = await traced('full', CAPTURE, work, { options: { cache: { ttl: '1h' } } })
-  const [call, hit] = ids.map((id) => spanOf(id))
+test('a hit of the answer cache is exported as one span without tokens, with the texts of the call', () => {
+  const [call, hit] = ['call', 'hit'].map(spanOf)
   expect(call?.attributes).toMatchObject({ 'gen_ai.usage.input_tokens': 40, 'sluice.attempts': 1 })
   expect(hit?.name).toBe('chat m')
   expect(hit?.attributes).toMatchObject({
@@ -163,16 +208,9 @@ test('a hit of the answer cache is exported as one span without tokens, with the
     expect(textIn(attributes, 'gen_ai.output.messages')).toContain('canaryanswer')
 })
 
-test('at content level redacted no secrets or personal data are exported in telemetry, whole or streamed', async () => {
-  const ids: string[] = []
-  const messages = [{ role: 'user', content: 'canaryprompt of ann@example.com' }]
-  const { collector, spanOf } = await traced('redacted', CAPTURE, async (say) => {
-    for (const stream of [false, true])
-      ids.push(await say('/v1/chat/completions', { model: 'm', messages, stream }))
-  })
-  expect(collector.raw()).not.toContain('ann@example.com')
-  for (const id of ids) {
-    const { attributes } = spanOf(id)
+test('at content level redacted no secrets or personal data are exported in telemetry, whole or streamed', () => {
+  expect(capturing.collector.raw()).not.toContain('ann@example.com')
+  for (const { attributes } of ['redacted', 'redacted stream'].map(spanOf)) {
     expect(JSON.parse(textIn(attributes, 'gen_ai.input.messages'))).toEqual([
       { role: 'user', parts: [{ type: 'text', content: 'canaryprompt of [REDACTED]' }] },
     ])
@@ -180,66 +218,76 @@ test('at content level redacted no secrets or personal data are exported in tele
   }
 })
 
-describe('what was said in calls whose content is kept in full', () => {
-  const ids: Record<string, string> = {}
-  let spanOf: (id: string) => Span
-  beforeAll(async () => {
-    ;({ spanOf } = await traced('full', CAPTURE, async (say) => {
-      ids['chat'] = await say('/v1/chat/completions', {
-        model: 'm',
-        messages: [
-          { role: 'system', content: 'Be short.' },
-          { role: 'user', content: 'canaryprompt' },
+async function makeCapturedCalls(say: Say, keep: (what: string) => Promise<void>): Promise<void> {
+  captured['chat'] = await say('/v1/chat/completions', {
+    model: 'm',
+    messages: [
+      { role: 'system', content: 'Be short.' },
+      { role: 'user', content: 'canaryprompt' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
           {
-            role: 'assistant',
-            content: null,
-            tool_calls: [
-              {
-                id: 'call_1',
-                type: 'function',
-                function: { name: 'look', arguments: JSON.stringify(ARGUMENTS) },
-              },
-            ],
+            id: 'call_1',
+            type: 'function',
+            function: { name: 'look', arguments: JSON.stringify(ARGUMENTS) },
           },
-          { role: 'tool', tool_call_id: 'call_1', content: 'rainy' },
         ],
-        tools: [{ type: 'function', function: { name: 'look', description: 'Looks', parameters: SCHEMA } }],
-      })
-      ids['stream'] = await say('/v1/chat/completions', { ...HELLO, stream: true })
-      ids['messages'] = await say('/v1/messages', {
-        model: 'm',
-        max_tokens: 20,
-        system: 'Be short.',
-        messages: [
-          { role: 'user', content: 'canaryprompt' },
-          {
-            role: 'assistant',
-            content: [{ type: 'tool_use', id: 'call_1', name: 'look', input: ARGUMENTS }],
-          },
-          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'rainy' }] },
-        ],
-        tools: [{ name: 'look', description: 'Looks', input_schema: SCHEMA }],
-      })
-      ids['messages stream'] = await say('/v1/messages', { ...HELLO, max_tokens: 20, stream: true })
-      ids['responses'] = await say('/v1/responses', {
-        model: 'm',
-        instructions: 'Be short.',
-        input: [{ role: 'user', content: 'canaryprompt' }],
-      })
-      ids['gemini'] = await say('/v1beta/models/m:generateContent', {
-        systemInstruction: { parts: [{ text: 'Be short.' }] },
-        contents: [{ role: 'user', parts: [{ text: 'canaryprompt' }] }],
-      })
-      ids['long'] = await say('/v1/chat/completions', {
-        model: 'm',
-        messages: [{ role: 'user', content: 'x'.repeat(1024 * 1024) }],
-      })
-      ids['embeddings'] = await say('/v1/embeddings', { model: 'm', input: 'canaryprompt' })
-    }))
+      },
+      { role: 'tool', tool_call_id: 'call_1', content: 'rainy' },
+    ],
+    tools: [{ type: 'function', function: { name: 'look', description: 'Looks', parameters: SCHEMA } }],
   })
+  captured['stream'] = await say('/v1/chat/completions', { ...HELLO, stream: true })
+  captured['messages'] = await say('/v1/messages', {
+    model: 'm',
+    max_tokens: 20,
+    system: 'Be short.',
+    messages: [
+      { role: 'user', content: 'canaryprompt' },
+      {
+        role: 'assistant',
+        content: [{ type: 'tool_use', id: 'call_1', name: 'look', input: ARGUMENTS }],
+      },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'rainy' }] },
+    ],
+    tools: [{ name: 'look', description: 'Looks', input_schema: SCHEMA }],
+  })
+  captured['messages stream'] = await say('/v1/messages', { ...HELLO, max_tokens: 20, stream: true })
+  captured['responses'] = await say('/v1/responses', {
+    model: 'm',
+    instructions: 'Be short.',
+    input: [{ role: 'user', content: 'canaryprompt' }],
+  })
+  captured['gemini'] = await say('/v1beta/models/m:generateContent', {
+    systemInstruction: { parts: [{ text: 'Be short.' }] },
+    contents: [{ role: 'user', parts: [{ text: 'canaryprompt' }] }],
+  })
+  captured['long'] = await say('/v1/chat/completions', {
+    model: 'm',
+    messages: [{ role: 'user', content: 'x'.repeat(1024 * 1024) }],
+  })
+  captured['embeddings'] = await say('/v1/embeddings', { model: 'm', input: 'canaryprompt' })
+  const again = { model: 'm', messages: [{ role: 'user', content: 'canaryprompt again' }] }
+  for (const name of ['call', 'hit']) captured[name] = await say('/v1/chat/completions', again)
+  captured['the key lessens it'] = await say('/v1/chat/completions', UNSEEN, 'less')
+  for (const [level, name] of [
+    ['metadata', 'only metadata are kept'],
+    ['none', 'nothing is kept'],
+  ] as const) {
+    await keep(level)
+    captured[name] = await say('/v1/chat/completions', { ...UNSEEN, user: level })
+  }
+  await keep('redacted')
+  const messages = [{ role: 'user', content: 'canaryprompt of ann@example.com' }]
+  captured['redacted'] = await say('/v1/chat/completions', { model: 'm', messages })
+  captured['redacted stream'] = await say('/v1/chat/completions', { model: 'm', messages, stream: true })
+}
 
+describe('what was said in calls whose content is kept in full', () => {
   const said = (name: string, attribute: (typeof SAID)[number]): unknown => {
-    const text = textIn(spanOf(ids[name] ?? '').attributes, attribute)
+    const text = textIn(spanOf(name).attributes, attribute)
     return text === '' ? undefined : JSON.parse(text)
   }
   const QUESTION = { role: 'user', parts: [{ type: 'text', content: 'canaryprompt' }] }
@@ -288,13 +336,13 @@ describe('what was said in calls whose content is kept in full', () => {
   )
 
   test('a call of more than 1 MiB is exported to telemetry without its texts', () => {
-    const { attributes } = spanOf(ids['long'] ?? '')
+    const { attributes } = spanOf('long')
     for (const name of SAID) expect(attributes).not.toHaveProperty([name])
     expect(attributes['gen_ai.usage.input_tokens']).toBeGreaterThan(0)
   })
 
   test('calls that are not conversations, such as embeddings, are exported to telemetry without their texts', () => {
-    const { attributes } = spanOf(ids['embeddings'] ?? '')
+    const { attributes } = spanOf('embeddings')
     for (const name of SAID) expect(attributes).not.toHaveProperty([name])
   })
 })

@@ -3,12 +3,15 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
+import { MessageChannel } from 'node:worker_threads'
 import { inject, onTestFinished } from 'vitest'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { HoldOpening, SettledCall } from '../../src/domain/records/usage.ts'
 import type { NewUser } from '../../src/domain/records/user.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
-import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import type { NodeFile } from '../../src/store/node-file.ts'
+import { openNodeFile, openSqliteStore } from '../../src/store/sqlite/open.ts'
+import { serveDatabase } from '../../src/store/sqlite/serve-database.ts'
 import type { Store } from '../../src/store/store.ts'
 
 /** The keys of the tests' databases. */
@@ -58,6 +61,13 @@ export async function openedStore(file?: string, threads: 'calling' | 'own' = 'c
   const store = await openSqliteStore({ path, secrets: SECRETS, onCallingThread: threads === 'calling' })
   onTestFinished(() => store.close())
   return store
+}
+
+/** The file of a node of the bank `bank`, on the calling thread like `openedStore`. The caller closes it. */
+export function nodeFileAt(path: string): Promise<NodeFile> {
+  const { port1, port2 } = new MessageChannel()
+  serveDatabase(port2)
+  return openNodeFile({ path, bankId: 'bank', thread: port1 })
 }
 
 /** One user and one token of that user. */

@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { BANKS, bankFixture, exactly } from '../../../test/ledger/bank-fixture.ts'
-import { temporaryFolder } from '../../../test/stores/rows.ts'
-import { openNodeFile } from '../../store/sqlite/open.ts'
+import { nodeFileAt, temporaryFolder } from '../../../test/stores/rows.ts'
 import { BankClient } from './bank-client.ts'
 
 describe.each(BANKS)('$name', (engine) => {
@@ -20,7 +19,7 @@ describe.each(BANKS)('$name', (engine) => {
     },
   ])('a node notices that the bank recalls quota that its calls hold $when', async ({ learns }) => {
     const { node, database } = await bankFixture(engine)
-    const file = await openNodeFile({ path: join(temporaryFolder(), 'node.db'), bankId: 'bank' })
+    const file = await nodeFileAt(join(temporaryFolder(), 'node.db'))
     onTestFinished(() => file.close())
     let isCalm = true
     const recall = async (): Promise<void> => {

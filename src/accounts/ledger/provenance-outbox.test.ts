@@ -1,10 +1,8 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ENGINES, openedRows } from '../../../test/stores/engines.ts'
-import { settledCall, temporaryFolder } from '../../../test/stores/rows.ts'
+import { nodeFileAt, settledCall, temporaryFolder } from '../../../test/stores/rows.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
-import type { NodeFile } from '../../store/node-file.ts'
-import { openNodeFile } from '../../store/sqlite/open.ts'
 import type { RowStore } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { sharedStore } from './shared-store.ts'
@@ -20,8 +18,6 @@ function callOf(id: string): SettledCall {
     },
   })
 }
-
-const fileAt = (path: string): Promise<NodeFile> => openNodeFile({ path, bankId: 'bank' })
 
 /** The rows, in a version whose database can be made unreachable. */
 function reachable(rows: RowStore): RowStore & { isAway: boolean } {
@@ -43,7 +39,7 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
 
   test('the channel that made a response is known to all nodes once the call is settled', async () => {
     const { store: rows } = await openedRows(engine)
-    const file = await fileAt(join(temporaryFolder(), 'node.db'))
+    const file = await nodeFileAt(join(temporaryFolder(), 'node.db'))
     const node = sharedStore(reachable(rows), {
       file,
       onSettled: () => {},
@@ -70,7 +66,7 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     const shared = reachable(rows)
     shared.isAway = true
     const first = sharedStore(shared, {
-      file: await fileAt(path),
+      file: await nodeFileAt(path),
       onSettled: () => {},
       held: () => 0,
       flush: () => Promise.resolve(),
@@ -80,7 +76,7 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     expect(await idsIn(rows, ['a', 'b'])).toEqual([undefined, undefined])
     shared.isAway = false
     const next = sharedStore(shared, {
-      file: await fileAt(path),
+      file: await nodeFileAt(path),
       onSettled: () => {},
       held: () => 0,
       flush: () => Promise.resolve(),
@@ -93,7 +89,7 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     const { store: rows } = await openedRows(engine)
     const shared = reachable(rows)
     shared.isAway = true
-    const file = await fileAt(join(temporaryFolder(), 'node.db'))
+    const file = await nodeFileAt(join(temporaryFolder(), 'node.db'))
     const node = sharedStore(shared, {
       file,
       onSettled: () => {},

@@ -3,7 +3,7 @@ import { settleSecrets } from '../secret-state.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
-import { DatabaseThread, startThread, type IdleThread } from './database-thread.ts'
+import { type DatabasePort, DatabaseThread, startThread, type IdleThread } from './database-thread.ts'
 import { isLocalRead, isSumRead, SUM_UP_OPERATION } from './messages.ts'
 import type { SumProgress } from './gathered-sums.ts'
 import type { NodeFile } from '../node-file.ts'
@@ -133,8 +133,8 @@ export function shareConcurrentRuns(work: () => Promise<void>): () => Promise<vo
 export async function openNodeFile(options: {
   readonly path: string
   readonly bankId: string
-  /** Idle thread to use; undefined to start one. */
-  readonly thread?: IdleThread | undefined
+  /** Idle thread to use, or a port to one on the calling thread; undefined to start a thread. */
+  readonly thread?: DatabasePort | undefined
 }): Promise<NodeFile> {
   const { path, bankId } = options
   const failed = Promise.withResolvers<StoreUnavailable>()
