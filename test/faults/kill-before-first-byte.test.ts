@@ -139,28 +139,33 @@ describe('a kill after the first content', () => {
   })
 })
 
-test('of a stream that arrives at once, nothing is sent before its charge is durable', async () => {
+test('of an answer that arrives at once, streamed or whole, nothing is sent before its charge is durable', async () => {
   const gateway = await gatewayOf(hanging)
   const frames = [contentFrame(' word0'), finishFrame(), DONE_FRAME]
-  upstream.forget('m')
-  upstream.script('m', { kind: 'stream', chunks: [Buffer.from(frames.join(''))] })
+  const stream = { kind: 'stream', chunks: [Buffer.from(frames.join(''))] } as const
+  upstream.script('m', stream, stream, { kind: 'whole' })
   // The first call reads the account from the database, which hangs later.
   await call(gateway.url, askStream('m'), { key: 'ann' })
   const disk = hangDisk(gateway.dataDir)
-  let live: LiveResponse | undefined
-  const opening = open(gateway.url, askStream('m'), { key: 'ann' }).then((opened) => (live = opened))
+  const answered: string[] = []
+  const streamed = call(gateway.url, askStream('m'), { key: 'ann' }).finally(() => answered.push('streamed'))
+  const answers = [streamed]
   try {
     await upstream.receivedAtLeast('m', 2)
-    // The answer has reached the gateway before the last of these requests.
+    answers.push(call(gateway.url, ask('m'), { key: 'ann' }).finally(() => answered.push('whole')))
+    await upstream.receivedAtLeast('m', 3)
+    // The answers have reached the gateway before the last of these requests.
     for (let turn = 0; turn < 50; turn += 1)
       await call(gateway.url, undefined, { method: 'GET', path: '/healthz' })
-    expect(live).toBeUndefined()
+    expect(answered).toEqual([])
   } finally {
     disk.free()
+    await Promise.allSettled(answers)
   }
-  expect((await (await opening).end()).text).toContain(' word0')
+  for (const answer of answers) expect((await answer).status).toBe(200)
+  expect((await streamed).text).toContain(' word0')
   const { rows, holds } = booksOf(gateway)
-  expect([rows.length, holds]).toEqual([2, 0])
+  expect([rows.length, holds]).toEqual([3, 0])
 })
 
 test('a stop of the gateway settles calls whose holds were never written: each has its usage row, and no hold remains', async () => {

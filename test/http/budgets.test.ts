@@ -32,6 +32,9 @@ beforeAll(async () => {
       user(3, 'bob', [token('grouped')], { group: 'small' }),
       user(4, 'eve', [token('one'), token('two')], { budget: 1000, budget_period: 'month' }),
       user(5, 'joe', [token('joe1'), token('joe2')], { rate_limit: { requests: 3, window: '10m' } }),
+      user(6, 'kim', [token('kim1', { rate_limit: { parallel: 2 } }), token('kim2')], {
+        rate_limit: { parallel: 1 },
+      }),
     ],
   })
   fixture = await startFixture(configure, { env: clock.env })
@@ -143,6 +146,23 @@ describe('rate limits of keys and users', () => {
     for (const answer of await Promise.all(two)) expect(answer.status).toBe(200)
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     await expect.poll(async () => (await fixture.chat('narrow', ask('m'))).status).toBe(200)
+  })
+
+  test('calls that have failed do not count as calls in flight', async () => {
+    fixture.upstream.script('m', { kind: 'status', status: 400 })
+    for (const key of ['kim1', 'kim1', 'kim1']) expect((await fixture.chat(key, ask('m'))).status).toBe(400)
+  })
+
+  test('calls that are refused for the calls in flight of their user do not count for their key', async () => {
+    const gate = Promise.withResolvers<void>()
+    fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after: gate.promise })
+    const running = fixture.chat('kim2', ask('m'))
+    await expect.poll(() => fixture.upstream.received('m').length).toBe(1)
+    for (const key of ['kim1', 'kim1']) expect((await fixture.chat(key, ask('m'))).status).toBe(429)
+    gate.resolve()
+    expect((await running).status).toBe(200)
+    const ends = async (): Promise<number> => (await fixture.chat('kim1', ask('m'))).status
+    await expect.poll(ends, { interval: 200, timeout: 10_000 }).toBe(200)
   })
 })
 

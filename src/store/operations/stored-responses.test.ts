@@ -50,6 +50,15 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await find(2, NOW + 1_000)).toBeUndefined()
   })
 
+  test('the chain of a stored response ends before a response of another user', async () => {
+    const { store } = await openedRows(engine)
+    await store.write('storeResponse', response('a', { userId: 3 }))
+    await store.write('storeResponse', response('b', { previousId: 'a' }))
+    const chain = (id: string) => store.read('responseChain', { id, userId: 2, nowMs: NOW, maxBytes: 1_000 })
+    expect(await chain('b')).toEqual([{ id: 'b', previousId: 'a', bytes: null }])
+    expect(await chain('a')).toEqual([])
+  })
+
   test('storing a later state of a response replaces the earlier one', async () => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a', { callId: 'call', rate: '{}', tokens: 3 }))

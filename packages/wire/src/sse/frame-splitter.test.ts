@@ -136,6 +136,8 @@ describe('frames', () => {
       expect(framesOf(chunks, 208).frames).toHaveLength(1)
       expect(() => framesOf(chunks, 207)).toThrow(WireError)
     }
+    // Its end is not awaited.
+    expect(() => framesOf([event.subarray(0, 60), event.subarray(60, 120)], 100)).toThrow(WireError)
   })
 
   test('a stream line of ten megabytes takes at most the time to read each byte eight times, whole or in pieces', () => {
