@@ -29,9 +29,9 @@ const LONGEST = [
   'test/faults/upstream-dialects.test.ts',
   'test/faults/overload.test.ts',
   'test/faults/kill.test.ts',
-  'test/http/guards-request-law.test.ts',
-  'test/http/guards-answer-law.test.ts',
-  'packages/screen/src/linear.test.ts',
+  'test/guards/request-law.test.ts',
+  'test/guards/answer-law.test.ts',
+  'packages/screen/src/linear.slow.test.ts',
 ]
 
 /** Sorts test files so that the longest ones begin first. */
