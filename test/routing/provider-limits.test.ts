@@ -59,8 +59,8 @@ test('of many calls over keys with 90, 10 and 0 % of their limits left, less tha
     channel('stating', stating.url, { keys: KEYS }),
     channel('silent', silent.url, { keys: KEYS }),
   )
-  expect(await callMany('stating', CALLS, 16)).toBe(0)
-  expect(await callMany('silent', CALLS, 16)).toBe(0)
+  expect(await callMany('stating', CALLS, 8)).toBe(0)
+  expect(await callMany('silent', CALLS, 8)).toBe(0)
   expect(stating.met).toMatchObject({ served: CALLS })
   expect(stating.met.refused).toBeLessThan(CALLS / 100)
   // A key that answers 429 without a statement rests for a second, then for two: how many do depends on the time.
