@@ -15,6 +15,7 @@ const SYSTEM = [
     // One feature each, towards clients.
     'clients',
     'converted-calls',
+    'demo',
     'endpoints',
     'fidelity',
     'guards',
