@@ -77,28 +77,26 @@ async function askBroken(
   return (await answer.end()).text
 }
 
-const ROADS = CLIENTS.flatMap((client) => CHANNELS.map((to) => [client, to] as const)).map(
-  ([client, to], road) => [client, to, road] as const,
-)
+const ROADS = CLIENTS.flatMap((client) => CHANNELS.map((to) => [client, to] as const))
 const KEYS = [
   ['a guard of texts', 'read'],
   ["a guard's service", 'judged'],
 ] as const
 
-/** By day one of so many places is tried, which differs from road to road. */
-const DAY_SHARE = byTier(7, 1)
+/** By day one of so many places is tried. */
+const DAY_SHARE = byTier(3, 1)
 
 describe.each(KEYS)('%s', (_name, key) => {
   test.each(ROADS)(
     'lets nothing unchecked pass to a %s client of a %s channel, wherever the stream breaks off',
-    async (client, to, road) => {
+    async (client, to) => {
       const events = eventsOf(to)
       const found: string[] = []
       for (let count = 1; count < events.length; count += 1) {
         const last = events[count - 1] as Buffer
         // The event with which the stream breaks off is whole, or lacks its last line end.
         for (const missing of [0, 1]) {
-          if ((2 * count + missing + 3 * road) % DAY_SHARE !== 0) continue
+          if ((count + missing) % DAY_SHARE !== 0) continue
           const chunks = [...events.slice(0, count - 1), last.subarray(0, last.length - missing)]
           const text = await askBroken(client, to, key, chunks)
           if (text.includes(CODE)) found.push(`${count} of ${events.length}, without ${missing}`)
