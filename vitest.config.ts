@@ -4,31 +4,46 @@ import process from 'node:process'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/runner/longest-first.ts'
 
-/** Tests that take long: databases, the management API, faults, load, several nodes, commands, fuzzing, a browser. */
+/**
+ * Tests that every change passes, and that `npm test` leaves out: whole folders, and units named `*.slow.test.ts`
+ * (CONTRIBUTING.md: Adding a test).
+ */
 const SYSTEM = [
+  '{src,packages,test}/**/*.slow.test.ts',
   'src/{accounts/ledger,content,store}/**/*.test.ts',
-  'src/transfer/{hostile-sources,migrate/migrate}.test.ts',
-  'src/management/usage/usage-series.test.ts',
-  'src/relay/answers/kept-answers.test.ts',
-  'test/fixtures/servers.test.ts',
   ...[
-    'management',
-    'faults',
-    'nodes',
-    'load',
-    'operations',
+    // One feature each, towards clients.
+    'clients',
+    'converted-calls',
+    'demo',
+    'endpoints',
+    'fidelity',
+    'guards',
+    'prices',
+    'providers',
+    'responses',
+    'routing',
+    'streams',
+    // Towards operators, and whole processes.
     'commands',
-    'fuzz',
-    'recipes',
+    'console',
     'deploy',
+    'faults',
+    'fuzz',
+    'load',
+    'management',
+    'nodes',
+    'operations',
+    'recipes',
     'release',
   ].map((family) => `test/${family}/**/*.test.ts`),
   'e2e/console/*.test.ts',
 ]
 
 /**
- * Every test that needs nothing but this machine: `npm test` runs the project `fast`, `npm run test:system` the
- * other, and a path runs in whichever has it. What takes longer lives under test/night.
+ * Every test that needs nothing but this machine: `npm test` runs the project `fast`, which is the units, the laws
+ * and test/http; `npm run test:system` the other, and a path runs in whichever has it. What takes longer lives under
+ * test/night.
  */
 export default defineConfig({
   test: {

@@ -1,4 +1,4 @@
-// The table of `docs/operations.md: Decisions after a failure`; `test/http/failure-table.test.ts` compares the two and tries each row.
+// The table of `docs/operations.md: Decisions after a failure`; `test/routing/failure-table.test.ts` compares the two and tries each row.
 
 /** What a failure is blamed on. */
 export type Blamed = 'none' | 'request' | 'key' | 'key and model' | 'model' | 'channel' | 'gateway'

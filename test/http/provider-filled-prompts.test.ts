@@ -301,14 +301,24 @@ describe('a stream that uses tools', () => {
     (await metricsOf(fixture.gateway.url)).sum('sluice_hold_exceeded_total', { model: 'r' })
 
   test('holds one context more with each use, and ends where a use cannot be held', async () => {
+    const frames = searchingFrames(3, 3 * CONTEXT)
+    const used = Promise.withResolvers<void>()
     fixture.upstream.script('r', {
       kind: 'stream',
-      frames: searchingFrames(3, 3 * CONTEXT),
-      drip: true,
+      frames: frames.slice(0, -1),
+      // A stream whose end comes together with its last use is passed on, because it costs what it reports.
+      rest: { after: used.promise, frames: frames.slice(-1) },
       ending: 'no done',
     })
-    const { status, text } = await CLIENTS.responses('uses', typed('web_search'), true)
-    expect(status).toBe(200)
+    const answer = await fixture.live(
+      'uses',
+      { model: 'r', input: 'hi', max_output_tokens: 16, stream: true, ...typed('web_search') },
+      { path: '/v1/responses' },
+    )
+    expect(answer.status).toBe(200)
+    await answer.until('ws_2')
+    used.resolve()
+    const { text } = await answer.end()
     expect(text).toContain('response.failed')
     expect(text).toContain('insufficient_quota')
     expect(remaining('uses')).toBeGreaterThanOrEqual(0)

@@ -29,9 +29,13 @@ const LONGEST = [
   'test/faults/upstream-dialects.test.ts',
   'test/faults/overload.test.ts',
   'test/faults/kill.test.ts',
-  'test/http/guards-request-law.test.ts',
-  'test/http/guards-answer-law.test.ts',
-  'packages/screen/src/linear.test.ts',
+  'test/routing/served-tiers-cut.test.ts',
+  'test/guards/request-law.test.ts',
+  'test/responses/kept.test.ts',
+  'test/streams/early-stream.test.ts',
+  'test/guards/answer-law.test.ts',
+  'test/streams/keep-alive.test.ts',
+  'packages/screen/src/linear.slow.test.ts',
 ]
 
 /** Sorts test files so that the longest ones begin first. */

@@ -79,6 +79,9 @@ test.each(KINDS)('a long value is searched for files in steps (%s)', (kind) => {
   expect(seen.length).toBeGreaterThan(value.length / 10_000)
 })
 
+/** The time of a value of eight times the size; quadratic time would be 64 times as long. */
+const MAX_GROWTH = 40
+
 test.each(KINDS)('reading a value takes linear time (%s)', (kind) => {
   const hostile = [
     (size: number) => ' '.repeat(size) + '!',
@@ -106,9 +109,12 @@ test.each(KINDS)('reading a value takes linear time (%s)', (kind) => {
   }
   for (const make of hostile) {
     const [short, long] = [make(50_000), make(400_000)]
-    const best = (value: string): number => Math.min(...[1, 2, 3].map(() => timeOf(value)))
-    // Eight times the size; quadratic time would be 64 times as long.
-    expect(best(long) / (best(short) + 1)).toBeLessThan(40)
+    const shortMs = Math.min(...[1, 2, 3].map(() => timeOf(short)))
+    // Garbage of other tests may be collected meanwhile, so a long time is measured again.
+    let growth = Infinity
+    for (let round = 0; round < 3 && growth >= MAX_GROWTH; round += 1)
+      growth = Math.min(growth, timeOf(long) / (shortMs + 1))
+    expect(growth).toBeLessThan(MAX_GROWTH)
   }
 })
 

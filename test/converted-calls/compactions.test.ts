@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseOf } from '../fixtures/database.ts'
 import { eventFrame, STOP_FRAME, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { MODEL, fixtureOfBoth } from './fixture.ts'
+import { MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

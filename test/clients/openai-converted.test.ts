@@ -4,7 +4,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
 import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { MODEL, MODES, type Mode, fixtureOfBoth } from './fixture.ts'
+import { MODEL, MODES, type Mode, fixtureOfBoth } from '../conversion/fixture.ts'
 
 let fixture: Fixture
 let client: OpenAI

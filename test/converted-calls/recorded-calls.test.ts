@@ -9,7 +9,7 @@ import { databaseOf } from '../fixtures/database.ts'
 import { askRerank, rerankChannel } from '../fixtures/rerank-fixture.ts'
 import { retryWhileOverloaded, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { byTier } from '../runner/tier.ts'
-import { MODEL } from './fixture.ts'
+import { MODEL } from '../conversion/fixture.ts'
 
 /** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']

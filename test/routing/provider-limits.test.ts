@@ -2,7 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { requestsLeft, startStatingProvider } from '../fixtures/stating-provider.ts'
+import {
+  requestsLeft,
+  type Stated,
+  type StatingProvider,
+  startStatingProvider,
+} from '../fixtures/stating-provider.ts'
 import { byTier } from '../runner/tier.ts'
 
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
@@ -10,29 +15,62 @@ const CALLS = byTier(600, 3_000)
 /** What the keys of a provider may do together is enough for the calls, and for a third more. */
 const LIMIT = (CALLS * 4) / 3
 
-let fixture: Fixture
-const configuration = (channels: readonly Record<string, unknown>[]) => ({
-  models: priced([...new Set(channels.flatMap(({ models }) => models as string[]))]),
-  channels,
-  users: [ROOT, user(2, 'ann', [token('ann')])],
-})
-beforeAll(async () => {
-  fixture = await startFixture(() => configuration([channel('first', 'http://127.0.0.1:9')]))
-})
-afterAll(() => fixture?.close())
+const KEYS = ['full', 'low', 'none']
+const sharesLeft = (): Record<string, number> => ({ full: LIMIT * 0.9, low: LIMIT * 0.1, none: 0 })
+const TWO_KEYS = { keys: ['one', 'two'] }
+/** The channels of each test, because what is known of a channel stays. Each has a provider. */
+const CHANNELS: Readonly<Record<string, Record<string, unknown>>> = {
+  stating: { keys: KEYS },
+  silent: { keys: KEYS },
+  spent: { keys: ['key'], models: ['shared'], priority: 1 },
+  equal: { keys: ['key'], models: ['shared'], priority: 1 },
+  lower: { keys: ['key'], models: ['shared'], priority: 0 },
+  shown: TWO_KEYS,
+  rests: TWO_KEYS,
+  'rests-s': TWO_KEYS,
+  'rests-ms': TWO_KEYS,
+  'rests-long': TWO_KEYS,
+  'rests-bad': TWO_KEYS,
+  'rests-served': TWO_KEYS,
+  invalid: TWO_KEYS,
+  listed: TWO_KEYS,
+}
+const NAMES = Object.keys(CHANNELS)
 
-/** A provider whose keys have this much left, and its answers with 429. */
-function startProvider(left: Record<string, number>, states = true) {
-  return startStatingProvider((key) => {
+type Answers = (key: string) => Stated
+const answers = new Map<string, Answers>()
+const providers = new Map<string, StatingProvider>()
+const ends: (() => void)[] = []
+let fixture: Fixture
+beforeAll(async () => {
+  for (const name of NAMES) {
+    const answer = (key: string): Stated => answers.get(name)?.(key) ?? {}
+    providers.set(name, await startStatingProvider(answer, (end) => ends.push(end)))
+  }
+  fixture = await startFixture(() => ({
+    models: priced([...NAMES, 'shared']),
+    channels: NAMES.map((name) => channel(name, providers.get(name)?.url ?? '', CHANNELS[name])),
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(async () => {
+  await fixture?.close()
+  for (const end of ends) end()
+})
+
+/** What the provider of a channel answers from now on. */
+function providerOf(name: string, answer: Answers): StatingProvider {
+  answers.set(name, answer)
+  return providers.get(name) as StatingProvider
+}
+
+/** The provider of a channel, whose keys have this much left, and its answers with 429. */
+function providerWith(name: string, left: Record<string, number>, states = true): StatingProvider {
+  return providerOf(name, (key) => {
     const isServed = (left[key] ?? 0) > 0
     if (isServed) left[key] = (left[key] ?? 0) - 1
     return { isServed, ...(states && { headers: requestsLeft(left[key] ?? 0, LIMIT) }) }
   })
-}
-
-/** Gives the gateway these channels. Their names are new in each test, because what is known of a channel stays. */
-async function serveWith(...channels: readonly Record<string, unknown>[]): Promise<void> {
-  await fixture.gateway.apply(configuration(channels))
 }
 
 /** Makes calls of a model; resolves to the number of those that the client saw refused. */
@@ -49,18 +87,11 @@ async function callMany(model: string, calls: number, atOnce: number): Promise<n
   return refused
 }
 
-const KEYS = ['full', 'low', 'none']
-const sharesLeft = (): Record<string, number> => ({ full: LIMIT * 0.9, low: LIMIT * 0.1, none: 0 })
-
 test('of many calls over keys with 90, 10 and 0 % of their limits left, less than 1 % get a 429 upstream', async () => {
-  const stating = await startProvider(sharesLeft())
-  const silent = await startProvider(sharesLeft(), false)
-  await serveWith(
-    channel('stating', stating.url, { keys: KEYS }),
-    channel('silent', silent.url, { keys: KEYS }),
-  )
-  expect(await callMany('stating', CALLS, 16)).toBe(0)
-  expect(await callMany('silent', CALLS, 16)).toBe(0)
+  const stating = providerWith('stating', sharesLeft())
+  const silent = providerWith('silent', sharesLeft(), false)
+  expect(await callMany('stating', CALLS, 8)).toBe(0)
+  expect(await callMany('silent', CALLS, 8)).toBe(0)
   expect(stating.met).toMatchObject({ served: CALLS })
   expect(stating.met.refused).toBeLessThan(CALLS / 100)
   // A key that answers 429 without a statement rests for a second, then for two: how many do depends on the time.
@@ -69,14 +100,9 @@ test('of many calls over keys with 90, 10 and 0 % of their limits left, less tha
 }, 120_000)
 
 test('a channel whose keys are at their limits is skipped for one of equal priority, not for one of lower priority', async () => {
-  const [spent, equal, lower] = await Promise.all([
-    startProvider({ key: 1 }),
-    startProvider({ key: 1_000 }),
-    startProvider({ key: 1_000 }),
-  ])
-  const at = (name: string, url: string, priority: number): Record<string, unknown> =>
-    channel(name, url, { keys: ['key'], models: ['shared'], priority })
-  await serveWith(at('spent', spent.url, 1), at('equal', equal.url, 1), at('lower', lower.url, 0))
+  const spent = providerWith('spent', { key: 1 })
+  const equal = providerWith('equal', { key: 1_000 })
+  const lower = providerWith('lower', { key: 1_000 })
   expect(await callMany('shared', 60, 1)).toBe(0)
   expect(spent.met).toEqual({ served: 1, refused: 0 })
   expect(equal.met.served).toBe(59)
@@ -84,8 +110,7 @@ test('a channel whose keys are at their limits is skipped for one of equal prior
 })
 
 test('GET /api/channel/health and the metrics show the rate limits that a provider stated for each key of a channel', async () => {
-  const provider = await startProvider({ one: 40, two: 0 })
-  await serveWith(channel('shown', provider.url, { keys: ['one', 'two'] }))
+  providerWith('shown', { one: 40, two: 0 })
   await callMany('shown', 3, 1)
   const limits = await shownLimits('shown')
   const left = (remaining: number) => ({
@@ -124,8 +149,7 @@ test.each([
 ])(
   'after %s of channel %s (served: %s) with %j the upstream key is not used for %d seconds',
   async (_, name, isServed, headers, seconds) => {
-    const provider = await startStatingProvider((key) => (key === 'one' ? { isServed, headers } : {}))
-    await serveWith(channel(name, provider.url, { keys: ['one', 'two'] }))
+    const provider = providerOf(name, (key) => (key === 'one' ? { isServed, headers } : {}))
     const beganS = Date.now() / 1_000
     expect(await callMany(name, 6, 1)).toBe(0)
     // Only the first call was made with the key that rests.
@@ -139,7 +163,7 @@ test.each([
 )
 
 test('rate limits and retry-after values of a provider that are invalid are ignored', async () => {
-  const provider = await startStatingProvider(() => ({
+  providerOf('invalid', () => ({
     headers: {
       'x-ratelimit-remaining-requests': 'none',
       'anthropic-ratelimit-tokens-remaining': '-1',
@@ -147,17 +171,13 @@ test('rate limits and retry-after values of a provider that are invalid are igno
       'retry-after-ms': '1e9',
     },
   }))
-  await serveWith(channel('invalid', provider.url, { keys: ['one', 'two'] }))
   expect(await callMany('invalid', 4, 1)).toBe(0)
   expect(await shownLimits('invalid')).toEqual([{}, {}])
 })
 
 test("the list of a channel's keys has the rate limits that the provider stated, and the least share left in each minute", async () => {
   const left = [900, 400, 650]
-  const provider = await startStatingProvider((key) =>
-    key === 'one' ? { headers: requestsLeft(left.shift() ?? 0) } : {},
-  )
-  await serveWith(channel('listed', provider.url, { keys: ['one', 'two'] }))
+  providerOf('listed', (key) => (key === 'one' ? { headers: requestsLeft(left.shift() ?? 0) } : {}))
   await callMany('listed', 6, 1)
   interface Key {
     readonly limits: object

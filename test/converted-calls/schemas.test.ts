@@ -6,7 +6,7 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { wholeGemini } from '../fixtures/gemini-behaviour.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { wholeResponse } from '../fixtures/responses-behaviour.ts'
-import { refusalByClaude, refusalByOpenAi, refusalOfTool } from './schema-subsets.ts'
+import { refusalByClaude, refusalByOpenAi, refusalOfTool } from '../conversion/schema-subsets.ts'
 
 const CHANNELS = ['chat', 'messages', 'responses', 'gemini'] as const
 type Dialect = (typeof CHANNELS)[number]

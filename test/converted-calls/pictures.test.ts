@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { clientsOf, type Client, MODEL, sentTo, fixtureOfBoth } from './fixture.ts'
+import { clientsOf, type Client, MODEL, sentTo, fixtureOfBoth } from '../conversion/fixture.ts'
 
 let fixture: Fixture
 

@@ -196,12 +196,14 @@ function* changed(value: unknown, change: (given: string) => unknown, path = '')
 }
 
 /** One of so many requests in other spellings than the plain one is tried by day. */
-const DAY_SHARE = 97
+const DAY_SHARE = 293
+/** One of so many requests in the plain spelling is tried by day at channels for which it is converted. */
+const CONVERTED_SHARE = 4
 
 /**
  * The requests with a text in each spelling, by their numbers; those that are left out by day are undefined. By day,
- * the plain spelling is tried at every place where the channel speaks the client's protocol, and in turn at one of the
- * channels for which the request is converted.
+ * the plain spelling is tried at every place where the channel speaks the client's protocol, and at some places at one
+ * of the channels for which the request is converted.
  */
 function spelled(body: unknown, isNative: boolean, road: number, roads: number): (Tried | undefined)[] {
   let number = -1
@@ -213,7 +215,7 @@ function spelled(body: unknown, isNative: boolean, road: number, roads: number):
   )
   const plain = all.length / Object.keys(SPELLINGS).length
   const isTried = (at: number): boolean =>
-    at < plain ? isNative || at % roads === road : (at + 7 * road) % DAY_SHARE === 0
+    at < plain ? isNative || at % (CONVERTED_SHARE * roads) === road : (at + 7 * road) % DAY_SHARE === 0
   return byTier(
     all.map((one, at) => (isTried(at) ? one : undefined)),
     all,

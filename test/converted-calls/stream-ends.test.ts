@@ -12,8 +12,8 @@ import type { FullResponse } from '../fixtures/client.ts'
 import { databaseOf, type UsageRow } from '../fixtures/database.ts'
 import { eventFrame, messageFrames, STOP_FRAME } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { checkChatStream, checkMessagesStream } from './grammar.ts'
-import { clientsOf, MODEL, MODES, type Mode, fixtureOfBoth } from './fixture.ts'
+import { checkChatStream, checkMessagesStream } from '../conversion/grammar.ts'
+import { clientsOf, MODEL, MODES, type Mode, fixtureOfBoth } from '../conversion/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

@@ -7,8 +7,8 @@ import { type Behaviour, usageText } from '../fixtures/behaviour.ts'
 import { type ChatContent, streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
 import { type Block, streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { MODEL, MODES, type Mode, fixtureOfBoth } from './fixture.ts'
-import { OTHER, PROTOCOLS } from './convert.ts'
+import { MODEL, MODES, type Mode, fixtureOfBoth } from '../conversion/fixture.ts'
+import { OTHER, PROTOCOLS } from '../conversion/convert.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

@@ -3,8 +3,8 @@ import { contentFrame, errorBody, roleFrame } from '../fixtures/behaviour.ts'
 import { streamedChat } from '../fixtures/chat-behaviour.ts'
 import { eventFrame, messageFrames, messagesErrorText } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { checkChatStream, checkMessagesStream } from './grammar.ts'
-import { type Client, clientsOf, MODEL, fixtureOfBoth } from './fixture.ts'
+import { checkChatStream, checkMessagesStream } from '../conversion/grammar.ts'
+import { type Client, clientsOf, MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
 
 let fixture: Fixture
 let chat: Client

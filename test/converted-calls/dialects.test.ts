@@ -6,7 +6,7 @@ import { type CallOptions, type LiveResponse, open } from '../fixtures/client.ts
 import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
 import { messageFrames, STOP_FRAME, streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { type Client, clientsOf, MODEL, sentTo, fixtureOfBoth } from './fixture.ts'
+import { type Client, clientsOf, MODEL, sentTo, fixtureOfBoth } from '../conversion/fixture.ts'
 
 let fixture: Fixture
 let chat: Client

@@ -6,8 +6,8 @@ import type { FullResponse } from '../fixtures/client.ts'
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { anyMedia, convertRequest } from './convert.ts'
-import { sentTo } from './fixture.ts'
+import { anyMedia, convertRequest } from '../conversion/convert.ts'
+import { sentTo } from '../conversion/fixture.ts'
 
 const CLAUDE = [
   'claude-3-5-haiku',

@@ -5,7 +5,7 @@ import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
 import { messagesErrorText, streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { MODEL, MODES, type Mode, fixtureOfBoth } from './fixture.ts'
+import { MODEL, MODES, type Mode, fixtureOfBoth } from '../conversion/fixture.ts'
 
 let fixture: Fixture
 let client: Anthropic

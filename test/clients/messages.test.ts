@@ -3,7 +3,7 @@ import { type FullResponse, call } from '../fixtures/client.ts'
 import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { type Client, clientsOf, MODEL, sentTo, fixtureOfBoth } from './fixture.ts'
+import { type Client, clientsOf, MODEL, sentTo, fixtureOfBoth } from '../conversion/fixture.ts'
 
 let fixture: Fixture
 let chat: Client

@@ -10,8 +10,8 @@ import {
   wholeMessage,
 } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { checkMessagesStream } from './grammar.ts'
-import { type Client, clientsOf, MODEL, fixtureOfBoth } from './fixture.ts'
+import { checkMessagesStream } from '../conversion/grammar.ts'
+import { type Client, clientsOf, MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
 
 let fixture: Fixture
 let chat: Client

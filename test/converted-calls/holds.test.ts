@@ -6,7 +6,7 @@ import { AMPLE, channel, priced, ROOT, token, user } from '../fixtures/configura
 import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
 import { eventFrame, PING_FRAME, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { MODEL, MODES } from './fixture.ts'
+import { MODEL, MODES } from '../conversion/fixture.ts'
 
 const BOTH = 'speaks-both'
 const PATHS = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
 import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { type Client, clientsOf, MODEL, sentTo, fixtureOfBoth } from './fixture.ts'
+import { type Client, clientsOf, MODEL, sentTo, fixtureOfBoth } from '../conversion/fixture.ts'
 
 let fixture: Fixture
 let chat: Client

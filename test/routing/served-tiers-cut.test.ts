@@ -195,7 +195,7 @@ describe('what a running call has cost', () => {
     chatFrame({ ...(service_tier && { service_tier }), choices: [{ index: 0, delta: { content: long } }] })
 
   test('running calls are listed and, after a crash, charged at the price of the tier that was requested or stated', async () => {
-    const calls: { readonly id: string; readonly cost: number; readonly held: number }[] = []
+    const opened: { readonly id: string; readonly factor: number }[] = []
     for (const [requested, stated, factor] of [
       ['flex', undefined, 0.1],
       ['priority', undefined, 10],
@@ -207,8 +207,11 @@ describe('what a running call has cost', () => {
       const { body, options } = request('chat', 'chat', fields)
       const live = await open(fixture.gateway.url, body, options)
       await live.until('word')
-      const id = String(live.headers['x-request-id'])
-      const { cost, held } = (await running()).find((one) => one.id === id) ?? { cost: 0, held: 0 }
+      opened.push({ id: String(live.headers['x-request-id']), factor })
+    }
+    const calls = await running()
+    for (const { id, factor } of opened) {
+      const cost = calls.find((one) => one.id === id)?.cost ?? 0
       // Three bytes of text count as a token until it is counted exactly.
       expect(cost).toBeGreaterThanOrEqual(Math.floor(500 * 4 * factor))
       expect(cost).toBeLessThan(Math.ceil(530 * 4 * factor))
@@ -218,7 +221,6 @@ describe('what a running call has cost', () => {
         return hold
       }, 20_000)
       expect((marked?.prompt_amount ?? 0) + (marked?.progress_amount ?? 0)).toBe(cost)
-      calls.push({ id, cost, held })
     }
     await fixture.gateway.kill()
     await fixture.gateway.restart()
