@@ -50,7 +50,7 @@ const DEFECTS: readonly Defect[] = [
       text: 'const isUsable = isComplete && reported && isCredible(reported, basis)',
       by: 'const isUsable = false',
     },
-    'test/http/responses-charges.test.ts',
+    'test/responses/charges.test.ts',
     'tokens written to a prompt cache are charged at their own price, for a client of chat',
   ],
   [
@@ -90,7 +90,7 @@ const DEFECTS: readonly Defect[] = [
       text: 'const isReportedMore = reportedOutput',
       by: 'const isReportedMore = true || reportedOutput',
     },
-    'test/http/stopped-calls.test.ts',
+    'test/streams/stopped-calls.test.ts',
     'a chat stream that is stopped after its first words is charged for the prompt and what had arrived',
   ],
   [
@@ -419,7 +419,7 @@ const DEFECTS: readonly Defect[] = [
       text: "const isResult = type.endsWith('tool_result') || type.endsWith('_call_output')",
       by: "const isResult = type.endsWith('_call_output')",
     },
-    'test/http/guards-input.test.ts',
+    'test/guards/input.test.ts',
     'a guard that checks only one kind of content of a request, such as tool results, does not check other kinds',
   ],
   [
@@ -439,7 +439,7 @@ const DEFECTS: readonly Defect[] = [
       text: 'guards: this.#guards.for(settings, caller, [response.model], [response.group], response.id),',
       by: 'guards: undefined,',
     },
-    'test/http/guards-traces.test.ts',
+    'test/guards/traces.test.ts',
     'a stored response is redacted by the guards of the key that made it, and at each read by those of the key that reads it',
   ],
   [
@@ -449,7 +449,7 @@ const DEFECTS: readonly Defect[] = [
       text: 'admitted.guards?.all.map(({ guard }) => guard) ?? [],',
       by: '[],',
     },
-    'test/http/answer-cache-guards.test.ts',
+    'test/guards/answer-cache.test.ts',
     'calls share a cached answer only with calls that the same guards check',
   ],
   [
@@ -459,7 +459,7 @@ const DEFECTS: readonly Defect[] = [
       text: 'if (isDataUrl(value)) return DATA_READINGS',
       by: 'if (isDataUrl(value)) return NOTHING',
     },
-    'test/http/guards-files.test.ts',
+    'test/guards/files.test.ts',
     'is redacted and encoded again, whatever its media type states',
   ],
   [
