@@ -19,7 +19,7 @@ install_checkers() {
   command -v go >/dev/null || { echo 'Go is not installed, which builds helm, kubeconform and actionlint'; return 1; }
   local module
   for module in "${go_checkers[@]}"; do
-    CGO_ENABLED=0 GOBIN=$checkers/bin GOFLAGS=-trimpath go install -ldflags='-s -w' "$module" || return 1
+    CGO_ENABLED=0 GOBIN=$checkers/bin GOFLAGS=-trimpath nice go install -ldflags='-s -w' "$module" || return 1
   done
   python3 -m venv "$checkers/python" || return 1
   "$checkers/python/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "${python_checkers[@]}" || return 1
