@@ -5,7 +5,7 @@ import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import { SessionAffinity } from '../../src/relay/affinity/affinity.ts'
 import { CacheBreaks } from '../../src/relay/affinity/cache-breaks.ts'
 import { LocalPreviousCalls } from '../../src/relay/affinity/previous-calls.ts'
-import { sessionFinder } from '../../src/relay/affinity/session.ts'
+import { type CallSession, sessionFinder, sessionInRow, Sessions } from '../../src/relay/session.ts'
 import { LocalDigests } from '../../src/relay/digests/digest-store.ts'
 import type { Plans } from '../../src/relay/plan.ts'
 import type { Plan, AttemptTarget } from '../../src/relay/request-stages.ts'
@@ -34,6 +34,7 @@ const PLAIN: Usage = { ...NO_USAGE, input: 500, output: 200 }
 
 interface Prepared {
   readonly plan: Plan
+  readonly session: CallSession | undefined
   readonly tag: string
 }
 
@@ -48,13 +49,14 @@ function prepared(client: Client): readonly Prepared[] {
       conversation: { scan, form: MESSAGES_COMPARISON_RULES },
     }
     const plan = { request, settings: { options: affinityOptions }, channels: [{ channel }] }
-    return { plan: plan as unknown as Plan, tag: affinity.tagOf(2, plan.request as never) }
+    const session = sessions.of(2, plan.request)
+    return { plan: plan as unknown as Plan, session, tag: sessionInRow(session) }
   })
 }
 
+const sessions = new Sessions(key)
 const affinity = new SessionAffinity({
   store: new LocalDigests(),
-  key,
   metrics,
   nowMs: () => performance.now(),
 })
@@ -63,10 +65,10 @@ const calls = prepared('claude')
 const callAt = (n: number): Prepared => calls[n % calls.length] as Prepared
 
 const WORK: Readonly<Record<string, (n: number) => unknown>> = {
-  'the session in rows': (n) => affinity.tagOf(2, callAt(n).plan.request),
+  'the session in rows': (n) => sessionInRow(sessions.of(2, callAt(n).plan.request)),
   'keeping it with one key': (n) => {
-    const { plan } = callAt(n)
-    const call = affinity.of(2, [plan] as unknown as Plans)
+    const { plan, session } = callAt(n)
+    const call = affinity.of(2, session, [plan] as unknown as Plans)
     const [arranged] = (call?.arranged([plan] as unknown as Plans) ?? []) as readonly Plan[]
     if (!call || !arranged) throw new Error('the call has no affinity')
     call.ordered(arranged, target.channel, keys)

@@ -4,6 +4,7 @@ import { CacheBreaks } from '../relay/affinity/cache-breaks.ts'
 import { LocalPreviousCalls, type PreviousCalls } from '../relay/affinity/previous-calls.ts'
 import { type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
 import { PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
+import { Sessions } from '../relay/session.ts'
 import type { SharedTableOptions } from '../redis/shared-table.ts'
 
 /** Options for opening the memory of prompts and sessions. */
@@ -17,6 +18,7 @@ interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> 
 /** What the gateway remembers about conversations to estimate prompts and to find prompt caches. */
 interface ConversationMemory {
   readonly prompts: PromptMemory
+  readonly sessions: Sessions
   readonly affinity: SessionAffinity
   readonly breaks: CacheBreaks
   close(): Promise<void>
@@ -29,20 +31,21 @@ export async function openConversationMemory(
   options: ConversationMemoryOptions,
 ): Promise<ConversationMemory> {
   const { key, metrics } = options
-  const { prompts, sessions, previous } = await openStores(options)
+  const { prompts, bindings, previous } = await openStores(options)
   return {
     prompts: new PromptMemory({ store: prompts, key, metrics }),
-    affinity: new SessionAffinity({ store: sessions, key, metrics, nowMs: () => performance.now() }),
+    sessions: new Sessions(key),
+    affinity: new SessionAffinity({ store: bindings, metrics, nowMs: () => performance.now() }),
     breaks: new CacheBreaks({ previous, key, metrics }),
     async close() {
-      await Promise.all([prompts.close(), sessions.close(), previous.close()])
+      await Promise.all([prompts.close(), bindings.close(), previous.close()])
     },
   }
 }
 
 interface Stores {
   readonly prompts: DigestStore
-  readonly sessions: DigestStore
+  readonly bindings: DigestStore
   readonly previous: PreviousCalls
 }
 
@@ -56,7 +59,7 @@ async function openStores({
   if (url === undefined)
     return {
       prompts: new LocalDigests(),
-      sessions: new LocalDigests(),
+      bindings: new LocalDigests(),
       previous: new LocalPreviousCalls(() => !others || others.names().length <= 1),
     }
   const onUntrusted: SharedTableOptions['onUntrusted'] = (kind) => metrics.add('untrustedEntries', 1, kind)
@@ -65,9 +68,9 @@ async function openStores({
   const { SharedDigests } = await import('../relay/digests/shared-digests.ts')
   const { SharedPreviousCalls } = await import('../relay/affinity/shared-previous-calls.ts')
   const prompts = new SharedDigests('prompt', options)
-  const sessions = new SharedDigests('session', options)
+  const bindings = new SharedDigests('session', options)
   const previous = new SharedPreviousCalls(options)
   // Wait for the first connections, so that other nodes learn even of this node's first calls.
-  await Promise.all([prompts.firstAttempt, sessions.firstAttempt, previous.firstAttempt])
-  return { prompts, sessions, previous }
+  await Promise.all([prompts.firstAttempt, bindings.firstAttempt, previous.firstAttempt])
+  return { prompts, bindings, previous }
 }

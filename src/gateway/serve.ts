@@ -264,6 +264,7 @@ export async function serveGateway({
       ...callServices,
       ...kept,
       prompts: conversations.prompts,
+      sessions: conversations.sessions,
       affinity: conversations.affinity,
       cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, content }),
       breaks: conversations.breaks,

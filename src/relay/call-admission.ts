@@ -20,6 +20,7 @@ import { type CallRates, groupsOfPlans, planCall, type Plans } from './plan.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { IncomingCall } from './request-stages.ts'
 import type { RunningCalls } from './running-calls.ts'
+import { type Sessions, sessionInRow } from './session.ts'
 import { rateOfRequestedService } from './service-tier-rates.ts'
 
 const NO_BYTES = Buffer.alloc(0)
@@ -29,6 +30,7 @@ const NO_FIELDS: readonly string[] = []
 export interface AdmissionServices extends CallServices {
   readonly ledger: Ledger
   readonly prompts: PromptMemory
+  readonly sessions: Sessions
   readonly affinity: SessionAffinity
   readonly breaks: CacheBreaks
   readonly content: ContentLogForCalls
@@ -65,11 +67,12 @@ export class CallAdmission {
     const planning = planCall(common, request, resolutions, this.#rates)
     const possible = planning instanceof Promise ? await planning : planning
     const { startedMs } = incoming
-    const session = this.#services.affinity.tagOf(caller.user.id, request)
+    const session = this.#services.sessions.of(caller.user.id, request)
+    const sessionTag = sessionInRow(session)
     // Only calls with a conversation are compared with the session's previous call, because providers cache
     // only their prompts.
-    const breaks = this.#services.breaks.of(caller.user.id, request.conversation ? session : '', startedMs)
-    const affinity = this.#services.affinity.of(caller.user.id, possible)
+    const breaks = this.#services.breaks.of(caller.user.id, request.conversation ? sessionTag : '', startedMs)
+    const affinity = this.#services.affinity.of(caller.user.id, session, possible)
     const arranged = affinity ? affinity.arranged(possible) : possible
     const planned = arranged instanceof Promise ? await arranged : arranged
     const priceVersion = priceVersionOf(settings, planned)
@@ -99,7 +102,7 @@ export class CallAdmission {
       stream: request.stream,
       price_version: priceVersion,
       kind: dialect.endpoint,
-      session,
+      session: sessionTag,
       started_ms: startedMs,
       prompt_amount: chargeOfCall(rateOfRequestedService(first), {
         ...NO_USAGE,
@@ -134,7 +137,7 @@ export class CallAdmission {
         groups: plans.map(({ group }) => group.name),
         servedBy: () => call.plan.group.name,
       })
-    if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
+    if (this.#services.telemetry) call.sessionName = session?.name
     const entry = this.#running.add(call, caller)
     try {
       // The gateway may have begun to stop while the call waited for quota.

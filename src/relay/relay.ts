@@ -73,6 +73,7 @@ import {
   ResponseRequests,
 } from './responses/response-requests.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
+import type { Sessions } from './session.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
 import type { ContentLogForCalls } from './capture-content.ts'
@@ -93,6 +94,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly claims: IdempotencyClaims
   readonly reads: StoreReads
   readonly prompts: PromptMemory
+  readonly sessions: Sessions
   readonly affinity: SessionAffinity
   readonly cache: AnswerCache
   readonly breaks: CacheBreaks

@@ -1,5 +1,5 @@
 import type { Response } from '@sluice/http1'
-import type { SessionFinder } from './affinity/session.ts'
+import type { SessionFinder } from './session.ts'
 import type { RequestIdentity } from './answer-cache/answer-storage-rules.ts'
 import type { UsageBounds } from '../domain/charge.ts'
 import type { ChargeRate, MeasuredUnit } from '../domain/price.ts'

@@ -34,9 +34,9 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
  */
 export const RELAY_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   affinity: ['digests'],
-  'answer-cache': ['affinity', 'answers', 'dialects', 'guards', 'responses', 'telemetry'],
+  'answer-cache': ['answers', 'dialects', 'guards', 'responses', 'telemetry'],
   answers: ['responses'],
-  dialects: ['affinity', 'answer-cache', 'guards', 'responses'],
+  dialects: ['answer-cache', 'guards', 'responses'],
   digests: [],
   guards: ['answer-cache', 'answers', 'dialects'],
   prompts: ['digests'],

@@ -5,7 +5,6 @@ import { LocalDigests } from '../digests/digest-store.ts'
 import type { Plans } from '../plan.ts'
 import type { AttemptTarget } from '../request-stages.ts'
 import { SessionAffinity } from './affinity.ts'
-import type { SessionOwner } from './session.ts'
 
 const MINUTE_MS = 60_000
 const KEYS = ['one', 'two', 'three'].map((value) => ({ value }))
@@ -17,7 +16,6 @@ class SessionCalls {
   nowMs = 0
   readonly #affinity = new SessionAffinity({
     store: new LocalDigests(() => this.nowMs),
-    key: Buffer.alloc(32),
     metrics: { add: () => {} },
     nowMs: () => this.nowMs,
   })
@@ -39,12 +37,12 @@ class SessionCalls {
     const request = {
       model,
       cachesForADay,
-      session: ({ userId }: SessionOwner) => ({ tag: `${userId} ${id}`, isNamed: true, hasCacheKey: false }),
     }
+    const session = { tag: `${user} ${id}`, name: id, isNamed: true, hasCacheKey: false }
     const plans = [
       { request, settings: { options: OPTIONS }, channels: [{ channel: CHANNEL }] },
     ] as unknown as Plans
-    const call = this.#affinity.of(user, plans)
+    const call = this.#affinity.of(user, session, plans)
     if (!call) throw new Error('the call has no affinity')
     const [plan] = call.arranged(plans) as Plans
     return { call, plan, order: call.ordered(plan, CHANNEL, KEYS) }

@@ -1,15 +1,14 @@
-import { createHash, createSecretKey, hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import type { Options } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
-import type { ParsedRequest, Plan, AttemptTarget } from '../request-stages.ts'
+import type { Plan, AttemptTarget } from '../request-stages.ts'
 import { type DigestStore, searchForOneDigest } from '../digests/digest-store.ts'
-import { ShortHmac } from '../digests/short-hmac.ts'
 import { RecentCalls } from './recent-calls.ts'
-import type { CallSession, SessionOwner } from './session.ts'
+import type { CallSession } from '../session.ts'
 
 /** Services that are needed to keep sessions with their channel and key. */
 export interface AffinityServices {
@@ -17,8 +16,6 @@ export interface AffinityServices {
    * Where the bindings of sessions are kept: each is a number, found by the digest of its session and model.
    */
   readonly store: DigestStore
-  /** Secret key for the HMACs that identify sessions. */
-  readonly key: Buffer
   readonly metrics: Pick<Metrics, 'add'>
   /** The monotonic clock; in milliseconds. */
   readonly nowMs: () => number
@@ -43,27 +40,11 @@ const MAX_SHARES = 2
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */
 export class SessionAffinity {
   readonly #services: AffinityServices
-  readonly #keys: Pick<SessionOwner, 'key' | 'hmac'>
   readonly #recent: RecentCalls
 
   constructor(services: AffinityServices) {
     this.#services = services
-    this.#keys = { key: createSecretKey(services.key), hmac: new ShortHmac(services.key) }
     this.#recent = new RecentCalls(services.nowMs)
-  }
-
-  /**
-   * The name of the call's session in its row of the usage log: 16 hex digits; empty if the call has no
-   * session.
-   */
-  tagOf(userId: number, { isFree, session: find }: ParsedRequest): string {
-    const session = isFree ? undefined : find?.({ ...this.#keys, userId })
-    return session?.tag.slice(0, 16) ?? ''
-  }
-
-  /** The client's own id of the session; undefined if the client sent none. */
-  nameOf(userId: number, { isFree, session: find }: ParsedRequest): string | undefined {
-    return isFree ? undefined : find?.({ ...this.#keys, userId })?.name
   }
 
   /** Counts an attempt of a call without a session among the recent calls of its channel and key. */
@@ -76,11 +57,9 @@ export class SessionAffinity {
    * Returns what directs a call to the channel and key of its session; undefined if affinity is turned off or
    * the call has no session.
    */
-  of(userId: number, plans: Plans): CallAffinity | undefined {
-    const [{ request, settings }] = plans
-    if (!settings.options.affinity.enabled || request.isFree) return undefined
-    const session = request.session?.({ ...this.#keys, userId })
-    return session && new CallAffinity(this.#services, this.#recent, userId, session, plans)
+  of(userId: number, session: CallSession | undefined, plans: Plans): CallAffinity | undefined {
+    if (!session || !plans[0].settings.options.affinity.enabled) return undefined
+    return new CallAffinity(this.#services, this.#recent, userId, session, plans)
   }
 }
 

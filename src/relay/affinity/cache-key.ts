@@ -4,7 +4,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Headers } from '../../http/request.ts'
 import type { AttemptRequest } from '../request-stages.ts'
 import type { CallAffinity } from './affinity.ts'
-import { SESSION_HEADERS } from './session.ts'
+import { SESSION_HEADERS } from '../session.ts'
 
 /** Whether the requests of a protocol can have a `prompt_cache_key`. */
 const HAS_CACHE_KEY: Readonly<Record<ProtocolName, boolean>> = {

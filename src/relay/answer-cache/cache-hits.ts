@@ -8,11 +8,11 @@ import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
 import type { ContentCapture } from '../../content/content-capture.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
-import type { SessionAffinity } from '../affinity/affinity.ts'
 import type { CallLimits } from '../call-limits.ts'
 import { startContentCapture, type ContentLogForCalls } from '../capture-content.ts'
 import { waitLimitsOf } from '../wait-limits.ts'
 import type { IncomingCall } from '../request-stages.ts'
+import { sessionInRow, type Sessions } from '../session.ts'
 import { tracedHit } from '../telemetry/traced-hit.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import type { SharableCall } from './sharable-call.ts'
@@ -22,7 +22,7 @@ export interface CacheHitServices {
   readonly ledger: Ledger
   readonly limits: CallLimits
   readonly metrics: Metrics
-  readonly affinity: Pick<SessionAffinity, 'tagOf' | 'nameOf'>
+  readonly sessions: Sessions
   readonly content: ContentLogForCalls
   readonly telemetry: Telemetry | undefined
 }
@@ -80,7 +80,7 @@ export class CacheHits {
     reason: SettlementReason,
     content: ContentCapture | undefined,
   ): Promise<void> {
-    const { ledger, limits, metrics, telemetry, affinity } = this.#services
+    const { ledger, limits, metrics, telemetry, sessions } = this.#services
     const { caller, settings, routes, request } = call
     const { startedMs } = incoming
     const model = routes.resolutions[0]?.model ?? routes.requestedModel
@@ -123,7 +123,7 @@ export class CacheHits {
     if (routes.requestedModel !== model) limits.spendOfModel(routes.requestedModel, facts?.tokens ?? 0)
     if (telemetry) {
       incoming.isTraced = true
-      const sessionName = affinity.nameOf(caller.user.id, request)
+      const sessionName = sessions.of(caller.user.id, request)?.name
       const awaitsContent = content?.isAwaited === true
       telemetry.call(tracedHit(call, incoming, hold, settlement, { sessionName, awaitsContent }))
     }
@@ -144,7 +144,7 @@ export class CacheHits {
       stream: request.stream,
       price_version: settings.priceVersion,
       kind: dialect.endpoint,
-      session: this.#services.affinity.tagOf(caller.user.id, request),
+      session: sessionInRow(this.#services.sessions.of(caller.user.id, request)),
       started_ms: incoming.startedMs,
       prompt_amount: 0,
     }

@@ -24,7 +24,7 @@ import type { Dialect, RequestReaderContext } from '../dialect.ts'
 import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { withRepair } from '../repair-answers.ts'
 import { responsesConversion } from '../conversion-dialects.ts'
-import { sessionFinder } from '../../affinity/session.ts'
+import { sessionFinder } from '../../session.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Settings that are stated in a converted response if the gateway keeps the response. */

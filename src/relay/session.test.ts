@@ -6,8 +6,8 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { MESSAGES_COMPARISON_RULES } from '@sluice/wire/messages'
 import { RESPONSES_COMPARISON_RULES } from '@sluice/wire/responses'
-import type { Headers } from '../../http/request.ts'
-import { ShortHmac } from '../digests/short-hmac.ts'
+import type { Headers } from '../http/request.ts'
+import { ShortHmac } from './digests/short-hmac.ts'
 import { SESSION_HEADERS, type CallSession, type SessionOwner, sessionOfCall } from './session.ts'
 
 const FORMS = {

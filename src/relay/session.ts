@@ -1,4 +1,4 @@
-import type { KeyObject } from 'node:crypto'
+import { createSecretKey, type KeyObject } from 'node:crypto'
 import {
   type ConversationComparisonRules,
   conversationOpening,
@@ -6,8 +6,8 @@ import {
   mayBeCached,
 } from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { HeaderName, Headers } from '../../http/request.ts'
-import type { ShortHmac } from '../digests/short-hmac.ts'
+import type { HeaderName, Headers } from '../http/request.ts'
+import { ShortHmac } from './digests/short-hmac.ts'
 
 /** The conversation to which a call belongs. */
 export interface CallSession {
@@ -54,6 +54,28 @@ export interface SessionOwner {
 
 /** Finds the session of a call; undefined if it has none. */
 export type SessionFinder = (owner: SessionOwner) => CallSession | undefined
+
+/** Finds the sessions of calls. The secret key makes their tags. */
+export class Sessions {
+  readonly #keys: Pick<SessionOwner, 'key' | 'hmac'>
+
+  constructor(key: Buffer) {
+    this.#keys = { key: createSecretKey(key), hmac: new ShortHmac(key) }
+  }
+
+  /** The session of a call; undefined if it has none or is free. */
+  of(
+    userId: number,
+    { isFree, session: find }: { readonly isFree?: boolean; readonly session?: SessionFinder },
+  ): CallSession | undefined {
+    return isFree ? undefined : find?.({ ...this.#keys, userId })
+  }
+}
+
+/** The name of a session in rows of the usage log: 16 hex digits; empty without a session. */
+export function sessionInRow(session: CallSession | undefined): string {
+  return session?.tag.slice(0, 16) ?? ''
+}
 
 /**
  * The session of a call, named by a header or by the body, or else identified by the beginning of its conversation if a
