@@ -30,6 +30,7 @@ import { answerRunningCallRequests } from '../management/usage/running-calls.ts'
 import { AnswerCache } from '../relay/answer-cache/answer-cache.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { DrainedResponses } from '../relay/response-handler.ts'
+import { LifeCycle } from '../relay/life-cycle.ts'
 import { FailureLog } from '../relay/failure-log.ts'
 import { MediaFetcher } from '../relay/media-fetcher.ts'
 import { ModelLists } from '../relay/model-lists.ts'
@@ -59,6 +60,7 @@ import { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
 import { App } from './app.ts'
+import { callFeatures } from './features.ts'
 import { followChangesOfOtherNodes } from './follow-changes.ts'
 import { gracefulStop } from './graceful-stop.ts'
 import { shareProviderLimits } from './share-provider-limits.ts'
@@ -263,6 +265,7 @@ export async function serveGateway({
     new Relay({
       ...callServices,
       ...kept,
+      lifeCycle: new LifeCycle(callFeatures(callServices)),
       prompts: conversations.prompts,
       sessions: conversations.sessions,
       affinity: conversations.affinity,

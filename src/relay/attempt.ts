@@ -151,6 +151,7 @@ export class Attempt implements UpstreamResponseListener {
     try {
       if (!this.#hasFirstByte) this.#noteFirstByte()
       this.#call.content?.answerReceived(chunk)
+      this.#call.features.received(this.#call, chunk)
       if (!this.#error) this.#answer?.onData(chunk)
       else if (this.#error.add(chunk)) this.#giveUp(this.#error.failure)
     } catch (error) {

@@ -47,7 +47,7 @@ export interface AttemptServices {
   readonly load: ChannelLoad
   readonly minutes: ChannelMinutes
   readonly missing: MissingModels
-  readonly affinity: Pick<SessionAffinity, 'counted'>
+  readonly affinity: SessionAffinity
   readonly ends: ModelRetirements
   readonly metrics: Metrics
   readonly limits: CallLimits
@@ -120,7 +120,6 @@ export class Attempts {
     // Preparing a request may fetch files, so from now on the client may have to wait as for an upstream.
     call.response.needsUpstream()
     const counted: Plan[] = []
-    if (plans.length > 1) call.lastForFiltered = plans.findLast(({ reason }) => reason === 'content_fallback')
     for (let left = plans.filter(({ reason }) => reason === undefined); left.length > 0; ) {
       const outcome = await (left.length === 1
         ? this.#tryModel(call, left[0] as Plan, failed, false, counted)

@@ -8,6 +8,7 @@ import { chargeOfCall } from '../domain/charge.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 import type { SessionAffinity } from './affinity/affinity.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Attempts } from './attempts.ts'
 import { Call, type CallServices } from './call.ts'
 import type { AdmittedCallReport } from './answer-cache/answer-cache.ts'
@@ -16,6 +17,7 @@ import { startContentCapture, type ContentLogForCalls } from './capture-content.
 import { waitLimitsOf } from './wait-limits.ts'
 import { errorSentToClient, GATEWAY_STOPPING } from './failure.ts'
 import { formFieldTexts } from './record-refusal.ts'
+import type { LifeCycle } from './life-cycle.ts'
 import { type CallRates, groupsOfPlans, planCall, type Plans } from './plan.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { IncomingCall } from './request-stages.ts'
@@ -28,12 +30,14 @@ const NO_FIELDS: readonly string[] = []
 
 /** Services that are needed to admit calls. */
 export interface AdmissionServices extends CallServices {
+  readonly lifeCycle: LifeCycle
   readonly ledger: Ledger
   readonly prompts: PromptMemory
   readonly sessions: Sessions
   readonly affinity: SessionAffinity
   readonly breaks: CacheBreaks
   readonly content: ContentLogForCalls
+  readonly telemetry: Telemetry | undefined
 }
 
 /**
@@ -91,6 +95,19 @@ export class CallAdmission {
       amount = amountOf(plans)
       if (tightened instanceof Promise) payer = await findChargedBalances(ledger.accounts, charged)
     }
+    const plannedCall = {
+      incoming,
+      caller,
+      settings,
+      dialect,
+      request,
+      received,
+      session,
+      plans,
+      payer,
+      amount,
+    }
+    const features = this.#services.lifeCycle.begin(plannedCall)
     const [first] = plans
     const { account, budgets } = payer
     const facts: HoldFacts = {
@@ -120,7 +137,7 @@ export class CallAdmission {
             ...waitLimitsOf(incoming, settings.options),
             ...(request.isOfGuard && { waitMs: 0 }),
           })
-    const call = new Call(this.#services, incoming, first, hold)
+    const call = new Call(this.#services, plannedCall, plans, hold, features)
     call.prompts = prompts
     call.affinity = affinity
     call.breaks = breaks
@@ -137,7 +154,7 @@ export class CallAdmission {
         groups: plans.map(({ group }) => group.name),
         servedBy: () => call.plan.group.name,
       })
-    if (this.#services.telemetry) call.sessionName = session?.name
+    features.admitted(call)
     const entry = this.#running.add(call, caller)
     try {
       // The gateway may have begun to stop while the call waited for quota.
@@ -152,6 +169,7 @@ export class CallAdmission {
       this.#running.delete(entry)
       if (!hold.isSettled && !hold.isParked) call.settleUndelivered()
       call.content?.relayed()
+      features.closed(call)
     }
   }
 }

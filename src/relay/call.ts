@@ -3,7 +3,6 @@ import type { CacheBreak } from '../domain/cache-break.ts'
 import { callExtraFactsText } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
 import { cacheSavings, chargeOfCall } from '../domain/charge.ts'
-import type { AnswerMetadata } from '@sluice/wire/answer-metadata'
 import { type ErrorSentToClient, shortNameOrEmpty, type StoredError } from '../domain/failure-cause.ts'
 import type { ImageForm } from '../domain/price.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
@@ -19,7 +18,6 @@ import { answerHeaders } from '../http/answer-headers.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ContentCapture } from '../content/content-capture.ts'
-import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { StorableResponse } from './dialects/dialect.ts'
 import type { ChargedUsage } from './dialects/passthrough.ts'
@@ -32,6 +30,7 @@ import type { CallAffinity } from './affinity/affinity.ts'
 import type { CallCacheBreaks } from './affinity/cache-breaks.ts'
 import { type CallGuards, GUARDS_HEADER } from './guards/call-guards.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
+import type { Plans } from './plan.ts'
 import { plausibleMeasure, priceResponse } from './price-response.ts'
 import type { EarlyStream } from './early-stream.ts'
 import {
@@ -40,7 +39,9 @@ import {
   type ResponseEnding,
   type PricedUsage,
 } from './price-usage.ts'
+import type { CallFeatures, PlannedCall } from './life-cycle.ts'
 import type { IncomingCall, Plan, AttemptTarget } from './request-stages.ts'
+import type { CallSession } from './session.ts'
 import { hasOtherModels } from '../domain/records/model.ts'
 import { SentPrompt } from './sent-prompt.ts'
 import {
@@ -50,8 +51,6 @@ import {
   type CallRate,
   chargedRate,
 } from './service-tier-rates.ts'
-import { ChunkGaps } from './telemetry/chunk-gaps.ts'
-import { tracedCall } from './telemetry/traced-call.ts'
 import { reportUnpricedTools, pricesOfToolUses } from './tool-pricing.ts'
 
 /** Services that all calls share. */
@@ -63,8 +62,6 @@ export interface CallServices {
   readonly limits: CallLimits
   readonly unpriced: Pick<HourlyReports<UnpricedTool>, 'note'>
   readonly implausible: Pick<HourlyReports<ImplausibleUsage>, 'note'>
-  /** Undefined if no telemetry collector is configured in the environment. */
-  readonly telemetry: Telemetry | undefined
 }
 
 /** Settlement reasons that become `stopped` if a user or an administrator stopped the call. */
@@ -88,6 +85,10 @@ interface RunningAttempt {
 /** One admitted call: its plan, its hold (reserved quota), and the client's response. */
 export class Call implements MediaRequester {
   readonly services: CallServices
+  /** The features that take part in the call. */
+  readonly features: CallFeatures
+  /** The conversation to which the call belongs; undefined if none is known. */
+  readonly session: CallSession | undefined
   readonly incoming: IncomingCall
   readonly response: Response
   /** The plan (model, channels and prices) that is being carried out; `switchModel` changes it. */
@@ -114,11 +115,6 @@ export class Call implements MediaRequester {
   settlement: Settlement | undefined
   /** Collects the request and the response for the content log; undefined if they are not logged. */
   content: ContentCapture | undefined
-  /** The client's own id of its session, if telemetry is on and the client sent one. */
-  sessionName: string | undefined
-  /** Measures the pauses between chunks. Set if telemetry is on and the call is a stream. */
-  readonly chunkGaps: ChunkGaps | undefined
-  #names: AnswerMetadata | undefined
   #cacheBreak: CacheBreak | '' = ''
   #cacheVerdict = ''
   #error: ErrorSentToClient | undefined
@@ -129,17 +125,27 @@ export class Call implements MediaRequester {
   /** Keeps the client of a stream waiting; undefined unless `options.early_stream` is set. */
   early: EarlyStream | undefined
   /** The last model that is tried after filtered answers; undefined if there is none. */
-  lastForFiltered: Plan | undefined
+  readonly #lastForFiltered: Plan | undefined
   #isStopped = false
   #hasUnknownEnd = false
   /** Whether the provider reported a usage that is not believed. */
   #isImplausible = false
-  #firstByteMs: number | null = null
+  #firstByteAt: number | undefined
   /** The prompt as the current attempt sends it to the upstream. */
   #prompt = new SentPrompt(undefined)
 
-  constructor(services: CallServices, incoming: IncomingCall, plan: Plan, hold: OpenHold) {
+  /** `plans` are those of the planned call, with what its features have changed. */
+  constructor(
+    services: CallServices,
+    { incoming, session }: PlannedCall,
+    plans: Plans,
+    hold: OpenHold,
+    features: CallFeatures,
+  ) {
+    const plan = plans[0]
     this.services = services
+    this.features = features
+    this.session = session
     this.incoming = incoming
     this.response = incoming.response
     this.plan = plan
@@ -151,8 +157,9 @@ export class Call implements MediaRequester {
       url: incoming.request.url,
     }))
     this.client = hold.account.token.id
-    this.chunkGaps = services.telemetry && plan.request.stream ? new ChunkGaps() : undefined
     this.takeMemory = plan.takeMemory
+    this.#lastForFiltered =
+      plans.length > 1 ? plans.findLast(({ reason }) => reason === 'content_fallback') : undefined
   }
 
   /**
@@ -169,7 +176,7 @@ export class Call implements MediaRequester {
 
   /** Whether another model is tried if the answer is filtered before it has content. */
   get mayReplaceFiltered(): boolean {
-    return this.lastForFiltered !== undefined && this.plan !== this.lastForFiltered
+    return this.#lastForFiltered !== undefined && this.plan !== this.#lastForFiltered
   }
 
   onClientGone(listener: () => void): () => void {
@@ -220,17 +227,16 @@ export class Call implements MediaRequester {
   beginAttempt(target: AttemptTarget): void {
     this.undelivered = undefined
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
-    this.#firstByteMs = null
+    this.#firstByteAt = undefined
     this.content?.beginAttempt()
-    this.chunkGaps?.begin()
+    this.features.attempted(this, target)
     this.attempts.begin(target)
     this.incoming.record.attempts = (this.incoming.record.attempts ?? 0) + 1
   }
 
-  /** Records that bytes of a response arrived: when the first ones did, and the pause before later ones. */
+  /** Records when the first byte of a response arrived. */
   noteFirstByte(): void {
-    this.#firstByteMs ??= this.#tookMs
-    this.chunkGaps?.note()
+    this.#firstByteAt ??= performance.now()
   }
 
   /** Whether a user or an administrator stopped the call. */
@@ -251,7 +257,12 @@ export class Call implements MediaRequester {
 
   /** Whether the first byte of the attempt's response arrived. */
   get hasFirstByte(): boolean {
-    return this.#firstByteMs !== null
+    return this.#firstByteAt !== undefined
+  }
+
+  /** When the first byte of the attempt's response arrived, by `performance.now()`; undefined before. */
+  get firstByteAt(): number | undefined {
+    return this.#firstByteAt
   }
 
   /** Records the cost of the output and the tool uses so far, so that they are charged even after a crash. */
@@ -307,13 +318,12 @@ export class Call implements MediaRequester {
     delivered: boolean,
     lasting?: StorableResponse,
   ): Promise<Usage> {
-    if (this.services.telemetry) this.#names = basis?.names?.()
     this.#hasUnknownEnd = basis?.hasUnknownEnd === true
     const priced = priceResponse(this, target, basis)
     const book = (known: PricedUsage): Promise<Usage> => {
       const bookNow = (cacheBreak: CacheBreak | '' = ''): Promise<Usage> => {
         this.#cacheBreak = cacheBreak
-        return this.#book(target, known, delivered, lasting)
+        return this.#book(target, known, delivered, basis, lasting)
       }
       if (!target || !basis || this.cut || basis.ending === 'failed') return bookNow()
       const { plan } = this
@@ -369,13 +379,14 @@ export class Call implements MediaRequester {
     const reason = ending === 'complete' && !isReported ? 'estimated' : ending
     const priced = { usage, tools: [], quota: held ?? chargeOfCall(rate, usage, form), reason } as const
     if (!this.cut) this.affinity?.answered(this.plan, target, usage, isReported)
-    await this.#book(target, priced, delivered, undefined, form)
+    await this.#book(target, priced, delivered, undefined, undefined, form)
   }
 
   #book(
     target: AttemptTarget | undefined,
     priced: PricedUsage,
     delivered: boolean,
+    basis: ChargeBasis | undefined,
     lasting: StorableResponse | undefined,
     form?: ImageForm,
   ): Promise<Usage> {
@@ -384,7 +395,8 @@ export class Call implements MediaRequester {
     const { limits, metrics } = this.services
     const { usage, tools, quota } = priced
     const reason = this.#isStopped && CUT_SHORT.has(priced.reason) ? 'stopped' : priced.reason
-    const tookMs = this.#tookMs
+    const tookMs = this.#msUntil(performance.now())
+    const firstByteMs = this.#firstByteAt === undefined ? null : this.#msUntil(this.#firstByteAt)
     const settlement: Settlement = {
       usage,
       quota,
@@ -404,7 +416,7 @@ export class Call implements MediaRequester {
       ended_ms: facts.started_ms + tookMs,
       channel: target?.channel.name ?? facts.channel,
       upstream_model: target?.request.upstreamModel ?? facts.model,
-      first_byte_ms: this.#firstByteMs,
+      first_byte_ms: firstByteMs,
       ...(FAILED.has(reason) && this.#failure),
       attempts: this.attempts.text(this.cut, this.#mayKeepWords ? this.words : undefined),
       particulars: callExtraFactsText(
@@ -428,21 +440,13 @@ export class Call implements MediaRequester {
     record.outputTokens = usage.output
     record.quota = quota
     record.reason = reason
-    if (this.#firstByteMs !== null) record.firstByteMs = this.#firstByteMs
+    if (firstByteMs !== null) record.firstByteMs = firstByteMs
     const tokens = record.inputTokens + record.outputTokens
     limits.spend(settings, this.client, model, target?.channel, tokens)
     if (requestedModel !== model) limits.spendOfModel(requestedModel, tokens)
     metrics.settled(settlement, facts.stream, tookMs, this.hold.amount)
-    this.#trace(target, settlement)
+    if (!this.features.isEmpty) this.features.settled(this, { target, settlement, basis })
     return this.hold.settle(settlement).then(() => usage)
-  }
-
-  // A free call has no row in the usage log and is traced like any other HTTP request.
-  #trace(target: AttemptTarget | undefined, settlement: Settlement): void {
-    const { telemetry } = this.services
-    if (!telemetry || this.plan.request.isFree) return
-    this.incoming.isTraced = true
-    telemetry.call(tracedCall(this, target, settlement, this.#names))
   }
 
   get #mayKeepWords(): boolean {
@@ -462,8 +466,8 @@ export class Call implements MediaRequester {
   }
 
   // Uses a monotonic clock, because the system time may be changed.
-  get #tookMs(): number {
-    return Math.round(performance.now() - this.incoming.startedAt)
+  #msUntil(now: number): number {
+    return Math.round(now - this.incoming.startedAt)
   }
 }
 

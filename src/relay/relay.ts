@@ -4,7 +4,7 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import { GatewayError } from '../errors.ts'
-import type { Ledger } from '../accounts/ledger/ledger.ts'
+import { NO_BUDGETS } from '../accounts/ledger/charged-balances.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
@@ -13,10 +13,10 @@ import { answerHeaders } from '../http/answer-headers.ts'
 import { MemoryAllocation } from '../limits/request-memory.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
-import { CallAdmission } from './call-admission.ts'
+import { type AdmissionServices, CallAdmission } from './call-admission.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
-import { Call, type CallServices } from './call.ts'
+import { Call } from './call.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
 import {
@@ -39,6 +39,7 @@ import { guardedRequest } from './guards/guarded-request.ts'
 import { Guards } from './guards/guards.ts'
 import { GuardModerations } from './guards/services/guard-moderations.ts'
 import { ServiceClient } from './guards/services/service-client.ts'
+import type { PlannedCall } from './life-cycle.ts'
 import type { MediaFetcher } from './media-fetcher.ts'
 import {
   bodyOptions,
@@ -57,11 +58,8 @@ import {
 import type { KeptAnswers } from './answers/kept-answers.ts'
 import { idempotencyKeyOf } from './answers/idempotency-key.ts'
 import { requestFingerprint } from './answers/request-fingerprint.ts'
-import type { SessionAffinity } from './affinity/affinity.ts'
 import type { AnswerCache } from './answer-cache/answer-cache.ts'
 import type { AdmittedRequest } from './answer-cache/sharable-call.ts'
-import type { CacheBreaks } from './affinity/cache-breaks.ts'
-import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { recordRefusal } from './record-refusal.ts'
 import { requirePermission, Routing } from './routing.ts'
@@ -73,19 +71,16 @@ import {
   ResponseRequests,
 } from './responses/response-requests.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
-import type { Sessions } from './session.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
-import type { ContentLogForCalls } from './capture-content.ts'
 import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
 
-export interface RelayServices extends CallServices, AttemptServices, ResponseRequestServices {
+export interface RelayServices extends AdmissionServices, AttemptServices, ResponseRequestServices {
   /** The current configuration. Each call keeps the one it began with. */
   readonly settings: () => Settings
-  readonly ledger: Ledger
   readonly bodies: BodyReader
   readonly recordings: RecordingLengths
   readonly media: MediaFetcher
@@ -93,15 +88,10 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly answers: KeptAnswers
   readonly claims: IdempotencyClaims
   readonly reads: StoreReads
-  readonly prompts: PromptMemory
-  readonly sessions: Sessions
-  readonly affinity: SessionAffinity
   readonly cache: AnswerCache
-  readonly breaks: CacheBreaks
   /** Secret key with which guards create placeholders for the values that they replace. */
   readonly guardKey: Buffer
   readonly guardFigures: GuardFigures
-  readonly content: ContentLogForCalls
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
@@ -318,7 +308,21 @@ export class Relay {
       estimate: FREE_STREAM_ESTIMATE,
       channels: await request.forChannels([channel], model),
     }
-    const call = new Call(this.#services, incoming, plan, hold)
+    const planned: PlannedCall = {
+      incoming,
+      caller,
+      settings,
+      dialect: plan.dialect,
+      request,
+      received: undefined,
+      session: undefined,
+      plans: [plan],
+      payer: { account, budgets: NO_BUDGETS },
+      amount: 0,
+    }
+    const features = this.#services.lifeCycle.begin(planned)
+    const call = new Call(this.#services, planned, planned.plans, hold, features)
+    features.admitted(call)
     call.guards = guards
     guards?.services?.begin(incoming)
     try {
@@ -326,6 +330,7 @@ export class Relay {
     } finally {
       if (guards) this.#guards.ended(guards)
       if (!hold.isSettled) call.settleUndelivered()
+      features.closed(call)
     }
   }
 

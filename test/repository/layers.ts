@@ -8,6 +8,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['transfer'],
   ['config', 'cluster'],
   ['api', 'console'],
+  ['features'],
   ['relay', 'management'],
   ['accounts', 'alerts', 'content'],
   ['limits', 'upstreams'],
@@ -26,6 +27,7 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
   '@sluice/wire': ['json', 'sse', 'schemas', 'shape'],
   upstreams: [],
   api: [],
+  features: [],
 }
 
 /**

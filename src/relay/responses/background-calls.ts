@@ -171,7 +171,7 @@ export class BackgroundCalls {
     const { telemetry } = this.#services
     const origin = telemetry && {
       traceparent: call.incoming.request.headers.traceparent,
-      sessionName: call.sessionName,
+      sessionName: call.session?.name,
     }
     const { admittedAt } = hold
     const open = { hold, response, rate, sent, origin, admittedAt, isStreamed: request.stream }

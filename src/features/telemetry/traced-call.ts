@@ -1,20 +1,19 @@
-import type { AnswerMetadata } from '@sluice/wire/answer-metadata'
 import { genAiProvider } from '../../domain/gen-ai-provider.ts'
-import type { Settlement } from '../../domain/records/usage.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
-import type { Call } from '../call.ts'
-import type { ChannelPlan, AttemptTarget } from '../request-stages.ts'
-import { requestParameters } from './request-parameters.ts'
-import { serverAddress } from './server-address.ts'
+import type { Call } from '../../relay/call.ts'
+import type { SettledCall } from '../../relay/life-cycle.ts'
+import type { ChannelPlan } from '../../relay/request-stages.ts'
+import { requestParameters } from '../../relay/telemetry/request-parameters.ts'
+import { serverAddress } from '../../relay/telemetry/server-address.ts'
 
-const NO_GAPS: readonly number[] = []
-
-/** The telemetry record of a settled call. `target` is undefined if no channel was asked. */
+/** The telemetry record of a settled call, with what was measured while it ran. */
 export function tracedCall(
   call: Call,
-  target: AttemptTarget | undefined,
-  settlement: Settlement,
-  names: AnswerMetadata | undefined,
+  { target, settlement, basis }: SettledCall,
+  {
+    sessionName,
+    chunkGapsMs,
+  }: { readonly sessionName: string | undefined } & Pick<TracedCall, 'chunkGapsMs'>,
 ): TracedCall {
   const { hold, plan, incoming } = call
   const { account, facts } = hold
@@ -31,12 +30,12 @@ export function tracedCall(
     provider: genAiProvider(channel, upstreamModel, dialect),
     server: target && serverAddress(channel),
     quotaPerUnit: plan.settings.options.quota_per_unit,
-    conversation: call.sessionName ?? facts.session,
+    conversation: sessionName ?? facts.session,
     mayHaveMedia: request.measuredBounds?.hasMedia === true,
     parameters: requestParameters(request),
-    names,
+    names: basis?.names?.(),
     attempts: call.attempts.traced(call.cut),
     awaitsContent: call.content?.isAwaited === true,
-    chunkGapsMs: call.chunkGaps?.ms ?? NO_GAPS,
+    chunkGapsMs,
   }
 }

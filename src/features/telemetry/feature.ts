@@ -1,0 +1,28 @@
+import type { CallFeature } from '../../relay/life-cycle.ts'
+import type { Telemetry } from '../../telemetry/telemetry.ts'
+import { ChunkGaps } from './chunk-gaps.ts'
+import { tracedCall } from './traced-call.ts'
+
+/** What telemetry measures of a call while it runs. */
+interface Traced {
+  /** The client's own id of its session; undefined if it sent none. */
+  readonly sessionName: string | undefined
+  /** Undefined if the call is not a stream. */
+  readonly gaps: ChunkGaps | undefined
+}
+
+/** Records calls for a telemetry collector. A free call has no row and is traced like any other HTTP request. */
+export function callTelemetry(telemetry: Telemetry): CallFeature<Traced> {
+  return {
+    begin: ({ request, session }) =>
+      request.isFree
+        ? undefined
+        : { sessionName: session?.name, gaps: request.stream ? new ChunkGaps() : undefined },
+    attempted: ({ gaps }) => gaps?.begin(),
+    received: ({ gaps }, { firstByteAt }) => gaps?.note(firstByteAt),
+    settled({ sessionName, gaps }, call, end) {
+      call.incoming.isTraced = true
+      telemetry.call(tracedCall(call, end, { sessionName, chunkGapsMs: gaps?.ms ?? [] }))
+    },
+  }
+}

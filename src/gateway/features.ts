@@ -1,0 +1,14 @@
+import { callTelemetry } from '../features/telemetry/feature.ts'
+import type { CallFeature } from '../relay/life-cycle.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+
+/** Services that features need. */
+interface FeatureServices {
+  /** Undefined if no telemetry collector is configured in the environment. */
+  readonly telemetry: Telemetry | undefined
+}
+
+/** The features that take part in calls, in the order in which they are called at each moment. */
+export function callFeatures({ telemetry }: FeatureServices): readonly CallFeature<unknown>[] {
+  return telemetry ? [callTelemetry(telemetry)] : []
+}

@@ -1,0 +1,159 @@
+import type { ChargedBalances } from '../accounts/ledger/charged-balances.ts'
+import type { Caller } from '../accounts/authentication/caller.ts'
+import type { Endpoint } from '../domain/endpoints.ts'
+import type { Settlement } from '../domain/records/usage.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { Body, FormBody } from './body-reader.ts'
+import type { Call } from './call.ts'
+import type { DialectFacts } from './dialects/dialect.ts'
+import type { Plans } from './plan.ts'
+import type { ChargeBasis } from './price-usage.ts'
+import type { AttemptTarget, IncomingCall, ParsedRequest } from './request-stages.ts'
+import type { CallSession } from './session.ts'
+
+/**
+ * A part of the gateway that takes part in calls. The relay calls its functions at the moments of a call, in the order
+ * in which they stand here, and knows nothing else of it. `docs/architecture.md: Features`.
+ */
+export interface CallFeature<State = undefined> {
+  /**
+   * Whether the feature may take part in calls of an endpoint. This is remembered for as long as the settings are in
+   * force. Absent if it may always.
+   */
+  concerns?(settings: Settings, endpoint: Endpoint): boolean
+  /**
+   * Decides whether the feature takes part in a call, whose plans are known, and returns its state for the call;
+   * undefined if it does not. Absent if the feature takes part in every call and has no state.
+   */
+  begin?(call: PlannedCall): State | undefined
+  /** Quota is reserved for the call. */
+  admitted?(state: State, call: Call): void
+  /** A request is about to be sent to a channel with one of its keys. */
+  attempted?(state: State, call: Call, target: AttemptTarget): void
+  /** Bytes of an answer or an error have arrived from the channel. */
+  received?(state: State, call: Call, chunk: Buffer): void
+  /** The charge of the call is known. */
+  settled?(state: State, call: Call, end: SettledCall): void
+  /** Nothing more is sent upstream for the call. */
+  closed?(state: State, call: Call): void
+}
+
+/** A call before quota is reserved for it. */
+export interface PlannedCall {
+  readonly incoming: IncomingCall
+  readonly caller: Caller
+  readonly settings: Settings
+  readonly dialect: DialectFacts
+  readonly request: ParsedRequest
+  /** The body as the client sent it; undefined if the request has none. */
+  readonly received: Body | FormBody | undefined
+  readonly session: CallSession | undefined
+  readonly plans: Plans
+  readonly payer: ChargedBalances
+  /** Quota units to hold, whichever of the plans serves the call. */
+  readonly amount: number
+}
+
+/** How a call was settled. */
+export interface SettledCall {
+  /** Undefined if no channel answered. */
+  readonly target: AttemptTarget | undefined
+  readonly settlement: Settlement
+  /** What was charged for; undefined if nothing was delivered, or if the usage was measured. */
+  readonly basis: ChargeBasis | undefined
+}
+
+/** The features of the gateway, and which of them concern which calls. */
+export class LifeCycle {
+  readonly #features: readonly CallFeature<unknown>[]
+  readonly #bySettings = new WeakMap<Settings, Map<Endpoint, ConcernedFeatures>>()
+
+  constructor(features: readonly CallFeature<unknown>[]) {
+    this.#features = features
+  }
+
+  /** The features that take part in a call. */
+  begin(call: PlannedCall): CallFeatures {
+    const { always, shared, deciding } = this.#concerned(call.settings, call.dialect.endpoint)
+    let features: CallFeature<unknown>[] | undefined
+    let states: unknown[] | undefined
+    for (let at = 0; at < deciding.length; at++) {
+      const feature = deciding[at]
+      const state = feature?.begin?.(call)
+      if (!feature || state === undefined) continue
+      features ??= [...always]
+      states ??= always.map(() => undefined)
+      features.push(feature)
+      states.push(state)
+    }
+    return features && states ? new CallFeatures(features, states) : shared
+  }
+
+  #concerned(settings: Settings, endpoint: Endpoint): ConcernedFeatures {
+    let byEndpoint = this.#bySettings.get(settings)
+    if (!byEndpoint) this.#bySettings.set(settings, (byEndpoint = new Map()))
+    let concerned = byEndpoint.get(endpoint)
+    if (!concerned) {
+      const all = this.#features.filter((feature) => feature.concerns?.(settings, endpoint) ?? true)
+      const always = all.filter((feature) => !feature.begin)
+      concerned = {
+        always,
+        shared: new CallFeatures(always, []),
+        deciding: all.filter((feature) => feature.begin !== undefined),
+      }
+      byEndpoint.set(endpoint, concerned)
+    }
+    return concerned
+  }
+}
+
+/** The features that may take part in calls of an endpoint under some settings. */
+interface ConcernedFeatures {
+  /** Those that take part in every call; they come before the others. */
+  readonly always: readonly CallFeature<unknown>[]
+  /** The features of all calls in which no other takes part. */
+  readonly shared: CallFeatures
+  /** Those that decide for each call. */
+  readonly deciding: readonly CallFeature<unknown>[]
+}
+
+/**
+ * The features that take part in one call, with their states. Each function is a moment of `CallFeature`. The loops count,
+ * because `for … of` allocates an iterator even for an empty list.
+ */
+export class CallFeatures {
+  readonly #features: readonly CallFeature<unknown>[]
+  readonly #states: readonly unknown[]
+
+  constructor(features: readonly CallFeature<unknown>[], states: readonly unknown[]) {
+    this.#features = features
+    this.#states = states
+  }
+
+  get isEmpty(): boolean {
+    return this.#features.length === 0
+  }
+
+  admitted(call: Call): void {
+    for (let at = 0; at < this.#features.length; at++) this.#features[at]?.admitted?.(this.#states[at], call)
+  }
+
+  attempted(call: Call, target: AttemptTarget): void {
+    for (let at = 0; at < this.#features.length; at++)
+      this.#features[at]?.attempted?.(this.#states[at], call, target)
+  }
+
+  received(call: Call, chunk: Buffer): void {
+    for (let at = 0; at < this.#features.length; at++)
+      this.#features[at]?.received?.(this.#states[at], call, chunk)
+  }
+
+  settled(call: Call, end: SettledCall): void {
+    for (let at = 0; at < this.#features.length; at++)
+      this.#features[at]?.settled?.(this.#states[at], call, end)
+  }
+
+  closed(call: Call): void {
+    for (let at = 0; at < this.#features.length; at++) this.#features[at]?.closed?.(this.#states[at], call)
+  }
+}
