@@ -265,7 +265,7 @@ export async function serveGateway({
     new Relay({
       ...callServices,
       ...kept,
-      lifeCycle: new LifeCycle(callFeatures(callServices)),
+      lifeCycle: new LifeCycle(callFeatures({ ...callServices, content })),
       prompts: conversations.prompts,
       sessions: conversations.sessions,
       affinity: conversations.affinity,
@@ -273,7 +273,6 @@ export async function serveGateway({
       breaks: conversations.breaks,
       guardKey: guardKey(secrets),
       guardFigures,
-      content,
       keyRings,
       providerLimits,
       load: new ChannelLoad(),

@@ -150,7 +150,6 @@ export class Attempt implements UpstreamResponseListener {
   onData(chunk: Buffer): void {
     try {
       if (!this.#hasFirstByte) this.#noteFirstByte()
-      this.#call.content?.answerReceived(chunk)
       this.#call.features.received(this.#call, chunk)
       if (!this.#error) this.#answer?.onData(chunk)
       else if (this.#error.add(chunk)) this.#giveUp(this.#error.failure)

@@ -213,7 +213,9 @@ export class Attempts {
     try {
       const preparing = prepareGuarded(plan, settings.options.pass_through, call)
       const prepared = preparing instanceof Promise ? await preparing : preparing
-      const adapted = guardedAttempt(this.#adapted(call, prepared, plan.channel, request), call)
+      const guarded = guardedAttempt(this.#adapted(call, prepared, plan.channel, request), call)
+      const adapting = call.features.adapted(call, guarded, plan.channel)
+      const adapted = adapting instanceof Promise ? await adapting : adapting
       return call.breaks && plan.channel.cache_diagnostics
         ? withCacheDiagnosisRequest(adapted, await call.breaks.answerIdAt(plan.channel.name))
         : adapted
@@ -390,7 +392,7 @@ export class Attempts {
 
   #send(attempt: Attempt, call: Call, target: AttemptTarget): void {
     const { channel, key } = target
-    const request = call.content ? { ...target.request, onBody: call.content.onBody } : target.request
+    const { request } = target
     try {
       const sent = this.#services.upstreams.send(call.hold, channel, key, request, attempt)
       call.attempts.onSent(sent)

@@ -8,12 +8,10 @@ import { chargeOfCall } from '../domain/charge.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 import type { SessionAffinity } from './affinity/affinity.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
-import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Attempts } from './attempts.ts'
 import { Call, type CallServices } from './call.ts'
 import type { AdmittedCallReport } from './answer-cache/answer-cache.ts'
 import type { AdmittedRequest } from './answer-cache/sharable-call.ts'
-import { startContentCapture, type ContentLogForCalls } from './capture-content.ts'
 import { waitLimitsOf } from './wait-limits.ts'
 import { errorSentToClient, GATEWAY_STOPPING } from './failure.ts'
 import { formFieldTexts } from './record-refusal.ts'
@@ -36,8 +34,6 @@ export interface AdmissionServices extends CallServices {
   readonly sessions: Sessions
   readonly affinity: SessionAffinity
   readonly breaks: CacheBreaks
-  readonly content: ContentLogForCalls
-  readonly telemetry: Telemetry | undefined
 }
 
 /**
@@ -144,16 +140,6 @@ export class CallAdmission {
     call.guards = guards
     if (report) report.call = call
     if (settings.options.cache) call.cacheStatus = report ? 'miss' : 'bypass'
-    if (!request.isFree)
-      call.content = startContentCapture(this.#services, {
-        id: incoming.id,
-        caller,
-        settings,
-        response: call.response,
-        body: received,
-        groups: plans.map(({ group }) => group.name),
-        servedBy: () => call.plan.group.name,
-      })
     features.admitted(call)
     const entry = this.#running.add(call, caller)
     try {
@@ -168,7 +154,6 @@ export class CallAdmission {
     } finally {
       this.#running.delete(entry)
       if (!hold.isSettled && !hold.isParked) call.settleUndelivered()
-      call.content?.relayed()
       features.closed(call)
     }
   }

@@ -17,7 +17,6 @@ import type { HourlyReports, ImplausibleUsage, UnpricedTool } from '../alerts/ho
 import { answerHeaders } from '../http/answer-headers.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { ContentCapture } from '../content/content-capture.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { StorableResponse } from './dialects/dialect.ts'
 import type { ChargedUsage } from './dialects/passthrough.ts'
@@ -113,8 +112,6 @@ export class Call implements MediaRequester {
   cacheStatus: 'miss' | 'bypass' | undefined
   /** How the call was settled; undefined before. */
   settlement: Settlement | undefined
-  /** Collects the request and the response for the content log; undefined if they are not logged. */
-  content: ContentCapture | undefined
   #cacheBreak: CacheBreak | '' = ''
   #cacheVerdict = ''
   #error: ErrorSentToClient | undefined
@@ -228,7 +225,6 @@ export class Call implements MediaRequester {
     this.undelivered = undefined
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteAt = undefined
-    this.content?.beginAttempt()
     this.features.attempted(this, target)
     this.attempts.begin(target)
     this.incoming.record.attempts = (this.incoming.record.attempts ?? 0) + 1

@@ -26,17 +26,17 @@ export interface CallToCapture {
 }
 
 /** What receives the content of calls: the content log and, if it is on, telemetry. */
-interface ContentReceivers {
+export interface ContentReceivers {
   readonly content: ContentLogForCalls
   readonly telemetry: Telemetry | undefined
 }
 
-/** Begins to collect the content of a call; undefined if it is not logged. */
-export function startContentCapture(
+/** Returns what begins to collect the content of a call; undefined if it is not logged. */
+export function planContentCapture(
   receivers: ContentReceivers,
   call: CallToCapture,
-): ContentCapture | undefined {
-  const { caller, settings, response } = call
+): (() => ContentCapture) | undefined {
+  const { caller, settings } = call
   const { contentLog, groups } = settings
   const { user, token } = caller
   let drawn: number | undefined
@@ -46,15 +46,23 @@ export function startContentCapture(
     contentPolicy(contentLog, groups.get(group)?.contentLog, user, token, random)
   const policies = call.groups.map(policyIn)
   if (policies.every((policy) => policy === undefined)) return undefined
-  const { id } = call
+  const isExported = policies.some((policy) => policy && EXPORTED_LEVELS.has(policy.what))
+  return () => begunCapture(receivers, call, isExported, () => policyIn(call.servedBy()))
+}
+
+function begunCapture(
+  receivers: ContentReceivers,
+  { id, caller: { user, token }, response, body }: CallToCapture,
+  isExported: boolean,
+  decide: () => ContentPolicy | undefined,
+): ContentCapture {
   const capture = receivers.content.capture(
     // Content is looked up by the time in the call's id, which may be on another day than the call's start.
     { id, userId: user.id, tokenId: token.id, startedMs: timeOfId(id) },
-    receivedBytes(call.body),
-    () => policyIn(call.servedBy()),
+    receivedBytes(body),
+    decide,
   )
-  if (policies.some((policy) => policy && EXPORTED_LEVELS.has(policy.what)))
-    exportContent(receivers, id, capture)
+  if (isExported) exportContent(receivers, id, capture)
   if (response.isAborted) capture.closed()
   else {
     response.observer = capture

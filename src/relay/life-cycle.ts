@@ -1,6 +1,7 @@
 import type { ChargedBalances } from '../accounts/ledger/charged-balances.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Endpoint } from '../domain/endpoints.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Body, FormBody } from './body-reader.ts'
@@ -8,7 +9,7 @@ import type { Call } from './call.ts'
 import type { DialectFacts } from './dialects/dialect.ts'
 import type { Plans } from './plan.ts'
 import type { ChargeBasis } from './price-usage.ts'
-import type { AttemptTarget, IncomingCall, ParsedRequest } from './request-stages.ts'
+import type { AttemptRequest, AttemptTarget, IncomingCall, ParsedRequest } from './request-stages.ts'
 import type { CallSession } from './session.ts'
 
 /**
@@ -28,6 +29,16 @@ export interface CallFeature<State = undefined> {
   begin?(call: PlannedCall): State | undefined
   /** Quota is reserved for the call. */
   admitted?(state: State, call: Call): void
+  /**
+   * Returns the request for a channel as it is sent with each of its keys. It has the channel's own changes. Throws or
+   * rejects with the error for the client, if the channel cannot serve the call.
+   */
+  adapted?(
+    state: State,
+    call: Call,
+    request: AttemptRequest,
+    channel: Channel,
+  ): AttemptRequest | Promise<AttemptRequest>
   /** A request is about to be sent to a channel with one of its keys. */
   attempted?(state: State, call: Call, target: AttemptTarget): void
   /** Bytes of an answer or an error have arrived from the channel. */
@@ -61,6 +72,8 @@ export interface SettledCall {
   readonly settlement: Settlement
   /** What was charged for; undefined if nothing was delivered, or if the usage was measured. */
   readonly basis: ChargeBasis | undefined
+  /** Set if the content of the call is exported after it. */
+  awaitsContent?: boolean
 }
 
 /** The features of the gateway, and which of them concern which calls. */
@@ -136,6 +149,19 @@ export class CallFeatures {
 
   admitted(call: Call): void {
     for (let at = 0; at < this.#features.length; at++) this.#features[at]?.admitted?.(this.#states[at], call)
+  }
+
+  adapted(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest | Promise<AttemptRequest> {
+    let adapted: AttemptRequest | Promise<AttemptRequest> = request
+    for (let at = 0; at < this.#features.length; at++) {
+      const feature = this.#features[at]
+      if (!feature?.adapted) continue
+      const state = this.#states[at]
+      const changed = (before: AttemptRequest): AttemptRequest | Promise<AttemptRequest> =>
+        feature.adapted?.(state, call, before, channel) ?? before
+      adapted = adapted instanceof Promise ? adapted.then(changed) : changed(adapted)
+    }
+    return adapted
   }
 
   attempted(call: Call, target: AttemptTarget): void {

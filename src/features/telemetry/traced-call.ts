@@ -9,7 +9,7 @@ import { serverAddress } from '../../relay/telemetry/server-address.ts'
 /** The telemetry record of a settled call, with what was measured while it ran. */
 export function tracedCall(
   call: Call,
-  { target, settlement, basis }: SettledCall,
+  { target, settlement, basis, awaitsContent = false }: SettledCall,
   {
     sessionName,
     chunkGapsMs,
@@ -35,7 +35,7 @@ export function tracedCall(
     parameters: requestParameters(request),
     names: basis?.names?.(),
     attempts: call.attempts.traced(call.cut),
-    awaitsContent: call.content?.isAwaited === true,
+    awaitsContent,
     chunkGapsMs,
   }
 }

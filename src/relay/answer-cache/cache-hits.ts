@@ -9,7 +9,7 @@ import type { ContentCapture } from '../../content/content-capture.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import type { CallLimits } from '../call-limits.ts'
-import { startContentCapture, type ContentLogForCalls } from '../capture-content.ts'
+import { planContentCapture, type ContentLogForCalls } from '../capture-content.ts'
 import { waitLimitsOf } from '../wait-limits.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import { sessionInRow, type Sessions } from '../session.ts'
@@ -41,7 +41,7 @@ export class CacheHits {
     { id, response }: IncomingCall,
   ): ContentCapture | undefined {
     const group = routes.resolutions[0]?.group.name ?? ''
-    return startContentCapture(this.#services, {
+    return planContentCapture(this.#services, {
       id,
       caller,
       settings,
@@ -49,7 +49,7 @@ export class CacheHits {
       body: received,
       groups: [group],
       servedBy: () => group,
-    })
+    })?.()
   }
 
   /**
