@@ -265,7 +265,7 @@ export async function serveGateway({
     new Relay({
       ...callServices,
       ...kept,
-      lifeCycle: new LifeCycle(callFeatures({ ...callServices, content })),
+      lifeCycle: new LifeCycle(callFeatures({ ...callServices, providerLimits, content })),
       prompts: conversations.prompts,
       sessions: conversations.sessions,
       affinity: conversations.affinity,
@@ -274,7 +274,6 @@ export async function serveGateway({
       guardKey: guardKey(secrets),
       guardFigures,
       keyRings,
-      providerLimits,
       load: new ChannelLoad(),
       health,
       minutes,

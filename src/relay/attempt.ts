@@ -41,7 +41,7 @@ export class Attempt implements UpstreamResponseListener {
   readonly #handler: ResponseHandler
   readonly #load: ChannelLoad
   readonly #startedAt: number
-  readonly #onHead: (head: UpstreamResponseHead) => void
+  readonly #onHead: ((head: UpstreamResponseHead) => void) | undefined
   /** Index in the set of running attempts; only the set changes it. */
   index = -1
   #error: ErrorResponse | undefined
@@ -55,7 +55,7 @@ export class Attempt implements UpstreamResponseListener {
     target: AttemptTarget,
     load: ChannelLoad,
     now: number,
-    onHead: (head: UpstreamResponseHead) => void,
+    onHead: ((head: UpstreamResponseHead) => void) | undefined,
   ) {
     this.#onHead = onHead
     this.#call = call
@@ -137,7 +137,7 @@ export class Attempt implements UpstreamResponseListener {
 
   onHead(head: UpstreamResponseHead): void {
     const { status, contentType, headers } = head
-    this.#onHead(head)
+    this.#onHead?.(head)
     this.#call.servedByHead = statedServiceOfHead(headers)
     if (status < 200 || status > 299 || status === 204) {
       this.#error = new ErrorResponse(this.#target, head)

@@ -11,7 +11,6 @@ import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
-import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
@@ -31,7 +30,6 @@ import {
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { guardedAttempt, prepareGuarded } from './guards/guarded-attempt.ts'
-import { providerLimitBoundOf } from './provider-limit-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { SessionAffinity } from './affinity/affinity.ts'
 import { withCacheDiagnosisRequest } from './affinity/cache-diagnosis-request.ts'
@@ -42,7 +40,6 @@ import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, AttemptTarget } 
 export interface AttemptServices {
   readonly upstreams: UpstreamClient
   readonly keyRings: KeyRings
-  readonly providerLimits: ProviderLimits
   readonly health: ChannelHealth
   readonly load: ChannelLoad
   readonly minutes: ChannelMinutes
@@ -321,18 +318,13 @@ export class Attempts {
     const account = { channel: channel.name, key: key.value, model: target.request.upstreamModel }
     const endTrial = keyRings.rests.begin(account)
     const startedMs = performance.now()
-    const answered = this.#services.providerLimits.begin(
-      channel,
-      key,
-      target.request.upstreamModel,
-      providerLimitBoundOf(call.plan, target.plan),
-    )
+    const watcher = call.features.attempted(call, target)
     const onHead = endTrial
       ? (head: UpstreamResponseHead): void => {
           if (head.status < 300) endTrial()
-          answered(head)
+          watcher?.(head)
         }
-      : answered
+      : watcher
     const attempt = new Attempt(call, target, load, startedMs, onHead)
     const unsubscribe = response.onClosed(() => {
       if (response.isAborted) attempt.onClientLeft()
@@ -352,7 +344,7 @@ export class Attempts {
     } finally {
       unsubscribe()
       load.end(channel)
-      answered()
+      watcher?.()
       endTrial?.()
       this.#count(counted, attempt, end, call)
       noteAttempt(minutes, target, performance.now() - startedMs, end, call)

@@ -225,7 +225,6 @@ export class Call implements MediaRequester {
     this.undelivered = undefined
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteAt = undefined
-    this.features.attempted(this, target)
     this.attempts.begin(target)
     this.incoming.record.attempts = (this.incoming.record.attempts ?? 0) + 1
   }

@@ -1,23 +1,19 @@
 import type { AttemptServices } from './attempts.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Call } from './call.ts'
-import { moveExhaustedKeysLast, providerLimitBoundOf } from './provider-limit-bound.ts'
 import type { ChannelPlan, Plan } from './request-stages.ts'
 
 /** A channel to try, and its keys in the order in which they are tried. */
 export interface Candidate {
   readonly plan: ChannelPlan
   readonly keys: readonly UpstreamKey[]
-  /** Whether every key has reached a limit that its provider stated, so that the channel is tried last. */
+  /** Whether a feature wants none of the keys to be tried, so that the channel comes after others of its priority. */
   readonly isSpent?: true
   /** Whether the channel should be skipped, and is tried only because no other one is left. */
   readonly isLastResort?: true
 }
 
-type CandidateServices = Pick<
-  AttemptServices,
-  'health' | 'keyRings' | 'limits' | 'providerLimits' | 'missing' | 'ends'
->
+type CandidateServices = Pick<AttemptServices, 'health' | 'keyRings' | 'limits' | 'missing' | 'ends'>
 
 /**
  * The channels and keys that may serve a call with one model, at most `options.retries` further channels, and as
@@ -26,8 +22,8 @@ type CandidateServices = Pick<
  * anyway, those at fault last, unless `maySkip` allows skipping the model. `docs/operations.md: Channels that fail`.
  */
 export function candidatesOf(
-  { health, keyRings, limits, providerLimits, missing, ends: shutdowns }: CandidateServices,
-  { affinity }: Pick<Call, 'affinity'>,
+  { health, keyRings, limits, missing, ends: shutdowns }: CandidateServices,
+  { affinity, features }: Pick<Call, 'affinity' | 'features'>,
   plan: Plan,
   maySkip: boolean,
 ): readonly Candidate[] {
@@ -55,17 +51,18 @@ export function candidatesOf(
       ? keys
       : keys.filter(({ value }) => !keyRings.rests.isResting(channel.name, value, upstreamModel, nowMs))
     if (usable.length === 0) continue
-    const bound = providerLimitBoundOf(plan, candidate)
-    const canTake = (key: UpstreamKey): boolean => providerLimits.canTake(channel, key, upstreamModel, bound)
-    const able = usable.every(canTake) ? usable : usable.filter(canTake)
-    const isSpent = able.length === 0
-    const inTurn = isSpent ? usable : able
+    const { keys: inTurn, isSpent } = features.keys(plan, candidate, upstreamModel, usable)
     const ordered = affinity ? affinity.ordered(plan, channel, inTurn) : inTurn
     good.push({ plan: candidate, keys: atMost(most, ordered), ...(isSpent && { isSpent }) })
   }
-  if (good.some(({ isSpent }) => isSpent)) moveExhaustedKeysLast(good)
+  if (good.some(({ isSpent }) => isSpent)) good.sort(spentLast)
   if (good.length > 0 || maySkip) return atMost(most, good)
   return lastResort({ keyRings }, all, model, nowMs, most)
+}
+
+/** Orders channels by priority; those of one priority that are spent come last. */
+function spentLast(a: Candidate, b: Candidate): number {
+  return b.plan.channel.priority - a.plan.channel.priority || Number(a.isSpent ?? 0) - Number(b.isSpent ?? 0)
 }
 
 /** All accounts, those that are at fault after those that may only have reached a limit. */

@@ -1,15 +1,24 @@
+import type { UpstreamResponseHead } from '@sluice/http1'
 import type { ChargedBalances } from '../accounts/ledger/charged-balances.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Endpoint } from '../domain/endpoints.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
+import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Body, FormBody } from './body-reader.ts'
 import type { Call } from './call.ts'
 import type { DialectFacts } from './dialects/dialect.ts'
 import type { Plans } from './plan.ts'
 import type { ChargeBasis } from './price-usage.ts'
-import type { AttemptRequest, AttemptTarget, IncomingCall, ParsedRequest } from './request-stages.ts'
+import type {
+  AttemptRequest,
+  AttemptTarget,
+  ChannelPlan,
+  IncomingCall,
+  ParsedRequest,
+  Plan,
+} from './request-stages.ts'
 import type { CallSession } from './session.ts'
 
 /**
@@ -30,6 +39,17 @@ export interface CallFeature<State = undefined> {
   /** Quota is reserved for the call. */
   admitted?(state: State, call: Call): void
   /**
+   * Returns the keys of a channel in the order in which they are tried, without those that are not to be tried. If none is
+   * left, the channel is tried after others of its priority, with all keys.
+   */
+  keys?(
+    state: State,
+    plan: Plan,
+    candidate: ChannelPlan,
+    upstreamModel: string,
+    keys: readonly UpstreamKey[],
+  ): readonly UpstreamKey[]
+  /**
    * Returns the request for a channel as it is sent with each of its keys. It has the channel's own changes. Throws or
    * rejects with the error for the client, if the channel cannot serve the call.
    */
@@ -39,14 +59,24 @@ export interface CallFeature<State = undefined> {
     request: AttemptRequest,
     channel: Channel,
   ): AttemptRequest | Promise<AttemptRequest>
-  /** A request is about to be sent to a channel with one of its keys. */
-  attempted?(state: State, call: Call, target: AttemptTarget): void
+  /** A request is about to be sent to a channel with one of its keys. May return what watches the attempt. */
+  attempted?(state: State, call: Call, target: AttemptTarget): AttemptWatcher | void
   /** Bytes of an answer or an error have arrived from the channel. */
   received?(state: State, call: Call, chunk: Buffer): void
   /** The charge of the call is known. */
   settled?(state: State, call: Call, end: SettledCall): void
   /** Nothing more is sent upstream for the call. */
   closed?(state: State, call: Call): void
+}
+
+/** Is called with the head of the response to an attempt, and without one when the attempt is over. */
+export type AttemptWatcher = (head?: UpstreamResponseHead) => void
+
+/** The keys of a channel in the order in which they are tried. */
+export interface OrderedKeys {
+  readonly keys: readonly UpstreamKey[]
+  /** Whether a feature wants none of them to be tried, so that the channel comes after others of its priority. */
+  readonly isSpent: boolean
 }
 
 /** A call before quota is reserved for it. */
@@ -151,6 +181,17 @@ export class CallFeatures {
     for (let at = 0; at < this.#features.length; at++) this.#features[at]?.admitted?.(this.#states[at], call)
   }
 
+  keys(plan: Plan, candidate: ChannelPlan, upstreamModel: string, keys: readonly UpstreamKey[]): OrderedKeys {
+    let isSpent = false
+    let ordered = keys
+    for (let at = 0; at < this.#features.length; at++) {
+      const next = this.#features[at]?.keys?.(this.#states[at], plan, candidate, upstreamModel, ordered)
+      if (next?.length === 0) isSpent = true
+      else if (next) ordered = next
+    }
+    return { keys: ordered, isSpent }
+  }
+
   adapted(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest | Promise<AttemptRequest> {
     let adapted: AttemptRequest | Promise<AttemptRequest> = request
     for (let at = 0; at < this.#features.length; at++) {
@@ -164,9 +205,13 @@ export class CallFeatures {
     return adapted
   }
 
-  attempted(call: Call, target: AttemptTarget): void {
-    for (let at = 0; at < this.#features.length; at++)
-      this.#features[at]?.attempted?.(this.#states[at], call, target)
+  attempted(call: Call, target: AttemptTarget): AttemptWatcher | undefined {
+    let watcher: AttemptWatcher | undefined
+    for (let at = 0; at < this.#features.length; at++) {
+      const next = this.#features[at]?.attempted?.(this.#states[at], call, target)
+      if (next) watcher = watcher ? both(watcher, next) : next
+    }
+    return watcher
   }
 
   received(call: Call, chunk: Buffer): void {
@@ -181,5 +226,12 @@ export class CallFeatures {
 
   closed(call: Call): void {
     for (let at = 0; at < this.#features.length; at++) this.#features[at]?.closed?.(this.#states[at], call)
+  }
+}
+
+function both(first: AttemptWatcher, second: AttemptWatcher): AttemptWatcher {
+  return (head) => {
+    first(head)
+    second(head)
   }
 }
