@@ -1,3 +1,6 @@
+import type { SessionAffinity } from '../features/affinity/affinity.ts'
+import type { CacheBreaks } from '../features/affinity/cache-breaks.ts'
+import { sessionAffinity } from '../features/affinity/feature.ts'
 import { contentLog } from '../features/content/feature.ts'
 import { providerLimitsOfCalls } from '../features/provider-limits/feature.ts'
 import { callTelemetry } from '../features/telemetry/feature.ts'
@@ -8,6 +11,8 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** Services that features need. */
 interface FeatureServices {
+  readonly affinity: SessionAffinity
+  readonly breaks: CacheBreaks
   readonly providerLimits: ProviderLimits
   readonly content: ContentLogForCalls
   /** Undefined if no telemetry collector is configured in the environment. */
@@ -17,11 +22,14 @@ interface FeatureServices {
 /** The features that take part in calls, in the order in which they are called at each moment. */
 export function callFeatures({
   providerLimits,
+  affinity,
+  breaks,
   content,
   telemetry,
 }: FeatureServices): readonly CallFeature<unknown>[] {
   return [
     providerLimitsOfCalls(providerLimits),
+    sessionAffinity(affinity, breaks),
     contentLog({ content, telemetry }),
     // After the content log, which says whether content follows.
     ...(telemetry ? [callTelemetry(telemetry)] : []),

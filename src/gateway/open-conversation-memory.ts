@@ -1,7 +1,7 @@
 import type { BankNodes } from '../cluster/join-cluster.ts'
-import { SessionAffinity } from '../relay/affinity/affinity.ts'
-import { CacheBreaks } from '../relay/affinity/cache-breaks.ts'
-import { LocalPreviousCalls, type PreviousCalls } from '../relay/affinity/previous-calls.ts'
+import { SessionAffinity } from '../features/affinity/affinity.ts'
+import { CacheBreaks } from '../features/affinity/cache-breaks.ts'
+import { LocalPreviousCalls, type PreviousCalls } from '../features/affinity/previous-calls.ts'
 import { type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
 import { PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
 import { Sessions } from '../relay/session.ts'
@@ -66,7 +66,7 @@ async function openStores({
   const options: SharedTableOptions = { url, namespace, key, onUntrusted }
   // The modules for Redis are loaded on demand, because most gateways do not use it.
   const { SharedDigests } = await import('../relay/digests/shared-digests.ts')
-  const { SharedPreviousCalls } = await import('../relay/affinity/shared-previous-calls.ts')
+  const { SharedPreviousCalls } = await import('../features/affinity/shared-previous-calls.ts')
   const prompts = new SharedDigests('prompt', options)
   const bindings = new SharedDigests('session', options)
   const previous = new SharedPreviousCalls(options)

@@ -265,12 +265,10 @@ export async function serveGateway({
     new Relay({
       ...callServices,
       ...kept,
-      lifeCycle: new LifeCycle(callFeatures({ ...callServices, providerLimits, content })),
+      lifeCycle: new LifeCycle(callFeatures({ ...callServices, ...conversations, providerLimits, content })),
       prompts: conversations.prompts,
       sessions: conversations.sessions,
-      affinity: conversations.affinity,
       cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, content }),
-      breaks: conversations.breaks,
       guardKey: guardKey(secrets),
       guardFigures,
       keyRings,

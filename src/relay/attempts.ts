@@ -31,9 +31,7 @@ import {
 import type { AttemptEnd } from './response-handler.ts'
 import { guardedAttempt, prepareGuarded } from './guards/guarded-attempt.ts'
 import { RetryBudget } from './retry-budget.ts'
-import type { SessionAffinity } from './affinity/affinity.ts'
-import { withCacheDiagnosisRequest } from './affinity/cache-diagnosis-request.ts'
-import { sessionHeaders, withCacheKey } from './affinity/cache-key.ts'
+import { sessionHeaders } from './session.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, AttemptTarget } from './request-stages.ts'
 
 /** Services that attempts need. */
@@ -44,7 +42,6 @@ export interface AttemptServices {
   readonly load: ChannelLoad
   readonly minutes: ChannelMinutes
   readonly missing: MissingModels
-  readonly affinity: SessionAffinity
   readonly ends: ModelRetirements
   readonly metrics: Metrics
   readonly limits: CallLimits
@@ -212,10 +209,7 @@ export class Attempts {
       const prepared = preparing instanceof Promise ? await preparing : preparing
       const guarded = guardedAttempt(this.#adapted(call, prepared, plan.channel, request), call)
       const adapting = call.features.adapted(call, guarded, plan.channel)
-      const adapted = adapting instanceof Promise ? await adapting : adapting
-      return call.breaks && plan.channel.cache_diagnostics
-        ? withCacheDiagnosisRequest(adapted, await call.breaks.answerIdAt(plan.channel.name))
-        : adapted
+      return adapting instanceof Promise ? await adapting : adapting
     } catch (error) {
       if (call.response.isAborted) this.#leave(failed)
       if (call.guards?.hasBlocked) throw error
@@ -270,24 +264,25 @@ export class Attempts {
    * the channel's upstream.
    */
   #adapted(
-    { affinity, incoming }: Call,
+    call: Call,
     prepared: AttemptRequest,
     channel: Channel,
     { stream, dropped: before = [] }: ParsedRequest,
   ): AttemptRequest {
     const accept = prepared.passed?.accept ?? (stream ? 'text/event-stream' : 'application/json')
-    const session = sessionHeaders(incoming.request.headers, channel)
-    const request = {
-      ...prepared,
-      headers: [...prepared.headers, 'accept', accept, ...session],
-      body: affinity ? withCacheKey(prepared, channel, affinity) : prepared.body,
-      stream,
-    }
+    const session = sessionHeaders(call.incoming.request.headers, channel)
+    const headers = [...prepared.headers, 'accept', accept, ...session]
+    const request = call.features.adapt(call, { ...prepared, headers, stream }, channel)
     const adapted = this.#services.upstreams.adapt(channel, request)
-    const { body, dropped, headers = request.headers } = adapted
-    if (body === request.body && headers === request.headers && dropped.length + before.length === 0)
+    const { body, dropped, headers: changed = request.headers } = adapted
+    if (body === request.body && changed === request.headers && dropped.length + before.length === 0)
       return request
-    return { ...request, headers, body, dropped: [...new Set([...before, ...prepared.dropped, ...dropped])] }
+    return {
+      ...request,
+      headers: changed,
+      body,
+      dropped: [...new Set([...before, ...prepared.dropped, ...dropped])],
+    }
   }
 
   /** Throws the error for a client that has left. */
@@ -332,8 +327,6 @@ export class Attempts {
     this.#underWay.add(attempt)
     load.begin(channel)
     call.beginAttempt(target)
-    if (call.affinity) call.affinity.attempted(call.plan, target)
-    else this.#services.affinity.counted(call.plan, target)
     call.attempt = attempt
     let end: AttemptEnd | undefined
     try {

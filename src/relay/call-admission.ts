@@ -6,8 +6,6 @@ import { affordableAmount } from '../accounts/ledger/charged-balances.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { chargeOfCall } from '../domain/charge.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
-import type { SessionAffinity } from './affinity/affinity.ts'
-import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { Attempts } from './attempts.ts'
 import { Call, type CallServices } from './call.ts'
 import type { AdmittedCallReport } from './answer-cache/answer-cache.ts'
@@ -32,8 +30,6 @@ export interface AdmissionServices extends CallServices {
   readonly ledger: Ledger
   readonly prompts: PromptMemory
   readonly sessions: Sessions
-  readonly affinity: SessionAffinity
-  readonly breaks: CacheBreaks
 }
 
 /**
@@ -68,29 +64,15 @@ export class CallAdmission {
     const possible = planning instanceof Promise ? await planning : planning
     const { startedMs } = incoming
     const session = this.#services.sessions.of(caller.user.id, request)
-    const sessionTag = sessionInRow(session)
-    // Only calls with a conversation are compared with the session's previous call, because providers cache
-    // only their prompts.
-    const breaks = this.#services.breaks.of(caller.user.id, request.conversation ? sessionTag : '', startedMs)
-    const affinity = this.#services.affinity.of(caller.user.id, session, possible)
-    const arranged = affinity ? affinity.arranged(possible) : possible
-    const planned = arranged instanceof Promise ? await arranged : arranged
-    const priceVersion = priceVersionOf(settings, planned)
-    for (const plan of planned) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
+    const priceVersion = priceVersionOf(settings, possible)
+    for (const plan of possible) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
     // Accounts in memory are found and charged in the same turn of the event loop. After an `await`, they
     // might have been dropped from memory and read a second time.
-    const charged = { ...caller, groups: groupsOfPlans(planned), startedMs }
+    const charged = { ...caller, groups: groupsOfPlans(possible), startedMs }
     const found = findChargedBalances(ledger.accounts, charged)
     let payer = found instanceof Promise ? await found : found
-    let plans = planned
+    let plans = possible
     let amount = amountOf(plans)
-    const prompts = this.#services.prompts.of(caller.user.id, planned, payer, amount)
-    const tightened = prompts?.tightened(planned)
-    if (tightened) {
-      plans = tightened instanceof Promise ? await tightened : tightened
-      amount = amountOf(plans)
-      if (tightened instanceof Promise) payer = await findChargedBalances(ledger.accounts, charged)
-    }
     const plannedCall = {
       incoming,
       caller,
@@ -104,6 +86,16 @@ export class CallAdmission {
       amount,
     }
     const features = this.#services.lifeCycle.begin(plannedCall)
+    const changing = features.plan(plans)
+    plans = changing instanceof Promise ? await changing : changing
+    if (changing instanceof Promise) payer = await findChargedBalances(ledger.accounts, charged)
+    const prompts = this.#services.prompts.of(caller.user.id, plans, payer, amount)
+    const tightened = prompts?.tightened(plans)
+    if (tightened) {
+      plans = tightened instanceof Promise ? await tightened : tightened
+      amount = amountOf(plans)
+      if (tightened instanceof Promise) payer = await findChargedBalances(ledger.accounts, charged)
+    }
     const [first] = plans
     const { account, budgets } = payer
     const facts: HoldFacts = {
@@ -115,7 +107,7 @@ export class CallAdmission {
       stream: request.stream,
       price_version: priceVersion,
       kind: dialect.endpoint,
-      session: sessionTag,
+      session: sessionInRow(session),
       started_ms: startedMs,
       prompt_amount: chargeOfCall(rateOfRequestedService(first), {
         ...NO_USAGE,
@@ -135,8 +127,6 @@ export class CallAdmission {
           })
     const call = new Call(this.#services, plannedCall, plans, hold, features)
     call.prompts = prompts
-    call.affinity = affinity
-    call.breaks = breaks
     call.guards = guards
     if (report) report.call = call
     if (settings.options.cache) call.cacheStatus = report ? 'miss' : 'bypass'

@@ -1,5 +1,4 @@
 import type { Response } from '@sluice/http1'
-import type { CacheBreak } from '../domain/cache-break.ts'
 import { callExtraFactsText } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
 import { cacheSavings, chargeOfCall } from '../domain/charge.ts'
@@ -10,7 +9,6 @@ import type { Settlement } from '../domain/records/usage.ts'
 import type { ToolUse } from '@sluice/wire/tool-use'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StatedService } from '@sluice/wire/service-tier'
-import { cacheVerdictText } from '@sluice/wire/cache-diagnosis'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import type { HourlyReports, ImplausibleUsage, UnpricedTool } from '../alerts/hourly-reports.ts'
@@ -25,8 +23,6 @@ import { storableMessage, ComparedRequestTexts } from './provider-messages.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media-fetcher.ts'
 import { AttemptLog, type UpstreamInterruption } from './attempt-log.ts'
-import type { CallAffinity } from './affinity/affinity.ts'
-import type { CallCacheBreaks } from './affinity/cache-breaks.ts'
 import { type CallGuards, GUARDS_HEADER } from './guards/call-guards.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
 import type { Plans } from './plan.ts'
@@ -38,7 +34,7 @@ import {
   type ResponseEnding,
   type PricedUsage,
 } from './price-usage.ts'
-import type { CallFeatures, PlannedCall } from './life-cycle.ts'
+import type { CallFeatures, FeatureColumns, PlannedCall } from './life-cycle.ts'
 import type { IncomingCall, Plan, AttemptTarget } from './request-stages.ts'
 import type { CallSession } from './session.ts'
 import { hasOtherModels } from '../domain/records/model.ts'
@@ -104,16 +100,13 @@ export class Call implements MediaRequester {
   /** Texts of the request. They are removed from the error messages of providers before these are stored. */
   readonly words: ComparedRequestTexts
   prompts: CallPrompts | undefined
-  affinity: CallAffinity | undefined
-  breaks: CallCacheBreaks | undefined
   /** Guards of the call; undefined if there are none. */
   guards: CallGuards | undefined
   /** Value of the response's `x-gateway-cache` header; undefined without an answer cache. */
   cacheStatus: 'miss' | 'bypass' | undefined
   /** How the call was settled; undefined before. */
   settlement: Settlement | undefined
-  #cacheBreak: CacheBreak | '' = ''
-  #cacheVerdict = ''
+  #columns: FeatureColumns | undefined
   #error: ErrorSentToClient | undefined
   /** What the head of the upstream's response states about the service tier; undefined if nothing. */
   servedByHead: StatedServiceOfHead | undefined
@@ -316,18 +309,13 @@ export class Call implements MediaRequester {
     this.#hasUnknownEnd = basis?.hasUnknownEnd === true
     const priced = priceResponse(this, target, basis)
     const book = (known: PricedUsage): Promise<Usage> => {
-      const bookNow = (cacheBreak: CacheBreak | '' = ''): Promise<Usage> => {
-        this.#cacheBreak = cacheBreak
+      const bookNow = (columns?: FeatureColumns): Promise<Usage> => {
+        this.#columns = columns
         return this.#book(target, known, delivered, basis, lasting)
       }
       if (!target || !basis || this.cut || basis.ending === 'failed') return bookNow()
-      const { plan } = this
-      const { usage } = known
-      if (target.channel.cache_diagnostics) this.#cacheVerdict = cacheVerdictText(basis.diagnosis)
       const isReported = basis.reported !== undefined && !this.#isImplausible
-      this.affinity?.answered(plan, target, usage, isReported)
-      if (!isReported) return bookNow()
-      const told = this.breaks?.answered({ plan, target, usage, diagnosis: basis.diagnosis })
+      const told = this.features.answered(this, target, known.usage, basis, isReported)
       return told instanceof Promise ? told.then(bookNow) : bookNow(told)
     }
     // If no tokens must be counted, the call is charged in the same turn of the event loop as the end of the
@@ -373,7 +361,10 @@ export class Call implements MediaRequester {
     const isReported = !isEstimate && held === undefined
     const reason = ending === 'complete' && !isReported ? 'estimated' : ending
     const priced = { usage, tools: [], quota: held ?? chargeOfCall(rate, usage, form), reason } as const
-    if (!this.cut) this.affinity?.answered(this.plan, target, usage, isReported)
+    if (!this.cut) {
+      const told = this.features.answered(this, target, usage, undefined, isReported)
+      this.#columns = told instanceof Promise ? await told : told
+    }
     await this.#book(target, priced, delivered, undefined, undefined, form)
   }
 
@@ -404,8 +395,8 @@ export class Call implements MediaRequester {
       requested_service_tier: this.plan.request.serviceTier ?? '',
       region: this.#served?.region ?? '',
       ...cacheSavings(this.#served?.rate ?? this.plan.rate, usage),
-      cache_break: this.#cacheBreak,
-      cache_verdict: this.#cacheVerdict,
+      cache_break: this.#columns?.cache_break ?? '',
+      cache_verdict: this.#columns?.cache_verdict ?? '',
       model: target ? model.name : facts.model,
       group: target ? group.name : facts.group,
       ended_ms: facts.started_ms + tookMs,

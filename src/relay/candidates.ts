@@ -23,7 +23,7 @@ type CandidateServices = Pick<AttemptServices, 'health' | 'keyRings' | 'limits' 
  */
 export function candidatesOf(
   { health, keyRings, limits, missing, ends: shutdowns }: CandidateServices,
-  { affinity, features }: Pick<Call, 'affinity' | 'features'>,
+  { features }: Pick<Call, 'features'>,
   plan: Plan,
   maySkip: boolean,
 ): readonly Candidate[] {
@@ -51,8 +51,7 @@ export function candidatesOf(
       ? keys
       : keys.filter(({ value }) => !keyRings.rests.isResting(channel.name, value, upstreamModel, nowMs))
     if (usable.length === 0) continue
-    const { keys: inTurn, isSpent } = features.keys(plan, candidate, upstreamModel, usable)
-    const ordered = affinity ? affinity.ordered(plan, channel, inTurn) : inTurn
+    const { keys: ordered, isSpent } = features.keys(plan, candidate, upstreamModel, usable)
     good.push({ plan: candidate, keys: atMost(most, ordered), ...(isSpent && { isSpent }) })
   }
   if (good.some(({ isSpent }) => isSpent)) good.sort(spentLast)

@@ -1,4 +1,5 @@
 import type { UpstreamResponseHead } from '@sluice/http1'
+import type { Usage } from '@sluice/wire/usage'
 import type { ChargedBalances } from '../accounts/ledger/charged-balances.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Endpoint } from '../domain/endpoints.ts'
@@ -36,6 +37,8 @@ export interface CallFeature<State = undefined> {
    * undefined if it does not. Absent if the feature takes part in every call and has no state.
    */
   begin?(call: PlannedCall): State | undefined
+  /** Returns the plans with the feature's changes, before quota is reserved for them. */
+  plan?(state: State, plans: Plans): Plans | Promise<Plans>
   /** Quota is reserved for the call. */
   admitted?(state: State, call: Call): void
   /**
@@ -49,6 +52,8 @@ export interface CallFeature<State = undefined> {
     upstreamModel: string,
     keys: readonly UpstreamKey[],
   ): readonly UpstreamKey[]
+  /** Returns the request for a channel without the channel's own changes. */
+  adapt?(state: State, call: Call, request: AttemptRequest, channel: Channel): AttemptRequest
   /**
    * Returns the request for a channel as it is sent with each of its keys. It has the channel's own changes. Throws or
    * rejects with the error for the client, if the channel cannot serve the call.
@@ -63,6 +68,10 @@ export interface CallFeature<State = undefined> {
   attempted?(state: State, call: Call, target: AttemptTarget): AttemptWatcher | void
   /** Bytes of an answer or an error have arrived from the channel. */
   received?(state: State, call: Call, chunk: Buffer): void
+  /**
+   * The call has an answer that did not break off, and its usage is known. The call is charged as soon as a promise resolves.
+   */
+  answered?(state: State, call: Call, answer: AnsweredCall): Promise<void> | undefined
   /** The charge of the call is known. */
   settled?(state: State, call: Call, end: SettledCall): void
   /** Nothing more is sent upstream for the call. */
@@ -93,6 +102,20 @@ export interface PlannedCall {
   readonly payer: ChargedBalances
   /** Quota units to hold, whichever of the plans serves the call. */
   readonly amount: number
+}
+
+/** Columns of a call's row in the usage log that features fill in. */
+export type FeatureColumns = Partial<Pick<Settlement, 'cache_break' | 'cache_verdict'>>
+
+/** An answer whose usage is known. */
+export interface AnsweredCall {
+  readonly target: AttemptTarget
+  readonly usage: Usage
+  /** What is charged for; undefined if the usage was measured. */
+  readonly basis: ChargeBasis | undefined
+  /** Whether the provider reported the usage, and it is plausible. */
+  readonly isReported: boolean
+  readonly row: { -readonly [Name in keyof FeatureColumns]: FeatureColumns[Name] }
 }
 
 /** How a call was settled. */
@@ -181,6 +204,25 @@ export class CallFeatures {
     for (let at = 0; at < this.#features.length; at++) this.#features[at]?.admitted?.(this.#states[at], call)
   }
 
+  plan(plans: Plans): Plans | Promise<Plans> {
+    let planned: Plans | Promise<Plans> = plans
+    for (let at = 0; at < this.#features.length; at++) {
+      const feature = this.#features[at]
+      if (!feature?.plan) continue
+      const state = this.#states[at]
+      const changed = (before: Plans): Plans | Promise<Plans> => feature.plan?.(state, before) ?? before
+      planned = planned instanceof Promise ? planned.then(changed) : changed(planned)
+    }
+    return planned
+  }
+
+  adapt(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest {
+    let adapted = request
+    for (let at = 0; at < this.#features.length; at++)
+      adapted = this.#features[at]?.adapt?.(this.#states[at], call, adapted, channel) ?? adapted
+    return adapted
+  }
+
   keys(plan: Plan, candidate: ChannelPlan, upstreamModel: string, keys: readonly UpstreamKey[]): OrderedKeys {
     let isSpent = false
     let ordered = keys
@@ -219,6 +261,26 @@ export class CallFeatures {
       this.#features[at]?.received?.(this.#states[at], call, chunk)
   }
 
+  answered(
+    call: Call,
+    target: AttemptTarget,
+    usage: Usage,
+    basis: ChargeBasis | undefined,
+    isReported: boolean,
+  ): FeatureColumns | Promise<FeatureColumns> {
+    let answer: AnsweredCall | undefined
+    let waiting: Promise<unknown> | undefined
+    for (let at = 0; at < this.#features.length; at++) {
+      const feature = this.#features[at]
+      if (!feature?.answered) continue
+      answer ??= { target, usage, basis, isReported, row: {} }
+      const told = feature.answered(this.#states[at], call, answer)
+      if (told) waiting = waiting ? Promise.all([waiting, told]) : told
+    }
+    const columns = answer?.row ?? NO_COLUMNS
+    return waiting ? waiting.then(() => columns) : columns
+  }
+
   settled(call: Call, end: SettledCall): void {
     for (let at = 0; at < this.#features.length; at++)
       this.#features[at]?.settled?.(this.#states[at], call, end)
@@ -228,6 +290,8 @@ export class CallFeatures {
     for (let at = 0; at < this.#features.length; at++) this.#features[at]?.closed?.(this.#states[at], call)
   }
 }
+
+const NO_COLUMNS: FeatureColumns = {}
 
 function both(first: AttemptWatcher, second: AttemptWatcher): AttemptWatcher {
   return (head) => {

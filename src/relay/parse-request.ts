@@ -70,7 +70,6 @@ export function parseRequest(
   const session = conversation
     ? sessionFinder(headers, scan, conversation)
     : namedSessionFinder(headers, scan)
-  const cachesForADay = member('prompt_cache_retention') === '24h'
   const request = dialect.read(scan, headers, reader)
   const keeping = reader.settings.options.cache && dialect.keeping?.(scan)
   if (serviceTier === undefined && region === undefined && lifetimes.length === 0 && !session && !keeping)
@@ -81,7 +80,6 @@ export function parseRequest(
     ...(lifetimes.length > 0 && { lifetimes }),
     ...(session && { session }),
     ...(conversation && { conversation: { scan, form: conversation } }),
-    ...(cachesForADay && { cachesForADay }),
     ...(keeping && { equal: requestIdentity(keeping, scan, headers) }),
   }
   return request instanceof Promise
@@ -91,10 +89,7 @@ export function parseRequest(
 
 function withService(
   request: ParsedRequest,
-  service: Pick<
-    ParsedRequest,
-    'serviceTier' | 'region' | 'lifetimes' | 'session' | 'conversation' | 'cachesForADay' | 'equal'
-  >,
+  service: Pick<ParsedRequest, 'serviceTier' | 'region' | 'lifetimes' | 'session' | 'conversation' | 'equal'>,
 ): ParsedRequest {
   return {
     ...request,

@@ -114,8 +114,6 @@ export interface ParsedRequest {
   readonly region?: string
   /** Finds the session of the request. Absent if the endpoint has no conversations. */
   readonly session?: SessionFinder
-  /** Whether the request asks the provider to keep its prompt in the cache for a day. */
-  readonly cachesForADay?: boolean
   /** The conversation as the client sent it. Absent if the endpoint has none. */
   readonly conversation?: { readonly scan: ScannedObject; readonly form: ConversationComparisonRules }
   /**

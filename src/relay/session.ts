@@ -6,6 +6,7 @@ import {
   mayBeCached,
 } from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { Channel } from '../domain/records/channel.ts'
 import type { HeaderName, Headers } from '../http/request.ts'
 import { ShortHmac } from './digests/short-hmac.ts'
 
@@ -158,4 +159,19 @@ function idInMetadata(scan: ScannedObject): unknown {
 
 function isId(id: unknown): id is string {
   return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH
+}
+
+/** Format of header values that may be forwarded. */
+const PRINTABLE = /^[\x20-\x7e]{1,256}$/
+
+/**
+ * The headers with which the client named its session, if the channel allows them: names and values
+ * alternate.
+ */
+export function sessionHeaders(headers: Headers, { allow }: Channel): readonly string[] {
+  if (!allow.has('session')) return []
+  return SESSION_HEADERS.flatMap((name) => {
+    const value = headers[name]
+    return value !== undefined && PRINTABLE.test(value) ? [name, value] : []
+  })
 }

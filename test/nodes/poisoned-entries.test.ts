@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { SharedPreviousCalls } from '../../src/relay/affinity/shared-previous-calls.ts'
+import { SharedPreviousCalls } from '../../src/features/affinity/shared-previous-calls.ts'
 import { type Codec, type SharedKind, SharedTable } from '../../src/redis/shared-table.ts'
 import { SharedDigests } from '../../src/relay/digests/shared-digests.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'

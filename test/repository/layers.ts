@@ -35,7 +35,6 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
  * each is for; another import between them needs a reason.
  */
 export const RELAY_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
-  affinity: ['digests'],
   'answer-cache': ['answers', 'dialects', 'guards', 'responses', 'telemetry'],
   answers: ['responses'],
   dialects: ['answer-cache', 'guards', 'responses'],

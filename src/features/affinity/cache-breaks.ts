@@ -4,8 +4,9 @@ import { type CacheDiagnosis, responseIdForDiagnosis } from '@sluice/wire/cache-
 import type { Usage } from '@sluice/wire/usage'
 import type { CacheBreak } from '../../domain/cache-break.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { Plan, AttemptTarget } from '../request-stages.ts'
+import type { Plan, AttemptTarget } from '../../relay/request-stages.ts'
 import {
+  cachesForADay,
   LONGEST_LIFETIME_INDEX,
   CACHE_LIFETIMES_MS,
   numberOfChannelKey,
@@ -86,8 +87,8 @@ export class CallCacheBreaks {
     const { plan, target, usage, diagnosis } = answer
     const atMs = this.#startedMs
     const previous = found && atMs - found.atMs < lifetimeOf(found.longest) ? found : undefined
-    const cachesForADay = plan.request.cachesForADay ?? false
-    const cached = cachedTokens(usage, cachesForADay, previous)
+    const isForADay = cachesForADay(plan.request)
+    const cached = cachedTokens(usage, isForADay, previous)
     const isBroken = previous !== undefined && 2 * usage.cacheRead < sumOf(previous.cached)
     const isCached = sumOf(cached) > 0
     const answerId = target.channel.cache_diagnostics ? responseIdForDiagnosis(diagnosis) : ''
@@ -107,7 +108,7 @@ export class CallCacheBreaks {
       system: print?.system() ?? '',
       messages: print && isWhole ? print.messages(print.turns) : '',
       turns: print && isWhole ? print.turns : -1,
-      longest: Math.max(previous?.longest ?? 0, longestWrittenLifetime(usage, cachesForADay)),
+      longest: Math.max(previous?.longest ?? 0, longestWrittenLifetime(usage, isForADay)),
       cached,
       answerId,
       isSure: this.#services.previous.isComplete,

@@ -4,11 +4,11 @@ import type { Options } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
-import type { Plans } from '../plan.ts'
-import type { Plan, AttemptTarget } from '../request-stages.ts'
-import { type DigestStore, searchForOneDigest } from '../digests/digest-store.ts'
+import type { Plans } from '../../relay/plan.ts'
+import type { AttemptTarget, ParsedRequest, Plan } from '../../relay/request-stages.ts'
+import { type DigestStore, searchForOneDigest } from '../../relay/digests/digest-store.ts'
 import { RecentCalls } from './recent-calls.ts'
-import type { CallSession } from '../session.ts'
+import type { CallSession } from '../../relay/session.ts'
 
 /** Services that are needed to keep sessions with their channel and key. */
 export interface AffinityServices {
@@ -156,7 +156,7 @@ export class CallAffinity {
   answered({ request }: Plan, { channel, key }: AttemptTarget, usage: Usage, isReported: boolean): void {
     if (!this.#binds) return
     const old = this.#bindings.get(request.model)
-    const written = longestWrittenLifetime(usage, request.cachesForADay ?? false)
+    const written = longestWrittenLifetime(usage, cachesForADay(request))
     if (!old && written < 0 && !mayBeCached(usage)) return
     const misses = (old?.misses ?? 0) + (isReported ? 1 : 0)
     const binding: Binding = {
@@ -226,6 +226,12 @@ export class CallAffinity {
   }
 }
 
+/** Whether a request asks the provider to keep its prompt in the cache for a day. */
+export function cachesForADay({ conversation }: Pick<ParsedRequest, 'conversation'>): boolean {
+  const scan = conversation?.scan
+  return scan?.has('prompt_cache_retention') === true && scan.value('prompt_cache_retention') === '24h'
+}
+
 function leavesChoice({ channels }: Plan): boolean {
   return channels.length > 1 || channels.some(({ channel }) => channel.keys.length > 1)
 }
@@ -234,11 +240,11 @@ function leavesChoice({ channels }: Plan): boolean {
  * Index in `CACHE_LIFETIMES_MS` of the longest lifetime with which an answer wrote to a cache; -1 if it wrote
  * nothing.
  */
-export function longestWrittenLifetime(usage: Usage, cachesForADay: boolean): number {
+export function longestWrittenLifetime(usage: Usage, isForADay: boolean): number {
   const written = [usage.cacheWrite5m, usage.cacheWrite30m, usage.cacheWrite1h, usage.cacheWrite12h]
   const longest = written.findLastIndex((tokens) => tokens > 0)
   // Providers that keep prompts for a day do not report what they write.
-  return cachesForADay && (longest >= 0 || mayBeCached(usage)) ? LONGEST_LIFETIME_INDEX : longest
+  return isForADay && (longest >= 0 || mayBeCached(usage)) ? LONGEST_LIFETIME_INDEX : longest
 }
 
 function mayBeCached(usage: Usage): boolean {

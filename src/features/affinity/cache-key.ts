@@ -1,10 +1,8 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { isOpenAiHost, isOpenRouter } from '@sluice/wire/upstream-settings'
 import type { Channel } from '../../domain/records/channel.ts'
-import type { Headers } from '../../http/request.ts'
-import type { AttemptRequest } from '../request-stages.ts'
+import type { AttemptRequest } from '../../relay/request-stages.ts'
 import type { CallAffinity } from './affinity.ts'
-import { SESSION_HEADERS } from '../session.ts'
 
 /** Whether the requests of a protocol can have a `prompt_cache_key`. */
 const HAS_CACHE_KEY: Readonly<Record<ProtocolName, boolean>> = {
@@ -50,19 +48,4 @@ function takesCacheKey(channel: Channel): boolean {
     TAKES_CACHE_KEY.set(channel, takes)
   }
   return takes
-}
-
-/** Format of header values that may be forwarded. */
-const PRINTABLE = /^[\x20-\x7e]{1,256}$/
-
-/**
- * The headers with which the client named its session, if the channel allows them: names and values
- * alternate.
- */
-export function sessionHeaders(headers: Headers, { allow }: Channel): readonly string[] {
-  if (!allow.has('session')) return []
-  return SESSION_HEADERS.flatMap((name) => {
-    const value = headers[name]
-    return value !== undefined && PRINTABLE.test(value) ? [name, value] : []
-  })
 }

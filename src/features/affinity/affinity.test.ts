@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { scanObject } from '@sluice/wire/json/json-scan'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
-import { LocalDigests } from '../digests/digest-store.ts'
-import type { Plans } from '../plan.ts'
-import type { AttemptTarget } from '../request-stages.ts'
+import { LocalDigests } from '../../relay/digests/digest-store.ts'
+import type { Plans } from '../../relay/plan.ts'
+import type { AttemptTarget } from '../../relay/request-stages.ts'
 import { SessionAffinity } from './affinity.ts'
 
 const MINUTE_MS = 60_000
@@ -36,7 +37,9 @@ class SessionCalls {
   #begin(user: number, id: string, model: string, cachesForADay: boolean) {
     const request = {
       model,
-      cachesForADay,
+      conversation: {
+        scan: scanObject(Buffer.from(cachesForADay ? '{"prompt_cache_retention":"24h"}' : '{}')),
+      },
     }
     const session = { tag: `${user} ${id}`, name: id, isNamed: true, hasCacheKey: false }
     const plans = [
