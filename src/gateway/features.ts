@@ -2,6 +2,8 @@ import type { SessionAffinity } from '../features/affinity/affinity.ts'
 import type { CacheBreaks } from '../features/affinity/cache-breaks.ts'
 import { sessionAffinity } from '../features/affinity/feature.ts'
 import { contentLog } from '../features/content/feature.ts'
+import { promptBounds } from '../features/prompt-bounds/feature.ts'
+import type { PromptMemory } from '../features/prompt-bounds/prompt-memory.ts'
 import { providerLimitsOfCalls } from '../features/provider-limits/feature.ts'
 import { callTelemetry } from '../features/telemetry/feature.ts'
 import type { ContentLogForCalls } from '../relay/capture-content.ts'
@@ -11,6 +13,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** Services that features need. */
 interface FeatureServices {
+  readonly prompts: PromptMemory
   readonly affinity: SessionAffinity
   readonly breaks: CacheBreaks
   readonly providerLimits: ProviderLimits
@@ -23,6 +26,7 @@ interface FeatureServices {
 export function callFeatures({
   providerLimits,
   affinity,
+  prompts,
   breaks,
   content,
   telemetry,
@@ -30,6 +34,8 @@ export function callFeatures({
   return [
     providerLimitsOfCalls(providerLimits),
     sessionAffinity(affinity, breaks),
+    // After the sessions, which decide the channel whose prompt is looked up.
+    promptBounds(prompts),
     contentLog({ content, telemetry }),
     // After the content log, which says whether content follows.
     ...(telemetry ? [callTelemetry(telemetry)] : []),

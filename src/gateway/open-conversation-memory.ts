@@ -3,7 +3,7 @@ import { SessionAffinity } from '../features/affinity/affinity.ts'
 import { CacheBreaks } from '../features/affinity/cache-breaks.ts'
 import { LocalPreviousCalls, type PreviousCalls } from '../features/affinity/previous-calls.ts'
 import { type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
-import { PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
+import { PromptMemory, type PromptMemoryServices } from '../features/prompt-bounds/prompt-memory.ts'
 import { Sessions } from '../relay/session.ts'
 import type { SharedTableOptions } from '../redis/shared-table.ts'
 

@@ -266,7 +266,6 @@ export async function serveGateway({
       ...callServices,
       ...kept,
       lifeCycle: new LifeCycle(callFeatures({ ...callServices, ...conversations, providerLimits, content })),
-      prompts: conversations.prompts,
       sessions: conversations.sessions,
       cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, content }),
       guardKey: guardKey(secrets),

@@ -176,7 +176,8 @@ export class Attempts {
     const left: { readonly candidate: Candidate; readonly request: AttemptRequest }[] = []
     for (const candidate of candidates) {
       // The prompt may have more tokens here than at the channel for which quota was reserved.
-      const refusal = call.prompts && (await call.prompts.hold(call, plan, candidate.plan))
+      const trying = call.features.tried(call, plan, candidate.plan)
+      const refusal = trying && (await trying)
       if (refusal) {
         if (call.response.isAborted) this.#leave(failed)
         failed.preparationError ??= refusal

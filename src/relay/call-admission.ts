@@ -15,7 +15,6 @@ import { errorSentToClient, GATEWAY_STOPPING } from './failure.ts'
 import { formFieldTexts } from './record-refusal.ts'
 import type { LifeCycle } from './life-cycle.ts'
 import { type CallRates, groupsOfPlans, planCall, type Plans } from './plan.ts'
-import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { IncomingCall } from './request-stages.ts'
 import type { RunningCalls } from './running-calls.ts'
 import { type Sessions, sessionInRow } from './session.ts'
@@ -28,7 +27,6 @@ const NO_FIELDS: readonly string[] = []
 export interface AdmissionServices extends CallServices {
   readonly lifeCycle: LifeCycle
   readonly ledger: Ledger
-  readonly prompts: PromptMemory
   readonly sessions: Sessions
 }
 
@@ -88,14 +86,8 @@ export class CallAdmission {
     const features = this.#services.lifeCycle.begin(plannedCall)
     const changing = features.plan(plans)
     plans = changing instanceof Promise ? await changing : changing
+    if (plans !== possible) amount = amountOf(plans)
     if (changing instanceof Promise) payer = await findChargedBalances(ledger.accounts, charged)
-    const prompts = this.#services.prompts.of(caller.user.id, plans, payer, amount)
-    const tightened = prompts?.tightened(plans)
-    if (tightened) {
-      plans = tightened instanceof Promise ? await tightened : tightened
-      amount = amountOf(plans)
-      if (tightened instanceof Promise) payer = await findChargedBalances(ledger.accounts, charged)
-    }
     const [first] = plans
     const { account, budgets } = payer
     const facts: HoldFacts = {
@@ -126,7 +118,6 @@ export class CallAdmission {
             ...(request.isOfGuard && { waitMs: 0 }),
           })
     const call = new Call(this.#services, plannedCall, plans, hold, features)
-    call.prompts = prompts
     call.guards = guards
     if (report) report.call = call
     if (settings.options.cache) call.cacheStatus = report ? 'miss' : 'bypass'

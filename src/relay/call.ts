@@ -24,9 +24,8 @@ import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media-fetcher.ts'
 import { AttemptLog, type UpstreamInterruption } from './attempt-log.ts'
 import { type CallGuards, GUARDS_HEADER } from './guards/call-guards.ts'
-import type { CallPrompts } from './prompts/prompt-memory.ts'
 import type { Plans } from './plan.ts'
-import { plausibleMeasure, priceResponse } from './price-response.ts'
+import { credibleBasis, plausibleMeasure, priceResponse } from './price-response.ts'
 import type { EarlyStream } from './early-stream.ts'
 import {
   type ChargeBasis,
@@ -99,7 +98,6 @@ export class Call implements MediaRequester {
   undelivered: { readonly target: AttemptTarget; readonly usage: ReportedUsage } | undefined
   /** Texts of the request. They are removed from the error messages of providers before these are stored. */
   readonly words: ComparedRequestTexts
-  prompts: CallPrompts | undefined
   /** Guards of the call; undefined if there are none. */
   guards: CallGuards | undefined
   /** Value of the response's `x-gateway-cache` header; undefined without an answer cache. */
@@ -307,7 +305,8 @@ export class Call implements MediaRequester {
     lasting?: StorableResponse,
   ): Promise<Usage> {
     this.#hasUnknownEnd = basis?.hasUnknownEnd === true
-    const priced = priceResponse(this, target, basis)
+    const credible = target && basis && credibleBasis(this, target, basis)
+    const priced = priceResponse(this, target, credible)
     const book = (known: PricedUsage): Promise<Usage> => {
       const bookNow = (columns?: FeatureColumns): Promise<Usage> => {
         this.#columns = columns
@@ -315,7 +314,7 @@ export class Call implements MediaRequester {
       }
       if (!target || !basis || this.cut || basis.ending === 'failed') return bookNow()
       const isReported = basis.reported !== undefined && !this.#isImplausible
-      const told = this.features.answered(this, target, known.usage, basis, isReported)
+      const told = this.features.answered(this, target, known.usage, credible, isReported)
       return told instanceof Promise ? told.then(bookNow) : bookNow(told)
     }
     // If no tokens must be counted, the call is charged in the same turn of the event loop as the end of the

@@ -6,6 +6,7 @@ import type { Endpoint } from '../domain/endpoints.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
+import type { GatewayError } from '../errors.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Body, FormBody } from './body-reader.ts'
 import type { Call } from './call.ts'
@@ -52,6 +53,13 @@ export interface CallFeature<State = undefined> {
     upstreamModel: string,
     keys: readonly UpstreamKey[],
   ): readonly UpstreamKey[]
+  /** A channel is about to be tried. Resolves to the error for the client if it must not be. */
+  tried?(
+    state: State,
+    call: Call,
+    plan: Plan,
+    candidate: ChannelPlan,
+  ): Promise<GatewayError | undefined> | undefined
   /** Returns the request for a channel without the channel's own changes. */
   adapt?(state: State, call: Call, request: AttemptRequest, channel: Channel): AttemptRequest
   /**
@@ -111,7 +119,7 @@ export type FeatureColumns = Partial<Pick<Settlement, 'cache_break' | 'cache_ver
 export interface AnsweredCall {
   readonly target: AttemptTarget
   readonly usage: Usage
-  /** What is charged for; undefined if the usage was measured. */
+  /** What is charged for, without an implausible total; undefined if the usage was measured. */
   readonly basis: ChargeBasis | undefined
   /** Whether the provider reported the usage, and it is plausible. */
   readonly isReported: boolean
@@ -214,6 +222,19 @@ export class CallFeatures {
       planned = planned instanceof Promise ? planned.then(changed) : changed(planned)
     }
     return planned
+  }
+
+  tried(call: Call, plan: Plan, candidate: ChannelPlan): Promise<GatewayError | undefined> | undefined {
+    let trying: Promise<GatewayError | undefined> | undefined
+    for (let at = 0; at < this.#features.length; at++) {
+      const feature = this.#features[at]
+      if (!feature?.tried) continue
+      const state = this.#states[at]
+      const ask = (): Promise<GatewayError | undefined> | undefined =>
+        feature.tried?.(state, call, plan, candidate)
+      trying = trying ? trying.then((refusal) => refusal ?? ask()) : ask()
+    }
+    return trying
   }
 
   adapt(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest {

@@ -8,28 +8,26 @@ import type { AttemptTarget } from './request-stages.ts'
 import { statedServiceOfResponse, withCacheLifetimeOfSentRequest } from './service-tier-rates.ts'
 import { pricingInputsAt } from './tool-pricing.ts'
 
-/** Prices the response of a target. Without a target or a response, the charge is 0 (`NOTHING_DELIVERED`). */
+/** Prices the response of a target by its `credibleBasis`. Without a target or a response, the charge is 0 (`NOTHING_DELIVERED`). */
 export function priceResponse(
   call: Call,
   target: AttemptTarget | undefined,
   basis: ChargeBasis | undefined,
 ): PricedUsage | Promise<PricedUsage> {
   if (!basis || !target) return NOTHING_DELIVERED_CHARGE
-  const credible = credibleBasis(call, target, basis)
   const { rate } = call.noteServed(target, statedServiceOfResponse(call.servedByHead, basis.served))
   const inputs = { ...pricingInputsAt(call, target), rate }
-  if (isImplausible(call, target, credible)) {
+  if (isImplausible(call, target, basis)) {
     call.noteImplausible(target)
-    const priced = priceUsage(inputs, { ...credible, reported: undefined, tools: [] })
+    const priced = priceUsage(inputs, { ...basis, reported: undefined, tools: [] })
     return Promise.resolve(priced).then((counted) => ({ ...counted, quota: call.hold.amount }))
   }
   if (basis.ending === 'failed')
-    return Promise.resolve(priceUsage(inputs, credible)).then((priced) => ({
+    return Promise.resolve(priceUsage(inputs, basis)).then((priced) => ({
       ...priced,
       quota: Math.min(priced.quota, call.hold.amount),
     }))
-  call.prompts?.remember(target.plan, credible)
-  return priceUsage(inputs, credible)
+  return priceUsage(inputs, basis)
 }
 
 /**
@@ -51,7 +49,11 @@ export function plausibleMeasure(
  * Removes an implausible token total from the basis of a charge: one above the maximum of output tokens that
  * was sent to the target. The ignored total is written to the call's log line.
  */
-function credibleBasis({ incoming, plan }: Call, target: AttemptTarget, basis: ChargeBasis): ChargeBasis {
+export function credibleBasis(
+  { incoming, plan }: Call,
+  target: AttemptTarget,
+  basis: ChargeBasis,
+): ChargeBasis {
   const reported = basis.reported && withCacheLifetimeOfSentRequest(basis.reported, target)
   if (!reported?.byTotal) return reported === basis.reported ? basis : { ...basis, reported }
   const credible = withCredibleTotal(reported, outputMaximum(plan.dialect.endpoint, target.plan))

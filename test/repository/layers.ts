@@ -40,7 +40,6 @@ export const RELAY_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   dialects: ['answer-cache', 'guards', 'responses'],
   digests: [],
   guards: ['answer-cache', 'answers', 'dialects'],
-  prompts: ['digests'],
   responses: ['dialects', 'guards', 'telemetry'],
   telemetry: ['answer-cache', 'responses'],
 }
