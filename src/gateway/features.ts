@@ -2,6 +2,7 @@ import type { SessionAffinity } from '../features/affinity/affinity.ts'
 import type { CacheBreaks } from '../features/affinity/cache-breaks.ts'
 import { sessionAffinity } from '../features/affinity/feature.ts'
 import { contentLog } from '../features/content/feature.ts'
+import { earlyStreams } from '../features/early-stream/feature.ts'
 import { promptBounds } from '../features/prompt-bounds/feature.ts'
 import type { PromptMemory } from '../features/prompt-bounds/prompt-memory.ts'
 import { providerLimitsOfCalls } from '../features/provider-limits/feature.ts'
@@ -36,6 +37,7 @@ export function callFeatures({
     sessionAffinity(affinity, breaks),
     // After the sessions, which decide the channel whose prompt is looked up.
     promptBounds(prompts),
+    earlyStreams(),
     contentLog({ content, telemetry }),
     // After the content log, which says whether content follows.
     ...(telemetry ? [callTelemetry(telemetry)] : []),

@@ -16,7 +16,6 @@ import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { Call } from './call.ts'
 import { type Candidate, candidatesOf, shortestRestMs } from './candidates.ts'
-import { beginForTooLong, EarlyStreams } from './early-stream.ts'
 import { FailedAttempts } from './failed-attempts.ts'
 import type { FailureLog } from './failure-log.ts'
 import { type NextAttempt, ruleOf } from './failure-table.ts'
@@ -69,7 +68,6 @@ export class Attempts {
   readonly #underWay = new DenseSet<Attempt>()
   readonly #sweep: NodeJS.Timeout
   readonly #retries = new RetryBudget(performance.now())
-  readonly #early = new EarlyStreams()
   #stopped = false
 
   constructor(services: AttemptServices) {
@@ -108,8 +106,6 @@ export class Attempts {
   async run(call: Call, plans: readonly Plan[]): Promise<void> {
     const { failureLog, minutes } = this.#services
     using failed = new FailedAttempts(failureLog, minutes)
-    using early = this.#early.begin(call)
-    call.early = early
     this.#retries.callBegan(performance.now())
     // Preparing a request may fetch files, so from now on the client may have to wait as for an upstream.
     call.response.needsUpstream()
@@ -132,7 +128,7 @@ export class Attempts {
     }
     if (failed.hasAny) {
       const error = failed.finalError(() => shortestRestMs(this.#services, plans))
-      beginForTooLong(call, error)
+      call.features.failed(call, error)
       throw error
     }
     throw failed.preparationError ?? this.#unserved(plans)
@@ -307,7 +303,6 @@ export class Attempts {
     if (response.isAborted) return CLIENT_DISCONNECTED
     if (this.#stopped) return GATEWAY_STOPPING
     if (call.isStopped) return CALL_STOPPED
-    call.early?.dispatched()
     const { channel, key } = target
     using counted = this.#services.health.begin(channel)
     const { load, minutes, keyRings } = this.#services
@@ -407,7 +402,6 @@ export class Attempts {
 
   #tick(nowMs: number): void {
     this.#services.failureLog.tick(nowMs)
-    this.#early.tick(nowMs)
     for (const attempt of this.#underWay) {
       attempt.tick(nowMs)
       if (attempt.isFinished && attempt.isSilent) this.#underWay.delete(attempt)

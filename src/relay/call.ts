@@ -26,7 +26,6 @@ import { AttemptLog, type UpstreamInterruption } from './attempt-log.ts'
 import { type CallGuards, GUARDS_HEADER } from './guards/call-guards.ts'
 import type { Plans } from './plan.ts'
 import { credibleBasis, plausibleMeasure, priceResponse } from './price-response.ts'
-import type { EarlyStream } from './early-stream.ts'
 import {
   type ChargeBasis,
   chargeBasisOfFailure,
@@ -110,8 +109,6 @@ export class Call implements MediaRequester {
   servedByHead: StatedServiceOfHead | undefined
   #served: CallRate | undefined
   attempt: RunningAttempt | undefined
-  /** Keeps the client of a stream waiting; undefined unless `options.early_stream` is set. */
-  early: EarlyStream | undefined
   /** The last model that is tried after filtered answers; undefined if there is none. */
   readonly #lastForFiltered: Plan | undefined
   #isStopped = false

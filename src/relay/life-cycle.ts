@@ -77,6 +77,13 @@ export interface CallFeature<State = undefined> {
   /** Bytes of an answer or an error have arrived from the channel. */
   received?(state: State, call: Call, chunk: Buffer): void
   /**
+   * Comes once a second while a stream is relayed. Returns whether the feature keeps the client of a silent stream
+   * waiting, so that the stream's own keep-alives are not needed.
+   */
+  relaying?(state: State, call: Call, nowMs: number, stream: RelayedStream): boolean
+  /** No channel serves the call. The error is sent to the client. */
+  failed?(state: State, call: Call, error: Error): void
+  /**
    * The call has an answer that did not break off, and its usage is known. The call is charged as soon as a promise resolves.
    */
   answered?(state: State, call: Call, answer: AnsweredCall): Promise<void> | undefined
@@ -84,6 +91,8 @@ export interface CallFeature<State = undefined> {
   settled?(state: State, call: Call, end: SettledCall): void
   /** Nothing more is sent upstream for the call. */
   closed?(state: State, call: Call): void
+  /** The gateway stops. */
+  close?(): void
 }
 
 /** Is called with the head of the response to an attempt, and without one when the attempt is over. */
@@ -110,6 +119,14 @@ export interface PlannedCall {
   readonly payer: ChargedBalances
   /** Quota units to hold, whichever of the plans serves the call. */
   readonly amount: number
+}
+
+/** A stream that is being relayed. */
+export interface RelayedStream {
+  /** Number of writes to the client so far. */
+  readonly writes: number
+  /** Whether the last write ended an event, and the client has read what was sent. */
+  readonly isBetweenEvents: boolean
 }
 
 /** Columns of a call's row in the usage log that features fill in. */
@@ -161,6 +178,11 @@ export class LifeCycle {
       states.push(state)
     }
     return features && states ? new CallFeatures(features, states) : shared
+  }
+
+  /** Ends what features do beside calls. */
+  close(): void {
+    for (const feature of this.#features) feature.close?.()
   }
 
   #concerned(settings: Settings, endpoint: Endpoint): ConcernedFeatures {
@@ -280,6 +302,18 @@ export class CallFeatures {
   received(call: Call, chunk: Buffer): void {
     for (let at = 0; at < this.#features.length; at++)
       this.#features[at]?.received?.(this.#states[at], call, chunk)
+  }
+
+  relaying(call: Call, nowMs: number, stream: RelayedStream): boolean {
+    let isKept = false
+    for (let at = 0; at < this.#features.length; at++)
+      if (this.#features[at]?.relaying?.(this.#states[at], call, nowMs, stream)) isKept = true
+    return isKept
+  }
+
+  failed(call: Call, error: Error): void {
+    for (let at = 0; at < this.#features.length; at++)
+      this.#features[at]?.failed?.(this.#states[at], call, error)
   }
 
   answered(

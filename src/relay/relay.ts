@@ -193,6 +193,7 @@ export class Relay {
   close(): void {
     this.#attempts.close()
     this.#idempotent.close()
+    this.#services.lifeCycle.close()
     void this.#guardServices.close()
     void this.#services.cache.close()
   }

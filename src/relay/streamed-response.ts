@@ -165,12 +165,8 @@ export class StreamedResponse extends ResponseHandler {
 
   // No keep-alive event is sent to a client that still has data to read.
   #keepClient(nowMs: number): void {
-    const { early, response } = this.call
-    if (early) {
-      const isBetweenEvents = !this.#tap.isMidEvent && !this.#outgoing.isDue && !this.#pauses.has('client')
-      if (response.headersSent) early.keepOpen(nowMs, this.#writes, isBetweenEvents)
-      return
-    }
+    const isBetweenEvents = !this.#tap.isMidEvent && !this.#outgoing.isDue && !this.#pauses.has('client')
+    if (this.call.features.relaying(this.call, nowMs, { writes: this.#writes, isBetweenEvents })) return
     if (this.state === 'draining' || this.#pauses.isAnyBut('guard') || this.#prompt?.isPending) return
     const frame = this.call.hasFirstByte ? this.#keepAlive.frameFor(this.#tap, nowMs) : undefined
     if (!frame) return

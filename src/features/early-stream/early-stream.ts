@@ -3,11 +3,11 @@ import { KEEP_ALIVE_FRAME } from '@sluice/wire/gemini'
 import { asRecord, parseRecord, stringOrEmpty } from '@sluice/wire/json/record'
 import { PING_FRAME } from '@sluice/wire/messages'
 import { responsesCodec } from '@sluice/wire/responses'
-import { DenseSet } from '../domain/dense-set.ts'
-import type { Endpoint } from '../domain/endpoints.ts'
-import type { Call } from './call.ts'
-import { UpstreamRefusal } from './failure.ts'
-import { TOO_LONG_CODE } from './refused-requests.ts'
+import { DenseSet } from '../../domain/dense-set.ts'
+import type { Endpoint } from '../../domain/endpoints.ts'
+import type { Call } from '../../relay/call.ts'
+import type { PlannedCall, RelayedStream } from '../../relay/life-cycle.ts'
+import type { ParsedRequest } from '../../relay/request-stages.ts'
 
 /** Milliseconds without a byte after which another keep-alive follows; proxies wait for 60 s and more. */
 const KEEP_ALIVE_MS = 15_000
@@ -44,47 +44,59 @@ const FORMS: { readonly [Name in Endpoint]?: StreamForm } = {
 /** The stream of a Gemini client as one JSON array. */
 const JSON_ARRAY: StreamForm = { keepAlive: Buffer.from(' '), refusal: (body) => body }
 
+/** Whether streams of an endpoint may get their head before their upstream answers. */
+export function mayBeginEarly(endpoint: Endpoint): boolean {
+  return FORMS[endpoint] !== undefined
+}
+
 /** The calls whose clients may have to be kept waiting: `docs/operations.md: Silent streams`. */
 export class EarlyStreams {
   readonly #calls = new DenseSet<EarlyStream>()
+  // One timer for all calls, because a timer for each would cost more than the calls.
+  readonly #timer = setInterval(() => this.#tick(performance.now()), 1_000).unref()
 
-  /** Watches a call until the result is disposed of. Undefined if the call gets no early head. */
-  begin(call: Call): EarlyStream | undefined {
-    const { early_stream: silenceMs } = call.plan.settings.options
-    const form = silenceMs === 0 ? undefined : formOf(call)
-    if (!form) return undefined
-    const early = new EarlyStream(call, form, silenceMs, this.#calls)
-    this.#calls.add(early)
-    return early
+  /** Undefined if the call is not a stream that may get an early head. */
+  begin({ dialect, request, settings }: PlannedCall): EarlyStream | undefined {
+    const form = formOf(dialect.endpoint, request)
+    return form && new EarlyStream(form, settings.options.early_stream, this.#calls)
   }
 
-  /** Must be called once a second; `nowMs` is in milliseconds of `performance.now()`. */
-  tick(nowMs: number): void {
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  #tick(nowMs: number): void {
     for (const early of this.#calls) early.tick(nowMs)
   }
 }
 
 /** Sends the head of one call's stream before an upstream has answered, and keep-alives. */
-export class EarlyStream implements Disposable {
+export class EarlyStream {
   /** Index in the set of calls; only the set changes it. */
   index = -1
-  readonly #call: Call
   readonly #form: StreamForm
+  /** Milliseconds after which the head is sent; 0 = never. */
   readonly #silenceMs: number
   readonly #calls: DenseSet<EarlyStream>
+  #call: Call | undefined
   /** When the client was last sent something, or the first request to an upstream was. */
   #silentSince: number | undefined
   #writes = 0
 
-  constructor(call: Call, form: StreamForm, silenceMs: number, calls: DenseSet<EarlyStream>) {
-    this.#call = call
+  constructor(form: StreamForm, silenceMs: number, calls: DenseSet<EarlyStream>) {
     this.#form = form
     this.#silenceMs = silenceMs
     this.#calls = calls
   }
 
-  [Symbol.dispose](): void {
+  end(): void {
     this.#calls.delete(this)
+  }
+
+  /** Watches the call until `end`. */
+  watch(call: Call): void {
+    this.#call = call
+    if (this.#silenceMs > 0) this.#calls.add(this)
   }
 
   /** Notes that a request is being sent to an upstream. The silence counts from the first one. */
@@ -94,55 +106,44 @@ export class EarlyStream implements Disposable {
 
   /** Sends the head, or a keep-alive before the stream's first byte, if it is due. */
   tick(nowMs: number): void {
-    const { response } = this.#call
-    if (this.#silentSince === undefined || response.headersSent) return
+    const response = this.#call?.response
+    if (this.#silentSince === undefined || !response || response.headersSent) return
     const waitMs = response.early ? KEEP_ALIVE_MS : this.#silenceMs
     if (nowMs - this.#silentSince >= waitMs) this.#send(nowMs)
   }
 
-  /**
-   * Sends a keep-alive in a stream that has begun, if it is due. `writes`: number of writes to the client so
-   * far. `isBetweenEvents`: whether the last one ended an event, and the client has read what was sent.
-   */
-  keepOpen(nowMs: number, writes: number, isBetweenEvents: boolean): void {
+  /** Sends a keep-alive in a stream that has begun, if it is due. Returns whether it is this that keeps the client waiting. */
+  keepOpen(nowMs: number, { writes, isBetweenEvents }: RelayedStream): boolean {
+    if (this.#silenceMs === 0) return false
+    if (!this.#call?.response.headersSent) return true
     if (writes !== this.#writes) {
       this.#writes = writes
       this.#silentSince = nowMs
     } else if (isBetweenEvents && nowMs - (this.#silentSince ?? nowMs) >= KEEP_ALIVE_MS) this.#send(nowMs)
+    return true
+  }
+
+  /** Sends the head at once. */
+  beginNow(): void {
+    if (!this.#call?.response.early) this.#send(performance.now())
   }
 
   #send(nowMs: number): void {
     this.#silentSince = nowMs
-    sendKeepAlive(this.#call, this.#form)
+    const call = this.#call
+    if (!call) return
+    const contentType = call.plan.request.streamType ?? 'text/event-stream'
+    call.response.keepAlive(this.#form.keepAlive, {
+      headers: { ...call.headers(contentType, undefined), 'x-accel-buffering': 'no' },
+      refusal: (body) => this.#form.refusal(body, call),
+    })
   }
 }
 
 /** The form of a call's stream; undefined if the call has none, or may not get its head before the upstream's. */
-function formOf({ plan: { dialect, request } }: Call): StreamForm | undefined {
-  if (!request.stream) return undefined
-  return request.streamType === undefined ? FORMS[dialect.endpoint] : JSON_ARRAY
-}
-
-function sendKeepAlive(call: Call, form: StreamForm): void {
-  const contentType = call.plan.request.streamType ?? 'text/event-stream'
-  call.response.keepAlive(form.keepAlive, {
-    headers: { ...call.headers(contentType, undefined), 'x-accel-buffering': 'no' },
-    refusal: (body) => form.refusal(body, call),
-  })
-}
-
-/**
- * Sends the head of a stream if the client understands only as an event of it that its request is too long. Codex
- * shortens a conversation after `response.failed` with `context_length_exceeded` (codex-rs/codex-api/src/sse/responses.rs
- * of openai/codex), and takes any 400 for a mistake of the user (src/api_bridge.rs beside it). It and the programs that
- * contain it state who they are in `originator`.
- */
-export function beginForTooLong(call: Call, error: Error): void {
-  const { response, plan, incoming } = call
-  const isTooLong = error instanceof UpstreamRefusal && error.facts.code === TOO_LONG_CODE
-  if (!isTooLong || plan.dialect.endpoint !== 'responses' || response.early) return
-  const form = formOf(call)
-  if (form && incoming.request.headers.originator !== undefined) sendKeepAlive(call, form)
+function formOf(endpoint: Endpoint, { stream, streamType }: ParsedRequest): StreamForm | undefined {
+  if (!stream) return undefined
+  return streamType === undefined ? FORMS[endpoint] : JSON_ARRAY
 }
 
 /** Removes line ends. In JSON they stand only between values, because strings contain them escaped. */
