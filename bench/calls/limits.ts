@@ -21,9 +21,9 @@ const CALL: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour
 /** What makes a copy of the gateway neither state nor read limits. */
 const WITHOUT: readonly Patch[] = [
   {
-    file: 'src/api/limit-headers.ts',
-    text: '  return FORMS[area]',
-    by: '  return area ? undefined : FORMS[area]',
+    file: 'src/gateway/features.ts',
+    text: '    limitHeaders(limits, settings),\n',
+    by: '',
   },
   {
     file: 'src/upstreams/upstream-client.ts',
@@ -31,9 +31,9 @@ const WITHOUT: readonly Patch[] = [
     by: '[...providers.readHeaders, ...PROVIDER_LIMIT_HEADERS.slice(0, 0)]',
   },
   {
-    file: 'src/relay/candidates.ts',
-    text: '(key: UpstreamKey): boolean => providerLimits.canTake(channel, key, upstreamModel, bound)',
-    by: '(): boolean => bound !== undefined',
+    file: 'src/features/provider-limits/feature.ts',
+    text: '      return keys.every(canTake) ? keys : keys.filter(canTake)\n',
+    by: '      return canTake.length > 1 ? [] : keys\n',
   },
   {
     file: 'src/upstreams/provider-limits.ts',
@@ -49,13 +49,13 @@ const WITHOUT: readonly Patch[] = [
 const FIXED: readonly Patch[] = [
   ...WITHOUT.slice(1),
   {
-    file: 'src/gateway/app.ts',
-    text: '    const figures = formOf && relay.limitsOf(exchange, caller)\n    const limits = figures && formOf(figures, Date.now())\n',
-    by: '    const limits = formOf && caller && FIXED_HEADERS\n',
+    file: 'src/features/limit-headers/feature.ts',
+    text: '          const figures = limits.figures(now, caller, modelOf(now, record))\n          return figures && formOf(figures, Date.now())\n',
+    by: '          return limits && FIXED_HEADERS\n',
   },
   {
-    file: 'src/gateway/app.ts',
-    text: 'function stateFacts(',
+    file: 'src/features/limit-headers/feature.ts',
+    text: 'export function limitHeaders(',
     by: `const FIXED_HEADERS = {
       'x-ratelimit-limit-requests': '1000000000',
       'x-ratelimit-remaining-requests': '999999999',
@@ -64,7 +64,7 @@ const FIXED: readonly Patch[] = [
       'x-ratelimit-remaining-tokens': '999999999999',
       'x-ratelimit-reset-tokens': '1m0s',
     }
-    function stateFacts(`,
+    export function limitHeaders(`,
   },
 ]
 

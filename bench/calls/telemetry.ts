@@ -33,16 +33,6 @@ const WITHOUT: readonly Patch[] = [
     text: '    this.id ??= shortName(id)\n    this.model ??= shortName(model)\n',
     by: '    if (id === MAX_CHOICES) this.model ??= shortName(model)\n',
   },
-  {
-    file: 'src/relay/call.ts',
-    text: '    this.chunkGaps?.note()\n',
-    by: '',
-  },
-  {
-    file: 'src/relay/call.ts',
-    text: '    this.#trace(target, settlement)\n',
-    by: '    if (reason === undefined) this.#trace(target, settlement)\n',
-  },
 ]
 
 const collector = await startSink()

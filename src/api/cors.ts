@@ -3,7 +3,7 @@ import type { ServedProtocol } from '@sluice/wire/protocols'
 import { ANSWER_HEADER_NAMES, answerHeaders } from '../http/answer-headers.ts'
 import type { Request } from '../http/request.ts'
 import { DESCRIBED_HEADER_NAMES } from './call-headers.ts'
-import { LIMIT_HEADER_NAMES } from './limit-headers.ts'
+import { LIMIT_HEADER_NAMES } from '../features/limit-headers/limit-headers.ts'
 
 /** Seconds for which a browser may cache the response to a preflight. */
 const MAX_AGE = '7200'

@@ -20,7 +20,6 @@ import {
 import { type ApiArea, renderError, protocolOf } from '../api/envelopes.ts'
 import type { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi } from '../api/json-api.ts'
-import { limitHeadersOf } from '../api/limit-headers.ts'
 import { isModelMethod, areaOfUnknownPath, pathOf, redactedPath } from '../api/paths.ts'
 import { RAW_ROUTES } from '../api/raw-routes.ts'
 import {
@@ -40,6 +39,7 @@ import type { RefusalCounts, RefusedCalls } from '../limits/refused-calls.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { databaseUnavailableError, UpstreamRefusal } from '../relay/failure.ts'
 import { oneLineMessage } from '../relay/provider-messages.ts'
+import type { LifeCycle } from '../relay/life-cycle.ts'
 import type { Relay } from '../relay/relay.ts'
 import { truncateName } from '../relay/truncate-name.ts'
 import type { Request, RequestListener } from '../http/request.ts'
@@ -66,6 +66,7 @@ export interface AppServices {
   /** Rate limit for model calls from one address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
+  readonly lifeCycle: LifeCycle
   /** Loads the JSON endpoints at first use, because an idle gateway does not need them. */
   readonly json: () => Promise<JsonApi>
   readonly globalLimit: GlobalLimit
@@ -217,7 +218,7 @@ export class App {
         return endpoint.handle(exchange, metrics)
       case 'api-key':
       case 'keyed-account': {
-        const { admission, clientAddress, limits, mark, relay, relayLimit } = this.#services
+        const { admission, clientAddress, lifeCycle, limits, mark, relay, relayLimit } = this.#services
         if (!this.#services.isOpen()) throw gatewayStoppingError()
         refuseLoop(exchange.request, mark)
         const address = clientAddress()(exchange.request)
@@ -235,7 +236,7 @@ export class App {
         const caller = entering instanceof Promise ? await entering : entering
         exchange.record.userId = caller.user.id
         exchange.record.tokenId = caller.token.id
-        stateFacts(exchange, endpoint, caller, relay)
+        lifeCycle.addHeaders(exchange, caller, protocolOf(area))
         if (mayRepeat(exchange.request)) exchange.render = (error) => renderError(area, error, exchange.id)
         const taken = admission.takeCallSlot(exchange, caller.token.id)
         if (!(taken instanceof Promise ? await taken : taken)) return
@@ -299,12 +300,15 @@ export class App {
 
   /** States the limits of the API key in the response, if the key is known although the call was refused. */
   async #stateKnown(exchange: ClientExchange, endpoint: CallEndpoint, error: unknown): Promise<void> {
-    const { apiKeys, relay } = this.#services
+    const { apiKeys, lifeCycle } = this.#services
     const sent = endpoint.access === 'api-key' ? keyFromRequest(exchange.request, endpoint.keyIn) : undefined
     const caller = apiKeys.refusedCaller(error, sent)
-    if (!caller) return
-    stateFacts(exchange, endpoint, caller, relay)
-    await relay.refreshLimitsOf(exchange, caller)
+    if (caller)
+      await lifeCycle.refuse(
+        exchange,
+        caller,
+        protocolOf(endpoint.areaOf?.(exchange.request) ?? endpoint.area),
+      )
   }
 
   #logged(exchange: ClientExchange, endpoint: Endpoint | undefined): void {
@@ -329,19 +333,6 @@ export class App {
 /** Whether the request has an idempotency key, so that it may repeat an earlier one. */
 function mayRepeat({ method, headers }: Request): boolean {
   return headers['idempotency-key'] !== undefined && method === 'POST'
-}
-
-// Adds headers with the limits of the API key and the shutdown date of the model. They are computed when the
-// response head is written, so that they include calls that came in the meantime.
-function stateFacts(exchange: ClientExchange, endpoint: CallEndpoint, caller: Caller, relay: Relay): void {
-  const formOf = limitHeadersOf(endpoint.areaOf?.(exchange.request) ?? endpoint.area)
-  if (!formOf && !relay.hasEnds) return
-  exchange.response.headersAtHead = () => {
-    const figures = formOf && relay.limitsOf(exchange, caller)
-    const limits = figures && formOf(figures, Date.now())
-    const ends = relay.endHeadersOf(exchange)
-    return limits && ends ? { ...limits, ...ends } : (limits ?? ends)
-  }
 }
 
 const ADDRESS = { subject: 'address', id: null, name: null } as const

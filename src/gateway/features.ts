@@ -3,17 +3,25 @@ import type { CacheBreaks } from '../features/affinity/cache-breaks.ts'
 import { sessionAffinity } from '../features/affinity/feature.ts'
 import { contentLog } from '../features/content/feature.ts'
 import { earlyStreams } from '../features/early-stream/feature.ts'
+import { limitHeaders } from '../features/limit-headers/feature.ts'
+import { modelDates } from '../features/model-dates/feature.ts'
 import { promptBounds } from '../features/prompt-bounds/feature.ts'
 import type { PromptMemory } from '../features/prompt-bounds/prompt-memory.ts'
 import { providerLimitsOfCalls } from '../features/provider-limits/feature.ts'
 import { callTelemetry } from '../features/telemetry/feature.ts'
 import type { ContentLogForCalls } from '../relay/capture-content.ts'
+import type { CallLimits } from '../relay/call-limits.ts'
 import type { CallFeature } from '../relay/life-cycle.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** Services that features need. */
 interface FeatureServices {
+  readonly settings: () => Settings
+  readonly limits: CallLimits
+  readonly ends: ModelRetirements
   readonly prompts: PromptMemory
   readonly affinity: SessionAffinity
   readonly breaks: CacheBreaks
@@ -27,12 +35,17 @@ interface FeatureServices {
 export function callFeatures({
   providerLimits,
   affinity,
+  limits,
+  ends,
+  settings,
   prompts,
   breaks,
   content,
   telemetry,
 }: FeatureServices): readonly CallFeature<unknown>[] {
   return [
+    limitHeaders(limits, settings),
+    modelDates(ends, settings),
     providerLimitsOfCalls(providerLimits),
     sessionAffinity(affinity, breaks),
     // After the sessions, which decide the channel whose prompt is looked up.

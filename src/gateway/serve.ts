@@ -261,11 +261,14 @@ export async function serveGateway({
   const sharing = { ...callServices, node, namespace, secrets, providerLimits, keyRings }
   opened.adopt(await shareProviderLimits(nodes, sharing), (feed) => feed?.close())
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
+  const lifeCycle = new LifeCycle(
+    callFeatures({ ...callServices, ...conversations, providerLimits, ends, content }),
+  )
   const relay: Relay = opened.adopt(
     new Relay({
       ...callServices,
       ...kept,
-      lifeCycle: new LifeCycle(callFeatures({ ...callServices, ...conversations, providerLimits, content })),
+      lifeCycle,
       sessions: conversations.sessions,
       cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, content }),
       guardKey: guardKey(secrets),
@@ -383,6 +386,7 @@ export async function serveGateway({
     admission: new RequestAdmission(overload, slots),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
+    lifeCycle,
     json,
     globalLimit,
     console: new Console(() => inForce.settings.options.console),

@@ -1,4 +1,5 @@
-import type { UpstreamResponseHead } from '@sluice/http1'
+import type { ResponseHeaders, UpstreamResponseHead } from '@sluice/http1'
+import type { ServedProtocol } from '@sluice/wire/protocols'
 import type { Usage } from '@sluice/wire/usage'
 import type { ChargedBalances } from '../accounts/ledger/charged-balances.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
@@ -33,6 +34,17 @@ export interface CallFeature<State = undefined> {
    * force. Absent if it may always.
    */
   concerns?(settings: Settings, endpoint: Endpoint): boolean
+  /**
+   * The API key of a request is known, and nothing else of it. Returns what makes headers of the response when its head
+   * is written; `protocol` is undefined where several protocols share the path.
+   */
+  headers?(
+    incoming: IncomingCall,
+    caller: Caller,
+    protocol: ServedProtocol | undefined,
+  ): MakeHeaders | undefined
+  /** The request is refused. The response waits until the promise resolves. */
+  refused?(incoming: IncomingCall, caller: Caller): Promise<void>
   /**
    * Decides whether the feature takes part in a call, whose plans are known, and returns its state for the call;
    * undefined if it does not. Absent if the feature takes part in every call and has no state.
@@ -94,6 +106,8 @@ export interface CallFeature<State = undefined> {
   /** The gateway stops. */
   close?(): void
 }
+
+type MakeHeaders = () => ResponseHeaders | undefined
 
 /** Is called with the head of the response to an attempt, and without one when the attempt is over. */
 export type AttemptWatcher = (head?: UpstreamResponseHead) => void
@@ -161,6 +175,22 @@ export class LifeCycle {
 
   constructor(features: readonly CallFeature<unknown>[]) {
     this.#features = features
+  }
+
+  /** Adds headers to a response. They are made with its head, so that they include calls that came in the meantime. */
+  addHeaders(incoming: IncomingCall, caller: Caller, protocol: ServedProtocol | undefined): void {
+    let make: MakeHeaders | undefined
+    for (const feature of this.#features) {
+      const next = feature.headers?.(incoming, caller, protocol)
+      if (next) make = make ? merged(make, next) : next
+    }
+    if (make) incoming.response.headersAtHead = make
+  }
+
+  /** Adds headers to the response of a request that is refused. */
+  async refuse(incoming: IncomingCall, caller: Caller, protocol: ServedProtocol | undefined): Promise<void> {
+    this.addHeaders(incoming, caller, protocol)
+    for (const feature of this.#features) await feature.refused?.(incoming, caller)
   }
 
   /** The features that take part in a call. */
@@ -352,5 +382,12 @@ function both(first: AttemptWatcher, second: AttemptWatcher): AttemptWatcher {
   return (head) => {
     first(head)
     second(head)
+  }
+}
+
+function merged(first: MakeHeaders, second: MakeHeaders): MakeHeaders {
+  return () => {
+    const [headers, others] = [first(), second()]
+    return headers && others ? { ...headers, ...others } : (headers ?? others)
   }
 }

@@ -1,6 +1,4 @@
-import type { ResponseHeaders } from '@sluice/http1'
 import type { Caller } from '../accounts/authentication/caller.ts'
-import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import { GatewayError } from '../errors.ts'
@@ -12,7 +10,6 @@ import type { GuardFigures } from '../telemetry/guard-figures.ts'
 import { answerHeaders } from '../http/answer-headers.ts'
 import { MemoryAllocation } from '../limits/request-memory.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
-import type { LimitFigures } from '../limits/rate-limiter.ts'
 import { type AdmissionServices, CallAdmission } from './call-admission.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
@@ -73,7 +70,7 @@ import {
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
-import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
+import type { IncomingCall, Plan } from './request-stages.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
@@ -146,32 +143,6 @@ export class Relay {
   /** Determines which channels would get a call, without making the call. */
   simulate(caller: Caller, call: SimulatedCall): Promise<Simulation> {
     return simulateCall(this.#services, this.#dialects, caller, call)
-  }
-
-  /** What remains of the limits that apply to a call, given what has been read of its request so far. */
-  limitsOf({ record }: IncomingCall, caller: Caller): LimitFigures | undefined {
-    const settings = this.#services.settings()
-    return this.#services.limits.figures(settings, caller, modelOf(settings, record))
-  }
-
-  /** Asks other nodes how much they have used of the limits that `limitsOf` returns. */
-  refreshLimitsOf({ record }: IncomingCall, caller: Caller): Promise<void> {
-    const settings = this.#services.settings()
-    return this.#services.limits.refresh(settings, caller, modelOf(settings, record))
-  }
-
-  /**
-   * Headers that state when the vendor shuts down the call's model; undefined if no such date is known, or
-   * the model has not been read yet.
-   */
-  endHeadersOf({ record: { model } }: IncomingCall): ResponseHeaders | undefined {
-    if (model === undefined) return undefined
-    return this.#services.ends.of(this.#services.settings()).endOf(model)?.headers
-  }
-
-  /** Whether the date of a shutdown is known for any model. */
-  get hasEnds(): boolean {
-    return !this.#services.ends.of(this.#services.settings()).isEmpty
   }
 
   /** Number of running streams. */
@@ -481,9 +452,4 @@ export class Relay {
     metrics.add('answerCache', 1, 'bypass')
     return this.#admission.admit(admitted, incoming)
   }
-}
-
-/** The configured model of a call; undefined if the name has not been read yet or is not configured. */
-function modelOf({ models }: Settings, { model }: CallRecord): Model | undefined {
-  return model === undefined ? undefined : models.get(model)
 }

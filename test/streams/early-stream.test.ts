@@ -129,14 +129,15 @@ const CUTS_OF = (dialect: Dialect): readonly number[] => {
 const CUT = DIALECTS.flatMap((dialect) => CUTS_OF(dialect).map((at) => `${dialect}-${at}`))
 const dialectOfCut = (model: string): Dialect => model.split('-')[0] as Dialect
 
+const EARLY = 'src/features/early-stream/early-stream.ts'
 /** A gateway that looks at its streams every 20 ms, and regards one as silent after 60 ms. */
 const copy = await patchedProgram([
-  { file: 'src/relay/early-stream.ts', text: 'KEEP_ALIVE_MS = 15_000', by: 'KEEP_ALIVE_MS = 60' },
-  {
-    file: 'src/relay/attempts.ts',
+  { file: EARLY, text: 'KEEP_ALIVE_MS = 15_000', by: 'KEEP_ALIVE_MS = 60' },
+  ...[EARLY, 'src/relay/attempts.ts'].map((file) => ({
+    file,
     text: 'this.#tick(performance.now()), 1_000)',
     by: 'this.#tick(performance.now()), 20)',
-  },
+  })),
 ])
 let services: GuardServices
 let fixture: Fixture

@@ -17,7 +17,7 @@ test.each([
 
 test('a response has no rate limit headers for a limit that does not apply to the call', () => {
   const requests = { limit: 5, remaining: 4, resetMs: 1_500 }
-  expect(limitHeadersOf('relay')?.({ requests, tokens: undefined }, 0)).toEqual({
+  expect(limitHeadersOf('chat')?.({ requests, tokens: undefined }, 0)).toEqual({
     'x-ratelimit-limit-requests': '5',
     'x-ratelimit-remaining-requests': '4',
     'x-ratelimit-reset-requests': '2s',

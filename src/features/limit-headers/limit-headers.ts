@@ -1,6 +1,6 @@
 import type { ResponseHeaders } from '@sluice/http1'
-import type { LimitCountFigures, LimitFigures } from '../limits/rate-limiter.ts'
-import type { ApiArea } from './envelopes.ts'
+import type { ServedProtocol } from '@sluice/wire/protocols'
+import type { LimitCountFigures, LimitFigures } from '../../limits/rate-limiter.ts'
 
 /** Returns the headers that state what remains of an API key's limits. `docs/api.md: Limits`. */
 type LimitHeaders = (figures: LimitFigures, nowMs: number) => ResponseHeaders
@@ -24,11 +24,12 @@ const openaiHeaders = headersIn(OPENAI_NAMES, goDuration)
 const anthropicHeaders = headersIn(ANTHROPIC_NAMES, (resetMs, nowMs) => rfc3339(nowMs + resetMs))
 
 /**
- * How the limits are stated to the clients of each area. Gemini's clients read limits only in the `RetryInfo`
- * of errors.
+ * How the limits are stated to the clients of each protocol. Gemini's clients read limits only in the `RetryInfo` of
+ * errors.
  */
-const FORMS: { readonly [In in ApiArea]?: LimitHeaders } = {
-  relay: openaiHeaders,
+const FORMS: { readonly [In in ServedProtocol]?: LimitHeaders } = {
+  chat: openaiHeaders,
+  responses: openaiHeaders,
   rerank: openaiHeaders,
   messages: anthropicHeaders,
 }
@@ -40,10 +41,11 @@ export const LIMIT_HEADER_NAMES: readonly string[] = [OPENAI_NAMES, ANTHROPIC_NA
   .toSorted()
 
 /**
- * Returns the function that makes the limit headers for the clients of an area; undefined if they read none.
+ * Returns the function that makes the limit headers for the clients of a protocol; undefined if they read none. Paths that
+ * several protocols share (an undefined `protocol`) are OpenAI's.
  */
-export function limitHeadersOf(area: ApiArea): LimitHeaders | undefined {
-  return FORMS[area]
+export function limitHeadersOf(protocol: ServedProtocol | undefined): LimitHeaders | undefined {
+  return protocol === undefined ? openaiHeaders : FORMS[protocol]
 }
 
 function namesBy(nameOf: (count: string, what: string) => string): NamesOfCounts {

@@ -1,0 +1,33 @@
+import type { Model } from '../../domain/records/model.ts'
+import type { Settings } from '../../domain/settings.ts'
+import type { CallLimits } from '../../relay/call-limits.ts'
+import type { CallFeature } from '../../relay/life-cycle.ts'
+import type { CallRecord } from '../../relay/request-stages.ts'
+import { limitHeadersOf } from './limit-headers.ts'
+
+/** States in each answer what remains of the limits of its API key: `docs/api.md: Limits`. */
+export function limitHeaders(limits: CallLimits, settings: () => Settings): CallFeature {
+  return {
+    headers({ record }, caller, protocol) {
+      const formOf = limitHeadersOf(protocol)
+      return (
+        formOf &&
+        (() => {
+          const now = settings()
+          const figures = limits.figures(now, caller, modelOf(now, record))
+          return figures && formOf(figures, Date.now())
+        })
+      )
+    },
+    // Asks other nodes how much of the limits they have used.
+    refused({ record }, caller) {
+      const now = settings()
+      return limits.refresh(now, caller, modelOf(now, record))
+    },
+  }
+}
+
+/** The configured model of a call; undefined if the name has not been read yet or is not configured. */
+function modelOf({ models }: Settings, { model }: CallRecord): Model | undefined {
+  return model === undefined ? undefined : models.get(model)
+}

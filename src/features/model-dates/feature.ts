@@ -1,0 +1,13 @@
+import type { Settings } from '../../domain/settings.ts'
+import type { CallFeature } from '../../relay/life-cycle.ts'
+import type { ModelRetirements } from '../../upstreams/model-retirements.ts'
+
+/** States in each answer when the vendor shuts its model down, if that is known. */
+export function modelDates(ends: ModelRetirements, settings: () => Settings): CallFeature {
+  return {
+    headers({ record }) {
+      if (ends.of(settings()).isEmpty) return undefined
+      return () => (record.model === undefined ? undefined : ends.of(settings()).endOf(record.model)?.headers)
+    },
+  }
+}
