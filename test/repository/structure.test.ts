@@ -31,6 +31,8 @@ describe('the layers of src', () => {
     ['protocols that import each other', '@sluice/wire/chat/x.ts', '@sluice/wire/messages/y.ts'],
     ['shared helpers that import a protocol', '@sluice/wire/json/x.ts', '@sluice/wire/chat/y.ts'],
     ['resources of the API that import each other', 'api/tokens/x.ts', 'api/users/y.ts'],
+    ['the relay that names a feature', 'relay/x.ts', 'features/content/y.ts'],
+    ['features that import each other', 'features/content/x.ts', 'features/telemetry/y.ts'],
     ['the relay that names the program', 'relay/x.ts', 'gateway/main.ts'],
     ['a rule that needs a package', 'domain/x.ts', '@sluice/http1'],
     ['protocols that import a rule', '@sluice/wire/chat/x.ts', 'domain/y.ts'],

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { usageText } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { plainConfiguration, token, user, ROOT } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
+
+const FEATURES = 'callFeatures({ ...callServices, ...conversations, providerLimits, ends, content })'
+
+let copy: PatchedCopy
+let fixture: Fixture
+beforeAll(async () => {
+  copy = await patchedProgram([{ file: 'src/gateway/serve.ts', text: FEATURES, by: '[]' }])
+  fixture = await startFixture(
+    (upstream) => ({
+      ...plainConfiguration(upstream.baseUrl('m')),
+      users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000 })])],
+    }),
+    { root: copy.root },
+  )
+})
+afterAll(async () => {
+  await fixture?.close()
+  copy?.discard()
+})
+
+// One unit for a token of the prompt, four for one of the output: 10 + 5 · 4.
+test.each([
+  ['a whole answer', '/v1/chat/completions', ask('m')],
+  ['a stream', '/v1/chat/completions', askStream('m')],
+  ['a converted answer', '/v1/messages', { ...ask('m'), max_tokens: 9 }],
+])('a gateway with an empty list of features answers and charges a plain call: %s', async (_, path, body) => {
+  fixture.upstream.script(
+    'm',
+    'stream' in body
+      ? { kind: 'stream', usage: usageText(10, 5) }
+      : { kind: 'whole', content: 'yes', usage: usageText(10, 5) },
+  )
+
+  const answer = await call(fixture.gateway.url, body, { key: 'ann', path })
+
+  expect(answer.status, answer.text).toBe(200)
+  const row = databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+  expect(row).toMatchObject({ input_tokens: 10, output_tokens: 5, quota: 30, reason: 'complete' })
+})
