@@ -427,7 +427,7 @@ export class Call implements MediaRequester {
     limits.spend(settings, this.client, model, target?.channel, tokens)
     if (requestedModel !== model) limits.spendOfModel(requestedModel, tokens)
     metrics.settled(settlement, facts.stream, tookMs, this.hold.amount)
-    if (!this.features.isEmpty) this.features.settled(this, { target, settlement, basis })
+    this.features.settled(this, target, settlement, basis)
     return this.hold.settle(settlement).then(() => usage)
   }
 

@@ -180,8 +180,8 @@ export class LifeCycle {
   /** Adds headers to a response. They are made with its head, so that they include calls that came in the meantime. */
   addHeaders(incoming: IncomingCall, caller: Caller, protocol: ServedProtocol | undefined): void {
     let make: MakeHeaders | undefined
-    for (const feature of this.#features) {
-      const next = feature.headers?.(incoming, caller, protocol)
+    for (let at = 0; at < this.#features.length; at++) {
+      const next = this.#features[at]?.headers?.(incoming, caller, protocol)
       if (next) make = make ? merged(make, next) : next
     }
     if (make) incoming.response.headersAtHead = make
@@ -195,19 +195,15 @@ export class LifeCycle {
 
   /** The features that take part in a call. */
   begin(call: PlannedCall): CallFeatures {
-    const { always, shared, deciding } = this.#concerned(call.settings, call.dialect.endpoint)
-    let features: CallFeature<unknown>[] | undefined
+    const { features, shared } = this.#concerned(call.settings, call.dialect.endpoint)
     let states: unknown[] | undefined
-    for (let at = 0; at < deciding.length; at++) {
-      const feature = deciding[at]
-      const state = feature?.begin?.(call)
-      if (!feature || state === undefined) continue
-      features ??= [...always]
-      states ??= always.map(() => undefined)
-      features.push(feature)
-      states.push(state)
+    for (let at = 0; at < features.length; at++) {
+      const state = features[at]?.begin?.(call)
+      if (state === undefined) continue
+      states ??= features.map(stateWithoutCall)
+      states[at] = state
     }
-    return features && states ? new CallFeatures(features, states) : shared
+    return states ? new CallFeatures(features, states) : shared
   }
 
   /** Ends what features do beside calls. */
@@ -220,13 +216,8 @@ export class LifeCycle {
     if (!byEndpoint) this.#bySettings.set(settings, (byEndpoint = new Map()))
     let concerned = byEndpoint.get(endpoint)
     if (!concerned) {
-      const all = this.#features.filter((feature) => feature.concerns?.(settings, endpoint) ?? true)
-      const always = all.filter((feature) => !feature.begin)
-      concerned = {
-        always,
-        shared: new CallFeatures(always, []),
-        deciding: all.filter((feature) => feature.begin !== undefined),
-      }
+      const features = this.#features.filter((feature) => feature.concerns?.(settings, endpoint) ?? true)
+      concerned = { features, shared: new CallFeatures(features, features.map(stateWithoutCall)) }
       byEndpoint.set(endpoint, concerned)
     }
     return concerned
@@ -235,17 +226,20 @@ export class LifeCycle {
 
 /** The features that may take part in calls of an endpoint under some settings. */
 interface ConcernedFeatures {
-  /** Those that take part in every call; they come before the others. */
-  readonly always: readonly CallFeature<unknown>[]
-  /** The features of all calls in which no other takes part. */
+  readonly features: readonly CallFeature<unknown>[]
+  /** The features of all calls in which only those take part that have no state. */
   readonly shared: CallFeatures
-  /** Those that decide for each call. */
-  readonly deciding: readonly CallFeature<unknown>[]
+}
+
+/** The state of a feature that takes part in every call and has none; undefined for one that decides for each call. */
+function stateWithoutCall({ begin }: { readonly begin?: unknown }): null | undefined {
+  return begin === undefined ? null : undefined
 }
 
 /**
- * The features that take part in one call, with their states. Each function is a moment of `CallFeature`. The loops count,
- * because `for … of` allocates an iterator even for an empty list.
+ * The features of one call with their states, of which those that do not take part have none. Each function is a moment of
+ * `CallFeature`. The loops count, because `for … of` allocates an iterator, and they contain no function, because that
+ * would allocate a scope for each feature.
  */
 export class CallFeatures {
   readonly #features: readonly CallFeature<unknown>[]
@@ -256,50 +250,101 @@ export class CallFeatures {
     this.#states = states
   }
 
-  get isEmpty(): boolean {
-    return this.#features.length === 0
-  }
-
-  admitted(call: Call): void {
-    for (let at = 0; at < this.#features.length; at++) this.#features[at]?.admitted?.(this.#states[at], call)
-  }
-
   plan(plans: Plans): Plans | Promise<Plans> {
     let planned: Plans | Promise<Plans> = plans
     for (let at = 0; at < this.#features.length; at++) {
-      const feature = this.#features[at]
-      if (!feature?.plan) continue
-      const state = this.#states[at]
-      const changed = (before: Plans): Plans | Promise<Plans> => feature.plan?.(state, before) ?? before
-      planned = planned instanceof Promise ? planned.then(changed) : changed(planned)
+      if (this.#states[at] === undefined || !this.#features[at]?.plan) continue
+      planned = planned instanceof Promise ? this.#planLater(at, planned) : this.#planAt(at, planned)
     }
     return planned
+  }
+
+  async #planLater(at: number, planned: Promise<Plans>): Promise<Plans> {
+    return this.#planAt(at, await planned)
+  }
+
+  #planAt(at: number, plans: Plans): Plans | Promise<Plans> {
+    return this.#features[at]?.plan?.(this.#states[at], plans) ?? plans
+  }
+
+  admitted(call: Call): void {
+    for (let at = 0; at < this.#features.length; at++)
+      if (this.#states[at] !== undefined) this.#features[at]?.admitted?.(this.#states[at], call)
   }
 
   tried(call: Call, plan: Plan, candidate: ChannelPlan): Promise<GatewayError | undefined> | undefined {
     let trying: Promise<GatewayError | undefined> | undefined
     for (let at = 0; at < this.#features.length; at++) {
-      const feature = this.#features[at]
-      if (!feature?.tried) continue
-      const state = this.#states[at]
-      const ask = (): Promise<GatewayError | undefined> | undefined =>
-        feature.tried?.(state, call, plan, candidate)
-      trying = trying ? trying.then((refusal) => refusal ?? ask()) : ask()
+      if (this.#states[at] === undefined || !this.#features[at]?.tried) continue
+      trying = trying
+        ? this.#tryLater(at, trying, call, plan, candidate)
+        : this.#tryAt(at, call, plan, candidate)
     }
     return trying
+  }
+
+  async #tryLater(
+    at: number,
+    trying: Promise<GatewayError | undefined>,
+    call: Call,
+    plan: Plan,
+    candidate: ChannelPlan,
+  ): Promise<GatewayError | undefined> {
+    return (await trying) ?? (await this.#tryAt(at, call, plan, candidate))
+  }
+
+  #tryAt(
+    at: number,
+    call: Call,
+    plan: Plan,
+    candidate: ChannelPlan,
+  ): Promise<GatewayError | undefined> | undefined {
+    return this.#features[at]?.tried?.(this.#states[at], call, plan, candidate)
   }
 
   adapt(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest {
     let adapted = request
     for (let at = 0; at < this.#features.length; at++)
-      adapted = this.#features[at]?.adapt?.(this.#states[at], call, adapted, channel) ?? adapted
+      if (this.#states[at] !== undefined)
+        adapted = this.#features[at]?.adapt?.(this.#states[at], call, adapted, channel) ?? adapted
     return adapted
+  }
+
+  adapted(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest | Promise<AttemptRequest> {
+    let adapted: AttemptRequest | Promise<AttemptRequest> = request
+    for (let at = 0; at < this.#features.length; at++) {
+      if (this.#states[at] === undefined || !this.#features[at]?.adapted) continue
+      adapted =
+        adapted instanceof Promise
+          ? this.#adaptLater(at, call, adapted, channel)
+          : this.#adaptAt(at, call, adapted, channel)
+    }
+    return adapted
+  }
+
+  async #adaptLater(
+    at: number,
+    call: Call,
+    adapted: Promise<AttemptRequest>,
+    channel: Channel,
+  ): Promise<AttemptRequest> {
+    return this.#adaptAt(at, call, await adapted, channel)
+  }
+
+  #adaptAt(
+    at: number,
+    call: Call,
+    request: AttemptRequest,
+    channel: Channel,
+  ): AttemptRequest | Promise<AttemptRequest> {
+    return this.#features[at]?.adapted?.(this.#states[at], call, request, channel) ?? request
   }
 
   keys(plan: Plan, candidate: ChannelPlan, upstreamModel: string, keys: readonly UpstreamKey[]): OrderedKeys {
     let isSpent = false
     let ordered = keys
     for (let at = 0; at < this.#features.length; at++) {
+      if (this.#states[at] === undefined) continue
       const next = this.#features[at]?.keys?.(this.#states[at], plan, candidate, upstreamModel, ordered)
       if (next?.length === 0) isSpent = true
       else if (next) ordered = next
@@ -307,22 +352,10 @@ export class CallFeatures {
     return { keys: ordered, isSpent }
   }
 
-  adapted(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest | Promise<AttemptRequest> {
-    let adapted: AttemptRequest | Promise<AttemptRequest> = request
-    for (let at = 0; at < this.#features.length; at++) {
-      const feature = this.#features[at]
-      if (!feature?.adapted) continue
-      const state = this.#states[at]
-      const changed = (before: AttemptRequest): AttemptRequest | Promise<AttemptRequest> =>
-        feature.adapted?.(state, call, before, channel) ?? before
-      adapted = adapted instanceof Promise ? adapted.then(changed) : changed(adapted)
-    }
-    return adapted
-  }
-
   attempted(call: Call, target: AttemptTarget): AttemptWatcher | undefined {
     let watcher: AttemptWatcher | undefined
     for (let at = 0; at < this.#features.length; at++) {
+      if (this.#states[at] === undefined) continue
       const next = this.#features[at]?.attempted?.(this.#states[at], call, target)
       if (next) watcher = watcher ? both(watcher, next) : next
     }
@@ -331,19 +364,23 @@ export class CallFeatures {
 
   received(call: Call, chunk: Buffer): void {
     for (let at = 0; at < this.#features.length; at++)
-      this.#features[at]?.received?.(this.#states[at], call, chunk)
+      if (this.#states[at] !== undefined) this.#features[at]?.received?.(this.#states[at], call, chunk)
   }
 
   relaying(call: Call, nowMs: number, stream: RelayedStream): boolean {
     let isKept = false
     for (let at = 0; at < this.#features.length; at++)
-      if (this.#features[at]?.relaying?.(this.#states[at], call, nowMs, stream)) isKept = true
+      if (
+        this.#states[at] !== undefined &&
+        this.#features[at]?.relaying?.(this.#states[at], call, nowMs, stream)
+      )
+        isKept = true
     return isKept
   }
 
   failed(call: Call, error: Error): void {
     for (let at = 0; at < this.#features.length; at++)
-      this.#features[at]?.failed?.(this.#states[at], call, error)
+      if (this.#states[at] !== undefined) this.#features[at]?.failed?.(this.#states[at], call, error)
   }
 
   answered(
@@ -356,24 +393,38 @@ export class CallFeatures {
     let answer: AnsweredCall | undefined
     let waiting: Promise<unknown> | undefined
     for (let at = 0; at < this.#features.length; at++) {
-      const feature = this.#features[at]
-      if (!feature?.answered) continue
+      if (this.#states[at] === undefined || !this.#features[at]?.answered) continue
       answer ??= { target, usage, basis, isReported, row: {} }
-      const told = feature.answered(this.#states[at], call, answer)
+      const told = this.#features[at]?.answered?.(this.#states[at], call, answer)
       if (told) waiting = waiting ? Promise.all([waiting, told]) : told
     }
     const columns = answer?.row ?? NO_COLUMNS
-    return waiting ? waiting.then(() => columns) : columns
+    return waiting ? afterwards(waiting, columns) : columns
   }
 
-  settled(call: Call, end: SettledCall): void {
-    for (let at = 0; at < this.#features.length; at++)
+  settled(
+    call: Call,
+    target: AttemptTarget | undefined,
+    settlement: Settlement,
+    basis: ChargeBasis | undefined,
+  ): void {
+    let end: SettledCall | undefined
+    for (let at = 0; at < this.#features.length; at++) {
+      if (this.#states[at] === undefined || !this.#features[at]?.settled) continue
+      end ??= { target, settlement, basis }
       this.#features[at]?.settled?.(this.#states[at], call, end)
+    }
   }
 
   closed(call: Call): void {
-    for (let at = 0; at < this.#features.length; at++) this.#features[at]?.closed?.(this.#states[at], call)
+    for (let at = 0; at < this.#features.length; at++)
+      if (this.#states[at] !== undefined) this.#features[at]?.closed?.(this.#states[at], call)
   }
+}
+
+async function afterwards(waiting: Promise<unknown>, columns: FeatureColumns): Promise<FeatureColumns> {
+  await waiting
+  return columns
 }
 
 const NO_COLUMNS: FeatureColumns = {}
