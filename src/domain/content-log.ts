@@ -90,7 +90,7 @@ export function contentPolicy(
   token: ContentFields,
   random: () => number,
 ): ContentPolicy | undefined {
-  const given = user.content_log_what || (group?.what ?? general.what)
+  const given = contentLevelOf(general, group, user)
   if (given === 'none') return undefined
   const what = lesser(given, token.content_log_what)
   if (what === 'none') return undefined
@@ -100,6 +100,15 @@ export function contentPolicy(
   )
   if (sample < 1 && random() >= sample) return undefined
   return { what, keepMs: contentKeepMs(general, group, user, token) }
+}
+
+/** What is kept of a user's calls in a group, unless the token reduces it. */
+export function contentLevelOf(
+  general: ContentLogSettings,
+  group: ContentTerms | undefined,
+  user: Pick<ContentFields, 'content_log_what'>,
+): ContentLevel {
+  return user.content_log_what || (group?.what ?? general.what)
 }
 
 /**

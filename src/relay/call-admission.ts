@@ -141,6 +141,8 @@ export class CallAdmission {
 }
 
 /** Quota units to hold for a call, whichever of its plans serves it. */
-function amountOf([first, ...others]: Plans): number {
-  return others.reduce((most, { estimate }) => Math.max(most, estimate.amount), first.estimate.amount)
+function amountOf(plans: Plans): number {
+  let most = 0
+  for (const { estimate } of plans) most = Math.max(most, estimate.amount)
+  return most
 }

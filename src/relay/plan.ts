@@ -17,8 +17,8 @@ export type Plans = readonly [Plan, ...Plan[]]
 
 /** The groups that may serve the call, without duplicates. */
 export function groupsOfPlans(plans: Plans): readonly Plan['group'][] {
-  const [first, ...others] = plans
-  if (others.every(({ group }) => group.name === first.group.name)) return [first.group]
+  const { group: first } = plans[0]
+  if (plans.every(({ group }) => group.name === first.name)) return [first]
   return [...new Map(plans.map(({ group }) => [group.name, group])).values()]
 }
 

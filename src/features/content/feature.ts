@@ -1,7 +1,11 @@
+import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { ContentCapture } from '../../content/content-capture.ts'
 import type { Call } from '../../relay/call.ts'
 import { type ContentReceivers, planContentCapture } from '../../relay/capture-content.ts'
+import { contentLevelOf } from '../../domain/content-log.ts'
+import type { Settings } from '../../domain/settings.ts'
 import type { CallFeature } from '../../relay/life-cycle.ts'
+import type { Plans } from '../../relay/plan.ts'
 
 /** The content of one call, which is collected as soon as quota is reserved. */
 class CapturedContent {
@@ -20,7 +24,7 @@ class CapturedContent {
 export function contentLog(receivers: ContentReceivers): CallFeature<CapturedContent> {
   return {
     begin({ incoming, caller, settings, request, received, plans }) {
-      if (request.isFree || !received) return undefined
+      if (request.isFree || !received || !mayLog(plans, settings, caller)) return undefined
       let content: CapturedContent | undefined
       const start = planContentCapture(receivers, {
         id: incoming.id,
@@ -48,4 +52,12 @@ export function contentLog(receivers: ContentReceivers): CallFeature<CapturedCon
     },
     closed: ({ capture }) => capture?.relayed(),
   }
+}
+
+/** Whether the content of a call is logged in any of its groups, unless its token prevents that; allocates nothing. */
+function mayLog(plans: Plans, { contentLog: general, groups }: Settings, { user }: Caller): boolean {
+  for (let at = 0; at < plans.length; at++)
+    if (contentLevelOf(general, groups.get(plans[at]?.group.name ?? '')?.contentLog, user) !== 'none')
+      return true
+  return false
 }
