@@ -7,7 +7,7 @@ import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, RequestReaderContext } from './dialects/dialect.ts'
 import { namedSessionFinder, sessionFinder } from './affinity/session.ts'
-import { requestIdentity } from './answer-cache/answer-storage-rules.ts'
+import { requestIdentity } from './equal-calls/answer-storage-rules.ts'
 import { cacheLifetimesInRequest } from './cache-lifetimes.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 

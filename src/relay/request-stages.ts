@@ -1,6 +1,6 @@
 import type { Response } from '@sluice/http1'
 import type { SessionFinder } from './affinity/session.ts'
-import type { RequestIdentity } from './answer-cache/answer-storage-rules.ts'
+import type { RequestIdentity } from './equal-calls/answer-storage-rules.ts'
 import type { UsageBounds } from '../domain/charge.ts'
 import type { ChargeRate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'

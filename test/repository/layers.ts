@@ -34,12 +34,12 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
  */
 export const RELAY_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   affinity: ['digests'],
-  'answer-cache': ['affinity', 'answers', 'dialects', 'guards', 'responses', 'telemetry'],
-  answers: ['responses'],
-  dialects: ['affinity', 'answer-cache', 'guards', 'responses'],
+  answers: [],
+  dialects: ['affinity', 'equal-calls', 'guards', 'responses'],
   digests: [],
-  guards: ['answer-cache', 'answers', 'dialects'],
+  'equal-calls': ['affinity', 'answers', 'guards', 'responses', 'telemetry'],
+  guards: ['answers', 'dialects'],
   prompts: ['digests'],
   responses: ['dialects', 'guards', 'telemetry'],
-  telemetry: ['answer-cache', 'responses'],
+  telemetry: ['equal-calls', 'responses'],
 }

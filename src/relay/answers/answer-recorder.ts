@@ -1,5 +1,10 @@
 import { type EarlyHead, Response, type ResponseHeaders } from '@sluice/http1'
-import type { AnswerHead } from './kept-answers.ts'
+
+/** HTTP status and headers of an answer. */
+export interface AnswerHead {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+}
 
 /** Receives the bytes of an answer that a call writes to an `AnswerRecorder`. */
 interface Recording {

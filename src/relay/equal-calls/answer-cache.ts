@@ -3,9 +3,9 @@ import { GatewayError } from '../../errors.ts'
 import type { StartWatch } from '../../ipc/service.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
-import type { IdempotencyClaims } from '../answers/idempotent-calls.ts'
-import type { KeepingCall, KeptAnswer, KeptAnswers } from '../answers/kept-answers.ts'
-import type { Call } from '../call.ts'
+import type { IdempotencyClaims } from './idempotent-calls.ts'
+import type { KeepingCall, KeptAnswer, KeptAnswers } from './kept-answers.ts'
+import type { AdmittedCallReport, AdmittedRequest } from '../call-admission.ts'
 import { UpstreamRefusal } from '../failure.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import { CONTENT_TYPES, canReuseAnswerBody } from './answer-bodies.ts'
@@ -13,7 +13,7 @@ import { AnswerConversions, type AnswerToRead } from './answer-conversions.ts'
 import { type AnswerFacts, factsOfKeptAnswer, answerFactsOfCall } from './answer-facts.ts'
 import { cacheHitHeaders, headersSharedByHits } from './hit-headers.ts'
 import { type CacheHitServices, CacheHits } from './cache-hits.ts'
-import { type AdmittedRequest, type SharableCall, sharableCall } from './sharable-call.ts'
+import { type SharableCall, sharableCall } from './sharable-call.ts'
 import { type AnswerSource, SharedAnswer } from './shared-answer.ts'
 
 /** Answers up to this number of bytes are kept and shared. */
@@ -36,12 +36,6 @@ export interface AnswerCacheServices extends CacheHitServices {
   readonly memory: RequestMemory
   readonly threads: StartWatch
   readonly claims: Pick<IdempotencyClaims, 'tag'>
-}
-
-/** What the relay reports while it makes a call for the cache. */
-export interface AdmittedCallReport {
-  /** Set when the call is admitted. */
-  call?: Call
 }
 
 /** Result of waiting for another call that gave no answer. */

@@ -1,29 +1,11 @@
-import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { CacheOptions } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Settings } from '../../domain/settings.ts'
-import type { Body, FormBody } from '../body-reader.ts'
-import type { DialectFacts } from '../dialects/dialect.ts'
-import type { CallGuards } from '../guards/call-guards.ts'
+import type { AdmittedRequest } from '../call-admission.ts'
 import type { ParsedRequest } from '../request-stages.ts'
-import type { Routes } from '../routing.ts'
 import type { BodyForm, RequestedBodyForm } from './answer-bodies.ts'
 import type { RequestIdentity } from './answer-storage-rules.ts'
 import { configurationVersion } from './configuration-version.ts'
-
-/** A request that was checked, and has passed the limits of its key, its user and its model. */
-export interface AdmittedRequest {
-  readonly dialect: DialectFacts
-  readonly body: Body | FormBody
-  readonly caller: Caller
-  readonly settings: Settings
-  readonly request: ParsedRequest
-  readonly routes: Routes
-  /** The guards that have checked the request and will check its answer; absent if no guard applies. */
-  readonly guards?: CallGuards
-  /** The request as it was received, if guards have changed it. */
-  readonly received?: Body | FormBody
-}
 
 /** A call whose answer may be kept, or shared with equal calls. */
 export interface SharableCall extends AdmittedRequest {

@@ -11,7 +11,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { UpstreamRefusal } from '../failure.ts'
 import type { IncomingCall, RenderedRefusal } from '../request-stages.ts'
 import { RetriedWrites } from '../responses/response-store.ts'
-import { type AnswerEnd, RunningAnswer } from './running-answer.ts'
+import { type AnswerEnd, RunningAnswer } from '../answers/running-answer.ts'
 import type { KeptAnswers } from './kept-answers.ts'
 
 /** Maximum length of an idempotency key, in characters. */

@@ -3,7 +3,7 @@ import { parseRecord } from '@sluice/wire/json/record'
 import { promptTokens } from '@sluice/wire/usage'
 import type { SettlementReason } from '../../domain/call-outcome.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
-import type { KeptAnswer } from '../answers/kept-answers.ts'
+import type { KeptAnswer } from './kept-answers.ts'
 import { type BodyForm, CONTENT_TYPES } from './answer-bodies.ts'
 import type { SharableCall } from './sharable-call.ts'
 
