@@ -52,7 +52,7 @@ export interface IncomingCall {
    */
   readonly unlessKept?: GatewayError
   /** Set if the call has an idempotency key under which its answer may be kept. */
-  readonly isIdempotent?: true
+  isIdempotent?: true
   /** Whether the call ended with an error. Set when the call is over or its response has begun to fail. */
   hasFailed?: boolean
 }

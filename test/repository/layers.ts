@@ -41,5 +41,5 @@ export const RELAY_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   guards: ['answers', 'dialects'],
   prompts: ['digests'],
   responses: ['dialects', 'guards', 'telemetry'],
-  telemetry: ['equal-calls', 'responses'],
+  telemetry: ['responses'],
 }

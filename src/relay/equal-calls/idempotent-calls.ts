@@ -3,16 +3,27 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
-import type { MemoryAllocation, RequestMemory } from '../../limits/request-memory.ts'
+import type { RequestMemory } from '../../limits/request-memory.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'
-import type { ClaimState } from '../../store/operations/idempotent-calls.ts'
 import type { RowStore } from '../../store/store.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { RunningAnswer } from '../answers/running-answer.ts'
+import type { Body, FormBody } from '../body-reader.ts'
 import { UpstreamRefusal } from '../failure.ts'
-import type { IncomingCall, RenderedRefusal } from '../request-stages.ts'
+import type { IncomingCall } from '../request-stages.ts'
 import { RetriedWrites } from '../responses/response-store.ts'
-import { type AnswerEnd, RunningAnswer } from '../answers/running-answer.ts'
-import type { KeptAnswers } from './kept-answers.ts'
+import { requirePermission } from '../routing.ts'
+import {
+  type AnswerSource,
+  CallUnderWay,
+  type CompleteAnswer,
+  type EqualCall,
+  EqualCalls,
+  type EqualCallsPolicy,
+  type MissedAnswer,
+} from './equal-calls.ts'
+import type { KeptAnswer, KeptAnswers } from './kept-answers.ts'
+import { requestFingerprint } from './request-fingerprint.ts'
 
 /** Maximum length of an idempotency key, in characters. */
 const MAX_KEY_LENGTH = 255
@@ -55,46 +66,36 @@ interface IdempotentCallServices {
 }
 
 /** A request with an idempotency key. A client may send it several times. */
-export interface RequestWithIdempotencyKey {
+interface RequestWithIdempotencyKey {
   readonly key: string
-  /** Computes the fingerprint of path and body, by which a repeated request is recognised. */
-  readonly fingerprint: () => Promise<string>
-  /** The memory of the request. The memory of the answer counts in the share of the same owner. */
-  readonly allocation: MemoryAllocation
+  readonly body: Pick<Body, 'bytes'> | FormBody
   readonly incoming: IncomingCall
   readonly caller: Caller
   readonly settings: Settings
-  /** Throws an error if the caller may not use the model. */
-  readonly requirePermission: (model: string) => void
   /** Makes the call to an upstream. */
   readonly run: (incoming: IncomingCall) => Promise<void>
 }
 
-/** A call that this process is making, or that it tries to claim in the database before making it. */
-interface CallUnderWay {
+/** A request whose earlier attempts can be found. */
+interface Attempt extends RequestWithIdempotencyKey, EqualCall {
+  /** HMAC of the request, which repeated attempts share. */
   readonly fingerprint: string
-  readonly claim: string
-  readonly userId: number
-  /** Resolves when the database has granted or denied the claim. */
-  readonly decided: PromiseWithResolvers<void>
-  /** Resolves when the call is over and its claim is ended. */
-  readonly over: PromiseWithResolvers<void>
-  readonly incoming: IncomingCall
-  /** The answer as it arrives; undefined until the claim on the call is granted. */
-  answer: RunningAnswer | undefined
-  /** The call with the response that records its answer. */
-  made: IncomingCall | undefined
+}
+
+/** A call that this process has claimed in the database, or tries to claim. */
+class ClaimedCall extends CallUnderWay<Attempt, KeptAnswer, true> {
+  readonly claim = randomUUID()
   /** Whether the call continues although all its clients have left. */
-  isLeft: boolean
+  isLeft = false
 }
 
 /**
  * Calls with an idempotency key: the first one asks a provider, and all others with the same key and request
  * get its answer. `docs/api.md: Idempotency keys`.
  */
-export class IdempotentCalls {
+export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, true, ClaimedCall> {
   readonly #services: IdempotentCallServices
-  readonly #underWay = new Map<string, CallUnderWay>()
+  readonly #calls = new EqualCalls(this)
   readonly #leftOfUsers = new Map<number, number>()
   /** Database writes that end claims on calls; they are repeated while the database is unavailable. */
   readonly #writes = new RetriedWrites(() => {})
@@ -112,34 +113,15 @@ export class IdempotentCalls {
   }
 
   /** Answers a request. Rejects with the error for its client. */
-  async answer(attempt: RequestWithIdempotencyKey): Promise<void> {
-    const { key, incoming, caller } = attempt
+  async answer(request: RequestWithIdempotencyKey): Promise<void> {
+    const { key, incoming, caller, body } = request
     if (key === '' || key.length > MAX_KEY_LENGTH)
       throw new GatewayError('invalid_request', 'idempotency-key: expected 1 to 255 characters')
     const { tag } = this.#services.claims
     const lookup = tag('answer', `idempotency\n${caller.token.id}\n${key}`)
-    const fingerprint = tag('answer', `request\n${await attempt.fingerprint()}`)
-    for (let pauseMs = FIRST_PAUSE_MS; !incoming.response.isAborted; ) {
-      const here = this.#underWay.get(lookup)
-      if (here) {
-        if (here.fingerprint !== fingerprint) throw this.#conflict()
-        if (await this.#attached(here, attempt)) return
-        continue
-      }
-      const call = newCall(fingerprint, attempt)
-      switch (await this.#claim(lookup, call, attempt)) {
-        case 'claimed':
-          return this.#make(lookup, call, attempt)
-        case 'conflict':
-          throw this.#conflict()
-        case 'over':
-          return this.#replay(lookup, attempt)
-        case 'under way':
-          // Another process makes the call, so whether it is over is checked again after a pause.
-          await delay(pauseMs)
-          pauseMs = Math.min(MAX_PAUSE_MS, 2 * pauseMs)
-      }
-    }
+    const fingerprint = tag('answer', `request\n${await requestFingerprint(incoming.request.url, body)}`)
+    const owner = { client: caller.user.id, key: caller.token.id }
+    return this.#calls.answer({ ...request, lookup, fingerprint, owner, maxMisses: Number.POSITIVE_INFINITY })
   }
 
   /** Stops renewing the claims on calls. */
@@ -147,122 +129,115 @@ export class IdempotentCalls {
     clearInterval(this.#renewal)
   }
 
-  /** Resolves to whether the request got the answer of a call that is running in this process. */
-  async #attached(
-    here: CallUnderWay,
-    { incoming, requirePermission }: RequestWithIdempotencyKey,
-  ): Promise<boolean> {
-    await here.decided.promise
-    const { answer } = here
-    if (!answer) return false
-    const { model } = here.incoming.record
-    if (model !== undefined) {
-      requirePermission(model)
-      incoming.record.model = model
-    }
-    // An answer that ended with an error is not given again, even though its claim is not released yet.
-    const isRepeated = !answer.hasEnded || here.made?.hasFailed !== true
-    const attached = isRepeated ? answer.attach(incoming.response, REPLAYED) : undefined
-    if (attached) {
-      this.#noLongerLeft(here)
-      incoming.record.replayOf = here.incoming.id
-      this.#count('attached')
-      if (await attached) return true
-      delete incoming.record.replayOf
-    }
-    if (!answer.hasEnded) throw this.#notKept()
-    // The answer broke off or was not kept. One of the requests that received nothing makes the next call.
-    await here.over.promise
-    return false
+  begin(attempt: Attempt): ClaimedCall {
+    const call: ClaimedCall = new ClaimedCall(
+      attempt,
+      new RunningAnswer({
+        memory: this.#services.memory,
+        owner: attempt.owner,
+        maxBytes: attempt.settings.options.idempotency.most_answer,
+        staysWithoutClients: () => this.#stays(call),
+      }),
+    )
+    return call
   }
 
-  async #claim(
-    lookup: string,
-    call: CallUnderWay,
-    { caller, settings }: RequestWithIdempotencyKey,
-  ): Promise<ClaimState> {
+  /** Claims the call in the database. While another process makes it, checks again until it is over. */
+  async claim({ call, claim }: ClaimedCall): Promise<AnswerSource<KeptAnswer>> {
+    const { lookup, fingerprint, caller, settings, incoming } = call
     const { rows, node } = this.#services.claims
-    this.#underWay.set(lookup, call)
-    let state: ClaimState | undefined
-    try {
+    const userId = caller.user.id
+    for (let pauseMs = FIRST_PAUSE_MS; !incoming.response.isAborted; ) {
       const nowMs = Date.now()
-      state = await rows.write('claimCall', {
-        lookup,
-        userId: caller.user.id,
-        fingerprint: call.fingerprint,
-        claim: call.claim,
-        node,
-        nowMs,
-        leaseMs: LEASE_MS,
-        expiresMs: nowMs + settings.options.idempotency.keep,
-      })
-      return state
-    } finally {
-      if (state !== 'claimed') {
-        this.#underWay.delete(lookup)
-        call.decided.resolve()
+      const expiresMs = nowMs + settings.options.idempotency.keep
+      const claimed = { lookup, userId, fingerprint, claim, node, nowMs, leaseMs: LEASE_MS, expiresMs }
+      switch (await rows.write('claimCall', claimed)) {
+        case 'claimed':
+          this.#renewal ??= setInterval(() => void this.#renew(), RENEWAL_MS).unref()
+          return 'make'
+        case 'conflict':
+          throw this.#conflict()
+        case 'over':
+          return (await this.#services.answers.find('idempotency', lookup, userId)) ?? this.#refuse()
+        case 'under way':
+          await delay(pauseMs)
+          pauseMs = Math.min(MAX_PAUSE_MS, 2 * pauseMs)
       }
     }
+    return undefined
   }
 
-  /** Makes a call that this process has claimed in the database, and keeps its answer. */
-  async #make(lookup: string, call: CallUnderWay, attempt: RequestWithIdempotencyKey): Promise<void> {
-    const { incoming, allocation, settings } = attempt
-    const answer = new RunningAnswer({
-      memory: this.#services.memory,
-      owner: allocation.owner,
-      maxBytes: settings.options.idempotency.most_answer,
-      staysWithoutClients: () => this.#stays(call),
-    })
-    call.answer = answer
-    this.#renewal ??= setInterval(() => void this.#renew(), RENEWAL_MS).unref()
-    call.decided.resolve()
-    // The error of the answer is ignored, because the same error is thrown at the end of this method.
-    const delivered = answer.attach(incoming.response)?.catch(() => true)
-    const made: IncomingCall = { ...incoming, response: answer.recorder, isIdempotent: true }
-    call.made = made
-    let failure: { readonly error: unknown } | undefined
+  beforeWaiting({ call }: ClaimedCall, { fingerprint }: Attempt): void {
+    if (call.fingerprint !== fingerprint) throw this.#conflict()
+  }
+
+  async attach(
+    first: ClaimedCall,
+    { incoming, caller, settings }: Attempt,
+  ): Promise<MissedAnswer | undefined> {
+    const { id, record } = first.call.incoming
+    if (record.model !== undefined) {
+      requirePermission(settings, caller, record.model)
+      incoming.record.model = record.model
+    }
+    const attached = first.answer.attach(incoming.response, REPLAYED)
+    if (attached) {
+      this.#noLongerLeft(first)
+      incoming.record.replayOf = id
+      this.#count('attached')
+      if (await attached) return undefined
+      delete incoming.record.replayOf
+    }
+    if (!first.answer.hasEnded) this.#refuse()
+    // The answer broke off or was not kept. One of the requests that received nothing makes the next call.
+    return {}
+  }
+
+  async replay(
+    kept: KeptAnswer,
+    _first: ClaimedCall,
+    { incoming, caller, settings }: Attempt,
+  ): Promise<true> {
+    const { answers, reads } = this.#services
+    const { record, response } = incoming
+    if (kept.model !== '') requirePermission(settings, caller, kept.model)
+    record.model = kept.model
+    record.replayOf = kept.facts
+    try {
+      await answers.send(kept, response, reads.of(caller.user.id), { headers: REPLAYED })
+      this.#count('replayed')
+      return true
+    } catch (error) {
+      // The answer was removed in the meantime, for instance to make room.
+      return error instanceof GatewayError && error.code === 'not_found'
+        ? this.#refuse()
+        : Promise.reject(error)
+    }
+  }
+
+  async make({ call: { incoming, run } }: ClaimedCall, recorded: IncomingCall): Promise<void> {
+    recorded.isIdempotent = true
     try {
       if (incoming.unlessKept) throw incoming.unlessKept
-      await attempt.run(made)
+      await run(recorded)
     } catch (error) {
-      failure = { error }
+      const isLasting = error instanceof UpstreamRefusal && LASTING_REFUSALS.has(error.facts.status)
+      const refusal = isLasting && !recorded.response.headersSent && incoming.render?.(error)
+      if (!refusal) throw error
+      recorded.response.writeHead(refusal.status, refusal.headers).end(refusal.body)
+      // Repeating the call would not change the refusal, so it is an answer.
+      recorded.hasFailed = false
     }
-    if (made.isTraced) incoming.isTraced = true
-    const rendered = failure && !answer.recorder.headersSent && lastingRefusal(failure.error, incoming)
-    if (rendered) answer.recorder.writeHead(rendered.status, rendered.headers).end(rendered.body)
-    else if (failure) answer.fail(failure.error, incoming.response)
-    else answer.recorder.destroy()
-    try {
-      const isLasting = rendered !== undefined || (!failure && made.hasFailed !== true)
-      await this.#end(lookup, call, attempt, isLasting ? await answer.end : undefined)
-    } finally {
-      this.#underWay.delete(lookup)
-      this.#noLongerLeft(call)
-      call.over.resolve()
-      answer.release()
-    }
-    if (failure && !rendered) throw failure.error
-    if ((await delivered) === false) incoming.response.destroy()
   }
 
-  /**
-   * Keeps the answer of a call, or releases the claim on the call. `end` is undefined if repeating the call
-   * may give another result.
-   */
-  async #end(
-    lookup: string,
-    { claim, userId }: CallUnderWay,
-    { incoming, caller, settings }: RequestWithIdempotencyKey,
-    end: AnswerEnd | undefined,
-  ): Promise<void> {
-    const {
-      answers,
-      claims: { rows },
-    } = this.#services
-    if (end?.kind !== 'complete')
-      return this.#writes.run(() => rows.write('releaseClaim', { lookup, userId, claim }), 0)
-    const { head, pieces } = end
+  factsOf(_first: ClaimedCall, { hasFailed }: IncomingCall): true | undefined {
+    return hasFailed === true ? undefined : true
+  }
+
+  async keep({ call, claim }: ClaimedCall, _facts: true, { head, pieces }: CompleteAnswer): Promise<void> {
+    const { lookup, incoming, caller, settings } = call
+    const { answers, claims } = this.#services
+    const userId = caller.user.id
     const nowMs = Date.now()
     const isKept =
       pieces !== undefined &&
@@ -270,7 +245,7 @@ export class IdempotentCalls {
         .keep({
           kind: 'idempotency',
           key: lookup,
-          userId: caller.user.id,
+          userId,
           tokenId: caller.token.id,
           model: incoming.record.model ?? '',
           head,
@@ -281,52 +256,44 @@ export class IdempotentCalls {
         })
         .catch(() => false))
     this.#count(isKept ? 'kept' : 'not_kept')
-    await this.#writes.run(() => rows.write('endClaim', { lookup, userId, claim }), 0)
+    await this.#writes.run(() => claims.rows.write('endClaim', { lookup, userId, claim }), 0)
   }
 
-  /** Sends the answer of an earlier call. */
-  async #replay(
-    lookup: string,
-    { incoming, caller, requirePermission }: RequestWithIdempotencyKey,
-  ): Promise<void> {
-    const { answers, reads } = this.#services
-    const { record, response } = incoming
-    const found = await answers.find('idempotency', lookup, caller.user.id)
-    if (!found) throw this.#notKept()
-    if (found.model !== '') requirePermission(found.model)
-    record.model = found.model
-    record.replayOf = found.facts
-    try {
-      await answers.send(found, response, reads.of(caller.user.id), { headers: REPLAYED })
-      this.#count('replayed')
-    } catch (error) {
-      // The answer was removed in the meantime, for instance to make room.
-      throw error instanceof GatewayError && error.code === 'not_found' ? this.#notKept() : error
-    }
+  release({ call: { lookup, caller }, claim }: ClaimedCall): Promise<void> {
+    const { rows } = this.#services.claims
+    return this.#writes.run(() => rows.write('releaseClaim', { lookup, userId: caller.user.id, claim }), 0)
+  }
+
+  over(call: ClaimedCall): void {
+    this.#noLongerLeft(call)
+    // Further attempts are given the kept answer, so the memory is freed as the attached ones read.
+    call.answer.release()
   }
 
   /** Whether a call continues although all its clients have left; counts it if so. */
-  #stays(call: CallUnderWay): boolean {
-    const left = this.#leftOfUsers.get(call.userId) ?? 0
+  #stays(call: ClaimedCall): boolean {
+    const { id } = call.call.caller.user
+    const left = this.#leftOfUsers.get(id) ?? 0
     if (left >= MAX_LEFT) return false
-    this.#leftOfUsers.set(call.userId, left + 1)
+    this.#leftOfUsers.set(id, left + 1)
     call.isLeft = true
     this.#count('left')
     return true
   }
 
-  #noLongerLeft(call: CallUnderWay): void {
+  #noLongerLeft(call: ClaimedCall): void {
     if (!call.isLeft) return
     call.isLeft = false
-    const left = (this.#leftOfUsers.get(call.userId) ?? 0) - 1
-    if (left > 0) this.#leftOfUsers.set(call.userId, left)
-    else this.#leftOfUsers.delete(call.userId)
+    const { id } = call.call.caller.user
+    const left = (this.#leftOfUsers.get(id) ?? 0) - 1
+    if (left > 0) this.#leftOfUsers.set(id, left)
+    else this.#leftOfUsers.delete(id)
   }
 
   // Renews the claims of this process on calls. A claim lasts for three intervals, so one failed renewal does
   // no harm.
   async #renew(): Promise<void> {
-    const lookups = [...this.#underWay.keys()]
+    const { lookups } = this.#calls
     const { rows, node } = this.#services.claims
     try {
       for (let at = 0; at < lookups.length; at += RENEWED_AT_A_TIME) {
@@ -350,34 +317,24 @@ export class IdempotentCalls {
     )
   }
 
-  #notKept(): GatewayError {
+  #refuse(): never {
     this.#count('refused')
-    return new GatewayError(
+    throw new GatewayError(
       'idempotency_not_kept',
       'the answer to this request is not kept any more, or was too large to be kept; use another idempotency key',
     )
   }
 }
 
-function newCall(fingerprint: string, { incoming, caller }: RequestWithIdempotencyKey): CallUnderWay {
-  return {
-    fingerprint,
-    claim: randomUUID(),
-    userId: caller.user.id,
-    decided: Promise.withResolvers(),
-    over: Promise.withResolvers(),
-    incoming,
-    answer: undefined,
-    made: undefined,
-    isLeft: false,
-  }
-}
-
 /**
- * A refusal of the provider that repeating the request cannot change, rendered for the client; otherwise
- * undefined.
+ * The idempotency key of a call; undefined if it has none or the operator has turned idempotency keys off. If
+ * they are turned off, throws the error `unlessKept` for a caller who may get only kept answers.
  */
-function lastingRefusal(error: unknown, { render }: IncomingCall): RenderedRefusal | undefined {
-  const isLasting = error instanceof UpstreamRefusal && LASTING_REFUSALS.has(error.facts.status)
-  return isLasting ? render?.(error) : undefined
+export function idempotencyKeyOf(
+  { request, unlessKept }: IncomingCall,
+  { options }: Settings,
+): string | undefined {
+  if (options.idempotency.keep > 0) return request.headers['idempotency-key']
+  if (unlessKept) throw unlessKept
+  return undefined
 }

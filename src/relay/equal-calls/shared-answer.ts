@@ -1,32 +1,37 @@
 import { Response } from '@sluice/http1'
-import { ResizableAllocation } from '../../limits/request-memory.ts'
+import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
+import type { AdmittedCallReport } from '../call-admission.ts'
 import { type AnswerHead, DISCARDING_CONNECTION } from '../answers/answer-recorder.ts'
-import type { KeptAnswer } from './kept-answers.ts'
-import { RunningAnswer, type RunningAnswerInputs } from '../answers/running-answer.ts'
-import type { AnswerStorageRules } from './answer-storage-rules.ts'
+import { RunningAnswer } from '../answers/running-answer.ts'
+import type { IncomingCall } from '../request-stages.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import { canReuseAnswerBody, type RequestedBodyForm } from './answer-bodies.ts'
 import type { AnswerConversions, AnswerToRead } from './answer-conversions.ts'
+import type { AnswerStorageRules } from './answer-storage-rules.ts'
+import { CallUnderWay, type EqualCall } from './equal-calls.ts'
+import type { KeepingCall, KeptAnswer } from './kept-answers.ts'
+import type { SharableCall } from './sharable-call.ts'
 
-/** Where an answer comes from: the store, or a running call. */
-export type AnswerSource = { readonly kept: KeptAnswer; readonly facts: AnswerFacts } | 'call'
+/** Answers up to this number of bytes are kept and shared. */
+const MAX_BYTES = 33_554_432
 
-type SharedAnswerInputs = Omit<RunningAnswerInputs, 'staysWithoutClients'>
+/** A sharable call that has arrived. */
+export interface CachedCall extends SharableCall, EqualCall {
+  /** Makes the call. The response of the incoming call may be a recorder instead of the client's. */
+  readonly ask: (incoming: IncomingCall, report: AdmittedCallReport) => Promise<void>
+}
 
-/**
- * The answer that equal calls share. The first call looks for it in the store or asks an
- * upstream; the calls that arrive meanwhile wait for it.
- */
-export class SharedAnswer {
-  readonly answer: RunningAnswer
-  readonly keeping: AnswerStorageRules
-  /** The form in which the answer is produced: the one that the client of the first call wants. */
-  readonly given: RequestedBodyForm
-  /** Resolves once the first call knows where the answer comes from. Never rejects. */
-  readonly source: Promise<AnswerSource>
-  /** Resolves at the end of the call; to undefined if its answer cannot be given to other calls. */
-  readonly facts: Promise<AnswerFacts | undefined>
-  readonly #inputs: SharedAnswerInputs
+/** A kept answer, and what is known of it. */
+export interface CachedAnswer {
+  readonly kept: KeptAnswer
+  readonly facts: AnswerFacts
+}
+
+/** The answer that equal calls share, in each form that their clients want. */
+export class SharedAnswer extends CallUnderWay<CachedCall, CachedAnswer, AnswerFacts> {
+  readonly report: AdmittedCallReport = {}
+  /** Set once the call is made. */
+  keeping: KeepingCall | undefined
   readonly #conversions: Pick<AnswerConversions, 'bodyFor'>
   /**
    * The whole body in the forms that clients have wanted so far. Its memory counts in the share of the first
@@ -34,40 +39,22 @@ export class SharedAnswer {
    */
   readonly #bodies = new Map<string, Promise<Buffer | undefined>>()
   readonly #memoryOfBodies: ResizableAllocation
-  readonly #isFrom: (source: AnswerSource) => void
-  readonly #isKnown: (facts: AnswerFacts | undefined) => void
-  /** Number of calls that use the answer: the first one, and those that wait. */
-  #users = 1
 
   constructor(
-    inputs: SharedAnswerInputs & { readonly conversions: Pick<AnswerConversions, 'bodyFor'> },
-    keeping: AnswerStorageRules,
-    given: RequestedBodyForm,
+    call: CachedCall,
+    {
+      memory,
+      conversions,
+    }: { readonly memory: RequestMemory; readonly conversions: Pick<AnswerConversions, 'bodyFor'> },
   ) {
-    const source = Promise.withResolvers<AnswerSource>()
-    const facts = Promise.withResolvers<AnswerFacts | undefined>()
-    this.answer = new RunningAnswer({ ...inputs, staysWithoutClients: () => false })
-    this.#inputs = inputs
-    this.#conversions = inputs.conversions
-    this.#memoryOfBodies = new ResizableAllocation(inputs.memory, inputs.owner)
-    this.given = given
-    this.keeping = keeping
-    this.source = source.promise
-    this.facts = facts.promise
-    this.#isFrom = source.resolve
-    this.#isKnown = facts.resolve
+    const { owner } = call
+    super(call, new RunningAnswer({ memory, owner, maxBytes: MAX_BYTES, staysWithoutClients: () => false }))
+    this.#conversions = conversions
+    this.#memoryOfBodies = new ResizableAllocation(memory, owner)
   }
 
-  /** Counts another call that uses the answer. */
-  enter(): void {
-    this.#users += 1
-  }
-
-  /** Ends the use of the answer by one call. */
-  leave(): void {
-    this.#users -= 1
-    if (this.#users > 0) return
-    this.answer.release()
+  protected override release(): void {
+    super.release()
     this.#bodies.clear()
     this.#memoryOfBodies.release()
   }
@@ -78,16 +65,6 @@ export class SharedAnswer {
     recorder.writeHead(status, headers)
     for (const piece of pieces) recorder.write(piece)
     recorder.end()
-  }
-
-  /** Informs the waiting calls where the answer comes from. */
-  comesFrom(source: AnswerSource): void {
-    this.#isFrom(source)
-  }
-
-  /** Informs the waiting calls of the answer's facts, once its call is over. */
-  endedAs(facts: AnswerFacts | undefined): void {
-    this.#isKnown(facts)
   }
 
   /**
@@ -121,8 +98,8 @@ export class SharedAnswer {
     const end = await this.answer.end
     if (end.kind !== 'complete' || !end.pieces) return undefined
     const { pieces } = end
-    if (canReuseAnswerBody({ keeping: this.keeping, ...facts }, wanted)) return pieces
-    const body = await (this.keeping.hasOwnIds
+    if (this.mayBeReused(facts, wanted)) return pieces
+    const body = await (this.#rules.hasOwnIds
       ? this.converted(facts, wanted, pieces)
       : this.#convertedOnce(facts, wanted, pieces))
     return body && [body]
@@ -137,12 +114,21 @@ export class SharedAnswer {
     wanted: RequestedBodyForm,
     pieces: readonly Buffer[],
   ): Promise<Buffer | undefined> {
-    return this.#conversions.bodyFor(this.toRead(facts, pieces), wanted, this.#inputs.owner)
+    return this.#conversions.bodyFor(this.toRead(facts, pieces), wanted, this.call.owner)
   }
 
   /** The answer made of these pieces, in the form in which `AnswerConversions` converts or checks it. */
   toRead({ form, includeUsage, usage }: AnswerFacts, pieces: readonly Buffer[]): AnswerToRead {
-    return { keeping: this.keeping, form, includeUsage, usage, pieces }
+    return { keeping: this.#rules, form, includeUsage, usage, pieces }
+  }
+
+  /** Whether a client that wants one form can be sent an answer that was given in another, unchanged. */
+  mayBeReused(given: RequestedBodyForm, wanted: RequestedBodyForm): boolean {
+    return canReuseAnswerBody({ keeping: this.#rules, ...given }, wanted)
+  }
+
+  get #rules(): AnswerStorageRules {
+    return this.call.equal.keeping
   }
 
   #convertedOnce(
@@ -157,7 +143,7 @@ export class SharedAnswer {
     this.#bodies.set(form, body)
     void body.then((made) => {
       // If there is no memory for the body, it is converted again for the next client.
-      if (this.#users === 0 || !made || !this.#memoryOfBodies.take(made.length)) this.#bodies.delete(form)
+      if (!this.isUsed || !made || !this.#memoryOfBodies.take(made.length)) this.#bodies.delete(form)
     })
     return body
   }
