@@ -7,7 +7,6 @@ import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, RequestReaderContext } from './dialects/dialect.ts'
 import { namedSessionFinder, sessionFinder } from './affinity/session.ts'
-import { requestIdentity } from './equal-calls/answer-storage-rules.ts'
 import { cacheLifetimesInRequest } from './cache-lifetimes.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
@@ -82,7 +81,7 @@ export function parseRequest(
     ...(session && { session }),
     ...(conversation && { conversation: { scan, form: conversation } }),
     ...(cachesForADay && { cachesForADay }),
-    ...(keeping && { equal: requestIdentity(keeping, scan, headers) }),
+    ...(keeping && { storage: { rules: keeping, scan } }),
   }
   return request instanceof Promise
     ? request.then((one) => withService(one, service))
@@ -93,7 +92,7 @@ function withService(
   request: ParsedRequest,
   service: Pick<
     ParsedRequest,
-    'serviceTier' | 'region' | 'lifetimes' | 'session' | 'conversation' | 'cachesForADay' | 'equal'
+    'serviceTier' | 'region' | 'lifetimes' | 'session' | 'conversation' | 'cachesForADay' | 'storage'
   >,
 ): ParsedRequest {
   return {

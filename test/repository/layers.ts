@@ -35,9 +35,9 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
 export const RELAY_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   affinity: ['digests'],
   answers: [],
-  dialects: ['affinity', 'equal-calls', 'guards', 'responses'],
+  dialects: ['affinity', 'guards', 'responses'],
   digests: [],
-  'equal-calls': ['affinity', 'answers', 'guards', 'responses', 'telemetry'],
+  'equal-calls': ['affinity', 'answers', 'dialects', 'guards', 'responses', 'telemetry'],
   guards: ['answers', 'dialects'],
   prompts: ['digests'],
   responses: ['dialects', 'guards', 'telemetry'],

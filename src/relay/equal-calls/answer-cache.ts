@@ -69,14 +69,16 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
     incoming: IncomingCall,
     ask: (incoming: IncomingCall, report?: AdmittedCallReport) => Promise<void>,
   ): Promise<void> {
-    const call = sharableCall(admitted, (text) => this.#services.claims.tag('answer', text))
+    const call = sharableCall(admitted, incoming.request.headers, (text) =>
+      this.#services.claims.tag('answer', text),
+    )
     if (!call) {
       this.#services.metrics.add('answerCache', 1, 'bypass')
       return ask(incoming)
     }
     const { user, token } = call.caller
     const owner = { client: user.id, key: token.id }
-    const maxMisses = call.equal.control.noCache ? 0 : MAX_MISSES
+    const maxMisses = call.control.noCache ? 0 : MAX_MISSES
     return this.#calls.answer({ ...call, incoming, ask, owner, maxMisses })
   }
 
@@ -87,12 +89,12 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   /** Looks for a kept answer, and reads it unless it is large. No other process is asked. */
   async claim(first: SharedAnswer): Promise<AnswerSource<CachedAnswer>> {
     const { answers, reads } = this.#services
-    const { equal, lookup, caller } = first.call
+    const { control, lookup, caller } = first.call
     // If the database is unavailable, the cache counts as empty. Whether the call can be made is decided
     // elsewhere.
     const kept = await answers.find('cache', lookup, caller.user.id).catch(() => undefined)
     const facts = kept && factsOfKeptAnswer(kept)
-    if (!kept || !facts || isTooOld(kept, equal.control.maxAgeMs)) return 'make'
+    if (!kept || !facts || isTooOld(kept, control.maxAgeMs)) return 'make'
     if (kept.bytes > MAX_READ_AT_ONCE) return { kept, facts }
     const read = reads.of(caller.user.id)
     try {
@@ -118,7 +120,7 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
 
   async replay({ kept, facts }: CachedAnswer, first: SharedAnswer, call: CachedCall): Promise<boolean> {
     const { caller, wanted, incoming } = call
-    if (isTooOld(kept, call.equal.control.maxAgeMs)) return false
+    if (isTooOld(kept, call.control.maxAgeMs)) return false
     const ageMs = Math.max(0, Date.now() - kept.createdMs)
     const { headers } = kept.head
     if (kept.bytes <= MAX_READ_AT_ONCE)

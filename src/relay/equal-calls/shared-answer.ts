@@ -7,7 +7,7 @@ import type { IncomingCall } from '../request-stages.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import { canReuseAnswerBody, type RequestedBodyForm } from './answer-bodies.ts'
 import type { AnswerConversions, AnswerToRead } from './answer-conversions.ts'
-import type { AnswerStorageRules } from './answer-storage-rules.ts'
+import type { AnswerStorageRules } from '../dialects/answer-storage-rules.ts'
 import { CallUnderWay, type EqualCall } from './equal-calls.ts'
 import type { KeepingCall, KeptAnswer } from './kept-answers.ts'
 import type { SharableCall } from './sharable-call.ts'
@@ -128,7 +128,7 @@ export class SharedAnswer extends CallUnderWay<CachedCall, CachedAnswer, AnswerF
   }
 
   get #rules(): AnswerStorageRules {
-    return this.call.equal.keeping
+    return this.call.rules
   }
 
   #convertedOnce(
