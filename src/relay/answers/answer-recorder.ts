@@ -30,7 +30,8 @@ export const DISCARDING_CONNECTION = {
   needsUpstream() {},
   destroy() {},
 } as const
-const NO_TRAITS = { method: 'POST', version: '1.1', keepAlive: false, headers: {} } as const
+/** What a response without a client states of its request. */
+export const NO_TRAITS = { method: 'POST', version: '1.1', keepAlive: false, headers: {} } as const
 
 /** A response whose content is recorded instead of sent. The relay writes to it as to any other response. */
 export class AnswerRecorder extends Response {

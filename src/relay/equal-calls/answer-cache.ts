@@ -83,7 +83,7 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   }
 
   begin(call: CachedCall): SharedAnswer {
-    return new SharedAnswer(call, { memory: this.#services.memory, conversions: this.#conversions })
+    return new SharedAnswer(call, this.#services.memory, this.#conversions)
   }
 
   /** Looks for a kept answer, and reads it unless it is large. No other process is asked. */

@@ -1,13 +1,13 @@
 import { Response } from '@sluice/http1'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
-import type { AdmittedCallReport } from '../call-admission.ts'
-import { type AnswerHead, DISCARDING_CONNECTION } from '../answers/answer-recorder.ts'
+import { type AnswerHead, DISCARDING_CONNECTION, NO_TRAITS } from '../answers/answer-recorder.ts'
 import { RunningAnswer } from '../answers/running-answer.ts'
+import type { AdmittedCallReport } from '../call-admission.ts'
+import type { AnswerStorageRules } from '../dialects/answer-storage-rules.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import { canReuseAnswerBody, type RequestedBodyForm } from './answer-bodies.ts'
 import type { AnswerConversions, AnswerToRead } from './answer-conversions.ts'
-import type { AnswerStorageRules } from '../dialects/answer-storage-rules.ts'
 import { CallUnderWay, type EqualCall } from './equal-calls.ts'
 import type { KeepingCall, KeptAnswer } from './kept-answers.ts'
 import type { SharableCall } from './sharable-call.ts'
@@ -40,13 +40,7 @@ export class SharedAnswer extends CallUnderWay<CachedCall, CachedAnswer, AnswerF
   readonly #bodies = new Map<string, Promise<Buffer | undefined>>()
   readonly #memoryOfBodies: ResizableAllocation
 
-  constructor(
-    call: CachedCall,
-    {
-      memory,
-      conversions,
-    }: { readonly memory: RequestMemory; readonly conversions: Pick<AnswerConversions, 'bodyFor'> },
-  ) {
+  constructor(call: CachedCall, memory: RequestMemory, conversions: Pick<AnswerConversions, 'bodyFor'>) {
     const { owner } = call
     super(call, new RunningAnswer({ memory, owner, maxBytes: MAX_BYTES, staysWithoutClients: () => false }))
     this.#conversions = conversions
@@ -72,12 +66,7 @@ export class SharedAnswer extends CallUnderWay<CachedCall, CachedAnswer, AnswerF
    * the client has left or the answer is no longer in memory; rejects with the error of the call.
    */
   async waitFor(response: Response): Promise<boolean> {
-    const waiting = new Response(DISCARDING_CONNECTION, {
-      method: 'POST',
-      version: '1.1',
-      keepAlive: false,
-      headers: {},
-    })
+    const waiting = new Response(DISCARDING_CONNECTION, NO_TRAITS)
     const attached = this.answer.attach(waiting)
     if (!attached) return false
     const unwatch = response.onClosed(() => waiting.onConnectionEnd('aborted'))
