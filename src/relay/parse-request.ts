@@ -7,7 +7,6 @@ import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, RequestReaderContext } from './dialects/dialect.ts'
 import { namedSessionFinder, sessionFinder } from './session.ts'
-import { requestIdentity } from './answer-cache/answer-storage-rules.ts'
 import { cacheLifetimesInRequest } from './cache-lifetimes.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
@@ -80,7 +79,7 @@ export function parseRequest(
     ...(lifetimes.length > 0 && { lifetimes }),
     ...(session && { session }),
     ...(conversation && { conversation: { scan, form: conversation } }),
-    ...(keeping && { equal: requestIdentity(keeping, scan, headers) }),
+    ...(keeping && { storage: { rules: keeping, scan } }),
   }
   return request instanceof Promise
     ? request.then((one) => withService(one, service))
@@ -89,7 +88,10 @@ export function parseRequest(
 
 function withService(
   request: ParsedRequest,
-  service: Pick<ParsedRequest, 'serviceTier' | 'region' | 'lifetimes' | 'session' | 'conversation' | 'equal'>,
+  service: Pick<
+    ParsedRequest,
+    'serviceTier' | 'region' | 'lifetimes' | 'session' | 'conversation' | 'storage'
+  >,
 ): ParsedRequest {
   return {
     ...request,

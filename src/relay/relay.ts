@@ -8,9 +8,8 @@ import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.t
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { GuardFigures } from '../telemetry/guard-figures.ts'
 import { answerHeaders } from '../http/answer-headers.ts'
-import { MemoryAllocation } from '../limits/request-memory.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
-import { type AdmissionServices, CallAdmission } from './call-admission.ts'
+import { type AdmissionServices, type AdmittedRequest, CallAdmission } from './call-admission.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { Call } from './call.ts'
@@ -47,19 +46,12 @@ import {
   withoutModelSuffix,
 } from './parse-request.ts'
 import { CallRates } from './plan.ts'
-import {
-  type RequestWithIdempotencyKey,
-  type IdempotencyClaims,
-  IdempotentCalls,
-} from './answers/idempotent-calls.ts'
-import type { KeptAnswers } from './answers/kept-answers.ts'
-import { idempotencyKeyOf } from './answers/idempotency-key.ts'
-import { requestFingerprint } from './answers/request-fingerprint.ts'
-import type { AnswerCache } from './answer-cache/answer-cache.ts'
-import type { AdmittedRequest } from './answer-cache/sharable-call.ts'
+import { type IdempotencyClaims, IdempotentCalls, idempotencyKeyOf } from './equal-calls/idempotent-calls.ts'
+import type { KeptAnswers } from './equal-calls/kept-answers.ts'
+import type { AnswerCache } from './equal-calls/answer-cache.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { recordRefusal } from './record-refusal.ts'
-import { requirePermission, Routing } from './routing.ts'
+import { Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
 import {
@@ -187,7 +179,7 @@ export class Relay {
         this.#countOnce(counting, body, call, caller, settings)
       const key = idempotencyKeyOf(incoming, settings)
       if (key === undefined) await run(incoming)
-      else await this.#idempotent.answer(this.#attempt({ key, body, incoming, caller, settings, run }))
+      else await this.#idempotent.answer({ key, body, incoming, caller, settings, run })
     } catch (error) {
       recordRefusal(incoming, caller, body, error, counting.protocol)
       throw error
@@ -229,8 +221,7 @@ export class Relay {
       this.responses.cancel(await this.responses.find(call, caller, id))
     const key = idempotencyKeyOf(incoming, settings)
     if (key === undefined) return run(incoming)
-    const body = { bytes: NO_BYTES, allocation: new MemoryAllocation({ client: caller.user.id, key: '' }) }
-    return this.#idempotent.answer(this.#attempt({ key, body, incoming, caller, settings, run }))
+    return this.#idempotent.answer({ key, body: { bytes: NO_BYTES }, incoming, caller, settings, run })
   }
 
   /** Responds with one of the caller's stored responses, as a whole or as a stream. */
@@ -348,7 +339,7 @@ export class Relay {
     }
   }
 
-  /** Makes the call, or sends the answer of an earlier call with the same idempotency key. */
+  // A method of its own, because a closure in `#charged` would be paid for by every call.
   #once(
     key: string,
     dialects: EndpointDialects,
@@ -358,22 +349,7 @@ export class Relay {
     settings: Settings,
   ): Promise<void> {
     const run = (call: IncomingCall): Promise<void> => this.#relay(dialects, body, call, caller, settings)
-    return this.#idempotent.answer(this.#attempt({ key, body, incoming, caller, settings, run }))
-  }
-
-  #attempt({
-    body,
-    ...attempt
-  }: Pick<RequestWithIdempotencyKey, 'key' | 'incoming' | 'caller' | 'settings' | 'run'> & {
-    readonly body: Pick<Body, 'bytes' | 'allocation'> | FormBody
-  }): RequestWithIdempotencyKey {
-    const { settings, caller, incoming } = attempt
-    return {
-      ...attempt,
-      allocation: body.allocation,
-      fingerprint: () => requestFingerprint(incoming.request.url, body),
-      requirePermission: (model) => requirePermission(settings, caller, model),
-    }
+    return this.#idempotent.answer({ key, body, incoming, caller, settings, run })
   }
 
   async #relay(
@@ -443,13 +419,8 @@ export class Relay {
   /** Answers a call from the answer cache or by asking upstreams. */
   #answer(admitted: AdmittedRequest, incoming: IncomingCall): Promise<void> {
     if (admitted.settings.options.cache === undefined) return this.#admission.admit(admitted, incoming)
-    const { cache, metrics } = this.#services
-    const sharable = cache.sharable(admitted)
-    if (sharable)
-      return cache.answer(sharable, incoming, (recorded, report) =>
-        this.#admission.admit(admitted, recorded, report),
-      )
-    metrics.add('answerCache', 1, 'bypass')
-    return this.#admission.admit(admitted, incoming)
+    return this.#services.cache.answer(admitted, incoming, (recorded, report) =>
+      this.#admission.admit(admitted, recorded, report),
+    )
   }
 }

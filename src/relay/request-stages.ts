@@ -1,6 +1,5 @@
 import type { Response } from '@sluice/http1'
 import type { SessionFinder } from './session.ts'
-import type { RequestIdentity } from './answer-cache/answer-storage-rules.ts'
 import type { UsageBounds } from '../domain/charge.ts'
 import type { ChargeRate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
@@ -20,6 +19,7 @@ import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { GatewayError } from '../errors.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
+import type { AnswerStorageRules } from './dialects/answer-storage-rules.ts'
 import type { DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
 import type { PassthroughResponses } from './dialects/passthrough.ts'
 import type { Estimate } from './estimate.ts'
@@ -52,7 +52,7 @@ export interface IncomingCall {
    */
   readonly unlessKept?: GatewayError
   /** Set if the call has an idempotency key under which its answer may be kept. */
-  readonly isIdempotent?: true
+  isIdempotent?: true
   /** Whether the call ended with an error. Set when the call is over or its response has begun to fail. */
   hasFailed?: boolean
 }
@@ -116,11 +116,8 @@ export interface ParsedRequest {
   readonly session?: SessionFinder
   /** The conversation as the client sent it. Absent if the endpoint has none. */
   readonly conversation?: { readonly scan: ScannedObject; readonly form: ConversationComparisonRules }
-  /**
-   * What identifies equal requests for the answer cache; absent if the answer is never kept or there is no
-   * cache.
-   */
-  readonly equal?: RequestIdentity
+  /** The body, and how its answer may be kept for equal requests; absent if it is never kept or there is no cache. */
+  readonly storage?: { readonly rules: AnswerStorageRules; readonly scan: ScannedObject }
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
   /** The client's maximum of output tokens; undefined if the request has none. */

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { type FullResponse, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -68,6 +68,44 @@ describe(`a stream that breaks off while ${CALLS} equal calls wait for it`, () =
     // One charge for what had arrived of the first call, and one for the second.
     expect(chargesOf('breaking').filter((quota) => quota > 0)).toHaveLength(2)
     expect(chargesOf('breaking')).toContain(COST)
+  })
+
+  test('a stream that ends with an error is neither given nor charged to the calls that wait for its end, because hits cost something', async () => {
+    const breaks = Promise.withResolvers<void>()
+    const costly = await startFixture((upstream) => ({
+      options: { retries: 0, cache: { ttl: '10m', price: 1 } },
+      rate_limits: {},
+      models: priced(['failing']),
+      channels: [channel('failing', upstream.baseUrl('failing'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }))
+    onTestFinished(() => costly.close())
+    const { gateway, upstream } = costly
+    upstream.script(
+      'failing',
+      { kind: 'stream', events: 3, word: 'lost ', endsAfter: breaks.promise, ending: 'error' },
+      { kind: 'stream', events: 3, word: 'found ', usage: USAGE },
+    )
+    const first = await open(gateway.url, askStream('failing'), { key: 'ann' })
+    await first.until('lost ')
+    const waiting = many(10, async () =>
+      (await open(gateway.url, askStream('failing'), { key: 'ann' })).end(),
+    )
+    await untilOpen(gateway.url, 11)
+    breaks.resolve()
+    expect(isWhole(await first.end())).toBe(false)
+    const answers = await Promise.all(waiting)
+    expect(answers.map((one) => [isWhole(one), one.text.includes('lost ')])).toEqual(
+      answers.map(() => [true, false]),
+    )
+    expect(upstream.received('failing')).toHaveLength(2)
+    const charges = (): number[] =>
+      databaseOf(gateway.dataDir)
+        .usage()
+        .map(({ quota }) => quota)
+    // The calls that waited pay what the second call cost.
+    await expect.poll(() => charges().filter((quota) => quota === COST).length).toBe(10)
+    expect(charges()).toHaveLength(11)
   })
 
   test('equal calls do not wait for a broken stream, even if its first client has not read it', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
-import { type CallOptions, type FullResponse, open } from '../fixtures/client.ts'
+import { call, type CallOptions, type FullResponse, open } from '../fixtures/client.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
 import { untilOpen } from '../fixtures/open-calls.ts'
@@ -51,9 +51,8 @@ const configured = (upstream: ScriptedUpstream, cache: object, price?: unknown) 
     user(5, 'bob', [token('bob')]),
   ],
 })
-const clock = dateClock(afterAll)
 beforeAll(async () => {
-  fixture = await startFixture((upstream) => configured(upstream, {}), { env: clock.env })
+  fixture = await startFixture((upstream) => configured(upstream, {}))
 })
 afterAll(() => fixture?.close())
 
@@ -68,12 +67,12 @@ interface Row {
 }
 
 async function rowOf({ headers }: FullResponse): Promise<Row> {
-  const { data } = await manage<Row>(
-    fixture.gateway.url,
-    ADMIN,
-    `GET /api/log/${String(headers['x-request-id'])}`,
-  )
-  return data
+  const path = `GET /api/log/${String(headers['x-request-id'])}` as const
+  const row = async (): Promise<Row | undefined> =>
+    (await manage<Row | undefined>(fixture.gateway.url, ADMIN, path)).data
+  // A call that got the answer as it arrived is charged after the answer was sent.
+  await expect.poll(row).toBeDefined()
+  return (await row()) as Row
 }
 
 const asked = (lane: string): number => fixture.upstream.received(lane).length
@@ -278,16 +277,22 @@ describe('by request', () => {
   )
 
   test('a cached answer is not returned once it is older than max-age or than its lifetime', async () => {
-    await fixture.chat('ann', ask('brief'))
-    expect(statusOf(await fixture.chat('ann', ask('brief')))).toBe('hit')
-    clock.move(61)
-    onTestFinished(() => clock.move(0))
-    expect(statusOf(await fixture.chat('ann', ask('brief')))).toBe('miss')
-    const body = ask('other', { seed: 7 })
-    await fixture.chat('ann', body)
-    clock.move(122)
-    expect(statusOf(await fixture.chat('ann', body))).toBe('hit')
-    expect(statusOf(await fixture.chat('ann', body, withControl('max-age=60')))).toBe('miss')
+    const moved = dateClock()
+    const own = await startFixture((upstream) => configured(upstream, {}), { env: moved.env })
+    onTestFinished(() => own.close())
+    const status = async (model: string, options?: CallOptions): Promise<unknown> =>
+      statusOf(await own.chat('ann', ask(model), options))
+    // An answer is kept after it was sent, and its age counts from then on.
+    const kept = async (): Promise<boolean> => {
+      const { text } = await call(own.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+      return text.includes('sluice_answer_cache_total{result="kept"} 2')
+    }
+    expect([await status('brief'), await status('other')]).toEqual(['miss', 'miss'])
+    await expect.poll(kept).toBe(true)
+    expect([await status('brief'), await status('other')]).toEqual(['hit', 'hit'])
+    moved.move(61)
+    expect([await status('brief'), await status('other')]).toEqual(['miss', 'hit'])
+    expect(await status('other', withControl('max-age=60'))).toBe('miss')
   })
 })
 

@@ -35,11 +35,11 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
  * each is for; another import between them needs a reason.
  */
 export const RELAY_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
-  'answer-cache': ['answers', 'dialects', 'guards', 'responses', 'telemetry'],
-  answers: ['responses'],
-  dialects: ['answer-cache', 'guards', 'responses'],
+  answers: [],
+  dialects: ['guards', 'responses'],
   digests: [],
-  guards: ['answer-cache', 'answers', 'dialects'],
+  'equal-calls': ['answers', 'dialects', 'guards', 'responses', 'telemetry'],
+  guards: ['answers', 'dialects'],
   responses: ['dialects', 'guards', 'telemetry'],
-  telemetry: ['answer-cache', 'responses'],
+  telemetry: ['responses'],
 }

@@ -1,5 +1,10 @@
 import { type EarlyHead, Response, type ResponseHeaders } from '@sluice/http1'
-import type { AnswerHead } from './kept-answers.ts'
+
+/** HTTP status and headers of an answer. */
+export interface AnswerHead {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+}
 
 /** Receives the bytes of an answer that a call writes to an `AnswerRecorder`. */
 interface Recording {
@@ -25,7 +30,8 @@ export const DISCARDING_CONNECTION = {
   needsUpstream() {},
   destroy() {},
 } as const
-const NO_TRAITS = { method: 'POST', version: '1.1', keepAlive: false, headers: {} } as const
+/** What a response without a client states of its request. */
+export const NO_TRAITS = { method: 'POST', version: '1.1', keepAlive: false, headers: {} } as const
 
 /** A response whose content is recorded instead of sent. The relay writes to it as to any other response. */
 export class AnswerRecorder extends Response {

@@ -1,8 +1,7 @@
 import type { EarlyHead, Response, ResponseHeaders } from '@sluice/http1'
 import type { PoolShareOwner } from '../../limits/fair-pool.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
-import { AnswerRecorder } from './answer-recorder.ts'
-import type { AnswerHead } from './kept-answers.ts'
+import { type AnswerHead, AnswerRecorder } from './answer-recorder.ts'
 
 /**
  * Milliseconds for which data sent to a client may remain unread before the client is disconnected. The time

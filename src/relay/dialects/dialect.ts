@@ -20,7 +20,7 @@ import type { StreamError, TapEndResult, TapPushResult } from '@sluice/wire/sse/
 import type { StatedService } from '@sluice/wire/service-tier'
 import type { ReportedToolUses } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
-import type { AnswerStorageRules } from '../answer-cache/answer-storage-rules.ts'
+import type { AnswerStorageRules } from './answer-storage-rules.ts'
 import type { FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
 import type { CallGuards } from '../guards/call-guards.ts'

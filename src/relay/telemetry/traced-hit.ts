@@ -2,7 +2,7 @@ import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import { genAiProvider } from '../../domain/gen-ai-provider.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
-import type { SharableCall } from '../answer-cache/sharable-call.ts'
+import type { AdmittedRequest } from '../call-admission.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
 
@@ -11,7 +11,7 @@ import { requestParameters } from './request-parameters.ts'
  * channel was asked.
  */
 export function tracedHit(
-  { routes, request, settings }: SharableCall,
+  { routes, request, settings }: AdmittedRequest,
   { request: { headers } }: IncomingCall,
   { account, facts }: OpenHold,
   settlement: Settlement,

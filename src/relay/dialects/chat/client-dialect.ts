@@ -10,7 +10,7 @@ import { decodeResponsesForm, isResponsesForm, readResponsesForm } from '@sluice
 import { RESPONSES_COMPARISON_RULES, responsesFieldNames } from '@sluice/wire/responses'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProviderTools } from '@sluice/wire/tool-use'
-import { chatStorageRules } from '../../answer-cache/answer-storage-rules.ts'
+import { chatStorageRules } from '../answer-storage-rules.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
 import { mayNameTier } from '../../../upstreams/channel-tier.ts'

@@ -6,7 +6,7 @@ import {
   readCompletionRequest,
 } from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { completionsStorageRules } from '../../answer-cache/answer-storage-rules.ts'
+import { completionsStorageRules } from '../answer-storage-rules.ts'
 import { chatRequests } from '../chat/client-dialect.ts'
 import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'

@@ -11,7 +11,7 @@ import {
 } from '@sluice/wire/embeddings'
 import { withMappedModel } from '@sluice/wire/edit-request'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
-import { unstreamedStorageRules } from '../../answer-cache/answer-storage-rules.ts'
+import { unstreamedStorageRules } from '../answer-storage-rules.ts'
 import { UPSTREAM_PROTOCOLS } from '../../../domain/protocols.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import {

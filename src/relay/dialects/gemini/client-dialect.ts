@@ -1,4 +1,4 @@
-import { geminiStorageRules, unstreamedStorageRules } from '../../answer-cache/answer-storage-rules.ts'
+import { geminiStorageRules, unstreamedStorageRules } from '../answer-storage-rules.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
 import type { Usage } from '@sluice/wire/usage'

@@ -1,4 +1,4 @@
-import { messagesStorageRules } from '../../answer-cache/answer-storage-rules.ts'
+import { messagesStorageRules } from '../answer-storage-rules.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import {
   MESSAGES_COMPARISON_RULES,

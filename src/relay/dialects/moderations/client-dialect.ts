@@ -5,7 +5,7 @@ import {
   readModerationsReply,
   readModerationsRequest,
 } from '@sluice/wire/moderations'
-import { unstreamedStorageRules } from '../../answer-cache/answer-storage-rules.ts'
+import { unstreamedStorageRules } from '../answer-storage-rules.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 

@@ -9,7 +9,7 @@ import {
   searchUnitBound,
   searchUnits,
 } from '@sluice/wire/rerank'
-import { unstreamedStorageRules } from '../../answer-cache/answer-storage-rules.ts'
+import { unstreamedStorageRules } from '../answer-storage-rules.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 

@@ -1,4 +1,4 @@
-import { responsesStorageRules } from '../../answer-cache/answer-storage-rules.ts'
+import { responsesStorageRules } from '../answer-storage-rules.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'

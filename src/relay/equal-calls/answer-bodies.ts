@@ -11,7 +11,7 @@ import {
 } from '@sluice/wire/answer-forms'
 import { parseRecord } from '@sluice/wire/json/record'
 import { newResponseId } from '../responses/response-id.ts'
-import type { AnswerStorageRules } from './answer-storage-rules.ts'
+import type { AnswerStorageRules } from '../dialects/answer-storage-rules.ts'
 
 /**
  * Form in which a client gets an answer: a whole body, server-sent events, or one JSON array of the events.
@@ -47,10 +47,7 @@ const FORMS = {
   messages: messagesAnswerForms,
   gemini: geminiAnswerForms,
   responses: responsesAnswerForms,
-} as const satisfies Readonly<Record<string, AnswerForms>>
-
-/** Names of the dialects and endpoints whose answers convert between whole bodies and streams. */
-export type AnswerFormsName = keyof typeof FORMS
+} as const satisfies Readonly<Record<NonNullable<AnswerStorageRules['forms']>, AnswerForms>>
 
 /** Whether an answer that was given in one form can be sent, unchanged, to a client that wants another. */
 export function canReuseAnswerBody(

@@ -3,7 +3,7 @@ import type { AnswerKind, KeptEntry, KeptFacts, KeptFilter } from '../../domain/
 import type { StoreRead } from '../../limits/store-reads.ts'
 import type { KeptStore } from '../../store/kept-store.ts'
 import type { RowStore } from '../../store/store.ts'
-import { responseDrained } from './response-drained.ts'
+import type { AnswerHead } from '../answers/answer-recorder.ts'
 
 /**
  * Bytes of memory allocated to read and decrypt one part of an answer: `MEMORY_PER_BYTE` for each byte of the
@@ -11,12 +11,6 @@ import { responseDrained } from './response-drained.ts'
  */
 const MAX_PART_MEMORY = 655_360
 const MEMORY_PER_BYTE = 2.5
-
-/** HTTP status and headers of a kept answer. */
-export interface AnswerHead {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-}
 
 /** A kept answer without its body. `facts` are the facts that its kind defines, without the head. */
 export interface KeptAnswer extends KeptEntry {
@@ -191,4 +185,15 @@ export class KeptAnswers {
     await Promise.resolve(this.#announcer?.announce(`${REMOVED} ${JSON.stringify(filter)}`)).catch(() => {})
     return this.#kept.remove(filter)
   }
+}
+
+/** Resolves when the client has read what was written, or has disconnected. */
+function responseDrained(response: Response): Promise<void> {
+  return new Promise((resolve) => {
+    const unwatch = response.onClosed(resolve)
+    response.whenDrained(() => {
+      unwatch()
+      resolve()
+    })
+  })
 }

@@ -1,9 +1,8 @@
 import type { ResponseHeaders } from '@sluice/http1'
 import { answerHeaders } from '../../http/answer-headers.ts'
 import { GUARDS_HEADER } from '../guards/call-guards.ts'
-import type { IncomingCall } from '../request-stages.ts'
 import type { AnswerFacts } from './answer-facts.ts'
-import type { SharableCall } from './sharable-call.ts'
+import type { CachedCall } from './shared-answer.ts'
 
 /** Headers of an answer that are valid for every equal call. */
 const SHARED_HEADERS = [
@@ -16,8 +15,7 @@ const SHARED_HEADERS = [
 
 /** Headers of an answer from the cache that are specific to the call that gets it. */
 export function cacheHitHeaders(
-  { dialect, request, guards }: SharableCall,
-  { id }: IncomingCall,
+  { dialect, request, guards, incoming: { id } }: CachedCall,
   ageMs: number,
   facts?: AnswerFacts,
 ): ResponseHeaders {

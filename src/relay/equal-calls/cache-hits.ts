@@ -11,11 +11,10 @@ import type { Telemetry } from '../../telemetry/telemetry.ts'
 import type { CallLimits } from '../call-limits.ts'
 import { planContentCapture, type ContentLogForCalls } from '../capture-content.ts'
 import { waitLimitsOf } from '../wait-limits.ts'
-import type { IncomingCall } from '../request-stages.ts'
 import { sessionInRow, type Sessions } from '../session.ts'
 import { tracedHit } from '../telemetry/traced-hit.ts'
 import type { AnswerFacts } from './answer-facts.ts'
-import type { SharableCall } from './sharable-call.ts'
+import type { CachedCall } from './shared-answer.ts'
 
 /** Services that are needed to charge calls which get the answer of another call. */
 export interface CacheHitServices {
@@ -36,10 +35,14 @@ export class CacheHits {
   }
 
   /** Begins to collect the content of a call for the content log; undefined if it is not logged. */
-  capture(
-    { caller, settings, routes, body, received = body }: SharableCall,
-    { id, response }: IncomingCall,
-  ): ContentCapture | undefined {
+  capture({
+    caller,
+    settings,
+    routes,
+    body,
+    received = body,
+    incoming: { id, response },
+  }: CachedCall): ContentCapture | undefined {
     const group = routes.resolutions[0]?.group.name ?? ''
     return planContentCapture(this.#services, {
       id,
@@ -58,14 +61,13 @@ export class CacheHits {
    * provider counted any.
    */
   async settle(
-    call: SharableCall,
-    incoming: IncomingCall,
+    call: CachedCall,
     facts: AnswerFacts | undefined,
     reason: SettlementReason,
     content: ContentCapture | undefined,
   ): Promise<void> {
     try {
-      await this.#settle(call, incoming, facts, reason, content)
+      await this.#settle(call, facts, reason, content)
       content?.relayed()
     } catch (error) {
       content?.forget()
@@ -74,14 +76,13 @@ export class CacheHits {
   }
 
   async #settle(
-    call: SharableCall,
-    incoming: IncomingCall,
+    call: CachedCall,
     facts: AnswerFacts | undefined,
     reason: SettlementReason,
     content: ContentCapture | undefined,
   ): Promise<void> {
     const { ledger, limits, metrics, telemetry, sessions } = this.#services
-    const { caller, settings, routes, request } = call
+    const { caller, settings, routes, request, incoming } = call
     const { startedMs } = incoming
     const model = routes.resolutions[0]?.model ?? routes.requestedModel
     const group = routes.resolutions[0]?.group
@@ -92,7 +93,7 @@ export class CacheHits {
     const found = findChargedBalances(ledger.accounts, { ...caller, groups, startedMs })
     const payer = found instanceof Promise ? await found : found
     const { account, budgets } = payer
-    const holdFacts = this.#holdFacts(call, incoming, model.name)
+    const holdFacts = this.#holdFacts(call, model.name)
     const hold =
       quota === 0 || quota <= affordableAmount(account, budgets)
         ? ledger.admit(account, quota, holdFacts, budgets)
@@ -130,11 +131,7 @@ export class CacheHits {
     await hold.settle(settlement)
   }
 
-  #holdFacts(
-    { caller, settings, routes, request, dialect }: SharableCall,
-    incoming: IncomingCall,
-    model: string,
-  ): HoldFacts {
+  #holdFacts({ caller, settings, routes, request, dialect, incoming }: CachedCall, model: string): HoldFacts {
     return {
       id: incoming.id,
       model,

@@ -1,8 +1,4 @@
-import { canonicalDigest } from '@sluice/wire/canonical-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { Headers } from '../../http/request.ts'
-import type { AnswerFormsName } from './answer-bodies.ts'
-import { type CacheControl, readCacheControl } from './cache-control.ts'
 
 /**
  * Rules for keeping answers of an endpoint for equal requests. An object of this type can be posted to a
@@ -12,23 +8,13 @@ export interface AnswerStorageRules {
   /** Name that separates the endpoint's answers from those of other endpoints with the same dialect. */
   readonly endpoint: string
   /** How the endpoint's answers convert between whole bodies and streams; absent if it has no streams. */
-  readonly forms?: AnswerFormsName
+  readonly forms?: 'chat' | 'completions' | 'messages' | 'gemini' | 'responses'
   /** Whether streams end with their usage only for clients that ask for it. */
   readonly hasUsageOption?: true
   /** Whether a channel may store the answer, so that clients can refer to it. */
   readonly mayBeStored?: true
   /** Whether each answer has its own id, by which clients might refer to it. */
   readonly hasOwnIds?: true
-}
-
-/** What identifies equal requests, and what a request asks of the cache. */
-export interface RequestIdentity {
-  readonly keeping: AnswerStorageRules
-  readonly control: CacheControl
-  /** Whether the stream of this request ends with the usage. */
-  readonly includeUsage: boolean
-  /** Digest of the body, followed by the values of the request's headers that are forwarded to upstreams. */
-  identity(): readonly string[]
 }
 
 const CHAT: AnswerStorageRules = { endpoint: 'chat', forms: 'chat', hasUsageOption: true }
@@ -74,47 +60,4 @@ export function responsesStorageRules(scan: ScannedObject): AnswerStorageRules |
   if (scan.kind('background') === 'true') return undefined
   if (CONTINUATIONS.some((name) => scan.has(name) && scan.kind(name) !== 'null')) return undefined
   return scan.kind('store') === 'false' ? RESPONSES : STORED_RESPONSES
-}
-
-/**
- * Members of a body that may differ between equal requests. The model is compared after routing; the other
- * members only determine the form of the answer, the user or the session.
- */
-const UNCOUNTED: ReadonlySet<string> = new Set([
-  'metadata',
-  'model',
-  'prompt_cache_key',
-  'session_id',
-  'stream',
-  'stream_options',
-])
-
-/** Headers that are forwarded to the upstream and therefore must be equal. */
-const COUNTED_HEADERS = ['anthropic-beta', 'anthropic-version', 'vendor-version'] as const
-
-/**
- * Returns what is compared to find out whether two requests are equal. `identity` is computed only when it is
- * needed.
- */
-export function requestIdentity(
-  keeping: AnswerStorageRules,
-  scan: ScannedObject,
-  headers: Headers,
-): RequestIdentity {
-  return {
-    keeping,
-    control: readCacheControl(headers['cache-control']),
-    includeUsage: keeping.hasUsageOption === true && includesUsage(scan),
-    identity: () => [
-      canonicalDigest(scan, UNCOUNTED).toString('base64'),
-      ...COUNTED_HEADERS.map((name) => headers[name] ?? ''),
-    ],
-  }
-}
-
-function includesUsage(scan: ScannedObject): boolean {
-  const options = scan.span('stream_options')
-  if (!options || scan.kindOf(options.node) !== 'object') return false
-  const node = scan.memberOf(options.node, 'include_usage')
-  return node !== undefined && scan.kindOf(node) === 'true'
 }

@@ -3,7 +3,7 @@ import { parseRecord } from '@sluice/wire/json/record'
 import { promptTokens } from '@sluice/wire/usage'
 import type { SettlementReason } from '../../domain/call-outcome.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
-import type { KeptAnswer } from '../answers/kept-answers.ts'
+import type { KeptAnswer } from './kept-answers.ts'
 import { type BodyForm, CONTENT_TYPES } from './answer-bodies.ts'
 import type { SharableCall } from './sharable-call.ts'
 
@@ -30,7 +30,7 @@ export interface AnswerFacts {
 /** Facts of a call with a complete answer, for the calls that get it too; undefined for any other call. */
 export function answerFactsOfCall(
   settlement: Settlement | undefined,
-  { equal, wanted }: SharableCall,
+  { rules, wanted }: SharableCall,
 ): AnswerFacts | undefined {
   if (!settlement || !WHOLE.has(settlement.reason)) return undefined
   // A guard's service failed. At the next call it may work and refuse the answer, so the answer is not
@@ -44,7 +44,7 @@ export function answerFactsOfCall(
     form: wanted.form,
     includeUsage: wanted.includeUsage,
     ...(settlement.guards && { guards: settlement.guards }),
-    ...(equal.keeping.hasUsageOption && { usage: writeUsageCounts(usage) }),
+    ...(rules.hasUsageOption && { usage: writeUsageCounts(usage) }),
   }
 }
 

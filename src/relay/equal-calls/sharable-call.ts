@@ -1,34 +1,21 @@
-import type { Caller } from '../../accounts/authentication/caller.ts'
+import { canonicalDigest } from '@sluice/wire/canonical-request'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { CacheOptions } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Settings } from '../../domain/settings.ts'
-import type { Body, FormBody } from '../body-reader.ts'
-import type { DialectFacts } from '../dialects/dialect.ts'
-import type { CallGuards } from '../guards/call-guards.ts'
+import type { Headers } from '../../http/request.ts'
+import type { AdmittedRequest } from '../call-admission.ts'
+import type { AnswerStorageRules } from '../dialects/answer-storage-rules.ts'
 import type { ParsedRequest } from '../request-stages.ts'
-import type { Routes } from '../routing.ts'
 import type { BodyForm, RequestedBodyForm } from './answer-bodies.ts'
-import type { RequestIdentity } from './answer-storage-rules.ts'
+import { type CacheControl, readCacheControl } from './cache-control.ts'
 import { configurationVersion } from './configuration-version.ts'
-
-/** A request that was checked, and has passed the limits of its key, its user and its model. */
-export interface AdmittedRequest {
-  readonly dialect: DialectFacts
-  readonly body: Body | FormBody
-  readonly caller: Caller
-  readonly settings: Settings
-  readonly request: ParsedRequest
-  readonly routes: Routes
-  /** The guards that have checked the request and will check its answer; absent if no guard applies. */
-  readonly guards?: CallGuards
-  /** The request as it was received, if guards have changed it. */
-  readonly received?: Body | FormBody
-}
 
 /** A call whose answer may be kept, or shared with equal calls. */
 export interface SharableCall extends AdmittedRequest {
   readonly options: CacheOptions
-  readonly equal: RequestIdentity
+  readonly rules: AnswerStorageRules
+  readonly control: CacheControl
   readonly wanted: RequestedBodyForm
   /** Time for which the answer is kept, in milliseconds. */
   readonly ttlMs: number
@@ -37,40 +24,64 @@ export interface SharableCall extends AdmittedRequest {
 }
 
 /**
+ * Members of a body that may differ between equal requests. The model is compared after routing; the other
+ * members only determine the form of the answer, the user or the session.
+ */
+const UNCOUNTED: ReadonlySet<string> = new Set([
+  'metadata',
+  'model',
+  'prompt_cache_key',
+  'session_id',
+  'stream',
+  'stream_options',
+])
+
+/** Headers that are forwarded to the upstream and therefore must be equal. */
+const COUNTED_HEADERS = ['anthropic-beta', 'anthropic-version', 'vendor-version'] as const
+
+/**
  * Returns the call if its answer may be shared; otherwise undefined. `tag` computes an HMAC with the
  * gateway's secret.
  */
 export function sharableCall(
   admitted: AdmittedRequest,
+  headers: Headers,
   tag: (text: string) => string,
 ): SharableCall | undefined {
   const { settings, caller, request, dialect, routes } = admitted
   const { cache: options } = settings.options
-  const { equal } = request
+  const { storage } = request
   const [first] = routes.resolutions
-  if (!options || !equal || !first || request.isFree || equal.control.noStore) return undefined
+  if (!options || !storage || !first || request.isFree) return undefined
+  const { rules, scan } = storage
+  const control = readCacheControl(headers['cache-control'])
+  if (control.noStore) return undefined
   const isFallback = first.name !== request.model && routes.requestedModel.fallback.includes(first.name)
-  if (isFallback || (equal.keeping.mayBeStored && mayStore(settings, first.channels))) return undefined
-  const ttlMs = ttlOf(options, first.model.cache, equal.control.maxAgeMs)
+  if (isFallback || (rules.mayBeStored && mayStore(settings, first.channels))) return undefined
+  const ttlMs = ttlOf(options, first.model.cache, control.maxAgeMs)
   if (ttlMs === 0) return undefined
   const { token, user } = caller
   const owner = { token: token.id, user: user.id, group: first.group.name }[options.scope]
   const key = [
     [options.scope, owner, first.group.name],
-    [dialect.name, equal.keeping.endpoint, first.name],
+    [dialect.name, rules.endpoint, first.name],
     [configurationVersion(settings), first.model.priceMoment ?? ''],
     // Guards and pseudonyms must be equal: other guards might change the answer, and other pseudonyms would
     // put other values back into it.
     admitted.guards?.all.map(({ guard }) => guard) ?? [],
     [...(admitted.guards?.pseudonyms.entries() ?? [])],
-    equal.identity(),
+    [
+      canonicalDigest(scan, UNCOUNTED).toString('base64'),
+      ...COUNTED_HEADERS.map((name) => headers[name] ?? ''),
+    ],
   ]
   return {
     ...admitted,
     options,
-    equal,
+    rules,
+    control,
     ttlMs,
-    wanted: { form: formOf(request), includeUsage: equal.includeUsage },
+    wanted: { form: formOf(request), includeUsage: rules.hasUsageOption === true && includesUsage(scan) },
     lookup: tag(JSON.stringify(key)),
   }
 }
@@ -100,4 +111,11 @@ function ttlOf(
   const usual = ofModel ?? ttl
   if (usual > 0 || ofModel === 0) return usual
   return Math.min(maxAgeMs ?? 0, max_ttl)
+}
+
+function includesUsage(scan: ScannedObject): boolean {
+  const options = scan.span('stream_options')
+  if (!options || scan.kindOf(options.node) !== 'object') return false
+  const node = scan.memberOf(options.node, 'include_usage')
+  return node !== undefined && scan.kindOf(node) === 'true'
 }

@@ -1,0 +1,288 @@
+import type { ResponseHeaders } from '@sluice/http1'
+import { GatewayError } from '../../errors.ts'
+import type { StartWatch } from '../../ipc/service.ts'
+import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
+import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
+import type { AdmittedCallReport, AdmittedRequest } from '../call-admission.ts'
+import type { IncomingCall } from '../request-stages.ts'
+import { CONTENT_TYPES } from './answer-bodies.ts'
+import { AnswerConversions } from './answer-conversions.ts'
+import { type AnswerFacts, factsOfKeptAnswer, answerFactsOfCall } from './answer-facts.ts'
+import { type CacheHitServices, CacheHits } from './cache-hits.ts'
+import {
+  type AnswerSource,
+  type CompleteAnswer,
+  EqualCalls,
+  type EqualCallsPolicy,
+  type MissedAnswer,
+} from './equal-calls.ts'
+import { cacheHitHeaders, headersSharedByHits } from './hit-headers.ts'
+import type { IdempotencyClaims } from './idempotent-calls.ts'
+import type { KeptAnswer, KeptAnswers } from './kept-answers.ts'
+import { sharableCall } from './sharable-call.ts'
+import { type CachedAnswer, type CachedCall, SharedAnswer } from './shared-answer.ts'
+
+/**
+ * Kept answers with more bytes than this are read from the store separately for each client, while they are
+ * sent.
+ */
+const MAX_READ_AT_ONCE = 1_048_576
+/** Maximum number of failed calls for which an equal call waits. */
+const MAX_MISSES = 3
+
+/** Services that the answer cache needs. */
+export interface AnswerCacheServices extends CacheHitServices {
+  readonly answers: KeptAnswers
+  readonly reads: StoreReads
+  readonly memory: RequestMemory
+  readonly threads: StartWatch
+  readonly claims: Pick<IdempotencyClaims, 'tag'>
+}
+
+/**
+ * Gives equal calls one answer: a stored one, or that of the first equal call that is running.
+ * `docs/answer-cache.md`.
+ */
+export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, AnswerFacts, SharedAnswer> {
+  readonly #services: AnswerCacheServices
+  readonly #hits: CacheHits
+  readonly #conversions: AnswerConversions
+  readonly #calls = new EqualCalls(this)
+
+  constructor(services: AnswerCacheServices) {
+    this.#services = services
+    this.#hits = new CacheHits(services)
+    this.#conversions = new AnswerConversions(services)
+  }
+
+  /** Ends the thread that converts large answers. */
+  close(): Promise<void> {
+    return this.#conversions.close()
+  }
+
+  /**
+   * Answers a call: from the store, with the answer of an equal running call, or by asking the upstream. `ask` makes the
+   * call, and is given no report if its answer cannot be shared.
+   */
+  answer(
+    admitted: AdmittedRequest,
+    incoming: IncomingCall,
+    ask: (incoming: IncomingCall, report?: AdmittedCallReport) => Promise<void>,
+  ): Promise<void> {
+    const call = sharableCall(admitted, incoming.request.headers, (text) =>
+      this.#services.claims.tag('answer', text),
+    )
+    if (!call) {
+      this.#services.metrics.add('answerCache', 1, 'bypass')
+      return ask(incoming)
+    }
+    const { user, token } = call.caller
+    const owner = { client: user.id, key: token.id }
+    const maxMisses = call.control.noCache ? 0 : MAX_MISSES
+    return this.#calls.answer({ ...call, incoming, ask, owner, maxMisses })
+  }
+
+  begin(call: CachedCall): SharedAnswer {
+    return new SharedAnswer(call, this.#services.memory, this.#conversions)
+  }
+
+  /** Looks for a kept answer, and reads it unless it is large. No other process is asked. */
+  async claim(first: SharedAnswer): Promise<AnswerSource<CachedAnswer>> {
+    const { answers, reads } = this.#services
+    const { control, lookup, caller } = first.call
+    // If the database is unavailable, the cache counts as empty. Whether the call can be made is decided
+    // elsewhere.
+    const kept = await answers.find('cache', lookup, caller.user.id).catch(() => undefined)
+    const facts = kept && factsOfKeptAnswer(kept)
+    if (!kept || !facts || isTooOld(kept, control.maxAgeMs)) return 'make'
+    if (kept.bytes > MAX_READ_AT_ONCE) return { kept, facts }
+    const read = reads.of(caller.user.id)
+    try {
+      first.replay(kept.head, await this.#pieces(kept, read))
+      return { kept, facts }
+    } catch {
+      // The answer was removed in the meantime or cannot be read now, so the upstream is asked.
+      return 'make'
+    } finally {
+      read.end()
+    }
+  }
+
+  beforeWaiting(_first: SharedAnswer, { incoming }: CachedCall): void {
+    incoming.response.needsUpstream()
+  }
+
+  attach(first: SharedAnswer, call: CachedCall): Promise<MissedAnswer | undefined> {
+    // The charge for a hit depends on the final cost, so bytes are sent before the end only if hits are free.
+    const isLive = call.options.price.digits === 0n && first.mayBeReused(first.call.wanted, call.wanted)
+    return isLive ? this.#giveLive(first, call) : this.#giveAtEnd(first, call)
+  }
+
+  async replay({ kept, facts }: CachedAnswer, first: SharedAnswer, call: CachedCall): Promise<boolean> {
+    const { caller, wanted, incoming } = call
+    if (isTooOld(kept, call.control.maxAgeMs)) return false
+    const ageMs = Math.max(0, Date.now() - kept.createdMs)
+    const { headers } = kept.head
+    if (kept.bytes <= MAX_READ_AT_ONCE)
+      return this.#give(await first.bodyFor(facts, wanted), facts, headers, ageMs, call)
+    const read = this.#services.reads.of(caller.user.id)
+    try {
+      if (!first.mayBeReused(facts, wanted)) {
+        await read.begin()
+        await read.hold(kept.bytes)
+        const body = await first.converted(facts, wanted, await this.#pieces(kept, read))
+        return await this.#give(body && [body], facts, headers, ageMs, call)
+      }
+      const length = { 'content-length': String(kept.bytes) }
+      const head = { ...kept.head, headers: { ...headersSharedByHits(headers), ...length } }
+      await this.#services.answers.send({ ...kept, head }, incoming.response, read, {
+        headers: cacheHitHeaders(call, ageMs, facts),
+        begin: () => this.#hits.settle(call, facts, 'complete', this.#hits.capture(call)),
+      })
+      return true
+    } catch (error) {
+      // The answer was removed in the meantime.
+      if (error instanceof GatewayError && error.code === 'not_found') return false
+      throw error
+    } finally {
+      read.end()
+    }
+  }
+
+  async make(first: SharedAnswer, recorded: IncomingCall): Promise<void> {
+    const { caller, request, ask } = first.call
+    first.keeping = await this.#services.answers.begin({
+      kind: 'cache',
+      userId: caller.user.id,
+      tokenId: caller.token.id,
+      model: request.model,
+      onRemoved: () => (first.isRemoved = true),
+    })
+    this.#services.metrics.add('answerCache', 1, 'miss')
+    await ask(recorded, first.report)
+  }
+
+  factsOf({ report, call }: SharedAnswer): AnswerFacts | undefined {
+    return answerFactsOfCall(report.call?.settlement, call)
+  }
+
+  async keep(first: SharedAnswer, facts: AnswerFacts, { head, pieces }: CompleteAnswer): Promise<void> {
+    const { caller, routes, request, lookup, ttlMs, owner } = first.call
+    if (!pieces || head.status !== 200) return
+    // The answer of a fallback model is not kept under the name of the requested model.
+    if (first.report.call?.plan.request.model !== routes.resolutions[0]?.name) return
+    if (first.isRemoved || !(await this.#conversions.mayBeKept(first.toRead(facts, pieces), owner))) return
+    const createdMs = Date.now()
+    const isKept = await this.#services.answers
+      .keep(
+        {
+          kind: 'cache',
+          key: lookup,
+          userId: caller.user.id,
+          tokenId: caller.token.id,
+          model: request.model,
+          head: { status: 200, headers: headersSharedByHits(head.headers) },
+          facts: JSON.stringify(facts),
+          pieces,
+          createdMs,
+          expiresMs: createdMs + ttlMs,
+        },
+        first.keeping,
+      )
+      .catch(() => false)
+    this.#services.metrics.add('answerCache', 1, isKept ? 'kept' : 'not_kept')
+  }
+
+  /** There is no claim beyond this process. */
+  async release(): Promise<void> {}
+
+  over({ keeping }: SharedAnswer): void {
+    keeping?.end()
+  }
+
+  async #pieces(kept: KeptAnswer, read: StoreRead): Promise<Buffer[]> {
+    const pieces: Buffer[] = []
+    for await (const part of this.#services.answers.parts(kept, read)) pieces.push(part)
+    return pieces
+  }
+
+  /** Sends the answer of a running call to another client as its bytes arrive. */
+  async #giveLive(first: SharedAnswer, call: CachedCall): Promise<MissedAnswer | undefined> {
+    const { incoming } = call
+    const { response } = incoming
+    const content = this.#hits.capture(call)
+    try {
+      if (!(await first.answer.attach(response, cacheHitHeaders(call, 0)))) {
+        content?.forget()
+        return {}
+      }
+    } catch (error) {
+      content?.forget()
+      return { error }
+    }
+    const facts = response.isAborted ? undefined : await first.facts.promise
+    const reason = response.isAborted ? 'client_gone' : facts ? 'complete' : 'cut'
+    if (reason === 'cut') incoming.hasFailed = true
+    await this.#hits.settle(call, facts, reason, content)
+    return undefined
+  }
+
+  /** Waits for the end of the running call, and sends its answer in the form that the client wants. */
+  async #giveAtEnd(first: SharedAnswer, call: CachedCall): Promise<MissedAnswer | undefined> {
+    let isThere: boolean
+    try {
+      isThere = await first.waitFor(call.incoming.response)
+    } catch (error) {
+      return { error }
+    }
+    const facts = isThere ? await first.facts.promise : undefined
+    const end = facts && (await first.answer.end)
+    if (!facts || end?.kind !== 'complete') return {}
+    const body = await first.bodyFor(facts, call.wanted)
+    return (await this.#give(body, facts, end.head.headers, 0, call)) ? undefined : {}
+  }
+
+  /** Charges the call, and then sends an answer that is completely in memory. */
+  async #give(
+    body: readonly Buffer[] | undefined,
+    facts: AnswerFacts,
+    head: ResponseHeaders,
+    ageMs: number,
+    call: CachedCall,
+  ): Promise<boolean> {
+    const { owner, wanted, incoming } = call
+    const held = new ResizableAllocation(this.#services.memory, owner)
+    if (!body || !held.take(body.reduce((sum, { length }) => sum + length, 0))) return false
+    // The memory is held until the client has read the answer.
+    incoming.response.onClosed(() => held.release())
+    const content = this.#hits.capture(call)
+    try {
+      await this.#hits.settle(call, facts, 'complete', content)
+    } catch (error) {
+      held.release()
+      throw error
+    }
+    if (incoming.response.isAborted) {
+      held.release()
+      return true
+    }
+    incoming.response
+      .writeHead(200, {
+        ...headersSharedByHits(head),
+        'content-type':
+          wanted.form === facts.form ? (head['content-type'] ?? '') : CONTENT_TYPES[wanted.form],
+        ...cacheHitHeaders(call, ageMs, facts),
+      })
+      .end(joined(body))
+    return true
+  }
+}
+
+function joined(pieces: readonly Buffer[]): Buffer {
+  const [only] = pieces
+  return pieces.length === 1 && only ? only : Buffer.concat(pieces)
+}
+
+function isTooOld({ createdMs }: KeptAnswer, maxAgeMs: number | undefined): boolean {
+  return maxAgeMs !== undefined && Date.now() - createdMs > maxAgeMs
+}
