@@ -2,6 +2,7 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Headers } from '../http/request.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { regionName, requestedTier } from '@sluice/wire/service-tier'
 import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
@@ -39,6 +40,15 @@ export function dialectOf({ json, form }: EndpointDialects, body: Body | FormBod
   return ('parts' in body ? form : json) as DialectFacts
 }
 
+/** Reads the JSON of a request's body, and finds the dialect of its form. Throws `invalid_request` for what is no JSON object. */
+export function readJson(
+  usual: Dialect,
+  { bytes }: Body,
+): { readonly scan: ScannedObject; readonly dialect: Dialect } {
+  const scan = scanObject(bytes, usual.scanLimits)
+  return { scan, dialect: usual.ofForm?.(scan) ?? usual }
+}
+
 /** Checks a request. Throws `invalid_request` that names the field. */
 export function parseRequest(
   { json, form }: EndpointDialects,
@@ -57,9 +67,7 @@ export function parseRequest(
       ? read.then((one) => withService(one, session))
       : withService(read, session)
   }
-  const usual = json as Dialect
-  const scan = scanObject(body.bytes, usual.scanLimits)
-  const dialect = usual.ofForm?.(scan) ?? usual
+  const { scan, dialect } = readJson(json as Dialect, body)
   dialect.names.check(scan)
   const member = (name: string): unknown => (scan.has(name) ? scan.value(name) : undefined)
   const serviceTier = requestedTier(member)

@@ -40,6 +40,7 @@ import type { MediaFetcher } from './media-fetcher.ts'
 import {
   bodyOptions,
   dialectOf,
+  readJson,
   type EndpointDialects,
   parseRequest,
   readBody,
@@ -396,7 +397,7 @@ export class Relay {
       const guarded =
         'parts' in body
           ? await guardedForm(guards, body)
-          : await guardedRequest(guards, body, dialects.json?.scanLimits)
+          : await guardedRequest(guards, body, readJson(dialects.json as Dialect, body))
       const isSame = guarded === body && request.body === undefined
       const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, guards })
       const changed = {

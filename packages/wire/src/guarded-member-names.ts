@@ -1,9 +1,6 @@
 import type { TextPlace } from './guarded-texts.ts'
 
-/**
- * Members of requests and responses whose texts are words of a protocol, names or ids. In requests, guards leave
- * them unchecked only where they look like one.
- */
+/** Members of answers whose texts are words of a protocol, names or ids. */
 export const PROTOCOL_TERMS: ReadonlySet<string> = new Set([
   'aspectRatio',
   'authorization',
@@ -125,33 +122,6 @@ export const MEMBERS_LISTING_CHOSEN_NAMES: ReadonlySet<string> = new Set([
   'propertyOrdering',
   'required',
 ])
-
-/**
- * Terms that only their makers can read, such as signatures. They may be longer than others, and are checked only
- * where texts in base64 are within them.
- */
-export const SEALED_MEMBERS: ReadonlySet<string> = new Set([
-  'authorization',
-  'authorization_token',
-  'encrypted_content',
-  'encrypted_index',
-  'signature',
-  'thoughtSignature',
-  'thought_signature',
-])
-
-/** Members of a request that may contain token ids in place of a text. */
-export const TOKEN_ID_MEMBERS = ['input', 'prompt', 'prompt_token_ids'] as const
-
-/** Members with the name of the file whose content is in the same object. */
-export const FILE_NAME_MEMBERS = [
-  'filename',
-  'file_name',
-  'displayName',
-  'display_name',
-  'title',
-  'name',
-] as const
 
 /** Members that contain the bytes of media or of embeddings in base64. */
 export const MEDIA_MEMBERS: ReadonlySet<string> = new Set([

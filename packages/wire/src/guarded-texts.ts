@@ -5,6 +5,7 @@ import {
   ARGUMENTS_JSON_MEMBERS,
   TERM_AND_NUMBER_MEMBERS,
   MEDIA_MEMBERS,
+  MEDIA_TYPE_MEMBERS,
   MODEL_ROLES,
   MEMBERS_LISTING_CHOSEN_NAMES,
   MEMBERS_WITH_CHOSEN_NAMES,
@@ -24,14 +25,6 @@ import { isMemberName, isSealed, type ValueKind } from './guarded-values.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import type { ServedProtocol } from './protocols.ts'
-import {
-  isTermAt,
-  memberKind,
-  type MemberKind,
-  statesMediaType,
-  TERM_MEMBER,
-  TEXT_MEMBER,
-} from './request-members.ts'
 import { isSignatureEnvelope } from './signature-envelope.ts'
 import type { FileFacts } from './text-file.ts'
 
@@ -115,30 +108,17 @@ interface Surroundings {
   /** Set in the responses protocol only: for the root of an event, and for the object with the response. */
   readonly isRoot?: 'event' | 'response' | undefined
   readonly isInData?: boolean
-  /** Name of the file whose content is in this object, which the object around it states. */
-  readonly fileName?: string | undefined
 }
 
 /** The texts that the search has found so far. */
 interface Found {
   readonly texts: FoundText[]
-  /** Values that repeat texts token by token. Set only when an answer is searched, not for requests. */
-  readonly repeating?: RepeatingSpan[]
+  readonly repeating: RepeatingSpan[]
 }
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const DATA_URL = Buffer.from('"data:')
-
-/**
- * Finds the texts of a request, in the order of its bytes: everything that a model may read, and everything
- * else that a client writes freely. Words of the protocol, ids and media are left out.
- */
-export function requestTexts(scan: ScannedObject): FoundText[] {
-  const found: Found = { texts: [] }
-  collect(scan, ROOT, { place: 'input', isData: false, isSigned: false }, found)
-  return found.texts
-}
 
 /**
  * Finds the texts of an answer: all strings except terms of the protocol, ids, the bytes of media, and what
@@ -199,18 +179,17 @@ function collect(
   found: Found,
   name = '',
   step?: PathStep,
-  member = TEXT_MEMBER,
 ): void {
   switch (scan.kindOf(node)) {
     case 'string':
-      if (member !== TERM_MEMBER || !isTermAt(scan, node)) add(scan, node, around, found, step, name, member)
+      add(scan, node, around, found, step, name)
       return
     case 'number':
       if (around.isData || name === 'numberValue') add(scan, node, around, found, step, '')
       return
     case 'array':
       for (const element of scan.elements(node))
-        collect(scan, element, around, found, name, stepIn(found, step, undefined, node), member)
+        collect(scan, element, around, found, name, { up: step, name: undefined, of: node })
       return
     case 'object':
       if (around.isData) collectData(scan, node, around, found, step)
@@ -222,23 +201,13 @@ function collect(
   }
 }
 
-function stepIn(
-  found: Found,
-  up: PathStep | undefined,
-  name: string | undefined,
-  of: Node,
-): PathStep | undefined {
-  return found.repeating && { up, name, of }
-}
-
 function add(
   scan: ScannedObject,
   node: Node,
   { place, isSigned, isInData = false }: Surroundings,
-  { texts, repeating }: Found,
+  { texts }: Found,
   step: PathStep | undefined,
   name: string,
-  { kind, file }: MemberKind = TEXT_MEMBER,
   isName = MEMBERS_LISTING_CHOSEN_NAMES.has(name),
 ): void {
   const from = scan.startOf(node)
@@ -246,14 +215,13 @@ function add(
     from,
     to: scan.endOf(node),
     // Guards know `tool_results` only in requests. A tool result in an answer is a part of the output.
-    place: repeating && place === 'tool_results' ? 'output' : place,
+    place: place === 'tool_results' ? 'output' : place,
     isSigned,
     isJson: place === 'tool_arguments' && ARGUMENTS_JSON_MEMBERS.has(name),
     isNumber: scan.bytes[from] !== QUOTE,
     isName,
     isData: isInData,
-    kind,
-    ...(file && { file }),
+    kind: 'text',
     step,
   })
 }
@@ -282,8 +250,8 @@ function collectNamed(
   step: PathStep | undefined,
 ): void {
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
-    add(scan, key, { ...around, isInData: true }, found, step, '', TEXT_MEMBER, true)
-    collect(scan, scan.valueOf(key), around, found, '', stepIn(found, step, scan.keyText(key), node))
+    add(scan, key, { ...around, isInData: true }, found, step, '', true)
+    collect(scan, scan.valueOf(key), around, found, '', { up: step, name: scan.keyText(key), of: node })
   }
 }
 
@@ -305,21 +273,16 @@ function collectMembers(
     (role === undefined &&
       isOfModel &&
       isReasoning(scan, node, type) &&
-      (around.signsReasoning === true ||
-        (isSignedNode(scan, node) && !(found.repeating && hasEnvelope(scan, node)))))
+      (around.signsReasoning === true || (isSignedNode(scan, node) && !hasEnvelope(scan, node))))
   const isResult = type.endsWith('tool_result') || type.endsWith('_call_output')
   const isCall = type.endsWith('_call') && type !== 'tool_call'
   const isUse = type.endsWith('tool_use')
-  const isAnswer = found.repeating !== undefined
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
     const name = scan.keyText(key)
     const value = scan.valueOf(key)
-    if (isAnswer && !isMemberName(name)) add(scan, key, { ...around, isInData: true }, found, step, '')
-    if (isAnswer && isUngenerated(scan, name, value, around, found, step)) continue
-    if (isAnswer && isLeftOut(scan, node, name, value, type, role) && isUnreadable(scan, name, value))
-      continue
-    if (!isAnswer && !isMemberName(name)) add(scan, key, around, found, step, '')
-    const kind = isAnswer ? TEXT_MEMBER : memberKind(scan, node, name, type, role, around.fileName)
+    if (!isMemberName(name)) add(scan, key, { ...around, isInData: true }, found, step, '')
+    if (isUngenerated(scan, name, value, around, found, step)) continue
+    if (isLeftOut(scan, node, name, value, type, role) && isUnreadable(scan, name, value)) continue
     let { place } = around
     if (TEXT_PLACE_OF_MEMBER.has(name)) place = TEXT_PLACE_OF_MEMBER.get(name) as TextPlace
     else if (isResult || (role !== undefined && TOOL_RESULT_ROLES.has(role) && name !== 'name'))
@@ -327,27 +290,23 @@ function collectMembers(
     else if (isCall) place = TOOL_RESULT_MEMBERS.has(name) ? 'tool_results' : 'tool_arguments'
     else if (isUse && name === 'input') place = 'tool_arguments'
     const isTool = place === 'tool_arguments' || place === 'tool_results'
-    const isData = (isTool && FREE_OBJECT_MEMBERS.has(name)) || (name === 'metadata' && place === 'input')
+    const isData = isTool && FREE_OBJECT_MEMBERS.has(name)
     const signs =
       (isSigned && (around.isSigned || SIGNED_TEXT_MEMBERS.has(name))) ||
-      (isAnswer && around.signsReasoning === true && REASONING_MEMBERS.has(name))
+      (around.signsReasoning === true && REASONING_MEMBERS.has(name))
     const isRoot: Surroundings['isRoot'] =
       around.isRoot === 'event' && name === 'response' ? 'response' : undefined
-    const fileName = name === 'source' && !isAnswer ? stringMember(scan, node, 'title') : undefined
     const isSame =
       place === around.place &&
-      fileName === around.fileName &&
       isData === around.isData &&
       signs === around.isSigned &&
       isOfModel === (around.isOfModel !== false) &&
       isRoot === around.isRoot
-    const within = isSame
-      ? around
-      : { ...around, place, isData, isSigned: signs, isOfModel, isRoot, fileName }
-    const next = stepIn(found, step, name, node)
+    const within = isSame ? around : { ...around, place, isData, isSigned: signs, isOfModel, isRoot }
+    const next = { up: step, name, of: node }
     if (MEMBERS_WITH_CHOSEN_NAMES.has(name) && !isData && scan.kindOf(value) === 'object')
       collectNamed(scan, value, within, found, next)
-    else collect(scan, value, within, found, name, next, kind)
+    else collect(scan, value, within, found, name, next)
   }
 }
 
@@ -373,9 +332,8 @@ function isUngenerated(
     findUnusualWords(scan, value, (node) => add(scan, node, { ...around, isInData: true }, found, step, ''))
     return true
   }
-  const { repeating } = found
   const instead = scan.kindOf(value) === 'array' ? '[]' : object
-  repeating?.push([scan.startOf(value), scan.endOf(value), instead])
+  found.repeating.push([scan.startOf(value), scan.endOf(value), instead])
   return true
 }
 
@@ -413,6 +371,10 @@ function isLeftOut(
     type === 'reasoning.encrypted' ||
     (type !== 'text' && statesMediaType(scan, object))
   )
+}
+
+function statesMediaType(scan: ScannedObject, object: Node): boolean {
+  return MEDIA_TYPE_MEMBERS.some((kind) => scan.memberOf(object, kind) !== undefined)
 }
 
 function isDataUrl(scan: ScannedObject, value: Node): boolean {

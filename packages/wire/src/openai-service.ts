@@ -6,7 +6,7 @@ export const OPENAI_SERVICE = {
   model: 'name',
   parallel_tool_calls: 'number',
   prompt_cache_key: 'text',
-  prompt_cache_options: 'mark',
+  prompt_cache_options: 'mark | Mark',
   prompt_cache_retention: 'term',
   safety_identifier: 'text',
   service_tier: 'term',
@@ -14,4 +14,4 @@ export const OPENAI_SERVICE = {
   stream: 'number',
   stream_options: 'term',
   user: 'text',
-} as const satisfies Members<never>
+} as const satisfies Members<'Mark'>

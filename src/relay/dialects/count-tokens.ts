@@ -7,6 +7,7 @@ import { applyEdits } from '@sluice/wire/json/json-edit'
 import { parseRecord } from '@sluice/wire/json/record'
 import type { KnownMemberNames } from '@sluice/wire/json/known-names'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { Shape } from '@sluice/wire/shape/define-shape'
 import type { PromptText } from '@sluice/wire/prompt-tokens'
 import type { Headers } from '../../http/request.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
@@ -50,6 +51,7 @@ export interface CountTokensEndpoint {
   readonly protocol: ClientProtocol
   /** Names of the fields that requests to the endpoint may have. */
   readonly names: KnownMemberNames
+  readonly shape: Shape
   /** Path of the upstream's endpoint, relative to a channel's base URL. */
   path(upstreamModel: string): string
   /** Checks a request and returns the model for which tokens are counted. */
@@ -79,6 +81,7 @@ export function countingDialect(counting: CountTokensEndpoint): Dialect {
     name: counting.protocol,
     endpoint: counting.protocol,
     names: counting.names,
+    shape: counting.shape,
     async read(scan, headers, reader) {
       const model = counting.model(scan)
       const upstreamHeaders = counting.upstreamHeaders(headers)

@@ -13,6 +13,7 @@ import type { ConversationComparisonRules } from '@sluice/wire/conversation-dige
 import type { ScanLimits } from '@sluice/wire/json/json-scan'
 import type { KnownMemberNames } from '@sluice/wire/json/known-names'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { Shape } from '@sluice/wire/shape/define-shape'
 import type { ReceivedMedia } from '@sluice/wire/received-media'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
@@ -199,6 +200,8 @@ export interface DialectFacts {
 
 /** A dialect whose requests are JSON. */
 export interface Dialect extends DialectFacts {
+  /** What stands where in its requests. */
+  readonly shape: Shape
   /** Returns the dialect in which a body is read that has another form; undefined for the usual form. */
   readonly ofForm?: (scan: ScannedObject) => Dialect | undefined
   /**

@@ -1,5 +1,12 @@
+import { CHAT_REQUEST } from '@sluice/wire/chat'
+import { CONVERSE_REQUEST } from '@sluice/wire/converse'
+import { GEMINI_REQUEST } from '@sluice/wire/gemini'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { CLIENT_PROTOCOLS, type ClientProtocol, type ProtocolName } from '@sluice/wire/protocols'
+import { MESSAGES_REQUEST } from '@sluice/wire/messages'
+import { RERANK_REQUEST } from '@sluice/wire/rerank'
+import { RESPONSES_REQUEST } from '@sluice/wire/responses'
+import type { Shape } from '@sluice/wire/shape/define-shape'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
 import type { MediaRequester } from '../media-fetcher.ts'
@@ -22,6 +29,16 @@ const SIGNS_REASONING: Readonly<Record<ProtocolName, boolean>> = {
   gemini: false,
   converse: true,
   rerank: false,
+}
+
+/** The shapes of requests to the providers of a protocol. */
+const REQUESTS: Readonly<Record<ProtocolName, Shape>> = {
+  chat: CHAT_REQUEST,
+  messages: MESSAGES_REQUEST,
+  responses: RESPONSES_REQUEST,
+  gemini: GEMINI_REQUEST,
+  converse: CONVERSE_REQUEST,
+  rerank: RERANK_REQUEST,
 }
 
 /**
@@ -76,10 +93,12 @@ function withCheckedSignatures(
 ): AttemptRequest | Promise<AttemptRequest> {
   const { body, protocol } = request
   if (!guards?.hasLeftSigned || protocol === plan.dialect.name || !Buffer.isBuffer(body)) return request
-  return applyGuardsToScan(guards, scanObject(body, RESPONSE_LIMITS)).then(({ bytes }) => ({
-    ...request,
-    body: bytes,
-  }))
+  return applyGuardsToScan(guards, scanObject(body, RESPONSE_LIMITS), REQUESTS[protocol]).then(
+    ({ bytes }) => ({
+      ...request,
+      body: bytes,
+    }),
+  )
 }
 
 /**

@@ -2,6 +2,7 @@ import { Pseudonyms } from '@sluice/screen/pseudonyms'
 import { compileRule } from '@sluice/screen/rule'
 import { TextScreen } from '@sluice/screen/screen'
 import { scanObject } from '@sluice/wire/json/json-scan'
+import { CHAT_REQUEST } from '@sluice/wire/chat'
 import { expect, test } from 'vitest'
 import { redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
@@ -68,7 +69,7 @@ test.each([
   const guards = replacing()
   const scan = scanObject(Buffer.from(JSON.stringify(body)))
   let next = scan
-  const turns = await turnsOf(async () => (next = await applyGuardsToScan(guards, scan)))
+  const turns = await turnsOf(async () => (next = await applyGuardsToScan(guards, scan, CHAT_REQUEST)))
   expect(turns).toBeGreaterThan(20)
   expect(guards.pseudonyms.size).toBe(2)
   const sent = next.bytes.toString()
@@ -86,7 +87,7 @@ const ask = async (known: KnownTexts, ...contents: string[]) => {
   const guards = replacing(known)
   const messages = contents.map((content) => ({ role: 'user', content }))
   const scan = scanObject(Buffer.from(JSON.stringify({ messages })))
-  const next = await applyGuardsToScan(guards, scan)
+  const next = await applyGuardsToScan(guards, scan, CHAT_REQUEST)
   return { sent: next.bytes.toString(), verdicts: guards.text, tookMs: guards.all[0]?.tookMs }
 }
 
@@ -117,7 +118,7 @@ test('the check of a request ends soon after its client has left', async () => {
     },
   })
   const scan = scanObject(Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: LONG }] })))
-  const checking = applyGuardsToScan(guards, scan)
+  const checking = applyGuardsToScan(guards, scan, CHAT_REQUEST)
   isAborted = true
   await expect(checking).rejects.toThrow(CheckCancelled)
   expect(guards.matches).toBeLessThan(LONG.length / LINE.length)

@@ -1,10 +1,4 @@
-import {
-  type FoundText,
-  requestTexts,
-  type TextChange,
-  decodeStringAt,
-  applyTextChanges,
-} from '@sluice/wire/guarded-texts'
+import { type FoundText, type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import {
   asItStands,
   type FileChange,
@@ -14,9 +8,10 @@ import {
   type ValueKind,
   withFiles,
 } from '@sluice/wire/guarded-values'
-import { hasTokenIds } from '@sluice/wire/request-members'
-import { scanObject, type ScanLimits } from '@sluice/wire/json/json-scan'
+import { requestTexts } from '@sluice/wire/request-texts'
+import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { Shape } from '@sluice/wire/shape/define-shape'
 import type { Body } from '../body-reader.ts'
 import { readFilesWithin } from './files-within.ts'
 import { type CallGuards, GuardBlock, type TextLocation } from './call-guards.ts'
@@ -31,13 +26,18 @@ const LONG_BYTES = 1024
  * bytes stay. Resolves to the same object if nothing changes. Rejects with `guard_blocked`, or with
  * `CheckCancelled`.
  */
-export async function applyGuardsToScan(guards: CallGuards, scan: ScannedObject): Promise<ScannedObject> {
-  const texts = requestTexts(scan).filter((found) => guards.screenOf(found))
+export async function applyGuardsToScan(
+  guards: CallGuards,
+  scan: ScannedObject,
+  shape: Shape,
+): Promise<ScannedObject> {
+  const { texts, hasTokenIds } = requestTexts(scan, shape)
   return refusing(guards, async () => {
-    if (hasTokenIds(scan)) guards.failedRequest('input')
-    const changes = await changesOf(guards, scan.bytes, texts)
+    if (hasTokenIds) guards.failedRequest('input')
+    const checked = texts.filter((found) => guards.screenOf(found))
+    const changes = await changesOf(guards, scan.bytes, checked)
     const next = changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes))
-    return guards.services ? checkRequestTexts(guards.services, next, guards.turns) : next
+    return guards.services ? checkRequestTexts(guards.services, next, shape, guards.turns) : next
   })
 }
 
@@ -48,10 +48,9 @@ export async function applyGuardsToScan(guards: CallGuards, scan: ScannedObject)
 export async function guardedRequest(
   guards: CallGuards,
   body: Body,
-  limits: ScanLimits | undefined,
+  { scan, dialect }: { readonly scan: ScannedObject; readonly dialect: { readonly shape: Shape } },
 ): Promise<Body> {
-  const scan = scanObject(body.bytes, limits)
-  const { bytes } = await applyGuardsToScan(guards, scan)
+  const { bytes } = await applyGuardsToScan(guards, scan, dialect.shape)
   if (guards.pseudonyms.bytes > 0) body.hold(guards.pseudonyms.bytes)
   if (bytes === body.bytes) return body
   body.hold(bytes.length)

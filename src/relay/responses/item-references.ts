@@ -5,6 +5,7 @@ import {
   inputForProvider,
   itemReferences,
   referredIds,
+  RESPONSES_REQUEST,
   type ResponsesRequest,
   replaceItemReferences,
 } from '@sluice/wire/responses'
@@ -56,7 +57,10 @@ export async function findReferences(
   // If the provider stores the continued response, it also looks up the items to which the request refers.
   const stored =
     continued?.kind === 'native' ? scan : await withStoredItems(continued?.scan ?? scan, reader, responses)
-  const whole = stored !== scan && reader.guards ? await applyGuardsToScan(reader.guards, stored) : stored
+  const whole =
+    stored !== scan && reader.guards
+      ? await applyGuardsToScan(reader.guards, stored, RESPONSES_REQUEST)
+      : stored
   const items = await findItems(reader.caller.user.id, referredIds(whole), responses)
   const account = (await origin) ?? items?.responses[0]
   return { continued, account, items, composed: whole === scan ? undefined : whole }

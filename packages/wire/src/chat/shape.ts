@@ -1,6 +1,7 @@
 import { OPENAI_SERVICE } from '../openai-service.ts'
 import { defineShape } from '../shape/define-shape.ts'
 import { JSON_SCHEMA } from '../shape/json-schema.ts'
+import { LOCATION, MARK } from '../shape/shared-tables.ts'
 import type { Members } from '../shape/vocabulary.ts'
 
 /** How a completion is sampled: the same members in chat and completions. */
@@ -24,27 +25,33 @@ const SAMPLING = {
 
 /**
  * Chat completions. https://platform.openai.com/docs/api-reference/chat/create, with the members that other servers add:
- * `reasoning_content` of DeepSeek, `reasoning_details` of OpenRouter, `cache_control` of both, `extra_content` of Google.
+ * `reasoning_content` of DeepSeek, `reasoning_details` of OpenRouter, `reasoning` and `cache_control` of both, `extra_content` of Google.
  */
 export const CHAT_REQUEST = defineShape({
   Request: {
     ...SAMPLING,
     ...OPENAI_SERVICE,
-    audio: 'term',
+    audio: 'Sound',
     function_call: 'term | ToolChoice of program',
     functions: 'Function of program',
     messages: 'Message of user',
     modalities: 'term',
     prediction: 'Message of user',
+    reasoning: 'Reasoning',
     reasoning_effort: 'term',
     response_format: 'Format of program',
     tool_choice: 'term | ToolChoice of program',
     tools: 'Tool of program',
     verbosity: 'term',
+    web_search_options: 'WebSearch',
   },
+  Sound: { format: 'term', voice: 'term | Reference' },
+  Reference: { id: 'id' },
+  Reasoning: { effort: 'term', enabled: 'number', exclude: 'number', max_tokens: 'number', summary: 'term' },
+  WebSearch: { search_context_size: 'term', user_location: 'Location' },
   Message: {
-    audio: 'id',
-    cache_control: 'mark',
+    audio: 'id | Reference',
+    cache_control: 'mark | Mark',
     content: 'text | Part',
     function_call: 'Call of model',
     id: 'id',
@@ -59,7 +66,7 @@ export const CHAT_REQUEST = defineShape({
     type: 'term',
   },
   Part: {
-    cache_control: 'mark',
+    cache_control: 'mark | Mark',
     data: 'sealed',
     file: 'Media',
     format: 'term',
@@ -67,7 +74,7 @@ export const CHAT_REQUEST = defineShape({
     image_url: 'address | Media',
     index: 'id',
     input_audio: 'Media',
-    prompt_cache_breakpoint: 'mark',
+    prompt_cache_breakpoint: 'mark | Mark',
     refusal: 'text',
     signature: 'signature',
     summary: 'reasoning | Part',
@@ -99,7 +106,7 @@ export const CHAT_REQUEST = defineShape({
   },
   Call: { arguments: 'arguments', input: 'arguments', name: 'name' },
   Signed: { google: 'Signed', thought_signature: 'signature' },
-  Tool: { cache_control: 'mark', custom: 'Function', function: 'Function', type: 'term' },
+  Tool: { cache_control: 'mark | Mark', custom: 'Function', function: 'Function', type: 'term' },
   Function: {
     description: 'text',
     format: 'Grammar',
@@ -119,6 +126,8 @@ export const CHAT_REQUEST = defineShape({
   },
   Format: { json_schema: 'NamedSchema', schema: 'Schema', type: 'term' },
   NamedSchema: { description: 'text', name: 'name', schema: 'Schema', strict: 'number' },
+  ...MARK,
+  ...LOCATION,
   ...JSON_SCHEMA,
 })
 
@@ -130,6 +139,8 @@ export const COMPLETIONS_REQUEST = defineShape({
     best_of: 'number',
     echo: 'number',
     prompt: 'text of user',
+    prompt_token_ids: 'text of user',
     suffix: 'text of user',
   },
+  ...MARK,
 })

@@ -7,6 +7,7 @@ import { ConverseStreamDecoder } from './stream/decoder.ts'
 /** Exports of the Converse protocol. */
 export { maxTokensOf } from './encode/inference.ts'
 export { CONVERSE_COMPARISON_RULES, CONVERSE_PROMPT_RULES } from './native/prompt.ts'
+export { CONVERSE_REQUEST } from './shape.ts'
 
 /** Codec of Bedrock's Converse protocol, which only upstreams use. */
 export const converseCodec: UpstreamCodec = {

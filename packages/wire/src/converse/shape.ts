@@ -1,5 +1,6 @@
 import { defineShape } from '../shape/define-shape.ts'
 import { JSON_SCHEMA } from '../shape/json-schema.ts'
+import { MARK } from '../shape/shared-tables.ts'
 
 /** Converse of Bedrock. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html */
 export const CONVERSE_REQUEST = defineShape({
@@ -14,15 +15,16 @@ export const CONVERSE_REQUEST = defineShape({
     performanceConfig: 'term',
     promptVariables: 'data of program',
     requestMetadata: 'data',
-    serviceTier: 'term',
+    serviceTier: 'ServiceTier',
     system: 'text | Block of system',
     toolConfig: 'ToolConfig of program',
   },
+  ServiceTier: { type: 'term' },
   InferenceConfig: { maxTokens: 'number', stopSequences: 'text', temperature: 'number', topP: 'number' },
   Message: { content: 'text | Block', role: 'role' },
   Block: {
     audio: 'Media',
-    cachePoint: 'mark',
+    cachePoint: 'mark | Mark',
     content: 'text | Block',
     document: 'Media',
     image: 'Media',
@@ -43,9 +45,10 @@ export const CONVERSE_REQUEST = defineShape({
   Media: { context: 'text', format: 'term', name: 'text', source: 'Source' },
   Source: { bytes: 'media', content: 'text | Block', s3Location: 'id', text: 'text' },
   ToolConfig: { toolChoice: 'ToolChoice', tools: 'Tool' },
-  Tool: { cachePoint: 'mark', systemTool: 'ToolSpec', toolSpec: 'ToolSpec' },
+  Tool: { cachePoint: 'mark | Mark', systemTool: 'ToolSpec', toolSpec: 'ToolSpec' },
   ToolSpec: { description: 'text', inputSchema: 'InputSchema', name: 'name', strict: 'number' },
   InputSchema: { json: 'Schema' },
   ToolChoice: { any: 'term', auto: 'term', tool: 'ToolSpec' },
+  ...MARK,
   ...JSON_SCHEMA,
 })

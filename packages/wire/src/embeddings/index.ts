@@ -9,3 +9,4 @@ export {
 export { EmbeddingsReply } from './reply.ts'
 export { requireTextInputs, decodeTexts, openAiEmbeddingsApi } from './openai-embeddings-api.ts'
 export { VectorsWriter } from './vectors.ts'
+export { EMBEDDINGS_REQUEST } from './shape.ts'

@@ -28,6 +28,7 @@ export { JsonArraySplitter, EventsToJsonArray } from './native/json-array.ts'
 export { generateContentPath, methodPath, modelWithoutPrefix } from './model-name.ts'
 export { GEMINI_COMPARISON_RULES, GEMINI_EMBED_PROMPT_RULES, GEMINI_PROMPT_RULES } from './native/prompt.ts'
 export { GeminiTap, usageOfAnswer } from './native/tap.ts'
+export { GEMINI_REQUEST } from './shape.ts'
 export { KEEP_ALIVE_FRAME } from './stream/encoder.ts'
 export { maxTokensOf } from './encode/request.ts'
 

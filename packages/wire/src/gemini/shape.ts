@@ -16,10 +16,13 @@ const CONTENTS = {
     text: 'text',
     thought: 'number',
     thoughtSignature: 'signature',
+    toolCall: 'ServerCall of model',
+    toolResponse: 'ServerCall of tool',
     videoMetadata: 'term',
   },
   'Part?thought': { text: 'reasoning' },
   Call: { args: 'arguments', id: 'id', name: 'name', partialArgs: 'arguments' },
+  ServerCall: { args: 'arguments', id: 'id', response: 'result', toolType: 'term' },
   FunctionResponse: {
     id: 'id',
     name: 'name',
@@ -30,28 +33,35 @@ const CONTENTS = {
   },
   Code: { code: 'arguments', id: 'id', language: 'term', outcome: 'term', output: 'result' },
   Data: { data: 'media', displayName: 'text', fileUri: 'address', mimeType: 'term' },
-} as const satisfies Readonly<Record<string, Members<'Part' | 'Call' | 'FunctionResponse' | 'Code' | 'Data'>>>
+} as const satisfies Readonly<
+  Record<string, Members<'Part' | 'Call' | 'ServerCall' | 'FunctionResponse' | 'Code' | 'Data'>>
+>
 
-/** Generating content. https://ai.google.dev/api/generate-content */
+/**
+ * Generating content, and counting its tokens. https://ai.google.dev/api/generate-content
+ * https://ai.google.dev/api/tokens
+ */
 export const GEMINI_REQUEST = defineShape(
   {
     Request: {
       cachedContent: 'id',
       contents: 'text | Content of user',
+      generateContentRequest: 'Request',
       generationConfig: 'GenerationConfig',
       labels: 'data',
       model: 'name',
-      safetySettings: 'term',
+      safetySettings: 'SafetySetting',
       serviceTier: 'term',
       stream: 'number',
       systemInstruction: 'text | Content of system',
       toolConfig: 'ToolConfig of program',
       tools: 'Tool of program',
     },
+    SafetySetting: { category: 'term', method: 'term', threshold: 'term' },
     GenerationConfig: {
       candidateCount: 'number',
       frequencyPenalty: 'number',
-      imageConfig: 'term',
+      imageConfig: 'ImageConfig',
       logprobs: 'number',
       maxOutputTokens: 'number',
       mediaResolution: 'term',
@@ -65,10 +75,12 @@ export const GEMINI_REQUEST = defineShape(
       speechConfig: 'term',
       stopSequences: 'text',
       temperature: 'number',
-      thinkingConfig: 'term',
+      thinkingConfig: 'ThinkingConfig',
       topK: 'number',
       topP: 'number',
     },
+    ImageConfig: { aspectRatio: 'term', imageSize: 'term' },
+    ThinkingConfig: { includeThoughts: 'number', thinkingBudget: 'number', thinkingLevel: 'term' },
     ...CONTENTS,
     Tool: {
       codeExecution: 'term',
@@ -103,6 +115,7 @@ export const GEMINI_EMBED_REQUEST = defineShape(
   {
     Request: {
       content: 'text | Content of user',
+      embedContentConfig: 'Request',
       model: 'name',
       outputDimensionality: 'number',
       requests: 'Request',

@@ -15,3 +15,4 @@ export {
   variationFormSchema,
 } from './request.ts'
 export { ImageReply, jsonTranscript, MediaTap, plainTranscript, type TranscriptFacts } from './reply.ts'
+export { IMAGES_REQUEST, SPEECH_REQUEST } from './shape.ts'

@@ -21,6 +21,7 @@ export { MESSAGES_COMPARISON_RULES, MESSAGES_PROMPT_RULES } from './native/promp
 export { MessagesTap, usageOfMessage } from './native/tap.ts'
 export { PING_FRAME } from './stream/encoder.ts'
 export { maxTokensOf, withoutThinkingSuffix, withSuffixThinking } from './encode/thinking.ts'
+export { MESSAGES_REQUEST } from './shape.ts'
 
 /** Codec of the messages protocol. */
 export const messagesCodec: Codec = {

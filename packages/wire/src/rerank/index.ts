@@ -9,3 +9,4 @@ export {
   searchUnits,
 } from './request.ts'
 export { type DocumentForm, readRerankReply } from './reply.ts'
+export { RERANK_REQUEST } from './shape.ts'

@@ -37,6 +37,7 @@ export {
   type ResponsesRequest,
   responsesRequestSchema,
 } from './native/request.ts'
+export { RESPONSES_REQUEST } from './shape.ts'
 
 /** Codec of the responses protocol. */
 export const responsesCodec: Codec = {

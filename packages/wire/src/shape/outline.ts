@@ -168,8 +168,11 @@ class Walk {
       const isWrong = kind === KIND.number
       codes[indexOf(node)] = (isWrong ? KIND.undescribed : kind === KIND.text ? textKind : kind) | own
     } else if (first === OPENING_BRACE) {
-      if (table) this.object(node, table, owner, isContext(kind) ? kind : textKind)
-      else if (place.values) this.#map(node, place.values, owner, textKind)
+      if (table) {
+        this.object(node, table, owner, isContext(kind) ? kind : textKind)
+        // A reader that leaves out marks leaves out the whole object.
+        if (kind === KIND.mark) codes[indexOf(node)] = (codes[indexOf(node)] as number) | KIND.mark
+      } else if (place.values) this.#map(node, place.values, owner, textKind)
       else this.#fill(node, tape[node + 2] as number, (place.coversObjects ? kind : KIND.undescribed) | own)
     } else if (first === OPENING_BRACKET) {
       if (place.coversObjects) return this.#fill(node, tape[node + 2] as number, kind | own)

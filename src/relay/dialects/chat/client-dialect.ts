@@ -1,5 +1,6 @@
 import {
   CHAT_COMPARISON_RULES,
+  CHAT_REQUEST,
   chatFieldNames,
   ChatTap,
   adaptChatRequest,
@@ -7,7 +8,7 @@ import {
   usageOfReply,
 } from '@sluice/wire/chat'
 import { decodeResponsesForm, isResponsesForm, readResponsesForm } from '@sluice/wire/responses-in-chat'
-import { RESPONSES_COMPARISON_RULES, responsesFieldNames } from '@sluice/wire/responses'
+import { RESPONSES_COMPARISON_RULES, RESPONSES_REQUEST, responsesFieldNames } from '@sluice/wire/responses'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import { chatStorageRules } from '../answer-storage-rules.ts'
@@ -97,6 +98,7 @@ function responsesFormDialect(conversions: Conversions): Dialect {
     name: 'chat',
     endpoint: 'chat',
     names: responsesFieldNames,
+    shape: RESPONSES_REQUEST,
     conversation: RESPONSES_COMPARISON_RULES,
     read(scan, _headers, reader) {
       const read = readResponsesForm(scan)
@@ -131,6 +133,7 @@ export function chatDialect(conversions: Conversions): Dialect {
     name: 'chat',
     endpoint: 'chat',
     names: chatFieldNames,
+    shape: CHAT_REQUEST,
     conversation: CHAT_COMPARISON_RULES,
     keeping: chatStorageRules,
     read(scan, _headers, reader) {

@@ -4,6 +4,7 @@ import {
   COMPLETIONS_PROMPT_RULES,
   completionsCodec,
   readCompletionRequest,
+  COMPLETIONS_REQUEST,
 } from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { completionsStorageRules } from '../answer-storage-rules.ts'
@@ -32,6 +33,7 @@ export function completionsDialect(conversions: Conversions, chat: Dialect): Dia
     name: 'chat',
     endpoint: 'completions',
     names: completionFieldNames,
+    shape: COMPLETIONS_REQUEST,
     keeping: completionsStorageRules,
     read: (scan, headers, reader) =>
       isChat(scan) ? chat.read(scan, headers, reader) : completion(conversions, scan, reader),

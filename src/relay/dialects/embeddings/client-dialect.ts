@@ -8,6 +8,7 @@ import {
   EmbeddingsReply,
   readEmbeddingsRequest,
   VectorsWriter,
+  EMBEDDINGS_REQUEST,
 } from '@sluice/wire/embeddings'
 import { withMappedModel } from '@sluice/wire/edit-request'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
@@ -37,6 +38,7 @@ export const embeddingsDialect: Dialect = {
   name: 'chat',
   endpoint: 'embeddings',
   names: embeddingsFieldNames,
+  shape: EMBEDDINGS_REQUEST,
   keeping: unstreamedStorageRules('embeddings'),
   servedBy: EMBEDDINGS_PROTOCOLS,
   scanLimits: EMBEDDINGS_LIMITS,

@@ -12,6 +12,7 @@ import {
   EmbedReplyWriter,
   adaptEmbedRequest,
   readEmbedRequest,
+  GEMINI_EMBED_REQUEST,
 } from '@sluice/wire/gemini/embed'
 import {
   GEMINI_COMPARISON_RULES,
@@ -25,6 +26,7 @@ import {
   methodPath,
   readGeminiRequest,
   usageOfAnswer,
+  GEMINI_REQUEST,
 } from '@sluice/wire/gemini'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import type { TapEndResult, TapPushResult } from '@sluice/wire/sse/stream-tap'
@@ -58,6 +60,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiR
     name: 'gemini',
     endpoint: 'gemini',
     names: geminiFieldNames,
+    shape: GEMINI_REQUEST,
     conversation: GEMINI_COMPARISON_RULES,
     keeping: geminiStorageRules,
     read(scan, _headers, reader) {
@@ -183,6 +186,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
     name: 'gemini',
     endpoint: 'embeddings',
     names: embedFieldNames,
+    shape: GEMINI_EMBED_REQUEST,
     keeping: unstreamedStorageRules(method),
     servedBy: EMBEDDINGS_PROTOCOLS,
     read(scan) {

@@ -3,6 +3,7 @@ import {
   textToCount,
   countTokensBody,
   countTokensFieldNames,
+  GEMINI_REQUEST,
   methodPath,
 } from '@sluice/wire/gemini'
 import type { CountTokensEndpoint } from '../count-tokens.ts'
@@ -12,6 +13,7 @@ export function geminiCountTokens(model: string): CountTokensEndpoint {
   return {
     protocol: 'gemini',
     names: countTokensFieldNames,
+    shape: GEMINI_REQUEST,
     path: (upstreamModel) => methodPath(upstreamModel, 'countTokens'),
     model(scan) {
       checkCountRequest(scan)

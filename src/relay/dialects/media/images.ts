@@ -10,6 +10,7 @@ import {
   MediaTap,
   requireModelField,
   readTextField,
+  IMAGES_REQUEST,
 } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { Call } from '../../call.ts'
@@ -40,7 +41,7 @@ type Path = '/images/generations' | '/images/edits' | '/images/variations'
 
 /** Image endpoints with JSON requests. */
 export const imagesByJson = (path: Path): Dialect =>
-  createJsonMediaDialect('images', (scan) => {
+  createJsonMediaDialect('images', IMAGES_REQUEST, (scan) => {
     const fields = jsonFields(scan)
     const images = fields.get('images') ?? fields.get('image')
     const inputs = Array.isArray(images) ? images.length : images === undefined ? 0 : 1

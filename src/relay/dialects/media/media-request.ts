@@ -3,6 +3,7 @@ import type { Endpoint } from '../../../domain/endpoints.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { editRequest } from '@sluice/wire/edit-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { Shape } from '@sluice/wire/shape/define-shape'
 import { mediaFieldNames } from '@sluice/wire/media'
 import type { FormBody } from '../../body-reader.ts'
 import { EditedForm } from '../../form-body.ts'
@@ -121,9 +122,10 @@ const SERVED = {
 /** Creates an image or audio endpoint with JSON requests. */
 export function createJsonMediaDialect(
   endpoint: Endpoint,
+  shape: Shape,
   read: (scan: ScannedObject) => ParsedRequest,
 ): Dialect {
-  return { ...SERVED, endpoint, read: (scan) => read(scan) }
+  return { ...SERVED, endpoint, shape, read: (scan) => read(scan) }
 }
 
 /** Creates an image or audio endpoint with forms. */

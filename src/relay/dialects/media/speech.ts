@@ -1,6 +1,13 @@
 import { NO_USAGE } from '@sluice/wire/usage'
 import { GatewayError } from '../../../errors.ts'
-import { type Fields, jsonFields, MediaTap, requireModelField, readTextField } from '@sluice/wire/media'
+import {
+  type Fields,
+  jsonFields,
+  MediaTap,
+  requireModelField,
+  readTextField,
+  SPEECH_REQUEST,
+} from '@sluice/wire/media'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { RecordingLengths } from '../../recording-length.ts'
 import type { Call } from '../../call.ts'
@@ -24,7 +31,7 @@ const SAMPLE_BYTES = 262_144
 
 /** Endpoint that converts text to speech. */
 export const speechDialect = (lengths: RecordingLengths): Dialect =>
-  createJsonMediaDialect('speech', (scan) => {
+  createJsonMediaDialect('speech', SPEECH_REQUEST, (scan) => {
     const fields = jsonFields(scan)
     const model = requireModelField(fields)
     const input = readTextField(fields, 'input')

@@ -7,6 +7,7 @@ import {
   MessagesTap,
   readMessagesRequest,
   usageOfMessage,
+  MESSAGES_REQUEST,
 } from '@sluice/wire/messages'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect } from '../dialect.ts'
@@ -22,6 +23,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
     name: 'messages',
     endpoint: 'messages',
     names: messagesFieldNames,
+    shape: MESSAGES_REQUEST,
     conversation: MESSAGES_COMPARISON_RULES,
     keeping: messagesStorageRules,
     read(scan, headers, reader) {

@@ -1,4 +1,9 @@
-import { countedModel, MESSAGES_PROMPT_RULES, messagesFieldNames } from '@sluice/wire/messages'
+import {
+  countedModel,
+  MESSAGES_PROMPT_RULES,
+  MESSAGES_REQUEST,
+  messagesFieldNames,
+} from '@sluice/wire/messages'
 import { promptText } from '@sluice/wire/prompt-text'
 import type { CountTokensEndpoint } from '../count-tokens.ts'
 import { versionHeaders } from './version-headers.ts'
@@ -7,6 +12,7 @@ import { versionHeaders } from './version-headers.ts'
 export const messagesCountTokens: CountTokensEndpoint = {
   protocol: 'messages',
   names: messagesFieldNames,
+  shape: MESSAGES_REQUEST,
   path: () => '/messages/count_tokens',
   model: countedModel,
   upstreamHeaders: versionHeaders,

@@ -5,6 +5,7 @@ import {
   readModerationsReply,
   readModerationsRequest,
 } from '@sluice/wire/moderations'
+import { MODERATIONS_REQUEST } from '@sluice/wire/moderations-shape'
 import { unstreamedStorageRules } from '../answer-storage-rules.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
@@ -17,6 +18,7 @@ export const moderationsDialect: Dialect = {
   name: 'chat',
   endpoint: 'moderations',
   names: moderationFieldNames,
+  shape: MODERATIONS_REQUEST,
   keeping: unstreamedStorageRules('moderations'),
   servedBy: ['chat'],
   isFreeUnpriced: true,

@@ -8,6 +8,7 @@ import {
   rerankFieldNames,
   searchUnitBound,
   searchUnits,
+  RERANK_REQUEST,
 } from '@sluice/wire/rerank'
 import { unstreamedStorageRules } from '../answer-storage-rules.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
@@ -21,6 +22,7 @@ export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
   name: 'rerank',
   endpoint: 'rerank',
   names: rerankFieldNames,
+  shape: RERANK_REQUEST,
   keeping: unstreamedStorageRules(`rerank ${documentForm}`),
   read(scan) {
     const read = readRerankRequest(scan)

@@ -9,6 +9,7 @@ import {
   responsesFieldNames,
   type ResponsesRequest,
   usageOfResponse,
+  RESPONSES_REQUEST,
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { type NativeResponseServices, NativeResponse, NativeTap } from '../../responses/native-response.ts'
@@ -37,6 +38,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
     name: 'responses',
     endpoint: 'responses',
     names: responsesFieldNames,
+    shape: RESPONSES_REQUEST,
     conversation: RESPONSES_COMPARISON_RULES,
     keeping: responsesStorageRules,
     async read(scan, headers, reader) {

@@ -6,6 +6,7 @@ import {
   readCompactionRequest,
   IdReplacer,
   RESPONSES_PROMPT_RULES,
+  RESPONSES_REQUEST,
   responsesFieldNames,
   type ResponsesRequest,
   usageOfCompaction,
@@ -32,6 +33,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     name: 'responses',
     endpoint: 'responses',
     names: responsesFieldNames,
+    shape: RESPONSES_REQUEST,
     async read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
       const referred = await findReferences(scan, request.previousResponseId, reader, responses)

@@ -1,5 +1,11 @@
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { textToCount, countedModel, IdReplacer, responsesFieldNames } from '@sluice/wire/responses'
+import {
+  textToCount,
+  countedModel,
+  IdReplacer,
+  RESPONSES_REQUEST,
+  responsesFieldNames,
+} from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { channelsOfReasoningAccount } from '../../responses/reasoning-origin.ts'
 import {
@@ -15,6 +21,7 @@ export function responsesCountTokens(responses: ResponseStore): CountTokensEndpo
   return {
     protocol: 'responses',
     names: responsesFieldNames,
+    shape: RESPONSES_REQUEST,
     path: () => '/responses/input_tokens',
     model: countedModel,
     upstreamHeaders: () => [],

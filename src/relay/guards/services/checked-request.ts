@@ -1,7 +1,6 @@
 import { findToolCallsAndImages } from '@sluice/wire/tool-calls-and-images'
 import {
   type FoundText,
-  requestTexts,
   type TextChange,
   type TextPlace,
   decodeStringAt,
@@ -15,8 +14,10 @@ import {
   readingsOf,
   withFiles,
 } from '@sluice/wire/guarded-values'
+import { requestTexts } from '@sluice/wire/request-texts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { Shape } from '@sluice/wire/shape/define-shape'
 import { readFilesWithin } from '../files-within.ts'
 import { atOnce } from '../check-steps.ts'
 import type { GuardTurns } from '../guard-turns.ts'
@@ -37,9 +38,10 @@ interface ReadText {
 export async function checkRequestTexts(
   checks: ServiceChecks,
   scan: ScannedObject,
+  shape: Shape,
   turns: GuardTurns,
 ): Promise<ScannedObject> {
-  const found = requestTexts(scan).filter(({ place }) => checks.concerns(place))
+  const found = requestTexts(scan, shape).texts.filter(({ place }) => checks.concerns(place))
   const read: ReadText[] = []
   for (const one of found) read.push(...(await readTexts(scan.bytes, one, turns)))
   const texts = read.map(({ found: one, text }): CheckedText => ({ ...one, text }))

@@ -8,3 +8,4 @@ export {
   readEmbedRequest,
 } from './request.ts'
 export { EmbedReply, EmbedReplyWriter } from './embeddings-apis.ts'
+export { GEMINI_EMBED_REQUEST } from '../shape.ts'
