@@ -1,23 +1,24 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { knownAnswers } from '../../../test/fixtures/known-answers.ts'
 import { knownRequests } from '../../../test/fixtures/known-requests.ts'
 import { shapedDocuments } from '../../../test/generators/shaped-documents.ts'
 import { geminiRequests } from '../../../test/generators/gemini-requests.ts'
 import { chatRequests, messagesRequests } from '../../../test/generators/requests.ts'
 import { responsesRequests } from '../../../test/generators/responses-requests.ts'
 import { lawRuns } from '../../../test/runner/tier.ts'
-import { CHAT_REQUEST, COMPLETIONS_REQUEST } from './chat/shape.ts'
+import { CHAT_ANSWER, CHAT_REQUEST, COMPLETIONS_REQUEST } from './chat/shape.ts'
 import { CONVERSE_REQUEST } from './converse/shape.ts'
-import { EMBEDDINGS_REQUEST } from './embeddings/shape.ts'
+import { EMBEDDINGS_ANSWER, EMBEDDINGS_REQUEST } from './embeddings/shape.ts'
 import { camelCase } from './gemini/field-spelling.ts'
-import { GEMINI_EMBED_REQUEST, GEMINI_REQUEST } from './gemini/shape.ts'
+import { GEMINI_ANSWER, GEMINI_EMBED_ANSWER, GEMINI_EMBED_REQUEST, GEMINI_REQUEST } from './gemini/shape.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
-import { IMAGES_REQUEST, SPEECH_REQUEST } from './media/shape.ts'
-import { MESSAGES_REQUEST } from './messages/shape.ts'
+import { IMAGES_ANSWER, IMAGES_REQUEST, SPEECH_REQUEST, TRANSCRIPT_ANSWER } from './media/shape.ts'
+import { MESSAGES_ANSWER, MESSAGES_EVENT, MESSAGES_REQUEST } from './messages/shape.ts'
 import { MODERATIONS_REQUEST } from './moderations-shape.ts'
-import { RERANK_REQUEST } from './rerank/shape.ts'
-import { RESPONSES_REQUEST } from './responses/shape.ts'
+import { RERANK_ANSWER, RERANK_REQUEST } from './rerank/shape.ts'
+import { RESPONSES_ANSWER, RESPONSES_EVENT, RESPONSES_REQUEST } from './responses/shape.ts'
 import { defineShape, type Shape } from './shape/define-shape.ts'
 import { indexOf, kindOfCode, outlineOf, ownerOfCode } from './shape/outline.ts'
 import { type Kind, KINDS, type Members, type Owner, OWNERS } from './shape/vocabulary.ts'
@@ -35,6 +36,20 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   rerank: RERANK_REQUEST,
   responses: RESPONSES_REQUEST,
   speech: SPEECH_REQUEST,
+}
+
+const ANSWERS: Readonly<Record<string, Shape>> = {
+  'chat answer': CHAT_ANSWER,
+  'embeddings answer': EMBEDDINGS_ANSWER,
+  'gemini answer': GEMINI_ANSWER,
+  'gemini embeddings answer': GEMINI_EMBED_ANSWER,
+  'images answer': IMAGES_ANSWER,
+  'messages answer': MESSAGES_ANSWER,
+  'messages event': MESSAGES_EVENT,
+  'rerank answer': RERANK_ANSWER,
+  'responses answer': RESPONSES_ANSWER,
+  'responses event': RESPONSES_EVENT,
+  'transcript answer': TRANSCRIPT_ANSWER,
 }
 
 const REQUESTS: Readonly<Record<string, fc.Arbitrary<string>>> = {
@@ -67,10 +82,10 @@ class Reading {
   readonly #scan: ScannedObject
   readonly #tables: Readonly<Record<string, Members<string>>>
 
-  constructor(scan: ScannedObject, { tables }: Shape) {
+  constructor(scan: ScannedObject, { tables, rootName }: Shape) {
     this.#scan = scan
     this.#tables = tables
-    this.#object(ROOT, 'Request', 'provider', 'text')
+    this.#object(ROOT, rootName, rootName === 'Request' ? 'provider' : 'model', 'text')
   }
 
   #object(node: Node, table: string, around: Owner, text: Kind): void {
@@ -116,7 +131,7 @@ class Reading {
     const covers =
       !isMap &&
       table === undefined &&
-      ['arguments', 'result', 'mark', 'id', 'term', 'data'].includes(kind ?? '')
+      ['arguments', 'input', 'result', 'mark', 'tokens', 'id', 'term', 'data'].includes(kind ?? '')
     if (type === 'array')
       return covers
         ? this.#all(node, kind as Kind, owner)
@@ -153,7 +168,7 @@ function ownerOfRole(role: unknown): Owner | undefined {
 }
 
 function ownerOfKind(kind: Kind | undefined): Owner | undefined {
-  if (kind === 'arguments' || kind === 'reasoning') return 'model'
+  if (kind === 'arguments' || kind === 'input' || kind === 'reasoning') return 'model'
   return kind === 'result' ? 'tool' : undefined
 }
 
@@ -164,10 +179,10 @@ const expectEachStringOnce = (text: string | Buffer, shape: Shape): void => {
   expect(outlined(scan, shape)).toEqual(new Reading(scan, shape).strings)
 }
 
-describe.each(Object.entries(SHAPES))('in documents of the shape %s', (_, shape) => {
+describe.each(Object.entries({ ...SHAPES, ...ANSWERS }))('in documents of the shape %s', (_, shape) => {
   test('every string is in exactly one kind, which is the one that the tables state', () => {
     fc.assert(
-      fc.property(shapedDocuments(shape.tables), (text) => expectEachStringOnce(text, shape)),
+      fc.property(shapedDocuments(shape), (text) => expectEachStringOnce(text, shape)),
       { numRuns: lawRuns(3000) },
     )
   })
@@ -189,23 +204,31 @@ test('every string of a recorded request or a golden file is in exactly one kind
   for (const { dialect, bytes } of requests) expectEachStringOnce(bytes, SHAPES[dialect] as Shape)
 })
 
-test.each(Object.entries(SHAPES))(
+test('every string of a recorded answer or event, or of one in a golden file, is in exactly one kind', () => {
+  const answers = knownAnswers()
+  expect(answers.length).toBeGreaterThan(1000)
+  for (const { dialect, form, bytes } of answers)
+    expectEachStringOnce(bytes, (ANSWERS[`${dialect} ${form}`] ?? ANSWERS[`${dialect} answer`]) as Shape)
+})
+
+test.each(Object.entries({ ...SHAPES, ...ANSWERS }))(
   'a member that is taken out of the shape %s is undescribed, with its name and its value',
-  (_, { tables }) => {
+  (_, { tables, rootName }) => {
     const bases = Object.entries(tables).filter(([table]) => !/[:?]/.test(table))
     for (const [table, members] of bases) {
-      const isRoot = table === 'Request'
+      const isRoot = table === rootName
+      const owner = rootName === 'Request' ? 'provider' : 'model'
       for (const name of Object.keys(members)) {
         const { [name]: _taken, ...rest } = members
         const describedBy = (one: Members<string>): (string | undefined)[] => {
-          const holder = isRoot ? {} : { Request: { holder: table } }
-          const shape = defineShape<string>({ ...tables, [table]: one, ...holder })
+          const holder = isRoot ? {} : { [rootName]: { holder: table } }
+          const shape = defineShape<string>({ ...tables, [table]: one, ...holder }, undefined, rootName)
           const object = { [name]: 'Ann' }
           const strings = outlined(scanned(JSON.stringify(isRoot ? object : { holder: object })), shape)
           return strings.slice(-2).map((string) => string.split(': ')[1])
         }
         expect(describedBy(members)[0]).toContain('structure')
-        expect(describedBy(rest)).toEqual(['undescribed of provider', 'undescribed of provider'])
+        expect(describedBy(rest)).toEqual([`undescribed of ${owner}`, `undescribed of ${owner}`])
       }
     }
   },

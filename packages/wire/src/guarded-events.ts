@@ -1,14 +1,13 @@
 import {
   type AnswerContext,
   type FoundText,
-  type GeneratedTexts,
   type RepeatingSpan,
   type PathStep,
   stringMember,
   type TextPlace,
   textsOfEvent,
 } from './guarded-texts.ts'
-import { isMediaContent } from './answer-words.ts'
+import type { AnswerTexts } from './text-finder.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
@@ -62,15 +61,14 @@ export interface EventTexts {
  */
 type EventReader = (
   scan: ScannedObject,
-  found: GeneratedTexts,
-  origin: AnswerContext,
+  found: AnswerTexts,
 ) => {
   readonly ends: readonly string[]
   /**
-   * Returns a text of the event. If it is a piece, it names the longer text that it continues. Undefined if
-   * the value is not a text. `way` is the path from the root of the event to the text.
+   * Returns a text of the event. If it is a piece, it names the longer text that it continues. `way` is the path from the
+   * root of the event to the text.
    */
-  readonly read: (text: FoundText, way: readonly PathStep[]) => EventText | undefined
+  readonly read: (text: FoundText, way: readonly PathStep[]) => EventText
   readonly sequence?: readonly [from: number, to: number]
 }
 
@@ -83,29 +81,14 @@ const ALL = ['']
  */
 export function eventTexts(scan: ScannedObject, origin: StreamContext): EventTexts {
   const found = textsOfEvent(scan, origin)
-  const { read, ...event } = READERS[origin.dialect](scan, found, origin)
-  const texts = found.texts.flatMap((text) => read(text, wayTo(text)) ?? [])
+  const { read, ...event } = READERS[origin.dialect](scan, found)
+  const texts = found.texts.map((text) => read(text, text.way))
   return { texts, repeating: found.repeating, ...event }
 }
 
-function wayTo({ step }: FoundText): PathStep[] {
-  const way: PathStep[] = []
-  for (let at = step; at; at = at.up) way.push(at)
-  return way.toReversed()
-}
-
-/** Members of deltas that contain complete texts, not pieces of a longer text. */
-const WHOLE: ReadonlySet<string> = new Set([
-  'annotations',
-  'citation',
-  'citations',
-  'images',
-  'search_results',
-])
-
-/** Whether a text at this path of an event is a piece of a longer text. */
-function isPiece({ isData, isNumber }: FoundText, steps: readonly PathStep[]): boolean {
-  return !isData && !isNumber && !steps.some(({ name = '' }) => WHOLE.has(name))
+/** Whether a text of a delta is a piece of a longer text. */
+function isPiece({ isData, isNumber, isWhole }: FoundText): boolean {
+  return !isData && !isNumber && !isWhole
 }
 
 /** Marks a text of an event as a piece of the longer text with this key. */
@@ -164,7 +147,7 @@ const chat: EventReader = (scan) => ({
     if (choices?.name !== 'choices' || element?.name !== undefined || member?.name === undefined) return text
     const isDelta = (member.name === 'delta' || member.name === 'message') && way.length > 3
     const steps = way.slice(isDelta ? 3 : 2)
-    if (!isPiece(text, steps) || (!isDelta && steps.length > 1)) return text
+    if (!isPiece(text) || (!isDelta && steps.length > 1)) return text
     const index = numberIn(scan, member.of, 'index')
     return pieceOf(text, `${index}/${nameOf(scan, steps)}`, (piece) => {
       const object = objectWith(scan, steps, piece)
@@ -185,7 +168,7 @@ const messages: EventReader = (scan) => {
       // The texts of a block itself are continued by its deltas; texts deeper in the block are complete.
       const isBegun = root?.name === 'content_block' && steps.length === 1
       const [first] = steps
-      if (!first || !isPiece(text, steps) || !(isDelta || isBegun)) return text
+      if (!first || !isPiece(text) || !(isDelta || isBegun)) return text
       const stated = stringMember(scan, first.of, 'type') ?? ''
       const delta = JSON.stringify(isDelta ? stated : `${stated}_delta`)
       return pieceOf(text, `${index}/${nameOf(scan, steps)}`, (piece) => {
@@ -205,15 +188,12 @@ const EVENT_TYPE = /^(?:response\.)?([\w.]+)\.(delta|done)$/
 const LAST = /^response\.(?:completed|incomplete|failed)$/
 /** Members of events that contain texts which have arrived in pieces before. */
 const REPEATED: ReadonlySet<string | undefined> = new Set(['response', 'item', 'part'])
-/** Types of events whose pieces are bytes of audio, not texts. */
-const SOUND: ReadonlySet<string> = new Set(['audio', 'output_audio'])
-
-const responses: EventReader = (scan, texts, { signsReasoning }) => {
+const responses: EventReader = (scan, texts) => {
   const type = stringMember(scan, scan.root, 'type') ?? ''
   const [, stem = '', form = ''] = EVENT_TYPE.exec(type) ?? []
   const output = itemOf(scan)
   const channel = `${output}/${stem}${indexesOf(scan)}`
-  const isOfReasoning = signsReasoning && /^(?:response\.)?reasoning/.test(type)
+  // Also events of calls that the shape does not describe.
   const isOfTool = /_call_|_arguments$/.test(stem)
   const number = scan.span('sequence_number')
   const ends = LAST.test(type)
@@ -226,19 +206,16 @@ const responses: EventReader = (scan, texts, { signsReasoning }) => {
   return {
     ends,
     ...(number && { sequence: [number.start, number.end] as const }),
-    read(found, way) {
+    read(text, way) {
       const root = way[0]?.name
-      const isSigned = found.isSigned || isOfReasoning
-      const text = isSigned === found.isSigned ? found : { ...found, isSigned }
       if (REPEATED.has(root)) return { ...text, isRepeated: true }
       if (form === '') return text
-      if (SOUND.has(stem) && root === 'delta' && isSound(scan)) return undefined
       const own: FoundText =
         isOfTool && way.length === 1
           ? { ...text, place: 'tool_arguments', isJson: stem.endsWith('arguments') }
           : text
       if (form === 'done') return { ...own, isRepeated: true }
-      if (!isPiece(own, way)) return own
+      if (!isPiece(own)) return own
       return pieceOf(own, `${channel} ${nameOf(scan, way)}`, (piece) =>
         responseFrame(scan, type, texts, own, piece),
       )
@@ -253,11 +230,6 @@ function itemOf(scan: ScannedObject): number | string {
   const idIn = (name: string): string | undefined =>
     item === undefined ? undefined : stringMember(scan, item, name)
   return stringMember(scan, scan.root, 'item_id') ?? idIn('id') ?? idIn('call_id') ?? 0
-}
-
-function isSound(scan: ScannedObject): boolean {
-  const delta = scan.span('delta')
-  return delta !== undefined && scan.kindOf(delta.node) === 'string' && isMediaContent(scan, delta.node)
 }
 
 /**
@@ -277,7 +249,7 @@ function indexesOf(scan: ScannedObject): string {
 function responseFrame(
   { bytes }: ScannedObject,
   type: string,
-  { texts, repeating }: GeneratedTexts,
+  { texts, repeating }: AnswerTexts,
   own: FoundText,
   piece: string,
 ): string {

@@ -1,7 +1,11 @@
-import { applyTextChanges, findAnswerTexts, type TextChange } from './guarded-texts.ts'
-import { isTerm } from './guarded-values.ts'
+import { EMBEDDINGS_ANSWER } from './embeddings/shape.ts'
+import { GEMINI_EMBED_ANSWER } from './gemini/shape.ts'
+import { applyTextChanges, type TextChange } from './guarded-texts.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
+import { IMAGES_ANSWER, TRANSCRIPT_ANSWER } from './media/shape.ts'
+import { answerTexts } from './text-finder.ts'
+import type { Shape } from './shape/define-shape.ts'
 import { VectorReader } from './vectors.ts'
 
 /**
@@ -105,13 +109,13 @@ const LISTED = ['segments', 'words', 'logprobs'] as const
 
 /** Finds the texts of a complete response in JSON. */
 export function mediaTexts(scan: ScannedObject, about: MediaAnswerKind): MediaTexts {
-  if (about !== 'transcript') return { texts: textsBeside(scan, []), lists: [], tokens: [] }
+  if (about !== 'transcript') return { texts: textsBeside(scan, about, []), lists: [], tokens: [] }
   const logprobs = scan.span('logprobs')
   const lists = LISTS.map(([list, member]) =>
     objectsIn(scan, list).flatMap((one) => stringOf(scan, one, member)),
   )
   return {
-    texts: textsBeside(scan, lists.flat()),
+    texts: textsBeside(scan, about, lists.flat()),
     lists,
     tokens: [
       ...(logprobs && scan.isContainer(logprobs.node) ? [[logprobs.start, logprobs.end, '[]'] as const] : []),
@@ -124,18 +128,18 @@ export function mediaTexts(scan: ScannedObject, about: MediaAnswerKind): MediaTe
   }
 }
 
-/** Words of the protocol in a response with a transcript. */
-const WORDS: ReadonlySet<string> = new Set(['task'])
+const SHAPES: Readonly<Record<MediaAnswerKind, Shape>> = {
+  images: IMAGES_ANSWER,
+  transcript: TRANSCRIPT_ANSWER,
+  embeddings: EMBEDDINGS_ANSWER,
+  'gemini embeddings': GEMINI_EMBED_ANSWER,
+}
 
 /** All texts of a response or an event that are not among those, also where the API does not describe them. */
-function textsBeside(scan: ScannedObject, known: readonly TextSpan[]): TextSpan[] {
+function textsBeside(scan: ScannedObject, about: MediaAnswerKind, known: readonly TextSpan[]): TextSpan[] {
   const starts = new Set(known.map(({ from }) => from))
-  const { texts } = findAnswerTexts(scan, { dialect: 'chat', signsReasoning: false })
-  return texts.filter(({ from, step }) => {
-    if (starts.has(from)) return false
-    const isWord = step?.up === undefined && WORDS.has(step?.name ?? '')
-    return !isWord || !isTerm(String(scan.value(step?.name ?? '')))
-  })
+  const { texts } = answerTexts(scan, SHAPES[about], { signsReasoning: false })
+  return texts.filter(({ from }) => !starts.has(from))
 }
 
 /** The members that a blocked response has no content in, by its kind, and what they have instead. */
@@ -193,13 +197,14 @@ export function mediaEventTexts(scan: ScannedObject): Pick<MediaTexts, 'tokens'>
   const logprobs = scan.span('logprobs')
   const tokens =
     logprobs && scan.kindOf(logprobs.node) === 'array' ? [[logprobs.start, logprobs.end, '[]'] as const] : []
-  const [name, piece] = EVENT_TEXTS[typeof type === 'string' ? type : ''] ?? ['revised_prompt']
+  const known = EVENT_TEXTS[typeof type === 'string' ? type : '']
+  const [name, piece] = known ?? ['revised_prompt']
   const found = scan.span(name)
   const isText = found && scan.kindOf(found.node) === 'string'
   const texts = isText ? [{ from: found.start, to: found.end, ...(piece && { piece }) }] : []
   return {
     texts,
-    others: textsBeside(scan, texts),
+    others: textsBeside(scan, known ? 'transcript' : 'images', texts),
     tokens,
     isLast: type === 'transcript.text.done',
   }

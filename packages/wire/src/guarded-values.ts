@@ -24,7 +24,7 @@ export interface ValueReading {
 }
 
 /** Maximum length of a value that is not checked because it looks like a word of a protocol. */
-const MAX_TERM = 64
+export const MAX_TERM = 64
 const MEMBER_NAME = /^[\w.$:/*+-]*$/
 const TERM = /^[\w.:/*+-]*(?:; ?[\w-]+=[\w.+-]+)*$/
 

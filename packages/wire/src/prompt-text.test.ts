@@ -65,7 +65,7 @@ function stringsOf(
 describe.each(Object.entries(FORMS))('the prompt of %s', (_, rules) => {
   test('a text added anywhere in a request increases its counted tokens, except where the shape says that the model does not read it', () => {
     fc.assert(
-      fc.property(shapedDocuments(rules.shape.tables), fc.nat(), (text, choice) => {
+      fc.property(shapedDocuments(rules.shape), fc.nat(), (text, choice) => {
         const strings = stringsOf(text, rules)
         const place = strings[choice % Math.max(1, strings.length)]
         fc.pre(place !== undefined)

@@ -8,7 +8,7 @@ import {
   type ValueKind,
   withFiles,
 } from '@sluice/wire/guarded-values'
-import { requestTexts } from '@sluice/wire/request-texts'
+import { requestTexts } from '@sluice/wire/text-finder'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Shape } from '@sluice/wire/shape/define-shape'

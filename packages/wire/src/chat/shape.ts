@@ -67,7 +67,6 @@ export const CHAT_REQUEST = defineShape({
   },
   Part: {
     cache_control: 'mark | Mark',
-    data: 'sealed',
     file: 'Media',
     format: 'term',
     id: 'id',
@@ -86,6 +85,7 @@ export const CHAT_REQUEST = defineShape({
   'Part:file': {},
   'Part:image_url': {},
   'Part:input_audio': {},
+  'Part:reasoning.encrypted': { data: 'sealed' },
   'Part:video_url': {},
   Media: {
     data: 'media',
@@ -104,7 +104,7 @@ export const CHAT_REQUEST = defineShape({
     index: 'id',
     type: 'term',
   },
-  Call: { arguments: 'arguments', input: 'arguments', name: 'name' },
+  Call: { arguments: 'arguments', input: 'input', name: 'name' },
   Signed: { google: 'Signed', thought_signature: 'signature' },
   Tool: { cache_control: 'mark | Mark', custom: 'Function', function: 'Function', type: 'term' },
   Function: {
@@ -144,3 +144,111 @@ export const COMPLETIONS_REQUEST = defineShape({
   },
   ...MARK,
 })
+
+/** What a model says: a whole message, or the pieces of it in an event. */
+const MESSAGE = {
+  annotations: 'Annotation of provider',
+  audio: 'Audio',
+  citations: 'text of provider',
+  content: 'text | Part',
+  function_call: 'Call',
+  id: 'id',
+  images: 'Part of provider',
+  reasoning: 'reasoning | Part',
+  reasoning_content: 'reasoning | Part',
+  reasoning_details: 'reasoning | Part',
+  refusal: 'text',
+  role: 'term',
+  search_results: 'SearchResult of provider',
+  tool_calls: 'ToolCall',
+} as const satisfies Members<'Annotation' | 'Audio' | 'Call' | 'Part' | 'SearchResult' | 'ToolCall'>
+
+/**
+ * Answers of chat and completions, and the events of their streams, which have the same form.
+ * https://platform.openai.com/docs/api-reference/chat/object
+ * https://platform.openai.com/docs/api-reference/chat-streaming/streaming
+ * https://platform.openai.com/docs/api-reference/completions/object, with the members that other servers add:
+ * `native_finish_reason`, `provider` and `images` of OpenRouter, filters of Azure, `citations` and `search_results` of
+ * Perplexity.
+ */
+export const CHAT_ANSWER = defineShape(
+  {
+    Answer: {
+      choices: 'Choice',
+      citations: 'text of provider',
+      content_filter_results: 'term of provider',
+      created: 'number',
+      created_at: 'term',
+      error: 'Error of provider',
+      id: 'id',
+      model: 'name',
+      moderation: 'term of provider',
+      object: 'term',
+      obfuscation: 'term',
+      prompt_filter_results: 'term of provider',
+      provider: 'name',
+      search_results: 'SearchResult of provider',
+      service_tier: 'term',
+      system_fingerprint: 'id',
+      usage: 'term of provider',
+      x_groq: 'Groq of provider',
+    },
+    Choice: {
+      content_filter_offsets: 'term of provider',
+      content_filter_result: 'term of provider',
+      content_filter_results: 'term of provider',
+      delta: 'Delta',
+      finish_details: 'term of provider',
+      finish_reason: 'term',
+      index: 'number',
+      logprobs: 'tokens',
+      message: 'Message',
+      native_finish_reason: 'term',
+      stop_reason: 'term',
+      text: 'text',
+    },
+    Message: MESSAGE,
+    Delta: MESSAGE,
+    Part: {
+      format: 'term',
+      id: 'id',
+      image_url: 'address | Media',
+      index: 'number',
+      provider: 'name',
+      refusal: 'text',
+      signature: 'signature',
+      summary: 'reasoning | Part',
+      text: 'text',
+      thinking: 'reasoning | Part',
+      type: 'term',
+    },
+    'Part:reasoning.encrypted': { data: 'sealed' },
+    Media: { detail: 'term', url: 'address' },
+    Audio: { data: 'media', expires_at: 'number', format: 'term', id: 'id', transcript: 'text' },
+    ToolCall: {
+      custom: 'Call',
+      extra_content: 'Signed',
+      function: 'Call',
+      id: 'id',
+      index: 'number',
+      type: 'term',
+    },
+    Call: { arguments: 'arguments', input: 'input', name: 'name' },
+    Signed: { google: 'Signed', thought_signature: 'signature' },
+    Annotation: { file_citation: 'Citation', type: 'term', url_citation: 'Citation' },
+    Citation: {
+      content: 'text',
+      end_index: 'number',
+      file_id: 'id',
+      filename: 'text',
+      start_index: 'number',
+      title: 'text',
+      url: 'address',
+    },
+    SearchResult: { date: 'text', snippet: 'text', title: 'text', url: 'address' },
+    Groq: { error: 'text', id: 'id', usage: 'term' },
+    Error: { code: 'term', message: 'text', param: 'term', type: 'term' },
+  },
+  undefined,
+  'Answer',
+)

@@ -10,3 +10,13 @@ export const EMBEDDINGS_REQUEST = defineShape({
     user: 'text',
   },
 })
+
+/** Embeddings. https://platform.openai.com/docs/api-reference/embeddings/object */
+export const EMBEDDINGS_ANSWER = defineShape(
+  {
+    Answer: { data: 'Vector', id: 'id', model: 'name', object: 'term', usage: 'term of provider' },
+    Vector: { embedding: 'media', index: 'number', object: 'term' },
+  },
+  undefined,
+  'Answer',
+)

@@ -21,7 +21,21 @@ const CONTENTS = {
     videoMetadata: 'term',
   },
   'Part?thought': { text: 'reasoning' },
-  Call: { args: 'arguments', id: 'id', name: 'name', partialArgs: 'arguments' },
+  Call: {
+    args: 'arguments',
+    id: 'id',
+    name: 'name',
+    partialArgs: 'arguments | PartialArg',
+    willContinue: 'number',
+  },
+  PartialArg: {
+    boolValue: 'number',
+    jsonPath: 'input',
+    nullValue: 'term',
+    numberValue: 'arguments',
+    stringValue: 'input',
+    willContinue: 'number',
+  },
   ServerCall: { args: 'arguments', id: 'id', response: 'result', toolType: 'term' },
   FunctionResponse: {
     id: 'id',
@@ -31,10 +45,13 @@ const CONTENTS = {
     scheduling: 'term',
     willContinue: 'number',
   },
-  Code: { code: 'arguments', id: 'id', language: 'term', outcome: 'term', output: 'result' },
+  Code: { code: 'input', id: 'id', language: 'term', outcome: 'term', output: 'result' },
   Data: { data: 'media', displayName: 'text', fileUri: 'address', mimeType: 'term' },
 } as const satisfies Readonly<
-  Record<string, Members<'Part' | 'Call' | 'ServerCall' | 'FunctionResponse' | 'Code' | 'Data'>>
+  Record<
+    string,
+    Members<'Part' | 'PartialArg' | 'Call' | 'ServerCall' | 'FunctionResponse' | 'Code' | 'Data'>
+  >
 >
 
 /**
@@ -125,4 +142,68 @@ export const GEMINI_EMBED_REQUEST = defineShape(
     ...CONTENTS,
   },
   spellingsOf,
+)
+
+/**
+ * Answers, and the chunks of their streams, which have the same form.
+ * https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
+ */
+export const GEMINI_ANSWER = defineShape(
+  {
+    Answer: {
+      candidates: 'Candidate',
+      createTime: 'term',
+      error: 'Error of provider',
+      modelStatus: 'term of provider',
+      modelVersion: 'name',
+      promptFeedback: 'Feedback of provider',
+      responseId: 'id',
+      usageMetadata: 'term of provider',
+    },
+    Candidate: {
+      avgLogprobs: 'number',
+      citationMetadata: 'Citations of provider',
+      content: 'Content',
+      finishMessage: 'text',
+      finishReason: 'term',
+      groundingMetadata: 'Grounding of provider',
+      index: 'number',
+      logprobsResult: 'tokens',
+      safetyRatings: 'term of provider',
+      tokenCount: 'number',
+      urlContextMetadata: 'UrlContext of provider',
+    },
+    Citations: { citationSources: 'Citation', citations: 'Citation' },
+    Citation: { endIndex: 'number', license: 'text', startIndex: 'number', title: 'text', uri: 'address' },
+    Grounding: {
+      groundingChunks: 'Chunk',
+      groundingSupports: 'Support',
+      retrievalMetadata: 'term',
+      searchEntryPoint: 'EntryPoint',
+      webSearchQueries: 'text',
+    },
+    Chunk: { maps: 'Source', retrievedContext: 'Source', web: 'Source' },
+    Source: { domain: 'text', placeId: 'id', text: 'text', title: 'text', uri: 'address' },
+    Support: { confidenceScores: 'number', groundingChunkIndices: 'number', segment: 'Segment' },
+    Segment: { endIndex: 'number', partIndex: 'number', startIndex: 'number', text: 'text' },
+    EntryPoint: { renderedContent: 'text', sdkBlob: 'media' },
+    UrlContext: { urlMetadata: 'UrlMetadata' },
+    UrlMetadata: { retrievedUrl: 'address', urlRetrievalStatus: 'term' },
+    Feedback: { blockReason: 'term', blockReasonMessage: 'text', safetyRatings: 'term' },
+    ...CONTENTS,
+    Content: { parts: 'text | Part', role: 'term' },
+    Error: { code: 'number', message: 'text', status: 'term' },
+  },
+  spellingsOf,
+  'Answer',
+)
+
+/** Embeddings. https://ai.google.dev/api/embeddings#EmbedContentResponse */
+export const GEMINI_EMBED_ANSWER = defineShape(
+  {
+    Answer: { embedding: 'Vector', embeddings: 'Vector', usageMetadata: 'term of provider' },
+    Vector: { shape: 'number', values: 'media' },
+  },
+  spellingsOf,
+  'Answer',
 )

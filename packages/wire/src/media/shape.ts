@@ -38,3 +38,76 @@ export const SPEECH_REQUEST = defineShape({
     voice: 'term',
   },
 })
+
+/**
+ * Images, whole and in events. https://platform.openai.com/docs/api-reference/images/object
+ * https://platform.openai.com/docs/api-reference/images-streaming
+ */
+export const IMAGES_ANSWER = defineShape(
+  {
+    Answer: {
+      b64_json: 'media',
+      background: 'term',
+      created: 'number',
+      created_at: 'number',
+      data: 'Image',
+      error: 'Error of provider',
+      output_format: 'term',
+      partial_image_index: 'number',
+      quality: 'term',
+      revised_prompt: 'text',
+      size: 'term',
+      type: 'term',
+      usage: 'term of provider',
+    },
+    Image: { b64_json: 'media', revised_prompt: 'text', url: 'address' },
+    Error: { code: 'term', message: 'text', param: 'term', type: 'term' },
+  },
+  undefined,
+  'Answer',
+)
+
+/**
+ * Transcripts of recordings, whole and in events. https://platform.openai.com/docs/api-reference/audio/json-object
+ * https://platform.openai.com/docs/api-reference/audio/verbose-json-object
+ */
+export const TRANSCRIPT_ANSWER = defineShape(
+  {
+    Answer: {
+      delta: 'text',
+      duration: 'number',
+      end: 'number',
+      error: 'Error of provider',
+      id: 'id',
+      language: 'term',
+      logprobs: 'tokens',
+      segment_id: 'id',
+      segments: 'Segment',
+      speaker: 'text',
+      start: 'number',
+      task: 'term',
+      text: 'text',
+      type: 'term',
+      usage: 'term of provider',
+      words: 'Word',
+    },
+    Segment: {
+      avg_logprob: 'number',
+      compression_ratio: 'number',
+      end: 'number',
+      id: 'id',
+      no_speech_prob: 'number',
+      seek: 'number',
+      speaker: 'text',
+      start: 'number',
+      temperature: 'number',
+      text: 'text',
+      tokens: 'number',
+      type: 'term',
+    },
+    Word: { end: 'number', start: 'number', word: 'text' },
+    Error: { code: 'term', message: 'text', param: 'term', type: 'term' },
+  },
+  undefined,
+  'Answer',
+)

@@ -1,6 +1,27 @@
 import { defineShape } from '../shape/define-shape.ts'
 import { JSON_SCHEMA } from '../shape/json-schema.ts'
 import { LOCATION, MARK } from '../shape/shared-tables.ts'
+import type { Members } from '../shape/vocabulary.ts'
+
+const CITATION = {
+  cited_text: 'text',
+  document_index: 'number',
+  document_title: 'text',
+  enabled: 'number',
+  encrypted_index: 'sealed',
+  end_block_index: 'number',
+  end_char_index: 'number',
+  end_page_number: 'number',
+  file_id: 'id',
+  search_result_index: 'number',
+  source: 'address',
+  start_block_index: 'number',
+  start_char_index: 'number',
+  start_page_number: 'number',
+  title: 'text',
+  type: 'term',
+  url: 'address',
+} as const satisfies Members<never>
 
 /** Messages. https://docs.anthropic.com/en/api/messages */
 export const MESSAGES_REQUEST = defineShape({
@@ -60,7 +81,6 @@ export const MESSAGES_REQUEST = defineShape({
     citations: 'Citation of provider',
     content: 'result | Block',
     context: 'text',
-    data: 'sealed',
     encrypted_content: 'sealed',
     file_id: 'id',
     id: 'id',
@@ -83,6 +103,7 @@ export const MESSAGES_REQUEST = defineShape({
   'Block:container_upload': {},
   'Block:document': {},
   'Block:image': {},
+  'Block:redacted_thinking': { data: 'sealed' },
   'Block:search_result': { content: 'text | Block' },
   Source: {
     content: 'text | Block',
@@ -93,25 +114,7 @@ export const MESSAGES_REQUEST = defineShape({
     url: 'address',
   },
   'Source:text': { data: 'text' },
-  Citation: {
-    cited_text: 'text',
-    document_index: 'number',
-    document_title: 'text',
-    enabled: 'number',
-    encrypted_index: 'sealed',
-    end_block_index: 'number',
-    end_char_index: 'number',
-    end_page_number: 'number',
-    file_id: 'id',
-    search_result_index: 'number',
-    source: 'address',
-    start_block_index: 'number',
-    start_char_index: 'number',
-    start_page_number: 'number',
-    title: 'text',
-    type: 'term',
-    url: 'address',
-  },
+  Citation: CITATION,
   Tool: {
     allowed_callers: 'term',
     allowed_domains: 'text',
@@ -137,3 +140,97 @@ export const MESSAGES_REQUEST = defineShape({
   ...LOCATION,
   ...JSON_SCHEMA,
 })
+
+const ANSWER_BLOCKS = {
+  Answer: {
+    container: 'Container',
+    content: 'text | Block',
+    context_management: 'term of provider',
+    error: 'Error of provider',
+    id: 'id',
+    model: 'name',
+    role: 'term',
+    stop_details: 'StopDetails',
+    stop_reason: 'term',
+    stop_sequence: 'term',
+    type: 'term',
+    usage: 'term of provider',
+  },
+  Container: { expires_at: 'term', id: 'id', skills: 'Skill' },
+  Skill: { skill_id: 'id', type: 'term', version: 'term' },
+  Error: { message: 'text', type: 'term' },
+  StopDetails: { category: 'term', explanation: 'text', type: 'term' },
+  Block: {
+    caller: 'Caller',
+    citations: 'Citation of provider',
+    content: 'text | Block',
+    encrypted_content: 'sealed',
+    encrypted_stdout: 'sealed',
+    error_code: 'term',
+    file_id: 'id',
+    file_type: 'term',
+    id: 'id',
+    input: 'arguments',
+    is_error: 'number',
+    name: 'name',
+    page_age: 'text',
+    partial_json: 'arguments',
+    retrieved_at: 'term',
+    return_code: 'number',
+    server_name: 'name',
+    signature: 'signature',
+    source: 'address | Source',
+    stderr: 'text',
+    stop_reason: 'term',
+    stdout: 'text',
+    text: 'text',
+    thinking: 'reasoning',
+    title: 'text',
+    tool_name: 'name',
+    tool_references: 'Block',
+    tool_use_id: 'id',
+    type: 'term',
+    url: 'address',
+  },
+  'Block:redacted_thinking': { data: 'sealed' },
+  Caller: { tool_id: 'id', type: 'term' },
+  Source: { data: 'media', media_type: 'term', type: 'term', url: 'address' },
+  'Source:text': { data: 'text' },
+  Citation: CITATION,
+} as const
+
+/** Answers of messages. https://docs.anthropic.com/en/api/messages */
+export const MESSAGES_ANSWER = defineShape(ANSWER_BLOCKS, undefined, 'Answer')
+
+/** Events of streamed messages. https://docs.anthropic.com/en/docs/build-with-claude/streaming */
+export const MESSAGES_EVENT = defineShape(
+  {
+    Event: {
+      content_block: 'Block',
+      context_management: 'term of provider',
+      delta: 'Delta',
+      error: 'Error of provider',
+      index: 'number',
+      message: 'Answer',
+      request_id: 'id',
+      type: 'term',
+      usage: 'term of provider',
+    },
+    Delta: {
+      citation: 'Citation of provider',
+      container: 'Container',
+      content: 'text',
+      partial_json: 'arguments',
+      signature: 'signature',
+      stop_details: 'StopDetails',
+      stop_reason: 'term',
+      stop_sequence: 'term',
+      text: 'text',
+      thinking: 'reasoning',
+      type: 'term',
+    },
+    ...ANSWER_BLOCKS,
+  },
+  undefined,
+  'Event',
+)

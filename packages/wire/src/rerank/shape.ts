@@ -14,3 +14,21 @@ export const RERANK_REQUEST = defineShape({
   },
   Document: { text: 'text' },
 })
+
+/** Results of rerank, of both versions. https://docs.cohere.com/reference/rerank */
+export const RERANK_ANSWER = defineShape(
+  {
+    Answer: {
+      id: 'id',
+      meta: 'term of provider',
+      model: 'name',
+      object: 'term',
+      results: 'Result',
+      usage: 'term of provider',
+    },
+    Result: { document: 'text | Document', index: 'number', relevance_score: 'number' },
+    Document: { text: 'text' },
+  },
+  undefined,
+  'Answer',
+)

@@ -30,6 +30,8 @@ export interface CompiledTable {
 /** The shape of a document: what stands in each place of it, and whose it is. */
 export interface Shape<Table extends string = string> {
   readonly root: CompiledTable
+  /** The table that describes the document itself. Requests are the provider's, answers and events the model's. */
+  readonly rootName: RootName
   /** Names and places of all tables, as they were written. */
   readonly tables: Readonly<Record<string, Members<string>>>
   /** The number by which an outline names a table. A variant of a table has a number of its own. */
@@ -37,13 +39,26 @@ export interface Shape<Table extends string = string> {
 }
 
 /** Kinds that cover whole objects, with all keys and values in them. */
-const COVERING: ReadonlySet<Kind> = new Set(['arguments', 'result', 'mark', 'id', 'term', 'data'])
+const COVERING: ReadonlySet<Kind> = new Set([
+  'arguments',
+  'input',
+  'result',
+  'mark',
+  'tokens',
+  'id',
+  'term',
+  'data',
+])
 /** Owners that follow from the kind. */
 const OWNER_OF_KIND: ReadonlyMap<Kind, Owner> = new Map([
   ['arguments', 'model'],
+  ['input', 'model'],
   ['reasoning', 'model'],
   ['result', 'tool'],
 ])
+
+/** The table that describes a whole document. */
+export type RootName = 'Request' | 'Answer' | 'Event'
 
 /** Returns all spellings of a member's name. */
 type SpellingsOf = (name: string) => readonly string[]
@@ -51,12 +66,13 @@ type SpellingsOf = (name: string) => readonly string[]
 type BaseOf<Name extends string> = Exclude<Name, `${string}:${string}` | `${string}?${string}`>
 
 /**
- * Compiles the tables of a shape. The document itself is described by `Request`. A table `Block:thinking` has the members
+ * Compiles the tables of a shape. The document itself is described by `rootName`. A table `Block:thinking` has the members
  * of a `Block` whose `type` is `thinking`, as far as they differ; `Part?thought` those of a `Part` whose `thought` is true.
  */
 export function defineShape<const Name extends string>(
   tables: Readonly<Record<Name, Members<NoInfer<BaseOf<Name>>>>>,
   spellingsOf: SpellingsOf = (name) => [name],
+  rootName: RootName = 'Request',
 ): Shape<Name> {
   const written: Readonly<Record<string, Members<string>>> = tables
   const names = Object.keys(written)
@@ -85,7 +101,8 @@ export function defineShape<const Name extends string>(
       )
   }
   return {
-    root: tableNamed('Request', compiled),
+    root: tableNamed(rootName, compiled),
+    rootName,
     tables: written,
     tableId: (name) => tableNamed(name, compiled).id,
   }

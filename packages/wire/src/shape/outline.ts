@@ -87,7 +87,8 @@ export function tableOfCode(code: number): number {
 export function outlineOf(scan: ScannedObject, shape: Shape): Outline {
   if (scan.outline?.shape === shape) return scan.outline.codes
   const walk = new Walk(scan)
-  walk.object(ROOT, shape.root, OWNER.provider, KIND.text)
+  const owner = shape.rootName === 'Request' ? OWNER.provider : OWNER.model
+  walk.object(ROOT, shape.root, owner, KIND.text)
   scan.outline = { shape, codes: walk.codes }
   return walk.codes
 }

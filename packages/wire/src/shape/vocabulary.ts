@@ -9,8 +9,10 @@ export const KINDS = [
   'text',
   /** A text in which a model reasons. */
   'reasoning',
-  /** The input of a tool, which a model writes: JSON in a string, an object with any keys, or a plain text. */
+  /** The input of a tool, which a model writes: JSON in a string, or an object with any keys. */
   'arguments',
+  /** The input of a tool as a plain text, which a model writes: of a custom tool, or code. */
+  'input',
   /** The output of a tool: a text, or an object with any keys. */
   'result',
   /** An encrypted text, which the model reads as a part of the prompt. */
@@ -23,6 +25,8 @@ export const KINDS = [
   'address',
   /** A mark of the prompt cache: where a prefix ends, and how long it is kept. */
   'mark',
+  /** A text that stands elsewhere, once more, token by token. */
+  'tokens',
   /** Identifies something at the provider, or in the same conversation. */
   'id',
   /** A name that a user chose: of a tool, of a property of a schema. */

@@ -2,19 +2,19 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { shapedDocuments } from '../../../test/generators/shaped-documents.ts'
 import { lawRuns } from '../../../test/runner/tier.ts'
-import { CHAT_REQUEST, COMPLETIONS_REQUEST } from './chat/shape.ts'
+import { CHAT_ANSWER, CHAT_REQUEST, COMPLETIONS_REQUEST } from './chat/shape.ts'
 import { CONVERSE_REQUEST } from './converse/shape.ts'
-import { EMBEDDINGS_REQUEST } from './embeddings/shape.ts'
-import { GEMINI_EMBED_REQUEST, GEMINI_REQUEST } from './gemini/shape.ts'
+import { EMBEDDINGS_ANSWER, EMBEDDINGS_REQUEST } from './embeddings/shape.ts'
+import { GEMINI_ANSWER, GEMINI_EMBED_ANSWER, GEMINI_EMBED_REQUEST, GEMINI_REQUEST } from './gemini/shape.ts'
 import type { FoundText } from './guarded-texts.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
-import { IMAGES_REQUEST, SPEECH_REQUEST } from './media/shape.ts'
-import { MESSAGES_REQUEST } from './messages/shape.ts'
+import { IMAGES_ANSWER, IMAGES_REQUEST, SPEECH_REQUEST, TRANSCRIPT_ANSWER } from './media/shape.ts'
+import { MESSAGES_ANSWER, MESSAGES_EVENT, MESSAGES_REQUEST } from './messages/shape.ts'
 import { MODERATIONS_REQUEST } from './moderations-shape.ts'
-import { requestTexts } from './request-texts.ts'
-import { RERANK_REQUEST } from './rerank/shape.ts'
-import { RESPONSES_REQUEST } from './responses/shape.ts'
+import { answerTexts, requestTexts } from './text-finder.ts'
+import { RERANK_ANSWER, RERANK_REQUEST } from './rerank/shape.ts'
+import { RESPONSES_ANSWER, RESPONSES_EVENT, RESPONSES_REQUEST } from './responses/shape.ts'
 import { defineShape, type Shape } from './shape/define-shape.ts'
 import type { Members } from './shape/vocabulary.ts'
 
@@ -33,6 +33,20 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   speech: SPEECH_REQUEST,
 }
 
+const ANSWERS: Readonly<Record<string, Shape>> = {
+  chat: CHAT_ANSWER,
+  embeddings: EMBEDDINGS_ANSWER,
+  gemini: GEMINI_ANSWER,
+  'gemini embeddings': GEMINI_EMBED_ANSWER,
+  images: IMAGES_ANSWER,
+  messages: MESSAGES_ANSWER,
+  'messages event': MESSAGES_EVENT,
+  rerank: RERANK_ANSWER,
+  responses: RESPONSES_ANSWER,
+  'responses event': RESPONSES_EVENT,
+  transcript: TRANSCRIPT_ANSWER,
+}
+
 /** `docs/guards.md: What is no text`: at most 64 letters, digits and `_ . : / * + -`, or a media type with parameters. */
 const WORD = /^[\w.:/*+-]{0,64}$|^[\w.:/*+-]*(?:; ?[\w-]+=[\w.+-]+)+$/
 const NAME = /^[\w.:/*+$-]{0,64}$/
@@ -47,26 +61,68 @@ function textsIn(body: unknown, shape: Shape): Map<unknown, FoundText> {
   return new Map(texts.map((one) => [JSON.parse(scan.bytes.toString('utf8', one.from, one.to)), one]))
 }
 
+/** Names and strings of a document that do not look like a word of a protocol: all of them must be found. */
+function unusual(
+  scan: ScannedObject,
+  except: ReadonlySet<string> = new Set(),
+): { readonly from: number; readonly text: string }[] {
+  const found: { readonly from: number; readonly text: string }[] = []
+  const walk = (node: number): void => {
+    const kind = scan.kindOf(node)
+    if (kind === 'array') scan.elements(node).forEach(walk)
+    else if (kind === 'string' && !WORD.test(String(scan.parse(node))))
+      found.push({ from: scan.startOf(node), text: scan.textOf(node) })
+    else if (kind === 'object')
+      for (const { key, node: value } of scan.entries(node)) {
+        if (!NAME.test(key)) found.push({ from: scan.startOf(value - 3), text: key })
+        if (!except.has(key)) walk(value)
+      }
+  }
+  walk(scan.root)
+  return found
+}
+
+function expectInOrder(texts: readonly FoundText[]): ReadonlySet<number> {
+  const starts = texts.map(({ from }) => from)
+  expect(starts).toEqual([...new Set(starts)].toSorted((a, b) => a - b))
+  return new Set(starts)
+}
+
 describe.each(Object.entries(SHAPES))('in requests of the shape %s', (_, shape) => {
   test('every string and name that does not look like a word of a protocol is found, once and in order', () => {
     fc.assert(
-      fc.property(shapedDocuments(shape.tables), (text) => {
+      fc.property(shapedDocuments(shape), (text) => {
         const scan = scanned(text)
-        const found = requestTexts(scan, shape).texts.map(({ from }) => from)
-        expect(found).toEqual([...new Set(found)].toSorted((a, b) => a - b))
-        const starts = new Set(found)
-        const walk = (node: number): void => {
-          const kind = scan.kindOf(node)
-          if (kind === 'array') scan.elements(node).forEach(walk)
-          else if (kind === 'string' && !WORD.test(String(scan.parse(node))))
-            expect(starts, scan.textOf(node)).toContain(scan.startOf(node))
-          else if (kind === 'object')
-            for (const { key, node: value } of scan.entries(node)) {
-              if (!NAME.test(key)) expect(starts, key).toContain(scan.startOf(value - 3))
-              walk(value)
-            }
-        }
-        walk(scan.root)
+        const starts = expectInOrder(requestTexts(scan, shape).texts)
+        for (const one of unusual(scan)) expect(starts, one.text).toContain(one.from)
+      }),
+      { numRuns: lawRuns(1000) },
+    )
+  })
+})
+
+/** What stands in place of bytes and signatures, and is left out of answers: base64 of either alphabet, joined by dots. */
+const BASE64 = /^"[\w+/=~.-]*"$/
+
+/** Members of a response that repeat its request, or state how it ended. */
+const REPEATED: ReadonlySet<string> = new Set(
+  (
+    'conversation error incomplete_details input instructions metadata prompt prompt_cache_key prompt_cache_options ' +
+    'reasoning safety_identifier text tool_choice tools user'
+  ).split(' '),
+)
+
+describe.each(Object.entries(ANSWERS))('in answers of the shape %s', (name, shape) => {
+  test('every string and name that does not look like a word or like base64 is found, unless it repeats another', () => {
+    fc.assert(
+      fc.property(shapedDocuments(shape), fc.boolean(), (text, signsReasoning) => {
+        const scan = scanned(text)
+        const { texts, repeating } = answerTexts(scan, shape, { signsReasoning })
+        const starts = expectInOrder(texts)
+        const isRepeated = (from: number): boolean =>
+          repeating.some(([start, end]) => start <= from && from < end)
+        for (const one of unusual(scan, name.startsWith('responses') ? REPEATED : undefined))
+          if (!isRepeated(one.from) && !BASE64.test(one.text)) expect(starts, one.text).toContain(one.from)
       }),
       { numRuns: lawRuns(1000) },
     )
@@ -211,4 +267,75 @@ test('token ids in place of a text are noted', () => {
   expect(idsIn({ prompt: [1, 2] }, COMPLETIONS_REQUEST)).toBe(true)
   expect(idsIn({ prompt: 'x', prompt_token_ids: [1] }, COMPLETIONS_REQUEST)).toBe(true)
   expect(idsIn({ input: ['1', '2'], dimensions: 5 }, EMBEDDINGS_REQUEST)).toBe(false)
+})
+
+const OPEN = { signsReasoning: false }
+const answered = (body: unknown, shape: Shape, signsReasoning = false): Map<unknown, FoundText> => {
+  const scan = scanned(body)
+  const { texts } = answerTexts(scan, shape, { signsReasoning })
+  return new Map(texts.map((one) => [JSON.parse(scan.bytes.toString('utf8', one.from, one.to)), one]))
+}
+
+test('what a response repeats of its request is left out, and what the model generated is not', () => {
+  const response = {
+    object: 'response',
+    instructions: 'Be brief, please',
+    tools: [{ type: 'function', description: 'A tool' }],
+    metadata: { 'a name': 'a value' },
+    output: [{ type: 'x_item', note: 'A note', content: [{ type: 'output_text', text: 'An answer' }] }],
+  }
+  expect([...answered(response, RESPONSES_ANSWER).keys()]).toEqual(['A note', 'An answer'])
+  const event = { type: 'response.completed', response }
+  expect([...answered(event, RESPONSES_EVENT).keys()]).toEqual(['A note', 'An answer'])
+})
+
+test('counts, bytes and signatures are left out where they look like what they should be', () => {
+  const message = (text: string): object => ({
+    choices: [
+      {
+        message: { audio: { data: text }, reasoning_details: [{ type: 'reasoning.text', signature: text }] },
+      },
+    ],
+    usage: { prompt_tokens: 1, details: { tier: text } },
+  })
+  expect([...answered(message('c2lnbmVk'), CHAT_ANSWER).keys()]).toEqual([])
+  expect(answerTexts(scanned(message('a secret, said')), CHAT_ANSWER, OPEN).texts).toHaveLength(3)
+})
+
+test('what repeats a text token by token is not a text, and stated with what takes its place', () => {
+  const scan = scanned({ choices: [{ text: 'Hi', logprobs: { tokens: ['H', 'i'] } }, { logprobs: [1] }] })
+  const { texts, repeating } = answerTexts(scan, CHAT_ANSWER, OPEN)
+  expect(texts).toHaveLength(1)
+  expect(repeating.map(([from, to, instead]) => [scan.bytes.toString('utf8', from, to), instead])).toEqual([
+    ['{"tokens":["H","i"]}', 'null'],
+    ['[1]', '[]'],
+  ])
+})
+
+test.each([
+  [{ message: { reasoning_content: 'So be it' } }, true, true],
+  [{ message: { reasoning_content: 'So be it' } }, false, false],
+  [{ message: { reasoning_details: [{ text: 'So be it', signature: 'c2lnbmVk' }] } }, false, true],
+  [{ message: { content: 'So be it' } }, true, false],
+])(
+  'of answers, reasoning is signed if its provider signs all or a signature stands beside it (%j)',
+  (choice, signs, isSigned) => {
+    expect(answered({ choices: [choice] }, CHAT_ANSWER, signs).get('So be it')?.isSigned).toBe(isSigned)
+  },
+)
+
+test('what a provider adds to a delta is whole, and everything else in it comes in pieces', () => {
+  const delta = {
+    content: 'a b',
+    x_note: { y: 'c d' },
+    annotations: [{ x_title: 'e f' }],
+    citations: ['g h'],
+  }
+  const found = answered({ choices: [{ delta }] }, CHAT_ANSWER)
+  expect([...found].map(([text, { isWhole }]) => [text, isWhole])).toEqual([
+    ['a b', false],
+    ['c d', false],
+    ['e f', true],
+    ['g h', true],
+  ])
 })
