@@ -247,3 +247,12 @@ test('of two members with one name the last one counts, as for JSON.parse', () =
     expect.stringContaining('"42" at 21: text of user'),
   )
 })
+
+test('an object at a place for a mark is a mark itself, so that readers leave out all that it describes', () => {
+  const scan = scanned('{"messages":[{"content":[{"text":"Hi","cache_control":{"type":"ephemeral"}}]}]}')
+  const codes = outlineOf(scan, CHAT_REQUEST)
+  const mark = scan.tape.findIndex(
+    (start, at) => at % 3 === 0 && scan.textOf(at) === '{"type":"ephemeral"}' && start > 0,
+  )
+  expect(KINDS[kindOfCode(codes[indexOf(mark)] as number)]).toBe('mark')
+})
