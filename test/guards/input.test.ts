@@ -200,6 +200,18 @@ describe.each(CLIENTS)('a %s client', (client) => {
   })
 })
 
+test('a request with messages at the endpoint for completions is checked as one of chat', async () => {
+  const messages = [
+    { role: 'user', content: `ask ${CODE}` },
+    { role: 'tool', tool_call_id: 'c1', content: `say ${CODE}` },
+  ]
+  const body = JSON.stringify({ model: 'chat', messages })
+  const { sent } = await post('/v1/completions', body, keyOf('redact-tool-results'), 'chat')
+  expect(sent.map((text) => (JSON.parse(text) as { messages: unknown }).messages)).toEqual([
+    [messages[0], { ...messages[1], content: 'say [REDACTED]' }],
+  ])
+})
+
 test('a guard finds its match anywhere in a long text', async () => {
   for (const before of [16_380, 16_390, 100_000]) {
     const text = `${'x '.repeat(before / 2)}${CODE}${' y'.repeat(20_000)}`

@@ -26,6 +26,7 @@ test('a protocol that is added to the table of protocols causes compile errors w
     'console/pages/routing/routing-page.tsx',
     'packages/wire/src/chat/reasoning-details.ts',
     'packages/wire/src/guarded-events.ts',
+    'packages/wire/src/guarded-texts.ts',
     'packages/wire/src/hidden-thinking.ts',
     'packages/wire/src/refused-answer.ts',
     'packages/wire/src/signature-envelope.ts',

@@ -29,14 +29,22 @@ const completionsConversion: ConversionDialect = {
  * with messages is treated as a chat request, because older clients send such requests here.
  */
 export function completionsDialect(conversions: Conversions, chat: Dialect): Dialect {
-  return {
+  const facts = {
     name: 'chat',
     endpoint: 'completions',
     names: completionFieldNames,
-    shape: COMPLETIONS_REQUEST,
     keeping: completionsStorageRules,
-    read: (scan, headers, reader) =>
-      isChat(scan) ? chat.read(scan, headers, reader) : completion(conversions, scan, reader),
+  } as const
+  const inChat: Dialect = {
+    ...facts,
+    shape: chat.shape,
+    read: (scan, headers, reader) => chat.read(scan, headers, reader),
+  }
+  return {
+    ...facts,
+    shape: COMPLETIONS_REQUEST,
+    ofForm: (scan) => (isChat(scan) ? inChat : undefined),
+    read: (scan, _headers, reader) => completion(conversions, scan, reader),
   }
 }
 
