@@ -25,6 +25,28 @@ const SLACK_MS = 20_000
 const PERIOD = 'month'
 /** Conversations of a round; each call sends one, as far as it got, and appends to it. */
 const CONVERSATIONS = 3
+/** The processes crash in one of so many rounds. */
+const CRASH_EVERY = 3
+/**
+ * Two calls of each round, one after the other, so that a prompt is continued however slow the machine is: it was
+ * reported as fewer tokens than it has bytes, and the other channel of the second call may count each byte.
+ */
+const FIRST_PROMPT: Partial<Planned> = {
+  amount: 100,
+  startMs: 0,
+  lastsMs: 0,
+  waitMs: LONG_WAIT_MS,
+  growth: 0,
+  part: 0.5,
+  prompt: { conversation: CONVERSATIONS, appended: 100 },
+  failsOver: false,
+}
+const NEXT_PROMPT: Partial<Planned> = {
+  ...FIRST_PROMPT,
+  amount: 10,
+  prompt: { conversation: CONVERSATIONS, appended: 1 },
+  failsOver: true,
+}
 /** How long reported prompts are remembered, and how many. */
 const RETENTION = { ms: 3_600_000, most: 1000 }
 
@@ -81,7 +103,7 @@ export async function runWaiting(
   let round = 0
   for (; round < rounds && violation === undefined; round += 1) {
     const one = new Round(bench, `round ${round}`, random, total, exceeded)
-    violation = await one.run(calls)
+    violation = await one.run(calls, round % CRASH_EVERY === 0)
   }
   return { rounds: round, ...total, violation }
 }
@@ -194,7 +216,7 @@ class Round {
     this.#counts = counts
   }
 
-  async run(calls: number): Promise<string | undefined> {
+  async run(calls: number, crashes: boolean): Promise<string | undefined> {
     const { store } = this.#bench
     const user = await store.write('createUser', newUser({ username: this.#name, quota: USER_QUOTA }))
     this.#userId = user.id
@@ -210,10 +232,13 @@ class Round {
       )
     this.#tokenIds = ids
     const planned = Array.from({ length: calls }, (_, at) => this.#plan(at))
-    const crashAt = this.#random() < 0.4 ? this.#random() * 60 : undefined
+    const crashMs = this.#random() * 60
+    const first = { ...this.#plan(calls), ...FIRST_PROMPT }
+    const next = { ...this.#plan(calls + 1), ...NEXT_PROMPT }
+    const continued = this.#call(first).then(() => this.#call(next))
     const under = planned.map((call) => this.#call(call))
-    if (crashAt !== undefined) await this.#crash(crashAt)
-    await Promise.all(under)
+    if (crashes) await this.#crash(crashMs)
+    await Promise.all([continued, ...under])
     await this.#lastInLine()
     await this.#compare()
     return this.#violation && `${this.#name}: ${this.#violation}`

@@ -20,9 +20,9 @@ test.each(LEDGER_PLACES)(
     expect(report.waited).toBeGreaterThan(rounds)
     expect(report.held).toBeGreaterThan(rounds)
     expect(report.spent).toBeGreaterThan(rounds)
-    // Few rounds on a busy machine have few prompts that continue, and may be without a raise.
-    expect(report.continued).toBeGreaterThan(rounds >= 60 ? rounds : 0)
-    if (rounds >= 60) expect(report.raised).toBeGreaterThan(0)
+    // A prompt is continued in every round without a crash.
+    expect(report.continued).toBeGreaterThanOrEqual(rounds / 2)
+    expect(report.raised).toBeGreaterThan(0)
     expect(report.exceeded).toBeGreaterThan(0)
     expect(report.crashes).toBeGreaterThan(0)
   },
