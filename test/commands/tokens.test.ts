@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Body, FullResponse } from '../fixtures/client.ts'
 import {
+  callChecks,
   commandOn,
   inGatewayState,
   GATEWAY_STATES,
@@ -27,10 +27,14 @@ let open: Fixture | undefined
 afterAll(() => open?.close())
 const run = (...args: string[]): Promise<Outcome> => commandOn(fixture.gateway, 'token', ...args)
 
-async function chat(key: string, body: Body): Promise<FullResponse> {
-  await untilItRuns(fixture.gateway)
-  return fixture.chat(key, body)
+/** The status of a call with a key, and the code of its error. */
+async function said(key: string, model = 'm'): Promise<readonly [number, string?]> {
+  const answer = await fixture.chat(key, ask(model))
+  if (answer.status === 200) return [200]
+  return [answer.status, (answer.json() as { error: { code: string } }).error.code]
 }
+
+const rowOf = (name: string) => databaseOf(fixture.gateway.dataDir).token(name)
 
 function started(): Promise<Fixture> {
   return startFixture(
@@ -46,8 +50,10 @@ function started(): Promise<Fixture> {
         user(2, 'ann', []),
         user(3, 'full', [token('one'), token('two')]),
         user(4, 'star', [], { group: 'vip' }),
-        user(5, 'used', [token('used'), token('fixed', { status: 1 })]),
+        user(5, 'used', [token('off'), token('on')]),
         user(6, 'twin', []),
+        user(7, 'poor', [token('low'), token('free')]),
+        user(8, 'new', [token('old'), token('older'), token('gone')]),
       ],
     }),
     { env: { GATEWAY_SECRET: SECRET } },
@@ -56,11 +62,14 @@ function started(): Promise<Fixture> {
 
 describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
   const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
+  const checks = callChecks(manner)
 
   beforeAll(async () => {
     await open?.close()
     open = await started()
     fixture = open
+    // A running gateway knows these keys from now on.
+    for (const key of ['off', 'on', 'low', 'free', 'old', 'older', 'gone']) await said(key)
   })
 
   test('sluice token create prints only the key on standard output, and the key works at once', async () => {
@@ -71,8 +80,10 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     )
     expect(made.out).toMatch(/^sk-[A-Za-z0-9]{48}\n$/)
     const key = made.out.trim().slice('sk-'.length)
-    expect((await chat(key, ask('m'))).status).toBe(200)
-    expect(fixture.gateway.logs()).not.toContain(key)
+    await checks.run(async () => {
+      expect(await said(key)).toEqual([200])
+      expect(fixture.gateway.logs()).not.toContain(key)
+    })
   })
 
   test('sluice token create warns of a name that the user has used already, and of models without a channel', async () => {
@@ -151,90 +162,90 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     )
     expect(shown.out).not.toContain(token.key)
     const key = token.key.slice('sk-'.length)
-    expect((await chat(key, ask('m'))).status).toBe(200)
-    const outside = await chat(key, ask('x'))
-    expect([outside.status, outside.json().error.code]).toEqual([403, 'model_not_allowed'])
+    await checks.run(async () => {
+      expect(await said(key)).toEqual([200])
+      expect(await said(key, 'x')).toEqual([403, 'model_not_allowed'])
+    })
   })
 
   test('sluice token create can limit a key to the given IP addresses', async () => {
     const made = await during(() =>
       run('create', '--user', 'ann', '--name', 'far', '--unlimited', '--allow-ips', '10.0.0.0/8'),
     )
-    const refused = await chat(made.out.trim().slice(3), ask('m'))
-    expect([refused.status, refused.json().error.code]).toEqual([403, 'ip_not_allowed'])
+    const key = made.out.trim().slice(3)
+    await checks.run(async () => expect(await said(key)).toEqual([403, 'ip_not_allowed']))
   })
 
   test('after sluice token disable the key is refused at the very next call', async () => {
-    expect((await chat('used', ask('m'))).status).toBe(200)
-    const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
+    const { id } = rowOf('token-off')
     const disabled = await during(() => run('disable', String(id)))
     expect(disabled).toMatchObject({
       code: 0,
-      out: `The key "token-used" (id ${id}) is refused from now on.\n`,
+      out: `The key "token-off" (id ${id}) is refused from now on.\n`,
       err: '',
     })
-    const refused = await chat('used', ask('m'))
-    expect([refused.status, refused.json().error.code]).toEqual([401, 'token_disabled'])
+    await checks.run(async () => expect(await said('off')).toEqual([401, 'token_disabled']))
     const again = await during(() => run('disable', String(id), '--json'))
-    expect(again.json()).toMatchObject({ id, name: 'token-used', key: '**********', status: 2 })
+    expect(again.json()).toMatchObject({ id, name: 'token-off', key: '**********', status: 2 })
   })
 
   test('sluice token update sets the budget of a key from the next call, and 0 removes it', async () => {
-    const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
-    await during(() => run('enable', String(id)))
-    const set = await during(() => run('update', String(id), '--budget', '1', '--per', 'day'))
-    expect(set.out, set.err).toBe(
-      `The budget of the key "token-used" (id ${id}): 0 of 1 ($0.000002) per day.\n`,
-    )
-    expect((await chat('used', ask('m'))).json().error.code).toBe('budget_exceeded')
-    const removed = await during(() => run('update', String(id), '--budget', '0', '--json'))
-    expect(removed.json()).toMatchObject({ id, budget: 0, budget_period: '' })
-    expect((await chat('used', ask('m'))).status).toBe(200)
-    await during(() => run('disable', String(id)))
+    const [low, free] = [rowOf('token-low').id, rowOf('token-free').id]
+    for (const [id, name] of [
+      [low, 'low'],
+      [free, 'free'],
+    ] as const) {
+      const set = await during(() => run('update', String(id), '--budget', '1', '--per', 'day'))
+      expect(set.out, set.err).toBe(
+        `The budget of the key "token-${name}" (id ${id}): 0 of 1 ($0.000002) per day.\n`,
+      )
+    }
+    await checks.run(async () => expect((await said('low'))[1]).toBe('budget_exceeded'))
+    const removed = await during(() => run('update', String(free), '--budget', '0', '--json'))
+    expect(removed.json()).toMatchObject({ id: free, budget: 0, budget_period: '' })
+    await checks.run(async () => expect(await said('free')).toEqual([200]))
   })
 
   test('after sluice token enable a disabled key is accepted again', async () => {
-    const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
+    const { id } = rowOf('token-on')
+    await during(() => run('disable', String(id)))
+    if (manner === 'while the gateway runs') expect((await said('on'))[1]).toBe('token_disabled')
     const enabled = await during(() => run('enable', String(id)))
     expect(enabled).toMatchObject({
       code: 0,
-      out: `The key "token-used" (id ${id}) is accepted again.\n`,
+      out: `The key "token-on" (id ${id}) is accepted again.\n`,
       err: '',
     })
-    expect((await chat('used', ask('m'))).status).toBe(200)
+    await checks.run(async () => expect(await said('on')).toEqual([200]))
   })
 
   test('sluice token rotate prints only a new key on standard output; the old one is refused at the very next call', async () => {
-    const before = databaseOf(fixture.gateway.dataDir).token('token-used')
+    const [before, other] = [rowOf('token-old'), rowOf('token-older')]
     const rotated = await during(() => run('rotate', String(before.id)))
     expect(rotated).toMatchObject({
       code: 0,
-      err: `The new key "token-used" (id ${before.id}), printed once:\n`,
+      err: `The new key "token-old" (id ${before.id}), printed once:\n`,
       out: expect.stringMatching(/^sk-[A-Za-z0-9]{48}\n$/),
     })
     const key = rotated.out.trim().slice('sk-'.length)
-    expect((await chat('used', ask('m'))).status).toBe(401)
-    expect((await chat(key, ask('m'))).status).toBe(200)
-    expect(fixture.gateway.logs()).not.toContain(key)
-    await expect
-      .poll(() => databaseOf(fixture.gateway.dataDir).token('token-used').used_quota)
-      .toBeGreaterThan(before.used_quota)
-    const again = await during(() => run('rotate', String(before.id), '--json'))
-    expect(again.json()).toMatchObject({ id: before.id, key: expect.stringMatching(/^sk-[A-Za-z0-9]{48}$/) })
-    expect((await chat(key, ask('m'))).status).toBe(401)
+    await checks.run(async () => {
+      expect((await said('old'))[0]).toBe(401)
+      expect(await said(key)).toEqual([200])
+      expect(fixture.gateway.logs()).not.toContain(key)
+      await expect.poll(() => rowOf('token-old').used_quota).toBeGreaterThan(before.used_quota)
+    })
+    const again = await during(() => run('rotate', String(other.id), '--json'))
+    expect(again.json()).toMatchObject({ id: other.id, key: expect.stringMatching(/^sk-[A-Za-z0-9]{48}$/) })
+    await checks.run(async () => expect((await said('older'))[0]).toBe(401))
   })
 
   test('after sluice token delete the key is refused at the very next call, and its charges stay', async () => {
-    const made = await during(() =>
-      run('create', '--user', 'used', '--name', 'short', '--unlimited', '--json'),
-    )
-    const { id, key } = made.json() as TokenLine
-    expect((await chat(key.slice(3), ask('m'))).status).toBe(200)
+    const { id } = rowOf('token-gone')
     const deleted = await during(() => run('delete', String(id)))
-    expect(deleted).toMatchObject({ code: 0, out: `The key "short" (id ${id}) is deleted.\n`, err: '' })
-    expect((await chat(key.slice(3), ask('m'))).status).toBe(401)
-    const rows = databaseOf(fixture.gateway.dataDir).usage()
-    expect(rows.filter(({ token_id }) => token_id === id)).toHaveLength(1)
+    expect(deleted).toMatchObject({ code: 0, out: `The key "token-gone" (id ${id}) is deleted.\n`, err: '' })
+    await checks.run(async () => expect((await said('gone'))[0]).toBe(401))
+    const rows = () => databaseOf(fixture.gateway.dataDir).usage()
+    await expect.poll(() => rows().filter(({ token_id }) => token_id === id)).toHaveLength(1)
     expect(await during(() => run('delete', String(id)))).toMatchObject({
       code: 1,
       err: `sluice: there is no token with the id ${id}\n`,
@@ -287,8 +298,13 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect(made.err).toMatch(/quota: 5 \(\$0\.00001\); expired since 1970-01-01 00:00Z\), printed once:\n$/)
     const listed = await run('list', '--user', 'star', '--json')
     expect((listed.json() as TokenLine[]).find(({ name }) => name === 'old')).toMatchObject({ status: 3 })
-    expect((await chat(made.out.trim().slice(3), ask('m'))).json().error.code).toBe('token_expired')
+    const key = made.out.trim().slice(3)
+    await checks.run(async () => expect((await said(key))[1]).toBe('token_expired'))
   })
+
+  test.runIf(manner === 'while it does not')('the next start finds what all these commands did', () =>
+    checks.runKept(fixture.gateway),
+  )
 })
 
 describe('sluice token', () => {

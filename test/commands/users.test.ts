@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Body, FullResponse } from '../fixtures/client.ts'
 import {
+  callChecks,
   commandOn,
   inGatewayState,
   GATEWAY_STATES,
@@ -31,9 +31,11 @@ let open: Fixture | undefined
 afterAll(() => open?.close())
 const run = (...args: string[]): Promise<Outcome> => commandOn(fixture.gateway, 'user', ...args)
 
-async function chat(key: string, body: Body): Promise<FullResponse> {
-  await untilItRuns(fixture.gateway)
-  return fixture.chat(key, body)
+/** The status of a call with a key, and the code of its error. */
+async function said(key: string): Promise<readonly [number, string?]> {
+  const answer = await fixture.chat(key, ask('m'))
+  if (answer.status === 200) return [200]
+  return [answer.status, (answer.json() as { error: { code: string } }).error.code]
 }
 
 function started(): Promise<Fixture> {
@@ -46,7 +48,11 @@ function started(): Promise<Fixture> {
         ROOT,
         user(2, 'ann', [token('ann')]),
         user(3, 'poor', [token('poor')], { quota: 0 }),
-        user(4, 'fixed', [token('fixed')], { status: 1 }),
+        user(4, 'off', [token('off')]),
+        user(5, 'on', [token('on')]),
+        user(6, 'leaver', [token('leaver')]),
+        user(7, 'low', [token('low')]),
+        user(8, 'raised', [token('raised')]),
       ],
     }),
     { env: { GATEWAY_SECRET: SECRET } },
@@ -54,12 +60,16 @@ function started(): Promise<Fixture> {
 }
 
 describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
+  const checks = callChecks(manner)
   const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
   beforeAll(async () => {
     await open?.close()
     open = await started()
     fixture = open
+    // A running gateway knows these users from now on.
+    await run('update', 'raised', '--budget', '1000000', '--per', 'month')
+    for (const key of ['ann', 'poor', 'off', 'on', 'leaver', 'low', 'raised']) await said(key)
   })
 
   test('sluice user create creates a user, and sluice user list --json shows all users with the fields of the API', async () => {
@@ -69,7 +79,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
       await run('list', '--json'),
     ])
     const bob = {
-      id: 5,
+      id: 9,
       username: 'bob',
       role: 10,
       status: 1,
@@ -84,21 +94,27 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     }
     expect(made).toMatchObject({ code: 0, err: '' })
     expect(made.json()).toEqual(bob)
-    expect(plain).toMatchObject({ code: 0, out: 'Created the user Zoë (id 6) with 0 ($0.00).\n', err: '' })
+    expect(plain).toMatchObject({ code: 0, out: 'Created the user Zoë (id 10) with 0 ($0.00).\n', err: '' })
     expect((listed.json() as UserLine[]).map(({ username }) => username)).toEqual([
       'root',
       'ann',
       'poor',
-      'fixed',
+      'off',
+      'on',
+      'leaver',
+      'low',
+      'raised',
       'bob',
       'Zoë',
     ])
-    expect((listed.json() as UserLine[])[4]).toEqual(bob)
+    expect((listed.json() as UserLine[])[8]).toEqual(bob)
   })
 
   test('sluice user list shows a table: quota in units and as money, use, requests, status, role and group', async () => {
-    expect((await chat('ann', ask('m'))).status).toBe(200)
-    const { code, out } = await during(() => run('list'))
+    await during(async () => {
+      await expect.poll(() => databaseOf(fixture.gateway.dataDir).user('ann').used_quota).toBeGreaterThan(0)
+    })
+    const { code, out } = await run('list')
     const ann = databaseOf(fixture.gateway.dataDir).user('ann')
     const [titles = '', root = '', line = ''] = out.split('\n')
     expect(code).toBe(0)
@@ -116,7 +132,6 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect(root).toMatch(
       /^ *1 {2}root +root +enabled +default +1000000000000 \(\$2,000,000\.00\) +0 \(\$0\.00\) +none +0$/,
     )
-    expect(ann.used_quota).toBeGreaterThan(0)
     expect(line).toMatch(
       new RegExp(
         `^ *2 {2}ann +user +enabled +default +${ann.quota} \\(\\S+\\) +${ann.used_quota} \\(\\S+\\) +none +1$`,
@@ -126,34 +141,31 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
   })
 
   test('after sluice user disable all keys of the user are refused at the very next call, until sluice user enable', async () => {
-    expect((await chat('ann', ask('m'))).status).toBe(200)
-    const disabled = await during(() => run('disable', 'ann'))
-    expect(disabled).toMatchObject({ code: 0, err: '' })
-    expect(disabled.out).toBe('ann (id 2) is disabled: every key is refused from now on.\n')
-    const refused = await chat('ann', ask('m'))
-    expect([refused.status, refused.json().error.code]).toEqual([403, 'user_disabled'])
-    const enabled = await during(() => run('enable', 'ann', '--json'))
-    expect(enabled.json()).toMatchObject({ username: 'ann', status: 1 })
-    expect((await chat('ann', ask('m'))).status).toBe(200)
+    for (const [name, id] of [
+      ['off', 4],
+      ['on', 5],
+    ] as const) {
+      const disabled = await during(() => run('disable', name))
+      expect(disabled).toMatchObject({ code: 0, err: '' })
+      expect(disabled.out).toBe(`${name} (id ${id}) is disabled: every key is refused from now on.\n`)
+    }
+    await checks.run(async () => expect(await said('off')).toEqual([403, 'user_disabled']))
+    if (manner === 'while the gateway runs') expect((await said('on'))[1]).toBe('user_disabled')
+    const enabled = await during(() => run('enable', 'on', '--json'))
+    expect(enabled.json()).toMatchObject({ username: 'on', status: 1 })
+    await checks.run(async () => expect(await said('on')).toEqual([200]))
   })
 
   test("after sluice user delete all the user's keys are refused at once; usage and charges stay, and the name is free", async () => {
-    await during(() => run('create', 'leaver', '--quota', '1000000'))
-    const made = await during(() =>
-      commandOn(fixture.gateway, 'token', 'create', '--user', 'leaver', '--name', 'x', '--unlimited'),
-    )
-    const key = made.out.trim().slice('sk-'.length)
-    expect((await chat(key, ask('m'))).status).toBe(200)
-    const { id } = databaseOf(fixture.gateway.dataDir).user('leaver')
     const deleted = await during(() => run('delete', 'leaver'))
     expect(deleted).toMatchObject({
       code: 0,
-      out: `leaver (id ${id}) is deleted: every key is refused from now on.\n`,
+      out: 'leaver (id 6) is deleted: every key is refused from now on.\n',
       err: '',
     })
-    expect((await chat(key, ask('m'))).status).toBe(401)
-    const rows = databaseOf(fixture.gateway.dataDir).usage()
-    expect(rows.filter(({ user_id }) => user_id === id)).toHaveLength(1)
+    await checks.run(async () => expect((await said('leaver'))[0]).toBe(401))
+    const rows = () => databaseOf(fixture.gateway.dataDir).usage()
+    await expect.poll(() => rows().filter(({ user_id }) => user_id === 6)).toHaveLength(1)
     const [again, root] = await during(async () => [
       await run('create', 'leaver'),
       await run('delete', 'root'),
@@ -166,36 +178,42 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
   })
 
   test('sluice user top-up adds to the quota that a user may spend, at once', async () => {
-    const refused = await chat('poor', ask('m'))
-    expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
+    if (manner === 'while the gateway runs') expect(await said('poor')).toEqual([403, 'insufficient_quota'])
     const [first, second] = await during(async () => [
       await run('top-up', 'poor', '400000'),
       await run('top-up', 'poor', '100000', '--json'),
     ])
     expect(first).toMatchObject({ code: 0, out: 'poor (id 3) has 400000 ($0.80) now.\n', err: '' })
     expect(second.json()).toMatchObject({ username: 'poor', quota: 500_000 })
-    expect((await chat('poor', ask('m'))).status).toBe(200)
-    const row = databaseOf(fixture.gateway.dataDir).user('poor')
-    expect(row.quota + row.used_quota).toBe(500_000)
+    await checks.run(async () => {
+      expect(await said('poor')).toEqual([200])
+      const row = databaseOf(fixture.gateway.dataDir).user('poor')
+      expect(row.quota + row.used_quota).toBe(500_000)
+    })
   })
 
   test('sluice user update sets a budget from the next call, list shows it with its use, and 0 removes it', async () => {
-    const set = await during(() => run('update', 'ann', '--budget', '1', '--per', 'month'))
-    expect(set.out, set.err).toBe('The budget of ann (id 2): 0 of 1 ($0.000002) per month.\n')
-    const refused = await chat('ann', ask('m'))
-    expect([refused.status, refused.json().error.code]).toEqual([403, 'budget_exceeded'])
-    const raised = await during(() => run('update', 'ann', '--budget', '500000', '--json'))
-    expect(raised.json()).toMatchObject({ budget: 500_000, budget_period: 'month', budget_used: 0 })
-    expect((await chat('ann', ask('m'))).status).toBe(200)
+    const set = await during(() => run('update', 'low', '--budget', '1', '--per', 'month'))
+    expect(set.out, set.err).toBe('The budget of low (id 7): 0 of 1 ($0.000002) per month.\n')
+    await checks.run(async () => expect(await said('low')).toEqual([403, 'budget_exceeded']))
+    const changed = await during(() => run('update', 'raised', '--budget', '500000', '--json'))
+    expect(changed.json()).toMatchObject({ budget: 500_000, budget_period: 'month', budget_used: 30 })
     const shown = await during(async () => {
-      await run('update', 'ann', '--per', 'week')
-      await run('update', 'ann', '--per', 'month')
+      await run('update', 'raised', '--per', 'week')
+      await run('update', 'raised', '--per', 'month')
       return run('list')
     })
-    expect(shown.out).toMatch(/^ *2 {2}ann .* 30 of 500000 \(\$1\.00\) per month +\d+$/m)
-    const removed = await during(() => run('update', 'ann', '--budget', '0'))
-    expect(removed.out).toBe('The budget of ann (id 2): none.\n')
+    expect(shown.out).toMatch(/^ *8 {2}raised .* 30 of 500000 \(\$1\.00\) per month +\d+$/m)
+    await during(() => run('update', 'raised', '--budget', '1'))
+    if (manner === 'while the gateway runs') expect((await said('raised'))[1]).toBe('budget_exceeded')
+    const removed = await during(() => run('update', 'raised', '--budget', '0'))
+    expect(removed.out).toBe('The budget of raised (id 8): none.\n')
+    await checks.run(async () => expect(await said('raised')).toEqual([200]))
   })
+
+  test.runIf(manner === 'while it does not')('the next start finds what all these commands did', () =>
+    checks.runKept(fixture.gateway),
+  )
 
   test('sluice user access-token prints only the new token on standard output, and stores only its HMAC', async () => {
     const issued = await during(
