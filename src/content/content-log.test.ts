@@ -1,8 +1,11 @@
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { deriveSecrets } from '../store/secrets.ts'
 import { CONTENT_LOG_DEFAULTS, type ContentLogSettings } from '../domain/content-log.ts'
 import { temporaryFolder } from '../../test/stores/rows.ts'
@@ -13,28 +16,32 @@ import { ContentLog } from './content-log.ts'
 const MIB = 1024 * 1024
 const NOW_MS = Date.now()
 
-const opened: ContentLog[] = []
-afterEach(async () => {
-  for (const log of opened.splice(0)) await log.close()
-})
-
 const SECRETS = deriveSecrets('a-secret-for-tests-0123456789abcdef')
 
-function openLog({
-  heapMb,
-  readMs,
-  settings = () => CONTENT_LOG_DEFAULTS,
-}: {
-  readonly heapMb?: number
-  readonly readMs?: number
-  readonly settings?: () => ContentLogSettings
-} = {}): {
+interface OpenLog {
   readonly log: ContentLog
   readonly dropped: string[]
   readonly folder: string
-} {
+}
+
+interface LogOptions {
+  readonly heapMb?: number
+  readonly readMs?: number
+  readonly settings?: () => ContentLogSettings
+}
+
+/** A log for one test. */
+function openLog(options: LogOptions = {}): OpenLog {
+  const opened = openLogIn(`${temporaryFolder()}/content`, options)
+  onTestFinished(() => opened.log.close())
+  return opened
+}
+
+function openLogIn(
+  folder: string,
+  { heapMb, readMs, settings = () => CONTENT_LOG_DEFAULTS }: LogOptions = {},
+): OpenLog {
   const dropped: string[] = []
-  const folder = `${temporaryFolder()}/content`
   const log = new ContentLog({
     secrets: SECRETS,
     folder,
@@ -47,7 +54,6 @@ function openLog({
     ...(heapMb !== undefined && { heapMb }),
     ...(readMs !== undefined && { readMs }),
   })
-  opened.push(log)
   return { log, dropped, folder }
 }
 
@@ -69,25 +75,152 @@ function say(log: ContentLog, call: CapturedCall, request: Buffer, answer: Buffe
   capture.closed()
 }
 
-test('content for which the system has no memory is dropped and counted, and other content in the queue is stored', async () => {
-  const { log, dropped } = openLog()
-  const [before, huge, after] = [callOf(1), callOf(2), callOf(3)]
-  say(log, before, Buffer.from('before'), Buffer.from('an answer'))
-  // No system allocates this much at once.
-  expect(log.take(huge, 10)).toBe(true)
-  log.add(huge, { request_received: { length: 2 ** 52 } as Buffer }, 10)
-  say(log, after, Buffer.from('after'), Buffer.from('an answer'))
-  expect(dropped).toEqual(['full'])
-  await log.flush()
-  expect(log.held).toBe(0)
-  expect((await log.find([huge.id])).size).toBe(0)
-  for (const [{ id }, text] of [
-    [before, 'before'],
-    [after, 'after'],
-  ] as const) {
-    const { content } = (await log.read(id)) ?? {}
-    expect(Buffer.from(content ?? []).toString()).toBe(`${text}an answer`)
-  }
+describe('a content log with the default settings', () => {
+  // Its threads take a second to start.
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-content-'))
+  let log: ContentLog
+  let dropped: string[]
+  beforeAll(() => {
+    ;({ log, dropped } = openLogIn(folder))
+  })
+  beforeEach(() => void dropped.splice(0))
+  afterAll(async () => {
+    await log.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test('content for which the system has no memory is dropped and counted, and other content in the queue is stored', async () => {
+    const [before, huge, after] = [callOf(1), callOf(2), callOf(3)]
+    say(log, before, Buffer.from('before'), Buffer.from('an answer'))
+    // No system allocates this much at once.
+    expect(log.take(huge, 10)).toBe(true)
+    log.add(huge, { request_received: { length: 2 ** 52 } as Buffer }, 10)
+    say(log, after, Buffer.from('after'), Buffer.from('an answer'))
+    expect(dropped).toEqual(['full'])
+    await log.flush()
+    expect(log.held).toBe(0)
+    expect((await log.find([huge.id])).size).toBe(0)
+    for (const [{ id }, text] of [
+      [before, 'before'],
+      [after, 'after'],
+    ] as const) {
+      const { content } = (await log.read(id)) ?? {}
+      expect(Buffer.from(content ?? []).toString()).toBe(`${text}an answer`)
+    }
+  })
+
+  test('a read of stored content reserves memory for eight times the size of the content', async () => {
+    const call = callOf(1)
+    say(log, call, Buffer.alloc(1_000), Buffer.alloc(500))
+    await log.flush()
+    const summary = (await log.find([call.id])).get(call.id)
+    expect(summary && log.bytesToRead(summary)).toBe(8 * 1_500)
+  })
+
+  test('the content log stores an answer once if the client got the same bytes, however they were divided', async () => {
+    const [same, longer, shorter, other] = [callOf(1), callOf(1), callOf(1), callOf(1)]
+    const answer = Buffer.from('one two three')
+    for (const [call, sent] of [
+      [same, ['one ', 'two three']],
+      [longer, ['one two three', ' four']],
+      [shorter, ['one']],
+      [other, ['one ', 'TWO', ' three']],
+    ] as const) {
+      const capture = log.capture(call, Buffer.from('request'), () => call)
+      capture.onBody(Buffer.from('request'))
+      for (const piece of ['one t', 'wo three']) capture.answerReceived(Buffer.from(piece))
+      for (const piece of sent) capture.onPiece(Buffer.from(piece))
+      capture.closed()
+      capture.relayed()
+    }
+    await log.flush()
+    const lengthsOf = async ({ id }: CapturedCall) => (await log.read(id))?.lengths
+    expect(await lengthsOf(same)).toEqual([7, -1, answer.length, -1])
+    expect(await lengthsOf(longer)).toEqual([7, -1, answer.length, answer.length + 5])
+    expect(await lengthsOf(shorter)).toEqual([7, -1, answer.length, 3])
+    expect(await lengthsOf(other)).toEqual([7, -1, answer.length, answer.length])
+  })
+
+  test('the content log does not store an answer that was not delivered to the client', async () => {
+    const call = callOf(1)
+    const capture = log.capture(call, Buffer.from('request'), () => call)
+    for (const answer of ['error', 'answer']) {
+      capture.beginAttempt()
+      capture.onBody(Buffer.from(`request for ${answer}`))
+      capture.answerReceived(Buffer.from(answer))
+    }
+    capture.onPiece(Buffer.from('answer'))
+    capture.relayed()
+    capture.closed()
+    await log.flush()
+    const read = await log.read(call.id)
+    expect(Buffer.from(read?.content ?? []).toString()).toBe('requestrequest for answeranswer')
+    expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
+  })
+
+  test('the content of a call counts as memory of the storage queue once the call is charged, even if its client still reads', async () => {
+    const call = callOf(1)
+    const capture = log.capture(call, Buffer.alloc(MIB), () => call)
+    capture.onBody(Buffer.alloc(MIB, 'sent'))
+    expect(log.held).toBe(0)
+    capture.relayed()
+    expect(log.held).toBe(2 * MIB + 1)
+    capture.closed()
+    await log.flush()
+    expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
+  })
+
+  test("captured content that the call's settings do not store is discarded, and not counted as dropped", async () => {
+    const call = callOf(1)
+    const capture = log.capture(call, Buffer.from('request'), () => undefined)
+    capture.answerReceived(Buffer.from('answer'))
+    capture.closed()
+    capture.relayed()
+    await log.flush()
+    expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
+    expect(await log.read(call.id)).toBeUndefined()
+  })
+
+  test.each(['metadata', 'redacted'] as const)(
+    'an answer with too many JSON values does not prevent the content of other calls from being stored (%s)',
+    async (what) => {
+      const [large, other] = [{ ...callOf(1), what }, callOf(2)]
+      const answer = Buffer.from(`{"finish_reason":"stop","x":[${'[],'.repeat(MIB)}0]}`)
+      say(log, large, Buffer.from('{"model":"m"}'), answer)
+      say(log, other, Buffer.from('request'), Buffer.from('answer'))
+      await log.flush()
+      expect(Buffer.from((await log.read(other.id))?.content ?? []).toString()).toBe('requestanswer')
+      const { lengths, content } = (await log.read(large.id))!
+      if (what === 'redacted') expect(lengths).toEqual([13, -1, -1, -1])
+      else {
+        const facts = JSON.parse(Buffer.from(content).toString())
+        expect(facts.request_received.parameters).toEqual({ model: 'm' })
+        expect(facts.answer_received).toEqual({ bytes: answer.length, sha256: digestOf(answer) })
+      }
+      expect(dropped).toEqual(what === 'redacted' ? ['unscreened'] : [])
+      expect(log.held).toBe(0)
+    },
+  )
+
+  test('the thread of the content log reads with the secrets that replace those of its start', async () => {
+    const call = callOf(1)
+    say(log, call, Buffer.from('request'), Buffer.from('answer'))
+    await log.flush()
+    const text = async (): Promise<string> =>
+      Buffer.from((await log.read(call.id).catch(() => undefined))?.content ?? []).toString()
+    expect(await text()).toBe('requestanswer')
+    log.replaceSecrets(deriveSecrets('another-secret-for-tests-0123456789'))
+    expect(await text()).toBe('')
+    log.replaceSecrets(SECRETS)
+    expect(await text()).toBe('requestanswer')
+  })
+
+  test('form data that is not text is not stored at level redacted, because it cannot be searched for secrets', async () => {
+    const call = { ...callOf(1), what: 'redacted' as const }
+    say(log, call, Buffer.from([0xff, 0xfe]), Buffer.from('answer'))
+    await log.flush()
+    expect((await log.read(call.id))?.lengths).toEqual([-1, -1, 6, -1])
+  })
 })
 
 test('content to be stored beyond the memory share of its user is dropped and counted', async () => {
@@ -104,83 +237,6 @@ test('content to be stored beyond the memory share of its user is dropped and co
   expect(log.held).toBe(0)
   const found = await log.find([first, second, third, other].map(({ id }) => id))
   expect([...found.keys()].sort()).toEqual([first, third, other].map(({ id }) => id).sort())
-})
-
-test('a read of stored content reserves memory for eight times the size of the content', async () => {
-  const { log } = openLog()
-  const call = callOf(1)
-  say(log, call, Buffer.alloc(1_000), Buffer.alloc(500))
-  await log.flush()
-  const summary = (await log.find([call.id])).get(call.id)
-  expect(summary && log.bytesToRead(summary)).toBe(8 * 1_500)
-})
-
-test('the content log stores an answer once if the client got the same bytes, however they were divided', async () => {
-  const { log } = openLog()
-  const [same, longer, shorter, other] = [callOf(1), callOf(1), callOf(1), callOf(1)]
-  const answer = Buffer.from('one two three')
-  for (const [call, sent] of [
-    [same, ['one ', 'two three']],
-    [longer, ['one two three', ' four']],
-    [shorter, ['one']],
-    [other, ['one ', 'TWO', ' three']],
-  ] as const) {
-    const capture = log.capture(call, Buffer.from('request'), () => call)
-    capture.onBody(Buffer.from('request'))
-    for (const piece of ['one t', 'wo three']) capture.answerReceived(Buffer.from(piece))
-    for (const piece of sent) capture.onPiece(Buffer.from(piece))
-    capture.closed()
-    capture.relayed()
-  }
-  await log.flush()
-  const lengthsOf = async ({ id }: CapturedCall) => (await log.read(id))?.lengths
-  expect(await lengthsOf(same)).toEqual([7, -1, answer.length, -1])
-  expect(await lengthsOf(longer)).toEqual([7, -1, answer.length, answer.length + 5])
-  expect(await lengthsOf(shorter)).toEqual([7, -1, answer.length, 3])
-  expect(await lengthsOf(other)).toEqual([7, -1, answer.length, answer.length])
-})
-
-test('the content log does not store an answer that was not delivered to the client', async () => {
-  const { log, dropped } = openLog()
-  const call = callOf(1)
-  const capture = log.capture(call, Buffer.from('request'), () => call)
-  for (const answer of ['error', 'answer']) {
-    capture.beginAttempt()
-    capture.onBody(Buffer.from(`request for ${answer}`))
-    capture.answerReceived(Buffer.from(answer))
-  }
-  capture.onPiece(Buffer.from('answer'))
-  capture.relayed()
-  capture.closed()
-  await log.flush()
-  const read = await log.read(call.id)
-  expect(Buffer.from(read?.content ?? []).toString()).toBe('requestrequest for answeranswer')
-  expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
-})
-
-test('the content of a call counts as memory of the storage queue once the call is charged, even if its client still reads', async () => {
-  const { log, dropped } = openLog()
-  const call = callOf(1)
-  const capture = log.capture(call, Buffer.alloc(MIB), () => call)
-  capture.onBody(Buffer.alloc(MIB, 'sent'))
-  expect(log.held).toBe(0)
-  capture.relayed()
-  expect(log.held).toBe(2 * MIB + 1)
-  capture.closed()
-  await log.flush()
-  expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
-})
-
-test("captured content that the call's settings do not store is discarded, and not counted as dropped", async () => {
-  const { log, dropped } = openLog()
-  const call = callOf(1)
-  const capture = log.capture(call, Buffer.from('request'), () => undefined)
-  capture.answerReceived(Buffer.from('answer'))
-  capture.closed()
-  capture.relayed()
-  await log.flush()
-  expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
-  expect(await log.read(call.id)).toBeUndefined()
 })
 
 test('the content of a call in flight is not stored if its user deletes all content meanwhile', async () => {
@@ -217,28 +273,6 @@ test('two simultaneous deletions each remove the content of their key, and the c
   expect(await log.users()).toEqual([])
 })
 
-test.each(['metadata', 'redacted'] as const)(
-  'an answer with too many JSON values does not prevent the content of other calls from being stored (%s)',
-  async (what) => {
-    const { log, dropped } = openLog()
-    const [large, other] = [{ ...callOf(1), what }, callOf(2)]
-    const answer = Buffer.from(`{"finish_reason":"stop","x":[${'[],'.repeat(MIB)}0]}`)
-    say(log, large, Buffer.from('{"model":"m"}'), answer)
-    say(log, other, Buffer.from('request'), Buffer.from('answer'))
-    await log.flush()
-    expect(Buffer.from((await log.read(other.id))?.content ?? []).toString()).toBe('requestanswer')
-    const { lengths, content } = (await log.read(large.id))!
-    if (what === 'redacted') expect(lengths).toEqual([13, -1, -1, -1])
-    else {
-      const facts = JSON.parse(Buffer.from(content).toString())
-      expect(facts.request_received.parameters).toEqual({ model: 'm' })
-      expect(facts.answer_received).toEqual({ bytes: answer.length, sha256: digestOf(answer) })
-    }
-    expect(dropped).toEqual(what === 'redacted' ? ['unscreened'] : [])
-    expect(log.held).toBe(0)
-  },
-)
-
 test('a call that crashes the content thread is dropped and counted, and the content of other calls is stored', async () => {
   const { log, dropped } = openLog({ heapMb: 26 })
   const culprit = { ...callOf(1), what: 'redacted' as const }
@@ -274,28 +308,6 @@ test('content is stored where the settings say, also after a change while the th
   settings = CONTENT_LOG_DEFAULTS
   await stored
   expect(Buffer.from((await log.read(second.id))?.content ?? []).toString()).toBe('requestanswer')
-})
-
-test('the thread of the content log reads with the secrets that replace those of its start', async () => {
-  const { log } = openLog()
-  const call = callOf(1)
-  say(log, call, Buffer.from('request'), Buffer.from('answer'))
-  await log.flush()
-  const text = async (): Promise<string> =>
-    Buffer.from((await log.read(call.id).catch(() => undefined))?.content ?? []).toString()
-  expect(await text()).toBe('requestanswer')
-  log.replaceSecrets(deriveSecrets('another-secret-for-tests-0123456789'))
-  expect(await text()).toBe('')
-  log.replaceSecrets(SECRETS)
-  expect(await text()).toBe('requestanswer')
-})
-
-test('form data that is not text is not stored at level redacted, because it cannot be searched for secrets', async () => {
-  const { log } = openLog()
-  const call = { ...callOf(1), what: 'redacted' as const }
-  say(log, call, Buffer.from([0xff, 0xfe]), Buffer.from('answer'))
-  await log.flush()
-  expect((await log.read(call.id))?.lengths).toEqual([-1, -1, 6, -1])
 })
 
 test('a search and a read of stored content fail if the thread of the content log does not respond in time', async () => {
