@@ -102,7 +102,7 @@ const item = (bytes: number): object => ({
  * Writes keys with the longest texts, responses of 30 MB, and a chain of responses with the same total size.
  */
 async function fill(store: Store): Promise<void> {
-  for (let n = 0; n < 100; n += 1)
+  for (let n = 0; n < byTier(1, 100); n += 1)
     await store.write(
       'createToken',
       newToken(2, {
@@ -240,13 +240,14 @@ function residentOf(pid: number): number {
 describe(`${PARALLEL} concurrent requests of one user`, () => {
   const BODIES = 'of 28 MB that are converted'
   const attacks: Record<string, () => Promise<{ status: number; bytes: number }>> = {
-    'for a page of 100 keys with the longest texts': () =>
-      asked('/api/token/?page_size=100', { headers: ACCOUNT }),
     'for a kept response of 30 MB': () => asked(`/v1/responses/${LARGE_OUTPUT}`, KEY),
-    // By day other tests share the machine, and sending so many bytes takes all the time that a body may take.
+    // By day other tests share the machine, and sending so many bytes takes all the time that a body may take. All
+    // reads of a user share one limit, of keys and of responses.
     ...byTier(
       {},
       {
+        'for a page of 100 keys with the longest texts': () =>
+          asked('/api/token/?page_size=100', { headers: ACCOUNT }),
         'for the items of a response of 30 MB': () =>
           asked(`/v1/responses/${LARGE_INPUT}/input_items?limit=100`, KEY),
         'that continue a chain of 1,000 kept responses': () => continued(CHAIN - 1),
