@@ -5,6 +5,8 @@ import { spellingsOf } from './field-spelling.ts'
 
 const CONTENTS = {
   Content: { parts: 'text | Part', role: 'role' },
+  /** The role of an instruction has no meaning. */
+  Instruction: { parts: 'text | Part', role: 'term' },
   Part: {
     codeExecutionResult: 'Code of tool',
     executableCode: 'Code of model',
@@ -70,7 +72,7 @@ export const GEMINI_REQUEST = defineShape(
       safetySettings: 'SafetySetting',
       serviceTier: 'term',
       stream: 'number',
-      systemInstruction: 'text | Content of system',
+      systemInstruction: 'text | Instruction of system',
       toolConfig: 'ToolConfig of program',
       tools: 'Tool of program',
     },
