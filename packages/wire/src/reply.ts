@@ -240,6 +240,11 @@ interface GrowingPart {
 
 /** Builds the parts of one choice from its events. */
 export function combineEvents(events: Iterable<ReplyEvent>, choice = 0): readonly ReplyPart[] {
+  return combineChoices(events)[choice] ?? []
+}
+
+/** Builds the parts of all choices from their events. A choice without a part is empty. */
+export function combineChoices(events: Iterable<ReplyEvent>): readonly (readonly ReplyPart[])[] {
   const parts = new Map<number, GrowingPart>()
   for (const event of events) {
     switch (event.kind) {
@@ -280,10 +285,13 @@ export function combineEvents(events: Iterable<ReplyEvent>, choice = 0): readonl
       case 'failure':
     }
   }
-  return [...parts]
-    .filter(([index]) => choiceOfPart(index) === choice)
-    .sort(([a], [b]) => a - b)
-    .map(([, part]) => partOf(part))
+  const choices: ReplyPart[][] = []
+  for (const [index, part] of [...parts].sort(([a], [b]) => a - b)) {
+    const choice = choiceOfPart(index)
+    while (choices.length <= choice) choices.push([])
+    choices[choice]?.push(partOf(part))
+  }
+  return choices
 }
 
 function partOf({ started, text, withoutMedia, proof, citations, logprobs }: GrowingPart): ReplyPart {

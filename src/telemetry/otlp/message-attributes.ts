@@ -4,13 +4,8 @@ import type { Conversation, MediaPart, Part, Tool } from '@sluice/wire/conversat
 import { geminiCodec } from '@sluice/wire/gemini'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { messagesCodec } from '@sluice/wire/messages'
-import {
-  choiceOfPart,
-  requestedChoiceCount,
-  type Choice,
-  type ReplyEvent,
-  type ReplyPart,
-} from '@sluice/wire/reply'
+import { choicesOfAnswer } from '@sluice/wire/readable-turns'
+import { requestedChoiceCount, type ReplyPart } from '@sluice/wire/reply'
 import { responsesCodec } from '@sluice/wire/responses'
 import type { CallKind } from '../../domain/endpoints.ts'
 import type { CallContent } from '../telemetry.ts'
@@ -65,7 +60,6 @@ const CODECS: Readonly<Partial<Record<CallKind, Codec>>> = {
 export function messageAttributesOf(
   kind: CallKind,
   content: CallContent,
-  isStream: boolean,
   reasons: readonly string[],
 ): MessageAttributes {
   const codec = CODECS[kind]
@@ -73,11 +67,13 @@ export function messageAttributesOf(
   const asked = attempt(() => codec.decodeRequest(scanObject(content.request, RESPONSE_LIMITS), new Set()))
   const { answer } = content
   const choices = asked ? requestedChoiceCount(asked) : 1
-  const answers = answer && attempt(() => (isStream ? streamed : whole)(codec, answer, choices))
+  const answers = answer && attempt(() => choicesOfAnswer(codec, answer, choices))
   return {
     ...(asked && request(asked)),
     ...(answers && {
-      'gen_ai.output.messages': answers.map((parts, at) => answered(parts, reasons[at] ?? 'error')),
+      'gen_ai.output.messages': answers.map((parts, at) =>
+        answered(parts.map(partOf), reasons[at] ?? 'error'),
+      ),
     }),
   }
 }
@@ -169,71 +165,3 @@ const answered = (parts: readonly MessagePart[], reason: string): Json => ({
   parts,
   finish_reason: reason,
 })
-
-function whole(codec: Codec, bytes: Buffer, choices: number): MessagePart[][] {
-  const reply = codec.decodeReply(bytes, choices)
-  return [reply as Choice, ...(reply.others ?? [])].map(({ parts }) => parts.map(partOf))
-}
-
-/** Joins the pieces of a streamed response, which may be incomplete. */
-function streamed(codec: Codec, bytes: Buffer, choices: number): MessagePart[][] {
-  const decoder = codec.streamDecoder(undefined, choices)
-  const parts = new StreamedParts()
-  try {
-    parts.add(decoder.push(bytes))
-    parts.add(decoder.end())
-  } finally {
-    decoder.release()
-  }
-  return parts.choices.map((some) => some.map(partOf))
-}
-
-/** Collects the parts of a streamed response by their index. */
-class StreamedParts {
-  readonly #parts = new Map<number, ReplyPart>()
-
-  add(events: readonly ReplyEvent[]): void {
-    for (const event of events) this.#note(event)
-  }
-
-  /** The parts of each choice, in order. */
-  get choices(): ReplyPart[][] {
-    const choices: ReplyPart[][] = []
-    for (const [index, part] of [...this.#parts].toSorted(([one], [other]) => one - other))
-      (choices[choiceOfPart(index)] ??= []).push(part)
-    return choices.filter(Boolean)
-  }
-
-  #note(event: ReplyEvent): void {
-    switch (event.kind) {
-      case 'part-start': {
-        const { part } = event
-        if (part.kind === 'tool-call') this.#parts.set(event.index, { ...part, input: '' })
-        else if (part.kind === 'search' || part.kind === 'opaque') this.#parts.set(event.index, part)
-        else this.#parts.set(event.index, { kind: part.kind, text: '' })
-        return
-      }
-      case 'text':
-      case 'thinking':
-        if (!('isMedia' in event)) this.#grow(event.index, event.text)
-        return
-      case 'tool-input':
-        this.#grow(event.index, event.text)
-        return
-      case 'start':
-      case 'citation':
-      case 'proof':
-      case 'part-end':
-      case 'ping':
-      case 'end':
-      case 'failure':
-    }
-  }
-
-  #grow(index: number, text: string): void {
-    const part = this.#parts.get(index)
-    if (part?.kind === 'tool-call') this.#parts.set(index, { ...part, input: part.input + text })
-    else if (part?.kind === 'text' || part?.kind === 'thinking')
-      this.#parts.set(index, { ...part, text: part.text + text })
-  }
-}

@@ -67,9 +67,7 @@ export async function otlpTelemetry(
 
   const take = (call: FinishedCall): void => {
     metering?.calls.record(call)
-    const said =
-      call.content &&
-      messageAttributesOf(call.facts.kind, call.content, call.facts.stream, finishReasons(call))
+    const said = call.content && messageAttributesOf(call.facts.kind, call.content, finishReasons(call))
     if (said) room.giveContent(contentBytes(call))
     const context = tracing && traceCall(tracing.tracer, room, call, said)
     // If the trace of a call is not sampled, its event is not exported either.
