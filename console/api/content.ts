@@ -10,6 +10,12 @@ export type CallContent = z.output<typeof callContentSchema>
 /** One recorded part of a call, such as its request or its response. */
 export type ContentPart = NonNullable<CallContent['parts'][keyof CallContent['parts']]>
 
+/** Consecutive messages of one side in a call. */
+export type ConversationTurn = NonNullable<CallContent['conversation']>[number]
+
+/** A part of a turn, such as a text, a tool call or a file. */
+export type ConversationPart = ConversationTurn['parts'][number]
+
 /** The recorded content of a call; null if nothing was recorded, or if the account may not read it. */
 export function contentQuery(userId: number, id: string) {
   return queryOptions({

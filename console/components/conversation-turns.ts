@@ -1,25 +1,37 @@
-import { piecesOfAnswer } from './answer-pieces.ts'
-import { requestTurns } from './request-turns.ts'
-import { isJsonObject, parsedJson, type ConversationTurn } from './conversation-pieces.ts'
+import type { ConversationTurn } from '../api/content.ts'
 
-/**
- * The conversation of a call, read from the text of its request and its response in any protocol; undefined
- * if the text is not a conversation.
- */
-export function conversationOfCall(request: string, answer: string): readonly ConversationTurn[] | undefined {
-  const asked = parsedJson(request)
-  if (!isJsonObject(asked)) return undefined
-  const turns = requestTurns(asked)
-  const answered = piecesOfAnswer(answer)
-  const all = answered.length > 0 ? [...turns, { role: 'assistant', pieces: answered }] : turns
-  return all.length > 0 ? all : undefined
-}
-
-/** The turns that the previous call of the same session did not contain. */
+/** The parts that the previous call of the same session did not contain, in their turns. */
 export function turnsSincePreviousCall(
   turns: readonly ConversationTurn[],
   before: readonly ConversationTurn[],
 ): readonly ConversationTurn[] {
-  const same = turns.findIndex((turn, at) => JSON.stringify(turn) !== JSON.stringify(before[at]))
-  return same === -1 ? turns.slice(before.length) : turns.slice(same)
+  const known = partsOf(before)
+  const all = partsOf(turns)
+  const same = all.findIndex((part, at) => part !== known[at])
+  let skipped = same === -1 ? known.length : same
+  return turns.flatMap(({ role, parts }) => {
+    const rest = parts.slice(skipped)
+    skipped = Math.max(0, skipped - parts.length)
+    return rest.length > 0 ? [{ role, parts: rest }] : []
+  })
+}
+
+/** The parts of all turns with their roles, as texts that can be compared. A model may lay out JSON in another way. */
+function partsOf(turns: readonly ConversationTurn[]): readonly string[] {
+  return turns.flatMap(({ role, parts }) =>
+    parts.map((part) =>
+      JSON.stringify([role, part], (name, value: unknown) =>
+        name === 'input' ? laidOut(String(value)) : value,
+      ),
+    ),
+  )
+}
+
+/** JSON in lines; any other text as it is. */
+export function laidOut(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
 }

@@ -1,6 +1,7 @@
+import type { ConversationPart, ConversationTurn } from '../api/content.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './conversation.module.css'
-import type { ConversationPiece, ConversationTurn } from './conversation-pieces.ts'
+import { laidOut } from './conversation-turns.ts'
 
 /** A conversation, turn by turn. Thinking, tool calls and their results are collapsed. */
 export function Conversation({
@@ -11,14 +12,13 @@ export function Conversation({
   readonly label: string
 }) {
   const { content } = useTexts()
-  const roles: Readonly<Record<string, string>> = content.roles
   return (
     <ol className={classes['turns']} aria-label={label}>
-      {turns.map(({ role, pieces }, index) => (
+      {turns.map(({ role, parts }, index) => (
         <li key={index}>
-          <p className={classes['role']}>{roles[role] ?? role}</p>
-          {pieces.map((piece, at) => (
-            <PieceOfTurn key={at} piece={piece} />
+          <p className={classes['role']}>{content.roles[role]}</p>
+          {parts.map((part, at) => (
+            <PartOfTurn key={at} part={part} />
           ))}
         </li>
       ))}
@@ -26,19 +26,47 @@ export function Conversation({
   )
 }
 
-function PieceOfTurn({ piece: { kind, name, text } }: { readonly piece: ConversationPiece }) {
+function PartOfTurn({ part }: { readonly part: ConversationPart }) {
   const { content } = useTexts()
-  if (kind === 'text') return <p className={classes['piece']}>{text}</p>
-  if (kind === 'file') return <p className={classes['aside']}>{content.file(name, text)}</p>
-  const title = {
-    thinking: content.thinking,
-    call: content.called(name),
-    result: content.result,
-    other: name,
+  switch (part.kind) {
+    case 'text':
+      return <p className={classes['piece']}>{part.text}</p>
+    case 'media':
+      return <p className={classes['aside']}>{content.file(part.type, part.url ?? '')}</p>
+    case 'thinking':
+      return <Folded title={content.thinking} text={part.text} />
+    case 'tool-call':
+      return <Folded title={content.called(part.name)} text={laidOut(part.input)} />
+    case 'tool-result':
+      return (
+        <details className={classes['aside']}>
+          <summary>{content.result}</summary>
+          {part.parts.map((one, at) => (
+            <PartOfTurn key={at} part={one} />
+          ))}
+        </details>
+      )
+    case 'search':
+      return (
+        <Folded title={content.searched(part.query)} text={part.pages.map(({ url }) => url).join('\n')} />
+      )
+    case 'opaque':
+      return <Folded title={content.asWritten} text={laidOut(part.json)} isOpen />
   }
+}
+
+function Folded({
+  title,
+  text,
+  isOpen = false,
+}: {
+  readonly title: string
+  readonly text: string
+  readonly isOpen?: boolean
+}) {
   return (
-    <details className={classes['aside']} open={kind === 'other'}>
-      <summary>{title[kind]}</summary>
+    <details className={classes['aside']} open={isOpen}>
+      <summary>{title}</summary>
       <p className={classes['piece']}>{text}</p>
     </details>
   )

@@ -1,6 +1,6 @@
 import { digestOf } from './entries.ts'
 import { dataOfEvents, hasFewJsonValues } from './json-values.ts'
-import { CONTENT_PARTS, type ContentPart } from './parts.ts'
+import { type ContentPart, partsOfContent } from './parts.ts'
 
 /** What the content log keeps of a part at level `metadata`: facts, but no texts. */
 export interface PartFacts {
@@ -21,19 +21,12 @@ export function contentFacts(
   lengths: readonly number[],
 ): Partial<Record<ContentPart, PartFacts>> {
   const facts: Partial<Record<ContentPart, PartFacts>> = {}
-  let at = 0
-  for (const [index, part] of CONTENT_PARTS.entries()) {
-    const length = lengths[index] ?? -1
-    if (length < 0) continue
-    const bytes = Buffer.from(content.buffer, content.byteOffset + at, length)
-    at += length
-    const isRequest = index < 2
-    facts[part] = {
-      bytes: length,
+  for (const [part, bytes] of Object.entries(partsOfContent(content, lengths)))
+    facts[part as ContentPart] = {
+      bytes: bytes.length,
       sha256: digestOf(bytes),
-      ...factsOf(bytes, isRequest),
+      ...factsOf(bytes, part.startsWith('request')),
     }
-  }
   return facts
 }
 

@@ -109,12 +109,12 @@ describe('a content log with the default settings', () => {
     }
   })
 
-  test('a read of stored content reserves memory for eight times the size of the content', async () => {
+  test('a read of stored content reserves memory for twelve times the size of the content', async () => {
     const call = callOf(1)
     say(log, call, Buffer.alloc(1_000), Buffer.alloc(500))
     await log.flush()
     const summary = (await log.find([call.id])).get(call.id)
-    expect(summary && log.bytesToRead(summary)).toBe(8 * 1_500)
+    expect(summary && log.bytesToRead(summary)).toBe(12 * 1_500)
   })
 
   test('the content log stores an answer once if the client got the same bytes, however they were divided', async () => {

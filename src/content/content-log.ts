@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import type { BucketCredentials, ContentLogSettings, ContentPolicy } from '../domain/content-log.ts'
+import type { CallKind } from '../domain/endpoints.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { ServiceEnded } from '../ipc/service.ts'
 import { TwoLevelPool } from '../limits/fair-pool.ts'
@@ -52,10 +53,10 @@ const CLOSE_MS = 5_000
 /** Milliseconds for which a deletion waits for content that is being written. */
 const DELETE_WAIT_MS = 2_000
 /**
- * Number of copies of a content that exist in memory while it is read: stored, decrypted, as text, and as
- * response.
+ * Number of copies of a content that exist in memory while it is read: stored, decrypted, as text, as a conversation,
+ * and both in the response.
  */
-const READ_COPIES = 8
+const READ_COPIES = 12
 
 /**
  * Milliseconds after which a search or a read fails. The thread may be busy with others, and the database or the
@@ -214,9 +215,12 @@ export class ContentLog implements CaptureQueue {
     }
   }
 
-  /** Reads the content of a call. Rejects if the thread fails or takes too long. */
-  read(id: string): Promise<ContentOfCall | undefined> {
-    return this.#inTime(this.#reader.ask('read', id))
+  /**
+   * Reads the content of a call; `kind` is its endpoint if that is known. Rejects if the thread fails or takes too
+   * long.
+   */
+  read(id: string, kind: CallKind = ''): Promise<ContentOfCall | undefined> {
+    return this.#inTime(this.#reader.ask('read', { id, kind }))
   }
 
   /**

@@ -97,19 +97,19 @@ export class ContentStorage implements ContentThreadRequests {
     return Promise.resolve(redactedContent(Buffer.from(part.buffer, part.byteOffset, part.length)))
   }
 
-  async read(id: string): Promise<ContentOfCall | undefined> {
+  async read({ id, kind }: Parameters<ContentThreadRequests['read']>[0]): Promise<ContentOfCall | undefined> {
     const [found] = await this.#readable(await this.#database.heads([id]))
     if (!found) return undefined
     const { head, key } = found
     const sealed = await this.#sealedOf(head)
     const compressed = sealed && opened(this.#dataKey(key), head, sealed)
     if (!compressed) return undefined
-    const content = decompress(compressed, head.bytes)
-    return {
-      ...this.#summaryOf(head),
-      lengths: JSON.parse(head.lengths) as number[],
-      content: new Uint8Array(content),
-    }
+    const content = new Uint8Array(decompress(compressed, head.bytes))
+    const lengths = JSON.parse(head.lengths) as number[]
+    // Loaded on demand, because the thread that writes does not need it.
+    const { conversationOfContent } = await import('./conversation.ts')
+    const conversation = conversationOfContent(kind, content, lengths)
+    return { ...this.#summaryOf(head), lengths, content, conversation }
   }
 
   async delete(deletion: ContentDeletion): Promise<boolean> {

@@ -1,4 +1,6 @@
+import type { ReadableTurn } from '@sluice/wire/readable-turns'
 import type { BucketCredentials, ContentLocation } from '../domain/content-log.ts'
+import type { CallKind } from '../domain/endpoints.ts'
 import type { ContentBatch } from './batch.ts'
 import type { CapturedCall, DropReason } from './content-capture.ts'
 import type { Secrets } from '../store/secrets.ts'
@@ -35,6 +37,8 @@ export interface ContentOfCall extends ContentSummary {
   /** Sizes of the parts in bytes, in the order of `CONTENT_PARTS`; −1 for an absent part. */
   readonly lengths: readonly number[]
   readonly content: Uint8Array<ArrayBuffer>
+  /** The conversation that the content is; undefined if the content cannot be read as one. */
+  readonly conversation: readonly ReadableTurn[] | undefined
 }
 
 /** Which content to delete: that of a user's calls, or of one token's calls, that began in a period. */
@@ -55,7 +59,8 @@ export interface ContentRequests {
   write(batch: ContentBatch): Promise<readonly DropReason[]>
   /** The summaries of those calls whose content is kept. */
   find(ids: readonly string[]): Promise<readonly ContentSummary[]>
-  read(id: string): Promise<ContentOfCall | undefined>
+  /** Reads the content of a call of this endpoint; empty if it is unknown. */
+  read(call: { readonly id: string; readonly kind: CallKind }): Promise<ContentOfCall | undefined>
   /**
    * Redacts a part of a call's content as the content level `redacted` does; undefined if it cannot be
    * searched for secrets.

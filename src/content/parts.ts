@@ -6,3 +6,16 @@ export type ContentPart = (typeof CONTENT_PARTS)[number]
 
 /** The bytes of each part. A part is absent if it equals the one before it, or if there was none. */
 export type ContentBytes = Partial<Record<ContentPart, Buffer>>
+
+/** Divides the bytes of all parts, whose sizes are `lengths`. */
+export function partsOfContent(content: Uint8Array, lengths: readonly number[]): ContentBytes {
+  const parts: ContentBytes = {}
+  let at = 0
+  for (const [index, part] of CONTENT_PARTS.entries()) {
+    const length = lengths[index] ?? -1
+    if (length < 0) continue
+    parts[part] = Buffer.from(content.buffer, content.byteOffset + at, length)
+    at += length
+  }
+  return parts
+}

@@ -126,7 +126,11 @@ describe('what is kept of a call', () => {
     fixture.upstream.script('c', { kind: 'whole', body })
     const request = REQUEST.replace('"m"', '"c"')
     const { id, text } = await say('ann', request)
-    const { parts } = await contentOf(url(), ANN, id)
+    const { parts, conversation } = await contentOf(url(), ANN, id)
+    expect(conversation).toEqual([
+      { role: 'user', parts: [{ kind: 'text', text: 'caf\u00e9 9007199254740993' }] },
+      { role: 'assistant', parts: [{ kind: 'text', text: 'converted' }] },
+    ])
     const sent = fixture.upstream.only('c').text
     expect(parts).toEqual({
       request_received: { text: request, sha256: sha256(request) },
@@ -167,11 +171,12 @@ describe('what is kept of a call', () => {
     expect(parts.answer_received?.text).toContain('word')
   })
 
-  test('stored content that is not text is shown as base64', async () => {
+  test('stored content that is not text is shown as base64, and is no part of the conversation', async () => {
     const body = Buffer.from([0x52, 0x49, 0x46, 0x46, 0xff, 0xfe])
     fixture.upstream.script('m', { kind: 'whole', body, headers: { 'content-type': 'audio/wav' } })
     const { id, bytes } = await say('ann', { model: 'm', input: 'hi', voice: 'alloy' }, '/v1/audio/speech')
-    const { parts } = await contentOf(url(), ANN, id)
+    const { parts, conversation } = await contentOf(url(), ANN, id)
+    expect(conversation).toEqual([{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }])
     expect(parts.answer_received).toEqual({ base64: body.toString('base64'), sha256: sha256(body) })
     expect(bytes).toEqual(body)
   })

@@ -58,6 +58,19 @@ describe('what is found at level redacted', () => {
     for (const found of [KEY, MAIL]) expect(JSON.stringify(parts)).not.toContain(found)
   })
 
+  test('the conversation of redacted content is redacted too, also where pieces of a stream are joined', async () => {
+    const frames = [contentFrame('to ann.lee@exa'), contentFrame('mple.com now'), finishFrame(), DONE_FRAME]
+    fixture.upstream.script('m', { kind: 'stream', frames })
+    const messages = [{ role: 'user', content: [{ type: 'text', text: `it is ${KEY}` }] }]
+    const answer = await fixture.chat('ann', { model: 'm', messages, stream: true })
+    const content = await contentOf(url(), OPERATOR, String(answer.headers['x-request-id']))
+    expect(content.conversation).toEqual([
+      { role: 'user', parts: [{ kind: 'text', text: 'it is [REDACTED]' }] },
+      { role: 'assistant', parts: [{ kind: 'text', text: 'to [REDACTED] now' }] },
+    ])
+    for (const found of [KEY, 'ann.lee', 'mple.com']) expect(JSON.stringify(content)).not.toContain(found)
+  })
+
   test('a match that a stream divides is redacted, whatever comments and events without data are between', async () => {
     const frames = [
       contentFrame('to ann.lee@exa'),

@@ -7,7 +7,6 @@ import { Conversation } from '../../components/conversation.tsx'
 import contentClasses from '../../components/conversation.module.css'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
-import { conversationOfCall } from '../../components/conversation-turns.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
@@ -50,18 +49,15 @@ function Asked({ id }: { readonly id: string }) {
   )
 }
 
-function Said({ content: { parts } }: { readonly content: CallContent }) {
+function Said({ content: { parts, conversation } }: { readonly content: CallContent }) {
   const { content } = useTexts()
-  const request = parts.request_received?.text ?? ''
-  const answer = (parts.answer_sent ?? parts.answer_received)?.text ?? ''
-  const turns = conversationOfCall(request, answer)
   const raw = PARTS.flatMap((name) => {
     const part = parts[name]
     return part ? [<RawPart key={name} label={content.parts[name]} part={part} />] : []
   })
   return (
     <>
-      {turns && <Conversation turns={turns} label={content.conversation} />}
+      {conversation && <Conversation turns={conversation} label={content.conversation} />}
       <p className={classes['note']}>{content.raw}</p>
       {raw}
     </>

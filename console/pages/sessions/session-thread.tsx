@@ -1,10 +1,9 @@
 import { useQueries } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Call } from '../../api/calls.ts'
-import { contentQuery } from '../../api/content.ts'
+import { contentQuery, type ConversationTurn } from '../../api/content.ts'
 import { Conversation } from '../../components/conversation.tsx'
-import { conversationOfCall, turnsSincePreviousCall } from '../../components/conversation-turns.ts'
-import type { ConversationTurn } from '../../components/conversation-pieces.ts'
+import { turnsSincePreviousCall } from '../../components/conversation-turns.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -19,9 +18,7 @@ export function SessionThread({ calls }: { readonly calls: readonly Call[] }) {
   if (kept.length === 0) return <p className={classes['hint']}>{content.nothingKept}</p>
   let before: readonly ConversationTurn[] = []
   return kept.map((call, index) => {
-    const parts = found[index]?.data?.parts
-    const answer = (parts?.answer_sent ?? parts?.answer_received)?.text ?? ''
-    const turns = conversationOfCall(parts?.request_received?.text ?? '', answer) ?? []
+    const turns = found[index]?.data?.conversation ?? []
     const shown = turnsSincePreviousCall(turns, before)
     if (turns.length > 0) before = turns
     return (

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { digestOf } from '../../content/entries.ts'
 import type { ContentSummary, ContentOfCall } from '../../content/messages.ts'
-import { CONTENT_PARTS, type ContentPart } from '../../content/parts.ts'
+import { CONTENT_PARTS, type ContentPart, partsOfContent } from '../../content/parts.ts'
 import type { User } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
@@ -25,10 +25,52 @@ const partSchema = z.object({
   finish_reason: z.string().optional(),
 })
 
+const textSchema = z.object({ kind: z.literal('text'), text: z.string() })
+const mediaSchema = z.object({
+  kind: z.literal('media'),
+  type: z.string().meta({ description: 'The media type, or the type of the part' }),
+  url: z.string().optional().meta({ description: 'Absent if the request has the bytes' }),
+})
+const jsonSchema = z.object({
+  kind: z.literal('opaque'),
+  json: z.string().meta({ description: 'What only one dialect has, as it was written' }),
+})
+
+const turnSchema = z.object({
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  parts: z
+    .array(
+      z.discriminatedUnion('kind', [
+        textSchema,
+        z.object({ kind: z.literal('thinking'), text: z.string() }),
+        z.object({
+          kind: z.literal('tool-call'),
+          name: z.string(),
+          input: z.string().meta({ description: 'JSON, or the text for a custom tool' }),
+        }),
+        z.object({
+          kind: z.literal('tool-result'),
+          parts: z.array(z.discriminatedUnion('kind', [textSchema, mediaSchema, jsonSchema])).readonly(),
+        }),
+        z.object({
+          kind: z.literal('search'),
+          query: z.string(),
+          pages: z.array(z.object({ url: z.string(), title: z.string() })).readonly(),
+        }),
+        mediaSchema,
+        jsonSchema,
+      ]),
+    )
+    .readonly(),
+})
+
 /** The content of a call (request and answer); `docs/api.md: Content log`. */
 export const callContentSchema = z.object({
   what: z.string(),
   parts: z.partialRecord(z.enum(CONTENT_PARTS), partSchema),
+  conversation: z.array(turnSchema).readonly().optional().meta({
+    description: 'What client and model said; absent if the request is no conversation or cannot be read',
+  }),
 })
 
 type Part = z.output<typeof partSchema>
@@ -50,9 +92,11 @@ export async function callContent(
   if (!kept) throw contentNotFound()
   if (summary.userId !== user.id) await store.write('recordContentRead', { callId: id })
   await services.holdToRead(content.bytesToRead(summary))
-  const found = await content.read(id).catch(cannotRead)
+  const found = await content.read(id, row?.entry.kind).catch(cannotRead)
   if (!found) throw contentNotFound()
-  return { what: found.what, parts: found.what === 'metadata' ? factsOf(found) : partsOf(found) }
+  const { what, conversation } = found
+  if (what === 'metadata') return { what, parts: factsOf(found) }
+  return { what, parts: partsOf(found), ...(conversation && { conversation }) }
 }
 
 function cannotRead(error: unknown): never {
@@ -74,14 +118,9 @@ function factsOf({ content }: ContentOfCall): Partial<Record<ContentPart, Part>>
 
 function partsOf({ content, lengths }: ContentOfCall): Partial<Record<ContentPart, Part>> {
   const parts: Partial<Record<ContentPart, Part>> = {}
-  let at = 0
-  for (const [index, part] of CONTENT_PARTS.entries()) {
-    const length = lengths[index] ?? -1
-    if (length < 0) continue
-    const bytes = Buffer.from(content.buffer, content.byteOffset + at, length)
-    at += length
+  for (const [part, bytes] of Object.entries(partsOfContent(content, lengths))) {
     const sha256 = digestOf(bytes)
-    parts[part] = isUtf8(bytes)
+    parts[part as ContentPart] = isUtf8(bytes)
       ? { text: bytes.toString(), sha256 }
       : { base64: bytes.toString('base64'), sha256 }
   }

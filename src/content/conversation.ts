@@ -1,0 +1,63 @@
+import { chatCodec, CHAT_PROMPT_RULES, COMPLETIONS_PROMPT_RULES } from '@sluice/wire/chat'
+import type { UpstreamCodec } from '@sluice/wire/codec'
+import { geminiCodec, GEMINI_PROMPT_RULES } from '@sluice/wire/gemini'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
+import { IMAGES_REQUEST, SPEECH_REQUEST } from '@sluice/wire/media'
+import { messagesCodec, MESSAGES_PROMPT_RULES } from '@sluice/wire/messages'
+import type { PromptRules } from '@sluice/wire/prompt-text'
+import { type ReadableTurn, turnsOfAnswer, turnsOfRequest } from '@sluice/wire/readable-turns'
+import { responsesCodec, RESPONSES_PROMPT_RULES } from '@sluice/wire/responses'
+import type { CallKind } from '../domain/endpoints.ts'
+import { partsOfContent } from './parts.ts'
+
+/** How the requests and the answers of an endpoint are read. */
+interface Reader {
+  readonly request: Pick<PromptRules, 'shape' | 'media'>
+  /** Absent if answers have no form that endpoints share. */
+  readonly answer?: UpstreamCodec
+}
+
+const READERS: Readonly<Partial<Record<CallKind, Reader>>> = {
+  chat: { request: CHAT_PROMPT_RULES, answer: chatCodec },
+  completions: { request: COMPLETIONS_PROMPT_RULES },
+  gemini: { request: GEMINI_PROMPT_RULES, answer: geminiCodec },
+  images: { request: { shape: IMAGES_REQUEST, media: [] } },
+  messages: { request: MESSAGES_PROMPT_RULES, answer: messagesCodec },
+  responses: { request: RESPONSES_PROMPT_RULES, answer: responsesCodec },
+  speech: { request: { shape: SPEECH_REQUEST, media: [] } },
+}
+
+/**
+ * The conversation of a call as the client saw it; undefined if its request cannot be read. An answer that is JSON, but
+ * cannot be decoded, is shown as it is. `docs/api.md: Content log`.
+ */
+export function conversationOfContent(
+  kind: CallKind,
+  content: Uint8Array,
+  lengths: readonly number[],
+): readonly ReadableTurn[] | undefined {
+  const reader = READERS[kind]
+  const parts = partsOfContent(content, lengths)
+  const { request_received: request, answer_sent: answer = parts.answer_received } = parts
+  const asked =
+    reader && request && attempt(() => turnsOfRequest(scanObject(request, RESPONSE_LIMITS), reader.request))
+  if (!asked || asked.length === 0) return undefined
+  return [...asked, ...(answer ? answerTurns(answer, reader.answer) : [])]
+}
+
+function answerTurns(answer: Buffer, codec: UpstreamCodec | undefined): readonly ReadableTurn[] {
+  const turns = codec && attempt(() => turnsOfAnswer(codec, answer))
+  if (turns && turns.length > 0) return turns
+  const isObject = attempt(() => scanObject(answer, RESPONSE_LIMITS)) !== undefined
+  return isObject && codec
+    ? [{ role: 'assistant', parts: [{ kind: 'opaque', json: answer.toString() }] }]
+    : []
+}
+
+function attempt<Read>(read: () => Read): Read | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
