@@ -37,6 +37,9 @@ export interface ReadableJson {
   readonly json: string
 }
 
+/** Searches of a request are calls of tools. */
+type RequestPart = Exclude<ReadablePart, { kind: 'search' }>
+
 type Rules = Pick<PromptRules, 'shape' | 'media'>
 
 /** The turns of a request. Nothing is refused: values that its shape does not describe are `opaque`. */
@@ -76,7 +79,9 @@ class RequestTurns {
   #value(node: Node, object: Node): void {
     const code = this.#codeOf(node)
     const owner = ownerOfCode(code)
-    if (this.#scan.kindOf(node) === 'null' || ROLES[owner] === undefined) return
+    if (this.#scan.kindOf(node) === 'null') return
+    // Settings may contain what a side says, such as the variables of a stored prompt.
+    if (ROLES[owner] === undefined && kindOfCode(code) !== KIND.structure) return
     if (owner !== OWNER.tool || this.#result) return this.#content(node, object, code)
     this.#result = []
     this.#content(node, object, code)
@@ -162,7 +167,7 @@ class RequestTurns {
   #member(object: Node, wanted: string | ((node: Node) => boolean)): string | undefined {
     const scan = this.#scan
     const isWanted = typeof wanted === 'string' ? (node: Node) => scan.isKey(node - 3, wanted) : wanted
-    const node = scan.values(object).findLast((one) => isWanted(one) && scan.kindOf(one) === 'string')
+    const node = scan.values(object).find((one) => isWanted(one) && scan.kindOf(one) === 'string')
     return node === undefined ? undefined : (scan.parse(node) as string)
   }
 
@@ -179,14 +184,14 @@ class RequestTurns {
     return this.#outline[indexOf(node)] as number
   }
 
-  #add(owner: number, part: ReadablePart): void {
-    if (!isSaid(part)) return
+  #add(owner: number, part: RequestPart): void {
+    const role = ROLES[owner]
+    if (role === undefined || !isSaid(part)) return
     this.#added += 1
     if (this.#result && part.kind !== 'tool-result') {
       this.#result.push(resultPart(part))
       return
     }
-    const role = ROLES[owner] as ReadableTurn['role']
     const last = this.turns.at(-1)
     if (last?.role === role) last.parts.push(part)
     else this.turns.push({ role, parts: [part] })
@@ -204,9 +209,10 @@ function isSaid(part: ReadablePart): boolean {
   return !('text' in part) || part.text !== ''
 }
 
-function resultPart(part: Exclude<ReadablePart, { kind: 'tool-result' }>): ReadableResultPart {
-  if (part.kind === 'text' || part.kind === 'media' || part.kind === 'opaque') return part
-  return 'text' in part ? { kind: 'text', text: part.text } : { kind: 'opaque', json: JSON.stringify(part) }
+/** A part within a result. No protocol has thoughts or calls there, so that they are shown as texts. */
+function resultPart(part: Exclude<RequestPart, { kind: 'tool-result' }>): ReadableResultPart {
+  if (part.kind === 'thinking') return { kind: 'text', text: part.text }
+  return part.kind === 'tool-call' ? { kind: 'text', text: part.input } : part
 }
 
 /** Maximum number of choices of an answer that are read, as many as can be requested. */
