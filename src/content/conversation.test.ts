@@ -270,6 +270,19 @@ describe('docs/api.md: Content log', () => {
     ])
   })
 
+  test('the conversation of a completion is its prompt, and its answer as JSON', () => {
+    const answer = {
+      id: 'x',
+      object: 'text_completion',
+      model: 'm',
+      choices: [{ index: 0, text: ' time', finish_reason: 'stop' }],
+    }
+    expect(said('completions', { model: 'm', prompt: 'Once upon a' }, answer)).toEqual([
+      turn('user', text('Once upon a')),
+      turn('assistant', { kind: 'opaque', json: JSON.stringify(answer) }),
+    ])
+  })
+
   test.each<[CallKind, string, string]>([
     ['chat', '', ''],
     ['chat', '{"messages":[{"role":"user","content":"cut', ''],
@@ -280,9 +293,12 @@ describe('docs/api.md: Content log', () => {
     expect(said(kind, request, answer)).toBeUndefined()
   })
 
-  test('a request is shown even if its answer cannot be read', () => {
+  test('a request is shown even if its answer cannot be read or is above 8 MiB', () => {
     const request = { messages: [{ role: 'user', content: 'x' }] }
-    for (const answer of ['', '{"choices":[{"mess', '\u0000'])
+    const large = events(
+      ...Array<object>(9).fill({ choices: [{ index: 0, delta: { content: 'x'.repeat(2 ** 20) } }] }),
+    )
+    for (const answer of ['', '{"choices":[{"mess', '\u0000', large])
       expect(said('chat', request, answer)).toEqual([turn('user', text('x'))])
   })
 })

@@ -19,7 +19,8 @@ interface Reader {
 
 const READERS: Readonly<Partial<Record<CallKind, Reader>>> = {
   chat: { request: CHAT_PROMPT_RULES, answer: chatCodec },
-  completions: { request: COMPLETIONS_PROMPT_RULES },
+  // The text of a completion is in another place than that of a chat answer, so that it is shown as JSON.
+  completions: { request: COMPLETIONS_PROMPT_RULES, answer: chatCodec },
   gemini: { request: GEMINI_PROMPT_RULES, answer: geminiCodec },
   images: { request: { shape: IMAGES_REQUEST, media: [] } },
   messages: { request: MESSAGES_PROMPT_RULES, answer: messagesCodec },
@@ -39,19 +40,23 @@ export function conversationOfContent(
   const reader = READERS[kind]
   const parts = partsOfContent(content, lengths)
   const { request_received: request, answer_sent: answer = parts.answer_received } = parts
-  const asked =
-    reader && request && attempt(() => turnsOfRequest(scanObject(request, RESPONSE_LIMITS), reader.request))
+  const asked = reader && request && attempt(() => turnsOfRequest(scanObject(request), reader.request))
   if (!asked || asked.length === 0) return undefined
   return [...asked, ...(answer ? answerTurns(answer, reader.answer) : [])]
 }
 
+/**
+ * Answers up to this size are read, in bytes. The events of a larger one could take seconds, for which other readers
+ * would wait.
+ */
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024
+
 function answerTurns(answer: Buffer, codec: UpstreamCodec | undefined): readonly ReadableTurn[] {
-  const turns = codec && attempt(() => turnsOfAnswer(codec, answer))
+  if (!codec || answer.length > MAX_ANSWER_BYTES) return []
+  const turns = attempt(() => turnsOfAnswer(codec, answer))
   if (turns && turns.length > 0) return turns
   const isObject = attempt(() => scanObject(answer, RESPONSE_LIMITS)) !== undefined
-  return isObject && codec
-    ? [{ role: 'assistant', parts: [{ kind: 'opaque', json: answer.toString() }] }]
-    : []
+  return isObject ? [{ role: 'assistant', parts: [{ kind: 'opaque', json: answer.toString() }] }] : []
 }
 
 function attempt<Read>(read: () => Read): Read | undefined {
