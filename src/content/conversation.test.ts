@@ -247,6 +247,16 @@ describe('docs/api.md: Content log', () => {
       ])
   })
 
+  test('the variables of a stored prompt are in the conversation', () => {
+    const prompt = {
+      id: 'pmpt_1',
+      variables: { name: 'Ann', picture: { type: 'input_image', file_id: 'file-1' } },
+    }
+    expect(said('responses', { prompt })).toEqual([
+      turn('user', text('Ann'), { kind: 'media', type: 'input_image' }),
+    ])
+  })
+
   test('an error is in the conversation as JSON, in place of the answer or at the end of its stream', () => {
     const request = { messages: [{ role: 'user', content: 'x' }] }
     const error = { error: { message: 'no', type: 'api_error' } }
