@@ -73,6 +73,59 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     },
   )
 
+  test('the page of a call shows tool calls and results folded, and files and unknown parts as they are', async () => {
+    stage.upstream.script('scripted', { kind: 'whole', body: completionText('A cat', usageText(20, 5)) })
+    const { headers } = await call(
+      stage.gateway.url,
+      {
+        model: 'scripted',
+        messages: [
+          { role: 'system', content: 'Be brief' },
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'Look' },
+              { type: 'image_url', image_url: { url: 'https://pictures.test/cat.png' } },
+              { type: 'hologram', hologram: { at: 1 } },
+            ],
+          },
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{"at":1}' } }],
+          },
+          { role: 'tool', tool_call_id: 'c', content: 'a whisker' },
+        ],
+      },
+      { key: PEOPLE.caller.key.replace(/^sk-/, '') },
+    )
+    const id = String(headers['x-request-id'])
+    await vi.waitFor(async () => {
+      const row = await stage.api<Listed['items'][number]>('GET', `/api/log/${id}`)
+      if (row.content_address === '') throw new Error('content is not kept yet')
+    }, SOON)
+    const page = await stage.open('root', `/logs/${id}`)
+    await page.getByRole('button', { name: 'Show what was said' }).click()
+    const said = page.getByRole('list', { name: 'Conversation' })
+    for (const text of [
+      'System',
+      'Be brief',
+      'Look',
+      'File: image_url, https://pictures.test/cat.png',
+      'A cat',
+    ])
+      await said.getByText(text, { exact: true }).waitFor()
+    await said.getByText('"type": "hologram"').waitFor()
+    expect(await said.getByText('a whisker', { exact: true }).isVisible()).toBe(false)
+    await said.getByText('Result of a tool').click()
+    await said.getByText('a whisker', { exact: true }).waitFor()
+    await said.getByText('Calls look').click()
+    await said.getByText('"at": 1').last().waitFor()
+    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
+    expect(violations.map(({ id: rule, nodes }) => `${rule}: ${nodes[0]?.html}`)).toEqual([])
+    await page.context().close()
+  })
+
   test.each([
     {
       locale: 'en-US',

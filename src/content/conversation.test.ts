@@ -305,9 +305,7 @@ describe('docs/api.md: Content log', () => {
 
   test('a request is shown even if its answer cannot be read or is above 8 MiB', () => {
     const request = { messages: [{ role: 'user', content: 'x' }] }
-    const large = events(
-      ...Array<object>(9).fill({ choices: [{ index: 0, delta: { content: 'x'.repeat(2 ** 20) } }] }),
-    )
+    const large = events({ choices: [{ index: 0, delta: { content: 'x'.repeat(2 ** 20) } }] }).repeat(9)
     for (const answer of ['', '{"choices":[{"mess', '\u0000', large])
       expect(said('chat', request, answer)).toEqual([turn('user', text('x'))])
   })
