@@ -257,6 +257,38 @@ describe('docs/api.md: Content log', () => {
     ])
   })
 
+  test("a provider's tools are the same in an answer and in the next request, so that a thread shows them once", () => {
+    const content = [
+      { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'cats' } },
+      {
+        type: 'web_search_tool_result',
+        tool_use_id: 's',
+        content: [
+          { type: 'web_search_result', title: 'Cats', url: 'https://a/cats', encrypted_content: 'sealed' },
+        ],
+      },
+      { type: 'text', text: 'A cat.' },
+    ]
+    const whole = {
+      id: 'm',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      content,
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 1, output_tokens: 1 },
+    }
+    const question = { role: 'user', content: 'Look.' }
+    const answered = said('messages', { messages: [question] }, whole)
+    expect(answered).toEqual(said('messages', { messages: [question, { role: 'assistant', content }] }))
+    expect(answered?.map(({ role, parts }) => [role, parts[0]?.kind])).toEqual([
+      ['user', 'text'],
+      ['assistant', 'tool-call'],
+      ['tool', 'tool-result'],
+      ['assistant', 'text'],
+    ])
+  })
+
   test('an error is in the conversation as JSON, in place of the answer or at the end of its stream', () => {
     const request = { messages: [{ role: 'user', content: 'x' }] }
     const error = { error: { message: 'no', type: 'api_error' } }

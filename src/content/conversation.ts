@@ -15,16 +15,30 @@ interface Reader {
   readonly request: Pick<PromptRules, 'shape' | 'media'>
   /** Absent if answers have no form that endpoints share. */
   readonly answer?: UpstreamCodec
+  /** A request that sends a part of an answer back, as which parts are read that the codec leaves as they are. */
+  readonly withPart?: (json: string) => string
 }
 
 const READERS: Readonly<Partial<Record<CallKind, Reader>>> = {
   chat: { request: CHAT_PROMPT_RULES, answer: chatCodec },
   // The text of a completion is in another place than that of a chat answer, so that it is shown as JSON.
   completions: { request: COMPLETIONS_PROMPT_RULES, answer: chatCodec },
-  gemini: { request: GEMINI_PROMPT_RULES, answer: geminiCodec },
+  gemini: {
+    request: GEMINI_PROMPT_RULES,
+    answer: geminiCodec,
+    withPart: (json) => `{"contents":[{"role":"model","parts":[${json}]}]}`,
+  },
   images: { request: { shape: IMAGES_REQUEST, media: [] } },
-  messages: { request: MESSAGES_PROMPT_RULES, answer: messagesCodec },
-  responses: { request: RESPONSES_PROMPT_RULES, answer: responsesCodec },
+  messages: {
+    request: MESSAGES_PROMPT_RULES,
+    answer: messagesCodec,
+    withPart: (json) => `{"messages":[{"role":"assistant","content":[${json}]}]}`,
+  },
+  responses: {
+    request: RESPONSES_PROMPT_RULES,
+    answer: responsesCodec,
+    withPart: (json) => `{"input":[${json}]}`,
+  },
   speech: { request: { shape: SPEECH_REQUEST, media: [] } },
 }
 
@@ -42,7 +56,7 @@ export function conversationOfContent(
   const { request_received: request, answer_sent: answer = parts.answer_received } = parts
   const asked = reader && request && attempt(() => turnsOfRequest(scanObject(request), reader.request))
   if (!asked || asked.length === 0) return undefined
-  return [...asked, ...(answer ? answerTurns(answer, reader.answer) : [])]
+  return [...asked, ...(answer ? answerTurns(answer, reader) : [])]
 }
 
 /**
@@ -51,12 +65,22 @@ export function conversationOfContent(
  */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
-function answerTurns(answer: Buffer, codec: UpstreamCodec | undefined): readonly ReadableTurn[] {
+function answerTurns(answer: Buffer, reader: Reader): readonly ReadableTurn[] {
+  const { answer: codec } = reader
   if (!codec || answer.length > MAX_ANSWER_BYTES) return []
-  const turns = attempt(() => turnsOfAnswer(codec, answer))
+  const turns = attempt(() => turnsOfAnswer(codec, answer, (json) => turnsOfPart(json, reader)))
   if (turns && turns.length > 0) return turns
   const isObject = attempt(() => scanObject(answer, RESPONSE_LIMITS)) !== undefined
   return isObject ? [{ role: 'assistant', parts: [{ kind: 'opaque', json: answer.toString() }] }] : []
+}
+
+/** Reads a part that only the dialect of the answer has. Items of responses do not all say whose they are. */
+function turnsOfPart(json: string, { request, withPart }: Reader): readonly ReadableTurn[] {
+  const turns =
+    withPart &&
+    attempt(() => turnsOfRequest(scanObject(Buffer.from(withPart(json)), RESPONSE_LIMITS), request))
+  if (!turns || turns.length === 0) return [{ role: 'assistant', parts: [{ kind: 'opaque', json }] }]
+  return turns.map(({ role, parts }) => ({ role: role === 'tool' ? role : 'assistant', parts }))
 }
 
 function attempt<Read>(read: () => Read): Read | undefined {

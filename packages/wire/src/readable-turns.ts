@@ -218,19 +218,38 @@ function resultPart(part: Exclude<RequestPart, { kind: 'tool-result' }>): Readab
 /** Maximum number of choices of an answer that are read, as many as can be requested. */
 const MAX_CHOICES = 128
 
+/** Reads the JSON of a part that only the dialect of the answer has: of the model, or a result of a provider's tool. */
+export type ReadOpaque = (json: string) => readonly ReadableTurn[]
+
 /**
  * The turn of each choice of an answer, which may have broken off. An error is `opaque`. Throws if the bytes are not an
  * answer of the codec's protocol.
  */
-export function turnsOfAnswer(codec: UpstreamCodec, bytes: Buffer): readonly ReadableTurn[] {
+export function turnsOfAnswer(
+  codec: UpstreamCodec,
+  bytes: Buffer,
+  readOpaque: ReadOpaque,
+): readonly ReadableTurn[] {
   const failures: ReadablePart[] = []
   const onFailure = (event: ReplyEvent): void => {
     const { kind, ...error } = event
     if (kind === 'failure') failures.push({ kind: 'opaque', json: JSON.stringify(error) })
   }
   const choices = choicesOfAnswer(codec, bytes, MAX_CHOICES, onFailure)
-  const turns = [...choices.map((parts) => parts.map(readablePart).filter(isSaid)), failures]
-  return turns.flatMap((parts) => (parts.length > 0 ? [{ role: 'assistant', parts }] : []))
+  const said = choices.flatMap((parts) => joined(parts.flatMap((part) => readableTurns(part, readOpaque))))
+  return failures.length > 0 ? [...said, { role: 'assistant', parts: failures }] : said
+}
+
+/** Joins consecutive turns of the same side, and leaves out empty ones. */
+function joined(turns: readonly ReadableTurn[]): readonly ReadableTurn[] {
+  const all: { readonly role: ReadableTurn['role']; readonly parts: ReadablePart[] }[] = []
+  for (const { role, parts } of turns) {
+    const some = parts.filter(isSaid)
+    const last = all.at(-1)
+    if (last?.role === role) last.parts.push(...some)
+    else if (some.length > 0) all.push({ role, parts: some })
+  }
+  return all
 }
 
 /** The parts of each choice of an answer, whole or streamed. `onEvent` gets the events of a stream. */
@@ -270,17 +289,22 @@ function asEvents(bytes: Buffer): Buffer {
   return Buffer.from(list.map((one) => `data: ${JSON.stringify(one)}\n\n`).join(''))
 }
 
-function readablePart(part: ReplyPart): ReadablePart {
+function readableTurns(part: ReplyPart, readOpaque: ReadOpaque): readonly ReadableTurn[] {
+  return part.kind === 'opaque'
+    ? readOpaque(JSON.stringify(part.value))
+    : [{ role: 'assistant', parts: readableParts(part) }]
+}
+
+function readableParts(part: Exclude<ReplyPart, { kind: 'opaque' }>): readonly ReadablePart[] {
   switch (part.kind) {
     case 'text':
-      return { kind: 'text', text: part.withoutMedia ?? part.text }
+      return [{ kind: 'text', text: part.withoutMedia ?? part.text }]
     case 'thinking':
-      return { kind: 'thinking', text: part.text }
+      return [{ kind: 'thinking', text: part.text }]
     case 'tool-call':
-      return { kind: 'tool-call', name: part.name, input: part.input }
+      return [{ kind: 'tool-call', name: part.name, input: part.input }]
     case 'search':
-      return { kind: 'search', query: part.query, pages: part.pages }
-    case 'opaque':
-      return { kind: 'opaque', json: JSON.stringify(part.value) }
+      // Answers of messages have the blocks of the search as well.
+      return part.protocol === 'messages' ? [] : [{ kind: 'search', query: part.query, pages: part.pages }]
   }
 }
