@@ -22,7 +22,13 @@ const RULES: Readonly<Record<string, PromptRules>> = {
   responses: RESPONSES_PROMPT_RULES,
 }
 
-const READ: ReadonlySet<number> = new Set([KIND.text, KIND.reasoning, KIND.result, KIND.arguments])
+const READ: ReadonlySet<number> = new Set([
+  KIND.text,
+  KIND.reasoning,
+  KIND.result,
+  KIND.arguments,
+  KIND.input,
+])
 const NOT_SAID: ReadonlySet<number> = new Set([OWNER.provider, OWNER.program])
 
 /** The texts that sides of a request said: all strings of these kinds, however deep they are. */
@@ -59,7 +65,7 @@ function textsOfTurns(body: Buffer, rules: PromptRules): string[] {
 describe('turns of requests', () => {
   test.each(Object.entries(RULES))('a law: the turns of a %s request have each text once', (_, rules) => {
     fc.assert(
-      fc.property(shapedDocuments(rules.shape.tables), (document) => {
+      fc.property(shapedDocuments(rules.shape), (document) => {
         const body = Buffer.from(document)
         const found = textsOfTurns(body, rules)
         for (const text of textsByOutline(body, rules)) {

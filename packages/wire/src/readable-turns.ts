@@ -104,7 +104,8 @@ class RequestTurns {
         return this.#add(owner, { kind: 'text', text: this.#text(node) })
       case KIND.reasoning:
         return this.#add(owner, { kind: 'thinking', text: this.#text(node) })
-      case KIND.arguments: {
+      case KIND.arguments:
+      case KIND.input: {
         // Tools of the provider are known by the type of the call.
         const name = this.#nameIn(object) ?? this.#member(object, TYPE) ?? ''
         return this.#add(owner, { kind: 'tool-call', name, input: this.#text(node) })
