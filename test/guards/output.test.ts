@@ -194,3 +194,31 @@ test('a guard redacts a match that is divided over several stream events in the 
     .join('')
   expect(JSON.parse(given)).toEqual({ to: '[REDACTED]' })
 })
+
+test.each([
+  ['redact', 'alt=sse', 'say [REDACTED] now', 'STOP'],
+  ['block', 'alt=sse', 'say ', 'SAFETY'],
+  ['redact', 'alt=json', 'say [REDACTED] now', 'STOP'],
+  ['block', 'alt=json', 'say ', 'SAFETY'],
+] as const)(
+  'a guard finds a match that continues into the last event of a Gemini stream (%s, %s)',
+  async (action, form, said, reason) => {
+    const frames = [['say co'], ['de-4711-x now', 'STOP']].map(([text, finishReason]) => {
+      const candidates = [{ index: 0, content: { parts: [{ text }], role: 'model' }, finishReason }]
+      const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 }
+      return `data: ${JSON.stringify({ candidates, usageMetadata })}\n\n`
+    })
+    fixture.upstream.script('gemini', { kind: 'stream', frames, ending: 'no done' })
+    const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] })
+    const answer = await call(fixture.gateway.url, body, {
+      path: `/v1beta/models/gemini:streamGenerateContent?${form}`,
+      key: `${action}text`,
+      headers: { 'x-goog-api-key': `sk-${action}text` },
+    })
+    const events = form === 'alt=sse' ? eventsOf(answer.text) : (JSON.parse(answer.text) as Loose[])
+    const candidates = events.flatMap((event) => event['candidates'] ?? [])
+    const texts = candidates.flatMap((one: Loose) => one['content']?.['parts'] ?? [])
+    expect(texts.map((one: Loose) => one['text']).join('')).toBe(said)
+    expect(candidates.at(-1)?.['finishReason']).toBe(reason)
+  },
+)

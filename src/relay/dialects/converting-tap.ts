@@ -129,12 +129,12 @@ export class ConvertingTap implements Tap {
     return (this.#finalBytes ??= Buffer.from(this.#lastFrames + this.#encoder.finalFrames(charged)))
   }
 
-  /** Returns the events that were written at the end of the upstream's stream. */
-  lastTexts(): Buffer {
-    return Buffer.from(this.#lastFrames)
+  takeUncheckedEvents(): Buffer {
+    return this.takeLastTexts()
   }
 
-  takeUncheckedEvents(): Buffer {
+  /** Takes the events that were written at the end of the upstream's stream. */
+  takeLastTexts(): Buffer {
     const last = Buffer.from(this.#lastFrames)
     this.#lastFrames = ''
     return last

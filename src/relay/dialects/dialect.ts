@@ -133,10 +133,10 @@ export interface Tap extends StorableResponse {
   /** The client has left, and the stream is only read to its end, for its charge. */
   clientLeft?(): void
   /**
-   * Returns those events at the end of a complete stream (`finalBytes`) that may contain new texts, so that
-   * guards' services can check them before the charge.
+   * Takes those events at the end of a complete stream that may contain new texts out of `finalBytes`, so that guards
+   * can check them before the charge. They have the form of `finalBytes` and are sent before it.
    */
-  lastTexts?(): Buffer
+  takeLastTexts?(): Buffer
   /** Set if events are held back for guards' services: returns the events that were not sent. */
   heldFrames?(): readonly string[]
   /**

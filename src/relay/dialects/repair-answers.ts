@@ -5,6 +5,8 @@ import type { ConversionDialect } from './conversion-dialects.ts'
 import { replyIdentity } from './conversions.ts'
 import type { Tap } from './dialect.ts'
 
+const NO_BYTES = Buffer.alloc(0)
+
 /**
  * Lets the answers of a channel that speaks the client's dialect go through the codec of the dialect, if the channel has
  * `repair`; `docs/configuration.md: Repair`. The request stays as it is. `choices`: the number of choices requested.
@@ -37,14 +39,19 @@ function repairing(tap: Tap, stream: StreamRepair): Tap {
     tap.release.bind(tap),
   ]
   /** What the end of the upstream's stream was repaired to, to be sent before the last frames. */
-  let last = Buffer.alloc(0)
+  let last: Buffer = NO_BYTES
+  const takeLastTexts = tap.takeLastTexts?.bind(tap)
   return Object.assign(tap, {
     push: (chunk: Buffer) => push(stream.push(chunk)),
     end() {
-      last = Buffer.from(push(stream.end()).forward ?? last)
+      last = push(stream.end()).forward ?? last
       return end()
     },
-    lastTexts: () => last,
+    takeLastTexts() {
+      const taken = Buffer.concat([last, takeLastTexts?.() ?? NO_BYTES])
+      last = NO_BYTES
+      return taken
+    },
     finalBytes: (...charged: Parameters<Tap['finalBytes']>) => Buffer.concat([last, finalBytes(...charged)]),
     failureFrame: (...error: Parameters<Tap['failureFrame']>) =>
       Buffer.concat([last, failureFrame(...error)]),

@@ -64,7 +64,7 @@ export class CheckingTap extends WrappedTap {
   readonly #stop = new AbortController()
   /** Events that were not examined yet, because a check of earlier ones is running. */
   readonly #waiting: string[] = []
-  #waitingBytes = 0
+  #waitingLength = 0
   #held: HeldFrame[] = []
   /** Size of the events that are held back: their characters, plus `EVENT_BYTES` for each event. */
   #heldBytes = 0
@@ -89,8 +89,8 @@ export class CheckingTap extends WrappedTap {
   readonly #knownCalls = new Set<string>()
   /** Addresses of images that services have not checked yet. */
   #images: string[] = []
-  /** Texts in the last events of the stream. These events are sent after the charge. */
-  #last: HeldText[] = []
+  /** The last events of the stream with new texts. They are sent after the charge. */
+  #last: HeldFrame[] = []
   #checking: Promise<void> | undefined
   #isBlocked = false
   #isTerminal = false
@@ -143,7 +143,7 @@ export class CheckingTap extends WrappedTap {
       const { forward, terminal } = this.inner.push(chunk)
       for (const frame of forward ? this.#split(forward) : []) {
         this.#waiting.push(frame)
-        this.#waitingBytes += waitingBytes(frame)
+        this.#waitingLength += frame.length
       }
       this.#isTerminal = terminal
     }
@@ -166,6 +166,11 @@ export class CheckingTap extends WrappedTap {
     return frame || this.#elements ? frame : Buffer.from(COMMENT)
   }
 
+  takeLastTexts(): Buffer {
+    const events = this.#last.splice(0).map(({ frame, texts }) => writeHeldEvent(frame, texts))
+    return Buffer.from(events.join(''))
+  }
+
   finalBytes(charged: Usage): Buffer {
     return this.#rewritten(this.inner.finalBytes(charged))
   }
@@ -183,7 +188,7 @@ export class CheckingTap extends WrappedTap {
   takeUncheckedEvents(): Buffer {
     this.#stop.abort()
     const last = this.#framesOf(this.inner.takeUncheckedEvents?.() ?? Buffer.alloc(0))
-    const frames = [this.#released, ...this.heldFrames(), last]
+    const frames = [this.#released, ...this.heldFrames(), ...this.#last.map(({ frame }) => frame), last]
     this.#drop()
     return Buffer.from(this.#stream.checks.withholds || this.#isBlocked ? '' : frames.join(''))
   }
@@ -202,7 +207,7 @@ export class CheckingTap extends WrappedTap {
   #drop(): void {
     this.#held = []
     this.#waiting.length = 0
-    this.#waitingBytes = 0
+    this.#waitingLength = 0
     this.#heldBytes = 0
     this.#heldTexts = 0
     this.#released = ''
@@ -211,8 +216,9 @@ export class CheckingTap extends WrappedTap {
 
   #account(splitBytes = this.#splitBytes): void {
     this.#splitBytes = splitBytes
-    const held = COPIES * this.#heldBytes + TEXT_BYTES * this.#heldTexts + this.#waitingBytes
-    this.#memory.resize(splitBytes + held + this.#channelBytes)
+    const held = COPIES * this.#heldBytes + TEXT_BYTES * this.#heldTexts
+    const waiting = EVENT_BYTES * this.#waiting.length + 2 * this.#waitingLength
+    this.#memory.resize(splitBytes + held + waiting + this.#channelBytes)
   }
 
   #taken(): Buffer | undefined {
@@ -247,7 +253,7 @@ export class CheckingTap extends WrappedTap {
     let read = 0
     while (!this.#isIdle && read < this.#waiting.length) {
       const frame = this.#waiting[read] ?? ''
-      this.#waitingBytes -= waitingBytes(frame)
+      this.#waitingLength -= frame.length
       this.#hold(frame)
       read += 1
       const isTooLarge = this.#heldBytes > MAX_HELD_BYTES
@@ -378,10 +384,10 @@ export class CheckingTap extends WrappedTap {
   // Called when the stream has ended. Its last events are sent later, after the charge.
   #finish(): void {
     this.#isFinished = true
-    const last = this.inner.lastTexts?.()
-    for (const frame of last ? last.toString().split(/(?<=\n\n|\r\r|\r\n\r\n)/) : []) {
+    const last = this.inner.takeLastTexts?.() ?? Buffer.alloc(0)
+    for (const frame of [...this.#split(last), this.#frames.takeBuffered().toString()]) {
       const scan = scanEventData(frameData(frame) ?? '')
-      if (scan) this.#last.push(...this.#textsOf(scan).filter(({ repeats }) => !repeats))
+      this.#last.push({ frame, texts: scan ? this.#textsOf(scan) : [] })
     }
     for (const [key] of this.#open.endedBy([''])) this.#endChannel(key)
     this.#check(this.#passes ? [] : this.#channels.filter((channel) => !channel.isDecided))
@@ -474,9 +480,8 @@ export class CheckingTap extends WrappedTap {
       const given = decodeStringAt(scan.bytes, text.from, text.to)
       const spot = textPosition(text)
       if (this.#passes || given === '' || !checks.concerns(text.place)) return { spot, given, next: given }
-      const judged = this.#last.find((one) => one.given === given && one.spot.place === spot.place)
-      const one = judged ?? this.#known.get(wholeTextKey({ spot, given }))
-      return { spot, given, next: one?.next ?? this.#decidedOf(given) }
+      const judged = this.#known.get(wholeTextKey({ spot, given }))
+      return { spot, given, next: judged?.next ?? this.#decidedOf(given) }
     })
   }
 
@@ -487,11 +492,6 @@ export class CheckingTap extends WrappedTap {
     if (repeated) return repeated.decidedText ?? ''
     return this.#channels.some((channel) => channel.decidedText?.includes(given)) ? given : ''
   }
-}
-
-/** Memory of an event that was not examined yet, in bytes. */
-function waitingBytes(frame: string): number {
-  return EVENT_BYTES + 2 * frame.length
 }
 
 /** Whether a tool call has only begun, so that its arguments are still to come. */

@@ -71,6 +71,11 @@ export function checkableFramePart(frame: string): string {
   return fields.length === 0 ? '' : `${fields.join('\n')}\n\n`
 }
 
+/** Returns events with the blank line after the last one, which it may lack at the end of a stream. */
+export function endedFrames(events: string): string {
+  return events === '' || /(?:\n\n|\r\r|\r\n\r\n)$/.test(events) ? events : `${events}\n\n`
+}
+
 /** Returns a server-sent event with other data, in one line; the event's other lines stay. */
 export function frameWithData(frame: string, data: string): string {
   const others = frame.split(LINE_END).filter((line) => line !== '' && !/^data(?::|$)/.test(line))

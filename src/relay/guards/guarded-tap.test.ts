@@ -3,7 +3,9 @@ import { compileRule } from '@sluice/screen/rule'
 import { TextScreen } from '@sluice/screen/screen'
 import fc from 'fast-check'
 import type { StreamContext } from '@sluice/wire/guarded-events'
+import { GeminiTap } from '@sluice/wire/gemini'
 import type { ClientProtocol } from '@sluice/wire/protocols'
+import { NO_USAGE } from '@sluice/wire/usage'
 import { expect, test } from 'vitest'
 import { lawRuns } from '../../../test/runner/tier.ts'
 import { type GuardAction, redactionMatchOf } from '../../domain/guard.ts'
@@ -31,11 +33,12 @@ function guardsWith(action: GuardAction): { readonly guards: CallGuards; readonl
   return { guards: new CallGuards([new ActiveGuard(guard)], pseudonyms, owner, () => screen), screen }
 }
 
-/** A stream that is sent as it came. */
-function passing(): Tap {
+/** A stream that is sent as it came, but for these last bytes, which are sent after the charge. */
+function passing(last: Buffer = Buffer.alloc(0)): Tap {
   return {
     push: (chunk: Buffer) => ({ forward: chunk, terminal: false }),
     end: () => ({ complete: true }),
+    takeLastTexts: () => last,
     finalBytes: () => Buffer.alloc(0),
     release() {},
     error: undefined,
@@ -53,7 +56,7 @@ const TEXTS: readonly {
     what: 'a text',
     dialect: 'chat',
     event: (content) => ({ choices: [{ index: 1, delta: { content } }] }),
-    read: (event) => event['choices'][0]['delta']['content'],
+    read: (event) => event['choices']?.[0]?.['delta']?.['content'],
   },
   {
     what: 'blocks of thoughts',
@@ -61,25 +64,25 @@ const TEXTS: readonly {
     event: (text) => ({
       choices: [{ index: 0, delta: { content: [{ type: 'thinking', thinking: [{ type: 'text', text }] }] } }],
     }),
-    read: (event) => event['choices'][0]['delta']['content'][0]['thinking'][0]['text'],
+    read: (event) => event['choices']?.[0]?.['delta']?.['content']?.[0]?.['thinking']?.[0]?.['text'],
   },
   {
     what: 'a member of a choice that the API does not describe',
     dialect: 'chat',
     event: (note) => ({ choices: [{ index: 0, delta: {}, note }] }),
-    read: (event) => event['choices'][0]['note'],
+    read: (event) => event['choices']?.[0]?.['note'],
   },
   {
     what: 'a member of a delta that the API does not describe',
     dialect: 'chat',
     event: (note) => ({ choices: [{ index: 2, delta: { x: { y: [{ index: 1, note }, { index: 0 }] } } }] }),
-    read: (event) => event['choices'][0]['delta']['x']['y'][0]['note'],
+    read: (event) => event['choices']?.[0]?.['delta']?.['x']?.['y']?.[0]?.['note'],
   },
   {
     what: 'a delta of a type that the API does not describe',
     dialect: 'messages',
     event: (note) => ({ type: 'content_block_delta', index: 2, delta: { type: 'x_delta', note } }),
-    read: (event) => event['delta']['note'],
+    read: (event) => event['delta']?.['note'],
   },
   {
     what: 'an event of a type that the API does not describe',
@@ -91,7 +94,7 @@ const TEXTS: readonly {
     what: 'a text',
     dialect: 'gemini',
     event: (text) => ({ candidates: [{ index: 1, content: { parts: [{ text }] } }] }),
-    read: (event) => event['candidates'][0]['content']['parts'][0]['text'],
+    read: (event) => event['candidates']?.[0]?.['content']?.['parts']?.[0]?.['text'],
   },
   {
     what: 'arguments in pieces',
@@ -108,7 +111,9 @@ const TEXTS: readonly {
       ],
     }),
     read: (event) =>
-      event['candidates'][0]['content']['parts'][0]['functionCall']['partialArgs'][0]['stringValue'],
+      event['candidates']?.[0]?.['content']?.['parts']?.[0]?.['functionCall']?.['partialArgs']?.[0]?.[
+        'stringValue'
+      ],
   },
 ]
 type Loose = { readonly [name: string]: any } // eslint-disable-line
@@ -153,19 +158,20 @@ test.each(
   ({ dialect, action, event, read }) => {
     const origin: StreamContext = { dialect, signsReasoning: false }
     fc.assert(
-      fc.property(text, cuts, cuts, (given, ofText, ofBytes) => {
+      fc.property(text, cuts, cuts, fc.boolean(), (given, ofText, ofBytes, isLastHeld) => {
         const { guards, screen } = guardsWith(action)
-        const tap = new GuardedTap(passing(), { guards, ...origin, isArray: false }, { resize() {} })
         const pieces = cut((from, to) => given.slice(from, to), given.length, ofText)
         const bytes = Buffer.from(pieces.map((one) => `data: ${JSON.stringify(event(one))}\n\n`).join(''))
+        const chunks = cut((from, to) => bytes.subarray(from, to), bytes.length, ofBytes)
+        const inner = passing(isLastHeld ? chunks.pop() : undefined)
+        const tap = new GuardedTap(inner, { guards, ...origin, isArray: false }, { resize() {} })
         let sent = ''
-        for (const chunk of cut((from, to) => bytes.subarray(from, to), bytes.length, ofBytes))
-          sent += String(tap.push(chunk).forward ?? '')
+        for (const chunk of chunks) sent += String(tap.push(chunk).forward ?? '')
         tap.end()
-        if (!tap.isBlocked) sent += tap.finalBytes({} as never).toString()
+        sent += tap.finalBytes(NO_USAGE).toString()
         const said = sent
           .split('\n\n')
-          .filter((frame) => frame !== '')
+          .filter((frame) => frame.includes('{'))
           .map((frame) => read(JSON.parse(frame.slice(frame.indexOf('{'))) as Loose) ?? '')
         expect([said.join(''), tap.isBlocked]).toEqual([
           screen.apply(given).text,
@@ -174,6 +180,57 @@ test.each(
       }),
       { numRuns: lawRuns(300) },
     )
+  },
+)
+
+test.each(TEXTS)(
+  '$what ($dialect) that a guard blocks at the end of the stream is sent up to the match, and then the refusal',
+  ({ dialect, event, read }) => {
+    const { guards } = guardsWith('block')
+    const stream = { guards, dialect, signsReasoning: false, isArray: false }
+    const tap = new GuardedTap(passing(), stream, { resize() {} })
+    // The string of JSON may still become longer, so that the match is certain only at the end.
+    const bytes = Buffer.from(`data: ${JSON.stringify(event('{"{"code-code-1-x'))}\n\n`)
+    const pushed = String(tap.push(bytes).forward)
+    expect([tap.end().complete, tap.isBlocked]).toEqual([true, true])
+    const frames = (pushed + tap.refusalBytes(NO_USAGE).toString()).split('\n\n')
+    const events = frames.flatMap((frame) =>
+      frame.includes('{') ? [JSON.parse(frame.slice(frame.indexOf('{'))) as Loose] : [],
+    )
+    expect(events.map((one) => read(one) ?? '').join('')).toBe('{"{"code-')
+    expect(read(events.at(-1) as Loose)).toBeUndefined()
+  },
+)
+
+test.each([
+  ['redact', ['say ', '# now'], 'STOP'],
+  ['block', ['say '], 'SAFETY'],
+] as const)(
+  'a match that continues into the event that ends a Gemini stream is found (%s)',
+  (action, said, reason) => {
+    const { guards } = guardsWith(action)
+    const stream = { guards, dialect: 'gemini', signsReasoning: false, isArray: false } as const
+    const tap = new GuardedTap(new GeminiTap() as unknown as Tap, stream, { resize() {} })
+    const sent = (['say co', 'de-1-x now'] as const).map((text, at) => {
+      const candidate = {
+        index: 0,
+        content: { parts: [{ text }] },
+        ...(at === 1 && { finishReason: 'STOP' }),
+      }
+      return String(
+        tap.push(Buffer.from(`data: ${JSON.stringify({ candidates: [candidate] })}\n\n`)).forward ?? '',
+      )
+    })
+    expect([tap.end().complete, tap.isBlocked]).toEqual([true, action === 'block'])
+    sent.push(tap.finalBytes(NO_USAGE).toString())
+    const candidates = sent
+      .flatMap((events) => events.split('\n\n'))
+      .filter((frame) => frame !== '')
+      .map((frame) => (JSON.parse(frame.slice('data: '.length)) as Loose)['candidates'][0])
+    expect(candidates.flatMap((one) => one.content?.parts?.map((part: Loose) => part['text']) ?? [])).toEqual(
+      said,
+    )
+    expect(candidates.at(-1).finishReason).toBe(reason)
   },
 )
 

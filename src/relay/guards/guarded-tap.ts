@@ -19,6 +19,7 @@ import {
   streamedTextsOf,
   checkableFramePart,
   digestOf,
+  endedFrames,
   eventOfElement,
   isTerminator,
   REPEATS,
@@ -152,18 +153,23 @@ export class GuardedTap extends WrappedTap {
   end(): ReturnType<Tap['end']> {
     const end = this.inner.end()
     if (this.inner.isBlocked) this.#blockHeld()
-    if (end.complete && !this.checking && !this.#isBlocked) this.#rest = this.#endAll()
+    if (end.complete && !this.checking && !this.#isBlocked) {
+      // A match may continue into the events that are sent after the charge.
+      const last = this.#guardEnd(this.inner.takeLastTexts?.() ?? NO_BYTES)
+      this.#rest += endedFrames(last) + this.#endAll()
+    }
     return end
   }
 
   finalBytes(charged: Usage): Buffer {
-    if (this.#isBlocked) return this.refusalBytes(charged)
-    return (this.#final ??= this.#lastWritten(this.#rest + this.#guardLast(this.inner.finalBytes(charged))))
+    if (this.#final) return this.#final
+    if (!this.#isBlocked) this.#rest += this.#guardLast(this.inner.finalBytes(charged))
+    return (this.#final = this.#isBlocked ? this.refusalBytes(charged) : this.#lastWritten(this.#rest))
   }
 
   failureFrame(error: ErrorContent): Buffer {
     const unjudged = this.takeUncheckedEvents()
-    const rest = this.#isBlocked ? '' : this.#endAll()
+    const rest = this.#rest + this.#endAll()
     const last = this.#lastWritten(
       rest + this.#errorAlone(this.#framesOf(this.inner.failureFrame(error)), this.inner.errorFrame ? 1 : 0),
     )
@@ -204,9 +210,9 @@ export class GuardedTap extends WrappedTap {
     }
   }
 
-  /** Returns the events that end a blocked stream, with the usage that was charged. */
+  /** Returns what came before the match at the end of a stream, and the events that end it as blocked. */
   refusalBytes(charged: Usage): Buffer {
-    return this.#lastWritten(this.#begun.refusal(charged, this.#sequence + this.#added))
+    return this.#lastWritten(this.#rest + this.#begun.refusal(charged, this.#sequence + this.#added))
   }
 
   /** Checks no more texts, except those of responses: a response that is kept can be read later. */
@@ -238,15 +244,16 @@ export class GuardedTap extends WrappedTap {
 
   #guardLast(bytes: Buffer): string {
     if (this.#last?.given === bytes) return this.#last.sent
-    const sent = this.#guard(bytes) + this.#guardRest()
+    const sent = this.#guardEnd(bytes)
     this.#last = { given: bytes, sent }
     return sent
   }
 
-  // Checks an event that ended only because the stream ended.
-  #guardRest(): string {
+  // The last event may have ended only because the stream ended.
+  #guardEnd(bytes: Buffer): string {
+    const sent = this.#guard(bytes)
     const rest = this.#frames.takeBuffered()
-    return rest.length === 0 || this.#isBlocked ? '' : atOnce(this.#guardFrame(rest))
+    return rest.length === 0 || this.#isBlocked ? sent : sent + atOnce(this.#guardFrame(rest))
   }
 
   /**
@@ -338,7 +345,7 @@ export class GuardedTap extends WrappedTap {
       const next = yield* this.#checkedText(given, text, last.has(text))
       if (this.#isBlocked) {
         this.#begun.noteBlocked?.(scan)
-        return before + this.#lastPiece(text, next)
+        return next === '' || !text.channel ? before : before + this.#addedFrame(text.channel, next)
       }
       if (next !== given) changes.push({ from: text.from, to: text.to, text: JSON.stringify(next) })
     }
@@ -464,10 +471,7 @@ export class GuardedTap extends WrappedTap {
   #endAll(): string {
     if (this.#isUnread) return ''
     let sent = ''
-    for (const [key, open] of this.#open.endedBy([''])) {
-      sent += this.#endOf(key, open)
-      if (this.#isBlocked) break
-    }
+    for (const [key, open] of this.#open.endedBy([''])) sent += this.#endOf(key, open)
     return sent
   }
 
@@ -475,10 +479,6 @@ export class GuardedTap extends WrappedTap {
     if (this.#isBlocked) return ''
     const rest = this.#ended(key, open)
     return rest === '' ? '' : this.#addedFrame(open.channel, rest)
-  }
-
-  #lastPiece({ channel }: EventText, text: string): string {
-    return text === '' || !channel ? '' : this.#addedFrame(channel, text)
   }
 
   /**

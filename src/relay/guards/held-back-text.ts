@@ -192,8 +192,9 @@ function characterStart(text: string, at: number): number {
   return (text.charCodeAt(at) & 0xfc00) === 0xdc00 ? at - 1 : at
 }
 
-/** Writes an event with the texts as services have decided about them. */
+/** Writes an event with the texts as services have decided about them, and without those that are undecided. */
 export function writeHeldEvent(frame: string, texts: readonly HeldText[]): string {
+  for (const text of texts) text.next ??= text.repeats?.decidedText
   if (texts.every(({ next, given }) => next === given)) return frame
   const scan = scanEventData(frameData(frame) ?? '')
   if (!scan) return frame

@@ -156,6 +156,10 @@ class ArrayTap extends GeminiTap {
     return end
   }
 
+  override takeLastTexts(): Buffer {
+    return this.#array.push(super.takeLastTexts())
+  }
+
   override finalBytes(charged: Usage): Buffer {
     return this.#last(super.finalBytes(charged))
   }

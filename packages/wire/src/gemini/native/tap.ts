@@ -61,9 +61,9 @@ export class GeminiTap extends StreamTap {
     return Buffer.concat([...this.#held, super.finalBytes(charged)])
   }
 
-  /** Returns the chunks that are held back, which contain the last texts, as events. */
-  lastTexts(): Buffer {
-    return Buffer.concat(this.#held)
+  /** Takes the chunks that are held back, which contain the last texts, out of `finalBytes`. */
+  takeLastTexts(): Buffer {
+    return Buffer.concat(this.#held.splice(0))
   }
 
   failureFrame(error: ErrorContent): Buffer {
