@@ -210,7 +210,7 @@ test.each([
   (action, said, reason) => {
     const { guards } = guardsWith(action)
     const stream = { guards, dialect: 'gemini', signsReasoning: false, isArray: false } as const
-    const tap = new GuardedTap(new GeminiTap() as unknown as Tap, stream, { resize() {} })
+    const tap = new GuardedTap(new GeminiTap(), stream, { resize() {} })
     const sent = (['say co', 'de-1-x now'] as const).map((text, at) => {
       const candidate = {
         index: 0,
