@@ -3,7 +3,7 @@ import { GatewayError } from '../../errors.ts'
 import type { StartWatch } from '../../ipc/service.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
-import type { AdmittedCallReport, AdmittedRequest } from '../call-admission.ts'
+import type { AdmittedRequest } from '../answer-request.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import { CONTENT_TYPES } from './answer-bodies.ts'
 import { AnswerConversions } from './answer-conversions.ts'
@@ -20,7 +20,7 @@ import { cacheHitHeaders, headersSharedByHits } from './hit-headers.ts'
 import type { IdempotencyClaims } from './idempotent-calls.ts'
 import type { KeptAnswer, KeptAnswers } from './kept-answers.ts'
 import { sharableCall } from './sharable-call.ts'
-import { type CachedAnswer, type CachedCall, SharedAnswer } from './shared-answer.ts'
+import { type AskedCall, type CachedAnswer, type CachedCall, SharedAnswer } from './shared-answer.ts'
 
 /**
  * Kept answers with more bytes than this are read from the store separately for each client, while they are
@@ -61,20 +61,19 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   }
 
   /**
-   * Answers a call: from the store, with the answer of an equal running call, or by asking the upstream. `ask` makes the
-   * call, and is given no report if its answer cannot be shared.
+   * Answers a call: from the store, with the answer of an equal running call, or by asking the upstream with `ask`.
    */
   answer(
     admitted: AdmittedRequest,
     incoming: IncomingCall,
-    ask: (incoming: IncomingCall, report?: AdmittedCallReport) => Promise<void>,
+    ask: (incoming: IncomingCall, asked: AskedCall) => Promise<void>,
   ): Promise<void> {
     const call = sharableCall(admitted, incoming.request.headers, (text) =>
       this.#services.claims.tag('answer', text),
     )
     if (!call) {
       this.#services.metrics.add('answerCache', 1, 'bypass')
-      return ask(incoming)
+      return ask(incoming, 'bypass')
     }
     const { user, token } = call.caller
     const owner = { client: user.id, key: token.id }
@@ -159,18 +158,18 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
       onRemoved: () => (first.isRemoved = true),
     })
     this.#services.metrics.add('answerCache', 1, 'miss')
-    await ask(recorded, first.report)
+    await ask(recorded, first)
   }
 
-  factsOf({ report, call }: SharedAnswer): AnswerFacts | undefined {
-    return answerFactsOfCall(report.call?.settlement, call)
+  factsOf({ made, call }: SharedAnswer): AnswerFacts | undefined {
+    return answerFactsOfCall(made?.settlement, call)
   }
 
   async keep(first: SharedAnswer, facts: AnswerFacts, { head, pieces }: CompleteAnswer): Promise<void> {
     const { caller, routes, request, lookup, ttlMs, owner } = first.call
     if (!pieces || head.status !== 200) return
     // The answer of a fallback model is not kept under the name of the requested model.
-    if (first.report.call?.plan.request.model !== routes.resolutions[0]?.name) return
+    if (first.made?.model !== routes.resolutions[0]?.name) return
     if (first.isRemoved || !(await this.#conversions.mayBeKept(first.toRead(facts, pieces), owner))) return
     const createdMs = Date.now()
     const isKept = await this.#services.answers

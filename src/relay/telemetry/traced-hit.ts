@@ -2,7 +2,7 @@ import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import { genAiProvider } from '../../domain/gen-ai-provider.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
-import type { AdmittedRequest } from '../call-admission.ts'
+import type { AdmittedRequest } from '../answer-request.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
 
