@@ -263,7 +263,7 @@ export async function serveGateway({
   opened.adopt(await shareProviderLimits(nodes, sharing), (feed) => feed?.close())
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const idempotent = new IdempotentCalls({ ...callServices, ...shared, ...kept })
-  const cache = new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, content })
+  const cache = new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations })
   const lifeCycle = new LifeCycle(
     callFeatures({ ...callServices, ...conversations, providerLimits, ends, idempotent, cache, content }),
   )

@@ -1,10 +1,13 @@
 import type { Caller } from '../accounts/authentication/caller.ts'
+import type { OpenHold } from '../accounts/ledger/open-hold.ts'
+import type { Settlement } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Body, FormBody } from './body-reader.ts'
 import type { DialectFacts } from './dialects/dialect.ts'
 import type { CallGuards } from './guards/call-guards.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 import type { Routes } from './routing.ts'
+import type { CallSession } from './session.ts'
 
 /** Answers a request whose body is read. `next` answers it as usual; its response may be another than the client's. */
 export type AnswerRead = (
@@ -46,27 +49,71 @@ export interface KnownState {
   readonly others: KnownState | undefined
 }
 
-/** A feature that may answer a request. `make` makes the call, for which the feature has this state. */
+/** The ways in which a feature can answer a request. */
+export interface WaysToAnswer<State> {
+  /** Makes the call, for which the feature has this state. Its response may be another than the client's. */
+  make(incoming: IncomingCall, state: State): Promise<void>
+  /** Is called before the client gets the answer of another call; the features see what becomes of that. */
+  repeat(): WatchedRepeat
+}
+
+/** What a feature wants to know of a request that gets the answer of another call. */
+export interface RepeatWatcher {
+  /** The charge is known. */
+  settled?(repeat: SettledRepeat): void
+  /** The answer is charged and sent, or neither. */
+  ended?(isCharged: boolean): void
+}
+
+/** The watchers of all features. */
+export type WatchedRepeat = Required<RepeatWatcher>
+
+/** How a request that got the answer of another call was settled. */
+export interface SettledRepeat {
+  readonly hold: OpenHold
+  readonly settlement: Settlement
+  readonly session: CallSession | undefined
+  /** Set if the content of the call is exported after it. */
+  awaitsContent?: boolean
+}
+
+/** The moments of a feature that concern a request without a call. */
 interface AnsweringFeature {
-  answer?(
-    request: AdmittedRequest,
-    incoming: IncomingCall,
-    make: (incoming: IncomingCall, state: unknown) => Promise<void>,
-  ): Promise<void>
+  answer?(request: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<unknown>): Promise<void>
+  repeated?(request: AdmittedRequest, incoming: IncomingCall): RepeatWatcher | undefined
 }
 
 /** Answers a request with the first of these features, which makes the call with the others. */
 export function answerWith(
   [first, ...others]: readonly AnsweringFeature[],
+  all: readonly AnsweringFeature[],
   request: AdmittedRequest,
   incoming: IncomingCall,
   admission: Admission,
   known?: KnownState,
 ): Promise<void> {
   if (!first?.answer) return admission.admit(request, incoming, known)
-  return first.answer(request, incoming, (next, state) =>
-    answerWith(others, request, next, admission, { feature: first, state, others: known }),
-  )
+  return first.answer(request, incoming, {
+    make: (next, state) =>
+      answerWith(others, all, request, next, admission, { feature: first, state, others: known }),
+    repeat: () => watchedRepeat(all, request, incoming),
+  })
+}
+
+function watchedRepeat(
+  features: readonly AnsweringFeature[],
+  request: AdmittedRequest,
+  incoming: IncomingCall,
+): WatchedRepeat {
+  const watchers = features.flatMap((feature) => feature.repeated?.(request, incoming) ?? [])
+  return {
+    settled(repeat) {
+      for (const watcher of watchers) watcher.settled?.(repeat)
+    },
+    ended(isCharged) {
+      for (const watcher of watchers) watcher.ended?.(isCharged)
+    },
+  }
 }
 
 /** The state that a feature already has for a call; undefined if it has none. */

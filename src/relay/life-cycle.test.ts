@@ -63,7 +63,7 @@ test('a feature gets the plans as earlier features have changed them, whether or
 test('a feature that answers a request has the state of the call that it makes, and no part in other calls', async () => {
   const called: unknown[] = []
   const answering = (name: string): CallFeature<string> => ({
-    answer: (_, incoming, make) => make(incoming, `state of ${name}`),
+    answer: (_, incoming, ways) => ways.make(incoming, `state of ${name}`),
     closed: (state) => void called.push([name, state]),
   })
   const lifeCycle = new LifeCycle([answering('a'), answering('b')] as CallFeature<unknown>[])

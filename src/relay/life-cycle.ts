@@ -16,7 +16,9 @@ import {
   answerWith,
   answersAround,
   type KnownState,
+  type RepeatWatcher,
   stateIn,
+  type WaysToAnswer,
 } from './answer-request.ts'
 import type { Body, FormBody } from './body-reader.ts'
 import type { Call } from './call.ts'
@@ -60,14 +62,12 @@ export interface CallFeature<State = undefined> {
    */
   read?(incoming: IncomingCall, settings: Settings): AnswerRead | undefined
   /**
-   * Answers a request that was checked and has passed its limits. `make` makes the call; its response may be another
-   * than the client's. The state is that of the feature for this call, for which `begin` is not called.
+   * Answers a request that was checked and has passed its limits. If it makes the call, it gives the state of the feature
+   * for it; `begin` is not called.
    */
-  answer?(
-    request: AdmittedRequest,
-    incoming: IncomingCall,
-    make: (incoming: IncomingCall, state: State) => Promise<void>,
-  ): Promise<void>
+  answer?(request: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<State>): Promise<void>
+  /** A feature has found the answer to a request in another call. May return what watches it. */
+  repeated?(request: AdmittedRequest, incoming: IncomingCall): RepeatWatcher | undefined
   /**
    * Decides whether the feature takes part in a call, whose plans are known, and returns its state for the call;
    * undefined if it does not. Absent if the feature takes part in every call and has no state, or has `answer`.
@@ -230,10 +230,10 @@ export class LifeCycle {
 
   /** Lets the features answer a request, or makes its call if none does. */
   answer(request: AdmittedRequest, incoming: IncomingCall, admission: Admission): Promise<void> {
-    const { answering } = this.#concerned(request.settings, request.dialect.endpoint)
+    const { answering, features } = this.#concerned(request.settings, request.dialect.endpoint)
     // Without such a feature, a call allocates nothing here.
     if (answering.length === 0) return admission.admit(request, incoming)
-    return answerWith(answering, request, incoming, admission)
+    return answerWith(answering, features, request, incoming, admission)
   }
 
   /** The features that take part in a call. */

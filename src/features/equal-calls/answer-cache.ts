@@ -3,7 +3,7 @@ import { GatewayError } from '../../errors.ts'
 import type { StartWatch } from '../../ipc/service.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
-import type { AdmittedRequest } from '../../relay/answer-request.ts'
+import type { AdmittedRequest, WaysToAnswer } from '../../relay/answer-request.ts'
 import type { IncomingCall } from '../../relay/request-stages.ts'
 import { CONTENT_TYPES } from './answer-bodies.ts'
 import { AnswerConversions } from './answer-conversions.ts'
@@ -61,24 +61,20 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   }
 
   /**
-   * Answers a call: from the store, with the answer of an equal running call, or by asking the upstream with `ask`.
+   * Answers a call: from the store, with the answer of an equal running call, or by asking the upstream.
    */
-  answer(
-    admitted: AdmittedRequest,
-    incoming: IncomingCall,
-    ask: (incoming: IncomingCall, asked: AskedCall) => Promise<void>,
-  ): Promise<void> {
+  answer(admitted: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<AskedCall>): Promise<void> {
     const call = sharableCall(admitted, incoming.request.headers, (text) =>
       this.#services.claims.tag('answer', text),
     )
     if (!call) {
       this.#services.metrics.add('answerCache', 1, 'bypass')
-      return ask(incoming, 'bypass')
+      return ways.make(incoming, 'bypass')
     }
     const { user, token } = call.caller
     const owner = { client: user.id, key: token.id }
     const maxMisses = call.control.noCache ? 0 : MAX_MISSES
-    return this.#calls.answer({ ...call, incoming, ask, owner, maxMisses })
+    return this.#calls.answer({ ...call, incoming, ways, owner, maxMisses })
   }
 
   begin(call: CachedCall): SharedAnswer {
@@ -136,7 +132,7 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
       const head = { ...kept.head, headers: { ...headersSharedByHits(headers), ...length } }
       await this.#services.answers.send({ ...kept, head }, incoming.response, read, {
         headers: cacheHitHeaders(call, ageMs, facts),
-        begin: () => this.#hits.settle(call, facts, 'complete', this.#hits.capture(call)),
+        begin: () => this.#hits.settle(call, facts, 'complete', call.ways.repeat()),
       })
       return true
     } catch (error) {
@@ -149,7 +145,7 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   }
 
   async make(first: SharedAnswer, recorded: IncomingCall): Promise<void> {
-    const { caller, request, ask } = first.call
+    const { caller, request, ways } = first.call
     first.keeping = await this.#services.answers.begin({
       kind: 'cache',
       userId: caller.user.id,
@@ -158,7 +154,7 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
       onRemoved: () => (first.isRemoved = true),
     })
     this.#services.metrics.add('answerCache', 1, 'miss')
-    await ask(recorded, first)
+    await ways.make(recorded, first)
   }
 
   factsOf({ made, call }: SharedAnswer): AnswerFacts | undefined {
@@ -209,20 +205,20 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   async #giveLive(first: SharedAnswer, call: CachedCall): Promise<MissedAnswer | undefined> {
     const { incoming } = call
     const { response } = incoming
-    const content = this.#hits.capture(call)
+    const repeat = call.ways.repeat()
     try {
       if (!(await first.answer.attach(response, cacheHitHeaders(call, 0)))) {
-        content?.forget()
+        repeat.ended(false)
         return {}
       }
     } catch (error) {
-      content?.forget()
+      repeat.ended(false)
       return { error }
     }
     const facts = response.isAborted ? undefined : await first.facts.promise
     const reason = response.isAborted ? 'client_gone' : facts ? 'complete' : 'cut'
     if (reason === 'cut') incoming.hasFailed = true
-    await this.#hits.settle(call, facts, reason, content)
+    await this.#hits.settle(call, facts, reason, repeat)
     return undefined
   }
 
@@ -254,9 +250,9 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
     if (!body || !held.take(body.reduce((sum, { length }) => sum + length, 0))) return false
     // The memory is held until the client has read the answer.
     incoming.response.onClosed(() => held.release())
-    const content = this.#hits.capture(call)
+    const repeat = call.ways.repeat()
     try {
-      await this.#hits.settle(call, facts, 'complete', content)
+      await this.#hits.settle(call, facts, 'complete', repeat)
     } catch (error) {
       held.release()
       throw error

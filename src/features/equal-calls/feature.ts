@@ -8,7 +8,7 @@ export function equalCalls(idempotent: IdempotentCalls, cache: AnswerCache): Cal
   return {
     concerns: ({ options }) => options.cache !== undefined,
     read: (incoming, settings) => idempotent.of(incoming, settings),
-    answer: (request, incoming, make) => cache.answer(request, incoming, make),
+    answer: (request, incoming, ways) => cache.answer(request, incoming, ways),
     head(asked, _, headers) {
       headers['x-gateway-cache'] = asked === 'bypass' ? 'bypass' : 'miss'
     },
