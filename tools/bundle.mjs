@@ -19,7 +19,7 @@ const ENTRIES = [
   'src/content/content-worker.ts',
   'src/relay/token-counter-worker.ts',
   'src/relay/recording-length-worker.ts',
-  'src/relay/equal-calls/answer-conversions-worker.ts',
+  'src/features/equal-calls/answer-conversions-worker.ts',
 ]
 
 // The folder of this repository, whose lock file and packages are used for all sources.

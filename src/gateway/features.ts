@@ -1,6 +1,7 @@
 import type { SessionAffinity } from '../features/affinity/affinity.ts'
 import type { CacheBreaks } from '../features/affinity/cache-breaks.ts'
 import { sessionAffinity } from '../features/affinity/feature.ts'
+import type { ContentLogForCalls } from '../features/content/capture-content.ts'
 import { contentLog } from '../features/content/feature.ts'
 import { earlyStreams } from '../features/early-stream/feature.ts'
 import { limitHeaders } from '../features/limit-headers/feature.ts'
@@ -9,7 +10,9 @@ import { promptBounds } from '../features/prompt-bounds/feature.ts'
 import type { PromptMemory } from '../features/prompt-bounds/prompt-memory.ts'
 import { providerLimitsOfCalls } from '../features/provider-limits/feature.ts'
 import { callTelemetry } from '../features/telemetry/feature.ts'
-import type { ContentLogForCalls } from '../relay/capture-content.ts'
+import type { AnswerCache } from '../features/equal-calls/answer-cache.ts'
+import { equalCalls } from '../features/equal-calls/feature.ts'
+import type { IdempotentCalls } from '../features/equal-calls/idempotent-calls.ts'
 import type { CallLimits } from '../relay/call-limits.ts'
 import type { CallFeature } from '../relay/life-cycle.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
@@ -26,6 +29,8 @@ interface FeatureServices {
   readonly affinity: SessionAffinity
   readonly breaks: CacheBreaks
   readonly providerLimits: ProviderLimits
+  readonly idempotent: IdempotentCalls
+  readonly cache: AnswerCache
   readonly content: ContentLogForCalls
   /** Undefined if no telemetry collector is configured in the environment. */
   readonly telemetry: Telemetry | undefined
@@ -40,12 +45,15 @@ export function callFeatures({
   settings,
   prompts,
   breaks,
+  idempotent,
+  cache,
   content,
   telemetry,
 }: FeatureServices): readonly CallFeature<unknown>[] {
   return [
     limitHeaders(limits, settings),
     modelDates(ends, settings),
+    equalCalls(idempotent, cache),
     providerLimitsOfCalls(providerLimits),
     sessionAffinity(affinity, breaks),
     // After the sessions, which decide the channel whose prompt is looked up.

@@ -27,7 +27,8 @@ import { answerGuardFigureRequests } from '../management/guards/guards.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { answerRunningCallRequests } from '../management/usage/running-calls.ts'
-import { AnswerCache } from '../relay/equal-calls/answer-cache.ts'
+import { AnswerCache } from '../features/equal-calls/answer-cache.ts'
+import { IdempotentCalls } from '../features/equal-calls/idempotent-calls.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { DrainedResponses } from '../relay/response-handler.ts'
 import { LifeCycle } from '../relay/life-cycle.ts'
@@ -261,8 +262,10 @@ export async function serveGateway({
   const sharing = { ...callServices, node, namespace, secrets, providerLimits, keyRings }
   opened.adopt(await shareProviderLimits(nodes, sharing), (feed) => feed?.close())
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
+  const idempotent = new IdempotentCalls({ ...callServices, ...shared, ...kept })
+  const cache = new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations })
   const lifeCycle = new LifeCycle(
-    callFeatures({ ...callServices, ...conversations, providerLimits, ends, content }),
+    callFeatures({ ...callServices, ...conversations, providerLimits, ends, idempotent, cache, content }),
   )
   const relay: Relay = opened.adopt(
     new Relay({
@@ -270,7 +273,6 @@ export async function serveGateway({
       ...kept,
       lifeCycle,
       sessions: conversations.sessions,
-      cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, content }),
       guardKey: guardKey(secrets),
       guardFigures,
       keyRings,
@@ -418,7 +420,7 @@ export async function serveGateway({
           liveCalls.close()
         },
         refuseRequests: () => (isShut = true),
-        openExchanges: () => app.openExchanges + relay.leftCalls,
+        openExchanges: () => app.openExchanges + idempotent.left,
         relay,
         ledger,
       }),

@@ -1,5 +1,4 @@
 import { NO_USAGE } from '@sluice/wire/usage'
-import type { Caller } from '../accounts/authentication/caller.ts'
 import { findChargedBalances } from '../accounts/ledger/find-charged-balances.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
@@ -7,45 +6,21 @@ import { affordableAmount } from '../accounts/ledger/charged-balances.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { chargeOfCall } from '../domain/charge.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
-import type { Settings } from '../domain/settings.ts'
 import type { Attempts } from './attempts.ts'
-import type { Body, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
-import type { DialectFacts } from './dialects/dialect.ts'
-import type { CallGuards } from './guards/call-guards.ts'
 import { waitLimitsOf } from './wait-limits.ts'
 import { errorSentToClient, GATEWAY_STOPPING } from './failure.ts'
 import { formFieldTexts } from './record-refusal.ts'
+import type { AdmittedRequest, KnownState } from './answer-request.ts'
 import type { LifeCycle } from './life-cycle.ts'
 import { type CallRates, groupsOfPlans, planCall, type Plans } from './plan.ts'
-import type { IncomingCall, ParsedRequest } from './request-stages.ts'
-import type { Routes } from './routing.ts'
+import type { IncomingCall } from './request-stages.ts'
 import type { RunningCalls } from './running-calls.ts'
 import { type Sessions, sessionInRow } from './session.ts'
 import { rateOfRequestedService } from './service-tier-rates.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
-
-/** A request that was checked, and has passed the limits of its key, its user and its model. */
-export interface AdmittedRequest {
-  readonly dialect: DialectFacts
-  readonly body: Body | FormBody
-  readonly caller: Caller
-  readonly settings: Settings
-  readonly request: ParsedRequest
-  readonly routes: Routes
-  /** The guards that have checked the request and will check its answer; absent if no guard applies. */
-  readonly guards?: CallGuards
-  /** The request as it was received, if guards have changed it. */
-  readonly received?: Body | FormBody
-}
-
-/** Tells who asked for a call what became of it. */
-export interface AdmittedCallReport {
-  /** Set when the call is admitted. */
-  call?: Call
-}
 
 /** Services that are needed to admit calls. */
 export interface AdmissionServices extends CallServices {
@@ -75,7 +50,7 @@ export class CallAdmission {
   async admit(
     { dialect, body, caller, settings, request, routes, guards, received = body }: AdmittedRequest,
     incoming: IncomingCall,
-    report?: AdmittedCallReport,
+    known?: KnownState,
   ): Promise<void> {
     const { ledger } = this.#services
     const { requestedModel, resolutions } = routes
@@ -107,7 +82,7 @@ export class CallAdmission {
       payer,
       amount,
     }
-    const features = this.#services.lifeCycle.begin(plannedCall)
+    const features = this.#services.lifeCycle.begin(plannedCall, known)
     const changing = features.plan(plans)
     plans = changing instanceof Promise ? await changing : changing
     if (plans !== possible) amount = amountOf(plans)
@@ -143,8 +118,6 @@ export class CallAdmission {
           })
     const call = new Call(this.#services, plannedCall, plans, hold, features)
     call.guards = guards
-    if (report) report.call = call
-    if (settings.options.cache) call.cacheStatus = report ? 'miss' : 'bypass'
     features.admitted(call)
     const entry = this.#running.add(call, caller)
     try {

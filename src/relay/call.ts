@@ -99,10 +99,6 @@ export class Call implements MediaRequester {
   readonly words: ComparedRequestTexts
   /** Guards of the call; undefined if there are none. */
   guards: CallGuards | undefined
-  /** Value of the response's `x-gateway-cache` header; undefined without an answer cache. */
-  cacheStatus: 'miss' | 'bypass' | undefined
-  /** How the call was settled; undefined before. */
-  settlement: Settlement | undefined
   #columns: FeatureColumns | undefined
   #error: ErrorSentToClient | undefined
   /** What the head of the upstream's response states about the service tier; undefined if nothing. */
@@ -178,12 +174,12 @@ export class Call implements MediaRequester {
     const headers = answerHeaders(this.incoming.id, dialect.name)
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
-    if (this.cacheStatus !== undefined) headers['x-gateway-cache'] = this.cacheStatus
     const dropped = target?.request.dropped ?? []
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
     const verdicts = (this.plan.request.stream ? this.guards?.ofRequest : this.guards?.text) ?? ''
     if (verdicts !== '') headers[GUARDS_HEADER] = verdicts
     if (target && hasOtherModels(requestedModel)) headers['x-gateway-model'] = headerText(model.name)
+    this.features.head(this, headers)
     return headers
   }
 
@@ -415,7 +411,6 @@ export class Call implements MediaRequester {
       guards: this.guards?.text ?? '',
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
-    this.settlement = settlement
     const { record } = this.incoming
     record.upstreamModel = settlement.upstream_model
     record.inputTokens = promptTokens(usage)

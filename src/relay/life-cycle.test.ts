@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest'
+import type { AdmittedRequest, ReadRequest } from './answer-request.ts'
 import type { Call } from './call.ts'
 import { type CallFeature, LifeCycle, type PlannedCall } from './life-cycle.ts'
 import type { Plans } from './plan.ts'
+import type { IncomingCall } from './request-stages.ts'
 
 const callOf = (endpoint: string, settings: object): PlannedCall =>
   ({ dialect: { endpoint }, settings }) as unknown as PlannedCall
 const CALL = {} as Call
+const INCOMING = { id: 'as it came' } as IncomingCall
 
 test('whether a feature concerns an endpoint is decided once while the settings are in force', () => {
   const asked: string[] = []
@@ -55,4 +58,38 @@ test('a feature gets the plans as earlier features have changed them, whether or
   const later = of(adding('a', true), adding('b', false), adding('c', true))
   expect(later).toBeInstanceOf(Promise)
   expect(await later).toEqual(['a', 'b', 'c'])
+})
+
+test('a feature that answers a request has the state of the call that it makes, and no part in other calls', async () => {
+  const called: unknown[] = []
+  const answering = (name: string): CallFeature<string> => ({
+    answer: (_, incoming, ways) => ways.make(incoming, `state of ${name}`),
+    closed: (state) => void called.push([name, state]),
+  })
+  const lifeCycle = new LifeCycle([answering('a'), answering('b')] as CallFeature<unknown>[])
+  const call = callOf('chat', {})
+  await lifeCycle.answer(call as unknown as AdmittedRequest, INCOMING, {
+    admit: async (_request, _incoming, known) => lifeCycle.begin(call, known).closed(CALL),
+  })
+  lifeCycle.begin(call).closed(CALL)
+  expect(called).toEqual([
+    ['a', 'state of a'],
+    ['b', 'state of b'],
+  ])
+})
+
+test('a feature that answers a request without making its call leaves nothing to later features', async () => {
+  const called: string[] = []
+  const first: CallFeature = {
+    read: () => async (request, next) => {
+      called.push('first')
+      await next({ ...request.incoming, id: 'changed' })
+    },
+  }
+  const second: CallFeature = {
+    read: () => async (request) => void called.push(`second, ${request.incoming.id}`),
+  }
+  const answer = new LifeCycle([first, second]).read(INCOMING, {} as never)
+  await answer?.({ incoming: INCOMING } as ReadRequest, async () => void called.push('the relay'))
+  expect(called).toEqual(['first', 'second, changed'])
 })

@@ -9,6 +9,17 @@ import type { Settlement } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { GatewayError } from '../errors.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
+import {
+  type AdmittedRequest,
+  type Admission,
+  type AnswerRead,
+  answerWith,
+  answersAround,
+  type KnownState,
+  type RepeatWatcher,
+  stateIn,
+  type WaysToAnswer,
+} from './answer-request.ts'
 import type { Body, FormBody } from './body-reader.ts'
 import type { Call } from './call.ts'
 import type { DialectFacts } from './dialects/dialect.ts'
@@ -46,8 +57,20 @@ export interface CallFeature<State = undefined> {
   /** The request is refused. The response waits until the promise resolves. */
   refused?(incoming: IncomingCall, caller: Caller): Promise<void>
   /**
+   * The body of a request is read, and nothing else of it is known. Returns what answers the request, which has `next` to
+   * answer it as usual; undefined if the feature leaves it alone.
+   */
+  read?(incoming: IncomingCall, settings: Settings): AnswerRead | undefined
+  /**
+   * Answers a request that was checked and has passed its limits. If it makes the call, it gives the state of the feature
+   * for it; `begin` is not called.
+   */
+  answer?(request: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<State>): Promise<void>
+  /** A feature has found the answer to a request in another call. May return what watches it. */
+  repeated?(request: AdmittedRequest, incoming: IncomingCall): RepeatWatcher | undefined
+  /**
    * Decides whether the feature takes part in a call, whose plans are known, and returns its state for the call;
-   * undefined if it does not. Absent if the feature takes part in every call and has no state.
+   * undefined if it does not. Absent if the feature takes part in every call and has no state, or has `answer`.
    */
   begin?(call: PlannedCall): State | undefined
   /** Returns the plans with the feature's changes, before quota is reserved for them. */
@@ -93,6 +116,8 @@ export interface CallFeature<State = undefined> {
    * waiting, so that the stream's own keep-alives are not needed.
    */
   relaying?(state: State, call: Call, nowMs: number, stream: RelayedStream): boolean
+  /** The head of the answer is written. Adds its headers. */
+  head?(state: State, call: Call, headers: Record<string, string>): void
   /** No channel serves the call. The error is sent to the client. */
   failed?(state: State, call: Call, error: Error): void
   /**
@@ -193,12 +218,30 @@ export class LifeCycle {
     for (const feature of this.#features) await feature.refused?.(incoming, caller)
   }
 
+  /** What answers a request whose body is read; undefined if no feature does. */
+  read(incoming: IncomingCall, settings: Settings): AnswerRead | undefined {
+    let answer: AnswerRead | undefined
+    for (let at = 0; at < this.#features.length; at++) {
+      const next = this.#features[at]?.read?.(incoming, settings)
+      if (next) answer = answer ? answersAround(answer, next) : next
+    }
+    return answer
+  }
+
+  /** Lets the features answer a request, or makes its call if none does. */
+  answer(request: AdmittedRequest, incoming: IncomingCall, admission: Admission): Promise<void> {
+    const { answering, features } = this.#concerned(request.settings, request.dialect.endpoint)
+    // Without such a feature, a call allocates nothing here.
+    if (answering.length === 0) return admission.admit(request, incoming)
+    return answerWith(answering, features, request, incoming, admission)
+  }
+
   /** The features that take part in a call. */
-  begin(call: PlannedCall): CallFeatures {
+  begin(call: PlannedCall, known?: KnownState): CallFeatures {
     const { features, shared } = this.#concerned(call.settings, call.dialect.endpoint)
     let states: unknown[] | undefined
     for (let at = 0; at < features.length; at++) {
-      const state = features[at]?.begin?.(call)
+      const state = stateIn(known, features[at]) ?? features[at]?.begin?.(call)
       if (state === undefined) continue
       states ??= features.map(stateWithoutCall)
       states[at] = state
@@ -217,7 +260,11 @@ export class LifeCycle {
     let concerned = byEndpoint.get(endpoint)
     if (!concerned) {
       const features = this.#features.filter((feature) => feature.concerns?.(settings, endpoint) ?? true)
-      concerned = { features, shared: new CallFeatures(features, features.map(stateWithoutCall)) }
+      concerned = {
+        features,
+        answering: features.filter((feature) => feature.answer !== undefined),
+        shared: new CallFeatures(features, features.map(stateWithoutCall)),
+      }
       byEndpoint.set(endpoint, concerned)
     }
     return concerned
@@ -227,13 +274,15 @@ export class LifeCycle {
 /** The features that may take part in calls of an endpoint under some settings. */
 interface ConcernedFeatures {
   readonly features: readonly CallFeature<unknown>[]
+  /** Those that answer requests. */
+  readonly answering: readonly CallFeature<unknown>[]
   /** The features of all calls in which only those take part that have no state. */
   readonly shared: CallFeatures
 }
 
 /** The state of a feature that takes part in every call and has none; undefined for one that decides for each call. */
-function stateWithoutCall({ begin }: { readonly begin?: unknown }): null | undefined {
-  return begin === undefined ? null : undefined
+function stateWithoutCall(feature: CallFeature<unknown>): null | undefined {
+  return feature.begin === undefined && feature.answer === undefined ? null : undefined
 }
 
 /**
@@ -376,6 +425,11 @@ export class CallFeatures {
       )
         isKept = true
     return isKept
+  }
+
+  head(call: Call, headers: Record<string, string>): void {
+    for (let at = 0; at < this.#features.length; at++)
+      if (this.#states[at] !== undefined) this.#features[at]?.head?.(this.#states[at], call, headers)
   }
 
   failed(call: Call, error: Error): void {

@@ -9,7 +9,7 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { GuardFigures } from '../telemetry/guard-figures.ts'
 import { answerHeaders } from '../http/answer-headers.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
-import { type AdmissionServices, type AdmittedRequest, CallAdmission } from './call-admission.ts'
+import { type AdmissionServices, CallAdmission } from './call-admission.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { Call } from './call.ts'
@@ -36,6 +36,7 @@ import { Guards } from './guards/guards.ts'
 import { GuardModerations } from './guards/services/guard-moderations.ts'
 import { ServiceClient } from './guards/services/service-client.ts'
 import type { PlannedCall } from './life-cycle.ts'
+import type { AdmittedRequest, AnswerRead } from './answer-request.ts'
 import type { MediaFetcher } from './media-fetcher.ts'
 import {
   bodyOptions,
@@ -47,9 +48,6 @@ import {
   withoutModelSuffix,
 } from './parse-request.ts'
 import { CallRates } from './plan.ts'
-import { type IdempotencyClaims, IdempotentCalls, idempotencyKeyOf } from './equal-calls/idempotent-calls.ts'
-import type { KeptAnswers } from './equal-calls/kept-answers.ts'
-import type { AnswerCache } from './equal-calls/answer-cache.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { recordRefusal } from './record-refusal.ts'
 import { Routing } from './routing.ts'
@@ -75,10 +73,7 @@ export interface RelayServices extends AdmissionServices, AttemptServices, Respo
   readonly recordings: RecordingLengths
   readonly media: MediaFetcher
   readonly signatures: SignatureStore
-  readonly answers: KeptAnswers
-  readonly claims: IdempotencyClaims
   readonly reads: StoreReads
-  readonly cache: AnswerCache
   /** Secret key with which guards create placeholders for the values that they replace. */
   readonly guardKey: Buffer
   readonly guardFigures: GuardFigures
@@ -102,7 +97,6 @@ export class Relay {
   readonly #guardServices = new ServiceClient()
   readonly #moderations: GuardModerations
   readonly #admission: CallAdmission
-  readonly #idempotent: IdempotentCalls
 
   constructor(services: RelayServices) {
     this.#services = services
@@ -130,7 +124,6 @@ export class Relay {
       routing: this.#routing,
       admit: (admitted, incoming) => this.#admission.admit(admitted, incoming),
     })
-    this.#idempotent = new IdempotentCalls(services)
   }
 
   /** Determines which channels would get a call, without making the call. */
@@ -143,11 +136,6 @@ export class Relay {
     return this.#attempts.openStreams
   }
 
-  /** Number of calls that continue although all their clients have left. */
-  get leftCalls(): number {
-    return this.#idempotent.left
-  }
-
   /** Ends the running calls. Streams end with an error event; every call is settled. */
   stop(): void {
     this.#attempts.stop()
@@ -156,10 +144,8 @@ export class Relay {
   /** Stops the timer that watches running calls. */
   close(): void {
     this.#attempts.close()
-    this.#idempotent.close()
     this.#services.lifeCycle.close()
     void this.#guardServices.close()
-    void this.#services.cache.close()
   }
 
   /** Responds with the number of tokens that a request would have. */
@@ -178,9 +164,8 @@ export class Relay {
     try {
       const run = (call: IncomingCall): Promise<void> =>
         this.#countOnce(counting, body, call, caller, settings)
-      const key = idempotencyKeyOf(incoming, settings)
-      if (key === undefined) await run(incoming)
-      else await this.#idempotent.answer({ key, body, incoming, caller, settings, run })
+      const answer = this.#services.lifeCycle.read(incoming, settings)
+      await (answer ? answer({ body, incoming, caller, settings }, run) : run(incoming))
     } catch (error) {
       recordRefusal(incoming, caller, body, error, counting.protocol)
       throw error
@@ -218,11 +203,12 @@ export class Relay {
   /** Cancels a response that is made in the background. */
   async cancel(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
     const settings = this.#services.settings()
-    const run = async (call: IncomingCall): Promise<void> =>
-      this.responses.cancel(await this.responses.find(call, caller, id))
-    const key = idempotencyKeyOf(incoming, settings)
-    if (key === undefined) return run(incoming)
-    return this.#idempotent.answer({ key, body: { bytes: NO_BYTES }, incoming, caller, settings, run })
+    const run = async (call: IncomingCall): Promise<void> => {
+      if (call.unlessKept) throw call.unlessKept
+      return this.responses.cancel(await this.responses.find(call, caller, id))
+    }
+    const answer = this.#services.lifeCycle.read(incoming, settings)
+    return answer ? answer({ body: { bytes: NO_BYTES }, incoming, caller, settings }, run) : run(incoming)
   }
 
   /** Responds with one of the caller's stored responses, as a whole or as a stream. */
@@ -326,9 +312,9 @@ export class Relay {
     try {
       const reading = readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
       body = reading instanceof Promise ? await reading : reading
-      const key = idempotencyKeyOf(incoming, settings)
-      if (key === undefined) await this.#relay(dialects, body, incoming, caller, settings)
-      else await this.#once(key, dialects, body, incoming, caller, settings)
+      const answer = this.#services.lifeCycle.read(incoming, settings)
+      if (answer) await this.#answerRead(answer, dialects, body, incoming, caller, settings)
+      else await this.#relay(dialects, body, incoming, caller, settings)
     } catch (error) {
       if (error instanceof BudgetExceeded) this.#services.ledger.exceededBudgets.note(error)
       const refusal = error instanceof Unaffordable ? withDisplayedAmounts(error, settings.options) : error
@@ -341,16 +327,17 @@ export class Relay {
   }
 
   // A method of its own, because a closure in `#charged` would be paid for by every call.
-  #once(
-    key: string,
+  #answerRead(
+    answer: AnswerRead,
     dialects: EndpointDialects,
     body: Body | FormBody,
     incoming: IncomingCall,
     caller: Caller,
     settings: Settings,
   ): Promise<void> {
-    const run = (call: IncomingCall): Promise<void> => this.#relay(dialects, body, call, caller, settings)
-    return this.#idempotent.answer({ key, body, incoming, caller, settings, run })
+    return answer({ body, incoming, caller, settings }, (call) =>
+      this.#relay(dialects, body, call, caller, settings),
+    )
   }
 
   async #relay(
@@ -360,6 +347,7 @@ export class Relay {
     caller: Caller,
     settings: Settings,
   ): Promise<void> {
+    if (incoming.unlessKept) throw incoming.unlessKept
     const { limits, reads } = this.#services
     const dialect = dialectOf(dialects, body)
     const { headers } = incoming.request
@@ -417,11 +405,7 @@ export class Relay {
     }
   }
 
-  /** Answers a call from the answer cache or by asking upstreams. */
   #answer(admitted: AdmittedRequest, incoming: IncomingCall): Promise<void> {
-    if (admitted.settings.options.cache === undefined) return this.#admission.admit(admitted, incoming)
-    return this.#services.cache.answer(admitted, incoming, (recorded, report) =>
-      this.#admission.admit(admitted, recorded, report),
-    )
+    return this.#services.lifeCycle.answer(admitted, incoming, this.#admission)
   }
 }

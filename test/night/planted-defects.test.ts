@@ -268,7 +268,7 @@ const DEFECTS: readonly Defect[] = [
   [
     'an answer from the cache is given to any user',
     {
-      file: 'src/relay/equal-calls/sharable-call.ts',
+      file: 'src/features/equal-calls/sharable-call.ts',
       text: '[options.scope, owner, first.group.name]',
       by: '[options.scope, first.group.name]',
     },
@@ -278,7 +278,7 @@ const DEFECTS: readonly Defect[] = [
   [
     'an answer from the cache is given to any group',
     {
-      file: 'src/relay/equal-calls/sharable-call.ts',
+      file: 'src/features/equal-calls/sharable-call.ts',
       text: '[options.scope, owner, first.group.name]',
       by: '[options.scope, owner]',
     },
@@ -288,7 +288,7 @@ const DEFECTS: readonly Defect[] = [
   [
     'an idempotency key gives the answer to another API key',
     {
-      file: 'src/relay/equal-calls/idempotent-calls.ts',
+      file: 'src/features/equal-calls/idempotent-calls.ts',
       text: '`idempotency\\n${caller.token.id}\\n${key}`',
       by: '`idempotency\\n${key}`',
     },
@@ -445,7 +445,7 @@ const DEFECTS: readonly Defect[] = [
   [
     'a cached answer is given without the guards of the call',
     {
-      file: 'src/relay/equal-calls/sharable-call.ts',
+      file: 'src/features/equal-calls/sharable-call.ts',
       text: 'admitted.guards?.all.map(({ guard }) => guard) ?? [],',
       by: '[],',
     },

@@ -38,7 +38,6 @@ export const RELAY_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   answers: [],
   dialects: ['guards', 'responses'],
   digests: [],
-  'equal-calls': ['answers', 'dialects', 'guards', 'responses', 'telemetry'],
   guards: ['answers', 'dialects'],
   responses: ['dialects', 'guards', 'telemetry'],
   telemetry: ['responses'],

@@ -1,7 +1,7 @@
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { ContentCapture } from '../../content/content-capture.ts'
 import type { Call } from '../../relay/call.ts'
-import { type ContentReceivers, planContentCapture } from '../../relay/capture-content.ts'
+import { type ContentReceivers, planContentCapture } from './capture-content.ts'
 import { contentLevelOf } from '../../domain/content-log.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { CallFeature } from '../../relay/life-cycle.ts'
@@ -51,6 +51,24 @@ export function contentLog(receivers: ContentReceivers): CallFeature<CapturedCon
       end.awaitsContent = capture?.isAwaited === true
     },
     closed: ({ capture }) => capture?.relayed(),
+    repeated({ caller, settings, routes, body, received = body }, { id, response }) {
+      const group = routes.resolutions[0]?.group.name ?? ''
+      const capture = planContentCapture(receivers, {
+        id,
+        caller,
+        settings,
+        response,
+        body: received,
+        groups: [group],
+        servedBy: () => group,
+      })?.()
+      return (
+        capture && {
+          settled: (repeat) => void (repeat.awaitsContent = capture.isAwaited),
+          ended: (isCharged) => (isCharged ? capture.relayed() : capture.forget()),
+        }
+      )
+    },
   }
 }
 

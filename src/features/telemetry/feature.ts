@@ -2,6 +2,7 @@ import type { CallFeature } from '../../relay/life-cycle.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import { ChunkGaps } from './chunk-gaps.ts'
 import { tracedCall } from './traced-call.ts'
+import { tracedHit } from './traced-hit.ts'
 
 /** What telemetry measures of a call while it runs. */
 interface Traced {
@@ -24,5 +25,11 @@ export function callTelemetry(telemetry: Telemetry): CallFeature<Traced> {
       call.incoming.isTraced = true
       telemetry.call(tracedCall(call, end, { sessionName, chunkGapsMs: gaps?.ms ?? [] }))
     },
+    repeated: (request, incoming) => ({
+      settled(repeat) {
+        incoming.isTraced = true
+        telemetry.call(tracedHit(request, incoming, repeat))
+      },
+    }),
   }
 }

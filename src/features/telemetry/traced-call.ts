@@ -3,7 +3,7 @@ import type { TracedCall } from '../../telemetry/telemetry.ts'
 import type { Call } from '../../relay/call.ts'
 import type { SettledCall } from '../../relay/life-cycle.ts'
 import type { ChannelPlan } from '../../relay/request-stages.ts'
-import { requestParameters } from '../../relay/telemetry/request-parameters.ts'
+import { requestParameters } from './request-parameters.ts'
 import { serverAddress } from '../../relay/telemetry/server-address.ts'
 
 /** The telemetry record of a settled call, with what was measured while it ran. */

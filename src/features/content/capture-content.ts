@@ -1,12 +1,12 @@
 import type { Response } from '@sluice/http1'
-import type { Caller } from '../accounts/authentication/caller.ts'
-import type { ContentCapture } from '../content/content-capture.ts'
-import type { ContentLog } from '../content/content-log.ts'
-import { type ContentPolicy, contentPolicy, EXPORTED_LEVELS } from '../domain/content-log.ts'
-import type { Settings } from '../domain/settings.ts'
-import { timeOfId } from '../store/usage-id.ts'
-import type { CallContent, Telemetry } from '../telemetry/telemetry.ts'
-import type { Body, FormBody } from './body-reader.ts'
+import type { Caller } from '../../accounts/authentication/caller.ts'
+import type { ContentCapture } from '../../content/content-capture.ts'
+import type { ContentLog } from '../../content/content-log.ts'
+import { type ContentPolicy, contentPolicy, EXPORTED_LEVELS } from '../../domain/content-log.ts'
+import type { Settings } from '../../domain/settings.ts'
+import { timeOfId } from '../../store/usage-id.ts'
+import type { CallContent, Telemetry } from '../../telemetry/telemetry.ts'
+import type { Body, FormBody } from '../../relay/body-reader.ts'
 
 /** The part of the content log that calls use. */
 export type ContentLogForCalls = Pick<ContentLog, 'capture' | 'redact'>

@@ -5,14 +5,11 @@ import { affordableAmount } from '../../accounts/ledger/charged-balances.ts'
 import type { SettlementReason } from '../../domain/call-outcome.ts'
 import { chargeOfCachedAnswer } from '../../domain/charge.ts'
 import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
-import type { ContentCapture } from '../../content/content-capture.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { Telemetry } from '../../telemetry/telemetry.ts'
-import type { CallLimits } from '../call-limits.ts'
-import { planContentCapture, type ContentLogForCalls } from '../capture-content.ts'
-import { waitLimitsOf } from '../wait-limits.ts'
-import { sessionInRow, type Sessions } from '../session.ts'
-import { tracedHit } from '../telemetry/traced-hit.ts'
+import type { WatchedRepeat } from '../../relay/answer-request.ts'
+import type { CallLimits } from '../../relay/call-limits.ts'
+import { waitLimitsOf } from '../../relay/wait-limits.ts'
+import { type CallSession, sessionInRow, type Sessions } from '../../relay/session.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import type { CachedCall } from './shared-answer.ts'
 
@@ -22,8 +19,6 @@ export interface CacheHitServices {
   readonly limits: CallLimits
   readonly metrics: Metrics
   readonly sessions: Sessions
-  readonly content: ContentLogForCalls
-  readonly telemetry: Telemetry | undefined
 }
 
 /** Charges and records calls that get the answer of another call. */
@@ -32,27 +27,6 @@ export class CacheHits {
 
   constructor(services: CacheHitServices) {
     this.#services = services
-  }
-
-  /** Begins to collect the content of a call for the content log; undefined if it is not logged. */
-  capture({
-    caller,
-    settings,
-    routes,
-    body,
-    received = body,
-    incoming: { id, response },
-  }: CachedCall): ContentCapture | undefined {
-    const group = routes.resolutions[0]?.group.name ?? ''
-    return planContentCapture(this.#services, {
-      id,
-      caller,
-      settings,
-      response,
-      body: received,
-      groups: [group],
-      servedBy: () => group,
-    })?.()
   }
 
   /**
@@ -64,13 +38,13 @@ export class CacheHits {
     call: CachedCall,
     facts: AnswerFacts | undefined,
     reason: SettlementReason,
-    content: ContentCapture | undefined,
+    repeat: WatchedRepeat,
   ): Promise<void> {
     try {
-      await this.#settle(call, facts, reason, content)
-      content?.relayed()
+      await this.#settle(call, facts, reason, repeat)
+      repeat.ended(true)
     } catch (error) {
-      content?.forget()
+      repeat.ended(false)
       throw error
     }
   }
@@ -79,11 +53,12 @@ export class CacheHits {
     call: CachedCall,
     facts: AnswerFacts | undefined,
     reason: SettlementReason,
-    content: ContentCapture | undefined,
+    repeat: WatchedRepeat,
   ): Promise<void> {
-    const { ledger, limits, metrics, telemetry, sessions } = this.#services
+    const { ledger, limits, metrics, sessions } = this.#services
     const { caller, settings, routes, request, incoming } = call
     const { startedMs } = incoming
+    const session = sessions.of(caller.user.id, request)
     const model = routes.resolutions[0]?.model ?? routes.requestedModel
     const group = routes.resolutions[0]?.group
     const quota = facts ? chargeOfCachedAnswer(call.options.price, facts.quota) : 0
@@ -93,7 +68,7 @@ export class CacheHits {
     const found = findChargedBalances(ledger.accounts, { ...caller, groups, startedMs })
     const payer = found instanceof Promise ? await found : found
     const { account, budgets } = payer
-    const holdFacts = this.#holdFacts(call, model.name)
+    const holdFacts = holdFactsOf(call, model.name, session)
     const hold =
       quota === 0 || quota <= affordableAmount(account, budgets)
         ? ledger.admit(account, quota, holdFacts, budgets)
@@ -122,28 +97,27 @@ export class CacheHits {
     metrics.settled(settlement, request.stream, tookMs, hold.amount)
     limits.spend(settings, caller.token.id, model, undefined, facts?.tokens ?? 0)
     if (routes.requestedModel !== model) limits.spendOfModel(routes.requestedModel, facts?.tokens ?? 0)
-    if (telemetry) {
-      incoming.isTraced = true
-      const sessionName = sessions.of(caller.user.id, request)?.name
-      const awaitsContent = content?.isAwaited === true
-      telemetry.call(tracedHit(call, incoming, hold, settlement, { sessionName, awaitsContent }))
-    }
+    repeat.settled({ hold, settlement, session })
     await hold.settle(settlement)
   }
+}
 
-  #holdFacts({ caller, settings, routes, request, dialect, incoming }: CachedCall, model: string): HoldFacts {
-    return {
-      id: incoming.id,
-      model,
-      requested_model: request.model,
-      channel: '',
-      group: routes.resolutions[0]?.group.name ?? '',
-      stream: request.stream,
-      price_version: settings.priceVersion,
-      kind: dialect.endpoint,
-      session: sessionInRow(this.#services.sessions.of(caller.user.id, request)),
-      started_ms: incoming.startedMs,
-      prompt_amount: 0,
-    }
+function holdFactsOf(
+  { settings, routes, request, dialect, incoming }: CachedCall,
+  model: string,
+  session: CallSession | undefined,
+): HoldFacts {
+  return {
+    id: incoming.id,
+    model,
+    requested_model: request.model,
+    channel: '',
+    group: routes.resolutions[0]?.group.name ?? '',
+    stream: request.stream,
+    price_version: settings.priceVersion,
+    kind: dialect.endpoint,
+    session: sessionInRow(session),
+    started_ms: incoming.startedMs,
+    prompt_amount: 0,
   }
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RequestMemory } from '../../limits/request-memory.ts'
@@ -8,11 +7,11 @@ import type { StoreReads } from '../../limits/store-reads.ts'
 import { RetriedWrites } from '../../store/retried-writes.ts'
 import type { RowStore } from '../../store/store.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { RunningAnswer } from '../answers/running-answer.ts'
-import type { Body, FormBody } from '../body-reader.ts'
-import { UpstreamRefusal } from '../failure.ts'
-import type { IncomingCall } from '../request-stages.ts'
-import { requirePermission } from '../routing.ts'
+import { RunningAnswer } from '../../relay/answers/running-answer.ts'
+import { UpstreamRefusal } from '../../relay/failure.ts'
+import type { AnswerRead, ReadRequest } from '../../relay/answer-request.ts'
+import type { IncomingCall } from '../../relay/request-stages.ts'
+import { requirePermission } from '../../relay/routing.ts'
 import {
   type AnswerSource,
   CallUnderWay,
@@ -66,12 +65,8 @@ interface IdempotentCallServices {
 }
 
 /** A request with an idempotency key. A client may send it several times. */
-interface RequestWithIdempotencyKey {
+interface RequestWithIdempotencyKey extends ReadRequest {
   readonly key: string
-  readonly body: Pick<Body, 'bytes'> | FormBody
-  readonly incoming: IncomingCall
-  readonly caller: Caller
-  readonly settings: Settings
   /** Makes the call to an upstream. */
   readonly run: (incoming: IncomingCall) => Promise<void>
 }
@@ -112,8 +107,13 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
     return sum
   }
 
-  /** Answers a request. Rejects with the error for its client. */
-  async answer(request: RequestWithIdempotencyKey): Promise<void> {
+  /** What answers a request that has an idempotency key; undefined if it has none or the operator has turned them off. */
+  of({ request: { headers } }: IncomingCall, { options }: Settings): AnswerRead | undefined {
+    const key = options.idempotency.keep > 0 ? headers['idempotency-key'] : undefined
+    return key === undefined ? undefined : (request, run) => this.#answer({ ...request, key, run })
+  }
+
+  async #answer(request: RequestWithIdempotencyKey): Promise<void> {
     const { key, incoming, caller, body } = request
     if (key === '' || key.length > MAX_KEY_LENGTH)
       throw new GatewayError('invalid_request', 'idempotency-key: expected 1 to 255 characters')
@@ -218,7 +218,6 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
   async make({ call: { incoming, run } }: ClaimedCall, recorded: IncomingCall): Promise<void> {
     recorded.isIdempotent = true
     try {
-      if (incoming.unlessKept) throw incoming.unlessKept
       await run(recorded)
     } catch (error) {
       const isLasting = error instanceof UpstreamRefusal && LASTING_REFUSALS.has(error.facts.status)
@@ -324,17 +323,4 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
       'the answer to this request is not kept any more, or was too large to be kept; use another idempotency key',
     )
   }
-}
-
-/**
- * The idempotency key of a call; undefined if it has none or the operator has turned idempotency keys off. If
- * they are turned off, throws the error `unlessKept` for a caller who may get only kept answers.
- */
-export function idempotencyKeyOf(
-  { request, unlessKept }: IncomingCall,
-  { options }: Settings,
-): string | undefined {
-  if (options.idempotency.keep > 0) return request.headers['idempotency-key']
-  if (unlessKept) throw unlessKept
-  return undefined
 }

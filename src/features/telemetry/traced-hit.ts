@@ -1,9 +1,7 @@
-import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import { genAiProvider } from '../../domain/gen-ai-provider.ts'
-import type { Settlement } from '../../domain/records/usage.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
-import type { AdmittedRequest } from '../call-admission.ts'
-import type { IncomingCall } from '../request-stages.ts'
+import type { AdmittedRequest, SettledRepeat } from '../../relay/answer-request.ts'
+import type { IncomingCall } from '../../relay/request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
 
 /**
@@ -13,12 +11,7 @@ import { requestParameters } from './request-parameters.ts'
 export function tracedHit(
   { routes, request, settings }: AdmittedRequest,
   { request: { headers } }: IncomingCall,
-  { account, facts }: OpenHold,
-  settlement: Settlement,
-  {
-    sessionName,
-    awaitsContent,
-  }: { readonly sessionName: string | undefined; readonly awaitsContent: boolean },
+  { hold: { account, facts }, settlement, session, awaitsContent = false }: SettledRepeat,
 ): TracedCall {
   const channel = routes.resolutions[0]?.channels[0] ?? NO_CHANNEL
   return {
@@ -30,7 +23,7 @@ export function tracedHit(
     provider: genAiProvider(channel, settlement.model, channel.protocol[0] ?? 'chat'),
     server: undefined,
     quotaPerUnit: settings.options.quota_per_unit,
-    conversation: sessionName ?? facts.session,
+    conversation: session?.name ?? facts.session,
     mayHaveMedia: false,
     parameters: requestParameters(request),
     names: undefined,

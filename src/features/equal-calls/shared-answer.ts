@@ -1,10 +1,10 @@
 import { Response } from '@sluice/http1'
+import type { Settlement } from '../../domain/records/usage.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
-import { type AnswerHead, DISCARDING_CONNECTION, NO_TRAITS } from '../answers/answer-recorder.ts'
-import { RunningAnswer } from '../answers/running-answer.ts'
-import type { AdmittedCallReport } from '../call-admission.ts'
-import type { AnswerStorageRules } from '../dialects/answer-storage-rules.ts'
-import type { IncomingCall } from '../request-stages.ts'
+import type { WaysToAnswer } from '../../relay/answer-request.ts'
+import { type AnswerHead, DISCARDING_CONNECTION, NO_TRAITS } from '../../relay/answers/answer-recorder.ts'
+import { RunningAnswer } from '../../relay/answers/running-answer.ts'
+import type { AnswerStorageRules } from '../../relay/dialects/answer-storage-rules.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import { canReuseAnswerBody, type RequestedBodyForm } from './answer-bodies.ts'
 import type { AnswerConversions, AnswerToRead } from './answer-conversions.ts'
@@ -17,9 +17,11 @@ const MAX_BYTES = 33_554_432
 
 /** A sharable call that has arrived. */
 export interface CachedCall extends SharableCall, EqualCall {
-  /** Makes the call. The response of the incoming call may be a recorder instead of the client's. */
-  readonly ask: (incoming: IncomingCall, report: AdmittedCallReport) => Promise<void>
+  readonly ways: WaysToAnswer<AskedCall>
 }
+
+/** A call that is made: the answer that its equals share, or `bypass` if its answer cannot be shared. */
+export type AskedCall = SharedAnswer | 'bypass'
 
 /** A kept answer, and what is known of it. */
 export interface CachedAnswer {
@@ -29,7 +31,8 @@ export interface CachedAnswer {
 
 /** The answer that equal calls share, in each form that their clients want. */
 export class SharedAnswer extends CallUnderWay<CachedCall, CachedAnswer, AnswerFacts> {
-  readonly report: AdmittedCallReport = {}
+  /** How the call ended, and the model whose plan served it; undefined before its charge is known. */
+  made: { readonly settlement: Settlement; readonly model: string } | undefined
   /** Set once the call is made. */
   keeping: KeepingCall | undefined
   readonly #conversions: Pick<AnswerConversions, 'bodyFor'>

@@ -3,8 +3,8 @@ import { GatewayError } from '../../errors.ts'
 import type { StartWatch } from '../../ipc/service.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
-import type { AdmittedCallReport, AdmittedRequest } from '../call-admission.ts'
-import type { IncomingCall } from '../request-stages.ts'
+import type { AdmittedRequest, WaysToAnswer } from '../../relay/answer-request.ts'
+import type { IncomingCall } from '../../relay/request-stages.ts'
 import { CONTENT_TYPES } from './answer-bodies.ts'
 import { AnswerConversions } from './answer-conversions.ts'
 import { type AnswerFacts, factsOfKeptAnswer, answerFactsOfCall } from './answer-facts.ts'
@@ -20,7 +20,7 @@ import { cacheHitHeaders, headersSharedByHits } from './hit-headers.ts'
 import type { IdempotencyClaims } from './idempotent-calls.ts'
 import type { KeptAnswer, KeptAnswers } from './kept-answers.ts'
 import { sharableCall } from './sharable-call.ts'
-import { type CachedAnswer, type CachedCall, SharedAnswer } from './shared-answer.ts'
+import { type AskedCall, type CachedAnswer, type CachedCall, SharedAnswer } from './shared-answer.ts'
 
 /**
  * Kept answers with more bytes than this are read from the store separately for each client, while they are
@@ -61,25 +61,20 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   }
 
   /**
-   * Answers a call: from the store, with the answer of an equal running call, or by asking the upstream. `ask` makes the
-   * call, and is given no report if its answer cannot be shared.
+   * Answers a call: from the store, with the answer of an equal running call, or by asking the upstream.
    */
-  answer(
-    admitted: AdmittedRequest,
-    incoming: IncomingCall,
-    ask: (incoming: IncomingCall, report?: AdmittedCallReport) => Promise<void>,
-  ): Promise<void> {
+  answer(admitted: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<AskedCall>): Promise<void> {
     const call = sharableCall(admitted, incoming.request.headers, (text) =>
       this.#services.claims.tag('answer', text),
     )
     if (!call) {
       this.#services.metrics.add('answerCache', 1, 'bypass')
-      return ask(incoming)
+      return ways.make(incoming, 'bypass')
     }
     const { user, token } = call.caller
     const owner = { client: user.id, key: token.id }
     const maxMisses = call.control.noCache ? 0 : MAX_MISSES
-    return this.#calls.answer({ ...call, incoming, ask, owner, maxMisses })
+    return this.#calls.answer({ ...call, incoming, ways, owner, maxMisses })
   }
 
   begin(call: CachedCall): SharedAnswer {
@@ -137,7 +132,7 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
       const head = { ...kept.head, headers: { ...headersSharedByHits(headers), ...length } }
       await this.#services.answers.send({ ...kept, head }, incoming.response, read, {
         headers: cacheHitHeaders(call, ageMs, facts),
-        begin: () => this.#hits.settle(call, facts, 'complete', this.#hits.capture(call)),
+        begin: () => this.#hits.settle(call, facts, 'complete', call.ways.repeat()),
       })
       return true
     } catch (error) {
@@ -150,7 +145,7 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   }
 
   async make(first: SharedAnswer, recorded: IncomingCall): Promise<void> {
-    const { caller, request, ask } = first.call
+    const { caller, request, ways } = first.call
     first.keeping = await this.#services.answers.begin({
       kind: 'cache',
       userId: caller.user.id,
@@ -159,18 +154,18 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
       onRemoved: () => (first.isRemoved = true),
     })
     this.#services.metrics.add('answerCache', 1, 'miss')
-    await ask(recorded, first.report)
+    await ways.make(recorded, first)
   }
 
-  factsOf({ report, call }: SharedAnswer): AnswerFacts | undefined {
-    return answerFactsOfCall(report.call?.settlement, call)
+  factsOf({ made, call }: SharedAnswer): AnswerFacts | undefined {
+    return answerFactsOfCall(made?.settlement, call)
   }
 
   async keep(first: SharedAnswer, facts: AnswerFacts, { head, pieces }: CompleteAnswer): Promise<void> {
     const { caller, routes, request, lookup, ttlMs, owner } = first.call
     if (!pieces || head.status !== 200) return
     // The answer of a fallback model is not kept under the name of the requested model.
-    if (first.report.call?.plan.request.model !== routes.resolutions[0]?.name) return
+    if (first.made?.model !== routes.resolutions[0]?.name) return
     if (first.isRemoved || !(await this.#conversions.mayBeKept(first.toRead(facts, pieces), owner))) return
     const createdMs = Date.now()
     const isKept = await this.#services.answers
@@ -210,20 +205,20 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   async #giveLive(first: SharedAnswer, call: CachedCall): Promise<MissedAnswer | undefined> {
     const { incoming } = call
     const { response } = incoming
-    const content = this.#hits.capture(call)
+    const repeat = call.ways.repeat()
     try {
       if (!(await first.answer.attach(response, cacheHitHeaders(call, 0)))) {
-        content?.forget()
+        repeat.ended(false)
         return {}
       }
     } catch (error) {
-      content?.forget()
+      repeat.ended(false)
       return { error }
     }
     const facts = response.isAborted ? undefined : await first.facts.promise
     const reason = response.isAborted ? 'client_gone' : facts ? 'complete' : 'cut'
     if (reason === 'cut') incoming.hasFailed = true
-    await this.#hits.settle(call, facts, reason, content)
+    await this.#hits.settle(call, facts, reason, repeat)
     return undefined
   }
 
@@ -255,9 +250,9 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
     if (!body || !held.take(body.reduce((sum, { length }) => sum + length, 0))) return false
     // The memory is held until the client has read the answer.
     incoming.response.onClosed(() => held.release())
-    const content = this.#hits.capture(call)
+    const repeat = call.ways.repeat()
     try {
-      await this.#hits.settle(call, facts, 'complete', content)
+      await this.#hits.settle(call, facts, 'complete', repeat)
     } catch (error) {
       held.release()
       throw error

@@ -1,0 +1,128 @@
+import type { Caller } from '../accounts/authentication/caller.ts'
+import type { OpenHold } from '../accounts/ledger/open-hold.ts'
+import type { Settlement } from '../domain/records/usage.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { Body, FormBody } from './body-reader.ts'
+import type { DialectFacts } from './dialects/dialect.ts'
+import type { CallGuards } from './guards/call-guards.ts'
+import type { IncomingCall, ParsedRequest } from './request-stages.ts'
+import type { Routes } from './routing.ts'
+import type { CallSession } from './session.ts'
+
+/** Answers a request whose body is read. `next` answers it as usual; its response may be another than the client's. */
+export type AnswerRead = (
+  request: ReadRequest,
+  next: (incoming: IncomingCall) => Promise<void>,
+) => Promise<void>
+
+/** A request whose body is read. */
+export interface ReadRequest {
+  readonly body: Pick<Body, 'bytes'> | FormBody
+  readonly incoming: IncomingCall
+  readonly caller: Caller
+  readonly settings: Settings
+}
+
+/** A request that was checked, and has passed the limits of its key, its user and its model. */
+export interface AdmittedRequest {
+  readonly dialect: DialectFacts
+  readonly body: Body | FormBody
+  readonly caller: Caller
+  readonly settings: Settings
+  readonly request: ParsedRequest
+  readonly routes: Routes
+  /** The guards that have checked the request and will check its answer; absent if no guard applies. */
+  readonly guards?: CallGuards
+  /** The request as it was received, if guards have changed it. */
+  readonly received?: Body | FormBody
+}
+
+/** Reserves quota for a request and makes its call. `known` are states that features already have for the call. */
+export interface Admission {
+  admit(request: AdmittedRequest, incoming: IncomingCall, known?: KnownState): Promise<void>
+}
+
+/** The state of a feature that has answered the request by making a call, and those of others that did. */
+export interface KnownState {
+  readonly feature: object
+  readonly state: unknown
+  readonly others: KnownState | undefined
+}
+
+/** The ways in which a feature can answer a request. */
+export interface WaysToAnswer<State> {
+  /** Makes the call, for which the feature has this state. Its response may be another than the client's. */
+  make(incoming: IncomingCall, state: State): Promise<void>
+  /** Is called before the client gets the answer of another call; the features see what becomes of that. */
+  repeat(): WatchedRepeat
+}
+
+/** What a feature wants to know of a request that gets the answer of another call. */
+export interface RepeatWatcher {
+  /** The charge is known. */
+  settled?(repeat: SettledRepeat): void
+  /** The answer is charged and sent, or neither. */
+  ended?(isCharged: boolean): void
+}
+
+/** The watchers of all features. */
+export type WatchedRepeat = Required<RepeatWatcher>
+
+/** How a request that got the answer of another call was settled. */
+export interface SettledRepeat {
+  readonly hold: OpenHold
+  readonly settlement: Settlement
+  readonly session: CallSession | undefined
+  /** Set if the content of the call is exported after it. */
+  awaitsContent?: boolean
+}
+
+/** The moments of a feature that concern a request without a call. */
+interface AnsweringFeature {
+  answer?(request: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<unknown>): Promise<void>
+  repeated?(request: AdmittedRequest, incoming: IncomingCall): RepeatWatcher | undefined
+}
+
+/** Answers a request with the first of these features, which makes the call with the others. */
+export function answerWith(
+  [first, ...others]: readonly AnsweringFeature[],
+  all: readonly AnsweringFeature[],
+  request: AdmittedRequest,
+  incoming: IncomingCall,
+  admission: Admission,
+  known?: KnownState,
+): Promise<void> {
+  if (!first?.answer) return admission.admit(request, incoming, known)
+  return first.answer(request, incoming, {
+    make: (next, state) =>
+      answerWith(others, all, request, next, admission, { feature: first, state, others: known }),
+    repeat: () => watchedRepeat(all, request, incoming),
+  })
+}
+
+function watchedRepeat(
+  features: readonly AnsweringFeature[],
+  request: AdmittedRequest,
+  incoming: IncomingCall,
+): WatchedRepeat {
+  const watchers = features.flatMap((feature) => feature.repeated?.(request, incoming) ?? [])
+  return {
+    settled(repeat) {
+      for (const watcher of watchers) watcher.settled?.(repeat)
+    },
+    ended(isCharged) {
+      for (const watcher of watchers) watcher.ended?.(isCharged)
+    },
+  }
+}
+
+/** The state that a feature already has for a call; undefined if it has none. */
+export function stateIn(known: KnownState | undefined, feature: object | undefined): unknown {
+  for (let at = known; at; at = at.others) if (at.feature === feature) return at.state
+  return undefined
+}
+
+/** Answers a request with two features, of which the first is given the second as the usual way. */
+export function answersAround(first: AnswerRead, second: AnswerRead): AnswerRead {
+  return (request, next) => first(request, (incoming) => second({ ...request, incoming }, next))
+}
