@@ -17,6 +17,14 @@ export interface Member {
   readonly count: number
 }
 
+/** What a document is by its shape, and which kinds and tables occur in it, as bits. */
+export interface OutlinedDocument {
+  readonly shape: object
+  readonly codes: Uint16Array
+  readonly kinds: number
+  readonly tables: number
+}
+
 /** Identifies a value or a key of a `ScannedObject`: its index in the list of all offsets (the tape). */
 export type Node = number
 
@@ -36,7 +44,7 @@ export class ScannedObject {
   /** The tape itself, for code that must go through all values quickly. Other code uses the methods. */
   readonly tape: readonly number[]
   /** The outline by a shape, which `outlineOf` makes. */
-  outline: { readonly shape: object; readonly codes: Uint16Array } | undefined = undefined
+  outline: OutlinedDocument | undefined = undefined
   readonly #values = new Map<string, unknown>()
   #notes: FoundStringKinds | undefined
 
