@@ -1,5 +1,4 @@
 import { hasBytesAt } from './bytes.ts'
-import { findStringKinds, type FoundStringKinds } from './string-kinds.ts'
 
 /** Type of a JSON value, determined by its first byte. */
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
@@ -46,7 +45,6 @@ export class ScannedObject {
   /** The outline by a shape, which `outlineOf` makes. */
   outline: OutlinedDocument | undefined = undefined
   readonly #values = new Map<string, unknown>()
-  #notes: FoundStringKinds | undefined
 
   constructor(bytes: Buffer, members: ReadonlyMap<string, Member>, tape: readonly number[], end: number) {
     this.bytes = bytes
@@ -98,14 +96,6 @@ export class ScannedObject {
 
   endOf(node: Node): number {
     return this.tape[node + 1] as number
-  }
-
-  /**
-   * Which names and lifetimes of prompt caching occur in the object's short strings. The strings are searched
-   * only once.
-   */
-  get notes(): FoundStringKinds {
-    return (this.#notes ??= findStringKinds(this.bytes, this.tape))
   }
 
   /** Whether a key or string in the object begins with these bytes, which must include the opening quote. */
