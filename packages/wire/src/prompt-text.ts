@@ -94,6 +94,7 @@ class PromptCount {
     const type = scan.kindOf(node)
     if (type === 'null') return
     if (owner === OWNER.program) return this.#written(node)
+    if (tableOfCode(code) !== -1) return this.#object(node, code)
     if (kind === KIND.structure) return type === 'array' ? this.#elements(node) : this.#object(node, code)
     if (owner === OWNER.provider || UNREAD.has(kind)) return
     if (kind === KIND.role && !this.#rules.countsRoles) return
