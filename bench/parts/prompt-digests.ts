@@ -5,7 +5,7 @@ import { CHAT_COMPARISON_RULES } from '@sluice/wire/chat'
 import { ConversationDigests } from '@sluice/wire/conversation-digests'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { findStringKinds } from '@sluice/wire/json/string-kinds'
+import { outlineOf } from '@sluice/wire/shape/outline'
 import { agentConversation } from '../load/agent-conversation.ts'
 
 /**
@@ -46,24 +46,24 @@ function search(scan: ScannedObject): number {
 /** Returns the median ratio of the digests to one SHA-256. */
 function compare(name: string, request: object): number {
   const body = Buffer.from(JSON.stringify({ model: 'm', stream: true, ...request }))
-  const scan = scanObject(body)
+  let scan = scanObject(body)
   const digested: number[] = []
   const hashed: number[] = []
   const scanned: number[] = []
-  const named: number[] = []
+  const outlined: number[] = []
   let turns = 0
   // Alternates, so that other load affects all of them.
   for (let round = 0; round < ROUNDS; round++) {
+    scanned.push(millis(() => (scan = scanObject(body))))
+    outlined.push(millis(() => outlineOf(scan, CHAT_COMPARISON_RULES.prompt.shape)))
     digested.push(millis(() => (turns = search(scan))))
     hashed.push(millis(() => createHash('sha256').update(body).digest()))
-    scanned.push(millis(() => scanObject(body)))
-    named.push(millis(() => findStringKinds(scan.bytes, scan.tape)))
   }
   const ratio = median(digested.map((each, round) => each / (hashed[round] ?? 1)))
   console.log(
     `${name}, ${body.length} bytes, ${turns} turns: ${median(digested).toFixed(2)} ms for finding the earlier turn, ` +
       `${median(hashed).toFixed(2)} ms for one SHA-256 (median ratio ${ratio.toFixed(2)}), ` +
-      `${median(scanned).toFixed(2)} ms for reading the JSON, ${median(named).toFixed(2)} ms for finding directives`,
+      `${median(scanned).toFixed(2)} ms for reading the JSON, ${median(outlined).toFixed(2)} ms for its outline`,
   )
   return ratio
 }

@@ -1,10 +1,12 @@
+import { CHAT_PROMPT_RULES } from '@sluice/wire/chat'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../test/samples/channel.ts'
 import { cacheLifetimesAtChannel, cacheLifetimesInRequest } from './cache-lifetimes.ts'
 
-const named = (text: string): readonly string[] => cacheLifetimesInRequest(scanObject(Buffer.from(text)))
+const named = (text: string): ReturnType<typeof cacheLifetimesInRequest> =>
+  cacheLifetimesInRequest(scanObject(Buffer.from(text)), CHAT_PROMPT_RULES.shape)
 
 const block = (directive: string): string =>
   `{"messages":[{"role":"user","content":[{"type":"text","text":"hi"${directive}}]}]}`
@@ -20,6 +22,24 @@ describe('the lifetimes that a request names', () => {
     ['five minutes', block(',"cache_control":{"type":"ephemeral","ttl":"5m"}'), ['5m']],
     ['half an hour', block(',"prompt_cache_breakpoint":{"mode":"explicit","ttl":"30m"}'), ['5m', '30m']],
     ['an hour', block(',"cache_control":{"type":"ephemeral","ttl":"1h"}'), ['5m', '30m', '1h', '12h']],
+    [
+      'an hour in a call and in a schema, beside a directive without a lifetime',
+      `{"tools":[{"function":{"parameters":{"enum":["1h"]}},"cache_control":{}}],"messages":[{"tool_calls":[{"function":{"arguments":{"ttl":"1h"}}}]}]}`,
+      ['5m'],
+    ],
+    [
+      'an hour at a member that the protocol does not define',
+      '{"extra_body":{"cache_control":{"ttl":"1h"}}}',
+      ['5m', '30m', '1h', '12h'],
+    ],
+    [
+      'a member that the protocol does not define, and no directive',
+      '{"extra_body":{"top_k":1,"name":"a"}}',
+      [],
+    ],
+    ['a cache key', '{"prompt_cache_key":"k"}', ['5m']],
+    ['options of the cache', '{"prompt_cache_options":{"ttl":"30m"}}', ['5m', '30m']],
+    ['an ordinary request', '{"messages":[{"content":"hi"}],"cached":1}', []],
     ['a breakpoint of OpenAI', block(',"prompt_cache_breakpoint":{}'), ['5m', '30m']],
     ['a day', '{"prompt_cache_retention":"24h"}', ['5m', '30m', '1h', '12h']],
     [
@@ -55,7 +75,7 @@ describe('the lifetimes at a channel', () => {
           throw new Error('not sent')
         },
       },
-      cacheLifetimesInRequest(scanObject(Buffer.from(text))),
+      named(text),
     )
   test('a request to Anthropic without a cache directive has no possible prompt cache lifetimes, as it is not cached', () => {
     expect(at({ base_url: 'https://api.anthropic.com/v1' }, 'claude-sonnet-4-5')).toEqual([])

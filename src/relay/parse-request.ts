@@ -72,8 +72,10 @@ export function parseRequest(
   const member = (name: string): unknown => (scan.has(name) ? scan.value(name) : undefined)
   const serviceTier = requestedTier(member)
   const region = regionName(member('inference_geo'))
-  const lifetimes = cacheLifetimesInRequest(scan)
-  const { conversation } = dialect
+  const { conversation, shape } = dialect
+  // No provider writes other requests to a prompt cache, such as those for embeddings.
+  const mayBeCached = conversation !== undefined || 'Mark' in shape.tables
+  const lifetimes = mayBeCached ? cacheLifetimesInRequest(scan, shape) : []
   const session = conversation
     ? sessionFinder(headers, scan, conversation)
     : namedSessionFinder(headers, scan)

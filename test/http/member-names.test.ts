@@ -23,6 +23,7 @@ const REQUESTS: Readonly<Record<string, object>> = {
       },
       {
         role: 'assistant',
+        reasoning_details: [{ type: 'reasoning.text', text: 't' }],
         tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
       },
       { role: 'tool', tool_call_id: 'c', content: 'done' },

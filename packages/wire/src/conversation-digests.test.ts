@@ -77,6 +77,48 @@ describe('what separates conversations', () => {
       )
     },
   )
+  test.each([
+    [
+      'a part',
+      CHAT_COMPARISON_RULES,
+      [{ role: 'user', content: [{ type: 'text', text: 'hi', cache_control: {} }, hi] }],
+    ],
+    [
+      'a turn',
+      MESSAGES_COMPARISON_RULES,
+      [{ role: 'user', content: [{ type: 'text', text: 'hi' }, hi], cache_control: {} }],
+    ],
+    [
+      'a result in a result',
+      MESSAGES_COMPARISON_RULES,
+      [
+        {
+          role: 'user',
+          content: [{ type: 'tool_result', content: [{ type: 'text', text: 'a', cache_control: {} }, hi] }],
+        },
+      ],
+    ],
+    [
+      'a detail of reasoning',
+      CHAT_COMPARISON_RULES,
+      [{ role: 'assistant', reasoning_details: [{ text: 'a', cache_control: {} }] }],
+    ],
+  ])('a cache directive does not change the digest of a conversation, at %s', (_, form, messages) => {
+    const without = JSON.parse(JSON.stringify({ messages }).replace(',"cache_control":{}', '')) as object
+    expect(JSON.stringify(without)).not.toContain('cache_control')
+    expect(last(form, { messages })).toBe(last(form, without))
+  })
+  test('the short digest of a system prompt depends on the system instruction of a Gemini request, whatever role it states', () => {
+    const system = (role: string, text: string): string =>
+      conversationFingerprint(
+        scanObject(
+          Buffer.from(JSON.stringify({ contents: [hi], systemInstruction: { role, parts: [{ text }] } })),
+        ),
+        GEMINI_COMPARISON_RULES,
+        KEY,
+      ).system()
+    for (const role of ['system', 'user', 'model']) expect(system(role, 'a')).not.toBe(system(role, 'b'))
+  })
   test('the digest of a Gemini conversation depends on generationConfig, except for the settings of sampling', () => {
     const request = (generationConfig: object): object => ({
       contents: [{ parts: [{ text: 'hi' }] }],

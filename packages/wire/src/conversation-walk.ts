@@ -3,6 +3,8 @@ import { hasBytesAt } from './json/bytes.ts'
 import { type Member, type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import { eachMedia, type FoundMedia, type PromptRules } from './prompt-text.ts'
 import { extraMediaTokens } from './prompt-tokens.ts'
+import { hasKind, indexOf, kindOfCode, type Outline, outlineOf, ownerOfCode } from './shape/outline.ts'
+import { KIND, OWNER } from './shape/vocabulary.ts'
 
 /**
  * Describes which members of a request are compared, to recognize that two requests of a protocol have the
@@ -10,6 +12,8 @@ import { extraMediaTokens } from './prompt-tokens.ts'
  */
 export interface ConversationComparisonRules {
   readonly prompt: PromptRules
+  /** Top-level members that contain tools, in all spellings. */
+  readonly tools: readonly string[]
   /**
    * Top-level members in which compared conversations may differ. For the maximum number of tokens, each of
    * their bytes counts as one token.
@@ -95,21 +99,9 @@ export interface ConversationParts {
 /** A range of the request's bytes. */
 type Span = readonly [start: number, end: number]
 
-/** Names of cache marks. A cache mark is a member of a block with other content, or the only member of a separate block. */
-const DIRECTIVES: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_breakpoint', 'cachePoint'])
 /** Types of text parts in requests. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['"text"', '"input_text"'])
-/** Members that contain parts with possible cache marks. */
-const HOLDERS = ['content', 'output', 'toolResult'] as const
-const TOOL_CONFIG_HOLDERS = [...HOLDERS, 'tools'] as const
-/** Members whose value may be a text or a list of parts. */
-const TEXTS: ReadonlySet<string> = new Set(['content', 'system'])
-/** Top-level members besides the turns that may contain cache marks. */
-const HEAD_HOLDERS: ReadonlySet<string> = new Set(['system', 'tools', 'toolConfig'])
-
 const BILLING_LINE = Buffer.from(`"${BILLING_HEADER}`)
-/** Members of a system prompt or an instruction that contain its text, or parts with texts. */
-const TEXT_HOLDERS = ['text', 'content', 'parts'] as const
 const BACKSLASH = 0x5c
 const COLON = 0x3a
 const COMMA = 0x2c
@@ -120,19 +112,14 @@ const MIN_DATA_BYTES = 512
 const ADDRESS_BYTES = 24
 const DATA_URL = Buffer.from('"data:')
 
-/** Top-level members that contain the system prompt, in all protocols. */
-const SYSTEM_MEMBERS: ReadonlySet<string> = new Set([
-  'instructions',
-  'system',
-  'systemInstruction',
-  'system_instruction',
-])
-/** Top-level members that contain tools. */
-const TOOL_MEMBERS: ReadonlySet<string> = new Set(['functions', 'toolConfig', 'tools'])
-/** Top-level members that are part of the beginning of a conversation. */
-const OPENING_MEMBERS: ReadonlySet<string> = new Set([...SYSTEM_MEMBERS, 'tools'])
-/** Roles of turns that contain instructions. */
-const INSTRUCTION_ROLES: ReadonlySet<string> = new Set(['"system"', '"developer"'])
+const NO_MARKS: readonly number[] = []
+
+function marksOf(outline: Outline): readonly number[] {
+  const marks: number[] = []
+  for (let index = 0; index < outline.length; index++)
+    if (kindOfCode(outline[index] as number) === KIND.mark) marks.push(index)
+  return marks
+}
 
 /** Goes through a conversation, and collects the parts of it that a digest covers. */
 export class DigestWalk {
@@ -140,7 +127,9 @@ export class DigestWalk {
   readonly #scan: ScannedObject
   readonly #form: ConversationComparisonRules
   readonly #model: string
-  readonly #hasDirectives: boolean
+  readonly #outline: Outline
+  /** Positions of the cache marks in the outline. */
+  readonly #marks: readonly number[]
   /** The member that contains the turns. */
   readonly #turns: Member | undefined
   #hasMedia = false
@@ -151,7 +140,8 @@ export class DigestWalk {
     this.#scan = scan
     this.#form = form
     this.#model = model
-    this.#hasDirectives = scan.notes.directive
+    this.#outline = outlineOf(scan, form.prompt.shape)
+    this.#marks = hasKind(scan, form.prompt.shape, KIND.mark) ? marksOf(this.#outline) : NO_MARKS
     this.#turns = [...scan.members.values()].find(({ key }) => key === form.prompt.turns)
   }
 
@@ -163,32 +153,21 @@ export class DigestWalk {
 
   /** The byte and token counts of the conversation up to the part that was added last to `offsets`. */
   endAt({ offsets }: DigestSpans): TurnEndCounts {
-    return { ...this.#sums, spans: offsets.length, end: offsets.at(-1) ?? 0 }
+    const { bytes, mediaBytes, beyondBytes, elsewhere } = this.#sums
+    return { bytes, mediaBytes, beyondBytes, elsewhere, spans: offsets.length, end: offsets.at(-1) ?? 0 }
   }
 
   /** Adds everything before the turns to `spans`, in the order of the members' names. */
   head(spans: DigestSpans): void {
-    const { uncompared, sampling } = this.#form
-    const members = [...this.#scan.members.values()]
-      .filter((member) => member !== this.#turns && !uncompared.has(member.key))
-      .toSorted((one, other) => (one.key < other.key ? -1 : 1))
-    for (const { key, keyStart, end, node } of members) {
-      const left: Span[] = []
-      if (sampling?.of.has(key)) this.#leaveOutMembers(node, (name) => sampling.names.has(name), left)
-      else {
-        if (SYSTEM_MEMBERS.has(key)) this.#leaveOutBilling(node, left)
-        if (HEAD_HOLDERS.has(key)) this.#visit(key, node, left)
-      }
-      this.#add(spans, keyStart, end, left)
-      this.#findMedia(node)
-    }
+    const { uncompared } = this.#form
+    this.#addMembers(spans, (member) => member !== this.#turns && !uncompared.has(member.key))
   }
 
   /** The size of tools, system prompt and turns as received, in bytes. */
   receivedBytes(): number {
     let bytes = 0
     for (const member of this.#scan.members.values())
-      if (member === this.#turns || SYSTEM_MEMBERS.has(member.key) || TOOL_MEMBERS.has(member.key))
+      if (member === this.#turns || this.#isSystem(member) || this.#isTools(member))
         bytes += this.#scan.endOf(member.node) - this.#scan.startOf(member.node)
     return bytes
   }
@@ -201,7 +180,7 @@ export class DigestWalk {
 
   opening(): DigestSpans | undefined {
     const spans = new DigestSpans()
-    this.#addMembers(spans, OPENING_MEMBERS)
+    this.#addMembers(spans, (member) => member.key === 'tools' || this.#isSystem(member))
     for (const turn of this.turns()) {
       const isInstruction = this.#isInstruction(turn)
       const text = isInstruction ? undefined : this.#onlyTextOf(turn)
@@ -219,8 +198,8 @@ export class DigestWalk {
       turns: new DigestSpans(),
       ends: [] as number[],
     }
-    this.#addMembers(parts.tools, TOOL_MEMBERS)
-    this.#addMembers(parts.system, SYSTEM_MEMBERS)
+    this.#addMembers(parts.tools, (member) => this.#isTools(member))
+    this.#addMembers(parts.system, (member) => this.#isSystem(member))
     let isBeginning = true
     for (const turn of this.turns()) {
       isBeginning &&= this.#isInstruction(turn)
@@ -231,23 +210,45 @@ export class DigestWalk {
     return parts
   }
 
-  /** Adds the top-level members with these names to `spans`, in the order of the names. */
-  #addMembers(spans: DigestSpans, names: ReadonlySet<string>): void {
-    const members = [...this.#scan.members.values()]
-      .filter(({ key }) => names.has(key))
-      .toSorted((one, other) => (one.key < other.key ? -1 : 1))
-    for (const { key, keyStart, end, node } of members) {
+  /** Adds some of the top-level members to `spans`, in the order of the names. */
+  #addMembers(spans: DigestSpans, isAdded: (member: Member) => boolean): void {
+    const { sampling } = this.#form
+    const members: Member[] = []
+    for (const member of this.#scan.members.values()) if (isAdded(member)) members.push(member)
+    if (members.length > 1) members.sort((one, other) => (one.key < other.key ? -1 : 1))
+    for (const member of members) {
+      const { key, keyStart, end, node } = member
       const left: Span[] = []
-      if (SYSTEM_MEMBERS.has(key)) this.#leaveOutBilling(node, left)
-      if (this.#hasDirectives || key !== 'tools') this.#visit(key, node, left)
+      if (sampling?.of.has(key))
+        this.#leaveOutMembers(node, (value) => sampling.names.has(this.#scan.keyText(value - 3)), left)
+      else {
+        if (this.#isSystem(member)) this.#leaveOutBilling(node, left)
+        this.#leaveOutMarks(node, left)
+      }
       this.#add(spans, keyStart, end, left)
+      this.#findMedia(node)
     }
   }
 
+  /** Whether a top-level member contains the system prompt. */
+  #isSystem(member: Member): boolean {
+    return member !== this.#turns && this.#ownerOf(member.node) === OWNER.system
+  }
+
+  #isTools({ key }: Member): boolean {
+    return this.#form.tools.includes(key)
+  }
+
   #isInstruction(turn: Node): boolean {
-    const scan = this.#scan
-    const role = scan.kindOf(turn) === 'object' ? scan.memberOf(turn, 'role') : undefined
-    return role !== undefined && INSTRUCTION_ROLES.has(scan.textOf(role))
+    return this.#scan.kindOf(turn) === 'object' && this.#ownerOf(turn) === OWNER.system
+  }
+
+  #kindOf(node: Node): number {
+    return kindOfCode(this.#outline[indexOf(node)] as number)
+  }
+
+  #ownerOf(node: Node): number {
+    return ownerOfCode(this.#outline[indexOf(node)] as number)
   }
 
   /** Returns the text of a turn that consists of a single text; otherwise undefined. */
@@ -279,7 +280,7 @@ export class DigestWalk {
     const scan = this.#scan
     const left: Span[] = []
     if (isInstruction) this.#leaveOutBilling(node, left)
-    if (scan.kindOf(node) === 'object') this.#visit('', node, left)
+    if (scan.kindOf(node) === 'object') this.#leaveOutMarks(node, left)
     this.#add(spans, scan.startOf(node), scan.endOf(node), left)
   }
 
@@ -299,40 +300,51 @@ export class DigestWalk {
    * Collects the ranges of a value that a digest does not cover: cache marks, and the brackets around a
    * single text.
    */
-  #visit(key: string, node: Node, left: Span[]): void {
-    if (!this.#hasDirectives && !this.#form.textIsPart) return
+  #leaveOutMarks(node: Node, left: Span[]): void {
     const scan = this.#scan
-    const kind = scan.kindOf(node)
-    if (kind === 'array') {
-      const text = this.#form.textIsPart && TEXTS.has(key) ? this.#onlyText(node) : undefined
+    const hasMarks = this.#hasMarkIn(node)
+    // The definitions of tools have no lists of parts.
+    const mayHaveText = this.#form.textIsPart && this.#ownerOf(node) !== OWNER.program
+    if ((!hasMarks && !mayHaveText) || this.#kindOf(node) !== KIND.structure) return
+    if (scan.kindOf(node) === 'array') {
+      const text = mayHaveText ? this.#onlyText(node) : undefined
       if (text !== undefined) {
         left.push([scan.startOf(node), scan.startOf(text)], [scan.endOf(text), scan.endOf(node)])
         return
       }
       const elements = scan.elements(node)
-      if (this.#hasDirectives)
+      if (hasMarks)
         this.#leaveOut(
-          elements.map((one) => [one, one, this.#isDirective(one)]),
+          elements.map((one) => [one, one, this.#isOnlyMark(one)]),
           left,
         )
       for (const one of elements)
-        if (scan.kindOf(one) === 'object' && !this.#isDirective(one)) this.#visit('', one, left)
-    } else if (kind === 'object') {
-      if (this.#hasDirectives) this.#leaveOutMembers(node, (name) => DIRECTIVES.has(name), left)
-      for (let at = scan.firstKey(node); at !== undefined; at = scan.nextKey(at, node)) {
-        const value = scan.valueOf(at)
-        if (!scan.isContainer(value)) continue
-        const holders = key === 'toolConfig' ? TOOL_CONFIG_HOLDERS : HOLDERS
-        for (const name of holders) if (scan.isKey(at, name)) this.#visit(name, value, left)
-      }
+        if (scan.kindOf(one) === 'object' && !this.#isOnlyMark(one)) this.#leaveOutMarks(one, left)
+    } else {
+      if (hasMarks) this.#leaveOutMembers(node, (value) => this.#kindOf(value) === KIND.mark, left)
+      for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node))
+        if (scan.isContainer(scan.valueOf(key))) this.#leaveOutMarks(scan.valueOf(key), left)
     }
   }
 
-  #leaveOutMembers(object: Node, isLeftOut: (name: string) => boolean, left: Span[]): void {
+  #hasMarkIn(node: Node): boolean {
+    const marks = this.#marks
+    const start = indexOf(node)
+    let low = 0
+    let high = marks.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((marks[middle] as number) < start) low = middle + 1
+      else high = middle
+    }
+    return low < marks.length && (marks[low] as number) < indexOf(this.#scan.tape[node + 2] as number)
+  }
+
+  #leaveOutMembers(object: Node, isLeftOut: (value: Node) => boolean, left: Span[]): void {
     const scan = this.#scan
     if (scan.kindOf(object) !== 'object') return
     this.#leaveOut(
-      scan.values(object).map((value) => [value - 3, value, isLeftOut(scan.keyText(value - 3))]),
+      scan.values(object).map((value) => [value - 3, value, isLeftOut(value)]),
       left,
     )
   }
@@ -361,44 +373,50 @@ export class DigestWalk {
   }
 
   /** Whether a block consists only of a cache mark. */
-  #isDirective(node: Node): boolean {
+  #isOnlyMark(node: Node): boolean {
     const scan = this.#scan
-    if (!this.#hasDirectives || scan.kindOf(node) !== 'object') return false
+    if (this.#marks.length === 0 || scan.kindOf(node) !== 'object') return false
     const key = scan.firstKey(node)
-    return key !== undefined && scan.nextKey(key, node) === undefined && DIRECTIVES.has(scan.keyText(key))
+    return (
+      key !== undefined &&
+      scan.nextKey(key, node) === undefined &&
+      this.#kindOf(scan.valueOf(key)) === KIND.mark
+    )
   }
 
   /** Returns the text of a list that consists of one text part, ignoring cache marks; otherwise undefined. */
   #onlyText(list: Node): Node | undefined {
     const scan = this.#scan
-    const parts = scan.elements(list)
-    const [part] = parts
-    if (parts.length !== 1 || part === undefined || scan.kindOf(part) !== 'object') return undefined
+    const part = list + 3
+    const isOnly = scan.tape[part + 2] === scan.tape[list + 2]
+    if (!isOnly || scan.kindOf(part) !== 'object') return undefined
     let text: Node | undefined
     let hasType = false
-    for (const value of scan.values(part)) {
-      const name = scan.keyText(value - 3)
-      if (DIRECTIVES.has(name)) continue
-      if (name === 'type' && !hasType && TEXT_TYPES.has(scan.textOf(value))) hasType = true
-      else if (name === 'text' && text === undefined && scan.kindOf(value) === 'string') text = value
+    for (let key = scan.firstKey(part); key !== undefined; key = scan.nextKey(key, part)) {
+      const value = scan.valueOf(key)
+      if (this.#kindOf(value) === KIND.mark) continue
+      if (!hasType && scan.isKey(key, 'type') && TEXT_TYPES.has(scan.textOf(value))) hasType = true
+      else if (text === undefined && scan.isKey(key, 'text') && this.#isText(value)) text = value
       else return undefined
     }
     return hasType ? text : undefined
   }
 
+  #isText(node: Node): boolean {
+    const kind = this.#kindOf(node)
+    return this.#scan.kindOf(node) === 'string' && (kind === KIND.text || kind === KIND.result)
+  }
+
   /** Excludes the first line of each text from the digest if the text begins with the billing header. */
   #leaveOutBilling(system: Node, left: Span[]): void {
     const scan = this.#scan
-    const kind = scan.kindOf(system)
-    if (kind === 'array') for (const element of scan.elements(system)) this.#leaveOutBilling(element, left)
-    else if (kind === 'object')
-      for (const name of TEXT_HOLDERS) {
-        const member = scan.memberOf(system, name)
-        if (member !== undefined) this.#leaveOutBilling(member, left)
-      }
-    else if (kind === 'string' && hasBytesAt(scan.bytes, scan.startOf(system), BILLING_LINE)) {
-      const start = scan.startOf(system) + 1
-      left.push([start, this.#endOfLine(start, scan.endOf(system) - 1)])
+    const { tape } = scan
+    const next = tape[system + 2] as number
+    for (let node = system; node < next; node += 3) {
+      if (this.#kindOf(node) !== KIND.text || !hasBytesAt(scan.bytes, tape[node] as number, BILLING_LINE))
+        continue
+      const start = scan.startOf(node) + 1
+      left.push([start, this.#endOfLine(start, scan.endOf(node) - 1)])
     }
   }
 

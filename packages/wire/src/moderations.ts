@@ -13,7 +13,7 @@ import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 import { type FoundMedia, promptRules } from './prompt-text.ts'
 import { MODERATIONS_REQUEST } from './moderations-shape.ts'
 import { IMAGE_TOKENS, MESSAGE_TOKENS } from './prompt-tokens.ts'
-import { knownNames, requestNames } from './request-names.ts'
+import { requestNames } from './request-names.ts'
 import { readInclusiveUsage } from './reported-usage.ts'
 import { parseRecord } from './json/record.ts'
 import type { ReplyFacts } from './reply-facts.ts'
@@ -102,9 +102,7 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
 }
 
 /** Names of the fields of moderation requests, which must be spelled exactly. */
-export const moderationFieldNames = requestNames(CHECKS.keys(), {
-  input: knownNames('type text', { image_url: knownNames('url') }),
-})
+export const moderationFieldNames = requestNames(CHECKS.keys(), MODERATIONS_REQUEST)
 
 /**
  * Reads validity, error and usage of a response; never throws. A response is valid if it contains a list of

@@ -7,7 +7,7 @@ export const OPENAI_SERVICE = {
   parallel_tool_calls: 'number',
   prompt_cache_key: 'text',
   prompt_cache_options: 'mark | Mark',
-  prompt_cache_retention: 'term',
+  prompt_cache_retention: 'mark',
   safety_identifier: 'text',
   service_tier: 'term',
   store: 'number',

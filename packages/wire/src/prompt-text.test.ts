@@ -89,6 +89,22 @@ describe.each(Object.entries(FORMS))('the prompt of %s', (_, rules) => {
   })
 })
 
+test('a member that the protocol does not define counts within a cache directive, too', () => {
+  const prompt = (directive: Json): string =>
+    promptTextOf(
+      Buffer.from(
+        JSON.stringify({
+          messages: [{ role: 'user', content: [{ type: 'text', text: 'hi', cache_control: directive }] }],
+        }),
+      ),
+      CHAT_PROMPT_RULES,
+      'm',
+    ).text
+  const plain = prompt({ type: 'ephemeral', ttl: '1h' })
+  expect(plain).not.toContain('ephemeral')
+  expect(prompt({ type: 'ephemeral', ttl: '1h', novelty: 'a text' })).toContain('a text')
+})
+
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 const TEXT = 'A text that a model reads.'
 const FILE = `data:text/plain;base64,${base64(TEXT)}`

@@ -13,9 +13,11 @@ import {
   eachObject,
   indexOf,
   kindOfCode,
+  mayHaveTable,
   type Outline,
   outlineOf,
   ownerOfCode,
+  tableBits,
   tableOfCode,
 } from './shape/outline.ts'
 import { KIND, OWNER } from './shape/vocabulary.ts'
@@ -92,6 +94,7 @@ class PromptCount {
     const type = scan.kindOf(node)
     if (type === 'null') return
     if (owner === OWNER.program) return this.#written(node)
+    if (tableOfCode(code) !== -1) return this.#object(node, code)
     if (kind === KIND.structure) return type === 'array' ? this.#elements(node) : this.#object(node, code)
     if (owner === OWNER.provider || UNREAD.has(kind)) return
     if (kind === KIND.role && !this.#rules.countsRoles) return
@@ -198,6 +201,8 @@ export interface PromptRules {
   readonly shape: Shape
   /** Finds the media in the objects of a table, by the number of the table. */
   readonly media: readonly (FindMedia | undefined)[]
+  /** The tables of these objects, as bits. */
+  readonly mediaTables: number
   /**
    * The member that contains the turns. It is read last: it grows only at its end, so that the count of its
    * beginning can be reused.
@@ -213,12 +218,16 @@ export interface PromptRules {
 /** Makes rules. `media` has the finders by the names of their tables. */
 export function promptRules<Table extends string>(
   shape: Shape<Table>,
-  { media = {}, ...rules }: Omit<PromptRules, 'shape' | 'media'> & { readonly media?: MediaFinders<Table> },
+  {
+    media = {},
+    ...rules
+  }: Omit<PromptRules, 'shape' | 'media' | 'mediaTables'> & { readonly media?: MediaFinders<Table> },
 ): PromptRules {
   const finders: (FindMedia | undefined)[] = []
   for (const [table, find] of Object.entries(media))
     finders[shape.tableId(table as Table)] = find as FindMedia
-  return { shape, media: finders, ...rules }
+  const mediaTables = tableBits(Object.keys(media).map((table) => shape.tableId(table as Table)))
+  return { shape, media: finders, mediaTables, ...rules }
 }
 
 type MediaFinders<Table extends string> = { readonly [Name in Table]?: FindMedia }
@@ -226,10 +235,11 @@ type MediaFinders<Table extends string> = { readonly [Name in Table]?: FindMedia
 /** Visits the media in a value, each with the object that contains them. */
 export function eachMedia(
   scan: ScannedObject,
-  { shape, media }: PromptRules,
+  { shape, media, mediaTables }: PromptRules,
   node: Node,
   visit: (media: FoundMedia, object: Node) => void,
 ): void {
+  if (!mayHaveTable(scan, shape, mediaTables)) return
   eachObject(scan, outlineOf(scan, shape), node, (object, table) => {
     const found = media[table]?.(scan, object)
     if (found) visit(found, object)

@@ -136,7 +136,7 @@ function promptBound(scan: ScannedObject): number {
 export const EMBEDDINGS_LIMITS: ScanLimits = { depth: 128, nodes: 320_000, members: 1_000 }
 
 /** Names of the fields of embeddings requests, which must be spelled exactly. */
-export const embeddingsFieldNames = requestNames([...CHECKS.keys(), 'output_dtype', 'user'])
+export const embeddingsFieldNames = requestNames([...CHECKS.keys(), 'output_dtype'], EMBEDDINGS_REQUEST)
 
 /** How the prompt of an embeddings request is counted. */
 export const EMBEDDINGS_PROMPT_RULES = promptRules(EMBEDDINGS_REQUEST, { turns: 'input', hasTokenIds: true })

@@ -11,7 +11,6 @@ export {
   checkCountRequest,
   textToCount,
   countTokensBody,
-  countTokensFieldNames,
   embedFieldNames,
   geminiFieldNames,
   geminiRequestSchema,

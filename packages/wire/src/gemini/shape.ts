@@ -101,6 +101,8 @@ export const GEMINI_REQUEST = defineShape(
     ImageConfig: { aspectRatio: 'term', imageSize: 'term' },
     ThinkingConfig: { includeThoughts: 'number', thinkingBudget: 'number', thinkingLevel: 'term' },
     ...CONTENTS,
+    /** Google ignores its role. */
+    Instruction: { parts: 'text | Part', role: 'term' },
     Tool: {
       codeExecution: 'term',
       computerUse: 'term',

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { scanObject } from './json-scan.ts'
 import { KnownMemberNames } from './known-names.ts'
 
-const NAMES = new KnownMemberNames(['model', 'tokens'], { tools: new KnownMemberNames(['type', 'max_uses']) })
+const TOOL = new KnownMemberNames(['type', 'max_uses'])
+const NAMES = new KnownMemberNames(['model', 'tokens'], { tools: () => TOOL })
 const check = (text: string): void => NAMES.check(scanObject(Buffer.from(text)))
 
 test('simple case folding decides which member names of a request count as alike, for every character', () => {

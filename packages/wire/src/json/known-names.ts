@@ -9,8 +9,11 @@ interface KnownName {
   readonly spelling: string
   readonly bytes: Buffer
   /** Names known inside the value, if it is an object or an array of objects. */
-  readonly below: KnownMemberNames | undefined
+  readonly below: NamesBelow | undefined
 }
+
+/** Names that are known inside a value. It is a function, because an object may contain one of its own kind. */
+export type NamesBelow = () => KnownMemberNames
 
 /** Returns all spellings of a field, the preferred one first. */
 export type SpellingsOf = (field: string) => readonly [string, ...string[]]
@@ -41,10 +44,10 @@ export class KnownMemberNames {
    */
   constructor(
     fields: Iterable<string>,
-    below: Readonly<Record<string, KnownMemberNames>> = {},
+    below: Readonly<Record<string, NamesBelow>> = {},
     spellingsOf: SpellingsOf = onlyItself,
   ) {
-    const all = new Map<string, KnownMemberNames | undefined>()
+    const all = new Map<string, NamesBelow | undefined>()
     for (const given of fields) all.set(spellingsOf(given)[0], undefined)
     for (const [given, names] of Object.entries(below)) all.set(spellingsOf(given)[0], names)
     for (const [field, [usual, names]] of [...all].entries())
@@ -92,7 +95,7 @@ export class KnownMemberNames {
         others = (others ?? new Set()).add(id)
       }
       const below = name?.below
-      if (below) below.#checkValue(scan, key + 3)
+      if (below && scan.isContainer(key + 3)) below().#checkValue(scan, key + 3)
     }
   }
 

@@ -1,5 +1,4 @@
 import { hasBytesAt } from './bytes.ts'
-import { findStringKinds, type FoundStringKinds } from './string-kinds.ts'
 
 /** Type of a JSON value, determined by its first byte. */
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
@@ -15,6 +14,14 @@ export interface Member {
   readonly node: Node
   /** Number of elements of an array or members of an object; 0 for other values. */
   readonly count: number
+}
+
+/** What a document is by its shape, and which kinds and tables occur in it, as bits. */
+export interface OutlinedDocument {
+  readonly shape: object
+  readonly codes: Uint16Array
+  readonly kinds: number
+  readonly tables: number
 }
 
 /** Identifies a value or a key of a `ScannedObject`: its index in the list of all offsets (the tape). */
@@ -36,9 +43,8 @@ export class ScannedObject {
   /** The tape itself, for code that must go through all values quickly. Other code uses the methods. */
   readonly tape: readonly number[]
   /** The outline by a shape, which `outlineOf` makes. */
-  outline: { readonly shape: object; readonly codes: Uint16Array } | undefined = undefined
+  outline: OutlinedDocument | undefined = undefined
   readonly #values = new Map<string, unknown>()
-  #notes: FoundStringKinds | undefined
 
   constructor(bytes: Buffer, members: ReadonlyMap<string, Member>, tape: readonly number[], end: number) {
     this.bytes = bytes
@@ -90,14 +96,6 @@ export class ScannedObject {
 
   endOf(node: Node): number {
     return this.tape[node + 1] as number
-  }
-
-  /**
-   * Which names and lifetimes of prompt caching occur in the object's short strings. The strings are searched
-   * only once.
-   */
-  get notes(): FoundStringKinds {
-    return (this.#notes ??= findStringKinds(this.bytes, this.tape))
   }
 
   /** Whether a key or string in the object begins with these bytes, which must include the opening quote. */

@@ -2,7 +2,8 @@ import { isPresent, type JsonSchema, refuseField } from '../field-check.ts'
 import { WireError } from '../wire-error.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import type { FormPart } from '../multipart.ts'
-import { knownNames, requestNames } from '../request-names.ts'
+import { requestNames } from '../request-names.ts'
+import { IMAGES_REQUEST, SPEECH_REQUEST } from './shape.ts'
 
 const TEXT: JsonSchema = { type: 'string' }
 const FILE: JsonSchema = { type: 'string', format: 'binary' }
@@ -119,31 +120,10 @@ export function readIntegerField(fields: Fields, name: string, from: number, to:
   return refuseField(name, `an integer from ${from} to ${to}`, 'another value')
 }
 
-const image = knownNames('type url image_url file_id')
-
 /**
  * Names of the fields of requests for images or audio, in JSON and in forms. They must be spelled exactly.
  */
 export const mediaFieldNames = requestNames(
-  [
-    'model',
-    'prompt',
-    'n',
-    'size',
-    'quality',
-    'style',
-    'background',
-    'output_format',
-    'partial_images',
-    'stream',
-    'input',
-    'instructions',
-    'voice',
-    'response_format',
-    'stream_format',
-    'file',
-    'language',
-    'user',
-  ],
-  { image, images: image, mask: image },
+  [...Object.keys(SPEECH_REQUEST.tables['Request'] ?? {}), 'file'],
+  IMAGES_REQUEST,
 )

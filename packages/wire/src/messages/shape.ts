@@ -74,7 +74,7 @@ export const MESSAGES_REQUEST = defineShape({
     url: 'address',
   },
   ServerTools: { allowed_tools: 'name', enabled: 'number' },
-  Message: { content: 'text | Block', role: 'role' },
+  Message: { cache_control: 'mark | Mark', content: 'text | Block', role: 'role' },
   Block: {
     cache_control: 'mark | Mark',
     caller: 'Caller',

@@ -20,7 +20,7 @@ import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 import { promptRules } from '../prompt-text.ts'
 import { RERANK_REQUEST } from './shape.ts'
 import { FEATURE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
-import { knownNames, requestNames } from '../request-names.ts'
+import { requestNames } from '../request-names.ts'
 import type { UpstreamSettings } from '../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../edit-request.ts'
 
@@ -112,10 +112,7 @@ function promptBound(scan: ScannedObject): number {
 export const RERANK_PROMPT_RULES = promptRules(RERANK_REQUEST, { turns: 'documents' })
 
 /** Names of the fields of rerank requests, which must be spelled exactly. */
-export const rerankFieldNames = requestNames(
-  [...CHECKS.keys(), 'max_chunks_per_doc', 'max_tokens_per_doc', 'rank_fields'],
-  { documents: knownNames('text') },
-)
+export const rerankFieldNames = requestNames(CHECKS.keys(), RERANK_REQUEST)
 
 /** Finds the text of a document, which is the document itself or its `text`; undefined if it has none. */
 export function documentTextNode(scan: ScannedObject, document: Node): Node | undefined {

@@ -120,8 +120,8 @@ function tableNamed<Table>(name: string, tables: ReadonlyMap<string, Table>): Ta
   return table
 }
 
-/** A place in its parts: `text | Part of user`, `{Schema}`. */
-const PLACE = /^(\{)?([a-z]+)?(?: \| )?([A-Z]\w*)?\}?(?: of ([a-z]+))?$/
+/** A place in its parts: `text | Part of user`, `{Schema}`. The groups are the brace, the kind, the table and the owner. */
+export const PLACE = /^(\{)?([a-z]+)?(?: \| )?([A-Z]\w*)?\}?(?: of ([a-z]+))?$/
 
 function compilePlace(place: Place<string>, tables: ReadonlyMap<string, CompiledTable>): CompiledPlace {
   const [, isMap, kind, table, owner] = PLACE.exec(place) ?? []

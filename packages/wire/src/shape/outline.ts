@@ -1,5 +1,11 @@
 import { hasBytesAt } from '../json/bytes.ts'
-import { keyText, type Node, ROOT, type ScannedObject } from '../json/scanned-object.ts'
+import {
+  keyText,
+  type Node,
+  type OutlinedDocument,
+  ROOT,
+  type ScannedObject,
+} from '../json/scanned-object.ts'
 import type { CompiledPlace, CompiledTable, Shape } from './define-shape.ts'
 import { hasEscape, NameTable } from './name-table.ts'
 import { KIND, OWNER } from './vocabulary.ts'
@@ -85,12 +91,30 @@ export function tableOfCode(code: number): number {
 
 /** Returns the outline of a document. It is made once for a document and a shape. */
 export function outlineOf(scan: ScannedObject, shape: Shape): Outline {
-  if (scan.outline?.shape === shape) return scan.outline.codes
+  return outlined(scan, shape).codes
+}
+
+/** Whether a document has a value of this kind. */
+export function hasKind(scan: ScannedObject, shape: Shape, kind: number): boolean {
+  return (outlined(scan, shape).kinds & (1 << kind)) !== 0
+}
+
+/** Tables of a shape as bits, for `mayHaveTable`. A bit stands for several tables if a shape has more than 32. */
+export function tableBits(tables: readonly number[]): number {
+  return tables.reduce((bits, table) => bits | (1 << table), 0)
+}
+
+/** Whether a document may have an object of one of these tables, so that it has to be searched for them. */
+export function mayHaveTable(scan: ScannedObject, shape: Shape, bits: number): boolean {
+  return (outlined(scan, shape).tables & bits) !== 0
+}
+
+function outlined(scan: ScannedObject, shape: Shape): OutlinedDocument {
+  if (scan.outline?.shape === shape) return scan.outline
   const walk = new Walk(scan)
   const owner = shape.rootName === 'Request' ? OWNER.provider : OWNER.model
   walk.object(ROOT, shape.root, owner, KIND.text)
-  scan.outline = { shape, codes: walk.codes }
-  return walk.codes
+  return (scan.outline = { shape, codes: walk.codes, kinds: walk.kinds, tables: walk.tables })
 }
 
 /** Visits the objects in a value that a table describes, with the number of the table, in the order of the text. */
@@ -109,6 +133,9 @@ export function eachObject(
 
 class Walk {
   readonly codes: Outline
+  /** Kinds of values and numbers of tables that occur, as bits. */
+  kinds = 0
+  tables = 0
   readonly #bytes: Buffer
   readonly #tape: readonly number[]
 
@@ -147,6 +174,7 @@ class Walk {
     const own = whose << KIND_BITS
     const { members } = described
     codes[indexOf(node)] = KIND.structure | own | ((described.id + 1) << TABLE_SHIFT)
+    this.tables |= 1 << described.id
     for (let key = node + STRIDE; key < end; ) {
       const next = tape[key + 5] as number
       const place = members.find(bytes, tape[key] as number, tape[key + 1] as number)
@@ -167,12 +195,17 @@ class Walk {
     const first = this.#bytes[tape[node] as number]
     if (first === QUOTE) {
       const isWrong = kind === KIND.number
-      codes[indexOf(node)] = (isWrong ? KIND.undescribed : kind === KIND.text ? textKind : kind) | own
+      const found = isWrong ? KIND.undescribed : kind === KIND.text ? textKind : kind
+      codes[indexOf(node)] = found | own
+      this.kinds |= 1 << found
     } else if (first === OPENING_BRACE) {
       if (table) {
         this.object(node, table, owner, isContext(kind) ? kind : textKind)
         // A reader that leaves out marks leaves out the whole object.
-        if (kind === KIND.mark) codes[indexOf(node)] = (codes[indexOf(node)] as number) | KIND.mark
+        if (kind === KIND.mark) {
+          codes[indexOf(node)] = (codes[indexOf(node)] as number) | KIND.mark
+          this.kinds |= 1 << KIND.mark
+        }
       } else if (place.values) this.#map(node, place.values, owner, textKind)
       else this.#fill(node, tape[node + 2] as number, (place.coversObjects ? kind : KIND.undescribed) | own)
     } else if (first === OPENING_BRACKET) {
@@ -181,7 +214,10 @@ class Walk {
       const end = tape[node + 2] as number
       for (let at = node + STRIDE; at < end; at = tape[at + 2] as number)
         this.#value(at, place, owner, textKind)
-    } else codes[indexOf(node)] = kind | own
+    } else {
+      codes[indexOf(node)] = kind | own
+      this.kinds |= 1 << kind
+    }
   }
 
   #map(node: Node, values: CompiledPlace, owner: number, textKind: number): void {
@@ -197,6 +233,7 @@ class Walk {
   }
 
   #fill(from: Node, to: Node, code: number): void {
+    this.kinds |= 1 << kindOfCode(code)
     const start = indexOf(from)
     const end = indexOf(to)
     // A call of `fill` costs more than a few assignments.

@@ -2,7 +2,7 @@ import {
   checkCountRequest,
   textToCount,
   countTokensBody,
-  countTokensFieldNames,
+  geminiFieldNames,
   GEMINI_REQUEST,
   methodPath,
 } from '@sluice/wire/gemini'
@@ -12,7 +12,7 @@ import type { CountTokensEndpoint } from '../count-tokens.ts'
 export function geminiCountTokens(model: string): CountTokensEndpoint {
   return {
     protocol: 'gemini',
-    names: countTokensFieldNames,
+    names: geminiFieldNames,
     shape: GEMINI_REQUEST,
     path: (upstreamModel) => methodPath(upstreamModel, 'countTokens'),
     model(scan) {

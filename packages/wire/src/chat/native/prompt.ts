@@ -92,6 +92,7 @@ export const CHAT_PROMPT_RULES = promptRules(CHAT_REQUEST, {
 /** How the conversations of two chat requests are compared. */
 export const CHAT_COMPARISON_RULES: ConversationComparisonRules = {
   prompt: CHAT_PROMPT_RULES,
+  tools: ['functions', 'tools'],
   uncompared: namesExcept([...PLAIN_FIELDS, 'prompt_cache_options', 'cache_control'], ['messages']),
   textIsPart: true,
   isUnforeseeable: (scan) => hasAnyMember(scan, ['transforms', 'plugins']),

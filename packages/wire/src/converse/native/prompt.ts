@@ -43,6 +43,7 @@ export const CONVERSE_PROMPT_RULES = promptRules(CONVERSE_REQUEST, {
 /** How the conversations of two Converse requests are compared. */
 export const CONVERSE_COMPARISON_RULES: ConversationComparisonRules = {
   prompt: CONVERSE_PROMPT_RULES,
+  tools: ['toolConfig'],
   uncompared: new Set([
     'modelId',
     'inferenceConfig',

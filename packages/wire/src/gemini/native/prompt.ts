@@ -87,6 +87,7 @@ export const GEMINI_PROMPT_RULES = promptRules(GEMINI_REQUEST, {
 /** How the conversations of two Gemini requests are compared. */
 export const GEMINI_COMPARISON_RULES: ConversationComparisonRules = {
   prompt: GEMINI_PROMPT_RULES,
+  tools: ['tools', ...spellingsOf('toolConfig')],
   uncompared: namesExcept(PLAIN_FIELDS, [
     'contents',
     'systemInstruction',

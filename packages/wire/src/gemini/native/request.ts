@@ -32,6 +32,7 @@ import {
 } from '../field-spelling.ts'
 import { KnownMemberNames } from '../../json/known-names.ts'
 import { requestNames } from '../../request-names.ts'
+import { GEMINI_EMBED_REQUEST, GEMINI_REQUEST } from '../shape.ts'
 import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { promptText } from '../../prompt-text.ts'
@@ -211,71 +212,26 @@ function isText(scan: ScannedObject, part: Node): boolean {
   )
 }
 
-/**
- * Returns the names that an object of a request may have, in camel case and in snake case. `fields` are
- * separated by spaces; `below` has the names inside the values of members.
- */
-function names(fields: string, below?: Readonly<Record<string, KnownMemberNames>>): KnownMemberNames {
-  return new KnownMemberNames(fields.split(' '), below, spellingsOf)
-}
-
-// Arguments and responses of functions are not listed, because the client chooses the names in them.
-const part = names('text thought thoughtSignature executableCode codeExecutionResult videoMetadata', {
-  inlineData: names('mimeType data displayName'),
-  fileData: names('mimeType fileUri displayName'),
-  functionCall: names('id name args'),
-  functionResponse: names('id name response'),
-})
-
-const content = names('role', { parts: part })
-
-const tool = names(
-  'googleSearch googleSearchRetrieval googleMaps enterpriseWebSearch codeExecution urlContext fileSearch ' +
-    'computerUse retrieval mcpServers',
-  {
-    functionDeclarations: names(
-      'name description behavior parameters parametersJsonSchema response responseJsonSchema',
-    ),
-  },
-)
-
-const generation = {
-  contents: content,
-  systemInstruction: content,
-  tools: tool,
-  toolConfig: names('retrievalConfig', { functionCallingConfig: names('mode allowedFunctionNames') }),
-  generationConfig: names(
-    'maxOutputTokens candidateCount temperature topP topK stopSequences seed presencePenalty ' +
-      'frequencyPenalty responseModalities responseMimeType responseSchema responseJsonSchema ' +
-      'responseLogprobs logprobs mediaResolution speechConfig imageConfig routingConfig modelSelectionConfig',
-    { thinkingConfig: names('thinkingBudget thinkingLevel includeThoughts') },
-  ),
-}
-
 const FIELDS = [...CHECKS.keys(), ...GEMINI_CONVERSION_CHECKS.keys(), 'model', 'store', 'stream']
 
-/** Names of the fields of requests that generate content. */
-export const geminiFieldNames = requestNames(FIELDS, generation, spellingsOf)
+// The members of a function's response are not listed, because the client chooses their names.
+const functionResponse = new KnownMemberNames(['id', 'name', 'response'])
 
-/** Names of the fields of requests to count tokens, which may contain a complete request. */
-export const countTokensFieldNames = requestNames(
-  FIELDS,
-  { ...generation, generateContentRequest: geminiFieldNames },
-  spellingsOf,
-)
-
-const EMBED_FIELDS = 'model title taskType outputDimensionality'
-
-/** Names of the fields of embeddings requests, for one content or several. */
-export const embedFieldNames = requestNames(
-  EMBED_FIELDS.split(' '),
-  {
-    content,
-    requests: names(EMBED_FIELDS, { content }),
-    embedContentConfig: names(EMBED_FIELDS),
+/** Names of the fields of requests that generate content, or count the tokens of such a request. */
+export const geminiFieldNames: KnownMemberNames = requestNames(FIELDS, GEMINI_REQUEST, {
+  members: { GenerationConfig: 'routingConfig modelSelectionConfig', Tool: 'mcpServers' },
+  below: {
+    'Part.functionResponse': () => functionResponse,
+    'Request.generateContentRequest': () => geminiFieldNames,
   },
   spellingsOf,
-)
+})
+
+/** Names of the fields of embeddings requests, for one content or several. */
+export const embedFieldNames = requestNames([], GEMINI_EMBED_REQUEST, {
+  below: { 'Part.functionResponse': () => functionResponse },
+  spellingsOf,
+})
 
 /** Member that contains a complete request. Only this form can contain a system instruction and tools. */
 const REQUEST = 'generateContentRequest'

@@ -17,7 +17,7 @@ import {
 } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { type FoundMedia, promptRules } from '../../prompt-text.ts'
-import { eachObject, outlineOf } from '../../shape/outline.ts'
+import { eachObject, mayHaveTable, outlineOf, tableBits } from '../../shape/outline.ts'
 import { MESSAGES_REQUEST } from '../shape.ts'
 
 /** Request fields that add at most one token per byte to the model's input. */
@@ -59,7 +59,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   if (tools.length > 0) tokens += TOOLS_TOKENS
   tokens += SERVER_TOOL_TOKENS * tools.filter((tool) => isServerTool(scan, tool)).length
   const messages = scan.span('messages')?.node
-  if (messages !== undefined)
+  if (messages !== undefined && mayHaveTable(scan, MESSAGES_REQUEST, STORED_OR_MEDIA))
     eachObject(scan, outlineOf(scan, MESSAGES_REQUEST), messages, (block, table) => {
       if (table === CONTAINER_UPLOAD) namesPrompt = true
       if (table !== DOCUMENT && table !== IMAGE) return
@@ -75,6 +75,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
 const CONTAINER_UPLOAD = MESSAGES_REQUEST.tableId('Block:container_upload')
 const DOCUMENT = MESSAGES_REQUEST.tableId('Block:document')
 const IMAGE = MESSAGES_REQUEST.tableId('Block:image')
+const STORED_OR_MEDIA = tableBits([CONTAINER_UPLOAD, DOCUMENT, IMAGE])
 
 /** Whether a block refers to a file that is stored at the provider. */
 function isNamed(scan: ScannedObject, block: Node): boolean {
@@ -106,6 +107,7 @@ export const MESSAGES_PROMPT_RULES = promptRules(MESSAGES_REQUEST, {
 /** How the conversations of two messages requests are compared. */
 export const MESSAGES_COMPARISON_RULES: ConversationComparisonRules = {
   prompt: MESSAGES_PROMPT_RULES,
+  tools: ['tools'],
   uncompared: namesExcept([...PLAIN_FIELDS, 'diagnostics'], ['messages', 'system']),
   textIsPart: true,
   isUnforeseeable: mayCompactPrompt,

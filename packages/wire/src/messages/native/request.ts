@@ -36,7 +36,8 @@ import {
 } from './blocks.ts'
 import type { PromptBounds } from '../../prompt-tokens.ts'
 import { promptBounds } from './prompt.ts'
-import { CACHE_MARK_NAMES, knownNames, requestNames } from '../../request-names.ts'
+import { knownNames, requestNames } from '../../request-names.ts'
+import { MESSAGES_REQUEST } from '../shape.ts'
 
 /** The fields of a messages request that the gateway reads. All other fields are forwarded unchanged. */
 export interface MessagesRequest extends PromptBounds {
@@ -255,40 +256,14 @@ function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   ]
 }
 
-const sourceNames = knownNames('type media_type data url file_id content')
-
-// Members in the content of a document or a tool result are not listed, because the client chooses their
-// names.
-const blockNames = knownNames(
-  'type text content title context id name input tool_use_id is_error thinking signature data',
-  {
-    source: sourceNames,
-    cache_control: CACHE_MARK_NAMES,
-  },
-)
-
-const toolNames = knownNames(
-  'type name description input_schema strict model max_uses max_content_tokens user_location',
-  {
-    cache_control: CACHE_MARK_NAMES,
-  },
-)
-
-const formatNames = knownNames('type name schema')
-
 /** Names of the fields of messages requests, which must be spelled exactly. */
 export const messagesFieldNames = requestNames(
   [...CHECKS.keys(), 'container', 'mcp_servers', 'context_management'],
+  MESSAGES_REQUEST,
   {
-    messages: knownNames('role', { content: blockNames }),
-    system: blockNames,
-    tools: toolNames,
-    tool_choice: knownNames('type name disable_parallel_tool_use'),
-    thinking: knownNames('type budget_tokens display'),
-    output_config: knownNames('effort', { format: formatNames }),
-    output_format: formatNames,
-    cache_control: CACHE_MARK_NAMES,
-    fallbacks: knownNames('model'),
+    below: {
+      'Request.fallbacks': knownNames('model'),
+    },
   },
 )
 

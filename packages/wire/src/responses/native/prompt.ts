@@ -123,6 +123,7 @@ export const RESPONSES_PROMPT_RULES = promptRules(RESPONSES_REQUEST, {
 /** How the conversations of two responses requests are compared. */
 export const RESPONSES_COMPARISON_RULES: ConversationComparisonRules = {
   prompt: RESPONSES_PROMPT_RULES,
+  tools: ['tools'],
   uncompared: namesExcept(PLAIN_FIELDS, ['input', 'instructions', 'truncation']),
   isUnforeseeable: (scan) =>
     mayCompactPrompt(scan) ||

@@ -30,6 +30,7 @@ import type { PromptBounds, PromptText } from '../../prompt-tokens.ts'
 import { inputItemNodes, hasItemReferences } from './items.ts'
 import { promptBounds, RESPONSES_PROMPT_RULES } from './prompt.ts'
 import { knownNames, requestNames } from '../../request-names.ts'
+import { RESPONSES_REQUEST } from '../shape.ts'
 import { promptText } from '../../prompt-text.ts'
 
 /** The fields of a request that the gateway reads. All other fields are forwarded unchanged. */
@@ -270,37 +271,17 @@ function isReasoning(value: unknown): boolean {
   return reasoning !== undefined && isText(reasoning['effort'] ?? '')
 }
 
-const part = knownNames(
-  'type text refusal detail image_url file_data file_id file_url filename annotations prompt_cache_breakpoint',
-  { input_audio: knownNames('data format') },
-)
-
-const TOOL =
-  'type name description parameters strict format execution model search_context_size user_location ' +
-  'max_num_results vector_store_ids quality size n partial_images background server_label server_url'
-const container = knownNames('type file_ids memory_limit')
-const inNamespace = knownNames(TOOL, { container, environment: container })
-const tool = knownNames(TOOL, { tools: inNamespace, container, environment: container })
-
-// Members of calls and of their results are not listed, because the client chooses their names.
-const item = knownNames(
-  'type role id call_id name namespace status arguments input output action summary encrypted_content phase',
-  { content: part, tools: tool },
-)
-
 /** Names of the fields in requests for responses, for compaction, and for counting tokens. */
-export const responsesFieldNames = requestNames([...CHECKS.keys(), ...RESPONSES_CONVERSION_CHECKS.keys()], {
-  input: item,
-  instructions: item,
-  tools: tool,
-  tool_choice: knownNames('type name mode server_label', { tools: tool }),
-  reasoning: knownNames('effort summary generate_summary max_tokens enabled'),
-  text: knownNames('verbosity', { format: knownNames('type name description schema strict') }),
-  stream_options: knownNames('include_obfuscation include_usage'),
-  conversation: knownNames('id'),
-  prompt: knownNames('id version variables'),
-  prompt_cache_options: knownNames('mode ttl'),
-})
+export const responsesFieldNames = requestNames(
+  [...CHECKS.keys(), ...RESPONSES_CONVERSION_CHECKS.keys()],
+  RESPONSES_REQUEST,
+  {
+    members: { Item: 'namespace', Reasoning: 'max_tokens enabled' },
+    below: {
+      'Request.stream_options': knownNames('include_obfuscation include_usage'),
+    },
+  },
+)
 
 /** Request fields that refer to input stored elsewhere. */
 const REFERENCES = ['previous_response_id', 'conversation', 'prompt'] as const
