@@ -61,24 +61,28 @@ function textsIn(body: unknown, shape: Shape): Map<unknown, FoundText> {
   return new Map(texts.map((one) => [JSON.parse(scan.bytes.toString('utf8', one.from, one.to)), one]))
 }
 
-/** Names and strings of a document that do not look like a word of a protocol: all of them must be found. */
+/**
+ * Names and strings of a document that do not look like a word of a protocol: all of them must be found. Members of the
+ * response are left out that `REPEATED` names: of the document itself, or of its member `response`.
+ */
 function unusual(
   scan: ScannedObject,
-  except: ReadonlySet<string> = new Set(),
+  response?: 'document' | 'response',
 ): { readonly from: number; readonly text: string }[] {
   const found: { readonly from: number; readonly text: string }[] = []
-  const walk = (node: number): void => {
+  const walk = (node: number, isResponse: boolean): void => {
     const kind = scan.kindOf(node)
-    if (kind === 'array') scan.elements(node).forEach(walk)
+    if (kind === 'array') for (const element of scan.elements(node)) walk(element, isResponse)
     else if (kind === 'string' && !WORD.test(String(scan.parse(node))))
       found.push({ from: scan.startOf(node), text: scan.textOf(node) })
     else if (kind === 'object')
       for (const { key, node: value } of scan.entries(node)) {
         if (!NAME.test(key)) found.push({ from: scan.startOf(value - 3), text: key })
-        if (!except.has(key)) walk(value)
+        const isBegun = node === scan.root && response === 'response' && key === 'response'
+        if (!isResponse || !REPEATED.has(key)) walk(value, isBegun)
       }
   }
-  walk(scan.root)
+  walk(scan.root, response === 'document')
   return found
 }
 
@@ -112,6 +116,12 @@ const REPEATED: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
+/** Where the response is in answers of the responses protocol. */
+const RESPONSES: ReadonlyMap<string, 'document' | 'response'> = new Map([
+  ['responses', 'document'],
+  ['responses event', 'response'],
+])
+
 describe.each(Object.entries(ANSWERS))('in answers of the shape %s', (name, shape) => {
   test('every string and name that does not look like a word or like base64 is found, unless it repeats another', () => {
     fc.assert(
@@ -121,7 +131,7 @@ describe.each(Object.entries(ANSWERS))('in answers of the shape %s', (name, shap
         const starts = expectInOrder(texts)
         const isRepeated = (from: number): boolean =>
           repeating.some(([start, end]) => start <= from && from < end)
-        for (const one of unusual(scan, name.startsWith('responses') ? REPEATED : undefined))
+        for (const one of unusual(scan, RESPONSES.get(name)))
           if (!isRepeated(one.from) && !BASE64.test(one.text)) expect(starts, one.text).toContain(one.from)
       }),
       { numRuns: lawRuns(1000) },
@@ -285,6 +295,8 @@ test('what a response repeats of its request is left out, and what the model gen
     output: [{ type: 'x_item', note: 'A note', content: [{ type: 'output_text', text: 'An answer' }] }],
   }
   expect([...answered(response, RESPONSES_ANSWER).keys()]).toEqual(['A note', 'An answer'])
+  const listed = { type: 'mcp_list_tools', tools: [{ name: 'f', input_schema: { default: 'A default' } }] }
+  expect([...answered({ output: [listed] }, RESPONSES_ANSWER).keys()]).toEqual(['A default'])
   const event = { type: 'response.completed', response }
   expect([...answered(event, RESPONSES_EVENT).keys()]).toEqual(['A note', 'An answer'])
 })

@@ -206,6 +206,8 @@ const ANSWER_ITEMS = {
     size: 'term',
     background: 'term',
     revised_prompt: 'text',
+    // Of a server, unlike the request's tools, which a response repeats.
+    tools: 'Tool of tool',
   },
   ...TOOLS,
   ...MARK,
