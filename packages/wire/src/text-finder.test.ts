@@ -229,6 +229,18 @@ const thought = (role: string, more: object): object => ({
 test.each([
   ['a turn of a model', thought('assistant', { signature: 'c2lnbmF0dXJl' }), MESSAGES_REQUEST, true],
   ['a turn of a user', thought('user', { signature: 'c2lnbmF0dXJl' }), MESSAGES_REQUEST, false],
+  [
+    'a turn without a role',
+    { messages: [{ content: [{ type: 'thinking', thinking: 'So be it', signature: 'c2ln' }] }] },
+    MESSAGES_REQUEST,
+    false,
+  ],
+  [
+    'the system prompt',
+    { system: [{ type: 'thinking', thinking: 'So be it', signature: 'c2ln' }] },
+    MESSAGES_REQUEST,
+    false,
+  ],
   ['no signature', thought('assistant', { signature: '' }), MESSAGES_REQUEST, false],
   ['a text as signature', thought('assistant', { signature: 'not signed' }), MESSAGES_REQUEST, false],
   [
