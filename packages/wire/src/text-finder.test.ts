@@ -193,6 +193,17 @@ test.each([
     'tool_arguments',
   ],
   ['responses', { input: [{ type: 'function_call_output', call_id: 'c', output: 'A' }] }, 'tool_results'],
+  [
+    'responses',
+    { input: [{ type: 'function_call_output', output: [{ type: 'input_text', role: 'user', text: 'A' }] }] },
+    'tool_results',
+  ],
+  ['chat', chat({ role: 'tool', tool_call_id: 'c', content: 4711 }), 'tool_results'],
+  [
+    'chat',
+    chat({ role: 'tool', tool_call_id: 'c', content: [{ type: 'text', text: 4711 }] }),
+    'tool_results',
+  ],
   ['responses', { input: [{ type: 'custom_tool_call', call_id: 'c', input: 'A' }] }, 'tool_arguments'],
   ['gemini', { contents: [{ parts: [{ functionResponse: { name: 'f', response: 'A' } }] }] }, 'tool_results'],
   ['responses', { input: [{ type: 'x', note: 'A' }] }, 'input'],

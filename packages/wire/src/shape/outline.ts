@@ -136,7 +136,8 @@ class Walk {
       const flag = this.#memberNamed(table.flagged.name, node, end)
       if (flag !== -1 && bytes[tape[flag] as number] === LETTER_T) described = table.flagged.table
     }
-    if (table.hasRole) {
+    // What stands in a result or in reasoning is a part of it, whatever role it states.
+    if (table.hasRole && textKind === KIND.text) {
       const role = this.#memberNamed(ROLE, node, end)
       const found = role === -1 ? undefined : this.#find(OWNERS_BY_ROLE, role)
       if (found !== undefined) {
@@ -165,10 +166,9 @@ class Walk {
     const { kind, table } = place
     const own = owner << KIND_BITS
     const first = this.#bytes[tape[node] as number]
-    if (first === QUOTE) {
-      const isWrong = kind === KIND.number
-      codes[indexOf(node)] = (isWrong ? KIND.undescribed : kind === KIND.text ? textKind : kind) | own
-    } else if (first === OPENING_BRACE) {
+    const kindHere = kind === KIND.text ? textKind : kind
+    if (first === QUOTE) codes[indexOf(node)] = (kind === KIND.number ? KIND.undescribed : kindHere) | own
+    else if (first === OPENING_BRACE) {
       if (table) {
         this.object(node, table, owner, isContext(kind) ? kind : textKind)
         // A reader that leaves out marks leaves out the whole object.
@@ -181,7 +181,7 @@ class Walk {
       const end = tape[node + 2] as number
       for (let at = node + STRIDE; at < end; at = tape[at + 2] as number)
         this.#value(at, place, owner, textKind)
-    } else codes[indexOf(node)] = kind | own
+    } else codes[indexOf(node)] = kindHere | own
   }
 
   #map(node: Node, values: CompiledPlace, owner: number, textKind: number): void {
