@@ -324,6 +324,25 @@ test('what a response repeats of its request is left out, and what the model gen
   expect([...answered(event, RESPONSES_EVENT).keys()]).toEqual(['A note', 'An answer'])
 })
 
+test.each([
+  [{ type: 'response.x_call.done', code: 'sk-4711', param: 'sk-4712' }, RESPONSES_EVENT],
+  [{ modelStatus: { modelStage: 'DEPRECATED', message: 'sk-4711' } }, GEMINI_ANSWER],
+  [
+    { candidates: [{ groundingMetadata: { searchEntryPoint: { sdkBlob: 'W1sic2stNDcxMSJdXQ==' } } }] },
+    GEMINI_ANSWER,
+  ],
+  [{ meta: { api_version: { version: '2' }, warnings: ['sk-4711'] } }, RERANK_ANSWER],
+])('what is no word of the protocol is a text, even where it looks like one (%j)', (body, shape) => {
+  expect([...answered(body, shape).keys()].join(' ')).toMatch(
+    /^(?:sk-4711(?: sk-4712)?|W1sic2stNDcxMSJdXQ==)$/,
+  )
+})
+
+test('the fields of documents that a ranking reads are names that users chose', () => {
+  const body = { query: 'Hi', documents: [{ salary: 'low' }], rank_fields: ['salary'] }
+  expect([...textsIn(body, RERANK_REQUEST).keys()]).toEqual(['Hi', 'low', 'salary'])
+})
+
 test('counts, bytes and signatures are left out where they look like what they should be', () => {
   const message = (text: string): object => ({
     choices: [
@@ -338,12 +357,17 @@ test('counts, bytes and signatures are left out where they look like what they s
 })
 
 test('what repeats a text token by token is not a text, and stated with what takes its place', () => {
-  const scan = scanned({ choices: [{ text: 'Hi', logprobs: { tokens: ['H', 'i'] } }, { logprobs: [1] }] })
+  const choices = [
+    { text: 'Hi', logprobs: { tokens: ['H', 'i'] } },
+    { logprobs: [1] },
+    { message: { logprobs: [2] }, prompt_logprobs: [3] },
+  ]
+  const scan = scanned({ choices, prompt_logprobs: [4] })
   const { texts, repeating } = answerTexts(scan, CHAT_ANSWER, OPEN)
   expect(texts).toHaveLength(1)
   expect(repeating.map(([from, to, instead]) => [scan.bytes.toString('utf8', from, to), instead])).toEqual([
     ['{"tokens":["H","i"]}', 'null'],
-    ['[1]', '[]'],
+    ...[1, 2, 3, 4].map((number) => [`[${number}]`, '[]']),
   ])
 })
 
