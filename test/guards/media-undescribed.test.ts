@@ -92,6 +92,12 @@ const EVENTS: Readonly<Record<string, Event>> = {
   'a speaker': { type: 'transcript.text.segment', id: '1', start: 0, end: 1, text: 'hi', speaker: CODE },
   'a name': { type: 'transcript.text.delta', delta: 'hi', [CODE]: 1 },
   'an object as the text': { type: 'transcript.text.delta', delta: { a: CODE } },
+  'an object as log probabilities': {
+    type: 'transcript.text.delta',
+    delta: 'hi',
+    logprobs: { content: [{ token: CODE }] },
+  },
+  'log probabilities of an event': { type: 'transcript.note', logprobs: [{ token: CODE }] },
   'the last event': { ...DONE, segments: [{ text: CODE }] },
 }
 

@@ -17,6 +17,8 @@ import {
 
 /** What the guards of this file look for, as a text, in pieces, and as a number. */
 const CODE = 'code-4711-x'
+/** The tools of a server, which a response lists. */
+const LISTED = { id: 'i', type: 'mcp_list_tools', tools: [{ name: 'f', input_schema: { default: CODE } }] }
 const PIECES = ['It is co', 'de-47', '11-x, yes']
 const NUMBER = 47_110_815
 const match = { regex: ['code-[0-9]+-x', '47110815'] }
@@ -160,6 +162,7 @@ const STREAMED: readonly [what: string, dialect: Protocol, events: readonly stri
     [block(1, { type: 'tool_use', id: 't', name: 'f', input: { n: NUMBER } })],
   ],
   ['an event of an unknown type', 'responses', [event('response.x_event', { note: { y: CODE } })]],
+  ['the schema of a listed tool', 'responses', [event('response.output_item.done', { item: LISTED })]],
   [
     'pieces of an event of an unknown type',
     'responses',
@@ -354,6 +357,7 @@ const WHOLE: readonly [what: string, dialect: Protocol, body: object][] = [
   ],
   ['an unknown member', 'responses', response({ id: 'i', type: 'x' }, { x_note: CODE })],
   ['an unknown item', 'responses', response({ id: 'i', type: 'x', note: { y: CODE } })],
+  ['the schema of a listed tool', 'responses', response(LISTED)],
   [
     'what a tool of the provider has answered',
     'responses',

@@ -102,7 +102,8 @@ class Reading {
       ...this.#tables[`${table}:${String(stated('type'))}`],
       ...this.#tables[flagged ?? ''],
     }
-    const byRole = Object.values(members).includes('role') ? ownerOfRole(stated('role')) : undefined
+    const hasRole = text === 'text' && Object.values(members).includes('role')
+    const byRole = hasRole ? ownerOfRole(stated('role')) : undefined
     const owner = byRole ?? around
     const textKind = byRole === undefined ? text : byRole === 'tool' ? 'result' : 'text'
     for (const { key, node: value } of scan.entries(node)) {

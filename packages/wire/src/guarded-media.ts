@@ -109,23 +109,10 @@ const LISTED = ['segments', 'words', 'logprobs'] as const
 
 /** Finds the texts of a complete response in JSON. */
 export function mediaTexts(scan: ScannedObject, about: MediaAnswerKind): MediaTexts {
-  if (about !== 'transcript') return { texts: textsBeside(scan, about, []), lists: [], tokens: [] }
-  const logprobs = scan.span('logprobs')
-  const lists = LISTS.map(([list, member]) =>
+  const lists = (about === 'transcript' ? LISTS : []).map(([list, member]) =>
     objectsIn(scan, list).flatMap((one) => stringOf(scan, one, member)),
   )
-  return {
-    texts: textsBeside(scan, about, lists.flat()),
-    lists,
-    tokens: [
-      ...(logprobs && scan.isContainer(logprobs.node) ? [[logprobs.start, logprobs.end, '[]'] as const] : []),
-      ...objectsIn(scan, 'segments').flatMap((one) => {
-        const node = scan.memberOf(one, 'tokens')
-        if (node === undefined || scan.kindOf(node) !== 'array') return []
-        return [[scan.startOf(node), scan.endOf(node), '[]'] as const]
-      }),
-    ],
-  }
+  return { ...textsBeside(scan, about, lists.flat()), lists }
 }
 
 const SHAPES: Readonly<Record<MediaAnswerKind, Shape>> = {
@@ -136,10 +123,14 @@ const SHAPES: Readonly<Record<MediaAnswerKind, Shape>> = {
 }
 
 /** All texts of a response or an event that are not among those, also where the API does not describe them. */
-function textsBeside(scan: ScannedObject, about: MediaAnswerKind, known: readonly TextSpan[]): TextSpan[] {
+function textsBeside(
+  scan: ScannedObject,
+  about: MediaAnswerKind,
+  known: readonly TextSpan[],
+): Pick<MediaTexts, 'texts' | 'tokens'> {
   const starts = new Set(known.map(({ from }) => from))
-  const { texts } = answerTexts(scan, SHAPES[about], { signsReasoning: false })
-  return texts.filter(({ from }) => !starts.has(from))
+  const { texts, repeating } = answerTexts(scan, SHAPES[about], { signsReasoning: false, emptyTokens: '[]' })
+  return { texts: texts.filter(({ from }) => !starts.has(from)), tokens: repeating }
 }
 
 /** The members that a blocked response has no content in, by its kind, and what they have instead. */
@@ -194,17 +185,15 @@ export function mediaEventTexts(scan: ScannedObject): Pick<MediaTexts, 'tokens'>
   readonly isLast: boolean
 } {
   const type = scan.value('type')
-  const logprobs = scan.span('logprobs')
-  const tokens =
-    logprobs && scan.kindOf(logprobs.node) === 'array' ? [[logprobs.start, logprobs.end, '[]'] as const] : []
   const known = EVENT_TEXTS[typeof type === 'string' ? type : '']
   const [name, piece] = known ?? ['revised_prompt']
   const found = scan.span(name)
   const isText = found && scan.kindOf(found.node) === 'string'
   const texts = isText ? [{ from: found.start, to: found.end, ...(piece && { piece }) }] : []
+  const { texts: others, tokens } = textsBeside(scan, known ? 'transcript' : 'images', texts)
   return {
     texts,
-    others: textsBeside(scan, known ? 'transcript' : 'images', texts),
+    others,
     tokens,
     isLast: type === 'transcript.text.done',
   }

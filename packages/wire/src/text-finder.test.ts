@@ -61,24 +61,28 @@ function textsIn(body: unknown, shape: Shape): Map<unknown, FoundText> {
   return new Map(texts.map((one) => [JSON.parse(scan.bytes.toString('utf8', one.from, one.to)), one]))
 }
 
-/** Names and strings of a document that do not look like a word of a protocol: all of them must be found. */
+/**
+ * Names and strings of a document that do not look like a word of a protocol: all of them must be found. Members of the
+ * response are left out that `REPEATED` names: of the document itself, or of its member `response`.
+ */
 function unusual(
   scan: ScannedObject,
-  except: ReadonlySet<string> = new Set(),
+  response?: 'document' | 'response',
 ): { readonly from: number; readonly text: string }[] {
   const found: { readonly from: number; readonly text: string }[] = []
-  const walk = (node: number): void => {
+  const walk = (node: number, isResponse: boolean): void => {
     const kind = scan.kindOf(node)
-    if (kind === 'array') scan.elements(node).forEach(walk)
+    if (kind === 'array') for (const element of scan.elements(node)) walk(element, isResponse)
     else if (kind === 'string' && !WORD.test(String(scan.parse(node))))
       found.push({ from: scan.startOf(node), text: scan.textOf(node) })
     else if (kind === 'object')
       for (const { key, node: value } of scan.entries(node)) {
         if (!NAME.test(key)) found.push({ from: scan.startOf(value - 3), text: key })
-        if (!except.has(key)) walk(value)
+        const isBegun = node === scan.root && response === 'response' && key === 'response'
+        if (!isResponse || !REPEATED.has(key)) walk(value, isBegun)
       }
   }
-  walk(scan.root)
+  walk(scan.root, response === 'document')
   return found
 }
 
@@ -112,6 +116,12 @@ const REPEATED: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
+/** Where the response is in answers of the responses protocol. */
+const RESPONSES: ReadonlyMap<string, 'document' | 'response'> = new Map([
+  ['responses', 'document'],
+  ['responses event', 'response'],
+])
+
 describe.each(Object.entries(ANSWERS))('in answers of the shape %s', (name, shape) => {
   test('every string and name that does not look like a word or like base64 is found, unless it repeats another', () => {
     fc.assert(
@@ -121,7 +131,7 @@ describe.each(Object.entries(ANSWERS))('in answers of the shape %s', (name, shap
         const starts = expectInOrder(texts)
         const isRepeated = (from: number): boolean =>
           repeating.some(([start, end]) => start <= from && from < end)
-        for (const one of unusual(scan, name.startsWith('responses') ? REPEATED : undefined))
+        for (const one of unusual(scan, RESPONSES.get(name)))
           if (!isRepeated(one.from) && !BASE64.test(one.text)) expect(starts, one.text).toContain(one.from)
       }),
       { numRuns: lawRuns(1000) },
@@ -183,6 +193,17 @@ test.each([
     'tool_arguments',
   ],
   ['responses', { input: [{ type: 'function_call_output', call_id: 'c', output: 'A' }] }, 'tool_results'],
+  [
+    'responses',
+    { input: [{ type: 'function_call_output', output: [{ type: 'input_text', role: 'user', text: 'A' }] }] },
+    'tool_results',
+  ],
+  ['chat', chat({ role: 'tool', tool_call_id: 'c', content: 4711 }), 'tool_results'],
+  [
+    'chat',
+    chat({ role: 'tool', tool_call_id: 'c', content: [{ type: 'text', text: 4711 }] }),
+    'tool_results',
+  ],
   ['responses', { input: [{ type: 'custom_tool_call', call_id: 'c', input: 'A' }] }, 'tool_arguments'],
   ['gemini', { contents: [{ parts: [{ functionResponse: { name: 'f', response: 'A' } }] }] }, 'tool_results'],
   ['responses', { input: [{ type: 'x', note: 'A' }] }, 'input'],
@@ -219,6 +240,18 @@ const thought = (role: string, more: object): object => ({
 test.each([
   ['a turn of a model', thought('assistant', { signature: 'c2lnbmF0dXJl' }), MESSAGES_REQUEST, true],
   ['a turn of a user', thought('user', { signature: 'c2lnbmF0dXJl' }), MESSAGES_REQUEST, false],
+  [
+    'a turn without a role',
+    { messages: [{ content: [{ type: 'thinking', thinking: 'So be it', signature: 'c2ln' }] }] },
+    MESSAGES_REQUEST,
+    false,
+  ],
+  [
+    'the system prompt',
+    { system: [{ type: 'thinking', thinking: 'So be it', signature: 'c2ln' }] },
+    MESSAGES_REQUEST,
+    false,
+  ],
   ['no signature', thought('assistant', { signature: '' }), MESSAGES_REQUEST, false],
   ['a text as signature', thought('assistant', { signature: 'not signed' }), MESSAGES_REQUEST, false],
   [
@@ -285,8 +318,29 @@ test('what a response repeats of its request is left out, and what the model gen
     output: [{ type: 'x_item', note: 'A note', content: [{ type: 'output_text', text: 'An answer' }] }],
   }
   expect([...answered(response, RESPONSES_ANSWER).keys()]).toEqual(['A note', 'An answer'])
+  const listed = { type: 'mcp_list_tools', tools: [{ name: 'f', input_schema: { default: 'A default' } }] }
+  expect([...answered({ output: [listed] }, RESPONSES_ANSWER).keys()]).toEqual(['A default'])
   const event = { type: 'response.completed', response }
   expect([...answered(event, RESPONSES_EVENT).keys()]).toEqual(['A note', 'An answer'])
+})
+
+test.each([
+  [{ type: 'response.x_call.done', code: 'sk-4711', param: 'sk-4712' }, RESPONSES_EVENT],
+  [{ modelStatus: { modelStage: 'DEPRECATED', message: 'sk-4711' } }, GEMINI_ANSWER],
+  [
+    { candidates: [{ groundingMetadata: { searchEntryPoint: { sdkBlob: 'W1sic2stNDcxMSJdXQ==' } } }] },
+    GEMINI_ANSWER,
+  ],
+  [{ meta: { api_version: { version: '2' }, warnings: ['sk-4711'] } }, RERANK_ANSWER],
+])('what is no word of the protocol is a text, even where it looks like one (%j)', (body, shape) => {
+  expect([...answered(body, shape).keys()].join(' ')).toMatch(
+    /^(?:sk-4711(?: sk-4712)?|W1sic2stNDcxMSJdXQ==)$/,
+  )
+})
+
+test('the fields of documents that a ranking reads are names that users chose', () => {
+  const body = { query: 'Hi', documents: [{ salary: 'low' }], rank_fields: ['salary'] }
+  expect([...textsIn(body, RERANK_REQUEST).keys()]).toEqual(['Hi', 'low', 'salary'])
 })
 
 test('counts, bytes and signatures are left out where they look like what they should be', () => {
@@ -303,12 +357,17 @@ test('counts, bytes and signatures are left out where they look like what they s
 })
 
 test('what repeats a text token by token is not a text, and stated with what takes its place', () => {
-  const scan = scanned({ choices: [{ text: 'Hi', logprobs: { tokens: ['H', 'i'] } }, { logprobs: [1] }] })
+  const choices = [
+    { text: 'Hi', logprobs: { tokens: ['H', 'i'] } },
+    { logprobs: [1] },
+    { message: { logprobs: [2] }, prompt_logprobs: [3] },
+  ]
+  const scan = scanned({ choices, prompt_logprobs: [4] })
   const { texts, repeating } = answerTexts(scan, CHAT_ANSWER, OPEN)
   expect(texts).toHaveLength(1)
   expect(repeating.map(([from, to, instead]) => [scan.bytes.toString('utf8', from, to), instead])).toEqual([
     ['{"tokens":["H","i"]}', 'null'],
-    ['[1]', '[]'],
+    ...[1, 2, 3, 4].map((number) => [`[${number}]`, '[]']),
   ])
 })
 

@@ -305,7 +305,7 @@ class TextFinder implements RequestTexts, AnswerTexts {
         if (kind === KIND.role) return isSigned && ownerOfCode(code) === OWNER.model
         isSigned ||= kind === KIND.signature && this.#isSignature(node)
       }
-    return isSigned
+    return isAnswer && isSigned
   }
 
   #isSignature(node: Node): boolean {

@@ -154,6 +154,7 @@ const MESSAGE = {
   function_call: 'Call',
   id: 'id',
   images: 'Part of provider',
+  logprobs: 'tokens',
   reasoning: 'reasoning | Part',
   reasoning_content: 'reasoning | Part',
   reasoning_details: 'reasoning | Part',
@@ -169,7 +170,7 @@ const MESSAGE = {
  * https://platform.openai.com/docs/api-reference/chat-streaming/streaming
  * https://platform.openai.com/docs/api-reference/completions/object, with the members that other servers add:
  * `native_finish_reason`, `provider` and `images` of OpenRouter, filters of Azure, `citations` and `search_results` of
- * Perplexity.
+ * Perplexity, `prompt_logprobs` of vLLM.
  */
 export const CHAT_ANSWER = defineShape(
   {
@@ -186,6 +187,7 @@ export const CHAT_ANSWER = defineShape(
       object: 'term',
       obfuscation: 'term',
       prompt_filter_results: 'term of provider',
+      prompt_logprobs: 'tokens',
       provider: 'name',
       search_results: 'SearchResult of provider',
       service_tier: 'term',
@@ -204,6 +206,7 @@ export const CHAT_ANSWER = defineShape(
       logprobs: 'tokens',
       message: 'Message',
       native_finish_reason: 'term',
+      prompt_logprobs: 'tokens',
       stop_reason: 'term',
       text: 'text',
     },

@@ -102,7 +102,7 @@ export const TRANSCRIPT_ANSWER = defineShape(
       start: 'number',
       temperature: 'number',
       text: 'text',
-      tokens: 'number',
+      tokens: 'tokens',
       type: 'term',
     },
     Word: { end: 'number', start: 'number', word: 'text' },

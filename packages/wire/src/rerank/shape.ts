@@ -8,7 +8,7 @@ export const RERANK_REQUEST = defineShape({
     max_tokens_per_doc: 'number',
     model: 'name',
     query: 'text of user',
-    rank_fields: 'name',
+    rank_fields: 'text',
     return_documents: 'number',
     top_n: 'number',
   },
@@ -20,12 +20,13 @@ export const RERANK_ANSWER = defineShape(
   {
     Answer: {
       id: 'id',
-      meta: 'term of provider',
+      meta: 'Meta of provider',
       model: 'name',
       object: 'term',
       results: 'Result',
       usage: 'term of provider',
     },
+    Meta: { api_version: 'term', billed_units: 'term', tokens: 'term', warnings: 'text' },
     Result: { document: 'text | Document', index: 'number', relevance_score: 'number' },
     Document: { text: 'text' },
   },

@@ -163,7 +163,8 @@ class Walk {
       const flag = this.#memberNamed(table.flagged.name, node, end)
       if (flag !== -1 && bytes[tape[flag] as number] === LETTER_T) described = table.flagged.table
     }
-    if (table.hasRole) {
+    // What stands in a result or in reasoning is a part of it, whatever role it states.
+    if (table.hasRole && textKind === KIND.text) {
       const role = this.#memberNamed(ROLE, node, end)
       const found = role === -1 ? undefined : this.#find(OWNERS_BY_ROLE, role)
       if (found !== undefined) {
@@ -193,9 +194,9 @@ class Walk {
     const { kind, table } = place
     const own = owner << KIND_BITS
     const first = this.#bytes[tape[node] as number]
+    const kindHere = kind === KIND.text ? textKind : kind
     if (first === QUOTE) {
-      const isWrong = kind === KIND.number
-      const found = isWrong ? KIND.undescribed : kind === KIND.text ? textKind : kind
+      const found = kind === KIND.number ? KIND.undescribed : kindHere
       codes[indexOf(node)] = found | own
       this.kinds |= 1 << found
     } else if (first === OPENING_BRACE) {
@@ -215,8 +216,8 @@ class Walk {
       for (let at = node + STRIDE; at < end; at = tape[at + 2] as number)
         this.#value(at, place, owner, textKind)
     } else {
-      codes[indexOf(node)] = kind | own
-      this.kinds |= 1 << kind
+      codes[indexOf(node)] = kindHere | own
+      this.kinds |= 1 << kindHere
     }
   }
 
