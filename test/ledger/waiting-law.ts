@@ -235,10 +235,13 @@ class Round {
     const crashMs = this.#random() * 60
     const first = { ...this.#plan(calls), ...FIRST_PROMPT }
     const next = { ...this.#plan(calls + 1), ...NEXT_PROMPT }
-    const continued = this.#call(first).then(() => this.#call(next))
-    const under = planned.map((call) => this.#call(call))
+    const continueFirst = async (): Promise<void> => {
+      await this.#call(first)
+      await this.#call(next)
+    }
+    const under = [continueFirst(), ...planned.map((call) => this.#call(call))]
     if (crashes) await this.#crash(crashMs)
-    await Promise.all([continued, ...under])
+    await Promise.all(under)
     await this.#lastInLine()
     await this.#compare()
     return this.#violation && `${this.#name}: ${this.#violation}`
