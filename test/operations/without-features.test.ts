@@ -6,12 +6,14 @@ import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 
-const FEATURES = 'callFeatures({ ...callServices, ...conversations, providerLimits, ends, content })'
+const FEATURES = "import { callFeatures } from './features.ts'"
 
 let copy: PatchedCopy
 let fixture: Fixture
 beforeAll(async () => {
-  copy = await patchedProgram([{ file: 'src/gateway/serve.ts', text: FEATURES, by: '[]' }])
+  copy = await patchedProgram([
+    { file: 'src/gateway/serve.ts', text: FEATURES, by: 'const callFeatures = () => []' },
+  ])
   fixture = await startFixture(
     (upstream) => ({
       ...plainConfiguration(upstream.baseUrl('m')),
