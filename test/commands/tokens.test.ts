@@ -302,8 +302,9 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     await checks.run(async () => expect((await said(key))[1]).toBe('token_expired'))
   })
 
-  test.runIf(manner === 'while it does not')('the next start finds what all these commands did', () =>
-    checks.runKept(fixture.gateway),
+  test.each([manner].filter((one) => one === 'while it does not'))(
+    'the next start finds what all these commands did %s run',
+    () => checks.runKept(fixture.gateway),
   )
 })
 

@@ -206,11 +206,7 @@ describe('the prompt of a stream that its client left', () => {
       }),
     ],
     ['messages: the schema of a tool', 'messages', { tools: [{ name: 'f', input_schema: SCHEMA }] }],
-    [
-      'messages: an unknown member',
-      'messages',
-      { mcp_servers: [{ type: 'url', name: WORDS, url: 'https://x.test' }] },
-    ],
+    ['messages: an unknown member', 'messages', { x_context: [{ type: 'note', note: WORDS }] }],
     ['responses: the instructions', 'responses', { instructions: WORDS }],
     [
       'responses: the output of a call',
