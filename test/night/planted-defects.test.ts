@@ -366,7 +366,7 @@ const DEFECTS: readonly Defect[] = [
       by: '+ windowMs / 2 <= nowMs) {',
     },
     'src/limits/sliding-window.test.ts',
-    'a sliding window never exceeds the limit in any period of its length',
+    'a sliding window admits calls up to the limit, and then none until',
   ],
   [
     'a failed call keeps its slot',
@@ -415,9 +415,9 @@ const DEFECTS: readonly Defect[] = [
   [
     'results of tools are not checked as such',
     {
-      file: 'packages/wire/src/guarded-texts.ts',
-      text: "const isResult = type.endsWith('tool_result') || type.endsWith('_call_output')",
-      by: "const isResult = type.endsWith('_call_output')",
+      file: 'packages/wire/src/messages/shape.ts',
+      text: "content: 'result | Block'",
+      by: "content: 'text | Block'",
     },
     'test/guards/input.test.ts',
     'a guard that checks only one kind of content of a request, such as tool results, does not check other kinds',
