@@ -40,7 +40,7 @@ export function dialectOf({ json, form }: EndpointDialects, body: Body | FormBod
   return ('parts' in body ? form : json) as DialectFacts
 }
 
-/** Reads the JSON of a request's body, and finds the dialect of its form. Throws `invalid_request` for what is no JSON object. */
+/** Parses the JSON body of a request and selects its dialect. Throws `invalid_request` if the body is not a JSON object. */
 export function readJson(
   usual: Dialect,
   { bytes }: Body,

@@ -326,7 +326,7 @@ export class Relay {
     }
   }
 
-  // A method of its own, because a closure in `#charged` would be paid for by every call.
+  // A separate method, because a closure in `#charged` would be allocated for every call.
   #answerRead(
     answer: AnswerRead,
     dialects: EndpointDialects,

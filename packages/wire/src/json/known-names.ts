@@ -12,7 +12,7 @@ interface KnownName {
   readonly below: NamesBelow | undefined
 }
 
-/** Names that are known inside a value. It is a function, because an object may contain one of its own kind. */
+/** Returns the names that are known inside a value. A function allows recursive objects, such as JSON Schemas. */
 export type NamesBelow = () => KnownMemberNames
 
 /** Returns all spellings of a field, the preferred one first. */

@@ -34,7 +34,7 @@ export interface Shape<Table extends string = string> {
   readonly rootName: RootName
   /** Names and places of all tables, as they were written. */
   readonly tables: Readonly<Record<string, Members<string>>>
-  /** The number by which an outline names a table. A variant of a table has a number of its own. */
+  /** Returns the number of a table in outlines. Each variant of a table has a separate number. */
   tableId(name: Table): number
 }
 

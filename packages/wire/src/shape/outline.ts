@@ -56,8 +56,8 @@ export function indexOf(node: Node): number {
 }
 
 /**
- * Most outlines are small, and an array of its own costs more than filling it. So several share a buffer, as Node's small
- * buffers do.
+ * Memory of the next small outlines. Allocating a separate buffer for each would cost more than filling it, so they share
+ * one, like Node's small Buffers.
  */
 let pool = new ArrayBuffer(0)
 let poolUsed = 0
