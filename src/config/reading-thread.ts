@@ -27,7 +27,7 @@ export interface ReadingRequests {
   nextUsers(): readonly DeclaredUser[]
 }
 
-/** Milliseconds without a reading after which the thread ends: changes often follow each other, and starting it is dear. */
+/** Idle time in milliseconds after which the thread ends. Changes often follow each other, and starting a thread is slow. */
 const IDLE_MS = 5_000
 
 /** A service whose thread reads configuration files. */
@@ -84,7 +84,7 @@ export class ReadingThread {
       )
     } catch (error) {
       if (!(error instanceof ServiceEnded && error.reason === 'not started')) throw error
-      // The system cannot start another thread, so the file is read here, and calls wait meanwhile.
+      // The system cannot start another thread, so the file is read here while calls wait.
       return buildConfig(environment, readFile(environment, builtIn), builtIn)
     }
   }

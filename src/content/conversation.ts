@@ -10,18 +10,18 @@ import { responsesCodec, RESPONSES_PROMPT_RULES } from '@sluice/wire/responses'
 import type { CallKind } from '../domain/endpoints.ts'
 import { partsOfContent } from './parts.ts'
 
-/** How the requests and the answers of an endpoint are read. */
+/** How requests and answers of an endpoint are read. */
 interface Reader {
   readonly request: Pick<PromptRules, 'shape' | 'media'>
-  /** Absent if answers have no form that endpoints share. */
+  /** Absent if answers have no common form. */
   readonly answer?: UpstreamCodec
-  /** A request that sends a part of an answer back, as which parts are read that the codec leaves as they are. */
+  /** Builds a request that contains a part of an answer. Parts that the codec leaves opaque are read from it. */
   readonly withPart?: (json: string) => string
 }
 
 const READERS: Readonly<Partial<Record<CallKind, Reader>>> = {
   chat: { request: CHAT_PROMPT_RULES, answer: chatCodec },
-  // The text of a completion is in another place than that of a chat answer, so that it is shown as JSON.
+  // The answer of a completion is shown as JSON, because its text is not where a chat answer has it.
   completions: { request: COMPLETIONS_PROMPT_RULES, answer: chatCodec },
   gemini: {
     request: GEMINI_PROMPT_RULES,
@@ -60,8 +60,8 @@ export function conversationOfContent(
 }
 
 /**
- * Answers up to this size are read, in bytes. The events of a larger one could take seconds, for which other readers
- * would wait.
+ * Maximum size in bytes of an answer that is read. The events of a larger one could take seconds, during which other
+ * readers wait.
  */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
@@ -74,7 +74,7 @@ function answerTurns(answer: Buffer, reader: Reader): readonly ReadableTurn[] {
   return isObject ? [{ role: 'assistant', parts: [{ kind: 'opaque', json: answer.toString() }] }] : []
 }
 
-/** Reads a part that only the dialect of the answer has. Items of responses do not all say whose they are. */
+/** Reads a part that only the answer's dialect has. Some items of responses do not state their role. */
 function turnsOfPart(json: string, { request, withPart }: Reader): readonly ReadableTurn[] {
   const turns =
     withPart &&

@@ -37,7 +37,7 @@ export interface ContentOfCall extends ContentSummary {
   /** Sizes of the parts in bytes, in the order of `CONTENT_PARTS`; −1 for an absent part. */
   readonly lengths: readonly number[]
   readonly content: Uint8Array<ArrayBuffer>
-  /** The conversation that the content is; undefined if the content cannot be read as one. */
+  /** The content as a conversation; undefined if it cannot be read as one. */
   readonly conversation: readonly ReadableTurn[] | undefined
 }
 

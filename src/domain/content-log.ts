@@ -102,7 +102,7 @@ export function contentPolicy(
   return { what, keepMs: contentKeepMs(general, group, user, token) }
 }
 
-/** What is kept of a user's calls in a group, unless the token reduces it. */
+/** The content that is kept of a user's calls in a group, unless the token reduces it. */
 export function contentLevelOf(
   general: ContentLogSettings,
   group: ContentTerms | undefined,

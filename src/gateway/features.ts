@@ -60,7 +60,7 @@ export function callFeatures({
     promptBounds(prompts),
     earlyStreams(),
     contentLog({ content, telemetry }),
-    // After the content log, which says whether content follows.
+    // After the content log, which decides whether content is exported too.
     ...(telemetry ? [callTelemetry(telemetry)] : []),
   ]
 }

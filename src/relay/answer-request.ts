@@ -9,13 +9,13 @@ import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 import type { Routes } from './routing.ts'
 import type { CallSession } from './session.ts'
 
-/** Answers a request whose body is read. `next` answers it as usual; its response may be another than the client's. */
+/** Answers a request after its body was read. `next` answers it in the usual way, and may be given another response than the client's. */
 export type AnswerRead = (
   request: ReadRequest,
   next: (incoming: IncomingCall) => Promise<void>,
 ) => Promise<void>
 
-/** A request whose body is read. */
+/** A request after its body was read. */
 export interface ReadRequest {
   readonly body: Pick<Body, 'bytes'> | FormBody
   readonly incoming: IncomingCall
@@ -42,7 +42,7 @@ export interface Admission {
   admit(request: AdmittedRequest, incoming: IncomingCall, known?: KnownState): Promise<void>
 }
 
-/** The state of a feature that has answered the request by making a call, and those of others that did. */
+/** States of the features that have answered the request by making a call. */
 export interface KnownState {
   readonly feature: object
   readonly state: unknown
@@ -51,21 +51,21 @@ export interface KnownState {
 
 /** The ways in which a feature can answer a request. */
 export interface WaysToAnswer<State> {
-  /** Makes the call, for which the feature has this state. Its response may be another than the client's. */
+  /** Makes the call with this state of the feature. May be given another response than the client's. */
   make(incoming: IncomingCall, state: State): Promise<void>
-  /** Is called before the client gets the answer of another call; the features see what becomes of that. */
+  /** Called before the client is sent the answer of another call. */
   repeat(): WatchedRepeat
 }
 
-/** What a feature wants to know of a request that gets the answer of another call. */
+/** Callbacks of a feature for a request that gets the answer of another call. */
 export interface RepeatWatcher {
   /** The charge is known. */
   settled?(repeat: SettledRepeat): void
-  /** The answer is charged and sent, or neither. */
+  /** Called when the answer was charged and sent, or is not sent at all. */
   ended?(isCharged: boolean): void
 }
 
-/** The watchers of all features. */
+/** The callbacks of all features. */
 export type WatchedRepeat = Required<RepeatWatcher>
 
 /** How a request that got the answer of another call was settled. */
@@ -122,7 +122,7 @@ export function stateIn(known: KnownState | undefined, feature: object | undefin
   return undefined
 }
 
-/** Answers a request with two features, of which the first is given the second as the usual way. */
+/** Combines two features: `next` of the first one is the second one. */
 export function answersAround(first: AnswerRead, second: AnswerRead): AnswerRead {
   return (request, next) => first(request, (incoming) => second({ ...request, incoming }, next))
 }

@@ -7,7 +7,7 @@ import type { ChannelPlan, Plan } from './request-stages.ts'
 export interface Candidate {
   readonly plan: ChannelPlan
   readonly keys: readonly UpstreamKey[]
-  /** Whether a feature wants none of the keys to be tried, so that the channel comes after others of its priority. */
+  /** Whether a feature has excluded all keys. Such a channel comes after others of its priority. */
   readonly isSpent?: true
   /** Whether the channel should be skipped, and is tried only because no other one is left. */
   readonly isLastResort?: true

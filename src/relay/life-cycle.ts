@@ -36,50 +36,50 @@ import type {
 import type { CallSession } from './session.ts'
 
 /**
- * A part of the gateway that takes part in calls. The relay calls its functions at the moments of a call, in the order
- * in which they stand here, and knows nothing else of it. `docs/architecture.md: Features`.
+ * A feature of the gateway. The relay calls its functions at the moments of a call, in the order in which they are declared.
+ * `docs/architecture.md: Features`.
  */
 export interface CallFeature<State = undefined> {
   /**
-   * Whether the feature may take part in calls of an endpoint. This is remembered for as long as the settings are in
-   * force. Absent if it may always.
+   * Whether the feature may take part in calls of an endpoint. The result is cached until the settings change. If absent,
+   * the feature may take part in all calls.
    */
   concerns?(settings: Settings, endpoint: Endpoint): boolean
   /**
-   * The API key of a request is known, and nothing else of it. Returns what makes headers of the response when its head
-   * is written; `protocol` is undefined where several protocols share the path.
+   * Called when only the API key of a request is known. Returns a function that is called when the head of the response is
+   * written, and returns headers. `protocol` is undefined if several protocols share the path.
    */
   headers?(
     incoming: IncomingCall,
     caller: Caller,
     protocol: ServedProtocol | undefined,
   ): MakeHeaders | undefined
-  /** The request is refused. The response waits until the promise resolves. */
+  /** Called when the request is refused. The response waits until the promise resolves. */
   refused?(incoming: IncomingCall, caller: Caller): Promise<void>
   /**
-   * The body of a request is read, and nothing else of it is known. Returns what answers the request, which has `next` to
-   * answer it as usual; undefined if the feature leaves it alone.
+   * Called when the body of a request was read, but not parsed. Returns a function that answers the request, or calls `next`;
+   * undefined if the feature does not answer it.
    */
   read?(incoming: IncomingCall, settings: Settings): AnswerRead | undefined
   /**
-   * Answers a request that was checked and has passed its limits. If it makes the call, it gives the state of the feature
-   * for it; `begin` is not called.
+   * Answers a request that was checked and has passed its limits. If it makes the call, it passes the feature's state for
+   * the call, and `begin` is not called.
    */
   answer?(request: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<State>): Promise<void>
-  /** A feature has found the answer to a request in another call. May return what watches it. */
+  /** Called when a request gets the answer of another call. May return callbacks. */
   repeated?(request: AdmittedRequest, incoming: IncomingCall): RepeatWatcher | undefined
   /**
-   * Decides whether the feature takes part in a call, whose plans are known, and returns its state for the call;
-   * undefined if it does not. Absent if the feature takes part in every call and has no state, or has `answer`.
+   * Called when the plans of a call are known. Returns the feature's state for the call; undefined if the feature does not
+   * take part. If absent, the feature takes part in every call without a state, or has `answer`.
    */
   begin?(call: PlannedCall): State | undefined
   /** Returns the plans with the feature's changes, before quota is reserved for them. */
   plan?(state: State, plans: Plans): Plans | Promise<Plans>
-  /** Quota is reserved for the call. */
+  /** Called when quota is reserved for the call. */
   admitted?(state: State, call: Call): void
   /**
-   * Returns the keys of a channel in the order in which they are tried, without those that are not to be tried. If none is
-   * left, the channel is tried after others of its priority, with all keys.
+   * Returns the keys of a channel that may be tried, in order. If the list is empty, the channel is tried after others of its
+   * priority, with all keys.
    */
   keys?(
     state: State,
@@ -88,18 +88,18 @@ export interface CallFeature<State = undefined> {
     upstreamModel: string,
     keys: readonly UpstreamKey[],
   ): readonly UpstreamKey[]
-  /** A channel is about to be tried. Resolves to the error for the client if it must not be. */
+  /** Called before a channel is tried. Resolves to the error for the client if the channel must not be tried. */
   tried?(
     state: State,
     call: Call,
     plan: Plan,
     candidate: ChannelPlan,
   ): Promise<GatewayError | undefined> | undefined
-  /** Returns the request for a channel without the channel's own changes. */
+  /** Changes the request for a channel before the channel's changes are applied. */
   adapt?(state: State, call: Call, request: AttemptRequest, channel: Channel): AttemptRequest
   /**
-   * Returns the request for a channel as it is sent with each of its keys. It has the channel's own changes. Throws or
-   * rejects with the error for the client, if the channel cannot serve the call.
+   * Changes the request for a channel after the channel's changes were applied. Throws or rejects with the error for the
+   * client if the channel cannot serve the call.
    */
   adapted?(
     state: State,
@@ -107,40 +107,40 @@ export interface CallFeature<State = undefined> {
     request: AttemptRequest,
     channel: Channel,
   ): AttemptRequest | Promise<AttemptRequest>
-  /** A request is about to be sent to a channel with one of its keys. May return what watches the attempt. */
+  /** Called before a request is sent to a channel with one of its keys. May return a callback for the attempt. */
   attempted?(state: State, call: Call, target: AttemptTarget): AttemptWatcher | void
-  /** Bytes of an answer or an error have arrived from the channel. */
+  /** Called when bytes of an answer or an error have arrived from the channel. */
   received?(state: State, call: Call, chunk: Buffer): void
   /**
-   * Comes once a second while a stream is relayed. Returns whether the feature keeps the client of a silent stream
-   * waiting, so that the stream's own keep-alives are not needed.
+   * Called once a second while a stream is relayed. Returns whether the feature sends keep-alives, so that the stream does
+   * not have to.
    */
   relaying?(state: State, call: Call, nowMs: number, stream: RelayedStream): boolean
-  /** The head of the answer is written. Adds its headers. */
+  /** Called when the head of the answer is written. Adds headers. */
   head?(state: State, call: Call, headers: Record<string, string>): void
-  /** No channel serves the call. The error is sent to the client. */
+  /** Called when all channels have failed, before the error is sent to the client. */
   failed?(state: State, call: Call, error: Error): void
   /**
-   * The call has an answer that did not break off, and its usage is known. The call is charged as soon as a promise resolves.
+   * Called when an answer is complete and its usage is known. The call is charged after the promise, if any, has resolved.
    */
   answered?(state: State, call: Call, answer: AnsweredCall): Promise<void> | undefined
-  /** The charge of the call is known. */
+  /** Called when the charge of the call is known. */
   settled?(state: State, call: Call, end: SettledCall): void
-  /** Nothing more is sent upstream for the call. */
+  /** Called when the call sends no further requests upstream. */
   closed?(state: State, call: Call): void
-  /** The gateway stops. */
+  /** Called when the gateway stops. */
   close?(): void
 }
 
 type MakeHeaders = () => ResponseHeaders | undefined
 
-/** Is called with the head of the response to an attempt, and without one when the attempt is over. */
+/** Called with the head of the response to an attempt, and without a head when the attempt is over. */
 export type AttemptWatcher = (head?: UpstreamResponseHead) => void
 
 /** The keys of a channel in the order in which they are tried. */
 export interface OrderedKeys {
   readonly keys: readonly UpstreamKey[]
-  /** Whether a feature wants none of them to be tried, so that the channel comes after others of its priority. */
+  /** Whether a feature has excluded all of them. Such a channel comes after others of its priority. */
   readonly isSpent: boolean
 }
 
@@ -156,7 +156,7 @@ export interface PlannedCall {
   readonly session: CallSession | undefined
   readonly plans: Plans
   readonly payer: ChargedBalances
-  /** Quota units to hold, whichever of the plans serves the call. */
+  /** Quota units to hold, for the most expensive plan. */
   readonly amount: number
 }
 
@@ -175,7 +175,7 @@ export type FeatureColumns = Partial<Pick<Settlement, 'cache_break' | 'cache_ver
 export interface AnsweredCall {
   readonly target: AttemptTarget
   readonly usage: Usage
-  /** What is charged for, without an implausible total; undefined if the usage was measured. */
+  /** The charged usage, without an implausible total; undefined if the usage was measured. */
   readonly basis: ChargeBasis | undefined
   /** Whether the provider reported the usage, and it is plausible. */
   readonly isReported: boolean
@@ -187,7 +187,7 @@ export interface SettledCall {
   /** Undefined if no channel answered. */
   readonly target: AttemptTarget | undefined
   readonly settlement: Settlement
-  /** What was charged for; undefined if nothing was delivered, or if the usage was measured. */
+  /** The charged usage; undefined if nothing was delivered, or if the usage was measured. */
   readonly basis: ChargeBasis | undefined
   /** Set if the content of the call is exported after it. */
   awaitsContent?: boolean
@@ -218,7 +218,7 @@ export class LifeCycle {
     for (const feature of this.#features) await feature.refused?.(incoming, caller)
   }
 
-  /** What answers a request whose body is read; undefined if no feature does. */
+  /** Returns the function that answers a request after its body was read; undefined if no feature does. */
   read(incoming: IncomingCall, settings: Settings): AnswerRead | undefined {
     let answer: AnswerRead | undefined
     for (let at = 0; at < this.#features.length; at++) {
@@ -249,7 +249,7 @@ export class LifeCycle {
     return states ? new CallFeatures(features, states) : shared
   }
 
-  /** Ends what features do beside calls. */
+  /** Ends the background work of the features. */
   close(): void {
     for (const feature of this.#features) feature.close?.()
   }
@@ -276,7 +276,7 @@ interface ConcernedFeatures {
   readonly features: readonly CallFeature<unknown>[]
   /** Those that answer requests. */
   readonly answering: readonly CallFeature<unknown>[]
-  /** The features of all calls in which only those take part that have no state. */
+  /** Used for all calls in which only features without a state take part. */
   readonly shared: CallFeatures
 }
 

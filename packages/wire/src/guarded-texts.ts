@@ -29,17 +29,17 @@ export interface FoundText {
   readonly isName: boolean
   /** Whether the text is inside an object whose keys users or models choose. */
   readonly isData: boolean
-  /** Whether the text is the provider's and not the model's, so that it never comes in pieces. */
+  /** Whether the provider wrote the text. Such a text never arrives in pieces. */
   readonly isWhole: boolean
   /** How the value is read; `text` in answers. */
   readonly kind: ValueKind
   /** What is stated about the file that the value may be; undefined if nothing is. */
   readonly file?: FileFacts
-  /** The way from the root of an event to the text; empty elsewhere. */
+  /** The path from the root of an event to the text. Empty for a whole answer. */
   readonly way: readonly PathStep[]
 }
 
-/** A step of the way to a text: a member of an object, or an element of a list. */
+/** A step of the path to a text: a member of an object or an element of a list. */
 export interface PathStep {
   /** Name of the member; undefined for an element of a list. */
   readonly name: string | undefined
@@ -84,7 +84,7 @@ export function findAnswerTexts(scan: ScannedObject, context: AnswerContext): An
   return answerTexts(scan, SHAPES[context.dialect].whole, readingOf(context))
 }
 
-/** Finds the texts of an event of a streamed answer, each with its way from the root. */
+/** Finds the texts of an event of a streamed answer, each with its path from the root. */
 export function textsOfEvent(scan: ScannedObject, context: AnswerContext): AnswerTexts {
   return answerTexts(scan, SHAPES[context.dialect].event, { ...readingOf(context), hasWays: true })
 }

@@ -1,6 +1,6 @@
 import type { Members } from './shape/vocabulary.ts'
 
-/** How OpenAI serves a request: the same members at its endpoints for texts. */
+/** Members that select how OpenAI serves a request, at all of its text endpoints. */
 export const OPENAI_SERVICE = {
   metadata: 'data',
   model: 'name',

@@ -6,7 +6,7 @@ import { combineChoices, type ReplyEvent, type ReplyPart } from './reply.ts'
 import { indexOf, kindOfCode, type Outline, outlineOf, ownerOfCode, tableOfCode } from './shape/outline.ts'
 import { KIND, OWNER } from './shape/vocabulary.ts'
 
-/** Consecutive messages of one side, as people read them: without marks, signatures, ids and the bytes of media. */
+/** Consecutive messages of the same author in a readable form: without marks, signatures, ids and bytes of media. */
 export interface ReadableTurn {
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
   readonly parts: readonly ReadablePart[]
@@ -31,18 +31,18 @@ export interface ReadableMedia extends Pick<MediaPart, 'kind'> {
   readonly url?: string
 }
 
-/** What has no form that dialects share, as it was written. */
+/** The JSON of a part that only one dialect has. */
 export interface ReadableJson {
   readonly kind: 'opaque'
   readonly json: string
 }
 
-/** Searches of a request are calls of tools. */
+/** Searches by the provider. In requests, they are tool calls. */
 type RequestPart = Exclude<ReadablePart, { kind: 'search' }>
 
 type Rules = Pick<PromptRules, 'shape' | 'media'>
 
-/** The turns of a request. Nothing is refused: values that its shape does not describe are `opaque`. */
+/** Returns the turns of a request. Values that its shape does not describe are `opaque`. */
 export function turnsOfRequest(scan: ScannedObject, rules: Rules): readonly ReadableTurn[] {
   return new RequestTurns(scan, rules).turns
 }
@@ -70,7 +70,7 @@ class RequestTurns {
     this.#outline = outlineOf(scan, rules.shape)
     const values = [...scan.members.values()].map(({ node }) => node)
     const isSystem = (node: Node): boolean => ownerOfCode(this.#codeOf(node)) === OWNER.system
-    // Instructions come first, although they may stand behind the messages.
+    // Instructions come first, even if they follow the messages in the JSON.
     for (const node of values) if (isSystem(node)) this.#value(node, scan.root)
     for (const node of values) if (!isSystem(node)) this.#value(node, scan.root)
   }
@@ -80,7 +80,7 @@ class RequestTurns {
     const code = this.#codeOf(node)
     const owner = ownerOfCode(code)
     if (this.#scan.kindOf(node) === 'null') return
-    // Settings may contain what a side says, such as the variables of a stored prompt.
+    // Settings may contain texts of a turn, such as the variables of a stored prompt.
     if (ROLES[owner] === undefined && kindOfCode(code) !== KIND.structure) return
     if (owner !== OWNER.tool || this.#result) return this.#content(node, object, code)
     this.#result = []
@@ -106,7 +106,7 @@ class RequestTurns {
         return this.#add(owner, { kind: 'thinking', text: this.#text(node) })
       case KIND.arguments:
       case KIND.input: {
-        // Tools of the provider are known by the type of the call.
+        // Calls of a provider's tool have a type instead of a name.
         const name = this.#nameIn(object) ?? this.#member(object, TYPE) ?? ''
         return this.#add(owner, { kind: 'tool-call', name, input: this.#text(node) })
       }
@@ -203,27 +203,27 @@ const TYPE = 'type'
 const URL = /^(?!data:)[a-z][\w+.-]*:/i
 const MEDIA_TYPE = /^[\w.+-]+\/[\w.+*-]+$/
 const DATA_URL = /^data:([^,;]+)/i
-/** Longest beginning of a `data:` URL in which its media type is looked for, in characters. */
+/** Maximum number of characters of a `data:` URL that are searched for its media type. */
 const MAX_MEDIA_TYPE = 256
 
 function isSaid(part: ReadablePart): boolean {
   return !('text' in part) || part.text !== ''
 }
 
-/** A part within a result. No protocol has thoughts or calls there, so that they are shown as texts. */
+/** A part of a tool result. Protocols do not allow thoughts or calls there, so they are shown as texts. */
 function resultPart(part: Exclude<RequestPart, { kind: 'tool-result' }>): ReadableResultPart {
   if (part.kind === 'thinking') return { kind: 'text', text: part.text }
   return part.kind === 'tool-call' ? { kind: 'text', text: part.input } : part
 }
 
-/** Maximum number of choices of an answer that are read, as many as can be requested. */
+/** Maximum number of choices that are read: the maximum that can be requested. */
 const MAX_CHOICES = 128
 
-/** Reads the JSON of a part that only the dialect of the answer has: of the model, or a result of a provider's tool. */
+/** Reads a part that only the answer's dialect has, such as the result of a provider's tool. */
 export type ReadOpaque = (json: string) => readonly ReadableTurn[]
 
 /**
- * The turn of each choice of an answer, which may have broken off. An error is `opaque`. Throws if the bytes are not an
+ * Returns the turn of each choice of an answer, which may be incomplete. An error is `opaque`. Throws if the bytes are not an
  * answer of the codec's protocol.
  */
 export function turnsOfAnswer(
@@ -253,7 +253,7 @@ function joined(turns: readonly ReadableTurn[]): readonly ReadableTurn[] {
   return all
 }
 
-/** The parts of each choice of an answer, whole or streamed. `onEvent` gets the events of a stream. */
+/** Returns the parts of each choice of an answer, whole or streamed. `onEvent` is called with the events of a stream. */
 export function choicesOfAnswer(
   codec: UpstreamCodec,
   bytes: Buffer,
@@ -271,7 +271,7 @@ export function choicesOfAnswer(
 
 const BEGINS_OBJECT = /^\s*\{/
 const BEGINS_LIST = /^\s*\[/
-/** Maximum number of spaces before the first value of an answer. */
+/** Maximum number of white-space characters before the JSON of an answer. */
 const MAX_SPACE = 1_024
 
 function streamEvents(codec: UpstreamCodec, bytes: Buffer, choices: number): ReplyEvent[] {
@@ -283,7 +283,7 @@ function streamEvents(codec: UpstreamCodec, bytes: Buffer, choices: number): Rep
   }
 }
 
-/** Writes the elements of a list, as which Gemini may stream, as events. */
+/** Converts a JSON array of chunks, which Gemini may send instead of a stream of events, to events. */
 function asEvents(bytes: Buffer): Buffer {
   if (!BEGINS_LIST.test(bytes.toString('latin1', 0, MAX_SPACE))) return bytes
   const list = JSON.parse(bytes.toString()) as readonly unknown[]

@@ -12,10 +12,10 @@ export function knownNames(fields: string, below?: NamesOfMembers): NamesBelow {
   return () => names
 }
 
-/** Tables and kinds whose members are not checked, because users choose their names. */
+/** Tables and kinds with names that users choose. Their members are not checked. */
 const CHOSEN: ReadonlySet<string | undefined> = new Set(['Schema', 'result'])
 
-/** What is known beside the members that a shape describes. */
+/** Names that are known in addition to those of a shape. */
 interface OtherNames {
   /** Names of members of a table, separated by spaces. */
   readonly members?: Readonly<Record<string, string>>

@@ -23,21 +23,21 @@ const DIGIT_9 = 0x39
 const STRIDE = 3
 /** Maximum length of the JSON of a word of a protocol, all of whose characters may be escaped. */
 const MAX_TERM_JSON = 6 * MAX_TERM
-/** Bytes of which words of a protocol consist, unless they have parameters. */
+/** Bytes that words of a protocol without parameters consist of. */
 const IS_TERM = Uint8Array.from({ length: 256 }, (_, byte) => (isTerm(String.fromCharCode(byte)) ? 1 : 0))
 
 /** Shapes whose signatures cover the reasoning beside them, so that it cannot be changed. `docs/guards.md: Places`. */
 const SIGNED: ReadonlySet<Shape> = new Set<Shape>([CHAT_REQUEST, CONVERSE_REQUEST, MESSAGES_REQUEST])
 const PLAIN: Partial<FoundText> = {}
 const NO_WAY: readonly PathStep[] = []
-/** Stands for a key in a list. */
+/** The key of list elements. */
 const LIST = -1
 
-/** What guards check of a request. */
+/** The texts of a request that guards check. */
 export interface RequestTexts {
   /** The texts in the order of their bytes. */
   readonly texts: readonly FoundText[]
-  /** Whether there are token ids in place of a text. Guards cannot read what they stand for. */
+  /** Whether the request contains token ids instead of a text. Guards cannot read them. */
   readonly hasTokenIds: boolean
 }
 
@@ -56,13 +56,13 @@ export interface AnswerTexts {
   readonly repeating: readonly RepeatingSpan[]
 }
 
-/** How the texts of an answer are found. */
+/** Options of `answerTexts`. */
 export interface AnswerReading {
   /** Whether reasoning is signed by its provider, so that it cannot be changed. */
   readonly signsReasoning: boolean
-  /** What takes the place of an object that repeats a text token by token: `null` if not stated. */
+  /** Replacement of an object that repeats a text token by token; `null` by default. */
   readonly emptyTokens?: string
-  /** Whether each text is to have its way from the root. */
+  /** Whether the result includes the path of each text. */
   readonly hasWays?: boolean
 }
 
@@ -78,12 +78,12 @@ interface Reading extends AnswerReading {
   readonly isAnswer: boolean
 }
 
-/** How the values in an object are found that the shape does not describe further. */
+/** How texts are found in an object whose members the shape does not describe. */
 interface Within {
   readonly place: TextPlace
   /** Whether users or models choose its names, so that names and numbers are texts too. */
   readonly isData: boolean
-  /** Whether words of the protocol are no texts. */
+  /** Whether words of the protocol are left out. */
   readonly hasWords: boolean
 }
 

@@ -7,7 +7,7 @@ import type { CacheBreaks, CallCacheBreaks } from './cache-breaks.ts'
 import { withCacheDiagnosisRequest } from './cache-diagnosis-request.ts'
 import { withCacheKey } from './cache-key.ts'
 
-/** What is known of a call's session; empty if only the calls of each key are counted. */
+/** The session of a call; empty if only the calls of each key are counted. */
 interface CallOfSession {
   readonly affinity: CallAffinity | undefined
   readonly breaks: CallCacheBreaks | undefined

@@ -31,7 +31,7 @@ export interface ContentReceivers {
   readonly telemetry: Telemetry | undefined
 }
 
-/** Returns what begins to collect the content of a call; undefined if it is not logged. */
+/** Returns a function that begins to collect the content of a call; undefined if it is not logged. */
 export function planContentCapture(
   receivers: ContentReceivers,
   call: CallToCapture,

@@ -20,7 +20,7 @@ class CapturedContent {
   }
 }
 
-/** Keeps what was said in calls: `docs/api.md: Content log`. */
+/** Logs the content of calls: `docs/api.md: Content log`. */
 export function contentLog(receivers: ContentReceivers): CallFeature<CapturedContent> {
   return {
     begin({ incoming, caller, settings, request, received, plans }) {

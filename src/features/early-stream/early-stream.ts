@@ -112,7 +112,7 @@ export class EarlyStream {
     if (nowMs - this.#silentSince >= waitMs) this.#send(nowMs)
   }
 
-  /** Sends a keep-alive in a stream that has begun, if it is due. Returns whether it is this that keeps the client waiting. */
+  /** Sends a keep-alive in a stream that has begun, if it is due. Returns whether this object sends the stream's keep-alives. */
   keepOpen(nowMs: number, { writes, isBetweenEvents }: RelayedStream): boolean {
     if (this.#silenceMs === 0) return false
     if (!this.#call?.response.headersSent) return true

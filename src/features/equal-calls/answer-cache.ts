@@ -188,7 +188,7 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
     this.#services.metrics.add('answerCache', 1, isKept ? 'kept' : 'not_kept')
   }
 
-  /** There is no claim beyond this process. */
+  /** Other processes are not asked: a claim is local to this process. */
   async release(): Promise<void> {}
 
   over({ keeping }: SharedAnswer): void {

@@ -30,7 +30,7 @@ export interface MissedAnswer {
   readonly error?: unknown
 }
 
-/** An answer that is complete. */
+/** A complete answer. */
 export type CompleteAnswer = Extract<AnswerEnd, { kind: 'complete' }>
 
 /** The first of equal calls, for whose answer the others wait. */
@@ -42,7 +42,7 @@ export class CallUnderWay<Call extends EqualCall, Kept extends object, Facts> {
   readonly facts = Promise.withResolvers<Facts | undefined>()
   /** Resolves when it is decided whether the answer is kept. */
   readonly over = Promise.withResolvers<void>()
-  /** Set if later calls must not get the answer, although it is not over. */
+  /** Set if later calls must not get the answer, although the call is still running. */
   isRemoved = false
   #users = 0
 

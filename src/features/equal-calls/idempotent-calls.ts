@@ -107,7 +107,7 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
     return sum
   }
 
-  /** What answers a request that has an idempotency key; undefined if it has none or the operator has turned them off. */
+  /** Returns the function that answers a request with an idempotency key; undefined without a key, or if the operator has turned them off. */
   of({ request: { headers } }: IncomingCall, { options }: Settings): AnswerRead | undefined {
     const key = options.idempotency.keep > 0 ? headers['idempotency-key'] : undefined
     return key === undefined ? undefined : (request, run) => this.#answer({ ...request, key, run })

@@ -23,7 +23,7 @@ export interface CachedCall extends SharableCall, EqualCall {
 /** A call that is made: the answer that its equals share, or `bypass` if its answer cannot be shared. */
 export type AskedCall = SharedAnswer | 'bypass'
 
-/** A kept answer, and what is known of it. */
+/** A kept answer with its facts. */
 export interface CachedAnswer {
   readonly kept: KeptAnswer
   readonly facts: AnswerFacts

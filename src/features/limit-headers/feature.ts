@@ -5,7 +5,7 @@ import type { CallFeature } from '../../relay/life-cycle.ts'
 import type { CallRecord } from '../../relay/request-stages.ts'
 import { limitHeadersOf } from './limit-headers.ts'
 
-/** States in each answer what remains of the limits of its API key: `docs/api.md: Limits`. */
+/** Adds headers with the remaining limits of the API key to each answer: `docs/api.md: Limits`. */
 export function limitHeaders(limits: CallLimits, settings: () => Settings): CallFeature {
   return {
     headers({ record }, caller, protocol) {

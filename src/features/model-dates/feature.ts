@@ -2,7 +2,7 @@ import type { Settings } from '../../domain/settings.ts'
 import type { CallFeature } from '../../relay/life-cycle.ts'
 import type { ModelRetirements } from '../../upstreams/model-retirements.ts'
 
-/** States in each answer when the vendor shuts its model down, if that is known. */
+/** Adds headers with the date on which the vendor shuts down the model to each answer, if it is known. */
 export function modelDates(ends: ModelRetirements, settings: () => Settings): CallFeature {
   return {
     headers({ record }) {

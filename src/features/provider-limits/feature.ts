@@ -2,7 +2,7 @@ import type { CallFeature } from '../../relay/life-cycle.ts'
 import type { ChannelPlan, Plan } from '../../relay/request-stages.ts'
 import type { ProviderLimitBound, ProviderLimits } from '../../upstreams/provider-limits.ts'
 
-/** Spares keys that have reached a limit that their provider has stated: `docs/configuration.md: Limits of providers`. */
+/** Skips keys that have reached a limit that their provider has reported: `docs/configuration.md: Limits of providers`. */
 export function providerLimitsOfCalls(limits: ProviderLimits): CallFeature {
   return {
     keys(_, plan, candidate, upstreamModel, keys) {

@@ -4,9 +4,9 @@ import { ChunkGaps } from './chunk-gaps.ts'
 import { tracedCall } from './traced-call.ts'
 import { tracedHit } from './traced-hit.ts'
 
-/** What telemetry measures of a call while it runs. */
+/** Values that are measured while a call runs. */
 interface Traced {
-  /** The client's own id of its session; undefined if it sent none. */
+  /** The client's id of its session; undefined if it did not send one. */
   readonly sessionName: string | undefined
   /** Undefined if the call is not a stream. */
   readonly gaps: ChunkGaps | undefined

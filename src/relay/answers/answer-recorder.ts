@@ -30,7 +30,7 @@ export const DISCARDING_CONNECTION = {
   needsUpstream() {},
   destroy() {},
 } as const
-/** What a response without a client states of its request. */
+/** Facts about the request for a response without a client. */
 export const NO_TRAITS = { method: 'POST', version: '1.1', keepAlive: false, headers: {} } as const
 
 /** A response whose content is recorded instead of sent. The relay writes to it as to any other response. */

@@ -200,7 +200,7 @@ export interface DialectFacts {
 
 /** A dialect whose requests are JSON. */
 export interface Dialect extends DialectFacts {
-  /** What stands where in its requests. */
+  /** The shape of its requests. */
   readonly shape: Shape
   /** Returns the dialect in which a body is read that has another form; undefined for the usual form. */
   readonly ofForm?: (scan: ScannedObject) => Dialect | undefined

@@ -71,7 +71,7 @@ export function checkableFramePart(frame: string): string {
   return fields.length === 0 ? '' : `${fields.join('\n')}\n\n`
 }
 
-/** Returns events with the blank line after the last one, which it may lack at the end of a stream. */
+/** Adds the blank line after the last event, which may be missing at the end of a stream. */
 export function endedFrames(events: string): string {
   return events === '' || /(?:\n\n|\r\r|\r\n\r\n)$/.test(events) ? events : `${events}\n\n`
 }

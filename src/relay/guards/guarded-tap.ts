@@ -210,7 +210,7 @@ export class GuardedTap extends WrappedTap {
     }
   }
 
-  /** Returns what came before the match at the end of a stream, and the events that end it as blocked. */
+  /** Returns the text before the match at the end of a stream, and the events that end the stream as blocked. */
   refusalBytes(charged: Usage): Buffer {
     return this.#lastWritten(this.#rest + this.#begun.refusal(charged, this.#sequence + this.#added))
   }

@@ -4,7 +4,7 @@ import { JSON_SCHEMA } from '../shape/json-schema.ts'
 import { LOCATION, MARK } from '../shape/shared-tables.ts'
 import type { Members } from '../shape/vocabulary.ts'
 
-/** How a completion is sampled: the same members in chat and completions. */
+/** Sampling parameters of chat and completions. */
 const SAMPLING = {
   frequency_penalty: 'number',
   logit_bias: 'term',
@@ -145,7 +145,7 @@ export const COMPLETIONS_REQUEST = defineShape({
   ...MARK,
 })
 
-/** What a model says: a whole message, or the pieces of it in an event. */
+/** A generated message, or a piece of it in an event. */
 const MESSAGE = {
   annotations: 'Annotation of provider',
   audio: 'Audio',

@@ -101,7 +101,7 @@ export const GEMINI_REQUEST = defineShape(
     ImageConfig: { aspectRatio: 'term', imageSize: 'term' },
     ThinkingConfig: { includeThoughts: 'number', thinkingBudget: 'number', thinkingLevel: 'term' },
     ...CONTENTS,
-    /** Google ignores its role. */
+    /** The role is ignored. */
     Instruction: { parts: 'text | Part', role: 'term' },
     Tool: {
       codeExecution: 'term',

@@ -16,7 +16,7 @@ export interface Member {
   readonly count: number
 }
 
-/** What a document is by its shape, and which kinds and tables occur in it, as bits. */
+/** The outline of a document, and bit sets of the kinds and tables that occur in it. */
 export interface OutlinedDocument {
   readonly shape: object
   readonly codes: Uint16Array
@@ -42,7 +42,7 @@ export class ScannedObject {
   readonly end: number
   /** The tape itself, for code that must go through all values quickly. Other code uses the methods. */
   readonly tape: readonly number[]
-  /** The outline by a shape, which `outlineOf` makes. */
+  /** Set by `outlineOf`. */
   outline: OutlinedDocument | undefined = undefined
   readonly #values = new Map<string, unknown>()
 

@@ -152,7 +152,7 @@ export const RESPONSES_REQUEST = defineShape({
 })
 
 const ANSWER_ITEMS = {
-  /** A response. What it repeats of its request, and what is said of its end, is data of those who wrote it. */
+  /** A response. Members that repeat its request, or describe its end, are `data`. */
   Answer: {
     background: 'number',
     billing: 'term of provider',
@@ -206,7 +206,7 @@ const ANSWER_ITEMS = {
     size: 'term',
     background: 'term',
     revised_prompt: 'text',
-    // Of a server, unlike the request's tools, which a response repeats.
+    // Tools of a server. The tools of the request are repeated elsewhere.
     tools: 'Tool of tool',
   },
   ...TOOLS,

@@ -9,7 +9,7 @@ export interface CompiledPlace {
   readonly coversObjects: boolean
   /** The members of an object; undefined if an object may not stand here, or if its keys are chosen by users. */
   readonly table: CompiledTable | undefined
-  /** What the members of an object are whose keys users choose. */
+  /** Place of the members of an object whose keys users choose. */
   readonly values: CompiledPlace | undefined
   /** Number of the owner; -1 for that of the object around the place. */
   readonly owner: number
@@ -23,11 +23,11 @@ export interface CompiledTable {
   readonly hasRole: boolean
   /** Tables that are used instead of this one, by the type that the object states. */
   readonly variants: NameTable<CompiledTable> | undefined
-  /** A table that is used instead of this one, if the member with this name is true. */
+  /** Table that is used instead of this one if the member with this name is true. */
   readonly flagged: { readonly name: Buffer; readonly table: CompiledTable } | undefined
 }
 
-/** The shape of a document: what stands in each place of it, and whose it is. */
+/** Describes the documents of a dialect: the kind and the owner of each value, by its place. */
 export interface Shape<Table extends string = string> {
   readonly root: CompiledTable
   /** The table that describes the document itself. Requests are the provider's, answers and events the model's. */

@@ -45,12 +45,12 @@ const ROLE = Buffer.from('role')
 const TYPE = Buffer.from('type')
 
 /**
- * What each key and value of a document is, by its shape: a code for each node of the tape, in the same order. The code of
- * `node` is at `indexOf(node)`. Readers go through the codes, and take what they need.
+ * A code (kind, owner and table) for each key and value of a document, in the order of the tape. The code of `node` is at
+ * `indexOf(node)`.
  */
 export type Outline = Uint16Array
 
-/** Number of a key or value among all of a document: the position of its code. */
+/** Returns the position of a node's code in the outline. */
 export function indexOf(node: Node): number {
   return Math.imul(node, THIRD)
 }
@@ -74,12 +74,12 @@ function codesFor(count: number): Outline {
   return codes
 }
 
-/** The number in `KIND` of what a code describes. */
+/** The number in `KIND` of the value's kind. */
 export function kindOfCode(code: number): number {
   return code & KIND_MASK
 }
 
-/** The number in `OWNER` of the one whose the value is. */
+/** The number in `OWNER` of the value's owner. */
 export function ownerOfCode(code: number): number {
   return (code >> KIND_BITS) & OWNER_MASK
 }
@@ -163,7 +163,7 @@ class Walk {
       const flag = this.#memberNamed(table.flagged.name, node, end)
       if (flag !== -1 && bytes[tape[flag] as number] === LETTER_T) described = table.flagged.table
     }
-    // What stands in a result or in reasoning is a part of it, whatever role it states.
+    // A value inside a result or reasoning is a part of it. A role there is ignored.
     if (table.hasRole && textKind === KIND.text) {
       const role = this.#memberNamed(ROLE, node, end)
       const found = role === -1 ? undefined : this.#find(OWNERS_BY_ROLE, role)
@@ -202,7 +202,7 @@ class Walk {
     } else if (first === OPENING_BRACE) {
       if (table) {
         this.object(node, table, owner, isContext(kind) ? kind : textKind)
-        // A reader that leaves out marks leaves out the whole object.
+        // Readers that skip marks skip the whole object.
         if (kind === KIND.mark) {
           codes[indexOf(node)] = (codes[indexOf(node)] as number) | KIND.mark
           this.kinds |= 1 << KIND.mark
@@ -280,7 +280,7 @@ function isEscaped(bytes: Buffer, from: number, to: number, name: Buffer): boole
   return keyText(bytes, from, to) === name.toString()
 }
 
-/** Whether texts in an object in the place of this kind are of the same kind. */
+/** Whether texts inside an object of this kind have the same kind. */
 function isContext(kind: number): boolean {
   return kind === KIND.reasoning || kind === KIND.result
 }

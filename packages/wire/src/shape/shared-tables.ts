@@ -5,7 +5,7 @@ export const MARK = {
   Mark: { comparison_response_id: 'id', mode: 'mark', scope: 'mark', ttl: 'mark', type: 'mark' },
 } as const satisfies Readonly<Record<'Mark', Members<never>>>
 
-/** Where the user of a web search is. */
+/** Location of the user, for web searches. */
 export const LOCATION = {
   Location: {
     approximate: 'Location',

@@ -17,21 +17,21 @@ export const KINDS = [
   'result',
   /** An encrypted text, which the model reads as a part of the prompt. */
   'sealed',
-  /** A proof that a model wrote what stands beside it. The model does not read it. */
+  /** Proves that a model wrote the values beside it. The model does not read it. */
   'signature',
   /** The bytes of an image, document or recording, in base64 or as a `data:` URL. */
   'media',
-  /** Where media are: a URL, which may be a `data:` URL. */
+  /** The URL of media, which may be a `data:` URL. */
   'address',
   /** A mark of the prompt cache: where a prefix ends, and how long it is kept. */
   'mark',
-  /** A text that stands elsewhere, once more, token by token. */
+  /** A repetition, token by token, of a text that the document also contains as a whole. */
   'tokens',
   /** Identifies something at the provider, or in the same conversation. */
   'id',
   /** A name that a user chose: of a tool, of a property of a schema. */
   'name',
-  /** Whose turn this is. */
+  /** The role of the author of a turn. */
   'role',
   /** A word of the protocol, or an object of such words. */
   'term',
@@ -39,17 +39,17 @@ export const KINDS = [
   'number',
   /** An object whose keys users choose, or any value in it. */
   'data',
-  /** What the shape does not describe. A model may read it, so that guards check it like a text. */
+  /** A value that the shape does not describe. A model may read it, so guards check it like a text. */
   'undescribed',
 ] as const
 
 export type Kind = (typeof KINDS)[number]
 
-/** Whose a value is: who wrote it, or who reads it. */
+/** Who wrote a value, or for whom it is. */
 export const OWNERS = [
-  /** It tells the provider or the gateway what to do, or comes from it. It is not a part of the prompt. */
+  /** Settings for the provider or the gateway, or values that they report. Not a part of the prompt. */
   'provider',
-  /** Instructions of the one who deploys the model. */
+  /** Instructions of the application. */
   'system',
   'user',
   'model',
