@@ -2,55 +2,19 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { knownAnswers } from '../../../test/fixtures/known-answers.ts'
 import { knownRequests } from '../../../test/fixtures/known-requests.ts'
+import { ANSWER_SHAPES, REQUEST_SHAPES } from '../../../test/fixtures/shapes.ts'
 import { shapedDocuments } from '../../../test/generators/shaped-documents.ts'
 import { geminiRequests } from '../../../test/generators/gemini-requests.ts'
 import { chatRequests, messagesRequests } from '../../../test/generators/requests.ts'
 import { responsesRequests } from '../../../test/generators/responses-requests.ts'
 import { lawRuns } from '../../../test/runner/tier.ts'
-import { CHAT_ANSWER, CHAT_REQUEST, COMPLETIONS_REQUEST } from './chat/shape.ts'
-import { CONVERSE_REQUEST } from './converse/shape.ts'
-import { EMBEDDINGS_ANSWER, EMBEDDINGS_REQUEST } from './embeddings/shape.ts'
+import { CHAT_REQUEST } from './chat/shape.ts'
 import { camelCase } from './gemini/field-spelling.ts'
-import { GEMINI_ANSWER, GEMINI_EMBED_ANSWER, GEMINI_EMBED_REQUEST, GEMINI_REQUEST } from './gemini/shape.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
-import { IMAGES_ANSWER, IMAGES_REQUEST, SPEECH_REQUEST, TRANSCRIPT_ANSWER } from './media/shape.ts'
-import { MESSAGES_ANSWER, MESSAGES_EVENT, MESSAGES_REQUEST } from './messages/shape.ts'
-import { MODERATIONS_REQUEST } from './moderations-shape.ts'
-import { RERANK_ANSWER, RERANK_REQUEST } from './rerank/shape.ts'
-import { RESPONSES_ANSWER, RESPONSES_EVENT, RESPONSES_REQUEST } from './responses/shape.ts'
 import { defineShape, type Shape } from './shape/define-shape.ts'
 import { indexOf, kindOfCode, outlineOf, ownerOfCode } from './shape/outline.ts'
 import { type Kind, KINDS, type Members, type Owner, OWNERS } from './shape/vocabulary.ts'
-
-const SHAPES: Readonly<Record<string, Shape>> = {
-  chat: CHAT_REQUEST,
-  completions: COMPLETIONS_REQUEST,
-  converse: CONVERSE_REQUEST,
-  embeddings: EMBEDDINGS_REQUEST,
-  gemini: GEMINI_REQUEST,
-  'gemini embeddings': GEMINI_EMBED_REQUEST,
-  images: IMAGES_REQUEST,
-  messages: MESSAGES_REQUEST,
-  moderations: MODERATIONS_REQUEST,
-  rerank: RERANK_REQUEST,
-  responses: RESPONSES_REQUEST,
-  speech: SPEECH_REQUEST,
-}
-
-const ANSWERS: Readonly<Record<string, Shape>> = {
-  'chat answer': CHAT_ANSWER,
-  'embeddings answer': EMBEDDINGS_ANSWER,
-  'gemini answer': GEMINI_ANSWER,
-  'gemini embeddings answer': GEMINI_EMBED_ANSWER,
-  'images answer': IMAGES_ANSWER,
-  'messages answer': MESSAGES_ANSWER,
-  'messages event': MESSAGES_EVENT,
-  'rerank answer': RERANK_ANSWER,
-  'responses answer': RESPONSES_ANSWER,
-  'responses event': RESPONSES_EVENT,
-  'transcript answer': TRANSCRIPT_ANSWER,
-}
 
 const REQUESTS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   chat: chatRequests(),
@@ -180,20 +144,23 @@ const expectEachStringOnce = (text: string | Buffer, shape: Shape): void => {
   expect(outlined(scan, shape)).toEqual(new Reading(scan, shape).strings)
 }
 
-describe.each(Object.entries({ ...SHAPES, ...ANSWERS }))('in documents of the shape %s', (_, shape) => {
-  test('every string is in exactly one kind, which is the one that the tables state', () => {
-    fc.assert(
-      fc.property(shapedDocuments(shape), (text) => expectEachStringOnce(text, shape)),
-      { numRuns: lawRuns(3000) },
-    )
-  })
-})
+describe.each(Object.entries({ ...REQUEST_SHAPES, ...ANSWER_SHAPES }))(
+  'in documents of the shape %s',
+  (_, shape) => {
+    test('every string is in exactly one kind, which is the one that the tables state', () => {
+      fc.assert(
+        fc.property(shapedDocuments(shape), (text) => expectEachStringOnce(text, shape)),
+        { numRuns: lawRuns(3000) },
+      )
+    })
+  },
+)
 
 test.each(Object.entries(REQUESTS))(
   'every string of a random %s request is in exactly one kind',
   (name, requests) => {
     fc.assert(
-      fc.property(requests, (text) => expectEachStringOnce(text, SHAPES[name] as Shape)),
+      fc.property(requests, (text) => expectEachStringOnce(text, REQUEST_SHAPES[name] as Shape)),
       { numRuns: lawRuns(1000) },
     )
   },
@@ -202,17 +169,20 @@ test.each(Object.entries(REQUESTS))(
 test('every string of a recorded request or a golden file is in exactly one kind', () => {
   const requests = knownRequests()
   expect(requests.length).toBeGreaterThan(100)
-  for (const { dialect, bytes } of requests) expectEachStringOnce(bytes, SHAPES[dialect] as Shape)
+  for (const { dialect, bytes } of requests) expectEachStringOnce(bytes, REQUEST_SHAPES[dialect] as Shape)
 })
 
 test('every string of a recorded answer or event, or of one in a golden file, is in exactly one kind', () => {
   const answers = knownAnswers()
   expect(answers.length).toBeGreaterThan(1000)
   for (const { dialect, form, bytes } of answers)
-    expectEachStringOnce(bytes, (ANSWERS[`${dialect} ${form}`] ?? ANSWERS[`${dialect} answer`]) as Shape)
+    expectEachStringOnce(
+      bytes,
+      (ANSWER_SHAPES[`${dialect} ${form}`] ?? ANSWER_SHAPES[`${dialect} answer`]) as Shape,
+    )
 })
 
-test.each(Object.entries({ ...SHAPES, ...ANSWERS }))(
+test.each(Object.entries({ ...REQUEST_SHAPES, ...ANSWER_SHAPES }))(
   'a member that is taken out of the shape %s is undescribed, with its name and its value',
   (_, { tables, rootName }) => {
     const bases = Object.entries(tables).filter(([table]) => !/[:?]/.test(table))

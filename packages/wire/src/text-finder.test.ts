@@ -1,51 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { ANSWER_SHAPES, REQUEST_SHAPES } from '../../../test/fixtures/shapes.ts'
 import { shapedDocuments } from '../../../test/generators/shaped-documents.ts'
 import { lawRuns } from '../../../test/runner/tier.ts'
 import { CHAT_ANSWER, CHAT_REQUEST, COMPLETIONS_REQUEST } from './chat/shape.ts'
-import { CONVERSE_REQUEST } from './converse/shape.ts'
-import { EMBEDDINGS_ANSWER, EMBEDDINGS_REQUEST } from './embeddings/shape.ts'
-import { GEMINI_ANSWER, GEMINI_EMBED_ANSWER, GEMINI_EMBED_REQUEST, GEMINI_REQUEST } from './gemini/shape.ts'
+import { EMBEDDINGS_REQUEST } from './embeddings/shape.ts'
+import { GEMINI_ANSWER, GEMINI_REQUEST } from './gemini/shape.ts'
 import type { FoundText } from './guarded-texts.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
-import { IMAGES_ANSWER, IMAGES_REQUEST, SPEECH_REQUEST, TRANSCRIPT_ANSWER } from './media/shape.ts'
-import { MESSAGES_ANSWER, MESSAGES_EVENT, MESSAGES_REQUEST } from './messages/shape.ts'
-import { MODERATIONS_REQUEST } from './moderations-shape.ts'
+import { MESSAGES_REQUEST } from './messages/shape.ts'
 import { answerTexts, requestTexts } from './text-finder.ts'
 import { RERANK_ANSWER, RERANK_REQUEST } from './rerank/shape.ts'
-import { RESPONSES_ANSWER, RESPONSES_EVENT, RESPONSES_REQUEST } from './responses/shape.ts'
+import { RESPONSES_ANSWER, RESPONSES_EVENT } from './responses/shape.ts'
 import { defineShape, type Shape } from './shape/define-shape.ts'
 import type { Members } from './shape/vocabulary.ts'
-
-const SHAPES: Readonly<Record<string, Shape>> = {
-  chat: CHAT_REQUEST,
-  completions: COMPLETIONS_REQUEST,
-  converse: CONVERSE_REQUEST,
-  embeddings: EMBEDDINGS_REQUEST,
-  gemini: GEMINI_REQUEST,
-  'gemini embeddings': GEMINI_EMBED_REQUEST,
-  images: IMAGES_REQUEST,
-  messages: MESSAGES_REQUEST,
-  moderations: MODERATIONS_REQUEST,
-  rerank: RERANK_REQUEST,
-  responses: RESPONSES_REQUEST,
-  speech: SPEECH_REQUEST,
-}
-
-const ANSWERS: Readonly<Record<string, Shape>> = {
-  chat: CHAT_ANSWER,
-  embeddings: EMBEDDINGS_ANSWER,
-  gemini: GEMINI_ANSWER,
-  'gemini embeddings': GEMINI_EMBED_ANSWER,
-  images: IMAGES_ANSWER,
-  messages: MESSAGES_ANSWER,
-  'messages event': MESSAGES_EVENT,
-  rerank: RERANK_ANSWER,
-  responses: RESPONSES_ANSWER,
-  'responses event': RESPONSES_EVENT,
-  transcript: TRANSCRIPT_ANSWER,
-}
 
 /** `docs/guards.md: What is no text`: at most 64 letters, digits and `_ . : / * + -`, or a media type with parameters. */
 const WORD = /^[\w.:/*+-]{0,64}$|^[\w.:/*+-]*(?:; ?[\w-]+=[\w.+-]+)+$/
@@ -92,7 +61,7 @@ function expectInOrder(texts: readonly FoundText[]): ReadonlySet<number> {
   return new Set(starts)
 }
 
-describe.each(Object.entries(SHAPES))('in requests of the shape %s', (_, shape) => {
+describe.each(Object.entries(REQUEST_SHAPES))('in requests of the shape %s', (_, shape) => {
   test('every string and name that does not look like a word of a protocol is found, once and in order', () => {
     fc.assert(
       fc.property(shapedDocuments(shape), (text) => {
@@ -118,11 +87,11 @@ const REPEATED: ReadonlySet<string> = new Set(
 
 /** Where the response is in answers of the responses protocol. */
 const RESPONSES: ReadonlyMap<string, 'document' | 'response'> = new Map([
-  ['responses', 'document'],
+  ['responses answer', 'document'],
   ['responses event', 'response'],
 ])
 
-describe.each(Object.entries(ANSWERS))('in answers of the shape %s', (name, shape) => {
+describe.each(Object.entries(ANSWER_SHAPES))('in answers of the shape %s', (name, shape) => {
   test('every string and name that does not look like a word or like base64 is found, unless it repeats another', () => {
     fc.assert(
       fc.property(shapedDocuments(shape), fc.boolean(), (text, signsReasoning) => {
@@ -208,7 +177,7 @@ test.each([
   ['gemini', { contents: [{ parts: [{ functionResponse: { name: 'f', response: 'A' } }] }] }, 'tool_results'],
   ['responses', { input: [{ type: 'x', note: 'A' }] }, 'input'],
 ] as const)('a text belongs to the part of a call in which it stands (%s %j)', (dialect, body, place) => {
-  const [found] = textsIn(body, SHAPES[dialect] as Shape).values()
+  const [found] = textsIn(body, REQUEST_SHAPES[dialect] as Shape).values()
   expect(found?.place).toBe(place)
 })
 

@@ -1,7 +1,6 @@
-import { OPENAI_SERVICE } from '../openai-service.ts'
 import { defineShape } from '../shape/define-shape.ts'
 import { JSON_SCHEMA } from '../shape/json-schema.ts'
-import { LOCATION, MARK } from '../shape/shared-tables.ts'
+import { LOCATION, MARK, OPENAI_SERVICE } from '../shape/shared-tables.ts'
 
 const TOOLS = {
   Tool: {

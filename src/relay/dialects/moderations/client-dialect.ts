@@ -1,11 +1,11 @@
 import { withMappedModel } from '@sluice/wire/edit-request'
 import {
   MODERATIONS_PROMPT_RULES,
+  MODERATIONS_REQUEST,
   moderationFieldNames,
   readModerationsReply,
   readModerationsRequest,
 } from '@sluice/wire/moderations'
-import { MODERATIONS_REQUEST } from '@sluice/wire/moderations-shape'
 import { unstreamedStorageRules } from '../answer-storage-rules.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'

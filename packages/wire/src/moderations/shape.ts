@@ -1,4 +1,4 @@
-import { defineShape } from './shape/define-shape.ts'
+import { defineShape } from '../shape/define-shape.ts'
 
 /** Moderations. https://platform.openai.com/docs/api-reference/moderations/create */
 export const MODERATIONS_REQUEST = defineShape({

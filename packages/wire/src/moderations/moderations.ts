@@ -1,4 +1,4 @@
-import { errorInAnswer } from './answer-error.ts'
+import { errorInAnswer } from '../answer-error.ts'
 import {
   type Check,
   checkMembers,
@@ -8,15 +8,15 @@ import {
   refuseField,
   requestSchema,
   withSchema,
-} from './field-check.ts'
-import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
-import { type FoundMedia, promptRules } from './prompt-text.ts'
-import { MODERATIONS_REQUEST } from './moderations-shape.ts'
-import { IMAGE_TOKENS, MESSAGE_TOKENS } from './prompt-tokens.ts'
-import { requestNames } from './request-names.ts'
-import { readInclusiveUsage } from './reported-usage.ts'
-import { parseRecord } from './json/record.ts'
-import type { ReplyFacts } from './reply-facts.ts'
+} from '../field-check.ts'
+import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
+import { type FoundMedia, promptRules } from '../prompt-text.ts'
+import { MODERATIONS_REQUEST } from './shape.ts'
+import { IMAGE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
+import { requestNames } from '../request-names.ts'
+import { readInclusiveUsage } from '../reported-usage.ts'
+import { parseRecord } from '../json/record.ts'
+import type { ReplyFacts } from '../reply-facts.ts'
 
 /** The fields of a moderation request that the gateway reads. All other fields are forwarded unchanged. */
 export interface ModerationsRequest {
