@@ -302,10 +302,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     await checks.run(async () => expect((await said(key))[1]).toBe('token_expired'))
   })
 
-  test.each([manner].filter((one) => one === 'while it does not'))(
-    'the next start finds what all these commands did %s run',
-    () => checks.runKept(fixture.gateway),
-  )
+  test('the effects of these commands hold after the next start', () => checks.runAfterStart(fixture.gateway))
 })
 
 describe('sluice token', () => {
