@@ -24,6 +24,7 @@ import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { rawConnection } from '../fixtures/raw-socket.ts'
 import { frames as responseFrames, upstreamNamed } from '../fixtures/responses-behaviour.ts'
 import { byTier } from '../runner/tier.ts'
+import { watchedFetch } from '../fixtures/watched-fetch.ts'
 
 type Dialect = 'chat' | 'messages' | 'responses' | 'gemini'
 
@@ -516,22 +517,6 @@ test('a client gets keep-alives while the service of a guard checks its stream',
   expect((await live.end()).text).toContain('Hel')
 })
 
-/** The real fetch, which reports what its caller has read so far. */
-function watching(onRead: (read: string) => void): typeof fetch {
-  return async (...args) => {
-    const response = await fetch(...args)
-    let read = ''
-    const watch = new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        controller.enqueue(chunk)
-        read += Buffer.from(chunk).toString()
-        onRead(read)
-      },
-    })
-    return new Response(response.body?.pipeThrough(watch), response)
-  }
-}
-
 /** What the official clients make of a stream: its text. */
 const OFFICIAL: Readonly<Record<string, (fetching: typeof fetch, model: string) => Promise<string>>> = {
   async chat(fetching, model) {
@@ -580,7 +565,7 @@ describe.each(Object.keys(OFFICIAL))('the official client of %s', (name) => {
           rest: { after: ended.promise, frames: FRAMES[dialect].slice(at) },
         }),
       )
-      const fetching = watching((read) => {
+      const fetching = watchedFetch((read) => {
         if (read.includes(twice(name))) begun.resolve()
         if (read.slice(read.indexOf('Hel')).includes(twice(name)) && read.includes('Hel')) ended.resolve()
       })
@@ -591,7 +576,7 @@ describe.each(Object.keys(OFFICIAL))('the official client of %s', (name) => {
   test('reports an error behind the early head', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     fixture.upstream.script('bad', { kind: 'status', status: 400, body: errorBody(WORDS), after: promise })
-    const fetching = watching((read) => read.includes(twice(name)) && resolve())
+    const fetching = watchedFetch((read) => read.includes(twice(name)) && resolve())
     await expect(OFFICIAL[name]?.(fetching, 'bad')).rejects.toThrow(WORDS)
   })
 })

@@ -7,6 +7,7 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { geminiFrames } from '../fixtures/gemini-behaviour.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { frames, upstreamNamed } from '../fixtures/responses-behaviour.ts'
+import { watchedFetch } from '../fixtures/watched-fetch.ts'
 
 /** A gateway that regards a stream as silent after one second already. */
 const copy = await patchedProgram([
@@ -135,7 +136,10 @@ test.each(GEMINI)(
     fixture.upstream.script(model, { kind: 'stream', frames: all.slice(0, 2), rest, ending: 'no done' })
     const client = new GoogleGenAI({
       apiKey: 'sk-ann',
-      httpOptions: { baseUrl: fixture.gateway.url, fetch: watching(COMMENT, resolve) },
+      httpOptions: {
+        baseUrl: fixture.gateway.url,
+        fetch: watchedFetch((read) => read.includes(COMMENT) && resolve()),
+      },
     })
     let text = ''
     let reason: unknown
@@ -146,19 +150,3 @@ test.each(GEMINI)(
     expect([text, reason]).toEqual(['Hello there.', 'STOP'])
   },
 )
-
-/** The real fetch, which reports when a text is in the bytes that its caller reads. */
-function watching(text: string, seen: () => void): typeof fetch {
-  return async (...args) => {
-    const response = await fetch(...args)
-    let read = ''
-    const watch = new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        controller.enqueue(chunk)
-        read += Buffer.from(chunk).toString()
-        if (read.includes(text)) seen()
-      },
-    })
-    return new Response(response.body?.pipeThrough(watch), response)
-  }
-}
