@@ -38,6 +38,16 @@ const picture = (model: string): Buffer =>
 const IMAGES = json({ data: [{ b64_json: 'aGVsbG8=' }, { b64_json: 'aGVsbG8=' }] })
 const TOKENS = { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 }
 
+const RECORDED = {
+  kind: 'transcriptions',
+  price: { second: 0.0002 },
+  parts: recording,
+  answer: json({ text: 'hello there, and more of it' }),
+  quota: SECONDS * 100,
+  counts: { seconds: SECONDS },
+  left: SECONDS * 100,
+}
+
 const ENDPOINTS: Readonly<Record<string, SmallEndpoint>> = {
   embeddings: {
     path: '/v1/embeddings',
@@ -98,26 +108,8 @@ const ENDPOINTS: Readonly<Record<string, SmallEndpoint>> = {
     left: 110,
     isPassed: true,
   },
-  transcriptions: {
-    path: '/v1/audio/transcriptions',
-    kind: 'transcriptions',
-    price: { second: 0.0002 },
-    parts: recording,
-    answer: json({ text: 'hello there, and more of it' }),
-    quota: SECONDS * 100,
-    counts: { seconds: SECONDS },
-    left: SECONDS * 100,
-  },
-  translations: {
-    path: '/v1/audio/translations',
-    kind: 'transcriptions',
-    price: { second: 0.0002 },
-    parts: recording,
-    answer: json({ text: 'hello there, and more of it' }),
-    quota: SECONDS * 100,
-    counts: { seconds: SECONDS },
-    left: SECONDS * 100,
-  },
+  transcriptions: { path: '/v1/audio/transcriptions', ...RECORDED },
+  translations: { path: '/v1/audio/translations', ...RECORDED },
   moderation: {
     path: '/v1/moderations',
     kind: 'moderations',
