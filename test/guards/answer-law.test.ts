@@ -8,6 +8,7 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { eventsOf, type Form, type Loose, PROTOCOLS, requestOf } from '../fixtures/guarded-dialects.ts'
 import { ACCOUNT, REGION } from '../fixtures/providers/bedrock.ts'
 import { randomFrom } from '../fixtures/random.ts'
+import { changedPlaces } from '../generators/changed-places.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
 import { byTier } from '../runner/tier.ts'
 
@@ -55,29 +56,7 @@ const SIGNED: Partial<Record<ConversionProtocol, RegExp>> = {
   converse: /\.(?:reasoningContent|reasoningText)\.text(?: in pieces)?$/,
 }
 
-/** An answer, and where it differs from an ordinary one. */
-interface Tried {
-  readonly where: string
-  readonly body: unknown
-}
-
 type Change = (given: string) => unknown
-
-/** All values that differ from the given one in one string, one name, or a member more. */
-function* changed(value: unknown, change: Change, path = ''): Generator<Tried> {
-  if (typeof value === 'string') yield { where: path, body: change(value) }
-  else if (Array.isArray(value)) {
-    for (const [at, one] of value.entries())
-      for (const { where, body } of changed(one, change, `${path}[${at}]`))
-        yield { where, body: value.with(at, body) }
-  } else if (typeof value === 'object' && value !== null) {
-    for (const [name, one] of Object.entries(value))
-      for (const { where, body } of changed(one, change, `${path}.${name}`))
-        yield { where, body: { ...value, [name]: body } }
-    yield { where: `${path}.x_note`, body: { ...value, x_note: { deep: [change('')] } } }
-    yield { where: `${path}.{}`, body: { ...value, [String(change('x'))]: 1 } }
-  }
-}
 
 const SPELLINGS: Readonly<Record<string, Change>> = {
   'as it stands': () => TEXT,
@@ -166,11 +145,11 @@ const PIECES =
 /** The streams that differ from the given one in one event; of a delta also those that divide what is added. */
 function* streams(events: readonly object[], change: Change): Generator<{ where: string; events: object[] }> {
   for (const [at, event] of events.entries()) {
-    for (const { where, body } of changed(event, change))
+    for (const { where, body } of changedPlaces(event, change))
       yield { where: `${at}${where}`, events: events.with(at, body as object) }
     const text = String(change(''))
     const thirds = [text.slice(0, 31), text.slice(31, 35), text.slice(35)]
-    const each = thirds.map((piece) => [...changed(event, () => piece)])
+    const each = thirds.map((piece) => [...changedPlaces(event, () => piece)])
     for (const [index, { where }] of (each[0] ?? []).entries()) {
       // What follows the end of an answer continues nothing.
       if (!PIECES.test(where) || at === events.length - 1) continue
@@ -204,7 +183,7 @@ describe.each(ROADS.filter(([client]) => client !== 'gemini array'))(
           ? client === to || place % byTier(PROTOCOLS.length, 1) === byTier(road, 0)
           : (place + spelling + 5 * road) % DAY_SHARE === 0
       for (const [how, change, spelling] of SPELLINGS_IN_ORDER)
-        for (const [place, { where, body }] of [...changed(form.whole, change)].entries()) {
+        for (const [place, { where, body }] of [...changedPlaces(form.whole, change)].entries()) {
           if (!isTried(spelling, place) || SIGNED[to]?.test(where)) continue
           const given = await ask(client, to, 'whole', { kind: 'whole', body: JSON.stringify(body) })
           read += given ? 1 : 0
@@ -217,7 +196,7 @@ describe.each(ROADS.filter(([client]) => client !== 'gemini array'))(
 
     test('has nothing of a text for which a guard has blocked it', async () => {
       const found: string[] = []
-      for (const [number, { where, body }] of [...changed(form.whole, () => TEXT)].entries()) {
+      for (const [number, { where, body }] of [...changedPlaces(form.whole, () => TEXT)].entries()) {
         if ((number + road) % byTier(41, 1) !== 0 || SIGNED[to]?.test(where)) continue
         const given = await ask(client, to, 'whole', { kind: 'whole', body: JSON.stringify(body) }, 'ben')
         const paths = readable(protocolOf(client), given ?? [])

@@ -11,6 +11,7 @@ import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { CONVERSING, PICTURE, REQUEST_FORMS, THOUGHTFUL } from '../fixtures/request-forms.ts'
 import { cohereAnswer, scored } from '../fixtures/rerank-behaviour.ts'
 import { wholeResponse } from '../fixtures/responses-behaviour.ts'
+import { type ChangedDocument, changedPlaces } from '../generators/changed-places.ts'
 import { byTier, pairsByDay } from '../runner/tier.ts'
 
 /**
@@ -104,12 +105,6 @@ function textsIn(bytes: Buffer): string[] {
   return [bytes.toString(), even.toString('utf16le'), even.swap16().toString('utf16le')]
 }
 
-/** A request, and where it differs from an ordinary one. */
-interface Tried {
-  readonly where: string
-  readonly body: unknown
-}
-
 /** Calls that are made at the same time. */
 const AT_ONCE = 8
 const NUMBERED = /request number (\d+)\./
@@ -121,7 +116,7 @@ const NUMBERED = /request number (\d+)\./
 async function unchecked(
   path: string,
   lane: string,
-  tried: readonly (Tried | undefined)[],
+  tried: readonly (ChangedDocument | undefined)[],
 ): Promise<{ readonly where: readonly string[]; readonly received: number; readonly refusal: string }> {
   // What is sent does not depend on the answer; an error of the client's leaves the channel as it is.
   fixture.upstream.script(lane, ANSWERS[lane] ?? { kind: 'status', status: 400 })
@@ -179,22 +174,6 @@ const SPELLINGS: Readonly<Record<string, Change>> = {
   'in the type of a data URL': (_given, text) => `data:text/plain;note=${text};base64,aGVsbG8=`,
 }
 
-/** All requests that differ from the given one in one string, one name, or a member more. */
-function* changed(value: unknown, change: (given: string) => unknown, path = ''): Generator<Tried> {
-  if (typeof value === 'string') yield { where: path, body: change(value) }
-  else if (Array.isArray(value)) {
-    for (const [at, one] of value.entries())
-      for (const { where, body } of changed(one, change, `${path}[${at}]`))
-        yield { where, body: value.with(at, body) }
-  } else if (typeof value === 'object' && value !== null) {
-    for (const [name, one] of Object.entries(value))
-      for (const { where, body } of changed(one, change, `${path}.${name}`))
-        yield { where, body: { ...value, [name]: body } }
-    yield { where: `${path}.x_note`, body: { ...value, x_note: { deep: [change('')] } } }
-    yield { where: `${path}.{}`, body: { ...value, [String(change('x'))]: 1 } }
-  }
-}
-
 /** One of so many requests in other spellings than the plain one is tried by day. */
 const DAY_SHARE = 293
 /** One of so many requests in the plain spelling is tried by day at channels for which it is converted. */
@@ -205,10 +184,15 @@ const CONVERTED_SHARE = 4
  * the plain spelling is tried at every place where the channel speaks the client's protocol, and at some places at one
  * of the channels for which the request is converted.
  */
-function spelled(body: unknown, isNative: boolean, road: number, roads: number): (Tried | undefined)[] {
+function spelled(
+  body: unknown,
+  isNative: boolean,
+  road: number,
+  roads: number,
+): (ChangedDocument | undefined)[] {
   let number = -1
   const all = Object.entries(SPELLINGS).flatMap(([how, change]) =>
-    [...changed(body, (given) => change(given, textOf((number += 1))))].map((one) => ({
+    [...changedPlaces(body, (given) => change(given, textOf((number += 1))))].map((one) => ({
       where: `${how}: ${one.where}`,
       body: one.body,
     })),
@@ -246,7 +230,9 @@ describe.each(ROADS)('a request of %s at a channel of %s', (name, lane, { path, 
   test('has no text upstream that the gateway has fetched and guards have not checked', async () => {
     const urls = Object.keys(FILES).flatMap((name) => (name.startsWith('/a.') ? [] : [name, `/moved${name}`]))
     const tried = urls.flatMap((url) => [
-      ...changed(body(lane, address), (given) => (given.startsWith(address) ? `${address}${url}` : given)),
+      ...changedPlaces(body(lane, address), (given) =>
+        given.startsWith(address) ? `${address}${url}` : given,
+      ),
     ])
     const places = tried
       .filter(({ body: one }) => urls.some((url) => JSON.stringify(one).includes(`${address}${url}"`)))
