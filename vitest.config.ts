@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/runner/longest-first.ts'
 
 /**
- * Tests that every change passes, and that `npm test` leaves out: whole folders, and units named `*.slow.test.ts`
+ * Tests that every change must pass and that `npm test` leaves out: whole folders, and units named `*.slow.test.ts`
  * (CONTRIBUTING.md: Adding a test).
  */
 const SYSTEM = [
@@ -41,9 +41,8 @@ const SYSTEM = [
 ]
 
 /**
- * Every test that needs nothing but this machine: `npm test` runs the project `fast`, which is the units, the laws
- * and test/http; `npm run test:system` the other, and a path runs in whichever has it. What takes longer lives under
- * test/night.
+ * Every test that needs only this machine. `npm test` runs the project `fast`, `npm run test:system` the project
+ * `system`; a path runs in the project that has it. Tests that take longer are in test/night.
  */
 export default defineConfig({
   test: {
