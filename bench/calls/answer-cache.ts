@@ -20,29 +20,12 @@ const CALL: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour
 
 /** What makes a copy of the gateway without the cache. */
 const WITHOUT: readonly Patch[] = [
-  {
-    file: 'src/relay/relay.ts',
-    text: 'if (admitted.settings.options.cache === undefined) return',
-    by: 'if (admitted.settings.options !== undefined) return',
-  },
-  {
-    file: 'src/relay/call-admission.ts',
-    text: `    if (report) report.call = call
-    if (settings.options.cache) call.cacheStatus = report ? 'miss' : 'bypass'
-`,
-    by: '',
-  },
+  { file: 'src/gateway/features.ts', text: '    equalCalls(idempotent, cache),\n', by: '' },
   {
     file: 'src/relay/parse-request.ts',
     text: '  const keeping = reader.settings.options.cache && dialect.keeping?.(scan)\n',
     by: '  const keeping = undefined\n',
   },
-  {
-    file: 'src/relay/call.ts',
-    text: "    if (this.cacheStatus !== undefined) headers['x-gateway-cache'] = this.cacheStatus\n",
-    by: '',
-  },
-  { file: 'src/relay/call.ts', text: '    this.settlement = settlement\n', by: '' },
 ]
 
 const { cost, ratio } = await compareSides(
