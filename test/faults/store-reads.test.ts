@@ -241,11 +241,11 @@ describe(`${PARALLEL} concurrent requests of one user`, () => {
   const BODIES = 'of 28 MB that are converted'
   const attacks: Record<string, () => Promise<{ status: number; bytes: number }>> = {
     'for a kept response of 30 MB': () => asked(`/v1/responses/${LARGE_OUTPUT}`, KEY),
-    // By day other tests share the machine, and sending so many bytes takes all the time that a body may take. All
-    // reads of a user share one limit, of keys and of responses.
+    // By day other tests share the machine, and sending so many bytes takes all the time that a body may take.
     ...byTier(
       {},
       {
+        // The number of reads at once bounds this, which the last test of this file checks by day.
         'for a page of 100 keys with the longest texts': () =>
           asked('/api/token/?page_size=100', { headers: ACCOUNT }),
         'for the items of a response of 30 MB': () =>

@@ -163,7 +163,7 @@ function* streams(events: readonly object[], change: Change): Generator<{ where:
 }
 
 const ROADS = CLIENTS.flatMap((client, at) => CHANNELS.map((to) => [client, to, at] as const))
-/** One of so many places is tried by day in each spelling. */
+/** By day, one in this many places is tried in each spelling. */
 const DAY_SHARE = byTier(211, 1)
 
 const SPELLINGS_IN_ORDER = Object.entries(SPELLINGS).map(([how, change], at) => [how, change, at] as const)

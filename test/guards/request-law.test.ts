@@ -174,9 +174,9 @@ const SPELLINGS: Readonly<Record<string, Change>> = {
   'in the type of a data URL': (_given, text) => `data:text/plain;note=${text};base64,aGVsbG8=`,
 }
 
-/** One of so many requests in other spellings than the plain one is tried by day. */
+/** By day, one in this many requests in other spellings than the plain one is tried. */
 const DAY_SHARE = 293
-/** One of so many requests in the plain spelling is tried by day at channels for which it is converted. */
+/** By day, one in this many requests in the plain spelling is tried at channels for which it is converted. */
 const CONVERTED_SHARE = 4
 
 /**

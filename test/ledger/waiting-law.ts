@@ -25,7 +25,7 @@ const SLACK_MS = 20_000
 const PERIOD = 'month'
 /** Conversations of a round; each call sends one, as far as it got, and appends to it. */
 const CONVERSATIONS = 3
-/** The processes crash in one of so many rounds. */
+/** The processes crash in one round of this many. */
 const CRASH_EVERY = 3
 /**
  * Two calls of each round, one after the other, so that a prompt is continued however slow the machine is: it was

@@ -224,6 +224,16 @@ const DEFECTS: readonly Defect[] = [
     'tool results in a messages request are decoded with text and media, and may be errors',
   ],
   [
+    'a field with an unexpected value is an internal error when the request is converted',
+    {
+      file: 'packages/wire/src/responses/decode/request.ts',
+      text: "requireObject(text, 'text')['verbosity']",
+      by: "(text as Record<string, Record<string, unknown>>)['format']['verbosity']",
+    },
+    'test/http/other-fields.test.ts',
+    'a request with an unexpected value of the field text is converted for another dialect or is a 400, and never a 500',
+  ],
+  [
     'the end of an event that is cut between two reads is not found',
     {
       file: 'packages/wire/src/sse/frame-splitter.ts',
@@ -345,6 +355,22 @@ const DEFECTS: readonly Defect[] = [
     },
     'src/relay/responses/response-store.test.ts',
     'encrypted reasoning leads only calls of the user who received it to the account that made it',
+  ],
+  [
+    'a kept response is read as a whole before it is sent',
+    {
+      file: 'src/relay/responses/response-requests.ts',
+      text: 'return answerPieces(incoming, parts)',
+      by: "return answerPieces(incoming, [(await Array.fromAsync(parts)).join('')])",
+    },
+    'test/faults/store-reads.test.ts',
+    'concurrent requests for a kept response of 30 MB take bounded memory',
+  ],
+  [
+    'a user may have more than eight reads at once',
+    { file: 'src/limits/store-reads.ts', text: 'const MAX_RUNNING = 8', by: 'const MAX_RUNNING = 100' },
+    'test/faults/store-reads.test.ts',
+    'a user has at most eight database reads at once',
   ],
 
   // Limits
