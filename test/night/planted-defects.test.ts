@@ -114,7 +114,7 @@ const DEFECTS: readonly Defect[] = [
     'of an answer that arrives at once, streamed or whole, nothing is sent before its charge is durable',
   ],
   [
-    'a call is admitted whatever is left of its budgets',
+    'a call is admitted although its budgets are used up',
     {
       file: 'src/accounts/ledger/charged-balances.ts',
       text: 'for (const one of budgets) free =',
@@ -218,7 +218,7 @@ const DEFECTS: readonly Defect[] = [
     'a whole messages reply is encoded in the documented order and form',
   ],
   [
-    'a tool result that is an error becomes one that is none',
+    'a tool result that is an error becomes one that is not',
     { file: 'packages/wire/src/messages/decode/request.ts', text: 'isError:', by: 'isError: false && ' },
     'packages/wire/src/messages/request-codec.test.ts',
     'tool results in a messages request are decoded with text and media, and may be errors',
@@ -405,7 +405,7 @@ const DEFECTS: readonly Defect[] = [
     'calls that have failed do not count as calls in flight',
   ],
   [
-    'a call that its user has no slot for keeps that of its key',
+    'a call that is refused for the calls in flight of its user keeps a slot of its key',
     { file: 'src/relay/call-limits.ts', text: '        leave()\n        throw', by: '        throw' },
     'test/http/budgets.test.ts',
     'calls that are refused for the calls in flight of their user do not count for their key',
