@@ -25,8 +25,11 @@ const match = { regex: 'code-[0-9]+-x' }
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    models: priced([...PROTOCOLS]),
-    channels: PROTOCOLS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),
+    models: priced([...PROTOCOLS, 'repaired']),
+    channels: [
+      ...PROTOCOLS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),
+      channel('repaired', upstream.baseUrl('repaired'), { protocol: 'gemini', repair: true }),
+    ],
     guards: [
       ...ACTIONS.flatMap((action) => [
         { name: `${action}-text`, do: action, match, where: ['output'], tokens: [`token-${action}text`] },
@@ -195,30 +198,39 @@ test('a guard redacts a match that is divided over several stream events in the 
   expect(JSON.parse(given)).toEqual({ to: '[REDACTED]' })
 })
 
-test.each([
-  ['redact', 'alt=sse', 'say [REDACTED] now', 'STOP'],
-  ['block', 'alt=sse', 'say ', 'SAFETY'],
-  ['redact', 'alt=json', 'say [REDACTED] now', 'STOP'],
-  ['block', 'alt=json', 'say ', 'SAFETY'],
-] as const)(
-  'a guard finds a match that continues into the last event of a Gemini stream (%s, %s)',
-  async (action, form, said, reason) => {
-    const frames = [['say co'], ['de-4711-x now', 'STOP']].map(([text, finishReason]) => {
-      const candidates = [{ index: 0, content: { parts: [{ text }], role: 'model' }, finishReason }]
-      const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 }
-      return `data: ${JSON.stringify({ candidates, usageMetadata })}\n\n`
-    })
-    fixture.upstream.script('gemini', { kind: 'stream', frames, ending: 'no done' })
-    const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] })
-    const answer = await call(fixture.gateway.url, body, {
-      path: `/v1beta/models/gemini:streamGenerateContent?${form}`,
-      key: `${action}text`,
-      headers: { 'x-goog-api-key': `sk-${action}text` },
-    })
-    const events = form === 'alt=sse' ? eventsOf(answer.text) : (JSON.parse(answer.text) as Loose[])
-    const candidates = events.flatMap((event) => event['candidates'] ?? [])
-    const texts = candidates.flatMap((one: Loose) => one['content']?.['parts'] ?? [])
-    expect(texts.map((one: Loose) => one['text']).join('')).toBe(said)
-    expect(candidates.at(-1)?.['finishReason']).toBe(reason)
-  },
-)
+const LAST_EVENTS: readonly (readonly [how: string, pieces: readonly string[]])[] = [
+  ['continues into', ['say co', 'de-4711-x now']],
+  ['is only in', ['say ', 'code-4711-x now']],
+]
+describe.each(LAST_EVENTS)('a match that %s the last event', (_, pieces) => {
+  test.each([
+    ['gemini', 'redact', 'alt=sse', 'say [REDACTED] now', 'STOP'],
+    ['gemini', 'block', 'alt=sse', 'say ', 'SAFETY'],
+    ['gemini', 'redact', 'alt=json', 'say [REDACTED] now', 'STOP'],
+    ['gemini', 'block', 'alt=json', 'say ', 'SAFETY'],
+    ['repaired', 'redact', 'alt=sse', 'say [REDACTED] now', 'STOP'],
+    ['repaired', 'block', 'alt=sse', 'say ', 'SAFETY'],
+  ] as const)(
+    'a guard finds a match that continues into the last event of a Gemini stream, or is only in it (%s, %s, %s)',
+    async (model, action, form, said, reason) => {
+      const frames = pieces.map((text, index) => {
+        const end = index === pieces.length - 1 && { finishReason: 'STOP' }
+        const candidates = [{ index: 0, content: { parts: [{ text }], role: 'model' }, ...end }]
+        const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 }
+        return `data: ${JSON.stringify({ candidates, usageMetadata })}\n\n`
+      })
+      fixture.upstream.script(model, { kind: 'stream', frames, ending: 'no done' })
+      const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] })
+      const answer = await call(fixture.gateway.url, body, {
+        path: `/v1beta/models/${model}:streamGenerateContent?${form}`,
+        key: `${action}text`,
+        headers: { 'x-goog-api-key': `sk-${action}text` },
+      })
+      const events = form === 'alt=sse' ? eventsOf(answer.text) : (JSON.parse(answer.text) as Loose[])
+      const candidates = events.flatMap((event) => event['candidates'] ?? [])
+      const texts = candidates.flatMap((one: Loose) => one['content']?.['parts'] ?? [])
+      expect(texts.map((one: Loose) => one['text']).join('')).toBe(said)
+      expect(candidates.at(-1)?.['finishReason']).toBe(reason)
+    },
+  )
+})
