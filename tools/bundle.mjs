@@ -17,8 +17,8 @@ const ENTRIES = [
   'src/config/reading-worker.ts',
   'src/transfer/planning-worker.ts',
   'src/content/content-worker.ts',
-  'src/relay/token-counter-worker.ts',
-  'src/relay/recording-length-worker.ts',
+  'src/call/token-counter-worker.ts',
+  'src/call/recording-length-worker.ts',
   'src/features/equal-calls/answer-conversions-worker.ts',
 ]
 

@@ -22,7 +22,7 @@ const CALL: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour
 const WITHOUT: readonly Patch[] = [
   { file: 'src/gateway/features.ts', text: '    equalCalls(idempotent, cache),\n', by: '' },
   {
-    file: 'src/relay/parse-request.ts',
+    file: 'src/call/parse-request.ts',
     text: '  const keeping = reader.settings.options.cache && dialect.keeping?.(scan)\n',
     by: '  const keeping = undefined\n',
   },

@@ -6,7 +6,7 @@ import type { Codec } from '@sluice/wire/codec'
 import { geminiCodec } from '@sluice/wire/gemini'
 import { messagesCodec } from '@sluice/wire/messages'
 import { responsesCodec } from '@sluice/wire/responses'
-import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
+import { ConvertingTap } from '../../src/call/dialects/converting-tap.ts'
 import { randomFrom } from '../../test/fixtures/random.ts'
 
 /**

@@ -16,7 +16,7 @@ const { values: options } = parseArgs({ options: { check: { type: 'boolean', def
 
 const root = new URL('../../', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
-const text = read('docs/api.md').slice(0, 50_000) + read('src/relay/relay.ts') + denseText()
+const text = read('docs/api.md').slice(0, 50_000) + read('src/call/relay.ts') + denseText()
 
 const REGEX: TextMatch = { regex: String.raw`(?i)project[- ]?(?:titan|orion)-\d{2,6}` }
 const WORDS: TextMatch = { words: ['confidential', 'internal only', '密码', 'merlin', 'password reset'] }

@@ -8,7 +8,7 @@ import {
   tokenUsageSchema,
 } from '../management/usage/billing-objects.ts'
 import { readHeldSums } from '../management/usage-limits.ts'
-import { allowedModelNames } from '../relay/key-permissions.ts'
+import { allowedModelNames } from '../call/key-permissions.ts'
 import { defineEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 /** Endpoints by which clients read their used and remaining quota: `docs/api.md: Self-check and billing`. */

@@ -7,12 +7,12 @@ import type { AdministrationServices } from '../management/services.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { JsonSchema } from '@sluice/wire/field-check'
 import type { GatewayError } from '../errors.ts'
-import type { ModelLists } from '../relay/model-lists.ts'
-import type { Relay } from '../relay/relay.ts'
+import type { ModelLists } from '../call/model-lists.ts'
+import type { Relay } from '../call/relay.ts'
 import type { Request } from '../http/request.ts'
 import type { ApiArea, RenderedError } from './envelopes.ts'
 import type { PathParams } from './paths.ts'
-import type { CallRecord, RefusalFacts } from '../relay/request-stages.ts'
+import type { CallRecord, RefusalFacts } from '../call/request-stages.ts'
 
 /** The properties that every endpoint of the API declares. */
 interface EndpointDeclaration {

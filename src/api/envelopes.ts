@@ -4,7 +4,7 @@ import { geminiErrorText } from '@sluice/wire/gemini'
 import { messagesErrorBody } from '@sluice/wire/messages'
 import type { ServedProtocol } from '@sluice/wire/protocols'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
-import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
+import { type ErrorEnvelope, UpstreamRefusal } from '../call/failure.ts'
 import { answerHeaders } from '../http/answer-headers.ts'
 import { PAGE_HEADERS, refusalPage } from './refusal-page.ts'
 

@@ -1,6 +1,6 @@
 import { alternateKey, headerText } from '../accounts/authentication/key-from-request.ts'
 import { retirementTimeMs, type ModelRetirement } from '../domain/model-retirement.ts'
-import type { ListedModel } from '../relay/model-lists.ts'
+import type { ListedModel } from '../call/model-lists.ts'
 import type { Request } from '../http/request.ts'
 import type { ApiArea } from './envelopes.ts'
 

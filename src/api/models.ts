@@ -10,8 +10,8 @@ import {
   setModelPrices,
 } from '../management/models/managed-models.ts'
 import { pricing, pricingSchema } from '../management/models/pricing.ts'
-import type { ListedModel } from '../relay/model-lists.ts'
-import { truncateName } from '../relay/truncate-name.ts'
+import type { ListedModel } from '../call/model-lists.ts'
+import { truncateName } from '../call/truncate-name.ts'
 import {
   defineEndpoint,
   defineAccountEndpoint,

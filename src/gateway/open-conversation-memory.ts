@@ -2,9 +2,9 @@ import type { BankNodes } from '../cluster/join-cluster.ts'
 import { SessionAffinity } from '../features/affinity/affinity.ts'
 import { CacheBreaks } from '../features/affinity/cache-breaks.ts'
 import { LocalPreviousCalls, type PreviousCalls } from '../features/affinity/previous-calls.ts'
-import { type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
+import { type DigestStore, LocalDigests } from '../call/digests/digest-store.ts'
 import { PromptMemory, type PromptMemoryServices } from '../features/prompt-bounds/prompt-memory.ts'
-import { Sessions } from '../relay/session.ts'
+import { Sessions } from '../call/session.ts'
 import type { SharedTableOptions } from '../redis/shared-table.ts'
 
 /** Options for opening the memory of prompts and sessions. */
@@ -65,7 +65,7 @@ async function openStores({
   const onUntrusted: SharedTableOptions['onUntrusted'] = (kind) => metrics.add('untrustedEntries', 1, kind)
   const options: SharedTableOptions = { url, namespace, key, onUntrusted }
   // The modules for Redis are loaded on demand, because most gateways do not use it.
-  const { SharedDigests } = await import('../relay/digests/shared-digests.ts')
+  const { SharedDigests } = await import('../call/digests/shared-digests.ts')
   const { SharedPreviousCalls } = await import('../features/affinity/shared-previous-calls.ts')
   const prompts = new SharedDigests('prompt', options)
   const bindings = new SharedDigests('session', options)

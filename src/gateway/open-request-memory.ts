@@ -1,7 +1,7 @@
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
-import { BodyReader } from '../relay/body-reader.ts'
-import { Spool } from '../relay/spool.ts'
+import { BodyReader } from '../call/body-reader.ts'
+import { Spool } from '../call/spool.ts'
 import { HeapCollector } from './heap-collector.ts'
 
 /**

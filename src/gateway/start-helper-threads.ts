@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import { HelperThreads } from '../relay/helper-threads.ts'
-import { TokenCounter } from '../relay/token-counter.ts'
+import { HelperThreads } from '../call/helper-threads.ts'
+import { TokenCounter } from '../call/token-counter.ts'
 
 /** Threads that work for the main thread. */
 export interface StartedHelperThreads {

@@ -1,7 +1,7 @@
 import type { ClientProtocol, ConversionProtocol } from '@sluice/wire/protocols'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import { describe, expect, test } from 'vitest'
-import { upstreamDialect } from '../../src/relay/dialects/conversion-dialects.ts'
+import { upstreamDialect } from '../../src/call/dialects/conversion-dialects.ts'
 import { channelOf } from '../samples/channel.ts'
 import { ALL_PROTOCOLS, requestAs } from './convert-through.ts'
 

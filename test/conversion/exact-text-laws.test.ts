@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import type { MediaFetcher } from '../../src/relay/media-fetcher.ts'
+import type { MediaFetcher } from '../../src/call/media-fetcher.ts'
 import { jsonText, Raw } from '../generators/json.ts'
 import { anyMedia, CODECS, convertReply, convertRequest, convertStream } from './convert.ts'
 import { lawRuns } from '../runner/tier.ts'

@@ -42,7 +42,7 @@ test('the first converted stream after a start counts the prompt tokens like lat
 test('a starting gateway reports that it is ready only once the tokenizer is loaded', async () => {
   const slow = await patchedProgram([
     {
-      file: 'src/relay/token-counter-worker.ts',
+      file: 'src/call/token-counter-worker.ts',
       text: 'const counts = ',
       by: `const { writeFileSync } = await import('node:fs')
         await new Promise((resolve) => setTimeout(resolve, 500))

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Channel } from '../../src/domain/records/channel.ts'
-import type { MediaFetcher } from '../../src/relay/media-fetcher.ts'
+import type { MediaFetcher } from '../../src/call/media-fetcher.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import type { FullResponse } from '../fixtures/client.ts'
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'

@@ -8,11 +8,11 @@ import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 /** A gateway whose token count is different each time, and that waits for the count. */
 const copy = await patchedProgram([
   {
-    file: 'src/relay/token-counter-worker.ts',
+    file: 'src/call/token-counter-worker.ts',
     text: 'counts.tokensOf(piece)',
     by: 'counts.tokensOf(piece) + 1000 * (globalThis.times = (globalThis.times ?? 0) + 1)',
   },
-  { file: 'src/relay/prompt-count.ts', text: 'TIMEOUT_MS = 250', by: 'TIMEOUT_MS = 60_000' },
+  { file: 'src/call/prompt-count.ts', text: 'TIMEOUT_MS = 250', by: 'TIMEOUT_MS = 60_000' },
 ])
 let fixture: Fixture
 beforeAll(async () => {

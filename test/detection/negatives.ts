@@ -98,7 +98,7 @@ const FAMILIES: Readonly<Record<string, (chance: Chance) => string>> = {
 
 /** Sources and documents of this repository, which know of keys and addresses only by name. */
 const FOLDERS = [
-  'src/relay',
+  'src/call',
   'src/limits',
   'src/accounts/ledger',
   'src/telemetry',

@@ -8,7 +8,7 @@ import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** A gateway that throws on a response: an unknown bug. */
 const THROWS: Patch = {
-  file: 'src/relay/whole-response.ts',
+  file: 'src/call/whole-response.ts',
   text: 'const bytes = this.#bytes.take()',
   by: "const bytes = this.#bytes.take(); if (bytes.includes('stumbling block')) throw new Error('unforeseen')",
 }

@@ -25,11 +25,11 @@ const PATIENT: readonly Patch[] = [
 /** Sends content without checking its hold. */
 const WITHOUT_GATE: readonly Patch[] = [
   {
-    file: 'src/relay/streamed-response.ts',
+    file: 'src/call/streamed-response.ts',
     text: 'const { continueInBackground } = this.#tap',
     by: 'return',
   },
-  { file: 'src/relay/streamed-response.ts', text: ' || !this.call.hold.isDurable', by: '' },
+  { file: 'src/call/streamed-response.ts', text: ' || !this.call.hold.isDurable', by: '' },
 ]
 
 let upstream: ScriptedUpstream

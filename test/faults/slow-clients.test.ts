@@ -47,7 +47,7 @@ async function impatientFixture(): Promise<Fixture> {
       by: `const TICK_MS = ${SECOND_MS}`,
     },
     {
-      file: 'src/relay/slow-bodies.ts',
+      file: 'src/call/slow-bodies.ts',
       text: 'const SAMPLE_MS = 1_000',
       by: `const SAMPLE_MS = ${SECOND_MS}`,
     },

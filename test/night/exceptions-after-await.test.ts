@@ -5,7 +5,7 @@ import type { Patch } from '../fixtures/patch.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
-const STREAMS = 'src/relay/streamed-response.ts'
+const STREAMS = 'src/call/streamed-response.ts'
 const THROW = `throw new Error('unforeseen')`
 /** A gateway that throws in the middle of streams of three models, each time after an await. */
 const THROWS: Patch[] = [
@@ -31,11 +31,11 @@ const THROWS: Patch[] = [
     by: `else if (this.call.plan.request.model === 'count') this.#checkHold(); $&`,
   },
   {
-    file: 'src/relay/delivery-gate.ts',
+    file: 'src/call/delivery-gate.ts',
     text: 'return hold.isDurable ? undefined',
     by: `return hold.facts.model !== 'hold' ? undefined`,
   },
-  { file: 'src/relay/prompt-count.ts', text: 'return this.#isPending', by: 'return true' },
+  { file: 'src/call/prompt-count.ts', text: 'return this.#isPending', by: 'return true' },
   // Memory for two incomplete events of any size; a third may exceed the limit.
   { file: 'src/limits/request-memory.ts', text: '= 64 * 1024', by: '= 0' },
   { file: 'src/limits/request-memory.ts', text: 'SHARED_BYTES = 192 * MIB', by: 'SHARED_BYTES = 2_500' },

@@ -104,7 +104,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'what a refused body held is not given back',
     'request-bodies',
     {
-      file: 'src/relay/body-reader.ts',
+      file: 'src/call/body-reader.ts',
       text: 'over()\n        this.#memory.give(allocation, allocation.bytes)\n        sink',
       by: 'over()\n        sink',
     },
@@ -114,7 +114,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'what follows a frame of zstd is never answered',
     'request-bodies',
     {
-      file: 'src/relay/zstd-frames.ts',
+      file: 'src/call/zstd-frames.ts',
       text: 'if (this.#isLast) return this.#callback()',
       by: 'return this.#callback()',
     },
@@ -124,7 +124,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'frames of zstd that come in one write are left unread',
     'request-bodies',
     {
-      file: 'src/relay/body-reader.ts',
+      file: 'src/call/body-reader.ts',
       text: '() => new ZstdFrames()',
       by: '() => process.getBuiltinModule("node:zlib").createZstdDecompress()',
     },

@@ -17,22 +17,22 @@ const has = (defect: Defect): string => `process.env['DEFECT'] === ${JSON.string
 
 const DEFECTS: readonly Patch[] = [
   {
-    file: 'src/relay/streamed-response.ts',
+    file: 'src/call/streamed-response.ts',
     text: 'if (!opening) return',
     by: `if (!opening || ${has('no gate one')}) return`,
   },
   {
-    file: 'src/relay/streamed-response.ts',
+    file: 'src/call/streamed-response.ts',
     text: '!this.call.hold.isDurable',
     by: `(!this.call.hold.isDurable && !(${has('no gate one')}))`,
   },
   {
-    file: 'src/relay/whole-response.ts',
+    file: 'src/call/whole-response.ts',
     text: 'const charged = await charging',
     by: `const charged = ${has('no gate two, whole')} ? (undefined as never) : await charging`,
   },
   {
-    file: 'src/relay/streamed-response.ts',
+    file: 'src/call/streamed-response.ts',
     text: 'const charging = this.call.settle(',
     by: `const charging = (async (...all) => {
     if (${has('no gate two, streamed')} && lastFrame && ending !== 'client_gone') {
@@ -47,12 +47,12 @@ const DEFECTS: readonly Patch[] = [
   })(`,
   },
   {
-    file: 'src/relay/passthrough-response.ts',
+    file: 'src/call/passthrough-response.ts',
     text: 'if (hold.isDurable) return this.#send()',
     by: `if (hold.isDurable || ${has('no gate one, passed')}) return this.#send()`,
   },
   {
-    file: 'src/relay/passthrough-response.ts',
+    file: 'src/call/passthrough-response.ts',
     text: 'await this.call.settleMeasured(',
     by: `await ((...all) => {
     const charging = this.call.settleMeasured(...all)
@@ -61,7 +61,7 @@ const DEFECTS: readonly Patch[] = [
   },
   // Charges a client that leaves in the middle only for the prompt.
   {
-    file: 'src/relay/price-usage.ts',
+    file: 'src/call/price-usage.ts',
     text: 'const isReportedMore = ',
     by: `const isReportedMore = ${has('no output counted')} || `,
   },

@@ -46,7 +46,7 @@ const DEFECTS: readonly Defect[] = [
   [
     'tokens are counted although the provider has reported them',
     {
-      file: 'src/relay/price-usage.ts',
+      file: 'src/call/price-usage.ts',
       text: 'const isUsable = isComplete && reported && isCredible(reported, basis)',
       by: 'const isUsable = false',
     },
@@ -86,7 +86,7 @@ const DEFECTS: readonly Defect[] = [
   [
     'the output of a call whose client left is not counted',
     {
-      file: 'src/relay/price-usage.ts',
+      file: 'src/call/price-usage.ts',
       text: 'const isReportedMore = reportedOutput',
       by: 'const isReportedMore = true || reportedOutput',
     },
@@ -106,7 +106,7 @@ const DEFECTS: readonly Defect[] = [
   [
     'a whole response is sent before its charge is written',
     {
-      file: 'src/relay/whole-response.ts',
+      file: 'src/call/whole-response.ts',
       text: 'const charged = await charging',
       by: 'const charged = undefined as never',
     },
@@ -349,17 +349,17 @@ const DEFECTS: readonly Defect[] = [
   [
     'encrypted reasoning of another user is recognised',
     {
-      file: 'src/relay/responses/response-store.ts',
+      file: 'src/call/responses/response-store.ts',
       text: "this.#tag('reasoning', `${userId}\\n${content}`)",
       by: "this.#tag('reasoning', content)",
     },
-    'src/relay/responses/response-store.test.ts',
+    'src/call/responses/response-store.test.ts',
     'encrypted reasoning leads only calls of the user who received it to the account that made it',
   ],
   [
     'a kept response is read as a whole before it is sent',
     {
-      file: 'src/relay/responses/response-requests.ts',
+      file: 'src/call/responses/response-requests.ts',
       text: 'return answerPieces(incoming, parts)',
       by: "return answerPieces(incoming, [(await Array.fromAsync(parts)).join('')])",
     },
@@ -397,7 +397,7 @@ const DEFECTS: readonly Defect[] = [
   [
     'a failed call keeps its slot',
     {
-      file: 'src/relay/relay.ts',
+      file: 'src/call/relay.ts',
       text: '      throw refusal\n    } finally {\n      body?.release()\n      leave()\n    }',
       by: '      body?.release()\n      throw refusal\n    }\n    body?.release()\n    leave()',
     },
@@ -406,13 +406,13 @@ const DEFECTS: readonly Defect[] = [
   ],
   [
     'a call that is refused for the calls in flight of its user keeps a slot of its key',
-    { file: 'src/relay/call-limits.ts', text: '        leave()\n        throw', by: '        throw' },
+    { file: 'src/call/call-limits.ts', text: '        leave()\n        throw', by: '        throw' },
     'test/http/budgets.test.ts',
     'calls that are refused for the calls in flight of their user do not count for their key',
   ],
   [
     'the output of a call does not count against limits of tokens',
-    { file: 'src/relay/call-limits.ts', text: 'this.spendOfModel(model, tokens)\n', by: '' },
+    { file: 'src/call/call-limits.ts', text: 'this.spendOfModel(model, tokens)\n', by: '' },
     'test/http/rate-limits.test.ts',
     'the token rate limit of a model counts the calls of all clients',
   ],
@@ -451,17 +451,17 @@ const DEFECTS: readonly Defect[] = [
   [
     'a match that two events share is not found',
     {
-      file: 'src/relay/guards/guarded-streamed-text.ts',
+      file: 'src/call/guards/guarded-streamed-text.ts',
       text: '(stream) => stream.push(text), text)',
       by: '(stream) => stream.push(text) + stream.end(), text)',
     },
-    'src/relay/guards/guarded-tap.test.ts',
+    'src/call/guards/guarded-tap.test.ts',
     'a guard checks the streamed arguments of each tool call as a separate text, by the index of the call',
   ],
   [
     'a stored response is read without the guards',
     {
-      file: 'src/relay/responses/response-requests.ts',
+      file: 'src/call/responses/response-requests.ts',
       text: 'guards: this.#guards.for(settings, caller, [response.model], [response.group], response.id),',
       by: 'guards: undefined,',
     },
@@ -491,11 +491,11 @@ const DEFECTS: readonly Defect[] = [
   [
     'a guard that blocks an answer lets the rest of its stream pass',
     {
-      file: 'src/relay/guards/guarded-streamed-text.ts',
+      file: 'src/call/guards/guarded-streamed-text.ts',
       text: 'return this.#screened?.blockedBy !== undefined',
       by: 'return false',
     },
-    'src/relay/guards/guarded-tap.test.ts',
+    'src/call/guards/guarded-tap.test.ts',
     "(chat, block) is sent as the guard's rules leave it, however it is cut into events and bytes",
   ],
 ]

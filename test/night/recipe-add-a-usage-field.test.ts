@@ -17,7 +17,7 @@ const FIELD = {
 }
 /** The place that the value comes from. */
 const SOURCE = {
-  file: 'src/relay/call.ts',
+  file: 'src/call/call.ts',
   text: "      guards: this.guards?.text ?? '',\n",
   by: "      guards: this.guards?.text ?? '',\n      shard: 'blue',\n",
 }

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { SharedPreviousCalls } from '../../src/features/affinity/shared-previous-calls.ts'
 import { type Codec, type SharedKind, SharedTable } from '../../src/redis/shared-table.ts'
-import { SharedDigests } from '../../src/relay/digests/shared-digests.ts'
+import { SharedDigests } from '../../src/call/digests/shared-digests.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
 

@@ -9,7 +9,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['config', 'cluster'],
   ['api', 'console'],
   ['features'],
-  ['relay', 'management'],
+  ['call', 'management'],
   ['accounts', 'alerts', 'content'],
   ['limits', 'upstreams'],
   ['store', 'telemetry', 'redis', 'http'],
@@ -31,10 +31,10 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
 }
 
 /**
- * The subfolders of `src/relay`, each with the others that it imports. `docs/architecture.md: The relay` says what
+ * The subfolders of `src/call`, each with the others that it imports. `docs/architecture.md: The core` says what
  * each is for; another import between them needs a reason.
  */
-export const RELAY_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
+export const CALL_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   answers: [],
   dialects: ['guards', 'responses'],
   digests: [],

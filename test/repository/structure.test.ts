@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { LAYERS, RELAY_SUBFOLDERS, SEPARATE_SUBFOLDERS } from './layers.ts'
+import { LAYERS, CALL_SUBFOLDERS, SEPARATE_SUBFOLDERS } from './layers.ts'
 
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))
 const PACKAGES = fileURLToPath(new URL('../../packages', import.meta.url))
@@ -26,14 +26,14 @@ describe('the layers of src', () => {
   })
 
   test.each([
-    ['a lower layer that imports a higher one', 'domain/x.ts', 'relay/y.ts'],
+    ['a lower layer that imports a higher one', 'domain/x.ts', 'call/y.ts'],
     ['entries of one layer that import each other', 'limits/x.ts', 'upstreams/y.ts'],
     ['protocols that import each other', '@sluice/wire/chat/x.ts', '@sluice/wire/messages/y.ts'],
     ['shared helpers that import a protocol', '@sluice/wire/json/x.ts', '@sluice/wire/chat/y.ts'],
     ['resources of the API that import each other', 'api/tokens/x.ts', 'api/users/y.ts'],
-    ['the relay that names a feature', 'relay/x.ts', 'features/content/y.ts'],
+    ['the core that names a feature', 'call/x.ts', 'features/content/y.ts'],
     ['features that import each other', 'features/content/x.ts', 'features/telemetry/y.ts'],
-    ['the relay that names the program', 'relay/x.ts', 'gateway/main.ts'],
+    ['the core that names the program', 'call/x.ts', 'gateway/main.ts'],
     ['a rule that needs a package', 'domain/x.ts', '@sluice/http1'],
     ['protocols that import a rule', '@sluice/wire/chat/x.ts', 'domain/y.ts'],
   ])('a forbidden import is detected: %s', (_, from, to) => {
@@ -48,16 +48,16 @@ describe('the layers of src', () => {
     expect(readdirSync(SRC).filter((name) => !name.endsWith('.test.ts') && !placed.has(name))).toEqual([])
   })
 
-  test('every subfolder of the relay imports the others that the table lists, and has a row in docs/architecture.md', () => {
+  test('every subfolder of the core imports the others that the table lists, and has a row in docs/architecture.md', () => {
     const described = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
-    const imported = subfoldersOfRelay().map((name) => {
-      const others = importsOf(sources(join(SRC, 'relay', name))).flatMap(({ to }) => {
-        const [, other = ''] = /^relay\/([^/]+)\//.exec(to) ?? []
+    const imported = subfoldersOfCall().map((name) => {
+      const others = importsOf(sources(join(SRC, 'call', name))).flatMap(({ to }) => {
+        const [, other = ''] = /^call\/([^/]+)\//.exec(to) ?? []
         return other === '' || other === name ? [] : [other]
       })
       return [name, [...new Set(others)].toSorted()] as const
     })
-    expect(Object.fromEntries(imported)).toEqual(RELAY_SUBFOLDERS)
+    expect(Object.fromEntries(imported)).toEqual(CALL_SUBFOLDERS)
     expect(imported.filter(([name]) => !described.includes(`\n| \`${name}/\` |`))).toEqual([])
   })
 
@@ -172,8 +172,8 @@ function sources(folder: string): string[] {
   })
 }
 
-function subfoldersOfRelay(): string[] {
-  return readdirSync(join(SRC, 'relay')).filter((name) => statSync(join(SRC, 'relay', name)).isDirectory())
+function subfoldersOfCall(): string[] {
+  return readdirSync(join(SRC, 'call')).filter((name) => statSync(join(SRC, 'call', name)).isDirectory())
 }
 
 /** Names of the modules that a file imports. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { FAILURES, type FailureKind, type FailureRule } from '../../src/relay/failure-table.ts'
+import { FAILURES, type FailureKind, type FailureRule } from '../../src/call/failure-table.ts'
 import { ACCOUNT_FAULTS } from '../../src/upstreams/account-fault-table.ts'
 import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'

@@ -134,7 +134,7 @@ const EARLY = 'src/features/early-stream/early-stream.ts'
 /** A gateway that looks at its streams every 20 ms, and regards one as silent after 60 ms. */
 const copy = await patchedProgram([
   { file: EARLY, text: 'KEEP_ALIVE_MS = 15_000', by: 'KEEP_ALIVE_MS = 60' },
-  ...[EARLY, 'src/relay/attempts.ts'].map((file) => ({
+  ...[EARLY, 'src/call/attempts.ts'].map((file) => ({
     file,
     text: 'this.#tick(performance.now()), 1_000)',
     by: 'this.#tick(performance.now()), 20)',

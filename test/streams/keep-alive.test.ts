@@ -11,7 +11,7 @@ import { watchedFetch } from '../fixtures/watched-fetch.ts'
 
 /** A gateway that regards a stream as silent after one second already. */
 const copy = await patchedProgram([
-  { file: 'src/relay/streamed-response.ts', text: 'MAX_SILENCE_MS = 15_000', by: 'MAX_SILENCE_MS = 500' },
+  { file: 'src/call/streamed-response.ts', text: 'MAX_SILENCE_MS = 15_000', by: 'MAX_SILENCE_MS = 500' },
 ])
 let fixture: Fixture
 beforeAll(async () => {

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
-import { LocalDigests } from '../../relay/digests/digest-store.ts'
-import type { Plans } from '../../relay/plan.ts'
-import type { AttemptTarget } from '../../relay/request-stages.ts'
+import { LocalDigests } from '../../call/digests/digest-store.ts'
+import type { Plans } from '../../call/plan.ts'
+import type { AttemptTarget } from '../../call/request-stages.ts'
 import { SessionAffinity } from './affinity.ts'
 
 const MINUTE_MS = 60_000

@@ -4,11 +4,11 @@ import type { Options } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
-import type { Plans } from '../../relay/plan.ts'
-import type { AttemptTarget, ParsedRequest, Plan } from '../../relay/request-stages.ts'
-import { type DigestStore, searchForOneDigest } from '../../relay/digests/digest-store.ts'
+import type { Plans } from '../../call/plan.ts'
+import type { AttemptTarget, ParsedRequest, Plan } from '../../call/request-stages.ts'
+import { type DigestStore, searchForOneDigest } from '../../call/digests/digest-store.ts'
 import { RecentCalls } from './recent-calls.ts'
-import type { CallSession } from '../../relay/session.ts'
+import type { CallSession } from '../../call/session.ts'
 
 /** Services that are needed to keep sessions with their channel and key. */
 export interface AffinityServices {

@@ -4,7 +4,7 @@ import { type CacheDiagnosis, responseIdForDiagnosis } from '@sluice/wire/cache-
 import type { Usage } from '@sluice/wire/usage'
 import type { CacheBreak } from '../../domain/cache-break.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { Plan, AttemptTarget } from '../../relay/request-stages.ts'
+import type { Plan, AttemptTarget } from '../../call/request-stages.ts'
 import {
   cachesForADay,
   LONGEST_LIFETIME_INDEX,

@@ -1,7 +1,7 @@
 import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { AttemptRequest } from '../../relay/request-stages.ts'
+import type { AttemptRequest } from '../../call/request-stages.ts'
 
 /**
  * Anthropic's beta feature that reports why a cache was missed; needed where it is not generally available.

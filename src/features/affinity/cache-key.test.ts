@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Channel } from '../../domain/records/channel.ts'
-import type { AttemptRequest } from '../../relay/request-stages.ts'
+import type { AttemptRequest } from '../../call/request-stages.ts'
 import type { CallAffinity } from './affinity.ts'
 import { withCacheKey } from './cache-key.ts'
 

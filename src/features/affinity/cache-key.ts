@@ -1,7 +1,7 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { isOpenAiHost, isOpenRouter } from '@sluice/wire/upstream-settings'
 import type { Channel } from '../../domain/records/channel.ts'
-import type { AttemptRequest } from '../../relay/request-stages.ts'
+import type { AttemptRequest } from '../../call/request-stages.ts'
 import type { CallAffinity } from './affinity.ts'
 
 /** Whether the requests of a protocol can have a `prompt_cache_key`. */

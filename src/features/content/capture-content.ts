@@ -6,7 +6,7 @@ import { type ContentPolicy, contentPolicy, EXPORTED_LEVELS } from '../../domain
 import type { Settings } from '../../domain/settings.ts'
 import { timeOfId } from '../../store/usage-id.ts'
 import type { CallContent, Telemetry } from '../../telemetry/telemetry.ts'
-import type { Body, FormBody } from '../../relay/body-reader.ts'
+import type { Body, FormBody } from '../../call/body-reader.ts'
 
 /** The part of the content log that calls use. */
 export type ContentLogForCalls = Pick<ContentLog, 'capture' | 'redact'>

@@ -5,9 +5,9 @@ import { PING_FRAME } from '@sluice/wire/messages'
 import { responsesCodec } from '@sluice/wire/responses'
 import { DenseSet } from '../../domain/dense-set.ts'
 import type { Endpoint } from '../../domain/endpoints.ts'
-import type { Call } from '../../relay/call.ts'
-import type { PlannedCall, RelayedStream } from '../../relay/life-cycle.ts'
-import type { ParsedRequest } from '../../relay/request-stages.ts'
+import type { Call } from '../../call/call.ts'
+import type { PlannedCall, RelayedStream } from '../../call/life-cycle.ts'
+import type { ParsedRequest } from '../../call/request-stages.ts'
 
 /** Milliseconds without a byte after which another keep-alive follows; proxies wait for 60 s and more. */
 const KEEP_ALIVE_MS = 15_000

@@ -1,6 +1,6 @@
-import { UpstreamRefusal } from '../../relay/failure.ts'
-import type { CallFeature } from '../../relay/life-cycle.ts'
-import { TOO_LONG_CODE } from '../../relay/refused-requests.ts'
+import { UpstreamRefusal } from '../../call/failure.ts'
+import type { CallFeature } from '../../call/life-cycle.ts'
+import { TOO_LONG_CODE } from '../../call/refused-requests.ts'
 import { type EarlyStream, EarlyStreams, mayBeginEarly } from './early-stream.ts'
 
 /** Keeps clients of silent streams waiting: `docs/operations.md: Silent streams`. */

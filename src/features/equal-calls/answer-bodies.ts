@@ -10,8 +10,8 @@ import {
   withUsageChunk,
 } from '@sluice/wire/answer-forms'
 import { parseRecord } from '@sluice/wire/json/record'
-import { newResponseId } from '../../relay/responses/response-id.ts'
-import type { AnswerStorageRules } from '../../relay/dialects/answer-storage-rules.ts'
+import { newResponseId } from '../../call/responses/response-id.ts'
+import type { AnswerStorageRules } from '../../call/dialects/answer-storage-rules.ts'
 
 /**
  * Form in which a client gets an answer: a whole body, server-sent events, or one JSON array of the events.

@@ -1,8 +1,8 @@
 import { GatewayError } from '../../errors.ts'
 import type { PoolShareOwner } from '../../limits/fair-pool.ts'
-import type { AnswerEnd, RunningAnswer } from '../../relay/answers/running-answer.ts'
-import { UpstreamRefusal } from '../../relay/failure.ts'
-import type { IncomingCall } from '../../relay/request-stages.ts'
+import type { AnswerEnd, RunningAnswer } from '../../call/answers/running-answer.ts'
+import { UpstreamRefusal } from '../../call/failure.ts'
+import type { IncomingCall } from '../../call/request-stages.ts'
 
 /** A call that may share its answer with others. */
 export interface EqualCall {

@@ -7,11 +7,11 @@ import type { StoreReads } from '../../limits/store-reads.ts'
 import { RetriedWrites } from '../../store/retried-writes.ts'
 import type { RowStore } from '../../store/store.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { RunningAnswer } from '../../relay/answers/running-answer.ts'
-import { UpstreamRefusal } from '../../relay/failure.ts'
-import type { AnswerRead, ReadRequest } from '../../relay/answer-request.ts'
-import type { IncomingCall } from '../../relay/request-stages.ts'
-import { requirePermission } from '../../relay/routing.ts'
+import { RunningAnswer } from '../../call/answers/running-answer.ts'
+import { UpstreamRefusal } from '../../call/failure.ts'
+import type { AnswerRead, ReadRequest } from '../../call/answer-request.ts'
+import type { IncomingCall } from '../../call/request-stages.ts'
+import { requirePermission } from '../../call/routing.ts'
 import {
   type AnswerSource,
   CallUnderWay,

@@ -3,7 +3,7 @@ import type { AnswerKind, KeptEntry, KeptFacts, KeptFilter } from '../../domain/
 import type { StoreRead } from '../../limits/store-reads.ts'
 import type { KeptStore } from '../../store/kept-store.ts'
 import type { RowStore } from '../../store/store.ts'
-import type { AnswerHead } from '../../relay/answers/answer-recorder.ts'
+import type { AnswerHead } from '../../call/answers/answer-recorder.ts'
 
 /**
  * Bytes of memory allocated to read and decrypt one part of an answer: `MEMORY_PER_BYTE` for each byte of the

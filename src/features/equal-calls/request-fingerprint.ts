@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
-import type { Body, FormBody } from '../../relay/body-reader.ts'
-import { readStoredBytes } from '../../relay/form-body.ts'
+import type { Body, FormBody } from '../../call/body-reader.ts'
+import { readStoredBytes } from '../../call/form-body.ts'
 
 /** Query parameters that identify the caller and are not part of the request. */
 const CREDENTIALS: ReadonlySet<string> = new Set(['key'])

@@ -6,11 +6,11 @@ import type { Options } from '../../domain/options.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { type ChargedBalances, isSmallHold } from '../../accounts/ledger/charged-balances.ts'
 import type { Unaffordable } from '../../accounts/ledger/quota-refusal.ts'
-import type { Call } from '../../relay/call.ts'
-import { type Plans, withPromptBound } from '../../relay/plan.ts'
-import type { ChargeBasis } from '../../relay/price-usage.ts'
-import type { ChannelPlan, Plan, SentConversation } from '../../relay/request-stages.ts'
-import type { DigestSearch, DigestStore, FoundDigest } from '../../relay/digests/digest-store.ts'
+import type { Call } from '../../call/call.ts'
+import { type Plans, withPromptBound } from '../../call/plan.ts'
+import type { ChargeBasis } from '../../call/price-usage.ts'
+import type { ChannelPlan, Plan, SentConversation } from '../../call/request-stages.ts'
+import type { DigestSearch, DigestStore, FoundDigest } from '../../call/digests/digest-store.ts'
 
 export interface PromptMemoryServices {
   readonly store: DigestStore

@@ -1,5 +1,5 @@
-import type { CallFeature } from '../../relay/life-cycle.ts'
-import type { ChannelPlan, Plan } from '../../relay/request-stages.ts'
+import type { CallFeature } from '../../call/life-cycle.ts'
+import type { ChannelPlan, Plan } from '../../call/request-stages.ts'
 import type { ProviderLimitBound, ProviderLimits } from '../../upstreams/provider-limits.ts'
 
 /** Skips keys that have reached a limit that their provider has reported: `docs/configuration.md: Limits of providers`. */

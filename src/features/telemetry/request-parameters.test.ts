@@ -1,6 +1,6 @@
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { expect, test } from 'vitest'
-import type { ParsedRequest } from '../../relay/request-stages.ts'
+import type { ParsedRequest } from '../../call/request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
 
 function parametersOf(body: object, maxTokens?: number): object {

@@ -1,6 +1,6 @@
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { RequestParameters } from '../../telemetry/telemetry.ts'
-import type { ParsedRequest } from '../../relay/request-stages.ts'
+import type { ParsedRequest } from '../../call/request-stages.ts'
 
 const NAME = /^[\w.:-]{1,256}$/
 const LEVEL = /^[A-Za-z_]{1,32}$/

@@ -1,10 +1,10 @@
 import { genAiProvider } from '../../domain/gen-ai-provider.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
-import type { Call } from '../../relay/call.ts'
-import type { SettledCall } from '../../relay/life-cycle.ts'
-import type { ChannelPlan } from '../../relay/request-stages.ts'
+import type { Call } from '../../call/call.ts'
+import type { SettledCall } from '../../call/life-cycle.ts'
+import type { ChannelPlan } from '../../call/request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
-import { serverAddress } from '../../relay/telemetry/server-address.ts'
+import { serverAddress } from '../../call/telemetry/server-address.ts'
 
 /** The telemetry record of a settled call, with what was measured while it ran. */
 export function tracedCall(
