@@ -28,6 +28,7 @@ const PROGRAMS: Readonly<Record<string, readonly [file: string, measures: string
   holds: ['money/holds.ts', 'how much agents hold in relation to what they are charged'],
   'hold-kinds': ['money/hold-kinds.ts', 'what a chat, an agent, embeddings and an image hold'],
   nodes: ['nodes/nodes.ts', 'calls on three nodes, beside those on one'],
+  code: ['parts/passed-code.ts', 'files and functions that a call passes'],
   codec: ['parts/codec.ts', 'an event of each conversion'],
   digests: ['parts/prompt-digests.ts', 'finding the earlier turn that a long conversation continues'],
   fidelity: ['parts/fidelity.ts', 'the facts of recorded answers that reach the client, beside Portkey'],
