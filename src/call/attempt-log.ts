@@ -3,7 +3,7 @@ import type { AttemptEntry, CallDelays } from '../domain/call-detail.ts'
 import type { Failure } from './failure.ts'
 import { type ComparedRequestTexts, storableMessage } from './provider-messages.ts'
 import type { AttemptTarget } from './request-stages.ts'
-import { serverAddress } from './telemetry/server-address.ts'
+import { serverAddress } from './server-address.ts'
 import type { TracedAttempt } from '../telemetry/telemetry.ts'
 
 /** Maximum attempts that are recorded for one call. */

@@ -39,6 +39,5 @@ export const CALL_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   dialects: ['guards', 'responses'],
   digests: [],
   guards: ['answers', 'dialects'],
-  responses: ['dialects', 'guards', 'telemetry'],
-  telemetry: ['responses'],
+  responses: ['dialects', 'guards'],
 }

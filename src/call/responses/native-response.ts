@@ -10,7 +10,7 @@ import type { AttemptTarget } from '../request-stages.ts'
 import { serviceToCharge } from '../service-tier-rates.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { RenamingTap } from './renaming-tap.ts'
-import { newResponseId } from './response-id.ts'
+import { newResponseId } from '../response-id.ts'
 import type { ResponseStore } from './response-store.ts'
 import type { StreamReadSoFar } from './stream-progress.ts'
 

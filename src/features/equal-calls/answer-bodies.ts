@@ -10,7 +10,7 @@ import {
   withUsageChunk,
 } from '@sluice/wire/answer-forms'
 import { parseRecord } from '@sluice/wire/json/record'
-import { newResponseId } from '../../call/responses/response-id.ts'
+import { newResponseId } from '../../call/response-id.ts'
 import type { AnswerStorageRules } from '../../call/dialects/answer-storage-rules.ts'
 
 /**

@@ -4,7 +4,7 @@ import type { Call } from '../../call/call.ts'
 import type { SettledCall } from '../../call/life-cycle.ts'
 import type { ChannelPlan } from '../../call/request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
-import { serverAddress } from '../../call/telemetry/server-address.ts'
+import { serverAddress } from '../../call/server-address.ts'
 
 /** The telemetry record of a settled call, with what was measured while it ran. */
 export function tracedCall(

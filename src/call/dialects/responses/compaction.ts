@@ -19,7 +19,7 @@ import {
   sizeOfReferredPrompt,
   type ResponseReferences,
 } from '../../responses/item-references.ts'
-import { newResponseId } from '../../responses/response-id.ts'
+import { newResponseId } from '../../response-id.ts'
 import type { ResponseStore } from '../../responses/response-store.ts'
 import { type Dialect, type RequestReaderContext, throwNoStreams } from '../dialect.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'

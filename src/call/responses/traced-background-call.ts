@@ -3,8 +3,8 @@ import { genAiProvider } from '../../domain/gen-ai-provider.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
-import type { CallOrigin } from '../responses/background-calls.ts'
-import { serverAddress } from './server-address.ts'
+import type { CallOrigin } from './background-calls.ts'
+import { serverAddress } from '../server-address.ts'
 
 /**
  * The telemetry record of a call that ended without its client. The attempts of the call are in the record of

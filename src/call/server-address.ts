@@ -1,5 +1,5 @@
-import type { Channel } from '../../domain/records/channel.ts'
-import type { ServerAddress } from '../../telemetry/telemetry.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { ServerAddress } from '../telemetry/telemetry.ts'
 
 const PORTS: ReadonlyMap<string, number> = new Map([
   ['https:', 443],

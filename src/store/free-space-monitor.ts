@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises'
-import type { StoredDataKind } from '../../domain/kept.ts'
+import type { StoredDataKind } from '../domain/kept.ts'
 
 /**
  * Nothing is stored if less space is free than the smaller of two limits: these bytes, and `LEAST_FREE_SHARE`

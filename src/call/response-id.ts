@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { nativeResponseIdPrefix } from '../../domain/stored-response.ts'
+import { nativeResponseIdPrefix } from '../domain/stored-response.ts'
 
 /**
  * Minimum and default length of ids that the gateway issues, including the prefix. Shorter ids would have too
