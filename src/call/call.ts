@@ -32,7 +32,8 @@ import {
   type ResponseEnding,
   type PricedUsage,
 } from './price-usage.ts'
-import type { CallFeatures, FeatureColumns, PlannedCall } from './life-cycle.ts'
+import type { CallFeatures } from './call-features.ts'
+import type { FeatureColumns, PlannedCall } from './life-cycle.ts'
 import type { IncomingCall, Plan, AttemptTarget } from './request-stages.ts'
 import type { CallSession } from './session.ts'
 import { hasOtherModels } from '../domain/records/model.ts'

@@ -1,5 +1,6 @@
 import type { ResponseHeaders, UpstreamResponseHead } from '@sluice/http1'
-import type { ServedProtocol } from '@sluice/wire/protocols'
+import type { Conversation } from '@sluice/wire/conversation'
+import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
 import type { Usage } from '@sluice/wire/usage'
 import type { ChargedBalances } from '../accounts/ledger/charged-balances.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
@@ -22,9 +23,13 @@ import {
 } from './answer-request.ts'
 import type { Body, FormBody } from './body-reader.ts'
 import type { Call } from './call.ts'
-import type { DialectFacts } from './dialects/dialect.ts'
+import { CallFeatures } from './call-features.ts'
+import type { DecodedConversation } from './dialects/decoded-conversation.ts'
+import type { DialectFacts, RequestReaderContext } from './dialects/dialect.ts'
+import type { ReferringRequest, ResolvedReferences } from './dialects/references.ts'
 import type { Plans } from './plan.ts'
 import type { ChargeBasis } from './price-usage.ts'
+import { ReadingFeatures } from './reading-features.ts'
 import type {
   AttemptRequest,
   AttemptTarget,
@@ -62,12 +67,26 @@ export interface CallFeature<State = undefined> {
    */
   read?(incoming: IncomingCall, settings: Settings): AnswerRead | undefined
   /**
+   * Called when a request was checked that may refer to earlier answers. Rejects with the error for the client. Only the
+   * first feature with this moment is called.
+   */
+  refer?(request: ReferringRequest, reader: RequestReaderContext): Promise<ResolvedReferences>
+  /**
    * Answers a request that was checked and has passed its limits. If it makes the call, it passes the feature's state for
    * the call, and `begin` is not called.
    */
   answer?(request: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<State>): Promise<void>
   /** Called when a request gets the answer of another call. May return callbacks. */
   repeated?(request: AdmittedRequest, incoming: IncomingCall): RepeatWatcher | undefined
+  /**
+   * Called when the conversation of a request was decoded, which is converted to the dialects `spoken`. Returns undefined
+   * if the feature leaves it as it is. Only the first feature with this moment is called.
+   */
+  decoded?(
+    conversation: Conversation,
+    spoken: ReadonlySet<ProtocolName>,
+    reader: RequestReaderContext,
+  ): Promise<DecodedConversation> | undefined
   /**
    * Called when the plans of a call are known. Returns the feature's state for the call; undefined if the feature does not
    * take part. If absent, the feature takes part in every call without a state, or has `answer`.
@@ -228,6 +247,11 @@ export class LifeCycle {
     return answer
   }
 
+  /** The features that take part in reading the requests of an endpoint. */
+  reading(settings: Settings, endpoint: Endpoint): ReadingFeatures {
+    return this.#concerned(settings, endpoint).reading
+  }
+
   /** Lets the features answer a request, or makes its call if none does. */
   answer(request: AdmittedRequest, incoming: IncomingCall, admission: Admission): Promise<void> {
     const { answering, features } = this.#concerned(request.settings, request.dialect.endpoint)
@@ -262,6 +286,7 @@ export class LifeCycle {
       const features = this.#features.filter((feature) => feature.concerns?.(settings, endpoint) ?? true)
       concerned = {
         features,
+        reading: new ReadingFeatures(features),
         answering: features.filter((feature) => feature.answer !== undefined),
         shared: new CallFeatures(features, features.map(stateWithoutCall)),
       }
@@ -274,6 +299,7 @@ export class LifeCycle {
 /** The features that may take part in calls of an endpoint under some settings. */
 interface ConcernedFeatures {
   readonly features: readonly CallFeature<unknown>[]
+  readonly reading: ReadingFeatures
   /** Those that answer requests. */
   readonly answering: readonly CallFeature<unknown>[]
   /** Used for all calls in which only features without a state take part. */
@@ -283,211 +309,6 @@ interface ConcernedFeatures {
 /** The state of a feature that takes part in every call and has none; undefined for one that decides for each call. */
 function stateWithoutCall(feature: CallFeature<unknown>): null | undefined {
   return feature.begin === undefined && feature.answer === undefined ? null : undefined
-}
-
-/**
- * The features of one call with their states, of which those that do not take part have none. Each function is a moment of
- * `CallFeature`. The loops count, because `for … of` allocates an iterator, and they contain no function, because that
- * would allocate a scope for each feature.
- */
-export class CallFeatures {
-  readonly #features: readonly CallFeature<unknown>[]
-  readonly #states: readonly unknown[]
-
-  constructor(features: readonly CallFeature<unknown>[], states: readonly unknown[]) {
-    this.#features = features
-    this.#states = states
-  }
-
-  plan(plans: Plans): Plans | Promise<Plans> {
-    let planned: Plans | Promise<Plans> = plans
-    for (let at = 0; at < this.#features.length; at++) {
-      if (this.#states[at] === undefined || !this.#features[at]?.plan) continue
-      planned = planned instanceof Promise ? this.#planLater(at, planned) : this.#planAt(at, planned)
-    }
-    return planned
-  }
-
-  async #planLater(at: number, planned: Promise<Plans>): Promise<Plans> {
-    return this.#planAt(at, await planned)
-  }
-
-  #planAt(at: number, plans: Plans): Plans | Promise<Plans> {
-    return this.#features[at]?.plan?.(this.#states[at], plans) ?? plans
-  }
-
-  admitted(call: Call): void {
-    for (let at = 0; at < this.#features.length; at++)
-      if (this.#states[at] !== undefined) this.#features[at]?.admitted?.(this.#states[at], call)
-  }
-
-  tried(call: Call, plan: Plan, candidate: ChannelPlan): Promise<GatewayError | undefined> | undefined {
-    let trying: Promise<GatewayError | undefined> | undefined
-    for (let at = 0; at < this.#features.length; at++) {
-      if (this.#states[at] === undefined || !this.#features[at]?.tried) continue
-      trying = trying
-        ? this.#tryLater(at, trying, call, plan, candidate)
-        : this.#tryAt(at, call, plan, candidate)
-    }
-    return trying
-  }
-
-  async #tryLater(
-    at: number,
-    trying: Promise<GatewayError | undefined>,
-    call: Call,
-    plan: Plan,
-    candidate: ChannelPlan,
-  ): Promise<GatewayError | undefined> {
-    return (await trying) ?? (await this.#tryAt(at, call, plan, candidate))
-  }
-
-  #tryAt(
-    at: number,
-    call: Call,
-    plan: Plan,
-    candidate: ChannelPlan,
-  ): Promise<GatewayError | undefined> | undefined {
-    return this.#features[at]?.tried?.(this.#states[at], call, plan, candidate)
-  }
-
-  adapt(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest {
-    let adapted = request
-    for (let at = 0; at < this.#features.length; at++)
-      if (this.#states[at] !== undefined)
-        adapted = this.#features[at]?.adapt?.(this.#states[at], call, adapted, channel) ?? adapted
-    return adapted
-  }
-
-  adapted(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest | Promise<AttemptRequest> {
-    let adapted: AttemptRequest | Promise<AttemptRequest> = request
-    for (let at = 0; at < this.#features.length; at++) {
-      if (this.#states[at] === undefined || !this.#features[at]?.adapted) continue
-      adapted =
-        adapted instanceof Promise
-          ? this.#adaptLater(at, call, adapted, channel)
-          : this.#adaptAt(at, call, adapted, channel)
-    }
-    return adapted
-  }
-
-  async #adaptLater(
-    at: number,
-    call: Call,
-    adapted: Promise<AttemptRequest>,
-    channel: Channel,
-  ): Promise<AttemptRequest> {
-    return this.#adaptAt(at, call, await adapted, channel)
-  }
-
-  #adaptAt(
-    at: number,
-    call: Call,
-    request: AttemptRequest,
-    channel: Channel,
-  ): AttemptRequest | Promise<AttemptRequest> {
-    return this.#features[at]?.adapted?.(this.#states[at], call, request, channel) ?? request
-  }
-
-  keys(plan: Plan, candidate: ChannelPlan, upstreamModel: string, keys: readonly UpstreamKey[]): OrderedKeys {
-    let isSpent = false
-    let ordered = keys
-    for (let at = 0; at < this.#features.length; at++) {
-      if (this.#states[at] === undefined) continue
-      const next = this.#features[at]?.keys?.(this.#states[at], plan, candidate, upstreamModel, ordered)
-      if (next?.length === 0) isSpent = true
-      else if (next) ordered = next
-    }
-    return { keys: ordered, isSpent }
-  }
-
-  attempted(call: Call, target: AttemptTarget): AttemptWatcher | undefined {
-    let watcher: AttemptWatcher | undefined
-    for (let at = 0; at < this.#features.length; at++) {
-      if (this.#states[at] === undefined) continue
-      const next = this.#features[at]?.attempted?.(this.#states[at], call, target)
-      if (next) watcher = watcher ? both(watcher, next) : next
-    }
-    return watcher
-  }
-
-  received(call: Call, chunk: Buffer): void {
-    for (let at = 0; at < this.#features.length; at++)
-      if (this.#states[at] !== undefined) this.#features[at]?.received?.(this.#states[at], call, chunk)
-  }
-
-  relaying(call: Call, nowMs: number, stream: RelayedStream): boolean {
-    let isKept = false
-    for (let at = 0; at < this.#features.length; at++)
-      if (
-        this.#states[at] !== undefined &&
-        this.#features[at]?.relaying?.(this.#states[at], call, nowMs, stream)
-      )
-        isKept = true
-    return isKept
-  }
-
-  head(call: Call, headers: Record<string, string>): void {
-    for (let at = 0; at < this.#features.length; at++)
-      if (this.#states[at] !== undefined) this.#features[at]?.head?.(this.#states[at], call, headers)
-  }
-
-  failed(call: Call, error: Error): void {
-    for (let at = 0; at < this.#features.length; at++)
-      if (this.#states[at] !== undefined) this.#features[at]?.failed?.(this.#states[at], call, error)
-  }
-
-  answered(
-    call: Call,
-    target: AttemptTarget,
-    usage: Usage,
-    basis: ChargeBasis | undefined,
-    isReported: boolean,
-  ): FeatureColumns | Promise<FeatureColumns> {
-    let answer: AnsweredCall | undefined
-    let waiting: Promise<unknown> | undefined
-    for (let at = 0; at < this.#features.length; at++) {
-      if (this.#states[at] === undefined || !this.#features[at]?.answered) continue
-      answer ??= { target, usage, basis, isReported, row: {} }
-      const told = this.#features[at]?.answered?.(this.#states[at], call, answer)
-      if (told) waiting = waiting ? Promise.all([waiting, told]) : told
-    }
-    const columns = answer?.row ?? NO_COLUMNS
-    return waiting ? afterwards(waiting, columns) : columns
-  }
-
-  settled(
-    call: Call,
-    target: AttemptTarget | undefined,
-    settlement: Settlement,
-    basis: ChargeBasis | undefined,
-  ): void {
-    let end: SettledCall | undefined
-    for (let at = 0; at < this.#features.length; at++) {
-      if (this.#states[at] === undefined || !this.#features[at]?.settled) continue
-      end ??= { target, settlement, basis }
-      this.#features[at]?.settled?.(this.#states[at], call, end)
-    }
-  }
-
-  closed(call: Call): void {
-    for (let at = 0; at < this.#features.length; at++)
-      if (this.#states[at] !== undefined) this.#features[at]?.closed?.(this.#states[at], call)
-  }
-}
-
-async function afterwards(waiting: Promise<unknown>, columns: FeatureColumns): Promise<FeatureColumns> {
-  await waiting
-  return columns
-}
-
-const NO_COLUMNS: FeatureColumns = {}
-
-function both(first: AttemptWatcher, second: AttemptWatcher): AttemptWatcher {
-  return (head) => {
-    first(head)
-    second(head)
-  }
 }
 
 function merged(first: MakeHeaders, second: MakeHeaders): MakeHeaders {

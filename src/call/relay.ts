@@ -21,7 +21,7 @@ import {
   CountingUnsupported,
   isCountingUnsupported,
 } from './dialects/count-tokens.ts'
-import type { Dialect } from './dialects/dialect.ts'
+import type { Dialect, RequestReaderContext } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiRequestPath } from './dialects/gemini/client-dialect.ts'
 import { geminiCountTokens } from './dialects/gemini/count-tokens.ts'
 import { mediaDialects, type MediaEndpoint } from './dialects/media/media-endpoints.ts'
@@ -31,7 +31,7 @@ import { responsesCountTokens } from './dialects/responses/input-tokens.ts'
 import { FREE_STREAM_ESTIMATE } from './estimate.ts'
 import { CheckCancelled } from './guards/guard-turns.ts'
 import { guardedForm } from './guards/guarded-form.ts'
-import { guardedRequest } from './guards/guarded-request.ts'
+import { applyGuardsToScan, guardedRequest } from './guards/guarded-request.ts'
 import { Guards } from './guards/guards.ts'
 import { GuardModerations } from './guards/services/guard-moderations.ts'
 import { ServiceClient } from './guards/services/service-client.ts'
@@ -60,11 +60,11 @@ import {
 } from './responses/response-requests.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 import { simulateCall } from './simulate-call.ts'
-import type { SignatureStore } from './responses/signature-store.ts'
 import type { IncomingCall, Plan } from './request-stages.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
+const COUNTING = { messages: messagesCountTokens, responses: responsesCountTokens } as const
 
 export interface RelayServices extends AdmissionServices, AttemptServices, ResponseRequestServices {
   /** The current configuration. Each call keeps the one it began with. */
@@ -72,7 +72,6 @@ export interface RelayServices extends AdmissionServices, AttemptServices, Respo
   readonly bodies: BodyReader
   readonly recordings: RecordingLengths
   readonly media: MediaFetcher
-  readonly signatures: SignatureStore
   readonly reads: StoreReads
   /** Secret key with which guards create placeholders for the values that they replace. */
   readonly guardKey: Buffer
@@ -89,9 +88,7 @@ export class Relay {
   readonly #routing: Routing
   readonly #conversions: Conversions
   readonly #dialects: ClientDialects
-  readonly #compaction: Dialect
   readonly #media: ReturnType<typeof mediaDialects>
-  readonly #counting: Record<'messages' | 'responses', CountTokensEndpoint>
   readonly #attempts: Attempts
   readonly #guards: Guards
   readonly #guardServices = new ServiceClient()
@@ -112,11 +109,9 @@ export class Relay {
       onFailure: (guard, id, reason) => services.failureLog.reportGuard(guard, id, reason, performance.now()),
     })
     this.responses = new ResponseRequests(services, this.#guards)
-    const conversions = new Conversions(services.media, services.signatures)
+    const conversions = new Conversions(services.media)
     this.#conversions = conversions
-    this.#compaction = compactionDialect(services.responses)
-    this.#counting = { messages: messagesCountTokens, responses: responsesCountTokens(services.responses) }
-    this.#dialects = clientDialects(conversions, services)
+    this.#dialects = clientDialects(conversions)
     this.#media = mediaDialects(services.recordings)
     this.#attempts = new Attempts(services)
     this.#admission = new CallAdmission(services, this.#rates, this.#attempts, this.running)
@@ -149,8 +144,8 @@ export class Relay {
   }
 
   /** Responds with the number of tokens that a request would have. */
-  countTokens(protocol: 'messages' | 'responses', incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#count(this.#counting[protocol], incoming, caller)
+  countTokens(protocol: keyof typeof COUNTING, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#count(COUNTING[protocol], incoming, caller)
   }
 
   /** Responds with the number of tokens of a Gemini request, whose model is in its path. */
@@ -301,7 +296,7 @@ export class Relay {
 
   /** Relays a request to compact a conversation. */
   compact(incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#charged({ json: this.#compaction }, incoming, caller)
+    return this.#charged({ json: compactionDialect }, incoming, caller)
   }
 
   async #charged(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
@@ -348,7 +343,7 @@ export class Relay {
     settings: Settings,
   ): Promise<void> {
     if (incoming.unlessKept) throw incoming.unlessKept
-    const { limits, reads } = this.#services
+    const { lifeCycle, limits, reads } = this.#services
     const dialect = dialectOf(dialects, body)
     const { headers } = incoming.request
     const reader = {
@@ -357,6 +352,7 @@ export class Relay {
       hold: body.hold,
       holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
+      features: lifeCycle.reading(settings, dialect.endpoint),
     }
     const parsing = parseRequest(dialects, body, headers, reader)
     // A simple call is read and planned in one turn of the event loop. If `await` were used even where there
@@ -387,7 +383,8 @@ export class Relay {
           ? await guardedForm(guards, body)
           : await guardedRequest(guards, body, readJson(dialects.json as Dialect, body))
       const isSame = guarded === body && request.body === undefined
-      const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, guards })
+      const check: RequestReaderContext['check'] = (scan, shape) => applyGuardsToScan(guards, scan, shape)
+      const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, check })
       const changed = {
         ...parsed,
         body: guarded,

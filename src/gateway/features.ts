@@ -9,6 +9,7 @@ import { modelDates } from '../features/model-dates/feature.ts'
 import { promptBounds } from '../features/prompt-bounds/feature.ts'
 import type { PromptMemory } from '../features/prompt-bounds/prompt-memory.ts'
 import { providerLimitsOfCalls } from '../features/provider-limits/feature.ts'
+import { storedResponses, type StoredResponseServices } from '../features/stored-responses/feature.ts'
 import { callTelemetry } from '../features/telemetry/feature.ts'
 import type { AnswerCache } from '../features/equal-calls/answer-cache.ts'
 import { equalCalls } from '../features/equal-calls/feature.ts'
@@ -21,7 +22,7 @@ import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** Services that features need. */
-interface FeatureServices {
+interface FeatureServices extends StoredResponseServices {
   readonly settings: () => Settings
   readonly limits: CallLimits
   readonly ends: ModelRetirements
@@ -38,6 +39,9 @@ interface FeatureServices {
 
 /** The features that take part in calls, in the order in which they are called at each moment. */
 export function callFeatures({
+  responses,
+  background,
+  signatures,
   providerLimits,
   affinity,
   limits,
@@ -54,6 +58,7 @@ export function callFeatures({
     limitHeaders(limits, settings),
     modelDates(ends, settings),
     equalCalls(idempotent, cache),
+    storedResponses({ responses, background, signatures }),
     providerLimitsOfCalls(providerLimits),
     sessionAffinity(affinity, breaks),
     // After the sessions, which decide the channel whose prompt is looked up.

@@ -265,7 +265,16 @@ export async function serveGateway({
   const idempotent = new IdempotentCalls({ ...callServices, ...shared, ...kept })
   const cache = new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations })
   const lifeCycle = new LifeCycle(
-    callFeatures({ ...callServices, ...conversations, providerLimits, ends, idempotent, cache, content }),
+    callFeatures({
+      ...callServices,
+      ...kept,
+      ...conversations,
+      providerLimits,
+      ends,
+      idempotent,
+      cache,
+      content,
+    }),
   )
   const relay: Relay = opened.adopt(
     new Relay({

@@ -11,7 +11,7 @@ import { chatConversion, messagesConversion } from '../../src/call/dialects/conv
 import { Conversions } from '../../src/call/dialects/conversions.ts'
 import { ConvertingTap } from '../../src/call/dialects/converting-tap.ts'
 import type { RequestReaderContext } from '../../src/call/dialects/dialect.ts'
-import type { SignatureStore } from '../../src/call/responses/signature-store.ts'
+import { ReadingFeatures } from '../../src/call/reading-features.ts'
 import type { Channel } from '../../src/domain/records/channel.ts'
 import { MODEL_SETTINGS, type Model } from '../../src/domain/records/model.ts'
 import type { DeclaredCapabilities } from '@sluice/wire/model-capabilities'
@@ -48,12 +48,10 @@ export const anyMedia = (): MediaFetcher =>
     () => performance.now(),
   )
 
-/** Signatures are neither kept nor looked up. */
 const READER = {
-  settings: { options: { keep_signatures: 0 } },
   holdCopies: () => undefined,
+  features: new ReadingFeatures([]),
 } as unknown as RequestReaderContext
-const NO_SIGNATURES = undefined as unknown as SignatureStore
 
 /** A client that stays connected. */
 const ASKER: MediaRequester = { client: 1, takeMemory: () => {}, onClientGone: () => () => {} }
@@ -72,7 +70,7 @@ export async function convertRequest(
   try {
     const scan = scanObject(bytes)
     const request = CHECKERS[from](scan)
-    const conversions = new Conversions(media, NO_SIGNATURES)
+    const conversions = new Conversions(media)
     const given = { maxTokens: request.maxTokens, reader: READER, spoken: new Set([OTHER[from]]) }
     const requestFor = await conversions.decode(DIALECTS[from], scan, given)
     const model: Model = {

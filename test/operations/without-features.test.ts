@@ -32,6 +32,7 @@ test.each([
   ['a whole answer', '/v1/chat/completions', ask('m')],
   ['a stream', '/v1/chat/completions', askStream('m')],
   ['a converted answer', '/v1/messages', { ...ask('m'), max_tokens: 9 }],
+  ['a response', '/v1/responses', { model: 'm', input: 'hello' }],
 ])('a gateway with an empty list of features answers and charges a plain call: %s', async (_, path, body) => {
   fixture.upstream.script(
     'm',

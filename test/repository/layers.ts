@@ -36,7 +36,7 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
  */
 export const CALL_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   answers: [],
-  dialects: ['guards', 'responses'],
+  dialects: ['guards'],
   digests: [],
   guards: ['answers', 'dialects'],
   responses: ['dialects', 'guards'],

@@ -16,13 +16,13 @@ import { responsesDialect } from './responses/client-dialect.ts'
 export type ClientDialects = ReturnType<typeof clientDialects>
 
 /** Creates the dialects of the endpoints whose request bodies name the model. */
-export function clientDialects(conversions: Conversions, services: Parameters<typeof responsesDialect>[1]) {
+export function clientDialects(conversions: Conversions) {
   const chat = chatDialect(conversions)
   return {
     chat,
     completions: completionsDialect(conversions, chat),
     messages: messagesDialect(conversions),
-    responses: responsesDialect(conversions, services),
+    responses: responsesDialect(conversions),
     rerank: rerankDialect('as sent'),
     'rerank v2': rerankDialect('object'),
     embeddings: embeddingsDialect,

@@ -24,7 +24,7 @@ import type {
   UpstreamCodec,
   UpstreamModel,
 } from '@sluice/wire/codec'
-import type { ReplyContext, Conversation, MediaPart, Part, RepeatedFields } from '@sluice/wire/conversation'
+import type { ReplyContext, Conversation, MediaPart, Part } from '@sluice/wire/conversation'
 import { AnswerMetadata } from '@sluice/wire/answer-metadata'
 import { FINISH_REASONS } from '@sluice/wire/chat'
 import { withCutOffStop } from '@sluice/wire/tool-input'
@@ -43,17 +43,11 @@ import { takesAnyTier } from '../../upstreams/channel-tier.ts'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { TextSignatureRemover, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
 import type { MediaFetcher, MediaRequester } from '../media-fetcher.ts'
-import type { SignatureStore } from '../responses/signature-store.ts'
-import { type RetentionOptions, RetainedResponse } from '../responses/retained-response.ts'
 import { type ConversionDialect, type UpstreamDialect, upstreamDialect } from './conversion-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
 import type { WholeReply, RequestReaderContext } from './dialect.ts'
-import {
-  type AccountConversation,
-  type SignedHistory,
-  signedHistory,
-  streamSignatures,
-} from './signature-history.ts'
+import type { AccountConversation, DecodedConversation } from './decoded-conversation.ts'
+import type { AnswerKeeper, AnswerKeeping } from './references.ts'
 import type { AttemptRequest, ChannelPlan, SentConversation } from '../request-stages.ts'
 
 /** What is known, apart from its body, about a request that is to be decoded. */
@@ -65,8 +59,8 @@ interface DecodeOptions extends RequestPartsBesideBody {
   readonly spoken: ReadonlySet<ProtocolName>
   /** Whether the client reads its stream as one JSON array. */
   readonly jsonArray?: boolean
-  /** Set if the gateway keeps the response. */
-  readonly keeping?: RetentionOptions | undefined
+  /** Set if the answer is kept. */
+  readonly keeping?: AnswerKeeping | undefined
 }
 
 /** A conversation adapted to one channel. */
@@ -78,7 +72,7 @@ interface AdaptedConversation {
   /** JSON text of the request's `provider` member, which is sent as the client wrote it. */
   readonly provider: string | undefined
   readonly dropped: DroppedFields
-  readonly history: SignedHistory
+  readonly history: DecodedConversation
 }
 
 /** A conversation encoded as a request for the channel. */
@@ -94,7 +88,7 @@ interface Encoded {
 /** Properties of the client's dialect on which its responses depend. */
 interface Client extends Pick<ConversionDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
   readonly jsonArray: boolean
-  readonly keeping: RetentionOptions | undefined
+  readonly keeping: AnswerKeeping | undefined
 }
 
 /**
@@ -110,16 +104,13 @@ export interface ConversionPlanner {
 /** Conversion between two dialects, of requests in one direction and replies in the other. */
 export class Conversions {
   readonly #media: MediaFetcher
-  readonly #signatures: SignatureStore
 
-  constructor(media: MediaFetcher, signatures: SignatureStore) {
+  constructor(media: MediaFetcher) {
     this.#media = media
-    this.#signatures = signatures
   }
 
   /**
-   * Decodes a request of the dialect `from` for all channels that speak another one, and restores the
-   * signatures of models in it. If decoding fails, the error is thrown only when a channel's request is
+   * Decodes a request of the dialect `from` for all channels that speak another one. If decoding fails, the error is thrown only when a channel's request is
    * prepared, because a channel that speaks `from` may still serve the call.
    */
   async decode(
@@ -134,7 +125,7 @@ export class Conversions {
     if (waiting) await waiting
     const decoded = decodeRequest(from, scan, options)
     if ('refusal' in decoded) return (channel) => [refused(channel, maxTokens, decoded.refusal)]
-    const history = await signedHistory(decoded.conversation, spoken, reader, this.#signatures)
+    const history = await reader.features.decoded(decoded.conversation, spoken, reader)
     return Object.assign(
       (channel: Channel, name: ProtocolName, model: Model) =>
         history.conversationsFor(channel, name).map(({ conversation, isOfKey }): ChannelPlan => {
@@ -209,7 +200,7 @@ export class Conversions {
       tools: conversation.tools,
       ...(conversation.repeated && { repeated: conversation.repeated }),
     }
-    const retained = client.keeping && new RetainedResponse(client.keeping)
+    const keeper = client.keeping?.begin()
     return {
       protocol: spoken,
       path: path(upstream.name, conversation.stream),
@@ -227,8 +218,8 @@ export class Conversions {
             replyContext,
           }),
           { model: upstream.name, promptTokens },
-          streamSignatures(history, spoken),
-          retained,
+          history.streamed?.(spoken),
+          keeper,
         ),
       reply: (bytes) =>
         convertedReply(codec, client, bytes, {
@@ -239,7 +230,7 @@ export class Conversions {
           toolName,
           replyContext,
           history,
-          retained,
+          keeper,
         }),
     }
   }
@@ -368,15 +359,15 @@ interface ReplyTo {
   readonly answerTool: string | undefined
   readonly toolName: ((wire: string) => string) | undefined
   readonly replyContext: ReplyContext
-  readonly history: SignedHistory
-  readonly retained: RetainedResponse | undefined
+  readonly history: DecodedConversation
+  readonly keeper: AnswerKeeper | undefined
 }
 
 function convertedReply(
   upstream: UpstreamCodec,
   client: Client,
   bytes: Buffer,
-  { spoken, choices, model, answerTool, toolName, replyContext, history, retained }: ReplyTo,
+  { spoken, choices, model, answerTool, toolName, replyContext, history, keeper }: ReplyTo,
 ): WholeReply {
   let decoded: Reply
   try {
@@ -421,12 +412,12 @@ function convertedReply(
       ),
     ...(signed !== decoded && { note: 'cut_arguments' }),
     async keep(target, call, charging) {
-      const keepingSignatures = history.keep?.(signed.parts, target, call)
-      if (!retained) return keepingSignatures
+      const keepingParts = history.keep?.(signed.parts, target, call)
+      if (!keeper) return keepingParts
       const charged = await charging
-      await keepingSignatures
+      await keepingParts
       const kept = encoded(charged)
-      await retained.keep((whole.keptForm?.(kept) ?? kept).toString(), charged, target, call)
+      await keeper.keep((whole.keptForm?.(kept) ?? kept).toString(), charged, target, call)
     },
   }
   return whole
@@ -454,14 +445,11 @@ export function replyIdentity(upstream: ProtocolName): ReplyIdentity {
   return { created: unixNow(), now: unixNow, id: randomUUID().replaceAll('-', ''), upstream }
 }
 
-const NOTHING_REPEATED: RepeatedFields = new Map()
-
 /** Parts of a request that are not in its body. */
 interface RequestPartsBesideBody {
   /** Values from the request's path, in a dialect whose bodies do not contain them. */
   readonly target?: Pick<Conversation, 'model' | 'stream'>
-  /** Members that the response repeats, in addition to those of the request. */
-  readonly repeats?: RepeatedFields | undefined
+  readonly keeping?: Pick<AnswerKeeping, 'repeats'> | undefined
 }
 
 /** A decoded request of a client. */
@@ -475,13 +463,14 @@ interface Decoded {
 function decodeRequest(
   { codec }: ConversionDialect,
   scan: ScannedObject,
-  { target, repeats = NOTHING_REPEATED }: RequestPartsBesideBody,
+  { target, keeping }: RequestPartsBesideBody,
 ): Decoded | { readonly refusal: unknown } {
   const dropped: DroppedFields = new Set()
   try {
     const decoded = { ...codec.decodeRequest(scan, dropped), ...target }
-    const repeated = new Map([...(decoded.repeated ?? []), ...repeats])
-    const conversation = repeats.size > 0 ? { ...decoded, repeated } : decoded
+    const conversation = keeping
+      ? { ...decoded, repeated: new Map([...(decoded.repeated ?? []), ...keeping.repeats]) }
+      : decoded
     return { conversation, provider: readProviderMember(scan), dropped }
   } catch (refusal) {
     return { refusal }

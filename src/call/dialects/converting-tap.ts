@@ -17,11 +17,11 @@ import { NO_TOOL_USES, type ReportedToolUses } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { StatedService } from '@sluice/wire/service-tier'
 import type { Call } from '../call.ts'
-import type { RetainedResponse } from '../responses/retained-response.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
 import type { AttemptTarget } from '../request-stages.ts'
 import type { Tap } from './dialect.ts'
-import type { StreamSignatures } from './signature-history.ts'
+import type { StreamedParts } from './decoded-conversation.ts'
+import type { AnswerKeeper } from './references.ts'
 
 /** Writes the server-sent events that one chunk of the upstream's stream becomes. */
 const WRITER = new FrameWriter()
@@ -54,8 +54,8 @@ export class ConvertingTap implements Tap {
   readonly #decoder: StreamDecoder
   readonly #encoder: StreamEncoder
   readonly #defaults: TapDefaults
-  readonly #signatures: StreamSignatures | undefined
-  readonly #retained: RetainedResponse | undefined
+  readonly #parts: StreamedParts | undefined
+  readonly #keeper: AnswerKeeper | undefined
   readonly #text = new TextBuffer()
   readonly #calls = new ToolInputCollector()
   /** Frames (events) written at the end of the upstream's stream, to be sent with the last one. */
@@ -69,15 +69,15 @@ export class ConvertingTap implements Tap {
     decoder: StreamDecoder,
     encoder: StreamEncoder,
     defaults: TapDefaults,
-    signatures?: StreamSignatures,
-    retained?: RetainedResponse,
+    parts?: StreamedParts,
+    keeper?: AnswerKeeper,
   ) {
     this.#decoder = decoder
     this.#decoder.copiesTexts = true
     this.#encoder = encoder
     this.#defaults = defaults
-    this.#signatures = signatures
-    this.#retained = retained
+    this.#parts = parts
+    this.#keeper = keeper
   }
 
   get tools(): ReportedToolUses {
@@ -145,12 +145,12 @@ export class ConvertingTap implements Tap {
   }
 
   async keep(target: AttemptTarget, call: Call, charging: Promise<Usage>): Promise<void> {
-    const keepingSignatures = this.#signatures?.keep(target, call)
-    if (!this.#retained) return keepingSignatures
+    const keepingParts = this.#parts?.keep(target, call)
+    if (!this.#keeper) return keepingParts
     const charged = await charging
-    await keepingSignatures
+    await keepingParts
     const last = this.finalBytes(charged)
-    await this.#retained.keepStream(this.keptForm?.(last) ?? last, charged, target, call)
+    await this.#keeper.keepStream(this.keptForm?.(last) ?? last, charged, target, call)
   }
 
   release(): void {
@@ -179,7 +179,7 @@ export class ConvertingTap implements Tap {
   #write(event: ReplyEvent): void {
     const completed = this.#completed(event)
     this.#note(completed)
-    this.#signatures?.add(completed)
+    this.#parts?.add(completed)
     WRITER.text(this.#encoder.push([completed]))
   }
 
@@ -189,7 +189,7 @@ export class ConvertingTap implements Tap {
     this.contentFrames += event.frames
     if (event.kind === 'tool-input') this.#calls.add(event.index, event.text)
     if (event.kind === 'thinking') this.#thinkingBytes += event.size
-    this.#signatures?.add(event)
+    this.#parts?.add(event)
     while (event.frames > 0 && !this.#encoder.copy(event, WRITER))
       WRITER.text(this.#encoder.push([event.takeFirst()]))
   }

@@ -10,9 +10,9 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Shape } from '@sluice/wire/shape/define-shape'
 import type { PromptText } from '@sluice/wire/prompt-tokens'
 import type { Headers } from '../../http/request.ts'
-import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import { UpstreamRefusal } from '../failure.ts'
 import { type Dialect, type RequestReaderContext, throwNoStreams } from './dialect.ts'
+import { type ResolvedReferences, UNRESOLVED } from './references.ts'
 import type { AttemptRequest, ParsedRequest } from '../request-stages.ts'
 
 /** Thrown if no channel of the model can count tokens; the gateway then counts them itself. */
@@ -25,25 +25,6 @@ export class CountingUnsupported extends Error {
     this.name = 'CountingUnsupported'
     this.composed = composed
   }
-}
-
-/** Earlier responses to which a request to count tokens refers. */
-export interface CountingContext {
-  /**
-   * The request in which references are replaced by the content that the gateway keeps; undefined if it keeps
-   * none of it.
-   */
-  readonly composed: ScannedObject | undefined
-  /** Members that are changed for the upstream, as JSON texts. */
-  readonly replace: ReadonlyMap<string, string>
-  /** Names of members that are not sent to the upstream. */
-  readonly dropped: readonly string[]
-  /** Returns the channels that can resolve the request's references. Throws if there are none. */
-  channelsFor(channels: readonly Channel[]): readonly Channel[]
-  /** Whether the request may be sent with this key of a channel that can resolve its references. */
-  isOfKey(key: UpstreamKey, channel: Channel): boolean
-  /** Returns the body of an upstream's error, in which ids are replaced by those that the client knows. */
-  errorBody(body: Buffer): Buffer
 }
 
 /** An endpoint of a protocol at which clients have the tokens of a request counted. */
@@ -62,8 +43,8 @@ export interface CountTokensEndpoint {
   readonly countedIn: string
   /** Headers for the upstream; names and values alternate. */
   upstreamHeaders(headers: Headers): readonly string[]
-  /** Finds the earlier responses to which a checked request refers; absent if the protocol has none. */
-  contextOf?(scan: ScannedObject, reader: RequestReaderContext): Promise<CountingContext>
+  /** Name of the member with the id of the answer that a request continues; absent if requests refer to none. */
+  readonly previousId?: string
   /**
    * Returns the text whose tokens the gateway counts. Throws if the request does not contain all of its text.
    * `isComposed`: whether references were already replaced by their content.
@@ -85,10 +66,22 @@ export function countingDialect(counting: CountTokensEndpoint): Dialect {
     async read(scan, headers, reader) {
       const model = counting.model(scan)
       const upstreamHeaders = counting.upstreamHeaders(headers)
-      const context = await counting.contextOf?.(scan, reader)
-      return relayed(counting, { scan, model, headers: upstreamHeaders, context })
+      const referred = await referredIn(counting, scan, reader)
+      return relayed(counting, { scan, model, headers: upstreamHeaders, referred })
     },
   }
+}
+
+function referredIn(
+  { previousId: member }: CountTokensEndpoint,
+  scan: ScannedObject,
+  reader: RequestReaderContext,
+): ResolvedReferences | Promise<ResolvedReferences> {
+  if (member === undefined) return UNRESOLVED
+  const id = scan.value(member)
+  const previousId = typeof id === 'string' ? id : undefined
+  const referring = { scan, previousId, isCompaction: false, isStored: false, isBackground: false }
+  return reader.features.refer(referring, reader)
 }
 
 /** A checked request to count tokens. */
@@ -97,11 +90,11 @@ interface CountedRequest {
   readonly model: string
   /** Headers for the upstream; names and values alternate. */
   readonly headers: readonly string[]
-  readonly context: CountingContext | undefined
+  readonly referred: ResolvedReferences
 }
 
 function relayed(counting: CountTokensEndpoint, request: CountedRequest): ParsedRequest {
-  const { model, context } = request
+  const { model, referred } = request
   return {
     model,
     stream: false,
@@ -109,17 +102,17 @@ function relayed(counting: CountTokensEndpoint, request: CountedRequest): Parsed
     promptBound: 0,
     isFree: true,
     mayBeUnserved: true,
-    channelsFor: (channels) => context?.channelsFor(channels) ?? channels,
+    channelsFor: (channels) => referred.channelsFor(channels),
     forChannels: (channels) =>
       channels.map((channel) => ({
         channel,
         outputMaximum: 0,
         choices: 1,
-        ...(context && { isOfKey: (key: UpstreamKey) => context.isOfKey(key, channel) }),
+        ...referred.accountAt(channel),
         prepare() {
           if (!channelProtocols(channel, model).includes(counting.protocol))
-            throw new CountingUnsupported(context?.composed ?? request.scan)
-          return prepared(counting, request, channel.model_mapping.get(model) ?? model)
+            throw new CountingUnsupported(referred.composed ?? request.scan)
+          return prepared(counting, request, channel)
         },
       })),
   }
@@ -127,17 +120,19 @@ function relayed(counting: CountTokensEndpoint, request: CountedRequest): Parsed
 
 function prepared(
   counting: CountTokensEndpoint,
-  { scan, headers, context }: CountedRequest,
-  upstreamModel: string,
+  { scan, model, headers, referred }: CountedRequest,
+  channel: Channel,
 ): AttemptRequest {
+  const upstreamModel = channel.model_mapping.get(model) ?? model
+  const answer = referred.answerFrom(channel)
   return {
     protocol: counting.protocol,
     path: counting.path(upstreamModel),
     headers,
-    body: counting.body?.(scan, upstreamModel) ?? withModel(scan, upstreamModel, context),
+    body: counting.body?.(scan, upstreamModel) ?? withModel(scan, upstreamModel, referred),
     upstreamModel,
-    dropped: context?.dropped ?? [],
-    ...(context && { errorBody: (bytes: Buffer) => context.errorBody(bytes) }),
+    dropped: referred.dropped,
+    ...(answer && { errorBody: answer.errorBody }),
     tap: throwNoStreams,
     reply(bytes) {
       const reply = parseRecord(bytes.toString())
@@ -148,8 +143,8 @@ function prepared(
   }
 }
 
-function withModel(scan: ScannedObject, upstreamModel: string, context: CountingContext | undefined): Buffer {
-  const replace = new Map(context?.replace)
+function withModel(scan: ScannedObject, upstreamModel: string, referred: ResolvedReferences): Buffer {
+  const replace = new Map(referred.replace)
   if (scan.value('model') !== upstreamModel) replace.set('model', JSON.stringify(upstreamModel))
   return applyEdits(scan.bytes, scan, { remove: [], replace })
 }

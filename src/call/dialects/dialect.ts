@@ -24,7 +24,7 @@ import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { AnswerStorageRules } from './answer-storage-rules.ts'
 import type { FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
-import type { CallGuards } from '../guards/call-guards.ts'
+import type { ReadingFeatures } from '../reading-features.ts'
 import type { ParsedRequest, AttemptTarget } from '../request-stages.ts'
 
 /** A response to which later requests of the client may refer. */
@@ -173,8 +173,10 @@ export interface RequestReaderContext {
    * Begins a read of the database for the request. The memory of the result is allocated until the call ends.
    */
   readonly readStore: () => StoreRead
-  /** Guards of the call; absent if there are none. */
-  readonly guards?: CallGuards
+  /** The features that take part in reading the request. */
+  readonly features: ReadingFeatures
+  /** Checks content that is added to the request, as the request itself was checked; absent if it was not. */
+  readonly check?: (scan: ScannedObject, shape: Shape) => Promise<ScannedObject>
 }
 
 /** An endpoint's protocol as clients speak it. */

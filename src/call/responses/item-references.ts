@@ -1,19 +1,14 @@
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
-  hasThoughtsOfOtherDialects,
   hasOnlyMessages,
-  inputForProvider,
   itemReferences,
   referredIds,
   RESPONSES_REQUEST,
-  type ResponsesRequest,
   replaceItemReferences,
 } from '@sluice/wire/responses'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RequestReaderContext } from '../dialects/dialect.ts'
-import { applyGuardsToScan } from '../guards/guarded-request.ts'
-import type { ParsedRequest } from '../request-stages.ts'
 import { findReasoningAccount, type ReasoningAccount } from './reasoning-origin.ts'
 import { type PreviousResponse, findPreviousResponse } from './resolve-previous-response.ts'
 import { itemSource, type ItemPosition, itemPositions, textAt } from './response-items.ts'
@@ -57,41 +52,10 @@ export async function findReferences(
   // If the provider stores the continued response, it also looks up the items to which the request refers.
   const stored =
     continued?.kind === 'native' ? scan : await withStoredItems(continued?.scan ?? scan, reader, responses)
-  const whole =
-    stored !== scan && reader.guards
-      ? await applyGuardsToScan(reader.guards, stored, RESPONSES_REQUEST)
-      : stored
+  const whole = stored !== scan && reader.check ? await reader.check(stored, RESPONSES_REQUEST) : stored
   const items = await findItems(reader.caller.user.id, referredIds(whole), responses)
   const account = (await origin) ?? items?.responses[0]
   return { continued, account, items, composed: whole === scan ? undefined : whole }
-}
-
-/** A request in the form that a provider of the responses dialect understands. */
-export interface ProviderRequest {
-  /** Members of the request that differ from the client's, as JSON texts. */
-  readonly replace: ReadonlyMap<string, string>
-  /** Names of members of the client's request that are left out. */
-  readonly dropped: readonly string[]
-}
-
-const UNCHANGED: ProviderRequest = { replace: new Map(), dropped: [] }
-
-/**
- * Translates a request for a provider of the responses dialect, which knows neither the gateway's ids nor
- * thoughts of other providers.
- */
-export function toProviderRequest(
-  scan: ScannedObject,
-  { isPlain, continued, composed }: ResponseReferences,
-): ProviderRequest {
-  if (isPlain) return UNCHANGED
-  const replace = new Map<string, string>()
-  if (continued?.kind === 'native')
-    replace.set('previous_response_id', JSON.stringify(continued.response.upstreamId))
-  const whole = composed ?? scan
-  const isForeign = hasThoughtsOfOtherDialects(whole)
-  if (composed || isForeign) replace.set('input', inputForProvider(whole))
-  return { replace, dropped: isForeign ? ['input.reasoning'] : [] }
 }
 
 /**
@@ -178,36 +142,4 @@ async function textOf(place: ItemPosition): Promise<string> {
   let text = ''
   for await (const piece of textAt(place)) text += piece
   return text
-}
-
-const NONE: readonly StoredResponse[] = []
-
-/**
- * The size of the part of a prompt that its request only refers to: the reported tokens of the responses that
- * it continues or whose items it uses, and whether there are parts of unknown size. Together, items count at
- * most as much as a prompt can have: the model's context, or the largest of these responses.
- */
-export function sizeOfReferredPrompt(
-  { namesPrompt }: Pick<ResponsesRequest, 'namesPrompt'>,
-  { continued, items }: ResponseReferences,
-  modelContext: number,
-): Pick<ParsedRequest, 'contextTokens' | 'namesPrompt'> {
-  const previous = continued?.kind === 'native' ? continued.response : undefined
-  const others = items?.responses.filter(({ id }) => id !== previous?.id) ?? NONE
-  const tokens = others.map((response) => response.tokens)
-  const ofItems = Math.min(
-    tokens.reduce((sum, each) => sum + each, 0),
-    Math.max(modelContext, ...tokens),
-  )
-  const known = previous ? [previous, ...others] : others
-  return {
-    contextTokens: (previous?.tokens ?? 0) + ofItems,
-    namesPrompt: namesPrompt || items?.hasUnknown === true || known.some(isUnreported),
-  }
-}
-
-// The tokens are unknown for a background response, which is stored before its end, and for a response whose
-// upstream reported none.
-function isUnreported({ callId, tokens }: StoredResponse): boolean {
-  return callId !== null || tokens === 0
 }

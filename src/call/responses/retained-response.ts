@@ -5,6 +5,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
 import { frameData } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
+import type { AnswerKeeper } from '../dialects/references.ts'
 import type { AttemptTarget } from '../request-stages.ts'
 import type { ResponseStore } from './response-store.ts'
 
@@ -18,7 +19,7 @@ export interface RetentionOptions {
 }
 
 /** A converted response that the gateway keeps, because no provider does. */
-export class RetainedResponse {
+export class RetainedResponse implements AnswerKeeper {
   readonly #keeping: RetentionOptions
   /** The items of the request, each with an id, as JSON. */
   readonly #input: string

@@ -4,103 +4,81 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
   adaptResponsesRequest,
   readCompactionRequest,
-  IdReplacer,
   RESPONSES_PROMPT_RULES,
   RESPONSES_REQUEST,
   responsesFieldNames,
   type ResponsesRequest,
   usageOfCompaction,
 } from '@sluice/wire/responses'
-import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
-import { channelsOfReasoningAccount } from '../../responses/reasoning-origin.ts'
-import {
-  findReferences,
-  toProviderRequest,
-  sizeOfReferredPrompt,
-  type ResponseReferences,
-} from '../../responses/item-references.ts'
-import { newResponseId } from '../../response-id.ts'
-import type { ResponseStore } from '../../responses/response-store.ts'
 import { type Dialect, type RequestReaderContext, throwNoStreams } from '../dialect.ts'
+import type { ReferableAnswer, ResolvedReferences } from '../references.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /**
  * Dialect of `POST /v1/responses/compact`. Requests are passed through to channels that speak responses. The
  * upstream's reply has the form of a response.
  */
-export function compactionDialect(responses: ResponseStore): Dialect {
-  return {
-    name: 'responses',
-    endpoint: 'responses',
-    names: responsesFieldNames,
-    shape: RESPONSES_REQUEST,
-    async read(scan, _headers, reader) {
-      const request = readCompactionRequest(scan)
-      const referred = await findReferences(scan, request.previousResponseId, reader, responses)
-      return compacted(request, scan, referred, reader)
-    },
-  }
+export const compactionDialect: Dialect = {
+  name: 'responses',
+  endpoint: 'responses',
+  names: responsesFieldNames,
+  shape: RESPONSES_REQUEST,
+  async read(scan, _headers, reader) {
+    const request = readCompactionRequest(scan)
+    const { previousResponseId: previousId } = request
+    const referring = { scan, previousId, isCompaction: true, isStored: false, isBackground: false }
+    return compacted(request, scan, await reader.features.refer(referring, reader), reader)
+  },
+}
 
-  function compacted(
-    own: ResponsesRequest,
-    scan: ScannedObject,
-    referred: ResponseReferences,
-    { settings }: RequestReaderContext,
-  ): ParsedRequest {
-    const { continued, account, composed } = referred
-    const request = composed ? readCompactionRequest(composed) : own
-    const previous = continued?.response
-    const origin = previous ?? account
-    const native = (channel: Channel): ChannelPlan => ({
-      channel,
-      outputMaximum: undefined,
-      choices: 1,
-      ...(origin?.channel === channel.name && {
-        isOfKey: ({ value }) => responses.keyTag(value) === origin.keyTag,
-      }),
-      prepare(passThrough) {
-        const { replace, dropped } = toProviderRequest(scan, referred)
-        const gated = adaptResponsesRequest(scan, own, channel, { passThrough, replace })
-        const ids = new IdReplacer()
-        if (previous) ids.add(previous.upstreamId, previous.id)
-        return {
-          protocol: 'responses',
-          path: '/responses/compact',
-          headers: [],
-          ...gated,
-          prompt: RESPONSES_PROMPT_RULES,
-          dropped: [...dropped, ...gated.dropped],
-          errorBody: (bytes) => ids.inProse(bytes),
-          tap: throwNoStreams,
-          reply(bytes) {
-            const facts = usageOfCompaction(bytes)
-            ids.add(facts.id, newResponseId(facts.id.length))
-            return {
-              facts,
-              body: () => ids.whole(bytes),
-              // Only the provider account that compacted a conversation can read the result.
-              provenance: ({ key }, call) =>
-                responses.provenance(call.hold.account.user.id, key.value, null, facts.encrypted),
-            }
-          },
-        }
-      },
-    })
-    return {
-      ...request,
-      ...sizeOfReferredPrompt(request, referred, settings.models.get(request.model).contextTokens),
-      ...(composed && { body: composed.bytes }),
-      mayBeUnserved: true,
-      channelsFor(channels) {
-        if (continued?.kind === 'native') return channelsToContinue(continued, channels)
-        const speaking = channels.filter(({ protocol: protocols }) => protocols.includes('responses'))
-        if (speaking.length === 0) throw notCompacted()
-        if (continued) return channelsToContinue(continued, speaking)
-        return account ? channelsOfReasoningAccount(speaking, account) : speaking
-      },
-      forChannels: (channels) => channels.map(native),
-    }
+function compacted(
+  own: ResponsesRequest,
+  scan: ScannedObject,
+  referred: ResolvedReferences,
+  { settings }: RequestReaderContext,
+): ParsedRequest {
+  const { composed } = referred
+  const request = composed ? readCompactionRequest(composed) : own
+  const size = referred.promptSize(settings.models.get(request.model).contextTokens)
+  const native = (channel: Channel): ChannelPlan => ({
+    channel,
+    outputMaximum: undefined,
+    choices: 1,
+    ...referred.accountAt(channel),
+    prepare(passThrough) {
+      const { replace, dropped } = referred
+      const gated = adaptResponsesRequest(scan, own, channel, { passThrough, replace })
+      return {
+        protocol: 'responses',
+        path: '/responses/compact',
+        headers: [],
+        ...gated,
+        prompt: RESPONSES_PROMPT_RULES,
+        dropped: [...dropped, ...gated.dropped],
+        ...(referred.answerFrom(channel) ?? AS_IT_COMES),
+      }
+    },
+  })
+  return {
+    ...request,
+    contextTokens: size.tokens,
+    namesPrompt: request.namesPrompt || size.hasUnknown,
+    ...(composed && { body: composed.bytes }),
+    mayBeUnserved: true,
+    channelsFor(channels) {
+      if (referred.continues === 'at provider') return referred.channelsFor(channels)
+      const speaking = channels.filter(({ protocol: protocols }) => protocols.includes('responses'))
+      if (speaking.length === 0) throw notCompacted()
+      return referred.channelsFor(speaking)
+    },
+    forChannels: (channels) => channels.map(native),
   }
+}
+
+/** Reads compacted conversations to which no later request can refer. */
+const AS_IT_COMES: Omit<ReferableAnswer, 'errorBody'> = {
+  tap: throwNoStreams,
+  reply: (bytes) => ({ facts: usageOfCompaction(bytes), body: () => bytes }),
 }
 
 function notCompacted(): GatewayError {

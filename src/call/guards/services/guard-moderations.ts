@@ -12,6 +12,7 @@ import type { Body } from '../../body-reader.ts'
 import { moderationsDialect } from '../../dialects/moderations/client-dialect.ts'
 import type { AdmittedRequest } from '../../answer-request.ts'
 import { parseRequest } from '../../parse-request.ts'
+import { ReadingFeatures } from '../../reading-features.ts'
 import type { CallRecord, IncomingCall, ParsedRequest } from '../../request-stages.ts'
 import type { Routes, Routing } from '../../routing.ts'
 import { CheckRefused, type ModerationRequest, checkMemoryError } from './service-checks.ts'
@@ -19,6 +20,7 @@ import { ServiceFailure } from './service.ts'
 
 /** Maximum size of a moderation model's answer in bytes. */
 const MAX_ANSWER_BYTES = 1_048_576
+const NO_FEATURES = new ReadingFeatures([])
 const DIALECTS = { json: moderationsDialect } as const
 const HEADERS: Headers = Object.freeze({ 'content-type': 'application/json' })
 
@@ -100,7 +102,11 @@ export class GuardModerations {
     }: { readonly caller: Caller; readonly settings: Settings; readonly isCharged: boolean },
   ): Promise<void> {
     const reader = { settings, hold: body.hold, holdCopies: body.holdCopies, readStore: noReads }
-    const parsed = await parseRequest(DIALECTS, body, HEADERS, { ...reader, caller: asked })
+    const parsed = await parseRequest(DIALECTS, body, HEADERS, {
+      ...reader,
+      features: NO_FEATURES,
+      caller: asked,
+    })
     const request = ofGuard(parsed, isCharged)
     const { caller, routes } = this.#routes(settings, asked, request, isCharged)
     await this.#calls.admit(

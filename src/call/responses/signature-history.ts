@@ -2,7 +2,7 @@ import { UPSTREAM_PROTOCOLS } from '../../domain/protocols.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Conversation } from '@sluice/wire/conversation'
-import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
+import type { ReplyPart } from '@sluice/wire/reply'
 import {
   SignedReply,
   signedPartsOfReply,
@@ -11,81 +11,42 @@ import {
 } from '@sluice/wire/signatures'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Call } from '../call.ts'
-import type { FoundSignatures, SignatureStore, SignedEntry } from '../responses/signature-store.ts'
-import type { RequestReaderContext } from './dialect.ts'
+import type {
+  AccountConversation,
+  DecodedConversation,
+  StreamedParts,
+} from '../dialects/decoded-conversation.ts'
+import type { RequestReaderContext } from '../dialects/dialect.ts'
 import type { AttemptTarget } from '../request-stages.ts'
-
-/** A conversation with the signatures that one provider account of a channel made. */
-export interface AccountConversation {
-  readonly conversation: Conversation
-  /** Whether a key belongs to that account; absent if the conversation is for all keys. */
-  readonly isOfKey?: (key: UpstreamKey) => boolean
-}
+import type { FoundSignatures, SignatureStore, SignedEntry } from './signature-store.ts'
 
 /**
- * A conversation whose turns models have signed. Clients send it back without the signatures, which are
- * restored for the channels that can read them.
+ * Looks up the signatures of a conversation, whose clients send it back without them. They are restored for the channels
+ * that can read them. Returns undefined if no channel that speaks one of the dialects `spoken` signs.
  */
-export interface SignedHistory {
-  /** Name of the channel that signed the latest turn; undefined if unknown. */
-  readonly origin: string | undefined
-  /** The conversation for each account of a channel, with the signatures made by that account. */
-  conversationsFor(channel: Channel, spoken: ProtocolName): readonly AccountConversation[]
-  /**
-   * Stores the signatures of a reply. Resolves when the other nodes can find them, or after a maximum time.
-   * Undefined if signatures are not stored.
-   */
-  readonly keep:
-    | ((parts: readonly ReplyPart[], target: AttemptTarget, call: Call) => Promise<void>)
-    | undefined
-}
-
-/** Collects the signatures of a streamed reply. */
-export interface StreamSignatures {
-  /** Collects the signatures in an event of the stream. */
-  add(event: ReplyEvent): void
-  /** Stores the collected signatures. */
-  keep(target: AttemptTarget, call: Call): Promise<void>
-}
-
-/** Collects the signatures of a stream in the dialect `spoken`; undefined if it cannot have any. */
-export function streamSignatures(
-  { keep }: SignedHistory,
-  spoken: ProtocolName,
-): StreamSignatures | undefined {
-  if (!keep || !SIGNING_DIALECTS.has(spoken)) return undefined
-  const reply = new SignedReply()
-  return {
-    add: (event) => reply.add(event),
-    keep: (target, call) => keep(reply.parts, target, call),
-  }
-}
-
-/** A conversation whose signatures are neither stored nor restored. */
-export function unsignedHistory(conversation: Conversation): SignedHistory {
-  return {
-    origin: undefined,
-    conversationsFor: () => [{ conversation }],
-    keep: undefined,
-  }
-}
-
-/** Looks up the signatures of a conversation, for channels that speak the dialects `spoken`. */
-export async function signedHistory(
+export function signedHistory(
   conversation: Conversation,
   spoken: ReadonlySet<ProtocolName>,
   reader: RequestReaderContext,
   store: SignatureStore,
-): Promise<SignedHistory> {
+): Promise<DecodedConversation> | undefined {
   const retentionMs = reader.settings.options.keep_signatures
-  if (retentionMs === 0 || ![...spoken].some((name) => SIGNING_DIALECTS.has(name)))
-    return unsignedHistory(conversation)
+  if (retentionMs === 0 || ![...spoken].some((name) => SIGNING_DIALECTS.has(name))) return undefined
+  return findHistory(conversation, reader, store, retentionMs)
+}
+
+async function findHistory(
+  conversation: Conversation,
+  reader: RequestReaderContext,
+  store: SignatureStore,
+  retentionMs: number,
+): Promise<DecodedConversation> {
   const turns = new UnsignedTurnFinder(conversation)
   const { anchors } = turns
   const known = anchors.length > 0 ? await store.find(reader.caller.user.id, anchors) : NOTHING
   const size = [...known.values()].reduce((sum, entry) => sum + entry.size, 0)
   if (size > 0) reader.hold(size)
-  return new KnownHistory(conversation, turns, { known, store, retentionMs })
+  return new SignedHistory(conversation, turns, { known, store, retentionMs })
 }
 
 const NOTHING: FoundSignatures = new Map()
@@ -97,7 +58,8 @@ interface Found {
   readonly retentionMs: number
 }
 
-class KnownHistory implements SignedHistory {
+/** A conversation whose turns models have signed. */
+class SignedHistory implements DecodedConversation {
   readonly #conversation: Conversation
   readonly #turns: UnsignedTurnFinder
   readonly #found: Found
@@ -146,6 +108,15 @@ class KnownHistory implements SignedHistory {
     if (runs.size === 0) return Promise.resolve()
     const account = { protocol: request.protocol, channel: channel.name, keyTag: store.keyTag(key.value) }
     return store.keep(call.hold.account.user.id, account, runs, retentionMs)
+  }
+
+  readonly streamed = (spoken: ProtocolName): StreamedParts | undefined => {
+    if (!SIGNING_DIALECTS.has(spoken)) return undefined
+    const reply = new SignedReply()
+    return {
+      add: (event) => reply.add(event),
+      keep: (target, call) => this.keep(reply.parts, target, call),
+    }
   }
 
   #restored(

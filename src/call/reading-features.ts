@@ -1,0 +1,34 @@
+import type { Conversation } from '@sluice/wire/conversation'
+import type { ProtocolName } from '@sluice/wire/protocols'
+import { type DecodedConversation, sameForAll } from './dialects/decoded-conversation.ts'
+import type { RequestReaderContext } from './dialects/dialect.ts'
+import { type ReferringRequest, type ResolvedReferences, UNRESOLVED } from './dialects/references.ts'
+import type { CallFeature } from './life-cycle.ts'
+
+type ReadingFeature = Pick<CallFeature, 'refer' | 'decoded'>
+
+/** The features that take part in reading the requests of an endpoint. Without any, requests are read as they are. */
+export class ReadingFeatures {
+  readonly #referring: ReadingFeature | undefined
+  readonly #decoding: ReadingFeature | undefined
+
+  constructor(features: readonly ReadingFeature[]) {
+    this.#referring = features.find((feature) => feature.refer !== undefined)
+    this.#decoding = features.find((feature) => feature.decoded !== undefined)
+  }
+
+  refer(
+    request: ReferringRequest,
+    reader: RequestReaderContext,
+  ): ResolvedReferences | Promise<ResolvedReferences> {
+    return this.#referring?.refer?.(request, reader) ?? UNRESOLVED
+  }
+
+  decoded(
+    conversation: Conversation,
+    spoken: ReadonlySet<ProtocolName>,
+    reader: RequestReaderContext,
+  ): DecodedConversation | Promise<DecodedConversation> {
+    return this.#decoding?.decoded?.(conversation, spoken, reader) ?? sameForAll(conversation)
+  }
+}

@@ -1,0 +1,21 @@
+import type { CallFeature } from '../../call/life-cycle.ts'
+import type { NativeResponseServices } from '../../call/responses/native-response.ts'
+import { resolveReferences } from '../../call/responses/resolve-references.ts'
+import { signedHistory } from '../../call/responses/signature-history.ts'
+import type { SignatureStore } from '../../call/responses/signature-store.ts'
+
+/** Services for what clients refer to later. */
+export interface StoredResponseServices extends NativeResponseServices {
+  readonly signatures: SignatureStore
+}
+
+/** Keeps what later requests refer to, and finds it again: `docs/api.md: Stored responses`. */
+export function storedResponses(services: StoredResponseServices): CallFeature<never> {
+  return {
+    concerns: ({ options }, endpoint) => endpoint === 'responses' || options.keep_signatures > 0,
+    refer: (request, reader) => resolveReferences(request, reader, services),
+    decoded: (conversation, spoken, reader) =>
+      signedHistory(conversation, spoken, reader, services.signatures),
+    begin: () => undefined,
+  }
+}
