@@ -21,7 +21,7 @@ const chatCompletions: CallEndpoint = {
   summary: 'A chat completion, whole or streamed',
   requestSchema: chatRequestSchema,
   contentTypes: WHOLE_OR_STREAMED,
-  handle: (exchange, caller, relay) => relay.call('chat', exchange, caller),
+  handle: (exchange, caller, { relay }) => relay.call('chat', exchange, caller),
 }
 
 /** Endpoint for messages in Anthropic's format: `docs/api.md: Messages`. */
@@ -31,7 +31,7 @@ const messages: CallEndpoint = {
   summary: 'A response to a conversation, whole or streamed',
   requestSchema: messagesRequestSchema,
   contentTypes: WHOLE_OR_STREAMED,
-  handle: (exchange, caller, relay) => relay.call('messages', exchange, caller),
+  handle: (exchange, caller, { relay }) => relay.call('messages', exchange, caller),
 }
 
 /** Endpoint for responses in the format of OpenAI's Responses API: `docs/api.md: Responses`. */
@@ -41,7 +41,7 @@ export const RESPONSES_ENDPOINT: CallEndpoint = {
   summary: 'A response, whole or streamed',
   requestSchema: responsesRequestSchema,
   contentTypes: WHOLE_OR_STREAMED,
-  handle: (exchange, caller, relay) => relay.call('responses', exchange, caller),
+  handle: (exchange, caller, { relay }) => relay.call('responses', exchange, caller),
 }
 
 /** Endpoint for embeddings of texts: `docs/api.md: Embeddings`. */
@@ -51,7 +51,7 @@ const embeddings: CallEndpoint = {
   summary: 'Vectors of texts',
   requestSchema: embeddingsRequestSchema,
   contentTypes: WHOLE,
-  handle: (exchange, caller, relay) => relay.call('embeddings', exchange, caller),
+  handle: (exchange, caller, { relay }) => relay.call('embeddings', exchange, caller),
 }
 
 /** Cohere's two API versions. They differ in the type of documents that Cohere's client libraries declare. */
@@ -88,7 +88,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     // A request with messages is treated as a chat completion sent to an older path.
     requestSchema: () => ({ anyOf: [completionRequestSchema(), chatRequestSchema()] }),
     contentTypes: WHOLE_OR_STREAMED,
-    handle: (exchange, caller, relay) => relay.call('completions', exchange, caller),
+    handle: (exchange, caller, { relay }) => relay.call('completions', exchange, caller),
   },
   embeddings,
   {
@@ -97,7 +97,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     summary: 'Whether texts and images may harm',
     requestSchema: moderationsRequestSchema,
     contentTypes: WHOLE,
-    handle: (exchange, caller, relay) => relay.call('moderations', exchange, caller),
+    handle: (exchange, caller, { relay }) => relay.call('moderations', exchange, caller),
   },
   messages,
   {
@@ -107,7 +107,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     requestSchema: countRequestSchema,
     // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
     hiddenStatuses: [404],
-    handle: (exchange, caller, relay) => relay.countTokens('messages', exchange, caller),
+    handle: (exchange, caller, { relay }) => relay.countTokens('messages', exchange, caller),
   },
   RESPONSES_ENDPOINT,
   {
@@ -117,7 +117,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     requestSchema: responsesRequestSchema,
     // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
     hiddenStatuses: [404],
-    handle: (exchange, caller, relay) => relay.countTokens('responses', exchange, caller),
+    handle: (exchange, caller, { relay }) => relay.countTokens('responses', exchange, caller),
   },
   {
     ...COMMON,
@@ -125,7 +125,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     summary: 'A conversation, compacted by its upstream',
     requestSchema: responsesRequestSchema,
     contentTypes: WHOLE,
-    handle: (exchange, caller, relay) => relay.compact(exchange, caller),
+    handle: (exchange, caller, { relay }) => relay.compact(exchange, caller),
   },
   ...RERANK_PATHS.map(
     ([path, endpoint]): CallEndpoint => ({
@@ -135,7 +135,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
       summary: 'Documents in the order of their relevance to a query',
       requestSchema: rerankRequestSchema,
       contentTypes: WHOLE,
-      handle: (exchange, caller, relay) => relay.call(endpoint, exchange, caller),
+      handle: (exchange, caller, { relay }) => relay.call(endpoint, exchange, caller),
     }),
   ),
 ]

@@ -9,6 +9,7 @@ import type { JsonSchema } from '@sluice/wire/field-check'
 import type { GatewayError } from '../errors.ts'
 import type { ModelLists } from '../call/model-lists.ts'
 import type { Relay } from '../call/relay.ts'
+import type { StoredResponses } from '../features/stored-responses/stored-responses.ts'
 import type { Request } from '../http/request.ts'
 import type { ApiArea, RenderedError } from './envelopes.ts'
 import type { PathParams } from './paths.ts'
@@ -86,6 +87,12 @@ export interface ClientExchange {
   refusal?: RefusalFacts
 }
 
+/** What carries out model calls. */
+export interface CallHandlers {
+  readonly relay: Relay
+  readonly responses: StoredResponses
+}
+
 /**
  * An endpoint for model calls, for clients with an API key or signed-in users who name one of their keys. The
  * endpoint reads the body and writes the response itself, so that bytes pass unchanged.
@@ -98,7 +105,7 @@ export interface CallEndpoint extends EndpointDeclaration, RawDescription {
   readonly areaOf?: (request: Request) => ApiArea
   /** Statuses of upstream errors that the gateway handles itself instead of passing them on to the client. */
   readonly hiddenStatuses?: readonly number[]
-  handle(exchange: ClientExchange, caller: Caller, relay: Relay, params: PathParams): Promise<void>
+  handle(exchange: ClientExchange, caller: Caller, calls: CallHandlers, params: PathParams): Promise<void>
 }
 
 /**

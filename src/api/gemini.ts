@@ -23,7 +23,7 @@ export const GEMINI_ENDPOINTS: readonly CallEndpoint[] = VERSIONS.flatMap((versi
     path: `${version}/models/:model*:generateContent`,
     summary: 'An answer to contents, whole',
     requestSchema: geminiRequestSchema,
-    handle: (exchange, caller, relay, params) =>
+    handle: (exchange, caller, { relay }, params) =>
       relay.generate({ model: modelIn(params), form: 'whole' }, exchange, caller),
   },
   {
@@ -33,7 +33,7 @@ export const GEMINI_ENDPOINTS: readonly CallEndpoint[] = VERSIONS.flatMap((versi
     requestSchema: geminiRequestSchema,
     contentTypes: ['text/event-stream', 'application/json'],
     areaOf: (request) => (wantsEvents(request) ? 'gemini' : 'gemini-array'),
-    handle: (exchange, caller, relay, params) => {
+    handle: (exchange, caller, { relay }, params) => {
       const form = wantsEvents(exchange.request) ? 'events' : 'array'
       return relay.generate({ model: modelIn(params), form }, exchange, caller)
     },
@@ -44,7 +44,7 @@ export const GEMINI_ENDPOINTS: readonly CallEndpoint[] = VERSIONS.flatMap((versi
       path: `${version}/models/:model*:${method}`,
       summary: method === 'embedContent' ? 'The vector of a content' : 'The vectors of several contents',
       requestSchema: () => embedRequestSchema(method),
-      handle: (exchange, caller, relay, params) =>
+      handle: (exchange, caller, { relay }, params) =>
         relay.generate({ model: modelIn(params), form: method }, exchange, caller),
     }),
   ),
@@ -55,7 +55,7 @@ export const GEMINI_ENDPOINTS: readonly CallEndpoint[] = VERSIONS.flatMap((versi
     requestSchema: () => ({ type: 'object' }),
     // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
     hiddenStatuses: [404],
-    handle: (exchange, caller, relay, params) => relay.countContents(modelIn(params), exchange, caller),
+    handle: (exchange, caller, { relay }, params) => relay.countContents(modelIn(params), exchange, caller),
   },
 ])
 

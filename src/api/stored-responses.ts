@@ -19,15 +19,14 @@ export const STORED_RESPONSE_ENDPOINTS: readonly CallEndpoint[] = [
     contentTypes: ['application/json', 'text/event-stream'],
     // Retrieving a response may settle the cost of a background response.
     hasEffect: true,
-    handle: (exchange, caller, relay, { id = '' }) => relay.retrieve(exchange, caller, id),
+    handle: (exchange, caller, { responses }, { id = '' }) => responses.retrieve(exchange, caller, id),
   },
   {
     ...COMMON,
     method: 'DELETE',
     path: '/v1/responses/:id',
     summary: 'Deletes a response',
-    handle: async (exchange, caller, { responses }, { id = '' }) =>
-      responses.remove(await responses.find(exchange, caller, id)),
+    handle: (exchange, caller, { responses }, { id = '' }) => responses.remove(exchange, caller, id),
   },
   {
     ...COMMON,
@@ -35,14 +34,13 @@ export const STORED_RESPONSE_ENDPOINTS: readonly CallEndpoint[] = [
     path: '/v1/responses/:id/input_items',
     summary: 'The items that a response was made from',
     hasEffect: true,
-    handle: async (exchange, caller, { responses }, { id = '' }) =>
-      responses.inputItems(await responses.find(exchange, caller, id)),
+    handle: (exchange, caller, { responses }, { id = '' }) => responses.inputItems(exchange, caller, id),
   },
   {
     ...COMMON,
     method: 'POST',
     path: '/v1/responses/:id/cancel',
     summary: 'Cancels a response that is made in the background',
-    handle: (exchange, caller, relay, { id = '' }) => relay.cancel(exchange, caller, id),
+    handle: (exchange, caller, { responses }, { id = '' }) => responses.cancel(exchange, caller, id),
   },
 ]

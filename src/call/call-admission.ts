@@ -2,19 +2,23 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import { findChargedBalances } from '../accounts/ledger/find-charged-balances.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
-import { affordableAmount } from '../accounts/ledger/charged-balances.ts'
+import { affordableAmount, NO_BUDGETS } from '../accounts/ledger/charged-balances.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { chargeOfCall } from '../domain/charge.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
+import { GatewayError } from '../errors.ts'
 import type { Attempts } from './attempts.ts'
 import { Call, type CallServices } from './call.ts'
+import type { DialectFacts } from './dialects/dialect.ts'
+import { FREE_STREAM_ESTIMATE } from './estimate.ts'
 import { waitLimitsOf } from './wait-limits.ts'
 import { errorSentToClient, GATEWAY_STOPPING } from './failure.ts'
 import { formFieldTexts } from './record-refusal.ts'
 import type { AdmittedRequest, KnownState } from './answer-request.ts'
-import type { LifeCycle } from './life-cycle.ts'
+import type { LifeCycle, PlannedCall } from './life-cycle.ts'
 import { type CallRates, groupsOfPlans, planCall, type Plans } from './plan.ts'
-import type { IncomingCall } from './request-stages.ts'
+import type { IncomingCall, Plan } from './request-stages.ts'
 import type { RunningCalls } from './running-calls.ts'
 import { type Sessions, sessionInRow } from './session.ts'
 import { rateOfRequestedService } from './service-tier-rates.ts'
@@ -27,6 +31,13 @@ export interface AdmissionServices extends CallServices {
   readonly lifeCycle: LifeCycle
   readonly ledger: Ledger
   readonly sessions: Sessions
+}
+
+/** A call that is neither charged nor recorded. */
+export interface UnchargedCall extends Pick<AdmittedRequest, 'caller' | 'settings' | 'request' | 'guards'> {
+  readonly dialect: DialectFacts
+  /** The only channel that can serve the call. */
+  readonly channel: Channel
 }
 
 /**
@@ -132,6 +143,68 @@ export class CallAdmission {
     } finally {
       this.#running.delete(entry)
       if (!hold.isSettled && !hold.isParked) call.settleUndelivered()
+      features.closed(call)
+    }
+  }
+
+  /** Makes a call that is neither charged nor recorded. The API key must exist. */
+  async makeUncharged(
+    { dialect, caller, settings, request, channel, guards }: UnchargedCall,
+    incoming: IncomingCall,
+  ): Promise<void> {
+    const { accounts } = this.#services.ledger
+    const account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
+    if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
+    incoming.record.stream = request.stream
+    const hold = OpenHold.unrecorded(account, {
+      id: incoming.id,
+      model: request.model,
+      requested_model: request.model,
+      channel: channel.name,
+      group: '',
+      stream: request.stream,
+      price_version: settings.priceVersion,
+      kind: dialect.endpoint,
+      session: '',
+      started_ms: incoming.startedMs,
+      prompt_amount: 0,
+    })
+    const model = settings.models.get(request.model)
+    const plan: Plan = {
+      dialect,
+      request,
+      body: NO_BYTES,
+      fields: NO_FIELDS,
+      takeMemory: () => {},
+      settings,
+      requestedModel: model,
+      model,
+      group: { name: '' },
+      rate: this.#rates.free,
+      estimate: FREE_STREAM_ESTIMATE,
+      channels: await request.forChannels([channel], model),
+    }
+    const planned: PlannedCall = {
+      incoming,
+      caller,
+      settings,
+      dialect,
+      request,
+      received: undefined,
+      session: undefined,
+      plans: [plan],
+      payer: { account, budgets: NO_BUDGETS },
+      amount: 0,
+    }
+    const features = this.#services.lifeCycle.begin(planned)
+    const call = new Call(this.#services, planned, planned.plans, hold, features)
+    features.admitted(call)
+    call.guards = guards
+    guards?.services?.begin(incoming)
+    try {
+      await this.#attempts.run(call, [plan])
+    } finally {
+      if (!hold.isSettled) call.settleUndelivered()
       features.closed(call)
     }
   }

@@ -1,18 +1,14 @@
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
-import { GatewayError } from '../errors.ts'
-import { NO_BUDGETS } from '../accounts/ledger/charged-balances.ts'
-import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { GuardFigures } from '../telemetry/guard-figures.ts'
 import { answerHeaders } from '../http/answer-headers.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
-import { type AdmissionServices, CallAdmission } from './call-admission.ts'
+import { type AdmissionServices, CallAdmission, type UnchargedCall } from './call-admission.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
-import { Call } from './call.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
 import {
@@ -28,14 +24,12 @@ import { mediaDialects, type MediaEndpoint } from './dialects/media/media-endpoi
 import { messagesCountTokens } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCountTokens } from './dialects/responses/input-tokens.ts'
-import { FREE_STREAM_ESTIMATE } from './estimate.ts'
 import { CheckCancelled } from './guards/guard-turns.ts'
 import { guardedForm } from './guards/guarded-form.ts'
 import { applyGuardsToScan, guardedRequest } from './guards/guarded-request.ts'
 import { Guards } from './guards/guards.ts'
 import { GuardModerations } from './guards/services/guard-moderations.ts'
 import { ServiceClient } from './guards/services/service-client.ts'
-import type { PlannedCall } from './life-cycle.ts'
 import type { AdmittedRequest, AnswerRead } from './answer-request.ts'
 import type { MediaFetcher } from './media-fetcher.ts'
 import {
@@ -52,21 +46,13 @@ import type { RecordingLengths } from './recording-length.ts'
 import { recordRefusal } from './record-refusal.ts'
 import { Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
-import { type Replay, replayRequest } from './responses/replay.ts'
-import {
-  type StoredResponseRequest,
-  type ResponseRequestServices,
-  ResponseRequests,
-} from './responses/response-requests.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 import { simulateCall } from './simulate-call.ts'
-import type { IncomingCall, Plan } from './request-stages.ts'
+import type { IncomingCall } from './request-stages.ts'
 
-const NO_BYTES = Buffer.alloc(0)
-const NO_FIELDS: readonly string[] = []
 const COUNTING = { messages: messagesCountTokens, responses: responsesCountTokens } as const
 
-export interface RelayServices extends AdmissionServices, AttemptServices, ResponseRequestServices {
+export interface RelayServices extends AdmissionServices, AttemptServices {
   /** The current configuration. Each call keeps the one it began with. */
   readonly settings: () => Settings
   readonly bodies: BodyReader
@@ -80,8 +66,6 @@ export interface RelayServices extends AdmissionServices, AttemptServices, Respo
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
 export class Relay {
-  /** Handles requests for stored responses by their ids. */
-  readonly responses: ResponseRequests
   readonly running = new RunningCalls()
   readonly #services: RelayServices
   readonly #rates: CallRates
@@ -90,7 +74,7 @@ export class Relay {
   readonly #dialects: ClientDialects
   readonly #media: ReturnType<typeof mediaDialects>
   readonly #attempts: Attempts
-  readonly #guards: Guards
+  readonly guards: Guards
   readonly #guardServices = new ServiceClient()
   readonly #moderations: GuardModerations
   readonly #admission: CallAdmission
@@ -99,7 +83,7 @@ export class Relay {
     this.#services = services
     this.#rates = new CallRates()
     this.#routing = new Routing(services.load, services.ends)
-    this.#guards = new Guards({
+    this.guards = new Guards({
       key: services.guardKey,
       metrics: services.metrics,
       figures: services.guardFigures,
@@ -108,7 +92,6 @@ export class Relay {
       moderate: (request) => this.#moderations.moderate(request),
       onFailure: (guard, id, reason) => services.failureLog.reportGuard(guard, id, reason, performance.now()),
     })
-    this.responses = new ResponseRequests(services, this.#guards)
     const conversions = new Conversions(services.media)
     this.#conversions = conversions
     this.#dialects = clientDialects(conversions)
@@ -195,88 +178,13 @@ export class Relay {
     }
   }
 
-  /** Cancels a response that is made in the background. */
-  async cancel(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    const settings = this.#services.settings()
-    const run = async (call: IncomingCall): Promise<void> => {
-      if (call.unlessKept) throw call.unlessKept
-      return this.responses.cancel(await this.responses.find(call, caller, id))
-    }
-    const answer = this.#services.lifeCycle.read(incoming, settings)
-    return answer ? answer({ body: { bytes: NO_BYTES }, incoming, caller, settings }, run) : run(incoming)
-  }
-
-  /** Responds with one of the caller's stored responses, as a whole or as a stream. */
-  async retrieve(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    const stored = await this.responses.find(incoming, caller, id)
-    const replay = this.responses.replayOf(stored)
-    return replay ? this.#replay(stored, replay, caller) : this.responses.retrieve(stored)
-  }
-
-  // A replayed stream is free, because its response was charged when it was generated.
-  async #replay(
-    { incoming, settings, guards }: StoredResponseRequest,
-    replay: Replay,
-    caller: Caller,
+  /** Makes a call that is neither charged nor recorded, because its answer was charged before. */
+  makeUncharged(
+    endpoint: keyof ClientDialects,
+    call: Omit<UnchargedCall, 'dialect'>,
+    incoming: IncomingCall,
   ): Promise<void> {
-    const { accounts } = this.#services.ledger
-    const account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
-    if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
-    const request = replayRequest(replay)
-    const { channel } = replay.account
-    incoming.record.stream = true
-    const hold = OpenHold.unrecorded(account, {
-      id: incoming.id,
-      model: replay.model,
-      requested_model: replay.model,
-      channel: channel.name,
-      group: '',
-      stream: true,
-      price_version: settings.priceVersion,
-      kind: 'responses',
-      session: '',
-      started_ms: incoming.startedMs,
-      prompt_amount: 0,
-    })
-    const model = settings.models.get(replay.model)
-    const plan: Plan = {
-      dialect: this.#dialects.responses,
-      request,
-      body: NO_BYTES,
-      fields: NO_FIELDS,
-      takeMemory: () => {},
-      settings,
-      requestedModel: model,
-      model,
-      group: { name: '' },
-      rate: this.#rates.free,
-      estimate: FREE_STREAM_ESTIMATE,
-      channels: await request.forChannels([channel], model),
-    }
-    const planned: PlannedCall = {
-      incoming,
-      caller,
-      settings,
-      dialect: plan.dialect,
-      request,
-      received: undefined,
-      session: undefined,
-      plans: [plan],
-      payer: { account, budgets: NO_BUDGETS },
-      amount: 0,
-    }
-    const features = this.#services.lifeCycle.begin(planned)
-    const call = new Call(this.#services, planned, planned.plans, hold, features)
-    features.admitted(call)
-    call.guards = guards
-    guards?.services?.begin(incoming)
-    try {
-      await this.#attempts.run(call, [plan])
-    } finally {
-      if (guards) this.#guards.ended(guards)
-      if (!hold.isSettled) call.settleUndelivered()
-      features.closed(call)
-    }
+    return this.#admission.makeUncharged({ ...call, dialect: this.#dialects[endpoint] }, incoming)
   }
 
   /** Relays one call in the client's dialect. Rejects with the error for the client, if none was sent yet. */
@@ -372,11 +280,11 @@ export class Relay {
     if (entering) await entering
     const parsed = { dialect, body, caller, settings, request, routes }
     const guards =
-      settings.guards.length === 0 ? undefined : this.#guards.of(settings, caller, request.model, routes)
+      settings.guards.length === 0 ? undefined : this.guards.of(settings, caller, request.model, routes)
     if (!guards) return this.#answer(parsed, incoming)
     guards.services?.begin(incoming)
     guards.begin(incoming.response)
-    this.#guards.countRestored(guards, caller, incoming.response)
+    this.guards.countRestored(guards, caller, incoming.response)
     try {
       const guarded =
         'parts' in body
@@ -398,7 +306,7 @@ export class Relay {
       // The client left while its request was checked, so that nothing was sent or reserved.
       if (!(error instanceof CheckCancelled)) throw error
     } finally {
-      this.#guards.ended(guards)
+      this.guards.ended(guards)
     }
   }
 

@@ -13,6 +13,7 @@ import {
   type Endpoint,
   isCallEndpoint,
   type CallEndpoint,
+  type CallHandlers,
   type Readiness,
   type RawEndpoint,
   type ClientExchange,
@@ -40,7 +41,6 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { databaseUnavailableError, UpstreamRefusal } from '../call/failure.ts'
 import { oneLineMessage } from '../call/provider-messages.ts'
 import type { LifeCycle } from '../call/life-cycle.ts'
-import type { Relay } from '../call/relay.ts'
 import { truncateName } from '../call/truncate-name.ts'
 import type { Request, RequestListener } from '../http/request.ts'
 import { REQUEST_LINE } from './open-log.ts'
@@ -49,7 +49,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { refuseLoop } from '../upstreams/loop-detection.ts'
 
 /** Services that the application needs. */
-export interface AppServices {
+export interface AppServices extends CallHandlers {
   /**
    * Text that marks the gateway's own requests to upstreams, so that one that comes back is recognised as a
    * loop.
@@ -65,7 +65,6 @@ export interface AppServices {
   readonly admission: RequestAdmission
   /** Rate limit for model calls from one address. */
   readonly relayLimit: () => RateLimit
-  readonly relay: Relay
   readonly lifeCycle: LifeCycle
   /** Loads the JSON endpoints at first use, because an idle gateway does not need them. */
   readonly json: () => Promise<JsonApi>
@@ -218,7 +217,7 @@ export class App {
         return endpoint.handle(exchange, metrics)
       case 'api-key':
       case 'keyed-account': {
-        const { admission, clientAddress, lifeCycle, limits, mark, relay, relayLimit } = this.#services
+        const { admission, clientAddress, lifeCycle, limits, mark, relayLimit } = this.#services
         if (!this.#services.isOpen()) throw gatewayStoppingError()
         refuseLoop(exchange.request, mark)
         const address = clientAddress()(exchange.request)
@@ -240,7 +239,7 @@ export class App {
         if (mayRepeat(exchange.request)) exchange.render = (error) => renderError(area, error, exchange.id)
         const taken = admission.takeCallSlot(exchange, caller.token.id)
         if (!(taken instanceof Promise ? await taken : taken)) return
-        return endpoint.handle(exchange, caller, relay, params)
+        return endpoint.handle(exchange, caller, this.#services, params)
       }
     }
   }

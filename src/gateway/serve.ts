@@ -28,6 +28,7 @@ import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { answerRunningCallRequests } from '../management/usage/running-calls.ts'
 import { AnswerCache } from '../features/equal-calls/answer-cache.ts'
+import { StoredResponses } from '../features/stored-responses/stored-responses.ts'
 import { IdempotentCalls } from '../features/equal-calls/idempotent-calls.ts'
 import { CallLimits } from '../call/call-limits.ts'
 import { DrainedResponses } from '../call/response-handler.ts'
@@ -397,6 +398,7 @@ export async function serveGateway({
     admission: new RequestAdmission(overload, slots),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
+    responses: new StoredResponses({ ...callServices, ...kept, ...shared, lifeCycle, relay }),
     lifeCycle,
     json,
     globalLimit,

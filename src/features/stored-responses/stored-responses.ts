@@ -1,0 +1,62 @@
+import type { Caller } from '../../accounts/authentication/caller.ts'
+import type { LifeCycle } from '../../call/life-cycle.ts'
+import type { Relay } from '../../call/relay.ts'
+import type { IncomingCall } from '../../call/request-stages.ts'
+import { replayRequest } from '../../call/responses/replay.ts'
+import { type ResponseRequestServices, ResponseRequests } from '../../call/responses/response-requests.ts'
+
+const NO_BYTES = Buffer.alloc(0)
+
+/** Services for the endpoints of stored responses. */
+interface StoredResponseEndpoints extends ResponseRequestServices {
+  readonly lifeCycle: LifeCycle
+  readonly relay: Relay
+}
+
+/** The caller's stored responses, by their ids: `docs/api.md: Stored responses`. */
+export class StoredResponses {
+  readonly #services: StoredResponseEndpoints
+  readonly #requests: ResponseRequests
+
+  constructor(services: StoredResponseEndpoints) {
+    this.#services = services
+    this.#requests = new ResponseRequests(services, services.relay.guards)
+  }
+
+  /** Sends a response as a whole, or its stream again. */
+  async retrieve(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    const stored = await this.#requests.find(incoming, caller, id)
+    const replay = this.#requests.replayOf(stored)
+    if (!replay) return this.#requests.retrieve(stored)
+    const { relay } = this.#services
+    const { settings, guards } = stored
+    const { channel } = replay.account
+    const call = { caller, settings, request: replayRequest(replay), channel, ...(guards && { guards }) }
+    try {
+      await relay.makeUncharged('responses', call, incoming)
+    } finally {
+      if (guards) relay.guards.ended(guards)
+    }
+  }
+
+  /** Deletes a response, also at its upstream. */
+  async remove(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    return this.#requests.remove(await this.#requests.find(incoming, caller, id))
+  }
+
+  /** Sends a page of the items that a response was made from. */
+  async inputItems(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    return this.#requests.inputItems(await this.#requests.find(incoming, caller, id))
+  }
+
+  /** Cancels a response that is made in the background. */
+  async cancel(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    const settings = this.#services.settings()
+    const run = async (call: IncomingCall): Promise<void> => {
+      if (call.unlessKept) throw call.unlessKept
+      return this.#requests.cancel(await this.#requests.find(call, caller, id))
+    }
+    const answer = this.#services.lifeCycle.read(incoming, settings)
+    return answer ? answer({ body: { bytes: NO_BYTES }, incoming, caller, settings }, run) : run(incoming)
+  }
+}
