@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { conversationOf } from '../../test/samples/conversation.ts'
 import { deriveSecrets, hmacOf } from '../../src/store/secrets.ts'
 import { SignedReply, signedPartsOfReply, UnsignedTurnFinder } from '@sluice/wire/signatures'
-import { SignatureStore, type SigningAccount } from '../../src/call/responses/signature-store.ts'
+import { SignatureStore, type SigningAccount } from '../../src/features/stored-responses/signature-store.ts'
 import type { Turn } from '@sluice/wire/conversation'
 import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
 

@@ -2,10 +2,13 @@ import type { Cluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import type { IdempotencyClaims } from '../features/equal-calls/idempotent-calls.ts'
 import { KeptAnswers } from '../features/equal-calls/kept-answers.ts'
-import { BackgroundCalls, type BackgroundCallServices } from '../call/responses/background-calls.ts'
+import {
+  BackgroundCalls,
+  type BackgroundCallServices,
+} from '../features/stored-responses/background-calls.ts'
 import { FreeSpaceMonitor, measureDiskSpace, type SpaceLog } from '../store/free-space-monitor.ts'
-import { SignatureStore } from '../call/responses/signature-store.ts'
-import { ResponseStore } from '../call/responses/response-store.ts'
+import { SignatureStore } from '../features/stored-responses/signature-store.ts'
+import { ResponseStore } from '../features/stored-responses/response-store.ts'
 import { KeptStore } from '../store/kept-store.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 

@@ -42,7 +42,7 @@ const PATCHED_CASES: Cases = {
 /** The store refuses the ids of one model and delays those of another; upstreams are polled often. */
 const PATCHES: readonly Patch[] = [
   {
-    file: 'src/call/responses/response-store.ts',
+    file: 'src/features/stored-responses/response-store.ts',
     text: "await this.#rows.write('storeResponse', response)",
     by: `await (async () => {
       if (response.model.startsWith('unstored')) throw new StoreUnavailable('not ' + response.id)
@@ -53,10 +53,14 @@ const PATCHES: readonly Patch[] = [
       return this.#rows.write('storeResponse', response)
     })()`,
   },
-  { file: 'src/call/responses/background-calls.ts', text: 'POLL_MS = 60_000', by: 'POLL_MS = 200' },
+  {
+    file: 'src/features/stored-responses/background-calls.ts',
+    text: 'POLL_MS = 60_000',
+    by: 'POLL_MS = 200',
+  },
   // For one model, a moved clock counts as time that has passed.
   {
-    file: 'src/call/responses/background-calls.ts',
+    file: 'src/features/stored-responses/background-calls.ts',
     text: 'performance.now() - admittedAt > MAX_AGE_MS',
     by: "(hold.facts.model === 'aged' ? Date.now() - hold.facts.started_ms : performance.now() - admittedAt) > MAX_AGE_MS",
   },

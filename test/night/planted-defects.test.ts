@@ -349,17 +349,17 @@ const DEFECTS: readonly Defect[] = [
   [
     'encrypted reasoning of another user is recognised',
     {
-      file: 'src/call/responses/response-store.ts',
+      file: 'src/features/stored-responses/response-store.ts',
       text: "this.#tag('reasoning', `${userId}\\n${content}`)",
       by: "this.#tag('reasoning', content)",
     },
-    'src/call/responses/response-store.test.ts',
+    'src/features/stored-responses/response-store.test.ts',
     'encrypted reasoning leads only calls of the user who received it to the account that made it',
   ],
   [
     'a kept response is read as a whole before it is sent',
     {
-      file: 'src/call/responses/response-requests.ts',
+      file: 'src/features/stored-responses/response-requests.ts',
       text: 'return answerPieces(incoming, parts)',
       by: "return answerPieces(incoming, [(await Array.fromAsync(parts)).join('')])",
     },
@@ -461,7 +461,7 @@ const DEFECTS: readonly Defect[] = [
   [
     'a stored response is read without the guards',
     {
-      file: 'src/call/responses/response-requests.ts',
+      file: 'src/features/stored-responses/response-requests.ts',
       text: 'guards: this.#guards.for(settings, caller, [response.model], [response.group], response.id),',
       by: 'guards: undefined,',
     },

@@ -39,5 +39,4 @@ export const CALL_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   dialects: ['guards'],
   digests: [],
   guards: ['answers', 'dialects'],
-  responses: ['dialects', 'guards'],
 }

@@ -1,8 +1,8 @@
 import type { CallFeature } from '../../call/life-cycle.ts'
-import type { NativeResponseServices } from '../../call/responses/native-response.ts'
-import { resolveReferences } from '../../call/responses/resolve-references.ts'
-import { signedHistory } from '../../call/responses/signature-history.ts'
-import type { SignatureStore } from '../../call/responses/signature-store.ts'
+import type { NativeResponseServices } from './native-response.ts'
+import { resolveReferences } from './resolve-references.ts'
+import { signedHistory } from './signature-history.ts'
+import type { SignatureStore } from './signature-store.ts'
 
 /** Services for what clients refer to later. */
 export interface StoredResponseServices extends NativeResponseServices {

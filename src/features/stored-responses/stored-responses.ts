@@ -2,8 +2,8 @@ import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { LifeCycle } from '../../call/life-cycle.ts'
 import type { Relay } from '../../call/relay.ts'
 import type { IncomingCall } from '../../call/request-stages.ts'
-import { replayRequest } from '../../call/responses/replay.ts'
-import { type ResponseRequestServices, ResponseRequests } from '../../call/responses/response-requests.ts'
+import { replayRequest } from './replay.ts'
+import { type ResponseRequestServices, ResponseRequests } from './response-requests.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 

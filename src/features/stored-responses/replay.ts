@@ -1,11 +1,11 @@
 import type { IdReplacer } from '@sluice/wire/responses'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
-import { throwNoStreams } from '../dialects/dialect.ts'
+import { throwNoStreams } from '../../call/dialects/dialect.ts'
 import type { ResponseAccount } from './response-account.ts'
 import type { StreamReadSoFar } from './stream-progress.ts'
 import { RenamingTap } from './renaming-tap.ts'
-import type { ChannelPlan, ParsedRequest } from '../request-stages.ts'
+import type { ChannelPlan, ParsedRequest } from '../../call/request-stages.ts'
 
 /** A stored response whose stream is sent to the client again: its source and its ids. */
 export interface Replay {

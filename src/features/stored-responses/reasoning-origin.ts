@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { encryptedInput } from '@sluice/wire/responses'
-import type { RequestReaderContext } from '../dialects/dialect.ts'
+import type { RequestReaderContext } from '../../call/dialects/dialect.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** The provider account (channel and key) that created the encrypted reasoning in a request. */

@@ -4,7 +4,7 @@ import type { Settlement } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
 import type { CallOrigin } from './background-calls.ts'
-import { serverAddress } from '../server-address.ts'
+import { serverAddress } from '../../call/server-address.ts'
 
 /**
  * The telemetry record of a call that ended without its client. The attempts of the call are in the record of

@@ -4,9 +4,9 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
 import { frameData } from '@sluice/wire/sse/frame-splitter'
-import type { Call } from '../call.ts'
-import type { AnswerKeeper } from '../dialects/references.ts'
-import type { AttemptTarget } from '../request-stages.ts'
+import type { Call } from '../../call/call.ts'
+import type { AnswerKeeper } from '../../call/dialects/references.ts'
+import type { AttemptTarget } from '../../call/request-stages.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** What is needed to keep the response to a converted request. */

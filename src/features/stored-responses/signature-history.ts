@@ -10,14 +10,14 @@ import {
   SIGNING_DIALECTS,
 } from '@sluice/wire/signatures'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
-import type { Call } from '../call.ts'
+import type { Call } from '../../call/call.ts'
 import type {
   AccountConversation,
   DecodedConversation,
   StreamedParts,
-} from '../dialects/decoded-conversation.ts'
-import type { RequestReaderContext } from '../dialects/dialect.ts'
-import type { AttemptTarget } from '../request-stages.ts'
+} from '../../call/dialects/decoded-conversation.ts'
+import type { RequestReaderContext } from '../../call/dialects/dialect.ts'
+import type { AttemptTarget } from '../../call/request-stages.ts'
 import type { FoundSignatures, SignatureStore, SignedEntry } from './signature-store.ts'
 
 /**

@@ -8,7 +8,7 @@ import {
 } from '@sluice/wire/responses'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
-import type { RequestReaderContext } from '../dialects/dialect.ts'
+import type { RequestReaderContext } from '../../call/dialects/dialect.ts'
 import { findReasoningAccount, type ReasoningAccount } from './reasoning-origin.ts'
 import { type PreviousResponse, findPreviousResponse } from './resolve-previous-response.ts'
 import { itemSource, type ItemPosition, itemPositions, textAt } from './response-items.ts'

@@ -12,7 +12,7 @@ import type { KeptStore } from '../../store/kept-store.ts'
 import type { ResponseChainLink } from '../../store/operations/stored-responses.ts'
 import { RetriedWrites } from '../../store/retried-writes.ts'
 import type { RowStore } from '../../store/store.ts'
-import { isGatewayResponseId } from '../response-id.ts'
+import { isGatewayResponseId } from '../../call/response-id.ts'
 import { type ContentFacts, StoredText } from './stored-text.ts'
 
 /** Maximum number of API keys whose keyed hashes are cached: computing a hash costs more than keeping it. */

@@ -1,4 +1,4 @@
-import type { TokenCounter } from '../token-counter.ts'
+import type { TokenCounter } from '../../call/token-counter.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Interval, in milliseconds, at which it is recorded how much of a stream was read. */

@@ -10,15 +10,15 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Options } from '../../domain/options.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
-import { type RequestReaderContext, throwNoStreams } from '../dialects/dialect.ts'
+import { type RequestReaderContext, throwNoStreams } from '../../call/dialects/dialect.ts'
 import type {
   AnswerKeeping,
   ReferableAnswer,
   ReferringRequest,
   ResolvedReferences,
-} from '../dialects/references.ts'
-import type { ChannelPlan } from '../request-stages.ts'
-import { newResponseId } from '../response-id.ts'
+} from '../../call/dialects/references.ts'
+import type { ChannelPlan } from '../../call/request-stages.ts'
+import { newResponseId } from '../../call/response-id.ts'
 import { findReferences, type ResponseReferences } from './item-references.ts'
 import { NativeResponse, type NativeResponseServices, NativeTap } from './native-response.ts'
 import { channelsOfReasoningAccount, type ReasoningAccount } from './reasoning-origin.ts'

@@ -5,7 +5,7 @@ import type { StatedService } from '@sluice/wire/service-tier'
 import type { ToolUse } from '@sluice/wire/tool-use'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { SettlementReason } from '../../domain/call-outcome.ts'
-import type { TokenCounter } from '../token-counter.ts'
+import type { TokenCounter } from '../../call/token-counter.ts'
 
 /** Statuses of a finished response. */
 const FINAL: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])

@@ -6,10 +6,10 @@ import { openedStore } from '../../../test/stores/rows.ts'
 import type { StoredContent, StoredResponse } from '../../domain/stored-response.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { RowStore } from '../../store/store.ts'
-import type { RequestReaderContext } from '../dialects/dialect.ts'
+import type { RequestReaderContext } from '../../call/dialects/dialect.ts'
 import { findPreviousResponse } from './resolve-previous-response.ts'
 import { withStoredItems } from './item-references.ts'
-import type { Guards } from '../guards/guards.ts'
+import type { Guards } from '../../call/guards/guards.ts'
 import {
   type StoredResponseRequest,
   type ResponseRequestServices,
