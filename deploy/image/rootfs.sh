@@ -37,6 +37,9 @@ find "$target/app/node_modules" -type f \( -name '*.map' -o -name '*.d.ts' -o -n
 
 cp -L "$node" "$target/usr/bin/node"
 chmod 0755 "$target/usr/bin/node"
+# The command by its name. The first line of bin/sluice.mjs needs /usr/bin/env, which is not here.
+printf '#!/usr/bin/node\nimport("/app/bin/sluice.mjs")\n' >"$target/usr/bin/sluice"
+chmod 0755 "$target/usr/bin/sluice"
 # The libraries of Node and of the native modules, with the loader, at the paths where the loader looks for them.
 { ldd "$node"; find "$target/app/node_modules" -name '*.node' -exec ldd {} \;; } |
   sed -n 's/.*=> \(\/[^ ]*\) (.*/\1/p; s/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p' | sort -u |

