@@ -11,7 +11,7 @@ import { useFormatters, useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './incidents.module.css'
 
-const REFRESH_MS = 15_000
+const REFRESH_MS = 30_000
 
 /** Lists the channels in trouble above every page of an administrator, until they recover or are hidden. */
 export function Incidents() {
@@ -70,7 +70,7 @@ function OneIncident({
 }) {
   const { incidents: t, channels, common, failures, tag } = useTexts()
   const { percent, count, timeZone } = useFormatters()
-  const { channel_id, channel, condition, since, calls, failed, rescued, lost, cause } = incident
+  const { channel_id, channel, condition, tried, since, calls, failed, rescued, lost, cause } = incident
   const act = useChannelActions(incident)
   const clock = new Intl.DateTimeFormat(tag, {
     timeZone,
@@ -86,7 +86,7 @@ function OneIncident({
         </Link>
         <span>
           {t.sentence(
-            channels.states[condition],
+            condition === 'probing' && !tried ? channels.toBeTried : channels.states[condition],
             percent(failed / Math.max(1, calls)),
             clock.format(since * 1000),
           )}{' '}

@@ -24,7 +24,7 @@ export function ChannelState({
   readonly isEnabled: boolean
   /** The health of the channel; undefined until the gateway has responded. */
   readonly health?:
-    | (Pick<ChannelHealth, 'condition' | 'rests_until' | 'last_error'> &
+    | (Pick<ChannelHealth, 'condition' | 'tried' | 'rests_until' | 'last_error'> &
         Partial<Pick<ChannelHealth, 'cause'>>)
     | undefined
   /** The time of the gateway's clock, in Unix seconds. */
@@ -40,7 +40,8 @@ export function ChannelState({
   const word =
     state === 'resting' && restsUntil !== null
       ? channels.restsFor(left < 60 ? channels.seconds(count(left)) : duration(left * 1000))
-      : (state === 'failing' && channels.noKey[health?.cause ?? '']) || channels.states[state]
+      : (state === 'failing' && channels.noKey[health?.cause ?? '']) ||
+        (state === 'probing' && health?.tried === false ? channels.toBeTried : channels.states[state])
   const hasTrouble = TONES[state] === 'warn' || TONES[state] === 'bad'
   return (
     <StateMark

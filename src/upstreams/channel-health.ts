@@ -29,6 +29,8 @@ interface BreakerFigures {
   readonly failures: number
   /** Milliseconds for which the circuit breaker will stay open; 0 if it is not open. */
   readonly openForMs: number
+  /** Whether the attempt that decides whether the circuit breaker closes is under way. */
+  readonly isTried: boolean
 }
 
 /** The circuit breaker of a channel that has failed. */
@@ -75,11 +77,12 @@ export class ChannelHealth {
   /** The circuit breaker of a channel. */
   breakerOf(name: string, nowMs: number): BreakerFigures {
     const breaker = this.#breakers.get(name)
-    if (!breaker) return { state: 'closed', failures: 0, openForMs: 0 }
+    if (!breaker) return { state: 'closed', failures: 0, openForMs: 0, isTried: false }
     const { failures, openMs, openUntilMs, decisive } = breaker
     const openForMs = Math.max(0, openUntilMs - nowMs)
-    if (openMs === 0) return { state: 'closed', failures, openForMs }
-    return { state: openForMs > 0 && !decisive ? 'open' : 'half-open', failures, openForMs }
+    if (openMs === 0) return { state: 'closed', failures, openForMs, isTried: false }
+    const isTried = decisive !== undefined
+    return { state: openForMs > 0 && !isTried ? 'open' : 'half-open', failures, openForMs, isTried }
   }
 
   /** Number of channels whose circuit breaker is open or half-open. */

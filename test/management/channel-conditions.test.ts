@@ -149,12 +149,24 @@ describe('the condition of a channel', () => {
         return fixture.upstream.received('first').length
       })
       .toBe(1)
-    expect(await itemOf('first')).toMatchObject({ condition: 'probing' })
-    expect(await incidentOf('first')).toMatchObject({ condition: 'probing', failed: 5 })
+    expect(await itemOf('first')).toMatchObject({ condition: 'probing', tried: true })
+    expect(await incidentOf('first')).toMatchObject({ condition: 'probing', tried: true, failed: 5 })
     answer.resolve()
     await Promise.all(calls)
     expect(await itemOf('first')).toMatchObject({ condition: 'works' })
     expect(await incidentOf('first')).toBeUndefined()
+  })
+})
+
+describe('a channel after its cooldown', () => {
+  test('is said to be tried only while a call tries it', async () => {
+    fixture.upstream.script('broken', { kind: 'status', status: 500 })
+    for (let call = 0; call < 5; call += 1) await chat('broken')
+    await expect
+      .poll(async () => (await itemOf('broken'))?.condition, { timeout: 15_000, interval: 500 })
+      .toBe('probing')
+    expect(await itemOf('broken')).toMatchObject({ state: 'probing', tried: false })
+    expect(await incidentOf('broken')).toMatchObject({ condition: 'probing', tried: false })
   })
 })
 

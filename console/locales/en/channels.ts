@@ -27,6 +27,7 @@ export const channels = {
     probing: 'Being tried again',
     disabled: 'Disabled',
   },
+  toBeTried: 'Waiting for a trial',
   noKey: {
     key_refused: 'No key works',
     account_fault: 'Account at fault',
@@ -39,6 +40,7 @@ export const channels = {
   emptyFiltered: 'No channel matches.',
   drain: 'Drain',
   endDrain: 'End draining',
+  drainHint: 'A drained channel gets no new calls while others can take them.',
   drained: (name: string) => `Channel “${name}” gets no new calls while others can take them`,
   undrained: (name: string) => `Channel “${name}” gets calls again`,
   restsFor: (time: string) => `Resting, ${time} left`,

@@ -25,6 +25,7 @@ export const channels: Texts['channels'] = {
     probing: '重新尝试中',
     disabled: '已停用',
   },
+  toBeTried: '等待重试',
   noKey: {
     key_refused: '没有可用的密钥',
     account_fault: '账户异常',
@@ -37,6 +38,7 @@ export const channels: Texts['channels'] = {
   emptyFiltered: '没有匹配的渠道。',
   drain: '排空',
   endDrain: '结束排空',
+  drainHint: '排空的渠道在其他渠道可以承接时不再接收新调用。',
   drained: (name) => `渠道“${name}”不再接收新调用，只要其他渠道可以接收`,
   undrained: (name) => `渠道“${name}”重新接收调用`,
   restsFor: (time) => `冷却中，剩余 ${time}`,

@@ -1,12 +1,5 @@
-import { ActionIcon } from '@mantine/core'
-import {
-  IconArrowBackUp,
-  IconBan,
-  IconCircleCheck,
-  IconDropletOff,
-  IconLock,
-  IconTrash,
-} from '@tabler/icons-react'
+import { ActionIcon, Button } from '@mantine/core'
+import { IconBan, IconCircleCheck, IconLock, IconTrash } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { NodeHealth } from '../../api/channel-health.ts'
@@ -169,18 +162,18 @@ function ChannelActions({
   const { channels, common } = texts
   const client = useQueryClient()
   const isEnabled = channel.status === ENABLED
-  const draining = channel.drained ? channels.endDrain : channels.drain
   const toggle = isEnabled ? common.disable : common.enable
   return (
     <span className={classes['test']}>
       <TestButton channel={channel} label={channels.test} onResult={onResult} isSmall />
-      <ActionIcon
-        aria-label={draining}
-        title={draining}
+      <Button
+        size="xs"
+        variant="default"
+        title={channels.drainHint}
         onClick={() => void setChannelDraining(client, texts, channel, !channel.drained)}
       >
-        {channel.drained ? <IconArrowBackUp size={16} /> : <IconDropletOff size={16} />}
-      </ActionIcon>
+        {channel.drained ? channels.endDrain : channels.drain}
+      </Button>
       {!channel.managed && (
         <>
           <ActionIcon

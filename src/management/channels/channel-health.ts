@@ -47,6 +47,10 @@ const item = z.object({
   name: z.string(),
   state: z.enum(['works', 'failing', 'resting', 'probing', 'disabled']),
   condition: z.enum(CONDITIONS),
+  tried: z
+    .boolean()
+    .default(false)
+    .describe('Whether an attempt is under way that decides whether its cooldown is over'),
   cause: z
     .enum(CHANNEL_CAUSES)
     .nullable()
@@ -79,6 +83,7 @@ export const incidentSchema = z.object({
   channel_id: z.int(),
   channel: z.string(),
   condition: z.enum(CONDITIONS),
+  tried: z.boolean(),
   since: z.int().describe('Unix seconds'),
   calls: z.int(),
   failed: z.int(),
@@ -131,11 +136,12 @@ export async function troubledChannels(
   const { items } = await healthOfThisNode(services)
   return items
     .filter(({ state }) => state !== 'works' && state !== 'disabled')
-    .map(({ id, name, state, condition, cause, rests_until, last_error }) => ({
+    .map(({ id, name, state, condition, tried, cause, rests_until, last_error }) => ({
       id,
       name,
       state,
       condition,
+      tried,
       cause,
       rests_until,
       last_error,
@@ -153,7 +159,7 @@ export async function incidents(
   if (!services.settings().channels.some(({ name }) => minutes.recent(name).failed > 0)) return []
   const costs = new Map((await listAllChannels(services)).map((one) => [one.id, isTestCostly(services, one)]))
   const { items } = await healthOfThisNode(services, false)
-  return items.flatMap(({ id, name, condition, last_error }) => {
+  return items.flatMap(({ id, name, condition, tried, last_error }) => {
     const { requests, failed, rescued, lost, failingSinceMs } = minutes.recent(name)
     if (requests === 0 || !IN_TROUBLE.has(condition)) return []
     const since = seconds(failingSinceMs)
@@ -164,6 +170,7 @@ export async function incidents(
         channel_id: id,
         channel: name,
         condition,
+        tried,
         since,
         calls: requests,
         failed,
@@ -231,6 +238,7 @@ function itemOf(
     name,
     state,
     condition,
+    tried: breaker.isTried,
     cause: causeOf(fault, IN_TROUBLE.has(condition) ? error?.cause : undefined),
     failures,
     rests_until: openForMs > 0 ? seconds(nowMs() + openForMs + 999) : null,
