@@ -50,15 +50,21 @@ const ICONS: Readonly<Record<FoundObject['kind'], Icon>> = {
   call: IconListDetails,
 }
 
-/** The pages and actions for this role that match the typed text. */
-export function usePaletteEntries(text: string, onHelp: () => void): readonly PaletteEntry[] {
+/**
+ * The pages and actions for this role that match the typed text, and the objects that it finds. Until objects
+ * are found, `isSearching` is true.
+ */
+export function usePaletteEntries(
+  text: string,
+  onHelp: () => void,
+): { readonly entries: readonly PaletteEntry[]; readonly isSearching: boolean } {
   const texts = useTexts()
   const { palette, keys, channels, users, account, shell, shortcuts } = texts
   const { profile, isAdmin, isRoot } = useSignedInAccount()
   const navigate = useNavigate()
   const wanted = text.trim().toLowerCase()
   const go = (to: string) => (): void => void navigate({ href: to })
-  const objects = useFound(text, go)
+  const { objects, isSearching } = useFound(text, go)
   const entries: PaletteEntry[] = [
     ...pagesForRole(profile.role).map(({ name, path, icon }) => ({
       label: pageTitle(name, texts),
@@ -93,7 +99,8 @@ export function usePaletteEntries(text: string, onHelp: () => void): readonly Pa
   const matching = entries.filter((entry) => textOf(entry).includes(wanted))
   // For "ann", a user of that name comes before "channels", which only contains these letters.
   const begins = (entry: PaletteEntry): boolean => textOf(entry).includes(` ${wanted}`)
-  return [...matching.filter(begins), ...objects, ...matching.filter((entry) => !begins(entry))]
+  const rest = matching.filter((entry) => !begins(entry))
+  return { entries: [...matching.filter(begins), ...objects, ...rest], isSearching }
 }
 
 function textOf({ label, words }: PaletteEntry): string {
@@ -101,7 +108,10 @@ function textOf({ label, words }: PaletteEntry): string {
 }
 
 /** The objects that the typed text finds, or a command applied to each of them. */
-function useFound(text: string, go: (to: string) => () => void): readonly PaletteEntry[] {
+function useFound(
+  text: string,
+  go: (to: string) => () => void,
+): { readonly objects: readonly PaletteEntry[]; readonly isSearching: boolean } {
   const texts = useTexts()
   const { palette } = texts
   const { profile, isAdmin, isRoot } = useSignedInAccount()
@@ -109,27 +119,34 @@ function useFound(text: string, go: (to: string) => () => void): readonly Palett
   const typed = isAdmin ? parseCommand(settled) : undefined
   const command = typed && (typed.word !== 'price' || isRoot) ? typed : undefined
   const query = command?.rest ?? settled
-  const { data = [] } = useQuery({
+  const { data = [], isFetching } = useQuery({
     ...findQuery(profile.id, query),
     enabled: query.length >= MIN_QUERY_LENGTH,
   })
   // Results for an earlier text are hidden, because Enter would open them by mistake.
-  if (settled !== text.trim() || query.length < MIN_QUERY_LENGTH) return []
+  if (settled !== text.trim()) return { objects: [], isSearching: text.trim().length >= MIN_QUERY_LENGTH }
+  if (query.length < MIN_QUERY_LENGTH) return { objects: [], isSearching: false }
   if (!command)
-    return data.map((found) => ({
-      label: palette.found[found.kind](found.label),
-      detail: found.detail,
-      words: '',
-      icon: ICONS[found.kind],
-      run: go(found.path),
-    }))
+    return {
+      isSearching: isFetching,
+      objects: data.map((found) => ({
+        label: palette.found[found.kind](found.label),
+        detail: found.detail,
+        words: '',
+        icon: ICONS[found.kind],
+        run: go(found.path),
+      })),
+    }
   const { kind, icon, run } = COMMANDS[command.word]
-  return data
-    .filter((found) => found.kind === kind)
-    .map((found) => ({
-      label: palette.commands[command.word](found.label),
-      words: '',
-      icon,
-      run: () => void run(found, texts, (path) => go(path)()),
-    }))
+  return {
+    isSearching: isFetching,
+    objects: data
+      .filter((found) => found.kind === kind)
+      .map((found) => ({
+        label: palette.commands[command.word](found.label),
+        words: '',
+        icon,
+        run: () => void run(found, texts, (path) => go(path)()),
+      })),
+  }
 }

@@ -36,7 +36,7 @@ function Search({ onClose, onHelp }: { readonly onClose: () => void; readonly on
   const [text, setText] = useState('')
   const [chosen, setChosen] = useState(0)
   const id = useId()
-  const entries = usePaletteEntries(text, onHelp)
+  const { entries, isSearching } = usePaletteEntries(text, onHelp)
   const at = Math.min(chosen, entries.length - 1)
   const run = (index: number): void => {
     onClose()
@@ -59,7 +59,7 @@ function Search({ onClose, onHelp }: { readonly onClose: () => void; readonly on
           aria-controls={`${id}-list`}
           aria-activedescendant={entries.length > 0 ? `${id}-${at}` : undefined}
           aria-autocomplete="list"
-          placeholder={palette.search}
+          placeholder={palette.placeholder}
           value={text}
           onChange={({ currentTarget: { value } }) => {
             setText(value)
@@ -73,9 +73,9 @@ function Search({ onClose, onHelp }: { readonly onClose: () => void; readonly on
           }}
         />
       </div>
-      {entries.length === 0 && (
+      {(entries.length === 0 || isSearching) && (
         <p role="status" className={classes['empty']}>
-          {palette.empty}
+          {isSearching ? palette.searching : palette.empty}
         </p>
       )}
       <div role="listbox" id={`${id}-list`} aria-label={palette.title}>

@@ -44,7 +44,7 @@ export function SignInForm({
       <Stack gap="md">
         {refusal !== undefined && <ErrorAlert text={refusal} />}
         {byToken ? (
-          <TextInput
+          <PasswordInput
             key={form.key('token')}
             label={login.accessToken}
             description={login.tokenHint}
@@ -52,6 +52,7 @@ export function SignInForm({
             spellCheck={false}
             data-autofocus
             autoFocus
+            visibilityToggleButtonProps={{ 'aria-hidden': true }}
             {...form.getInputProps('token')}
           />
         ) : (

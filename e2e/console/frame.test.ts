@@ -163,7 +163,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /demo-chat-upstream/ })
     await row.getByText('from gateway.yaml').waitFor()
-    expect(await row.getByRole('button').evaluateAll(namesOf)).toEqual(['Test', 'Drain'])
+    expect(await row.getByRole('button').allInnerTexts()).toEqual(['Test', 'Drain'])
     await row.getByRole('button', { name: 'Test' }).click()
     await page
       .getByRole('status', { name: 'Test result' })
@@ -313,6 +313,44 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
+  test('the search says that it searches until the gateway has answered', async () => {
+    const page = await stage.open('root', '/')
+    await settled(page, 'Overview')
+    const answer = Promise.withResolvers<void>()
+    await page.route('**/api/find?*', async (route) => {
+      await answer.promise
+      await route.fulfill({ json: { success: true, data: { items: [] } } })
+    })
+    await page.keyboard.press('Control+k')
+    const field = page.getByRole('combobox', { name: 'Search pages and actions' })
+    await field.fill('nothing-like-this')
+    const palette = page.getByRole('dialog', { name: 'Command palette' })
+    await palette.getByText('Searching…').waitFor()
+    expect(await palette.getByText('Nothing found.').count()).toBe(0)
+    answer.resolve()
+    await palette.getByText('Nothing found.').waitFor()
+    expect(await palette.getByText('Searching…').count()).toBe(0)
+    await page.context().close()
+  })
+
+  test('the start page makes at most four requests to the API, and none of them again within 25 s', async () => {
+    const page = await stage.open('root', '/keys')
+    await settled(page, 'API keys')
+    await page.clock.install()
+    const asked: string[] = []
+    page.on('request', (request) => {
+      const { pathname } = new URL(request.url())
+      if (pathname.startsWith('/api/')) asked.push(pathname)
+    })
+    await page.goto('/')
+    await settled(page, 'Overview')
+    await page.getByRole('figure', { name: 'Last 30 days' }).getByRole('listitem').first().waitFor()
+    await page.clock.runFor(25_000)
+    await page.waitForLoadState('networkidle')
+    expect(asked.length, asked.join()).toBeLessThanOrEqual(4)
+    await page.context().close()
+  })
+
   test('at 320 pixels no page scrolls sideways, and nothing moves where reduced motion is set', async () => {
     const page = await stage.open('root', '/', {
       viewport: { width: 320, height: 640 },
@@ -360,7 +398,3 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await expect.poll(() => locator.evaluate((element) => element === document.activeElement)).toBe(true)
   }
 })
-
-function namesOf(buttons: readonly Element[]): string[] {
-  return buttons.map((button) => button.getAttribute('aria-label') ?? button.textContent)
-}

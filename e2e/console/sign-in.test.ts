@@ -44,6 +44,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     const page = await stage.open(undefined, '/login')
     await page.getByRole('button', { name: 'Use an access token' }).click()
     const field = page.getByRole('textbox', { name: 'Access token' })
+    expect(await field.getAttribute('type')).toBe('password')
     await field.fill('wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('alert').filter({ hasText: 'This access token is not valid.' }).waitFor()

@@ -2,6 +2,8 @@
 export const palette = {
   title: 'Command palette',
   search: 'Search pages and actions',
+  placeholder: 'Search pages, actions, keys, models, calls',
+  searching: 'Searching…',
   empty: 'Nothing found.',
   found: {
     key: (name: string) => `Key ${name}`,

@@ -4,6 +4,8 @@ import type { Texts } from '../en.ts'
 export const palette: Texts['palette'] = {
   title: '命令面板',
   search: '搜索页面和操作',
+  placeholder: '搜索页面、操作、密钥、模型、调用',
+  searching: '正在搜索…',
   empty: '没有结果。',
   found: {
     key: (name) => `密钥 ${name}`,

@@ -1,9 +1,8 @@
-import { Button, Group, Modal, TextInput } from '@mantine/core'
+import { Box, Button, Group, Modal } from '@mantine/core'
 import { useState } from 'react'
 import type { NewKey } from '../../api/keys.ts'
-import { CopyButton } from '../../components/copy-button.tsx'
+import { NewKeyField } from '../../components/new-key-field.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { maskedKey } from './masked-key.ts'
 import { SnippetTabs } from '../../components/snippet-tabs.tsx'
 
 /** A key that was just created; it is masked until the user reveals it. */
@@ -39,30 +38,17 @@ function CreatedKey({
   readonly onDone: () => void
 }) {
   const { keys } = useTexts()
-  const [isShown, setIsShown] = useState(false)
   const [isInserted, setIsInserted] = useState(false)
   return (
     <>
-      <TextInput
-        label={keys.apiKey}
-        description={keys.createdHint}
-        readOnly
-        spellCheck={false}
-        autoComplete="off"
-        ff="monospace"
-        value={isShown ? secret : maskedKey(secret)}
-      />
-      <Group gap="sm" mt="sm" mb="xl">
-        <Button variant="default" disabled={isShown} onClick={() => setIsShown(true)}>
-          {keys.show}
-        </Button>
-        <CopyButton label={keys.copyKey} text={secret} isPrimary hasFocus />
-      </Group>
-      <SnippetTabs
-        limitedTo={models}
-        insertedKey={isInserted ? secret : undefined}
-        onInsert={() => setIsInserted(true)}
-      />
+      <NewKeyField secret={secret} hint={keys.createdHint} />
+      <Box mt="xl">
+        <SnippetTabs
+          limitedTo={models}
+          insertedKey={isInserted ? secret : undefined}
+          onInsert={() => setIsInserted(true)}
+        />
+      </Box>
       <Group justify="flex-end" mt="lg">
         <Button onClick={onDone}>{keys.done}</Button>
       </Group>

@@ -71,9 +71,13 @@ export function CallSheet({
   )
 }
 
+/** Leaves the focus where it is if the user has moved it out of the panel meanwhile. */
 function focusRowOf(id: string | undefined): void {
-  if (id === undefined || document.activeElement !== document.body) return
-  document.querySelector<HTMLElement>(`[data-row-link="${CSS.escape(id)}"]`)?.focus()
+  const { activeElement: focused } = document
+  if (id === undefined || (focused !== document.body && focused?.closest('[role="dialog"]') === null)) return
+  const row = document.querySelector<HTMLElement>(`[data-row-link="${CSS.escape(id)}"]`)
+  // The call may be on another page of the list, if the panel was opened by a link.
+  ;(row ?? document.querySelector<HTMLElement>('main'))?.focus()
 }
 
 function OpenCall({ id, scope }: { readonly id: string; readonly scope: CallScope }) {

@@ -4,6 +4,19 @@ import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import type { DetailRows } from '../../components/detail-list.tsx'
 
+/** A channel that was deleted has no page of its own; the list shows whether another has its name. */
+function ChannelLink({ id, name }: { readonly id: number; readonly name: string }) {
+  return id === 0 ? (
+    <Link to="/channels" search={{ q: name }}>
+      {name}
+    </Link>
+  ) : (
+    <Link to="/channels/$id" params={{ id: String(id) }}>
+      {name}
+    </Link>
+  )
+}
+
 /** Key, user and channel of a call, with links to their pages. */
 export function useCallOriginRows(call: CallDetail | RefusedCall): DetailRows {
   const { logs } = useTexts()
@@ -38,9 +51,7 @@ export function useCallOriginRows(call: CallDetail | RefusedCall): DetailRows {
       channel === '' ? (
         ''
       ) : (
-        <Link to="/channels" search={{ q: channel }}>
-          {channel}
-        </Link>
+        <ChannelLink id={'channel_id' in call ? Number(call.channel_id) : 0} name={channel} />
       ),
     ],
   ]

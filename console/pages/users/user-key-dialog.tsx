@@ -2,8 +2,8 @@ import { Button, Group, Modal, TextInput } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createUserKey, type ManagedUser, userKeysQuery } from '../../api/users.ts'
-import { CopyButton } from '../../components/copy-button.tsx'
 import { unusedKeyName, useDefaultKeyName } from '../../components/default-key-name.ts'
+import { NewKeyField } from '../../components/new-key-field.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
@@ -53,20 +53,9 @@ function KeyForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
   if (secret !== undefined)
     return (
       <>
-        <TextInput
-          label={keys.apiKey}
-          description={users.keyOnce(user.username)}
-          readOnly
-          spellCheck={false}
-          autoComplete="off"
-          ff="monospace"
-          value={secret}
-        />
-        <Group justify="flex-end" mt="lg" gap="sm">
-          <CopyButton label={keys.copyKey} text={secret} isPrimary />
-          <Button variant="default" onClick={onClose}>
-            {keys.done}
-          </Button>
+        <NewKeyField secret={secret} hint={users.keyOnce(user.username)} />
+        <Group justify="flex-end" mt="lg">
+          <Button onClick={onClose}>{keys.done}</Button>
         </Group>
       </>
     )

@@ -157,10 +157,32 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
         .or(sheet.getByRole('link', { name: /upstream/ }))
         .first()
         .getAttribute('href'),
-    ).toMatch(/^\/channels/)
+    ).toMatch(/^\/channels\/\d+$/)
     await page.keyboard.press('Escape')
     await sheet.waitFor({ state: 'detached' })
     await expect.poll(() => rows.nth(1).evaluate((row) => row === document.activeElement)).toBe(true)
+    await page.context().close()
+  })
+
+  test('Esc gives the focus back to the row of a call that was opened by keyboard, by pointer or by its address', async () => {
+    expect(await stage.call('demo-chat')).toBe(200)
+    const page = await stage.open('root', '/logs')
+    const first = page.getByRole('table', { name: 'Calls' }).locator('[data-row-link]').first()
+    const sheet = page.getByRole('dialog', { name: 'Call details' })
+    for (const open of [
+      async () => {
+        await first.focus()
+        await page.keyboard.press('Enter')
+      },
+      () => first.click(),
+      async () => page.goto(`/logs/${await first.getAttribute('data-row-link')}`),
+    ]) {
+      await open()
+      await sheet.getByRole('heading', { name: 'Cost' }).waitFor()
+      await page.keyboard.press('Escape')
+      await sheet.waitFor({ state: 'detached' })
+      await expect.poll(() => first.evaluate((row) => row === document.activeElement)).toBe(true)
+    }
     await page.context().close()
   })
 
