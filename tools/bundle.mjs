@@ -18,7 +18,7 @@ const ENTRIES = [
   'src/transfer/planning-worker.ts',
   'src/content/content-worker.ts',
   'src/call/token-counter-worker.ts',
-  'src/call/recording-length-worker.ts',
+  'src/features/media/recording-length-worker.ts',
   'src/features/equal-calls/answer-conversions-worker.ts',
 ]
 

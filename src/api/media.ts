@@ -5,7 +5,7 @@ import {
   transcriptFormSchema,
   variationFormSchema,
 } from '@sluice/wire/media'
-import type { MediaEndpoint } from '../call/dialects/media/media-endpoints.ts'
+import type { MediaEndpoint } from '../features/media/media-endpoints.ts'
 import type { CallEndpoint } from './endpoint.ts'
 
 const EVENTS = ['application/json', 'text/event-stream'] as const

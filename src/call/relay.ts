@@ -20,7 +20,7 @@ import {
 import type { Dialect, RequestReaderContext } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiRequestPath } from './dialects/gemini/client-dialect.ts'
 import { geminiCountTokens } from './dialects/gemini/count-tokens.ts'
-import { mediaDialects, type MediaEndpoint } from './dialects/media/media-endpoints.ts'
+import { mediaDialects, type MediaEndpoint } from '../features/media/media-endpoints.ts'
 import { messagesCountTokens } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCountTokens } from './dialects/responses/input-tokens.ts'
@@ -42,7 +42,7 @@ import {
   withoutModelSuffix,
 } from './parse-request.ts'
 import { CallRates } from './plan.ts'
-import type { RecordingLengths } from './recording-length.ts'
+import type { RecordingLengths } from '../features/media/recording-length.ts'
 import { recordRefusal } from './record-refusal.ts'
 import { Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'

@@ -4,7 +4,7 @@ import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Call } from '../../call.ts'
-import { WithheldChunk } from '../media/withhold-end.ts'
+import { WithheldChunk } from '../withhold-end.ts'
 import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
 
 /** Reads a response with vectors while it arrives. */

@@ -1,15 +1,15 @@
 import { reroutingField, reroutingMemberName } from '@sluice/wire/upstream-settings'
-import type { Endpoint } from '../../../domain/endpoints.ts'
-import type { Channel } from '../../../domain/records/channel.ts'
+import type { Endpoint } from '../../domain/endpoints.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { editRequest } from '@sluice/wire/edit-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Shape } from '@sluice/wire/shape/define-shape'
 import { mediaFieldNames } from '@sluice/wire/media'
-import type { FormBody } from '../../body-reader.ts'
-import { EditedForm } from '../../form-body.ts'
-import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
-import { type Dialect, type FormDialect, throwNoStreams } from '../dialect.ts'
-import type { PassthroughResponses } from '../passthrough.ts'
+import type { FormBody } from '../../call/body-reader.ts'
+import { EditedForm } from '../../call/form-body.ts'
+import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../call/request-stages.ts'
+import { type Dialect, type FormDialect, throwNoStreams } from '../../call/dialects/dialect.ts'
+import type { PassthroughResponses } from '../../call/dialects/passthrough.ts'
 
 /** The request's bytes, which can be edited for a channel. */
 export interface EditableBody {

@@ -1,8 +1,8 @@
 import type { MediaTap } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { NO_USAGE } from '@sluice/wire/usage'
-import type { Call } from '../../call.ts'
-import type { ChargedUsage, PassthroughOutput, Passthrough } from '../passthrough.ts'
+import type { Call } from '../../call/call.ts'
+import type { ChargedUsage, PassthroughOutput, Passthrough } from '../../call/dialects/passthrough.ts'
 
 /** Passes a stream of events through unchanged. `measured` computes the usage from what the tap has read. */
 export class EventPassthrough implements Passthrough {

@@ -1,5 +1,5 @@
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import { highestImagePrice } from '../../../domain/price.ts'
+import { highestImagePrice } from '../../domain/price.ts'
 import {
   type Fields,
   readFlagField,
@@ -13,10 +13,15 @@ import {
   IMAGES_REQUEST,
 } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
-import type { Call } from '../../call.ts'
-import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
+import type { Call } from '../../call/call.ts'
+import type {
+  ChargedUsage,
+  PassthroughOutput,
+  PassthroughResponses,
+  Passthrough,
+} from '../../call/dialects/passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
-import { WithheldChunk } from './withhold-end.ts'
+import { WithheldChunk } from '../../call/dialects/withhold-end.ts'
 import {
   type EditableBody,
   editableFormBody,
@@ -25,8 +30,8 @@ import {
   createJsonMediaDialect,
   parsedRequestOf,
 } from './media-request.ts'
-import type { Dialect, FormDialect } from '../dialect.ts'
-import type { ParsedRequest } from '../../request-stages.ts'
+import type { Dialect, FormDialect } from '../../call/dialects/dialect.ts'
+import type { ParsedRequest } from '../../call/request-stages.ts'
 
 /** Maximum images of one request; the providers allow ten. */
 const MAX_IMAGES = 128

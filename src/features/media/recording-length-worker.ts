@@ -1,6 +1,6 @@
 import { readSync } from 'node:fs'
 import { ALL_FORMATS, BufferSource, CustomSource, Input, type Source } from 'mediabunny'
-import { serve } from '../ipc/serve.ts'
+import { serve } from '../../ipc/serve.ts'
 import type { RecordingRequests, RecordingToMeasure } from './recording-length.ts'
 
 // Uses mediabunny, which counts packets. music-metadata trusts headers: it read ten hours from ten seconds of

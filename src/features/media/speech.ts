@@ -1,5 +1,5 @@
 import { NO_USAGE } from '@sluice/wire/usage'
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../errors.ts'
 import {
   type Fields,
   jsonFields,
@@ -9,12 +9,17 @@ import {
   SPEECH_REQUEST,
 } from '@sluice/wire/media'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
-import type { RecordingLengths } from '../../recording-length.ts'
-import type { Call } from '../../call.ts'
-import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
+import type { RecordingLengths } from './recording-length.ts'
+import type { Call } from '../../call/call.ts'
+import type {
+  ChargedUsage,
+  PassthroughOutput,
+  PassthroughResponses,
+  Passthrough,
+} from '../../call/dialects/passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
-import { WithheldByte } from './withhold-end.ts'
-import type { Dialect } from '../dialect.ts'
+import { WithheldByte } from '../../call/dialects/withhold-end.ts'
+import type { Dialect } from '../../call/dialects/dialect.ts'
 import { editableJsonBody, createJsonMediaDialect, parsedRequestOf } from './media-request.ts'
 
 /** Characters per second of slow speech and of normal speech. */

@@ -1,5 +1,5 @@
 import { NO_USAGE } from '@sluice/wire/usage'
-import { GatewayError } from '../../../errors.ts'
+import { GatewayError } from '../../errors.ts'
 import { JsonOutline } from '@sluice/wire/json/json-outline'
 import {
   readFlagField,
@@ -12,12 +12,17 @@ import {
   type TranscriptFacts,
 } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
-import type { RecordingLength, RecordingLengths } from '../../recording-length.ts'
-import type { Call } from '../../call.ts'
-import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
+import type { RecordingLength, RecordingLengths } from './recording-length.ts'
+import type { Call } from '../../call/call.ts'
+import type {
+  ChargedUsage,
+  PassthroughOutput,
+  PassthroughResponses,
+  Passthrough,
+} from '../../call/dialects/passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
-import { WithheldChunk } from './withhold-end.ts'
-import type { FormDialect } from '../dialect.ts'
+import { WithheldChunk } from '../../call/dialects/withhold-end.ts'
+import type { FormDialect } from '../../call/dialects/dialect.ts'
 import { editableFormBody, createFormMediaDialect, parsedRequestOf } from './media-request.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { EndpointDialects } from '../../parse-request.ts'
-import type { RecordingLengths } from '../../recording-length.ts'
+import type { EndpointDialects } from '../../call/parse-request.ts'
+import type { RecordingLengths } from './recording-length.ts'
 import { imagesByForm, imagesByJson } from './images.ts'
 import { speechDialect } from './speech.ts'
 import { transcriptionsDialect } from './transcriptions.ts'

@@ -1,8 +1,8 @@
 import type { Worker } from 'node:worker_threads'
-import { Service, type StartWatch } from '../ipc/service.ts'
-import { startThread } from '../ipc/start-thread.ts'
-import { FairQueue } from '../limits/fair-queue.ts'
-import type { StoredBytes } from './form-body.ts'
+import { Service, type StartWatch } from '../../ipc/service.ts'
+import { startThread } from '../../ipc/start-thread.ts'
+import { FairQueue } from '../../limits/fair-queue.ts'
+import type { StoredBytes } from '../../call/form-body.ts'
 
 /**
  * Maximum time that a recording waits for others, in milliseconds; below it, the maximum time to read one,

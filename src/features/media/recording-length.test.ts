@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { waveFile } from '../../test/fixtures/form.ts'
+import { waveFile } from '../../../test/fixtures/form.ts'
 import { RecordingLengths } from './recording-length.ts'
 
 const WATCH = { failed() {}, started() {} }
