@@ -9,6 +9,7 @@ import type { JsonSchema } from '@sluice/wire/field-check'
 import type { GatewayError } from '../errors.ts'
 import type { ModelLists } from '../call/model-lists.ts'
 import type { Relay } from '../call/relay.ts'
+import type { MediaDialects } from '../features/media/media-endpoints.ts'
 import type { StoredResponses } from '../features/stored-responses/stored-responses.ts'
 import type { Request } from '../http/request.ts'
 import type { ApiArea, RenderedError } from './envelopes.ts'
@@ -91,6 +92,8 @@ export interface ClientExchange {
 export interface CallHandlers {
   readonly relay: Relay
   readonly responses: StoredResponses
+  /** Dialects of the endpoints for images and audio. */
+  readonly media: MediaDialects
 }
 
 /**

@@ -20,7 +20,6 @@ import {
 import type { Dialect, RequestReaderContext } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiRequestPath } from './dialects/gemini/client-dialect.ts'
 import { geminiCountTokens } from './dialects/gemini/count-tokens.ts'
-import { mediaDialects, type MediaEndpoint } from '../features/media/media-endpoints.ts'
 import { messagesCountTokens } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCountTokens } from './dialects/responses/input-tokens.ts'
@@ -42,7 +41,6 @@ import {
   withoutModelSuffix,
 } from './parse-request.ts'
 import { CallRates } from './plan.ts'
-import type { RecordingLengths } from '../features/media/recording-length.ts'
 import { recordRefusal } from './record-refusal.ts'
 import { Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
@@ -56,7 +54,6 @@ export interface RelayServices extends AdmissionServices, AttemptServices {
   /** The current configuration. Each call keeps the one it began with. */
   readonly settings: () => Settings
   readonly bodies: BodyReader
-  readonly recordings: RecordingLengths
   readonly media: MediaFetcher
   readonly reads: StoreReads
   /** Secret key with which guards create placeholders for the values that they replace. */
@@ -72,7 +69,6 @@ export class Relay {
   readonly #routing: Routing
   readonly #conversions: Conversions
   readonly #dialects: ClientDialects
-  readonly #media: ReturnType<typeof mediaDialects>
   readonly #attempts: Attempts
   readonly guards: Guards
   readonly #guardServices = new ServiceClient()
@@ -95,7 +91,6 @@ export class Relay {
     const conversions = new Conversions(services.media)
     this.#conversions = conversions
     this.#dialects = clientDialects(conversions)
-    this.#media = mediaDialects(services.recordings)
     this.#attempts = new Attempts(services)
     this.#admission = new CallAdmission(services, this.#rates, this.#attempts, this.running)
     this.#moderations = new GuardModerations(services, {
@@ -189,25 +184,21 @@ export class Relay {
 
   /** Relays one call in the client's dialect. Rejects with the error for the client, if none was sent yet. */
   call(endpoint: keyof ClientDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#charged({ json: this.#dialects[endpoint] }, incoming, caller)
-  }
-
-  /** Relays a request for images or audio, as JSON or as a form, depending on the endpoint. */
-  media(endpoint: MediaEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#charged(this.#media[endpoint], incoming, caller)
+    return this.callIn({ json: this.#dialects[endpoint] }, incoming, caller)
   }
 
   /** Relays a call of a Gemini client. Its path names the model, and whether the answer is streamed. */
   generate(target: GeminiRequestPath, incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#charged({ json: geminiDialect(this.#conversions, target) }, incoming, caller)
+    return this.callIn({ json: geminiDialect(this.#conversions, target) }, incoming, caller)
   }
 
   /** Relays a request to compact a conversation. */
   compact(incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#charged({ json: compactionDialect }, incoming, caller)
+    return this.callIn({ json: compactionDialect }, incoming, caller)
   }
 
-  async #charged(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
+  /** Relays one call in the dialects of its endpoint, as JSON or as a form. Rejects like `call`. */
+  async callIn(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#services.settings()
     const begun = this.#services.limits.begin(caller)
     const leave = begun instanceof Promise ? await begun : begun
@@ -229,7 +220,7 @@ export class Relay {
     }
   }
 
-  // A separate method, because a closure in `#charged` would be allocated for every call.
+  // A separate method, because a closure in `callIn` would be allocated for every call.
   #answerRead(
     answer: AnswerRead,
     dialects: EndpointDialects,

@@ -36,6 +36,7 @@ import { LifeCycle } from '../call/life-cycle.ts'
 import { FailureLog } from '../call/failure-log.ts'
 import { MediaFetcher } from '../call/media-fetcher.ts'
 import { ModelLists } from '../call/model-lists.ts'
+import { mediaDialects } from '../features/media/media-endpoints.ts'
 import { RecordingLengths } from '../features/media/recording-length.ts'
 import { Relay } from '../call/relay.ts'
 import { completeSecretFile } from './gateway-secrets.ts'
@@ -277,6 +278,7 @@ export async function serveGateway({
       content,
     }),
   )
+  const recordings = opened.adopt(new RecordingLengths(threads), (lengths) => lengths.close())
   const relay: Relay = opened.adopt(
     new Relay({
       ...callServices,
@@ -292,7 +294,6 @@ export async function serveGateway({
       missing,
       ends,
       ...shared,
-      recordings: opened.adopt(new RecordingLengths(threads), (lengths) => lengths.close()),
       drains: new DrainedResponses(),
       failureLog: new FailureLog(log),
       media: opened.adopt(new MediaFetcher(() => inForce.settings.options.media, nowMs), (media) =>
@@ -399,6 +400,7 @@ export async function serveGateway({
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     responses: new StoredResponses({ ...callServices, ...kept, ...shared, lifeCycle, relay }),
+    media: mediaDialects(recordings),
     lifeCycle,
     json,
     globalLimit,

@@ -13,8 +13,11 @@ export type MediaEndpoint =
   | 'transcriptions'
   | 'translations'
 
+/** Dialects of these endpoints. */
+export type MediaDialects = Readonly<Record<MediaEndpoint, EndpointDialects>>
+
 /** Creates the endpoints for images and audio. */
-export function mediaDialects(lengths: RecordingLengths): Readonly<Record<MediaEndpoint, EndpointDialects>> {
+export function mediaDialects(lengths: RecordingLengths): MediaDialects {
   return {
     generations: { json: imagesByJson('/images/generations') },
     edits: { json: imagesByJson('/images/edits'), form: imagesByForm('/images/edits') },
