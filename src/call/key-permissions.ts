@@ -54,10 +54,13 @@ export function groupNameForVendor(
   return routed ?? (token.group === '' ? user.group : token.group)
 }
 
-/** The group of this name, if the user may use it: a group that is open to all users, or the user's own. */
-export function usableGroup({ groups }: Settings, { user }: Caller, name: string): Group | undefined {
+/**
+ * The group of this name, if the API key may use it: a group that is open to all users, the user's own, or the group that
+ * the key was imported with.
+ */
+export function usableGroup({ groups }: Settings, { token, user }: Caller, name: string): Group | undefined {
   const group = groups.get(name)
-  return group && (group.open || group.name === user.group) ? group : undefined
+  return group && (group.open || name === user.group || name === token.team_group) ? group : undefined
 }
 
 /** The error for a group that may not be used. */

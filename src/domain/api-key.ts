@@ -17,6 +17,24 @@ export function lookupPartOfKey(sent: string): string | undefined {
   return BASE62.test(key) ? key : undefined
 }
 
+/** Minimum length of an imported key without `sk-`. A shorter one could be guessed. */
+const MIN_IMPORTED_LENGTH = 16
+const PRINTABLE = /^[!-~]{1,512}$/
+
+/**
+ * Returns the whole text of an API key without `sk-`, by which imported keys are looked up. Undefined if the text cannot be
+ * such a key. `docs/moving.md: From LiteLLM`.
+ */
+export function wholeTextOfKey(sent: string): string | undefined {
+  const key = sent.startsWith('sk-') ? sent.slice(3) : ''
+  return key.length >= MIN_IMPORTED_LENGTH && PRINTABLE.test(key) ? key : undefined
+}
+
+/** What is stored in place of the HMAC of a key of which only the SHA-256 digest is known, in hexadecimal. */
+export function importedKeyHash(digest: string): string {
+  return `sha256:${digest}`
+}
+
 /**
  * Minimum length of a key of which some characters are shown. A mask of a shorter key would reveal most of
  * it.

@@ -26,7 +26,7 @@ export function undeletedTokensOfUser(db: Db, userId: number) {
 }
 
 /** Converts a row to a token without its key. */
-export function tokenFromRow(row: Omit<TokenRow, 'key_hash' | 'key_cipher'>): Token {
+export function tokenFromRow(row: Omit<TokenRow, 'key_hash' | 'key_cipher' | 'key_digest'>): Token {
   return { ...TOKEN.fromRow(row), ...usageLimitsFromRow(row) }
 }
 

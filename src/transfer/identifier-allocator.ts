@@ -1,7 +1,9 @@
+import { importedKeyHash } from '../domain/api-key.ts'
 import { Role } from '../domain/role.ts'
 import { comparableName } from '../domain/username.ts'
 import { MAX_IMPORTED_NUMBER } from './amounts.ts'
 import type { TakenIdentifiers } from '../store/operations/find-accounts.ts'
+import type { ImportedToken } from '../store/operations/seed-accounts.ts'
 import type { UserToImport } from './plan-users.ts'
 
 /** Functions that hash a key or an access token for its lookup in this gateway. */
@@ -9,6 +11,9 @@ export interface IdentifierHashes {
   key(key: string): string
   accessToken(token: string): string
 }
+
+/** A key, or the digest of one. */
+type KeyToImport = Pick<ImportedToken, 'key' | 'key_form'>
 
 /** A user whose name is taken. */
 type NamedUser = TakenIdentifiers['users'][number] & {
@@ -84,17 +89,21 @@ export class IdentifierAllocator {
   }
 
   /** Whether a token of this gateway or of this import has the key. */
-  hasKey(key: string): boolean {
-    return this.#keys.has(this.#hashes.key(key))
+  hasKey(token: KeyToImport): boolean {
+    return this.#keys.has(this.#hashOf(token))
   }
 
   /** Allocates an id for a token. The key must be free. */
-  allocateToken(wanted: number, key: string): number {
+  allocateToken(wanted: number, token: KeyToImport): number {
     const isFree = wanted > 0 && !this.#tokenIds.has(wanted)
     const id = isFree ? wanted : this.newTokenId()
-    this.#keys.add(this.#hashes.key(key))
+    this.#keys.add(this.#hashOf(token))
     this.#tokenIds.add(id)
     return id
+  }
+
+  #hashOf({ key, key_form }: KeyToImport): string {
+    return key_form === 'digest' ? importedKeyHash(key) : this.#hashes.key(key)
   }
 
   #newUserId(): number {

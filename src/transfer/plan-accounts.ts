@@ -169,7 +169,7 @@ function planTokens(
     try {
       requireCountable(id)
       read = readToken(cells, owner.group, units, settings, nowSeconds)
-      if (identifiers.hasKey(read.key)) {
+      if (identifiers.hasKey(read)) {
         lines.push({ kind: 'token', id, name: read.name, fate: 'there', notes: [] })
         continue
       }
@@ -185,7 +185,7 @@ function planTokens(
       lines.push(skippedToken(row, error.message))
       continue
     }
-    const idHere = identifiers.allocateToken(id, read.key)
+    const idHere = identifiers.allocateToken(id, read)
     if (idHere !== id) cells.note(`id: ${idHere} here, as ${id} is another token's`)
     tokens.push({ ...read, id: idHere, user_id: owner.idHere })
     made.push(importedLine('token', id, read.name, cells.notes))

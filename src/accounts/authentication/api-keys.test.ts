@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newToken, SECRETS, storeWithAccount } from '../../../test/stores/rows.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -104,5 +105,70 @@ describe('changes of a key', () => {
     await store.write('createToken', newToken(userId, { key: 'late' }))
     await expect(calls()).rejects.toThrow('this API key is disabled')
     expect((await calls('sk-late')).user.id).toBe(userId)
+  })
+})
+
+describe('a key of which only the SHA-256 digest was imported', () => {
+  const SENT = ['sk-0123456789abcdefABCDEF', 'sk-zH-_7q2mKp4wXy9-v.B1nA'] as const
+  const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+  async function imported(sent: string) {
+    const account = await opened()
+    const { store, userId } = account
+    const fields = { name: 'imported', key: digestOf(sent), key_form: 'digest' as const }
+    const { id } = await store.write('createToken', newToken(userId, fields))
+    const reveal = (): Promise<string | null> => store.read('revealKey', { tokenId: id, userId })
+    return { ...account, id, reveal }
+  }
+
+  test.each(SENT)('works as it was sent, and can then be revealed: %s', async (sent) => {
+    const { calls, reveal, id } = await imported(sent)
+    expect(await reveal()).toBe('')
+    expect((await calls(sent)).token.id).toBe(id)
+    expect(await reveal()).toBe(sent.slice('sk-'.length))
+    expect((await calls(sent)).token.id).toBe(id)
+  })
+
+  test.each(SENT)('works for all calls that use it first at the same time: %s', async (sent) => {
+    const { calls, id } = await imported(sent)
+    const callers = await Promise.all(Array.from({ length: 20 }, () => calls(sent)))
+    expect(new Set(callers.map(({ token }) => token.id))).toEqual(new Set([id]))
+  })
+
+  test.each(SENT)('is no other text: %s', async (sent) => {
+    const { calls, reveal } = await imported(sent)
+    const bare = sent.slice('sk-'.length)
+    for (const other of [
+      bare,
+      `sk-${sent}`,
+      `${sent}x`,
+      sent.slice(0, -1),
+      digestOf(sent),
+      `sk-${digestOf(sent)}`,
+    ])
+      await expect(calls(other), other).rejects.toThrow('unknown')
+    await calls(sent)
+    for (const other of [
+      `sk-${sent}-x`,
+      digestOf(sent),
+      `sk-${digestOf(sent)}`,
+      `sk-sha256:${digestOf(sent)}`,
+    ])
+      await expect(calls(other), other).rejects.toThrow('unknown')
+    expect(await reveal()).toBe(bare)
+  })
+
+  test('that could be guessed does not work', async () => {
+    const { calls } = await imported('sk-012345678901234')
+    await expect(calls('sk-012345678901234')).rejects.toThrow('unknown')
+  })
+
+  test('works no more once it was replaced', async () => {
+    const { store, userId, keys, id, calls } = await imported(SENT[1])
+    await calls(SENT[1])
+    await store.write('rotateToken', { tokenId: id, userId, key: 'anotherkey' })
+    keys.forget(id)
+    await expect(calls(SENT[1])).rejects.toThrow('unknown')
+    expect((await calls('sk-anotherkey')).token.id).toBe(id)
   })
 })

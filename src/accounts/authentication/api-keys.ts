@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import {
+  importedKeyHash,
   type KeyPurpose,
   lookupPartOfKey,
   refuseOtherAddress,
   refuseUnusableKey,
   tokenStatusAt,
+  wholeTextOfKey,
 } from '../../domain/api-key.ts'
 import type { DataChange } from '../../domain/data-change.ts'
 import { type AddressSet, allowedAddresses } from '../../domain/ip-allow-list.ts'
@@ -55,6 +58,8 @@ export class ApiKeys {
   readonly #refused = new WeakMap<GatewayError, Caller>()
   /** Number of evictions so far. A key whose read began before the latest eviction is not cached. */
   #evictions = 0
+  /** Whether there are keys that other gateways made, and when that was read; undefined if it may have changed. */
+  #imported: { readonly any: boolean; readonly readMs: number } | undefined
   // Created at first use, because the cache allocates its full capacity at once.
   #cache: LRUCache<string, CachedKey | 'unknown'> | undefined
 
@@ -103,6 +108,7 @@ export class ApiKeys {
   /** Evicts all keys on this node. */
   forgetAll(): void {
     this.#evictions += 1
+    this.#imported = undefined
     this.#cache?.clear()
   }
 
@@ -116,6 +122,7 @@ export class ApiKeys {
       case 'user':
         return this.#evictWhere((cached) => cached !== 'unknown' && cached.user.id === change.id)
       case 'keys':
+        this.#imported = undefined
         return this.#evictWhere((cached) => cached === 'unknown')
       case 'settings':
         return undefined
@@ -142,13 +149,31 @@ export class ApiKeys {
    */
   authenticate(sent: string, address: string, use: KeyPurpose = 'call'): Caller | Promise<Caller> {
     const key = lookupPartOfKey(sent)
-    if (key === undefined) throw unknownKey()
-    const cached = this.#keys.get(key)
-    if (cached === undefined) return this.#load(key, address, use)
-    if (cached === 'unknown') throw unknownKey()
-    if (this.#announce && this.#isTooOld(key, cached)) return this.#load(key, address, use)
+    const cached = key === undefined ? 'unknown' : this.#keys.get(key)
+    if (cached === 'unknown') return this.#authenticateImported(sent, address, use)
+    return this.#checkCached(key ?? '', cached, address, use) ?? this.#load(key ?? '', sent, address, use)
+  }
+
+  /** Returns the caller of a cached key; undefined if the key must be read. */
+  #checkCached(
+    name: string,
+    cached: CachedKey | undefined,
+    address: string,
+    use: KeyPurpose,
+  ): Caller | undefined {
+    if (!cached || (this.#announce && this.#isTooOld(name, cached))) return undefined
     const account = this.#ledger.accounts.get(cached.token.id)
-    return account === cached.account ? this.#check(cached, address, use) : this.#load(key, address, use)
+    return account === cached.account ? this.#check(cached, address, use) : undefined
+  }
+
+  /** Does the same as `authenticate` for a key that another gateway made; `docs/moving.md: From LiteLLM`. */
+  #authenticateImported(sent: string, address: string, use: KeyPurpose): Caller | Promise<Caller> {
+    const whole = wholeTextOfKey(sent)
+    if (whole === undefined || (this.#imported?.any === false && !isOld(this.#imported))) throw unknownKey()
+    const name = nameOfWhole(whole)
+    const cached = this.#keys.get(name)
+    if (cached === 'unknown') throw unknownKey()
+    return this.#checkCached(name, cached, address, use) ?? this.#loadImported(name, address, use)
   }
 
   /**
@@ -159,10 +184,12 @@ export class ApiKeys {
   refusedCaller(error: unknown, sent: string | undefined): Caller | undefined {
     const refused = error instanceof GatewayError ? this.#refused.get(error) : undefined
     if (refused) return refused
-    const key = lookupPartOfKey(sent ?? '')
-    const cached = key === undefined ? undefined : this.#cache?.peek(key)
-    if (cached === undefined || cached === 'unknown') return undefined
-    return { token: cached.token, user: cached.user }
+    const [key, whole] = [lookupPartOfKey(sent ?? ''), wholeTextOfKey(sent ?? '')]
+    for (const name of [key, whole && nameOfWhole(whole)]) {
+      const cached = name === undefined ? undefined : this.#cache?.peek(name)
+      if (cached !== undefined && cached !== 'unknown') return { token: cached.token, user: cached.user }
+    }
+    return undefined
   }
 
   // Announcements of changes may be lost, so keys in use are refreshed in the background. A call waits only
@@ -178,23 +205,34 @@ export class ApiKeys {
     return ageMs > MAX_AGE_MS
   }
 
-  async #load(key: string, address: string, use: KeyPurpose): Promise<Caller> {
-    return this.#check((await this.#read(key)) ?? refuseUnknown(), address, use)
+  async #load(key: string, sent: string, address: string, use: KeyPurpose): Promise<Caller> {
+    const found = await this.#read(key)
+    return found ? this.#check(found, address, use) : this.#authenticateImported(sent, address, use)
   }
 
-  async #read(key: string): Promise<CachedKey | undefined> {
+  async #loadImported(name: string, address: string, use: KeyPurpose): Promise<Caller> {
+    if (!this.#imported || isOld(this.#imported)) {
+      const readMs = performance.now()
+      this.#imported = { any: await this.#store.read('hasImportedKeys'), readMs }
+    }
+    if (!this.#imported.any) throw unknownKey()
+    return this.#check((await this.#read(name)) ?? refuseUnknown(), address, use)
+  }
+
+  /** Reads a key by the name under which it is cached. */
+  async #read(name: string): Promise<CachedKey | undefined> {
     const evictions = this.#evictions
     const readMs = performance.now()
-    const found = await this.#find(this.#hashes(key))
+    const found = await (isNameOfWhole(name) ? this.#findImported(name) : this.#find(this.#hashes(name)))
     // A key that changed during the read is not cached.
     const isLatest = evictions === this.#evictions
     if (!found) {
-      if (isLatest) this.#keys.set(key, 'unknown', { ttl: UNKNOWN_MS })
+      if (isLatest) this.#keys.set(name, 'unknown', { ttl: UNKNOWN_MS })
       return undefined
     }
     const { token, user, account } = found
     const cached = { token, user, account, readMs, addresses: allowedAddresses(token.allow_ips) }
-    if (isLatest) this.#keys.set(key, cached)
+    if (isLatest) this.#keys.set(name, cached)
     return cached
   }
 
@@ -207,6 +245,19 @@ export class ApiKeys {
     if (others.length === 0) return found
     for (const hash of [...others, first]) found ??= await accounts.findByKeyHash(hash)
     return found
+  }
+
+  // A key of which only the digest is known is stored when it is used for the first time.
+  async #findImported(sent: string): Promise<TokenWithAccount | undefined> {
+    const key = sent.slice(WHOLE.length)
+    const found = await this.#find(this.#hashes(key))
+    if (found) return found
+    const digest = createHash('sha256').update(sent).digest('hex')
+    if (!(await this.#store.read('tokenByKeyHash', importedKeyHash(digest)))) return undefined
+    const form = lookupPartOfKey(key) === key ? 'plain' : 'whole'
+    // Another call may have stored it in the meantime.
+    await this.#store.write('storeImportedKey', { digest, key, form })
+    return this.#find(this.#hashes(key))
   }
 
   #check({ token, user, account, addresses }: CachedKey, address: string, use: KeyPurpose): Caller {
@@ -234,6 +285,21 @@ export class ApiKeys {
       .then(() => this.applyChange({ of: 'tokens', ids: [tokenId] }))
       .catch(() => {})
   }
+}
+
+/** What the names begin with under which keys are cached that are looked up by their whole text: that of any such key. */
+const WHOLE = 'sk-'
+
+function nameOfWhole(key: string): string {
+  return WHOLE + key
+}
+
+function isNameOfWhole(name: string): boolean {
+  return name.startsWith(WHOLE)
+}
+
+function isOld({ readMs }: { readonly readMs: number }): boolean {
+  return performance.now() - readMs > MAX_AGE_MS
 }
 
 function refuseUnknown(): never {

@@ -27,6 +27,7 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'backgroundOutcomes',
   'credentials',
   'findKept',
+  'hasImportedKeys',
   'readKeptPart',
   'readBytes',
   'reasoningOrigins',

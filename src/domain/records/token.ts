@@ -37,6 +37,15 @@ import { USAGE_LIMIT_FIELDS } from './usage-limits.ts'
 /** Status of a token, as stored and shown; `docs/api.md: Token`. */
 export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const
 
+/**
+ * How a key that was sent is found: by the part up to its first hyphen (`plain`), by its whole text (`whole`), or by a
+ * SHA-256 digest of its whole text, until the key is used for the first time (`digest`). `docs/moving.md: From LiteLLM`.
+ */
+export const KEY_FORMS = ['plain', 'digest', 'whole'] as const
+
+/** One of the forms in `KEY_FORMS`. */
+export type KeyForm = (typeof KEY_FORMS)[number]
+
 /** Orders in which a list of tokens can be sorted. */
 export const TOKEN_ORDERS = [
   'name',
@@ -199,10 +208,19 @@ export const TOKEN = declareRecord(
     operator_terms: { type: operatorLimits, default: NO_OPERATOR_LIMITS, shown: false, admission: 'heed' },
     /** Unix seconds at which the token was deleted; null if it was not. Its row stays. */
     deleted_time: { type: nullableType(integerType()), default: null, shown: false, admission: 'recall' },
-    /** HMAC of the key without `sk-`. Unique among all tokens, including deleted ones. */
+    /**
+     * HMAC of the key without `sk-`, or what `importedKeyHash` returns for a digest. Unique among all tokens, including
+     * deleted ones.
+     */
     key_hash: { type: plainTextType(), key: 'unique', secret: true, audit: 'key' },
-    /** Encrypted key without `sk-`. */
+    /** Encrypted key without `sk-`; empty as long as only a digest of the key is known. */
     key_cipher: { type: plainTextType(), secret: true },
+    /** SHA-256 of an imported key with `sk-`, in hexadecimal, by which a second import finds it; empty if there is none. */
+    key_digest: { type: plainTextType(), default: '', secret: true },
+    /** How a key that was sent is looked up (`KEY_FORMS`). */
+    key_form: { type: oneOfType(KEY_FORMS, 'plain, digest or whole'), default: 'plain', shown: false },
+    /** The closed group that an imported key may use although it is not its user's; empty if there is none. */
+    team_group: { type: plainTextType(), default: '', shown: false, admission: 'heed' },
   },
   USAGE_LIMIT_FIELDS,
 )
@@ -212,7 +230,7 @@ type TokenFields = typeof TOKEN.fields
 /** An API key and its limits, without the key itself. */
 export type Token = Values<TokenFields> & UsageLimits
 
-/** A token to be created, with its key in plain text without `sk-`. */
+/** A token to be created, with its key in plain text without `sk-`; with `key_form` `digest`, with the key's digest. */
 export type NewToken = NewValues<TokenFields> & UsageLimitChanges & { readonly key: string }
 
 /**

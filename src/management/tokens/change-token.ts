@@ -39,7 +39,7 @@ export async function changeToken(
     ...storedFields(TOKEN.fields, input),
     ...(await changedLimits(services, { tokenId, userId }, input)),
   }
-  requireGroups(settings(), user, fields)
+  requireGroups(settings(), user, fields, await teamGroupOf(services, fields.group, tokenId))
   requireGuards(settings(), fields.guards)
   const change = {
     tokenId,
@@ -60,6 +60,15 @@ export async function changeToken(
     )) ?? ownTokenNotFound()
   apiKeys.forget(tokenId)
   return maskedToken(services, token)
+}
+
+// An imported key keeps the closed group that it came with, also if a form sends it back.
+async function teamGroupOf(
+  { store }: ManagementServices,
+  group: string | undefined,
+  tokenId: number,
+): Promise<string> {
+  return group ? ((await store.read('tokenById', { tokenId }))?.team_group ?? '') : ''
 }
 
 // If only the amount of a budget is given, its period stays, and vice versa.

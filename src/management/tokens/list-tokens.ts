@@ -167,7 +167,13 @@ export async function revealKey(
   { user: userId, id: tokenId }: { readonly user: number; readonly id: number },
 ): Promise<string> {
   await store.write('recordReveal', { kind: 'key', ids: [tokenId], userId })
-  return `sk-${(await store.read('revealKey', { tokenId, userId })) ?? ownTokenNotFound()}`
+  const key = (await store.read('revealKey', { tokenId, userId })) ?? ownTokenNotFound()
+  if (key === '')
+    throw new GatewayError(
+      'invalid_request',
+      'this key was imported as a digest: it can be shown once a call has used it',
+    )
+  return `sk-${key}`
 }
 
 /**
@@ -187,5 +193,7 @@ export async function revealKeys(
   }
   await store.write('recordReveal', { kind: 'key', ids, userId })
   const found = await store.read('revealKeys', { tokenIds: ids, userId })
-  return Object.fromEntries(found.map(({ tokenId, key }) => [String(tokenId), `sk-${key}`]))
+  // Of imported keys that were never used only a digest is known.
+  const known = found.filter(({ key }) => key !== '')
+  return Object.fromEntries(known.map(({ tokenId, key }) => [String(tokenId), `sk-${key}`]))
 }

@@ -227,13 +227,17 @@ export function requireGuards(settings: Settings, guards: readonly string[] | un
   throw new GatewayError('invalid_request', `guards: there is no guard "${unknown}"`)
 }
 
-/** Throws if the group or the routes of an API key (token) name a group that this user may not use. */
+/**
+ * Throws if the group or the routes of an API key (token) name a group that this user may not use. `teamGroup` is the group
+ * that the key was imported with.
+ */
 export function requireGroups(
   settings: Settings,
   user: User,
   { group, vendor_routes }: { readonly group?: string; readonly vendor_routes?: string },
+  teamGroup = '',
 ): void {
-  if (group) requireTokenGroup(settings, user, group)
+  if (group && group !== teamGroup) requireTokenGroup(settings, user, group)
   for (const named of parseVendorRoutes(vendor_routes ?? '')?.values() ?? [])
     requireTokenGroup(settings, user, named, 'vendor_routes')
 }

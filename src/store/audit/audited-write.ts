@@ -221,6 +221,8 @@ export const AUDIT_RULES: {
   // Not recorded: a call sets the status automatically if its token is expired or exhausted.
   setTokenStatus: null,
   assignAlerts: null,
+  // Not recorded: a call stores the key that it has sent.
+  storeImportedKey: null,
   storeModelRetirements: null,
   storePriceSet: null,
   storeProvenance: null,

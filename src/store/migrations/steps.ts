@@ -26,6 +26,10 @@ export const STEPS: readonly Step[] = [
     name: '0004-kept',
     run: async (db, types) => (await import('./schema/kept.ts')).createKept(db, types),
   },
+  {
+    name: '0005-imported-keys',
+    run: async (db, types) => (await import('./schema/imported-keys.ts')).addImportedKeys(db, types),
+  },
 ]
 
 /**

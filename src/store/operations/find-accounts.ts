@@ -1,3 +1,4 @@
+import { importedKeyHash } from '../../domain/api-key.ts'
 import { budgetFromColumns } from '../../domain/budget.ts'
 import { sql } from 'kysely'
 import type { ManagedUser, User, USER_ORDERS, UserRow } from '../../domain/records/user.ts'
@@ -234,10 +235,7 @@ export async function revealKeys(
     .where('id', 'in', tokenIds)
     .orderBy('id')
     .execute()
-  return rows.map(({ id, key_cipher }) => ({
-    tokenId: id,
-    key: unseal(secrets, key_cipher, { table: 'tokens', row: id }),
-  }))
+  return rows.map(({ id, key_cipher }) => ({ tokenId: id, key: decryptTokenKey(key_cipher, id, secrets) }))
 }
 
 /** A token with its plain key, without `sk-`. The key must be masked before it is shown. */
@@ -270,8 +268,9 @@ function keyedFromRow(row: TokenRow, secrets: Secrets): TokenWithKey {
   return { token: tokenFromRow(row), key: decryptTokenKey(row.key_cipher, row.id, secrets) }
 }
 
+/** Decrypts the key of a token; empty if only a digest of the key is known. */
 export function decryptTokenKey(cipher: string, tokenId: number, secrets: Secrets): string {
-  return unseal(secrets, cipher, { table: 'tokens', row: tokenId })
+  return cipher === '' ? '' : unseal(secrets, cipher, { table: 'tokens', row: tokenId })
 }
 
 /** Reads a token of a user; null if there is none with this id. */
@@ -423,6 +422,17 @@ export interface TakenIdentifiers {
   readonly sums: AmountSums
 }
 
+/** Whether there are keys that are not looked up by the part up to their first hyphen. */
+export async function hasImportedKeys(db: Db): Promise<boolean> {
+  const found = await db
+    .selectFrom('tokens')
+    .select('id')
+    .where('key_form', '<>', 'plain')
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
 /** Reads the identifiers in use by all users and tokens, and the sums of their amounts. */
 export async function takenIdentifiers(db: Db): Promise<TakenIdentifiers> {
   const users = await db
@@ -433,7 +443,11 @@ export async function takenIdentifiers(db: Db): Promise<TakenIdentifiers> {
     .orderBy((eb) => eb.case().when('deleted_time', 'is', null).then(1).else(0).end())
     .orderBy('id')
     .execute()
-  const tokens = await db.selectFrom('tokens').select(['id', 'key_hash']).orderBy('id').execute()
+  const tokens = await db
+    .selectFrom('tokens')
+    .select(['id', 'key_hash', 'key_digest'])
+    .orderBy('id')
+    .execute()
   return {
     users: users.map((row) => ({
       id: row.id,
@@ -443,7 +457,10 @@ export async function takenIdentifiers(db: Db): Promise<TakenIdentifiers> {
       isDeleted: row.deleted_time !== null,
       accessTokenHash: row.access_token_hash,
     })),
-    tokens: tokens.map((row) => ({ id: row.id, keyHash: row.key_hash })),
+    tokens: tokens.map((row) => ({
+      id: row.id,
+      keyHash: row.key_digest === '' ? row.key_hash : importedKeyHash(row.key_digest),
+    })),
     sums: await amountSums(db),
   }
 }

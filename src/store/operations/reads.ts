@@ -33,6 +33,7 @@ export {
   findTokensWithKeys,
   ownTokenKeys,
   ownTokenNames,
+  hasImportedKeys,
   takenIdentifiers,
   recentTokens,
   tokenGroups,

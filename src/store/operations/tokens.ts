@@ -8,6 +8,7 @@ import {
   findLoosenedGrant,
 } from '../../domain/usage-limits.ts'
 import {
+  type KeyForm,
   type NewToken,
   TOKEN,
   type Token,
@@ -15,7 +16,7 @@ import {
   type TokenChanges,
   type TokenStatus,
 } from '../../domain/records/token.ts'
-import { tokenStatusAt } from '../../domain/api-key.ts'
+import { importedKeyHash, tokenStatusAt } from '../../domain/api-key.ts'
 import { GatewayError } from '../../errors.ts'
 import { undeletedTokensOfUser, tokenFromRow } from '../account-rows.ts'
 import { hashKey, keyHashes, seal, type Secrets } from '../secrets.ts'
@@ -33,7 +34,9 @@ import { type TokenWithKey, findTokenWithKey } from './find-accounts.ts'
  * token has the same key, even a deleted one.
  */
 export async function createToken(db: Db, token: NewToken, secrets: Secrets): Promise<Token> {
-  await refuseTakenKey(db, token.name, keyHashes(secrets, token.key))
+  const { name, key } = token
+  const isDigest = token.key_form === 'digest'
+  await refuseTakenKey(db, name, isDigest ? [importedKeyHash(key)] : keyHashes(secrets, key))
   const ids = await createTokens(db, [token], secrets)
   const row = await db.selectFrom('tokens').selectAll().where('id', 'in', ids).executeTakeFirstOrThrow()
   return tokenFromRow(row)
@@ -68,9 +71,12 @@ export async function createTokens(db: Db, tokens: readonly NewToken[], secrets:
 }
 
 async function createSome(db: Db, tokens: readonly NewToken[], secrets: Secrets): Promise<number[]> {
-  const hashes = tokens.map(({ key }) => hashKey(secrets, key))
+  const hashes = tokens.map(({ key, key_form }) =>
+    key_form === 'digest' ? importedKeyHash(key) : hashKey(secrets, key),
+  )
   const rows = tokens.map((token, index) => ({
     ...TOKEN.newRow(token),
+    key_digest: token.key_form === 'digest' ? token.key : '',
     key_hash: hashes[index] ?? '',
     // The key is encrypted after the insert, because the encryption needs the id of the row.
     key_cipher: '',
@@ -79,11 +85,13 @@ async function createSome(db: Db, tokens: readonly NewToken[], secrets: Secrets)
   const made = await db.insertInto('tokens').values(rows).returning(['id', 'key_hash']).execute()
   const idOf = new Map(made.map(({ id, key_hash }) => [key_hash, id]))
   const ids = hashes.map((hash) => idOf.get(hash) ?? 0)
-  const sealed = tokens.map(({ key }, index) => {
+  const sealed = tokens.flatMap(({ key, key_form }, index) => {
+    if (key_form === 'digest') return []
     const id = ids[index] ?? 0
     const cipher = seal(secrets, key, { table: 'tokens', row: id })
-    return sql`(cast(${id} as bigint), cast(${cipher} as text))`
+    return [sql`(cast(${id} as bigint), cast(${cipher} as text))`]
   })
+  if (sealed.length === 0) return ids
   await sql`
     with sealed (id, cipher) as (values ${sql.join(sealed)})
     update tokens set key_cipher = sealed.cipher from sealed where tokens.id = sealed.id
@@ -220,6 +228,7 @@ export async function rotateToken(
     .set({
       key_hash: hashKey(secrets, change.key),
       key_cipher: seal(secrets, change.key, { table: 'tokens', row: change.tokenId }),
+      key_form: 'plain',
     })
     .where('id', '=', change.tokenId)
     .where('user_id', '=', change.userId)
@@ -227,6 +236,36 @@ export async function rotateToken(
     .returningAll()
     .executeTakeFirst()
   return row ? tokenFromRow(row) : null
+}
+
+/**
+ * Stores a key of which only the digest was known. Resolves to whether a token has this digest.
+ */
+export async function storeImportedKey(
+  db: Db,
+  {
+    digest,
+    key,
+    form,
+  }: {
+    /** SHA-256 of the key with `sk-`, in hexadecimal. */
+    readonly digest: string
+    /** The key as plain text, without `sk-`. */
+    readonly key: string
+    readonly form: KeyForm
+  },
+  secrets: Secrets,
+): Promise<boolean> {
+  const token = await db
+    .updateTable('tokens')
+    .set({ key_hash: hashKey(secrets, key), key_form: form })
+    .where('key_hash', '=', importedKeyHash(digest))
+    .returning('id')
+    .executeTakeFirst()
+  if (!token) return false
+  const key_cipher = seal(secrets, key, { table: 'tokens', row: token.id })
+  await db.updateTable('tokens').set({ key_cipher }).where('id', '=', token.id).execute()
+  return true
 }
 
 /** Sets the status of a token if its current status is `onlyFrom`. Resolves to whether it was set. */

@@ -73,6 +73,7 @@ export {
 export {
   changeToken,
   rotateToken,
+  storeImportedKey,
   setTokenStatus,
   enableOrDisableToken,
   createToken,

@@ -1,3 +1,4 @@
+import { KEY_FORMS } from '../../domain/records/token.ts'
 import { type SealContext, hashKey, type SecretKeys } from '../secrets.ts'
 import { SEALED_SECTIONS } from '../channel-rows.ts'
 import { keptContext, keptPartContext } from '../operations/kept.ts'
@@ -30,6 +31,8 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     table: 'tokens',
     key: ['id'],
     column: 'key_cipher',
+    // Of other keys only a digest is known, which does not depend on the secret.
+    only: { column: 'key_form', values: KEY_FORMS.filter((form) => form !== 'digest') },
     batch: 200,
     context: byId('tokens'),
     derived: (key, secrets) => ({ key_hash: hashKey(secrets, key) }),

@@ -45,7 +45,7 @@ export function tableStatement(
   { name, columns, key, rows, partitionedBy }: Table,
   { ends, ...types }: ColumnTypes,
 ): string {
-  const lines = Object.entries(columns).map(([column, type]) => `${column} ${columnType(type, types)}`)
+  const lines = Object.entries(columns).map(([column, type]) => `${column} ${columnDefinition(type, types)}`)
   if (key) lines.push(`constraint ${name}_key primary key (${key.join(', ')})`)
   const end = partitionedBy
     ? `partition by ${partitionedBy}`
@@ -53,7 +53,8 @@ export function tableStatement(
   return `create table ${name} (${lines.join(', ')}) ${end}`
 }
 
-function columnType(type: string, { id, integer, sorted }: Omit<ColumnTypes, 'ends'>): string {
+/** Returns the SQL of a column's type and constraints. `type`: as in `Table.columns`. */
+export function columnDefinition(type: string, { id, integer, sorted }: Omit<ColumnTypes, 'ends'>): string {
   if (type === 'id') return id
   const said = type
     .replace(/^integer\b/, integer)
