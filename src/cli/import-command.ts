@@ -18,7 +18,8 @@ import { type AccountOptions, printJson, runReportingErrors } from './with-accou
 
 const HELP = `
 SOURCE is the SQLite file of a one-api or new-api, or postgres://user@host/database, or mysql://user@host/database, also as
-in SQL_DSN; or the config.yaml of a LiteLLM proxy. It is only read; the other gateway may run.
+in SQL_DSN; or the config.yaml of a LiteLLM proxy, with --database also its users, teams and keys (write litellm in place of
+the file if there is none). It is only read; the other gateway may run.
 Users, keys, channels, groups, prices and a few options carry over into the database of DATA_DIR or DATABASE_URL: keys go on
 working, ids stay if they are free. Without --apply nothing is written: the report lists, row by row, what would not carry
 over, and what would be changed. Read it, then run the command again with --apply.
@@ -31,12 +32,12 @@ Examples:
   sluice import postgres://reader@db.example.com/newapi --apply
   sluice import one-api.db --role root --merge ann --apply
   sluice import "$SQL_DSN"
-  sluice import litellm/config.yaml`
+  sluice import litellm/config.yaml --database postgres://reader@db.example.com/litellm --apply`
 
 const ORIGIN = {
   'one-api': 'a database of one-api',
   'new-api': 'a database of new-api',
-  litellm: 'a configuration of LiteLLM',
+  litellm: 'LiteLLM',
 } as const
 
 const OUTCOMES: Readonly<Record<ImportOutcome, string>> = {
@@ -51,6 +52,7 @@ interface ImportOptions extends AccountOptions {
   readonly merge?: readonly string[]
   readonly role?: readonly string[]
   readonly insecure?: boolean
+  readonly database?: string
 }
 
 /** Adds `sluice import`, which imports users, keys and channels from another gateway. */
@@ -70,6 +72,7 @@ export function addImportCommand(program: Command, shell: CommandContext): void 
       'send the password in clear if the server asks for it over an unencrypted connection',
     )
     .option('--role <name>', 'keep the role of this user; may be repeated', collected)
+    .option('--database <url>', 'also import users, teams and keys of LiteLLM, from its database')
     .addOption(JSON_OPTION)
     .addOption(CONFIG_OPTION)
     .addHelpText('after', HELP)
@@ -79,7 +82,7 @@ export function addImportCommand(program: Command, shell: CommandContext): void 
 async function importFrom(
   shell: CommandContext,
   source: string,
-  { apply = false, json = false, merge = [], role = [], insecure, ...options }: ImportOptions,
+  { apply = false, json = false, merge = [], role = [], insecure, database, ...options }: ImportOptions,
 ): Promise<void> {
   await runReportingErrors(shell, async () => {
     const { readConfig } = await import('../config/config.ts')
@@ -91,6 +94,7 @@ async function importFrom(
       source,
       stated: { merge: new Set(merge), role: new Set(role) },
       insecure,
+      database,
       apply,
       onProgress: (done, total) => progress.show(done, total),
     }).finally(() => progress.end())

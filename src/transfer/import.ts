@@ -29,6 +29,8 @@ export interface ImportOptions {
    * role.
    */
   readonly stated: ListedUserNames
+  /** Address of the database of a LiteLLM proxy, in addition to its configuration. */
+  readonly database?: string | undefined
   /** Whether a source's server gets the password in clear if it asks for it over an unencrypted connection. */
   readonly insecure?: boolean | undefined
   /** Whether the import is written to the database; otherwise the report only says what would be imported. */
@@ -80,6 +82,8 @@ export async function importOtherGateway(options: ImportOptions): Promise<Import
     variable: (name) => environment.variables.get(name),
     missing: 'is not set in the environment',
     sendsClearPassword: options.insecure,
+    database: options.database,
+    unitsHere: config.settings.options.quota_per_unit,
   })
   requireNames(source.accounts, stated)
   if (!apply) {
@@ -196,7 +200,8 @@ function reportOf(
     into: targetName(environment),
     lines: [...lines, ...accounts.flatMap((planned) => planned.lines)],
     passwords,
-    converted: units.areSame ? undefined : units.description,
+    // Amounts of LiteLLM are dollars.
+    converted: units.areSame || family === 'litellm' ? undefined : units.description,
     hasRoot,
   }
 }

@@ -1,3 +1,4 @@
+import { LITELLM_UNITS_PER_DOLLAR } from '@sluice/import/litellm-database'
 import type { OtherGatewayDatabase } from '@sluice/import/other-gateway'
 import { type ImportSource, readSource, type SourceReadingOptions } from '@sluice/import/read-source'
 import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
@@ -19,18 +20,25 @@ export interface InterpretedSource {
 }
 
 /** Reads a file, or the database at a URL, and interprets it. Rejects with a sentence for the operator. */
-export async function readImport(
-  place: string,
-  options: Omit<SourceReadingOptions, 'readers'>,
-): Promise<InterpretedSource> {
-  return interpret(await readSource(place, { ...options, readers: SOURCE_READERS }), options.missing)
+export async function readImport(place: string, options: ImportReadingOptions): Promise<InterpretedSource> {
+  return interpret(await readSource(place, { ...options, readers: SOURCE_READERS }), options)
 }
 
-function interpret(source: ImportSource, missing: string): InterpretedSource {
+/** Options for reading a source; `unitsHere` is the number of quota units per dollar in this gateway. */
+export interface ImportReadingOptions extends Omit<SourceReadingOptions, 'readers'> {
+  readonly unitsHere: number
+}
+
+function interpret(source: ImportSource, { missing, unitsHere }: ImportReadingOptions): InterpretedSource {
   if (source.kind === 'litellm') {
-    const configuration = planLitellm(source.configuration, missing)
-    const accounts = { users: [], tokens: [] }
-    return { name: 'litellm', configuration, accounts, quotaUnit: undefined, left: [] }
+    const { accounts } = source
+    return {
+      name: 'litellm',
+      configuration: planLitellm(source, missing, unitsHere),
+      accounts: { users: accounts?.users ?? [], tokens: accounts?.tokens ?? [] },
+      quotaUnit: LITELLM_UNITS_PER_DOLLAR,
+      left: listNotImported({ users: [], leftTables: accounts?.leftTables ?? [] }),
+    }
   }
   const { database } = source
   const options = new OtherGatewayOptions(database.options)

@@ -15,7 +15,7 @@ const BY_PROVIDER = 'let the users sign in at an identity provider (login.oidc i
 const NEW_PASSWORD = '"sluice user password NAME" sets a password'
 const IN_BALANCES = 'their quota is in the balances'
 
-/** Tables of one-api and new-api that are not imported. */
+/** Tables of one-api, new-api and LiteLLM that are not imported. */
 const TABLES: ReadonlyMap<string, Left> = new Map<string, Left>([
   [
     'two_fas',
@@ -71,6 +71,30 @@ const TABLES: ReadonlyMap<string, Left> = new Map<string, Left>([
   ['midjourneys', ['tasks of pictures', 'fetch the results there before it stops']],
   ['models', ['descriptions of models', 'models.NAME.vendor in gateway.yaml names the vendor of one']],
   ['vendors', ['vendors of models', 'models.NAME.vendor in gateway.yaml names the vendor of one']],
+  [
+    'LiteLLM_SpendLogs',
+    ['entries of the log', `spend is in the sums of users and keys; ${KEEP} to look calls up`],
+  ],
+  ['LiteLLM_AuditLog', ['entries of the audit log', KEEP]],
+  ['LiteLLM_TeamMembership', ['limits of members of teams', 'give the keys of these members a budget']],
+  ['LiteLLM_OrganizationTable', ['organizations', 'give the groups of their teams a budget']],
+  ['LiteLLM_OrganizationMembership', ['members of organizations', 'their keys carry over']],
+  ['LiteLLM_ProjectTable', ['projects', 'their keys carry over with the limits of their teams']],
+  ['LiteLLM_ModelTable', ['aliases of models in teams', 'add the names to model_mapping of the channels']],
+  ['LiteLLM_AccessGroupTable', ['groups of models', 'list the models in model_limits of the keys']],
+  ['LiteLLM_EndUserTable', ['customers', 'give each a key with a budget']],
+  [
+    'LiteLLM_CredentialsTable',
+    ['credentials', 'they are encrypted with the salt key of LiteLLM: give the channels their keys'],
+  ],
+  [
+    'LiteLLM_ObjectPermissionTable',
+    ['permissions for tools and vector stores', 'they have no counterpart here'],
+  ],
+  ['LiteLLM_GuardrailsTable', ['guardrails', 'declare them in guards of gateway.yaml']],
+  ['LiteLLM_InvitationLink', ['invitations', 'invite these users again']],
+  ['LiteLLM_DeletedVerificationToken', ['deleted keys', 'they do not work there either']],
+  ['LiteLLM_DeprecatedVerificationToken', ['replaced keys', 'use the keys that replaced them']],
   ['prefill_groups', ['prepared lists of models and groups', 'only forms of the other console use them']],
 ])
 
@@ -90,7 +114,10 @@ const LOGINS: readonly (readonly [column: string, service: string])[] = [
 ]
 
 /** Lists with counts what is never imported: tables, and logins with other services. */
-export function listNotImported({ users, leftTables }: OtherGatewayDatabase): ReportLine[] {
+export function listNotImported({
+  users,
+  leftTables,
+}: Pick<OtherGatewayDatabase, 'users' | 'leftTables'>): ReportLine[] {
   const present = users.map((row) => new RowReader(row)).filter((cells) => !isRowDeleted(cells, 'user'))
   const logins = LOGINS.flatMap(([column, service]): ReportLine[] => {
     const count = present.filter((cells) => cells.lenient(() => cells.text(column).trim(), '') !== '').length

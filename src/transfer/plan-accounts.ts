@@ -13,6 +13,7 @@ import type { IdentifierAllocator } from './identifier-allocator.ts'
 import { AUTO_GROUP } from './plan-configuration.ts'
 import { type UserToImport, readUser } from './plan-users.ts'
 import type { ReportLine } from '../domain/import-line.ts'
+import { usageLimitsOf } from './usage-limits-of.ts'
 import { importedLine } from './report.ts'
 
 /** A user with tokens that are written in one transaction, and its report lines. */
@@ -59,7 +60,7 @@ export function planAccounts(
   const idHere = new Map<number, number>()
   let passwords = 0
   for (const row of source.users) {
-    const cells = new RowReader(row)
+    const cells = readerOf(row)
     const id = cells.lenient(() => cells.integer('id'), 0)
     const tokens = tokensOf.get(id) ?? []
     tokensOf.delete(id)
@@ -73,7 +74,7 @@ export function planAccounts(
     if (owner.user && has_password && owner.user.passwordHash === undefined) passwords += 1
     const planned = planTokens(tokens, owner, rules)
     const account = accountToImport(owner, planned.tokens, cells, rules)
-    const userLine = owner.user ? [importedLine('user', id, owner.username, cells.notes)] : []
+    const userLine = owner.user ? [importedLine('user', shownId(id), owner.username, cells.notes)] : []
     if (!owner.user) lines.push(...owner.lines)
     lines.push(...planned.lines)
     if (account) accounts.push({ account, lines: [...userLine, ...planned.made] })
@@ -82,6 +83,13 @@ export function planAccounts(
     lines.push(...orphans.map((token) => skippedToken(token, 'it belongs to no user')))
   }
   return { accounts, lines, passwords }
+}
+
+/** Reads a row, with the sentences that were already noted about it. */
+function readerOf(row: SourceRow): RowReader {
+  const cells = new RowReader(row)
+  for (const note of cells.text('notes').split('\n')) if (note !== '') cells.note(note)
+  return cells
 }
 
 /** The user in this gateway that imported tokens will belong to: a new or an existing user. */
@@ -105,7 +113,7 @@ function planOwner(
 ): Owner | { readonly left: ReportLine } {
   const name = cells.lenient(() => cells.text('username'), '')
   const left = (note: string): { left: ReportLine } => ({
-    left: { kind: 'user', id, name, fate: 'left', notes: [note] },
+    left: { kind: 'user', id: shownId(id), name, fate: 'left', notes: [note] },
   })
   if (isRowDeleted(cells, 'user')) return left('it is deleted there')
   let read: UserToImport
@@ -122,7 +130,7 @@ function planOwner(
     if (there.isDeleted) return left('a deleted user here has that name')
     const takesTokens = stated.merge.has(read.username)
     const notes = takesTokens ? ['its tokens that are not there yet are added, as --merge states'] : []
-    const line: ReportLine = { kind: 'user', id, name, fate: 'there', notes }
+    const line: ReportLine = { kind: 'user', id: shownId(id), name, fate: 'there', notes }
     const { id: idHere, group } = there
     return { username: read.username, idHere, group, user: undefined, takesTokens, lines: [line] }
   }
@@ -141,7 +149,7 @@ function planOwner(
     return left(error.message)
   }
   const own = identifiers.allocateUser(id, read)
-  if (own.id !== id) cells.note(`id: ${own.id} here, as ${id} is another user's`)
+  if (id > 0 && own.id !== id) cells.note(`id: ${own.id} here, as ${id} is another user's`)
   if (own.accessToken === null && read.accessToken !== null) {
     cells.note('access_token: another user has it; left out')
   }
@@ -159,7 +167,7 @@ function planTokens(
   const made: ReportLine[] = []
   const lines: ReportLine[] = []
   for (const row of rows) {
-    const cells = new RowReader(row)
+    const cells = readerOf(row)
     const id = cells.lenient(() => cells.integer('id'), 0)
     let read: ReadToken
     if (isRowDeleted(cells, 'token')) {
@@ -170,7 +178,7 @@ function planTokens(
       requireCountable(id)
       read = readToken(cells, owner.group, units, settings, nowSeconds)
       if (identifiers.hasKey(read)) {
-        lines.push({ kind: 'token', id, name: read.name, fate: 'there', notes: [] })
+        lines.push({ kind: 'token', id: shownId(id), name: read.name, fate: 'there', notes: [] })
         continue
       }
       if (!owner.takesTokens) {
@@ -186,11 +194,16 @@ function planTokens(
       continue
     }
     const idHere = identifiers.allocateToken(id, read)
-    if (idHere !== id) cells.note(`id: ${idHere} here, as ${id} is another token's`)
+    if (id > 0 && idHere !== id) cells.note(`id: ${idHere} here, as ${id} is another token's`)
     tokens.push({ ...read, id: idHere, user_id: owner.idHere })
-    made.push(importedLine('token', id, read.name, cells.notes))
+    made.push(importedLine('token', shownId(id), read.name, cells.notes))
   }
   return { tokens, made, lines }
+}
+
+// A gateway that has no numbers as ids gets negative ones when it is read.
+function shownId(id: number): number | undefined {
+  return id > 0 ? id : undefined
 }
 
 function requireCountable(id: number): void {
@@ -243,7 +256,7 @@ function skippedToken(row: SourceRow, note: string): ReportLine {
   const cells = new RowReader(row)
   const id = cells.lenient(() => cells.integer('id'), 0)
   const name = cells.lenient(() => cells.text('name'), '')
-  return { kind: 'token', id, name, fate: 'left', notes: [note] }
+  return { kind: 'token', id: shownId(id), name, fate: 'left', notes: [note] }
 }
 
 /** Stored for a key that expired before 1970: the earliest valid expiry, in Unix seconds. */
@@ -270,7 +283,7 @@ function readToken(
   const parsed = newTokenFields.shape.remain_quota.safeParse(remain)
   if (!parsed.success) throw new UnreadableValue('remain_quota', 'an amount that can be counted here')
   return {
-    key: keyOf(cells),
+    ...keyOf(cells),
     name: nameOf(cells),
     status: statusOf(cells),
     created_time: timeOf(cells, 'created_time', nowSeconds),
@@ -282,17 +295,23 @@ function readToken(
     model_limits_enabled: limits.enabled,
     model_limits: limits.models,
     allow_ips: addressesOf(cells),
-    group: groupOf(cells, userGroup, settings),
+    ...groupOf(cells, userGroup, settings),
+    ...usageLimitsOf(cells, units),
   }
 }
 
 // Notes and errors never contain the key.
-function keyOf(cells: RowReader): string {
+function keyOf(cells: RowReader): Pick<ImportedToken, 'key' | 'key_form'> {
+  if (!cells.isAbsent('key_digest')) {
+    const digest = cells.text('key_digest')
+    if (/^[0-9a-f]{64}$/.test(digest)) return { key: digest, key_form: 'digest' }
+    throw new UnreadableValue('token', 'a SHA-256 digest')
+  }
   const key = cells
     .text('key')
     .trim()
     .replace(/^(?:sk-)+/, '')
-  if (lookupPartOfKey(key) === key) return key
+  if (lookupPartOfKey(key) === key) return { key }
   throw new UnreadableValue(
     'key',
     '1 to 128 letters and digits; others could not be found when they are sent',
@@ -374,12 +393,19 @@ function addressesOf(cells: RowReader): string | null {
   return kept
 }
 
-function groupOf(cells: RowReader, userGroup: string, settings: Settings): string {
+function groupOf(
+  cells: RowReader,
+  userGroup: string,
+  settings: Settings,
+): Pick<ImportedToken, 'group' | 'team_group'> {
+  const team = cells.text('team_group')
+  if (team !== '' && settings.groups.has(team)) return { group: team, team_group: team }
+  if (team !== '') throw new UnreadableValue('team', 'a team that carries over')
   const group = cells.text('group').trim()
-  if (group === '') return ''
+  if (group === '') return { group }
   if (group === AUTO_GROUP) {
     cells.note('group: "auto" is not known here; the key has the group of its user')
-    return ''
+    return { group: '' }
   }
   const known = settings.groups.get(group)
   if (!known) throw new UnreadableValue('group', 'a group that carries over')
@@ -388,5 +414,5 @@ function groupOf(cells: RowReader, userGroup: string, settings: Settings): strin
       `group: ${JSON.stringify(group)} is closed and not its user's: calls are refused until that changes`,
     )
   }
-  return group
+  return { group }
 }

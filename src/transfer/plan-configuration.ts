@@ -150,7 +150,7 @@ function unpricedModels(channels: readonly PlannedChannel[], settings: Settings)
   if (settings.options.unpriced_models === 'free') return []
   const models = new Set(channels.flatMap(({ channel }) => channel.declared['models'] as readonly string[]))
   return [...models]
-    .filter((model) => settings.models.get(model).price === undefined)
+    .filter((model) => !model.includes('*') && settings.models.get(model).price === undefined)
     .map((name) => ({
       kind: 'price',
       id: undefined,

@@ -11,7 +11,7 @@ const parsed = (text: string, variables = HTTP) => readLitellm(text, SOURCE_READ
 function read(text: string, variables = HTTP): SourceConfiguration {
   const configuration = parsed(text, variables)
   if (!configuration) throw new Error('not a configuration')
-  return planLitellm(configuration, variables.missing)
+  return planLitellm({ configuration }, variables.missing, 100_000)
 }
 
 const channelsIn = ({ channels }: SourceConfiguration) => channels.map(({ channel }) => channel)
@@ -157,11 +157,82 @@ model_list:
     expect(configuration.left).toMatchObject([{ kind: 'price', name: 'b', fate: 'left' }])
   })
 
+  test('patterns of LiteLLM models become patterns of a channel, and a prefix becomes the models of the built-in prices', () => {
+    const [all, some, prefixed] = channelsIn(
+      read(`
+model_list:
+  - { model_name: "*", litellm_params: { model: "openai/*", api_key: one } }
+  - { model_name: "claude-*", litellm_params: { model: "anthropic/claude-*", api_key: two } }
+  - { model_name: "google/*", litellm_params: { model: "gemini/*", api_key: three } }
+`),
+    ).map(({ declared }) => declared)
+    expect(all).toMatchObject({ models: ['*'] })
+    expect(all).not.toHaveProperty('model_mapping', { '*': '*' })
+    expect(some).toMatchObject({ models: ['claude-*'] })
+    expect(prefixed).toMatchObject({
+      models: expect.arrayContaining(['google/gemini-2.5-pro']),
+      model_mapping: { 'google/gemini-2.5-pro': 'gemini-2.5-pro' },
+    })
+  })
+
+  test('other names of LiteLLM models are names of the same models, with the same price', () => {
+    const source = read(`
+model_list:
+  - { model_name: gpt-4o, litellm_params: { model: openai/gpt-4o, api_key: one, input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 } }
+router_settings:
+  model_group_alias: { best: gpt-4o, quiet: { model: gpt-4o, hidden: true }, lost: nothing }
+`)
+    expect(channelsIn(source)).toMatchObject([
+      {
+        declared: {
+          models: ['gpt-4o', 'best', 'quiet'],
+          model_mapping: { best: 'gpt-4o', quiet: 'gpt-4o' },
+        },
+      },
+    ])
+    expect(source.entries.map(({ entry }) => entry.name)).toEqual(['gpt-4o', 'best', 'quiet'])
+    expect(source.left).toMatchObject([{ kind: 'channel', name: 'lost' }])
+  })
+
+  test('fallbacks of LiteLLM are those of the model, of each kind and from both sections', () => {
+    const { entries, left } = read(`
+model_list:
+  - { model_name: a, litellm_params: { model: openai/a, api_key: one, input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 } }
+litellm_settings:
+  fallbacks: [{ a: [b, c] }, { d: b }]
+  context_window_fallbacks: [{ a: [long] }]
+router_settings:
+  content_policy_fallbacks: [{ a: [mild] }]
+`)
+    expect(entries.map(({ entry }) => entry)).toMatchObject([
+      {
+        section: 'models',
+        name: 'a',
+        value: {
+          price: { input: '1', output: '2' },
+          fallback: ['b', 'c'],
+          context_fallback: ['long'],
+          content_fallback: ['mild'],
+        },
+      },
+      { section: 'models', name: 'd', value: { fallback: ['b'] } },
+    ])
+    expect(left).toEqual([])
+  })
+
+  test('aliases cannot multiply the models of a LiteLLM configuration', () => {
+    const models = '  - { model_name: a, litellm_params: { model: openai/a, api_key: one } }\n'.repeat(200)
+    const aliases = Array.from({ length: 60 }, (_, n) => `x${n}: a`).join(', ')
+    expect(() =>
+      parsed(`model_list:\n${models}router_settings: { model_group_alias: { ${aliases} } }`),
+    ).toThrow('more than 10000 entries')
+  })
+
   test('every entry of a LiteLLM configuration that cannot be imported is a line of the report', () => {
     const source = read(`
 model_list:
-  - model_name: "openai/*"
-    litellm_params: { model: "openai/*", api_key: sk }
+  - model_name: "a-*"
+    litellm_params: { model: "openai/b-*", api_key: sk }
   - model_name: odd
     litellm_params: { model: replicate/odd, api_key: sk }
   - model_name: hot
@@ -170,7 +241,7 @@ general_settings: { master_key: sk-1234 }
 mystery: true
 `)
     expect(source.left.map(({ kind, name, fate }) => [kind, name, fate])).toEqual([
-      ['channel', 'openai/*', 'left'],
+      ['channel', 'a-*', 'left'],
       ['channel', 'odd', 'left'],
       ['option', 'general_settings.master_key', 'left'],
       ['option', 'mystery', 'left'],

@@ -1,28 +1,57 @@
-import type {
-  LeftEntry,
-  LitellmChannel,
-  LitellmConfiguration,
-  LitellmModel,
-  LitellmPrice,
+import {
+  type LeftEntry,
+  type LitellmChannel,
+  type LitellmConfiguration,
+  type LitellmFallback,
+  type LitellmModel,
+  type LitellmPrice,
+  readRouting,
 } from '@sluice/import/litellm'
+import {
+  LITELLM_UNITS_PER_DOLLAR,
+  type LitellmAccounts,
+  type LitellmTeam,
+} from '@sluice/import/litellm-database'
+import type { LitellmSource } from '@sluice/import/read-source'
 import { UnreadableValue } from '@sluice/import/row-reader'
 import { type Decimal, decimalText, parseDecimal } from '../domain/decimal.ts'
 import { endpointByName } from '../domain/endpoints.ts'
-import type { ReportLine } from '../domain/import-line.ts'
+import type { ImportKind, ReportLine } from '../domain/import-line.ts'
 import type { Json } from '../domain/json.ts'
 import { withoutTrailing } from '../domain/without-trailing.ts'
 import { GatewayError } from '../errors.ts'
 import { channelDefinition } from '../management/channels/channel-definition.ts'
 import { addApiVersion, channelType } from '../management/channels/channel-types.ts'
+import { builtInPrices } from '../config/built-in-prices.ts'
+import { VENDORS } from '../config/vendors.ts'
+import { QuotaConverter } from './amounts.ts'
 import type { PlannedChannel } from './plan-channels.ts'
 import type { PlannedEntry, SourceConfiguration } from './plan-configuration.ts'
 import { importedLine } from './report.ts'
+import { SOURCE_READERS } from './source-readers.ts'
 
-/** Plans the channels and prices of a LiteLLM configuration. `missing` says why variables were not read. */
+/** A configuration without anything in it. */
+const NOTHING: LitellmConfiguration = {
+  masterKey: undefined,
+  channels: [],
+  prices: [],
+  fallbacks: [],
+  left: [],
+  otherSections: [],
+}
+
+/**
+ * Plans the channels, prices and fallbacks of a LiteLLM configuration, and the groups that its teams become. `missing` says
+ * why variables were not read; `unitsHere` is the number of quota units per dollar.
+ */
 export function planLitellm(
-  { channels, prices, left, otherSections }: LitellmConfiguration,
+  { configuration = NOTHING, accounts }: LitellmSource,
   missing: string,
+  unitsHere: number,
 ): SourceConfiguration {
+  const { channels, prices, fallbacks, left, otherSections } = configuration
+  const teams = accounts?.teams ?? []
+  const units = new QuotaConverter(LITELLM_UNITS_PER_DOLLAR, unitsHere)
   const planned: PlannedChannel[] = []
   const entries = new Map<string, PlannedEntry>()
   const lines = left.map((entry) => leftLine('channel', entry))
@@ -31,9 +60,12 @@ export function planLitellm(
     if (entry && 'entry' in entry) entries.set(price.model, entries.get(price.model) ?? entry)
     else if (entry) lines.push(entry)
   }
+  for (const { model, kind, models } of [...fallbacks, ...fallbacksIn(accounts)])
+    entries.set(model, withFallback(entries.get(model), model, kind, models))
+  const groups = ['default', ...teams.map(({ name }) => name)]
   for (const channel of channels) {
     try {
-      planned.push(planChannel(channel, missing))
+      planned.push(planChannel(channel, missing, groups))
     } catch (error) {
       if (!(error instanceof UnreadableValue || error instanceof GatewayError)) throw error
       const note = error.message
@@ -41,14 +73,89 @@ export function planLitellm(
     }
   }
   return {
-    entries: [...entries.values()],
+    entries: [...teams.map((team) => planTeam(team, channels.length > 0, units)), ...entries.values()],
     channels: planned,
-    left: [...lines, ...otherSections.map((entry) => leftLine('option', entry))],
+    left: [
+      ...lines,
+      ...otherSections.map((entry) => leftLine('option', entry)),
+      ...(accounts?.left ?? []).map(({ kind, ...entry }) => leftLine(kind, entry)),
+    ],
   }
 }
 
-function planChannel(channel: LitellmChannel, why: string): PlannedChannel {
-  const { name, provider, key, other, project, missing, models } = channel
+/** The group of a team. Only the keys of the team may use it. */
+function planTeam(
+  { name, budget, notes }: LitellmTeam,
+  hasChannels: boolean,
+  units: QuotaConverter,
+): PlannedEntry {
+  const amounts = budget && {
+    budget: units.convert('max_budget', budget.amount),
+    budget_period: budget.period,
+  }
+  const unserved = hasChannels ? [] : ['no channel serves it yet: add it to the groups of the channels']
+  return {
+    entry: { section: 'groups', name, value: { ratio: '1', open: false, ...amounts } },
+    line: importedLine('group', undefined, name, [...notes, ...unserved]),
+  }
+}
+
+/** The entry of a model with one more list of models that are tried after it. */
+function withFallback(
+  present: PlannedEntry | undefined,
+  name: string,
+  kind: LitellmFallback['kind'],
+  models: readonly string[],
+): PlannedEntry {
+  const { entry, line } = present ?? {
+    entry: { section: 'models', name, value: {} },
+    line: importedLine('option', undefined, `fallback of ${name}`, []),
+  }
+  return { entry: { ...entry, value: { ...(entry.value as object), [kind]: models } }, line }
+}
+
+/** The fallbacks that are stored in the database. */
+function fallbacksIn(accounts: LitellmAccounts | undefined): readonly LitellmFallback[] {
+  return [...(accounts?.settings ?? [])].flatMap(([section, text]) => {
+    const { tree } = SOURCE_READERS.configuration.parse(`${section}: ${text}`)
+    return readRouting(tree).fallbacks
+  })
+}
+
+/**
+ * The names of a channel's models, with their names at the provider. A prefix for all models of a provider becomes the
+ * models of the built-in price table.
+ */
+function modelsOf({ name: channel, models }: LitellmChannel, notes: string[]): readonly LitellmModel[] {
+  return models.flatMap((one): readonly LitellmModel[] => {
+    if (!one.model.endsWith('/*') || one.upstream !== '*') return [one]
+    const prefix = one.model.slice(0, -1)
+    const provider = channel.replace(/-\d+$/, '')
+    const vendor = VENDORS.find(({ id }) => id === (VENDOR_IDS.get(provider) ?? provider))
+    const names = vendor ? builtInPrices().namesOf(vendor) : []
+    notes.push(
+      names.length === 0
+        ? `${one.model}: the models of its provider are not known here; add them to the channel`
+        : `${one.model}: the ${names.length} models of the built-in prices; add later ones to the channel`,
+    )
+    return names.map((name) => ({ ...one, model: prefix + name, upstream: name }))
+  })
+}
+
+/** Ids of vendors that LiteLLM names in another way. */
+const VENDOR_IDS: ReadonlyMap<string, string> = new Map([
+  ['gemini', 'google'],
+  ['xai', 'x-ai'],
+  ['moonshot', 'moonshotai'],
+  ['together_ai', 'together'],
+  ['fireworks_ai', 'fireworks'],
+  ['jina_ai', 'jina'],
+])
+
+function planChannel(channel: LitellmChannel, why: string, groups: readonly string[]): PlannedChannel {
+  const { name, provider, key, other, project, missing } = channel
+  const expanded: string[] = []
+  const models = modelsOf(channel, expanded)
   const type = channelType(provider.type)
   if (!type) throw new UnreadableValue('litellm_params.model', 'a provider that this gateway can call')
   const given = channel.address || provider.address || ''
@@ -59,7 +166,8 @@ function planChannel(channel: LitellmChannel, why: string): PlannedChannel {
   const notes = [
     ...missing.map((variable) => `the variable ${variable} ${why}`),
     ...(isOff ? ['it is disabled, because it has no key'] : []),
-    ...models.flatMap((one) => one.notes),
+    ...expanded,
+    ...new Set(models.flatMap((one) => one.notes)),
   ]
   const definition = channelDefinition(
     {
@@ -81,7 +189,8 @@ function planChannel(channel: LitellmChannel, why: string): PlannedChannel {
     ...definition.declared,
     ...(project !== '' && { project }),
     ...(given !== '' && provider.keepsAddress && { base_url: withoutTrailing(given, '/') }),
-    ...limitOf(models, notes),
+    ...limitOf(channel.models, notes),
+    ...(groups.length > 1 && { groups }),
   }
   return { channel: { ...definition, declared }, line: importedLine('channel', undefined, name, notes) }
 }
@@ -133,6 +242,6 @@ function perMillion({ digits, scale }: Decimal): string {
   )
 }
 
-function leftLine(kind: 'channel' | 'price' | 'option', { name, note }: LeftEntry): ReportLine {
+function leftLine(kind: ImportKind, { name, note }: LeftEntry): ReportLine {
   return { kind, id: undefined, name, fate: 'left', notes: [note] }
 }

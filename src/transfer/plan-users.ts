@@ -8,6 +8,7 @@ import { USER } from '../domain/records/user.ts'
 import { emailField } from '../management/users/user-object.ts'
 import type { ImportedUser } from '../store/operations/seed-accounts.ts'
 import type { QuotaConverter } from './amounts.ts'
+import { usageLimitsOf } from './usage-limits-of.ts'
 
 const { fields } = USER
 
@@ -40,6 +41,7 @@ export function readUser(
     status: statusOf(cells),
     group: groupOf(cells, settings),
     quota,
+    ...usageLimitsOf(cells, units),
     used_quota: units.convert('used_quota', Math.max(0, cells.integer('used_quota'))),
     request_count: count(cells, 'request_count'),
     accessToken: accessTokenOf(cells),

@@ -28,6 +28,7 @@ serve<PlanningRequests>({ plan, nextAccounts: () => parts.next().value ?? [] })
 /** Plans one import. Keeps the planned accounts, which are requested in parts. */
 async function plan(task: PlanningTask): Promise<Omit<PlannedImport, 'accounts'>> {
   const { environment, texts, path, shown, apply } = task
+  const config = readConfig(environment, texts)
   const source = await readImport(path, {
     limits: UPLOAD_LIMITS,
     shown,
@@ -35,8 +36,8 @@ async function plan(task: PlanningTask): Promise<Omit<PlannedImport, 'accounts'>
     // address of its choice.
     variable: () => undefined,
     missing: 'is not read over HTTP: give the channel its key',
+    unitsHere: config.settings.options.quota_per_unit,
   })
-  const config = readConfig(environment, texts)
   const { state, hashes } = await inspectTarget(environment, config.users)
   const planned = planImport(source, { config, stated: NO_NAMES }, state, hashes)
   const { configuration, accounts, passwords, units } = planned
@@ -50,7 +51,7 @@ async function plan(task: PlanningTask): Promise<Omit<PlannedImport, 'accounts'>
     lines: lines.slice(0, MAX_LINES),
     counts: countLines(lines),
     passwordsLeft: passwords,
-    unitsConverted: units.areSame ? null : units.description,
+    unitsConverted: units.areSame || source.name === 'litellm' ? null : units.description,
   }
 }
 

@@ -7,6 +7,10 @@ export interface LitellmConfiguration {
   readonly channels: readonly LitellmChannel[]
   /** Prices of the models that were read, in the order of `model_list`; a model may have several. */
   readonly prices: readonly LitellmPrice[]
+  /** What is tried after a model, in the order of the file. */
+  readonly fallbacks: readonly LitellmFallback[]
+  /** The key of the proxy's administrator; undefined if it is not stated. */
+  readonly masterKey: string | undefined
   /** Entries of `model_list` that cannot be read, and sections that have no counterpart. */
   readonly left: readonly LeftEntry[]
   readonly otherSections: readonly LeftEntry[]
@@ -30,9 +34,18 @@ export interface LitellmChannel {
   readonly models: readonly LitellmModel[]
 }
 
-/** One entry of `model_list`. */
-export interface LitellmModel {
+/** Models that are tried after another one, and when. */
+export interface LitellmFallback {
   readonly model: string
+  readonly kind: 'fallback' | 'context_fallback' | 'content_fallback'
+  readonly models: readonly string[]
+}
+
+/** One entry of `model_list`, or another name for one. */
+export interface LitellmModel {
+  /** The name that clients request, or a pattern such as `gpt-*` or `openai/*`. */
+  readonly model: string
+  /** The provider's name of the model, or the pattern of its names. */
   readonly upstream: string
   /** Requests and tokens per minute; 0 if no limit is stated. */
   readonly rpm: number
@@ -91,12 +104,21 @@ const CARRIED: ReadonlySet<string> = new Set([
   'output_cost_per_token',
 ])
 
+/** Members of `litellm_settings` and `router_settings` that are imported. */
+const FALLBACKS: Readonly<Record<string, LitellmFallback['kind']>> = {
+  fallbacks: 'fallback',
+  context_window_fallbacks: 'context_fallback',
+  content_policy_fallbacks: 'content_fallback',
+}
+const ALIASES = 'model_group_alias'
+const ROUTING_SECTIONS = ['litellm_settings', 'router_settings'] as const
+
 /**
  * Sections of a LiteLLM configuration that are not imported, each with a note on what this gateway has
  * instead.
  */
 const SECTIONS: ReadonlyMap<string, string> = new Map([
-  ['general_settings', 'the master key and the database of the proxy are not read: keys are made here'],
+  ['general_settings', 'it has no counterpart here; --database imports the keys'],
   ['litellm_settings', 'see docs/configuration.md for the options of this gateway'],
   ['router_settings', 'options.retries, options.balance and models.NAME.fallback take their place'],
   ['environment_variables', 'set the variables in the environment of this gateway'],
@@ -125,7 +147,7 @@ export function readLitellm(
   if (error && /^model_list\s*:/m.test(text))
     throw new Error(`the configuration cannot be read: line ${error.line}: ${error.message}`)
   if (!Array.isArray(list)) return undefined
-  if (list.length > MAX_MODELS) throw new Error(`model_list has more than ${MAX_MODELS} entries`)
+  requireFew(list.length)
   const left: LeftEntry[] = []
   const deployments: Deployment[] = []
   const prices: LitellmPrice[] = []
@@ -139,7 +161,73 @@ export function readLitellm(
       left.push({ name: name === '' ? `model_list[${index}]` : name, note: error.message })
     }
   }
-  return { channels: channelsOf(deployments), prices, left, otherSections: otherSections(tree) }
+  const { aliases, fallbacks } = readRouting(tree)
+  addAliases(aliases, deployments, prices, left)
+  const master = textIn(childOf(tree, 'general_settings'), 'master_key')
+  return {
+    channels: channelsOf(deployments),
+    prices,
+    fallbacks,
+    masterKey: master === undefined ? undefined : valueOf(master, variables),
+    left,
+    otherSections: otherSections(tree),
+  }
+}
+
+/** What a configuration says about the choice of models; it may also be stored in the proxy's database. */
+export interface LitellmRouting {
+  /** Other names of models. */
+  readonly aliases: readonly (readonly [alias: string, model: string])[]
+  readonly fallbacks: readonly LitellmFallback[]
+}
+
+/** Reads the fallbacks and the other names of models in `litellm_settings` and `router_settings`. */
+export function readRouting(tree: ConfigurationNode): LitellmRouting {
+  const sections = ROUTING_SECTIONS.map((section) => childOf(tree, section))
+  const fallbacks = sections.flatMap((section) =>
+    Object.entries(FALLBACKS).flatMap(([name, kind]) =>
+      entriesIn(childOf(section, name)).map(([model, models]) => ({ model, kind, models: textsIn(models) })),
+    ),
+  )
+  const aliases = sections.flatMap((section) =>
+    entriesIn(childOf(section, ALIASES)).map(
+      // A hidden alias is stated as a mapping.
+      ([alias, node]) => [alias, textOf(node) ?? textIn(node, 'model') ?? ''] as const,
+    ),
+  )
+  return { aliases, fallbacks }
+}
+
+// An alias is one more name for each entry of its model.
+function addAliases(
+  aliases: LitellmRouting['aliases'],
+  deployments: Deployment[],
+  prices: LitellmPrice[],
+  left: LeftEntry[],
+): void {
+  for (const [alias, name] of aliases) {
+    const named = deployments.filter(({ model }) => model.model === name)
+    if (named.length === 0)
+      left.push({
+        name: alias,
+        note: `${ALIASES}: expected the name of a model in model_list, found "${name}"`,
+      })
+    for (const { model, ...deployment } of named)
+      deployments.push({ ...deployment, model: { ...model, model: alias, notes: [] } })
+    requireFew(deployments.length)
+    for (const price of prices.filter(({ model }) => model === name)) prices.push({ ...price, model: alias })
+  }
+}
+
+function requireFew(models: number): void {
+  if (models > MAX_MODELS)
+    throw new Error(`model_list has more than ${MAX_MODELS} entries, its aliases included`)
+}
+
+/** A text of the configuration, or the value of the variable that it names. */
+function valueOf(text: string, { variable }: VariableReader): string | undefined {
+  const name = VARIABLE.exec(text)?.[1]
+  return name === undefined ? text : variable(name)
 }
 
 // Escapes `${NAME}`, because LiteLLM does not expand it and the YAML parser would.
@@ -152,11 +240,6 @@ function deploymentOf(entry: ConfigurationNode, model: string, variables: Variab
   if (model === '') throw new UnreadableValue('model_name', 'a name')
   const stated = textIn(params, 'model') ?? ''
   if (stated === '') throw new UnreadableValue('litellm_params.model', 'PROVIDER/MODEL')
-  if (model.includes('*') || stated.includes('*'))
-    throw new UnreadableValue(
-      'model_name',
-      'a model: names with * are not imported; add the models in the channel',
-    )
   const missing: string[] = []
   const read = (name: string): string => {
     const text = textIn(params, name)?.trim() ?? ''
@@ -173,6 +256,8 @@ function deploymentOf(entry: ConfigurationNode, model: string, variables: Variab
       `a provider that this gateway can call, found "${split.unknown}"`,
     )
   const { provider, channel, upstream } = split
+  if (model.includes('*') ? !isPattern(model, upstream) : upstream.includes('*'))
+    throw new UnreadableValue('model_name', 'a model, or a pattern like that of litellm_params.model')
   const address = read('api_base') || read('base_url')
   if (address === '' && missing.length > 0)
     throw new UnreadableValue(
@@ -193,6 +278,11 @@ function deploymentOf(entry: ConfigurationNode, model: string, variables: Variab
     },
     model: { model, upstream, rpm: count(params, 'rpm'), tpm: count(params, 'tpm'), notes },
   }
+}
+
+// `gpt-*` for `openai/gpt-*`, or a prefix for all models of the provider.
+function isPattern(model: string, upstream: string): boolean {
+  return model === upstream || (upstream === '*' && /^[^*]*\/\*$/.test(model))
 }
 
 /** Number of the channel type for rerank models. Vendors in `RERANKERS` have separate channel types. */
@@ -274,11 +364,33 @@ function otherSections(tree: ConfigurationNode): readonly LeftEntry[] {
   return namesOf(tree)
     .filter((section) => section !== 'model_list')
     .flatMap((section) => {
-      const names = namesOf(childOf(tree, section))
+      const known = (ROUTING_SECTIONS as readonly string[]).includes(section)
+      const names = namesOf(childOf(tree, section)).filter((name) => !(known && isRouting(name)))
+      if (known && names.length === 0) return []
       const note = SECTIONS.get(section) ?? 'it has no counterpart here'
       const listed = names.length > 0 ? names.map((name) => `${section}.${name}`) : [section]
       return listed.map((name) => ({ name, note }))
     })
+}
+
+function isRouting(name: string): boolean {
+  return Object.hasOwn(FALLBACKS, name) || name === ALIASES
+}
+
+/** The entries of a mapping, or of a list of mappings. */
+function entriesIn(node: ConfigurationNode): (readonly [name: string, node: ConfigurationNode])[] {
+  if (Array.isArray(node)) return (node as readonly ConfigurationNode[]).flatMap(entriesIn)
+  return namesOf(node).map((name) => [name, childOf(node, name)] as const)
+}
+
+/** The texts in a list; a single text counts as a list. */
+function textsIn(node: ConfigurationNode): readonly string[] {
+  const nodes = Array.isArray(node) ? (node as readonly ConfigurationNode[]) : [node]
+  return nodes.flatMap((one) => textOf(one) ?? [])
+}
+
+function textOf(node: ConfigurationNode): string | undefined {
+  return node !== undefined && 'source' in node ? String(node.value) : undefined
 }
 
 function childOf(node: ConfigurationNode, name: string): ConfigurationNode {
@@ -290,8 +402,7 @@ function namesOf(node: ConfigurationNode): readonly string[] {
 }
 
 function textIn(node: ConfigurationNode, name: string): string | undefined {
-  const child = childOf(node, name)
-  return child !== undefined && 'source' in child ? String(child.value) : undefined
+  return textOf(childOf(node, name))
 }
 
 function count(params: ConfigurationNode, name: string): number {

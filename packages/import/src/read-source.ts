@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type LitellmConfiguration, type VariableReader, readLitellm } from './litellm.ts'
+import { type LitellmAccounts, readLitellmDatabase } from './litellm-database.ts'
 import { type OtherGatewayDatabase, readOtherGateway } from './other-gateway.ts'
 import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
 import type { SourceReaders } from './readers.ts'
@@ -9,7 +10,13 @@ import { openServer, type ServerTrust, type SourceDatabase } from './source.ts'
 /** Everything that was read from a source, as it is there. */
 export type ImportSource =
   | { readonly kind: 'database'; readonly database: OtherGatewayDatabase }
-  | { readonly kind: 'litellm'; readonly configuration: LitellmConfiguration }
+  | ({ readonly kind: 'litellm' } & LitellmSource)
+
+/** A LiteLLM proxy: its configuration, its database, or both. */
+export interface LitellmSource {
+  readonly configuration?: LitellmConfiguration | undefined
+  readonly accounts?: LitellmAccounts | undefined
+}
 
 /** Options for reading a source. */
 export interface SourceReadingOptions extends ServerTrust, VariableReader {
@@ -17,6 +24,8 @@ export interface SourceReadingOptions extends ServerTrust, VariableReader {
   readonly limits?: ReadLimits
   /** Name of the file in messages; its path if absent. */
   readonly shown?: string
+  /** URL of the database of a LiteLLM proxy, in addition to its configuration. */
+  readonly database?: string | undefined
 }
 
 /** Maximum size of a configuration file in bytes. */
@@ -27,25 +36,60 @@ const SQLITE = 'SQLite format 3\0'
 
 /** Reads a file, or the database at a URL. Rejects with a sentence for the operator. */
 export async function readSource(place: string, options: SourceReadingOptions): Promise<ImportSource> {
-  const { readers, limits = READ_LIMITS } = options
+  const { readers, limits = READ_LIMITS, database } = options
+  if (place === LITELLM)
+    return { kind: 'litellm', accounts: await litellmAccounts(database ?? '', undefined, options) }
   const server = await openServer(place, { ...options, postgres: readers.postgres })
-  if (server) return databaseSource(server)
+  if (server) return databaseSource(server, options)
   const path = resolve(place.replace(/^sqlite:/i, ''))
   const { shown = path } = options
   if (!existsSync(path)) throw new Error(`there is no file ${shown}`)
   const { isDatabase, bytes } = lookInto(path)
   if (isDatabase) {
     const { openSqliteSource } = await import('./sqlite-source.ts')
-    return databaseSource(openSqliteSource(path, limits, shown))
+    return databaseSource(openSqliteSource(path, limits, shown), options)
   }
   if (bytes > MAX_CONFIGURATION_BYTES) throw neither(shown)
   const configuration = readLitellm(textOf(path, shown, readers), readers.configuration, options)
   if (!configuration) throw neither(shown)
-  return { kind: 'litellm', configuration }
+  const accounts =
+    database === undefined ? undefined : await litellmAccounts(database, configuration.masterKey, options)
+  return { kind: 'litellm', configuration, accounts }
 }
 
-async function databaseSource(source: SourceDatabase): Promise<ImportSource> {
-  return { kind: 'database', database: await readOtherGateway(source).finally(() => source.close()) }
+/** Stands for the configuration of a LiteLLM proxy that has all of it in its database. */
+const LITELLM = 'litellm'
+
+/** Reads the database of a LiteLLM proxy. `masterKey`: its master key, if the configuration states it. */
+async function litellmAccounts(
+  place: string,
+  masterKey: string | undefined,
+  options: SourceReadingOptions,
+): Promise<LitellmAccounts> {
+  const source = await openServer(place, { ...options, postgres: options.readers.postgres })
+  if (!source)
+    throw new Error('--database: expected the URL of the database of LiteLLM: postgres://user@host/database')
+  const master = masterKey ?? options.variable('LITELLM_MASTER_KEY')
+  const accounts = await readLitellmDatabase(source, master).finally(() => source.close())
+  if (!accounts)
+    throw new Error(
+      '--database: this is not a database of LiteLLM: it has no table "LiteLLM_VerificationToken"',
+    )
+  return accounts
+}
+
+async function databaseSource(
+  source: SourceDatabase,
+  { variable }: SourceReadingOptions,
+): Promise<ImportSource> {
+  try {
+    const accounts = await readLitellmDatabase(source, variable('LITELLM_MASTER_KEY'))
+    return accounts
+      ? { kind: 'litellm', accounts }
+      : { kind: 'database', database: await readOtherGateway(source) }
+  } finally {
+    await source.close()
+  }
 }
 
 function lookInto(path: string): { readonly isDatabase: boolean; readonly bytes: number } {

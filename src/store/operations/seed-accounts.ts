@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { type BudgetOwner, budgetInPeriodAt } from '../../domain/budget.ts'
 import type { ContentLogColumns } from '../../domain/records/content-log.ts'
 import { type NewToken, TOKEN, type DeclaredToken } from '../../domain/records/token.ts'
 import { type NewUser, USER_STATUS, type DeclaredUser, type ManagedUser } from '../../domain/records/user.ts'
@@ -341,10 +342,18 @@ function nameOf(userId: number, name: string): string {
 const IMPORTED = '(imported)'
 
 /** A user of another gateway, with the usage there. */
-export type ImportedUser = NewUser & Pick<ManagedUser, 'id' | 'used_quota' | 'request_count'>
+export type ImportedUser = NewUser &
+  Pick<ManagedUser, 'id' | 'used_quota' | 'request_count'> &
+  ImportedBudgetUse
 
 /** A token of another gateway, with the usage there. */
-export type ImportedToken = NewToken & { readonly id: number; readonly used_quota: number }
+export type ImportedToken = NewToken &
+  ImportedBudgetUse & { readonly id: number; readonly used_quota: number }
+
+/** Quota units that were spent in the present period of a budget, if there is one. */
+interface ImportedBudgetUse {
+  readonly budgetUsed?: number
+}
 
 /** A new user with tokens, or tokens for an existing user. */
 export interface ImportedAccount {
@@ -369,11 +378,30 @@ export async function importAccount(
 ): Promise<void> {
   const day = Math.floor(nowSeconds / 86_400)
   if (user) await createUser(db, user, secrets)
-  for (const token of tokens) await makeToken(db, token, day, secrets)
+  if (user) await openBudget(db, user, `u:${user.id}`, nowSeconds)
+  for (const token of tokens) {
+    await makeToken(db, token, day, secrets)
+    await openBudget(db, token, `t:${token.id}`, nowSeconds)
+  }
   if (!user || !usedElsewhere) return
   const { tokenId, quota } = usedElsewhere
   await makeToken(db, { ...deletedToken(user, nowSeconds), id: tokenId, used_quota: quota }, day, secrets)
   await db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', '=', tokenId).execute()
+}
+
+/** Enters what was spent in the present period of a budget, if anything was. */
+async function openBudget(
+  db: Db,
+  { budget, budgetUsed = 0 }: Pick<ImportedToken, 'budget' | 'budgetUsed'>,
+  owner: BudgetOwner,
+  nowSeconds: number,
+): Promise<void> {
+  if (!budget || budgetUsed === 0) return
+  const { name } = budgetInPeriodAt(budget, owner, nowSeconds * 1000)
+  await db
+    .insertInto('budget_periods')
+    .values({ account: name, owner, amount: budget.amount, used: budgetUsed })
+    .execute()
 }
 
 async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Secrets): Promise<void> {

@@ -1,0 +1,397 @@
+import { createHash } from 'node:crypto'
+import { MAX_COUNTED_ROWS, type NotImportedTable } from './other-gateway.ts'
+import { RowReader, UnreadableValue } from './row-reader.ts'
+import type { SourceDatabase, SourceRow } from './source.ts'
+
+/** The accounts in the database of a LiteLLM proxy, in the columns of `OtherGatewayDatabase`; amounts in micro-dollars. */
+export interface LitellmAccounts {
+  /** Their ids are negative, because LiteLLM has none that are numbers. */
+  readonly users: readonly SourceRow[]
+  readonly tokens: readonly SourceRow[]
+  readonly teams: readonly LitellmTeam[]
+  /** Rows that are not imported. */
+  readonly left: readonly (LeftRow & { readonly kind: 'user' | 'token' | 'group' | 'channel' })[]
+  /** Sections of the configuration that are stored in the database, as JSON. */
+  readonly settings: ReadonlyMap<string, string>
+  readonly leftTables: readonly NotImportedTable[]
+}
+
+/** A team, which becomes a group. */
+export interface LitellmTeam {
+  readonly name: string
+  readonly budget: LitellmBudget | undefined
+  /** Sentences about what is not imported of it. */
+  readonly notes: readonly string[]
+}
+
+/** An amount in micro-dollars that may be spent in each period. */
+export interface LitellmBudget {
+  readonly amount: number
+  readonly period: 'day' | 'week' | 'month'
+  /** Spent in the present period, in micro-dollars. */
+  readonly used: number
+}
+
+/** A row that is not imported, and a sentence that says why. */
+interface LeftRow {
+  readonly name: string
+  readonly note: string
+}
+
+/** Quota units per dollar of the amounts in `LitellmAccounts`. */
+export const LITELLM_UNITS_PER_DOLLAR = '1000000'
+
+const TABLES = {
+  users: 'LiteLLM_UserTable',
+  keys: 'LiteLLM_VerificationToken',
+  teams: 'LiteLLM_TeamTable',
+  budgets: 'LiteLLM_BudgetTable',
+  models: 'LiteLLM_ProxyModelTable',
+  settings: 'LiteLLM_Config',
+} as const
+
+const LIMITS = ['max_budget', 'budget_duration', 'tpm_limit', 'rpm_limit', 'max_parallel_requests'] as const
+
+/** Columns that are read if they exist; some versions lack some of them. */
+const COLUMNS = {
+  users: [...LIMITS, 'user_id', 'user_alias', 'user_email', 'user_role', 'spend', 'models', 'created_at'],
+  keys: [
+    ...LIMITS,
+    'token',
+    'key_name',
+    'key_alias',
+    'spend',
+    'total_spend',
+    'expires',
+    'models',
+    'aliases',
+    'user_id',
+    'team_id',
+    'blocked',
+    'budget_id',
+    'model_max_budget',
+    'allowed_routes',
+    'created_at',
+    'last_active',
+  ],
+  teams: [...LIMITS, 'team_id', 'team_alias', 'spend', 'models', 'blocked', 'model_id'],
+  budgets: [...LIMITS, 'budget_id', 'model_max_budget'],
+  models: ['model_name'],
+  settings: ['param_name', 'param_value'],
+} as const
+
+/** Tables that contain nothing of their own: sums, work of the proxy itself, and what is read with the keys. */
+const DERIVED =
+  /^(?:_prisma_migrations|LiteLLM_(?:Daily|CronJob|HealthCheck|ProxyWorker|Telemetry|ErrorLogs|BudgetWindow))/
+
+/** Team of the keys that logins of LiteLLM's dashboard have. */
+const DASHBOARD_TEAM = 'litellm-dashboard'
+
+/** Reads the accounts of a LiteLLM proxy; undefined if the database is none of LiteLLM. `masterKey`: its master key, if it is known. */
+export async function readLitellmDatabase(
+  source: SourceDatabase,
+  masterKey: string | undefined,
+): Promise<LitellmAccounts | undefined> {
+  if ((await source.columnsOf(TABLES.keys)).length === 0) return undefined
+  const rowsOf = async (name: keyof typeof TABLES): Promise<readonly RowReader[]> => {
+    const present = await source.columnsOf(TABLES[name])
+    const wanted = COLUMNS[name].filter((column) => present.includes(column))
+    if (wanted.length === 0) return []
+    return (await source.rows(TABLES[name], wanted)).map((row) => new RowReader(row))
+  }
+  const accounts = new Accounts(await rowsOf('budgets'), await rowsOf('teams'), await rowsOf('users'))
+  accounts.addKeys(await rowsOf('keys'), masterKey)
+  accounts.leaveModels(await rowsOf('models'))
+  const settings = new Map(
+    (await rowsOf('settings')).map((row) => [row.text('param_name'), row.text('param_value')]),
+  )
+  return { ...accounts.result(), settings, leftTables: await leftTables(source) }
+}
+
+async function leftTables(source: SourceDatabase): Promise<NotImportedTable[]> {
+  const read = new Set<string>(Object.values(TABLES))
+  const left: NotImportedTable[] = []
+  for (const name of await source.tables()) {
+    if (read.has(name) || DERIVED.test(name)) continue
+    const rows = await source.countRows(name, MAX_COUNTED_ROWS).catch(() => undefined)
+    if (rows !== 0) left.push({ name, rows })
+  }
+  return left
+}
+
+/** Collects users, keys and teams in the columns that an import of one-api reads. */
+class Accounts {
+  readonly #budgets: ReadonlyMap<string, RowReader>
+  readonly #teams = new Map<string, Team>()
+  readonly #users = new Map<string, { readonly id: number; readonly models: readonly string[] }>()
+  readonly #names = new Set<string>()
+  readonly #rows: SourceRow[] = []
+  readonly #tokens: SourceRow[] = []
+  readonly #left: LitellmAccounts['left'][number][] = []
+
+  constructor(budgets: readonly RowReader[], teams: readonly RowReader[], users: readonly RowReader[]) {
+    this.#budgets = new Map(budgets.map((row) => [row.text('budget_id'), row]))
+    for (const row of teams) this.#reading('group', row.text('team_alias'), () => this.#addTeam(row))
+    for (const row of users) this.#reading('user', row.text('user_id'), () => this.#addUser(row))
+  }
+
+  // A row that cannot be read is left, and the others are imported.
+  #reading(kind: 'user' | 'token' | 'group', name: string, read: () => void): void {
+    try {
+      read()
+    } catch (error) {
+      if (!(error instanceof UnreadableValue)) throw error
+      this.#left.push({ kind, name, note: error.message })
+    }
+  }
+
+  result(): Pick<LitellmAccounts, 'users' | 'tokens' | 'teams' | 'left'> {
+    return {
+      users: this.#rows,
+      tokens: this.#tokens,
+      teams: [...this.#teams.values()].map(({ group }) => group),
+      left: this.#left,
+    }
+  }
+
+  #addTeam(row: RowReader): void {
+    const id = row.text('team_id')
+    const alias = row.lenient(() => row.text('team_alias').trim(), '')
+    const isTaken = [...this.#teams.values()].some(({ group }) => group.name === alias)
+    const name = alias === '' || isTaken ? id : alias
+    const limits = new Limits(row)
+    const budget = limits.budget(microDollars(row, 'spend'))
+    const notes = [...row.notes]
+    if (limits.amount !== undefined && !budget)
+      notes.push(`max_budget: ${limits.unlike}; the group has no budget`)
+    if (limits.rates.some(({ stated }) => stated > 0))
+      notes.push(
+        'tpm_limit, rpm_limit and max_parallel_requests do not carry over: groups have no such limits',
+      )
+    if (!row.isAbsent('model_id')) notes.push('its aliases of models do not carry over')
+    this.#teams.set(id, {
+      group: { name, budget, notes },
+      models: listIn(row, 'models'),
+      isBlocked: row.lenient(() => row.flag('blocked'), false),
+    })
+  }
+
+  #addUser(row: RowReader): void {
+    const key = row.text('user_id')
+    const limits = new Limits(row)
+    const spend = microDollars(row, 'spend')
+    const budget = limits.budget(spend)
+    this.#add(key, {
+      username: this.#nameFor([row.text('user_alias'), row.text('user_email'), key]),
+      email: row.text('user_email'),
+      role: row.text('user_role') === 'proxy_admin' ? 10 : 1,
+      created_at: secondsOf(row, 'created_at'),
+      used_quota: spend,
+      ...(limits.amount === undefined || budget
+        ? { unlimited_quota: true, quota: 0 }
+        : { quota: Math.max(0, limits.amount - spend) }),
+      ...budgetColumns(budget),
+      ...limits.rateColumns,
+      ...notesOf(row.notes, limits.amount !== undefined && !budget && limits.hasPeriod && limits.unlike),
+    })
+    this.#users.set(key, { id: -this.#rows.length, models: listIn(row, 'models') })
+  }
+
+  #add(key: string, columns: SourceRow): void {
+    this.#rows.push({ id: -(this.#rows.length + 1), ...columns })
+    this.#users.set(key, { id: -this.#rows.length, models: [] })
+  }
+
+  #nameFor(wanted: readonly string[]): string {
+    const given = wanted.map((name) => name.trim()).filter((name) => name !== '' && name.length <= 64)
+    const name = given.find((one) => !this.#names.has(one)) ?? `${given.at(-1)}-${this.#names.size}`
+    this.#names.add(name)
+    return name
+  }
+
+  /** The user of a key: its own, else one that stands for its team, else one for all keys without both. */
+  #ownerOf(userId: string, teamId: string): { readonly id: number; readonly models: readonly string[] } {
+    const key = userId === '' ? `team ${teamId}` : userId
+    const name = userId === '' ? (this.#teams.get(teamId)?.group.name ?? 'litellm') : userId
+    if (!this.#users.has(key))
+      this.#add(key, { username: this.#nameFor([name, `${name}-keys`]), unlimited_quota: true, quota: 0 })
+    return this.#users.get(key) ?? { id: 0, models: [] }
+  }
+
+  addKeys(rows: readonly RowReader[], masterKey: string | undefined): void {
+    const master = masterKey === undefined ? undefined : createHash('sha256').update(masterKey).digest('hex')
+    for (const [index, row] of rows.entries()) {
+      const name = row.text('key_alias').trim() || row.text('key_name').trim() || `key ${index + 1}`
+      this.#reading('token', name, () => {
+        const token = this.#token(row, name, master)
+        if (token) this.#tokens.push({ id: -(this.#tokens.length + 1), ...token })
+      })
+    }
+  }
+
+  #token(row: RowReader, name: string, master: string | undefined): SourceRow | undefined {
+    const leave = (note: string): undefined => void this.#left.push({ kind: 'token', name, note })
+    const digest = row.text('token')
+    const teamId = row.text('team_id')
+    if (teamId === DASHBOARD_TEAM) return leave('it is a login of the dashboard')
+    if (digest === master) return leave('it is the master key: make a key of an administrator here instead')
+    const team = this.#teams.get(teamId)
+    const owner = this.#ownerOf(row.text('user_id'), teamId)
+    const limits = new Limits(row, this.#budgets.get(row.text('budget_id')))
+    const spend = microDollars(row, 'spend')
+    const budget = limits.budget(spend)
+    const used = Math.max(spend, microDollars(row, 'total_spend'))
+    const models = modelsOfKey(listIn(row, 'models'), team?.models ?? [], owner.models)
+    for (const column of ['aliases', 'model_max_budget', 'allowed_routes'] as const)
+      if (!['', '{}', '[]', 'null'].includes(row.text(column))) row.note(`${column}: has no effect here`)
+    return {
+      user_id: owner.id,
+      key_digest: digest,
+      name,
+      status: row.lenient(() => row.flag('blocked'), false) || team?.isBlocked ? 2 : 1,
+      created_time: secondsOf(row, 'created_at'),
+      accessed_time: secondsOf(row, 'last_active'),
+      expired_time: row.isAbsent('expires') ? -1 : secondsOf(row, 'expires'),
+      used_quota: used,
+      ...(limits.amount === undefined || budget
+        ? { unlimited_quota: true, remain_quota: 0 }
+        : { unlimited_quota: false, remain_quota: Math.max(0, limits.amount - spend) }),
+      model_limits_enabled: models !== undefined,
+      model_limits: models?.join(',') ?? '',
+      team_group: team?.group.name ?? '',
+      ...budgetColumns(budget),
+      ...limits.rateColumns,
+      ...notesOf(row.notes, limits.amount !== undefined && !budget && limits.hasPeriod && limits.unlike),
+    }
+  }
+
+  /** Reports the models in the database: what they say of their providers is encrypted with a key of LiteLLM. */
+  leaveModels(rows: readonly RowReader[]): void {
+    const note = 'its settings are encrypted with the salt key of LiteLLM: add the channel here'
+    for (const row of rows) this.#left.push({ kind: 'channel', name: row.text('model_name'), note })
+  }
+}
+
+interface Team {
+  readonly group: LitellmTeam
+  readonly models: readonly string[]
+  readonly isBlocked: boolean
+}
+
+/** The limits that a row states, or else the budget to which it refers. */
+class Limits {
+  /** Micro-dollars; undefined if no budget is stated. */
+  readonly amount: number | undefined
+  readonly rates: readonly { readonly column: string; readonly stated: number }[]
+  readonly #duration: string
+
+  constructor(row: RowReader, budget?: RowReader) {
+    const holder = (column: string): RowReader => (row.isAbsent(column) && budget ? budget : row)
+    const amounts = holder('max_budget')
+    this.amount = amounts.isAbsent('max_budget') ? undefined : microDollars(amounts, 'max_budget')
+    this.#duration = holder('budget_duration').text('budget_duration').trim()
+    this.rates = RATES.map(([from, column]) => ({
+      column,
+      stated: holder(from).lenient(() => holder(from).integer(from), 0),
+    }))
+  }
+
+  /** Whether the amount may be spent again after a time. */
+  get hasPeriod(): boolean {
+    return this.#duration !== ''
+  }
+
+  /** Why the limits are no budget with a period. */
+  get unlike(): string {
+    return this.hasPeriod
+      ? `a period of ${JSON.stringify(this.#duration)} is not a day, a week or a month`
+      : 'it has no period'
+  }
+
+  /** The budget; undefined if there is none, or none with a period that this gateway has. */
+  budget(used: number): LitellmBudget | undefined {
+    const period = PERIODS.get(this.#duration)
+    return period && this.amount !== undefined && this.amount > 0
+      ? { amount: this.amount, period, used }
+      : undefined
+  }
+
+  get rateColumns(): SourceRow {
+    return Object.fromEntries(
+      this.rates.filter(({ stated }) => stated > 0).map(({ column, stated }) => [column, stated]),
+    )
+  }
+}
+
+const RATES = [
+  ['rpm_limit', 'rate_limit_requests'],
+  ['tpm_limit', 'rate_limit_tokens'],
+  ['max_parallel_requests', 'rate_limit_parallel'],
+] as const
+
+/** Durations of LiteLLM that have a period here; a month is one of the calendar. */
+const PERIODS: ReadonlyMap<string, LitellmBudget['period']> = new Map([
+  ['24h', 'day'],
+  ['1d', 'day'],
+  ['daily', 'day'],
+  ['7d', 'week'],
+  ['weekly', 'week'],
+  ['30d', 'month'],
+  ['31d', 'month'],
+  ['1mo', 'month'],
+  ['monthly', 'month'],
+])
+
+function budgetColumns(budget: LitellmBudget | undefined): SourceRow {
+  return budget ? { budget: budget.amount, budget_period: budget.period, budget_used: budget.used } : {}
+}
+
+function notesOf(notes: readonly string[], more: string | false): SourceRow {
+  const all = more ? [...notes, `max_budget: ${more}; what is left can be spent once`] : notes
+  return all.length === 0 ? {} : { notes: all.join('\n') }
+}
+
+/** Names that stand for lists of models. */
+const ALL = new Set(['all-proxy-models', 'all-team-models', '*'])
+
+/** The models that a key may use: its own, of those of its team, else of its user; undefined if all. */
+function modelsOfKey(
+  own: readonly string[],
+  ofTeam: readonly string[],
+  ofUser: readonly string[],
+): readonly string[] | undefined {
+  const wide = [ofTeam, ofUser].find((list) => list.length > 0 && !list.some((name) => ALL.has(name)))
+  if (own.length === 0 || own.some((name) => ALL.has(name))) return wide
+  return own
+}
+
+function listIn(row: RowReader, column: string): readonly string[] {
+  const text = row.text(column)
+  return text === '' ? [] : parseArray(text)
+}
+
+/** Parses an array of texts as PostgreSQL writes it: `{a,"b c"}`. */
+function parseArray(text: string): readonly string[] {
+  if (!text.startsWith('{') || !text.endsWith('}')) throw new UnreadableValue('models', 'a list of texts')
+  const found = text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/g)
+  return [...found].map(([, quoted, plain]) => quoted?.replaceAll(/\\(.)/g, '$1') ?? plain ?? '')
+}
+
+/** Reads an amount of dollars as micro-dollars, rounded. */
+function microDollars(row: RowReader, column: string): number {
+  if (row.isAbsent(column)) return 0
+  const text = row.text(column)
+  const value = Math.round(Number(text) * 1_000_000)
+  if (text.trim() === '' || !Number.isSafeInteger(value))
+    throw new UnreadableValue(column, 'an amount of dollars')
+  return value
+}
+
+/** Reads a time that PostgreSQL states without a zone, in UTC, as Unix seconds; 0 if there is none. */
+function secondsOf(row: RowReader, column: string): number {
+  const text = row.text(column)
+  if (text === '') return 0
+  const ms = Date.parse(`${text.replace(' ', 'T').replace(/(?:[+-]\d{2}(?::?\d{2})?|Z)$/, '')}Z`)
+  if (Number.isNaN(ms)) throw new UnreadableValue(column, 'a time')
+  return Math.floor(ms / 1000)
+}
