@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { BANKS, bankFixture, report } from '../../../test/ledger/bank-fixture.ts'
 import { ENGINES, type TestDatabase } from '../../../test/stores/engines.ts'
 import { keptEntry, keptStore } from '../../../test/stores/kept.ts'
-import { newUser } from '../../../test/stores/rows.ts'
+import { newToken, newUser } from '../../../test/stores/rows.ts'
 import { LATENCY_BUCKETS } from '../../domain/latency.ts'
 import { createPostgresKysely } from '../postgres/dialect.ts'
 import { connectionPool } from '../postgres/pool.ts'
@@ -65,6 +65,28 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
       { username: 'ann', shoe_size: '42' },
     ])
     await expect(database.open()).rejects.toThrow(/newer version of sluice.*9001-shoe-sizes/)
+  })
+
+  test('an upgrade leaves every key as it is, and lets keys of other gateways be imported', async () => {
+    const database = await engine.prepared()
+    const store = await database.open()
+    const user = await store.write('createUser', newUser())
+    await store.write('createToken', newToken(user.id))
+    await store.close()
+    await database.sql('DROP INDEX tokens_by_key_form')
+    const also = database.place.startsWith('postgres') ? ' CASCADE' : ''
+    for (const column of ['key_digest', 'key_form', 'team_group'])
+      await database.sql(`ALTER TABLE tokens DROP COLUMN ${column}${also}`)
+    await database.sql("DELETE FROM kysely_migration WHERE name >= '0005'")
+    const upgraded = await database.open()
+    onTestFinished(() => upgraded.close())
+    expect(await upgraded.read('hasImportedKeys')).toBe(false)
+    await upgraded.write('createToken', newToken(user.id, { key: 'a'.repeat(64), key_form: 'digest' }))
+    expect(await upgraded.read('hasImportedKeys')).toBe(true)
+    expect(await database.sql('SELECT key_form FROM tokens ORDER BY id')).toEqual([
+      { key_form: 'plain' },
+      { key_form: 'digest' },
+    ])
   })
 
   test('a database migration that fails leaves the database unchanged', async () => {
@@ -243,7 +265,7 @@ const FORMER_KEPT = [
       `INSERT INTO stored_responses (id, user_id, model, group_name, channel, key_tag, upstream_id, tokens, created_ms, expires_ms, content_cipher)
        VALUES ('${id}', 2, 'm', 'default', 'c', 'tag', 'up', 1, 0, 9000000000000, ${cipher})`,
   ),
-  "DELETE FROM kysely_migration WHERE name = '0004-kept'",
+  "DELETE FROM kysely_migration WHERE name >= '0004'",
 ]
 
 test.each(ENGINES)(

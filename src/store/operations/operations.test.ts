@@ -29,6 +29,8 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
       group: '',
       vendor_routes: '',
       guards: [],
+      team_group: '',
+      key_form: 'plain',
       deleted_time: null,
       content_log_what: '',
       content_log_sample: null,

@@ -14,5 +14,7 @@ export async function addImportedKeys(db: Kysely<unknown>, types: ColumnTypes): 
     await sql
       .raw(`alter table tokens add column ${name} ${columnDefinition(columns[name] ?? '', types)}`)
       .execute(db)
-  await sql`create index tokens_by_key_form on tokens (key_form) where key_form <> 'plain'`.execute(db)
+  await sql`create index if not exists tokens_by_key_form on tokens (key_form) where key_form <> 'plain'`.execute(
+    db,
+  )
 }
