@@ -3,13 +3,14 @@ import type { z } from 'zod'
 import type { managedModelSchema } from '../../src/management/models/managed-models.ts'
 import type { pricingSchema } from '../../src/management/models/pricing.ts'
 import { request, requestWholeBody } from './client.ts'
+import { type UnitPrice, unitPrices } from './unit-prices.ts'
 
 type Pricing = z.output<typeof pricingSchema>
 
 /** The price in USD per million tokens of a model whose ratio is 1; `docs/administration.md: Prices`. */
 const USD_PER_RATIO = 2
 
-/** A model that the account may call; prices in USD per million tokens, `perCall` in USD. */
+/** A model that the account may call; prices in USD per million tokens, `units` per another unit. */
 export interface PricedModel {
   readonly name: string
   readonly vendor: string
@@ -17,7 +18,7 @@ export interface PricedModel {
   readonly output: number
   readonly cached: number | undefined
   readonly cacheWrite: number | undefined
-  readonly perCall: number | undefined
+  readonly units: readonly UnitPrice[]
   readonly service: ManagedModel['service']
   readonly regions: ManagedModel['regions']
   readonly groups: readonly string[]
@@ -73,7 +74,13 @@ function pricedModel(model: Pricing['data'][number]): PricedModel {
     output: rounded(input * model.completion_ratio),
     cached: times(model.cache_ratio),
     cacheWrite: times(model.create_cache_ratio),
-    perCall: model.quota_type === 1 ? model.model_price : undefined,
+    units: unitPrices({
+      request: model.model_price,
+      second: model.second_price,
+      characters: model.character_price,
+      search_unit: model.search_unit_price,
+      image: model.image_price,
+    }),
     service: model.service,
     regions: model.regions,
     groups: model.enable_groups,

@@ -374,7 +374,7 @@ async function seriesAs(
     ranks: query.rank,
     withOwners: user === undefined,
   })
-  return query.format === 'csv' ? wholeText(seriesCsv(made, period)) : made
+  return query.format === 'csv' ? wholeText(seriesCsv(made, csvFormat(services, query))) : made
 }
 
 async function refusalsAs(

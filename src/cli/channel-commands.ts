@@ -8,6 +8,7 @@ import { type AccountOptions, printJson, printResult, runWithAccounts } from './
 
 const LIST_HELP = `
 Channels that were set over HTTP come first, then those of gateway.yaml, or of keys in the environment. Keys are not shown.
+HEALTH is what the running gateway sees: works, failing, resting or probing, and why. Without one it is unknown.
 Example:
   sluice channel list`
 
@@ -27,9 +28,9 @@ interface TestOptions extends AccountOptions {
   readonly model?: string
 }
 
-/** A channel, and how it does; undefined if no gateway runs that could know it. */
+/** A channel, and how it does; null if no gateway runs that could know it. */
 type ListedChannel = ChannelObject & {
-  readonly health: { readonly state: string; readonly cause: string | null } | undefined
+  readonly health: { readonly state: string; readonly cause: string | null } | null
 }
 
 /** Adds the commands `sluice channel …`. */
@@ -37,7 +38,7 @@ export function addChannelCommands(program: Command, shell: CommandContext): voi
   const channel = program.command('channel').description('list, test and switch channels')
   channel
     .command('list')
-    .description('all channels, with protocol, models, groups and where they are managed')
+    .description('all channels, with health, protocol, models, groups and where they are managed')
     .addOption(JSON_OPTION)
     .addOption(CONFIG_OPTION)
     .addHelpText('after', LIST_HELP)
@@ -72,15 +73,13 @@ export function addChannelCommands(program: Command, shell: CommandContext): voi
 async function list(shell: CommandContext, options: AccountOptions): Promise<void> {
   await runWithAccounts(shell, options, async (accounts) => {
     const channels = await accounts.run('listAllChannels', {})
-    if (options.json) printJson(shell, channels)
-    else if (channels.length === 0) shell.err.write('There is no channel.\n')
-    else {
-      // A running gateway of another version may not know this operation.
-      const known = await accounts.run('listChannelStates', {}).catch(() => [])
-      const states = new Map(known.map((one) => [one.name, one]))
-      const listed = channels.map((one) => ({ ...one, health: states.get(one.name) }))
-      shell.out.write(table(listed, states.size > 0 ? COLUMNS.toSpliced(3, 0, HEALTH) : COLUMNS, shell.out))
-    }
+    // A running gateway of another version may not know this operation.
+    const known = await accounts.run('listChannelStates', {}).catch(() => [])
+    const states = new Map(known.map(({ name, state, cause }) => [name, { state, cause }]))
+    const listed = channels.map((one) => ({ ...one, health: states.get(one.name) ?? null }))
+    if (options.json) printJson(shell, listed)
+    else if (listed.length === 0) shell.err.write('There is no channel.\n')
+    else shell.out.write(table(listed, COLUMNS, shell.out))
   })
 }
 
@@ -126,19 +125,17 @@ const COLUMNS: readonly Column<ListedChannel>[] = [
     cell: ({ status }) => (status === 1 ? 'enabled' : 'disabled'),
     warns: ({ status }) => status !== 1,
   },
+  {
+    title: 'HEALTH',
+    cell: ({ health }) => (health ? [health.state, health.cause ?? ''].join(' ').trim() : 'unknown'),
+    warns: ({ health }) => health?.cause != null,
+  },
   { title: 'PRIORITY', cell: ({ priority }) => String(priority), right: true },
   { title: 'WEIGHT', cell: ({ weight }) => String(weight), right: true },
   { title: 'GROUPS', cell: ({ group }) => group },
   { title: 'MODELS', cell: ({ models }) => shortened(models.split(',')) },
   { title: 'MANAGED BY', cell: ({ managed_by }) => managed_by || 'HTTP' },
 ]
-
-/** How a channel does, with the cause, as a running gateway sees it. */
-const HEALTH: Column<ListedChannel> = {
-  title: 'HEALTH',
-  cell: ({ health }) => (health ? [health.state, health.cause ?? ''].join(' ').trim() : ''),
-  warns: ({ health }) => health !== undefined && health.cause !== null,
-}
 
 function shortened(models: readonly string[]): string {
   const more = models.length > 3 ? ` and ${models.length - 3} more` : ''

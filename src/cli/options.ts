@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { BUDGET_PERIODS, type BudgetPeriod } from '../domain/budget.ts'
 import type { Fields, FieldNamesWith, ValueOf } from '../domain/records/record.ts'
+import { type Amount, AMOUNT_FORM, parseAmount } from './amount.ts'
 
 /**
  * The option for the configuration file. If no gateway is running, commands read it to validate their input.
@@ -23,30 +24,30 @@ export function wholeNumber(text: string): number {
 
 /** The command-line options that set the amount and the period of a budget. */
 export const BUDGET_OPTIONS = [
-  new Option('--budget <units>', 'the most that may be spent in each period, in quota units').argParser(
-    wholeNumber,
+  new Option('--budget <amount>', `the most that may be spent in each period: ${AMOUNT_FORM}`).argParser(
+    parseAmount,
   ),
   new Option('--per <period>', 'the period of the budget').choices(BUDGET_PERIODS),
 ] as const
 
 /** Values of the options in `BUDGET_OPTIONS`. */
 export interface BudgetOptions {
-  readonly budget?: number
+  readonly budget?: Amount
   readonly per?: BudgetPeriod
 }
 
-/** Returns the fields of a budget. Exits with an error if only one of the two options is given. */
-export function budgetFromOptions(
-  { budget, per }: BudgetOptions,
-  command: Command,
-): {
-  readonly budget?: number
+/** The fields of a budget, with the amount as it was given. */
+interface GivenBudget {
+  readonly budget?: Amount
   readonly budget_period?: BudgetPeriod
-} {
+}
+
+/** Returns the fields of a budget. Exits with an error if only one of the two options is given. */
+export function budgetFromOptions({ budget, per }: BudgetOptions, command: Command): GivenBudget {
   if (budget === undefined && per === undefined) return {}
-  if (budget === undefined || (per === undefined && budget > 0))
+  if (budget === undefined || (per === undefined && budget.value.digits > 0n))
     return command.error(
-      'error: expected a budget with its period: --budget <units> --per day, week or month',
+      'error: expected a budget with its period: --budget <amount> --per day, week or month',
     )
   return { budget, ...(per && { budget_period: per }) }
 }
@@ -55,12 +56,9 @@ export function budgetFromOptions(
  * Returns the fields of a changed budget. An option that is not given leaves its field unchanged. Exits with
  * an error if neither option is given.
  */
-export function changedBudgetFromOptions(
-  { budget, per }: BudgetOptions,
-  command: Command,
-): { readonly budget?: number; readonly budget_period?: BudgetPeriod } {
+export function changedBudgetFromOptions({ budget, per }: BudgetOptions, command: Command): GivenBudget {
   if (budget === undefined && per === undefined)
-    return command.error('error: expected what to change: --budget <units>, --per day, week or month')
+    return command.error('error: expected what to change: --budget <amount>, --per day, week or month')
   return { ...(budget !== undefined && { budget }), ...(per && { budget_period: per }) }
 }
 
@@ -131,13 +129,15 @@ export function addRecordOptions(command: Command, fields: Fields): Command {
   return command
 }
 
-/** Returns the fields whose options are given on the command line. */
+/** Returns the fields whose options are given on the command line, without amounts (`Amount`). */
 export function fieldsFromOptions<const F extends Fields>(
   fields: F,
   options: object,
 ): { readonly [Name in FieldNamesWith<F, 'option'>]?: ValueOf<F[Name]> } {
   const given = options as Readonly<Record<string, unknown>>
-  const values = optionsOf(fields).map(([name, option]) => [name, given[option.attributeName()]])
+  const values = optionsOf(fields)
+    .filter(([name]) => fields[name]?.option?.[0] !== 'amount')
+    .map(([name, option]) => [name, given[option.attributeName()]])
   return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as never
 }
 
@@ -145,6 +145,7 @@ function optionsOf(fields: Fields): [string, Option][] {
   return Object.entries(fields).flatMap(([name, { type, default: value, option }]) => {
     if (!option) return []
     const made = new Option(`--${name.replaceAll('_', '-')} <${option[0]}>`, option[1])
+    if (option[0] === 'amount') return [[name, made.argParser(parseAmount)]]
     if (type.json === 'integer') made.argParser(wholeNumber)
     return [[name, value === '' ? made : made.default(value)]]
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { quotaText } from './quota-text.ts'
+import { quotaText, quotaUnitsText } from './quota-text.ts'
 
 test.each([
   [500_000, 'USD', '500000 ($1.00)'],
@@ -10,4 +10,10 @@ test.each([
   [500_000, 'TOKENS', '500000'],
 ] as const)('quota is printed as units or money: %i units in %s as %s', (quota, display, text) => {
   expect(quotaText(quota, { display, quota_per_unit: 500_000, usd_exchange_rate: 7.3 })).toBe(text)
+})
+
+test('a text that stands alone names the unit', () => {
+  const display = { display: 'USD', quota_per_unit: 500_000, usd_exchange_rate: 7 } as const
+  expect(quotaUnitsText(500_000, display)).toBe('500000 quota units ($1.00)')
+  expect(quotaUnitsText(500_000, { ...display, display: 'TOKENS' })).toBe('500000 quota units')
 })

@@ -20,6 +20,11 @@ export function quotaText(
   return `${quota} (${format.format(amount)})`
 }
 
+/** Formats quota units and names their unit: `500000 quota units ($1.00)`. */
+export function quotaUnitsText(quota: number, display: QuotaDisplay): string {
+  return quotaText(quota, display).replace(/(?= \(|$)/, ' quota units')
+}
+
 type ShownBudget = Pick<UsageLimitsObject, 'budget' | 'budget_period' | 'budget_used'>
 
 /**

@@ -1,7 +1,9 @@
 import { Command, CommanderError } from 'commander'
 import { addBackupCommand } from './backup-command.ts'
 import { addChannelCommands } from './channel-commands.ts'
+import { addGroupCommands } from './group-commands.ts'
 import { addImportCommand } from './import-command.ts'
+import { addLogsCommand } from './logs-command.ts'
 import { addMigrateCommand } from './migrate-command.ts'
 import { addServiceCommands, addSchemaCommand } from './service-commands.ts'
 import { addPricesCommand } from './prices-command.ts'
@@ -34,12 +36,13 @@ First steps:
   sluice demo                     the gateway with simulated upstreams, to look around
   sluice check --config FILE      prints all errors in a configuration
   sluice start --config FILE      the gateway
-  sluice user create NAME         an account, and then
+  sluice user create NAME --quota 10usd
+                                  an account, and then
   sluice token create --user NAME --name KEY --unlimited
                                   an API key for it
   sluice import SOURCE            imports users, keys and channels of a one-api or new-api
 
-user, token, channel, usage, prices and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
+user, token, channel, group, usage, logs, prices and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
 docs/configuration.md lists all environment variables (PORT, HOST, GATEWAY_SECRET, LOG_LEVEL, …), and
 docs/operations.md describes how to run the gateway.`,
     )
@@ -48,7 +51,9 @@ docs/operations.md describes how to run the gateway.`,
   addUserCommands(program, shell)
   addTokenCommands(program, shell)
   addChannelCommands(program, shell)
+  addGroupCommands(program, shell)
   addUsageCommand(program, shell)
+  addLogsCommand(program, shell)
   addPricesCommand(program, shell)
   addBackupCommand(program, shell)
   addSecretCommands(program, shell)

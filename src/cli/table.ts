@@ -40,3 +40,14 @@ export function table<Row>(
   ]
   return lines.map((line) => `${line.join('  ').trimEnd()}\n`).join('')
 }
+
+/** Formats names and values, one pair a line, with the values below each other. */
+export function details(pairs: readonly (readonly [name: string, value: string])[]): string {
+  const width = Math.max(...pairs.map(([name]) => characterCount(name)))
+  return pairs
+    .map(([name, value]) => {
+      const space = ' '.repeat(width - characterCount(name))
+      return `${name}${space}  ${plainText(value).replaceAll('\n', ' ')}\n`
+    })
+    .join('')
+}

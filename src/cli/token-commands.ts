@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { TokenObject } from '../management/tokens/token-object.ts'
+import { type Amount, AMOUNT_FORM, parseAmount, quotaOfAmounts } from './amount.ts'
 import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
 import {
   addRecordOptions,
@@ -13,10 +14,10 @@ import {
   parseExpiresOption,
   fieldsFromOptions,
   JSON_OPTION,
-  wholeNumber,
 } from './options.ts'
 import { TOKEN } from '../domain/records/token.ts'
 import { plainText } from './plain-text.ts'
+import { timeText } from './time-text.ts'
 import type { CommandContext } from './command-context.ts'
 import { type Column, table } from './table.ts'
 import {
@@ -39,7 +40,7 @@ The key is printed once, alone on standard output: KEY=$(sluice token create …
 It works at once. Its calls are charged to its own quota, if it has one, and to its user's.
 Examples:
   sluice token create --user ann --name laptop --unlimited
-  sluice token create --user ann --name trial --quota 500000 --expires 30d
+  sluice token create --user ann --name trial --quota 1usd --expires 30d
   sluice token create --user ann --name ci --unlimited --models gpt-4o-mini --allow-ips 10.0.0.0/8,192.0.2.7
   sluice token create --user ann --name both --unlimited --vendor-routes '{"anthropic": "vip"}'`
 
@@ -58,7 +59,7 @@ const UPDATE_HELP = `
 "sluice token list --user NAME" shows the ids. The budget counts from the next call on; a new amount keeps the period,
 and --budget 0 removes both. What is used of the period stays used.
 Example:
-  sluice token update 7 --budget 500000 --per day`
+  sluice token update 7 --budget 1usd --per day`
 
 const DELETE_HELP = `
 Running calls go on and are charged; the usage log keeps the key's calls.`
@@ -67,7 +68,7 @@ Running calls go on and are charged; the usage log keeps the key's calls.`
 interface CreateOptions extends AccountOptions, BudgetOptions {
   readonly user: string
   readonly name: string
-  readonly quota?: number
+  readonly quota?: Amount
   readonly unlimited?: boolean
   readonly expires: number
   readonly models?: readonly string[]
@@ -88,8 +89,8 @@ export function addTokenCommands(program: Command, shell: CommandContext): void 
     .requiredOption('--user <name>', 'the user of the key')
     .requiredOption('--name <name>', 'a name of at most 50 characters')
     .addOption(
-      new Option('--quota <units>', 'the quota of the key, in quota units')
-        .argParser(wholeNumber)
+      new Option('--quota <amount>', `the quota of the key: ${AMOUNT_FORM}`)
+        .argParser(parseAmount)
         .conflicts('unlimited'),
     )
     .option('--unlimited', "limit the key by its user's quota alone")
@@ -107,7 +108,7 @@ export function addTokenCommands(program: Command, shell: CommandContext): void 
     .addHelpText('after', CREATE_HELP)
     .action((options: CreateOptions, command: Command) => {
       if (options.quota === undefined && !options.unlimited) {
-        command.error('error: expected the quota of the key: --quota <units> or --unlimited')
+        command.error('error: expected the quota of the key: --quota <amount> or --unlimited')
       }
       return create(shell, options, budgetFromOptions(options, command))
     })
@@ -166,22 +167,24 @@ export function addTokenCommands(program: Command, shell: CommandContext): void 
 async function create(
   shell: CommandContext,
   options: CreateOptions,
-  budget: ReturnType<typeof budgetFromOptions>,
+  { budget, ...period }: ReturnType<typeof budgetFromOptions>,
 ): Promise<void> {
   await runWithAccounts(shell, options, async (accounts) => {
     const { user, name, models = [] } = options
+    const given = quotaOfAmounts(shell, await accounts.display(), { quota: options.quota, budget })
     const warnings = await accounts.run('tokenWarnings', { user, name, models: [...models] })
     const made = await accounts.run('createToken', {
       user: options.user,
       name: options.name,
       expired_time: options.expires,
-      remain_quota: options.quota ?? 0,
+      remain_quota: given.quota ?? 0,
       unlimited_quota: options.unlimited ?? false,
       model_limits_enabled: options.models !== undefined,
       model_limits: options.models?.join(',') ?? '',
       allow_ips: options.allowIps?.join('\n') ?? null,
       ...fieldsFromOptions(TOKEN.fields, options),
-      ...budget,
+      ...period,
+      ...(given.budget !== undefined && { budget: given.budget }),
     })
     for (const warning of warnings) shell.err.write(plainText(`Warning: ${warning}.\n`))
     if (options.json) printJson(shell, made)
@@ -196,18 +199,23 @@ async function create(
 
 function list(shell: CommandContext, { user, ...options }: ListOptions): Promise<void> {
   return printResult(shell, options, 'listTokens', { user }, (tokens, display) =>
-    table(tokens, columns(display), shell.out),
+    table(tokens, tokenColumns(display), shell.out),
   )
 }
 
 function update(
   shell: CommandContext,
   id: number,
-  budget: ReturnType<typeof changedBudgetFromOptions>,
+  { budget, ...period }: ReturnType<typeof changedBudgetFromOptions>,
   options: AccountOptions,
 ): Promise<void> {
-  return printResult(shell, options, 'budgetToken', { id, ...budget }, (changed, display) =>
-    plainText(`The budget of the key "${changed.name}" (id ${id}): ${budgetText(changed, display)}.\n`),
+  return printResult(
+    shell,
+    options,
+    'budgetToken',
+    (display) => ({ id, ...period, ...quotaOfAmounts(shell, display, { budget }) }),
+    (changed, display) =>
+      plainText(`The budget of the key "${changed.name}" (id ${id}): ${budgetText(changed, display)}.\n`),
   )
 }
 
@@ -235,7 +243,8 @@ function tokenId(text: string): number {
   throw new Error(`expected the id of a token, not "${text}": token list shows it`)
 }
 
-function columns(display: QuotaDisplay): readonly Column<TokenObject>[] {
+/** The columns of a table of API keys. */
+export function tokenColumns(display: QuotaDisplay): readonly Column<TokenObject>[] {
   return [
     { title: 'ID', cell: ({ id }) => String(id), right: true },
     { title: 'NAME', cell: ({ name }) => name },
@@ -265,11 +274,4 @@ function quotaOf({ unlimited_quota, remain_quota }: TokenObject, display: QuotaD
 // key has already expired.
 function expiryText({ expired_time, status }: TokenObject): string {
   return status === 3 ? `expired since ${timeText(expired_time)}` : `expires: ${timeText(expired_time)}`
-}
-
-/** Formats Unix seconds: `2027-01-31 10:00Z`, or `never` for −1. */
-function timeText(seconds: number): string {
-  return seconds === -1
-    ? 'never'
-    : `${new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ')}Z`
 }

@@ -1,5 +1,8 @@
 import { type Command, Option } from 'commander'
+import { decimalText, ONE } from '../domain/decimal.ts'
+import { displayAmount } from '../domain/display-amount.ts'
 import { USAGE_DIMENSIONS, type UsageDimension } from '../domain/usage-filter.ts'
+import { csvLine } from '../management/csv.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { UsageLine } from '../management/usage/sum-usage.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
@@ -13,12 +16,14 @@ Days are calendar days in UTC, both included; the last 30 days unless --from is 
 Examples:
   sluice usage
   sluice usage --by user --from 2026-11-01 --to 2026-11-30
-  sluice usage --by key --json | jq 'map(.quota) | add'`
+  sluice usage --by key --json | jq 'map(.quota) | add'
+  sluice usage --by user --csv > november.csv           # with cost_usd`
 
 interface UsageOptions extends AccountOptions {
   readonly by: UsageDimension
   readonly from?: string
   readonly to?: string
+  readonly csv?: boolean
 }
 
 /** Adds `sluice usage`, which prints sums of the usage log. */
@@ -32,18 +37,36 @@ export function addUsageCommand(program: Command, shell: CommandContext): void {
     .option('--from <day>', 'the first day, such as 2026-11-01')
     .option('--to <day>', 'the last day; today by default')
     .addOption(JSON_OPTION)
+    .addOption(new Option('--csv', 'print CSV, with the charge in dollars').conflicts('json'))
     .addOption(CONFIG_OPTION)
     .addHelpText('after', HELP)
     .action((options: UsageOptions) => usage(shell, options))
 }
 
-async function usage(shell: CommandContext, { by, from, to, ...options }: UsageOptions): Promise<void> {
+async function usage(shell: CommandContext, { by, from, to, csv, ...options }: UsageOptions): Promise<void> {
   await runWithAccounts(shell, options, async (accounts) => {
     const lines = await accounts.run('usageByDimension', { by, from, to })
     if (options.json) printJson(shell, lines)
+    else if (csv) shell.out.write(csvOf(lines, by, await accounts.display()))
     else if (lines.length === 0) shell.err.write('No calls were charged in this period.\n')
     else shell.out.write(table(lines, columns(by, await accounts.display()), shell.out))
   })
+}
+
+const CSV_COLUMNS = ['id', 'requests', 'prompt_tokens', 'completion_tokens', 'quota'] as const
+
+function csvOf(lines: readonly UsageLine[], by: UsageDimension, { quota_per_unit }: QuotaDisplay): string {
+  const unit = { display: 'USD', quota_per_unit, usd_exchange_rate: ONE } as const
+  return [
+    csvLine([by, ...CSV_COLUMNS, 'cost_usd']),
+    ...lines.map((line) =>
+      csvLine([
+        line.name,
+        ...CSV_COLUMNS.map((column) => line[column]),
+        decimalText(displayAmount(line.quota, unit)),
+      ]),
+    ),
+  ].join('')
 }
 
 function columns(by: UsageDimension, display: QuotaDisplay): readonly Column<UsageLine>[] {

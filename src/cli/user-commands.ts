@@ -2,9 +2,11 @@ import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { USER } from '../domain/records/user.ts'
+import type { SpendingLimit } from '../domain/remaining-spend.ts'
 import { Role } from '../domain/role.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { UserObject } from '../management/users/user-object.ts'
+import { type Amount, parseAmount, quotaOfAmounts } from './amount.ts'
 import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
 import {
   addRecordOptions,
@@ -18,7 +20,9 @@ import {
 } from './options.ts'
 import { plainText } from './plain-text.ts'
 import type { CommandContext } from './command-context.ts'
-import { type Column, table } from './table.ts'
+import { type Column, details, table } from './table.ts'
+import { timeText } from './time-text.ts'
+import { tokenColumns } from './token-commands.ts'
 import {
   type AccountOptions,
   printJson,
@@ -33,24 +37,24 @@ Example:
   sluice user list --json | jq '.[] | select(.quota < 500000) | .username'`
 
 const CREATE_HELP = `
-Keys are charged in quota units: 500000 are one US dollar, unless options.quota_per_unit says otherwise.
+Amounts are dollars (10usd) or quota units, of which 500000 are one dollar unless options.quota_per_unit says otherwise.
 A new user has no API key, no access token and no password: "sluice token create", "sluice user access-token" and
 "sluice user password" create them.
 Examples:
-  sluice user create ann --quota 5000000
+  sluice user create ann --quota 10usd
   sluice user create ops --role 10 --group vip
-  sluice user create sales --quota 500000000 --budget 25000000 --per month`
+  sluice user create sales --quota 1000usd --budget 50usd --per month`
 
 const TOP_UP_HELP = `
 Running calls go on; the added quota can be spent at once.
 Example:
-  sluice user top-up ann 5000000`
+  sluice user top-up ann 10usd`
 
 const UPDATE_HELP = `
 The budget counts from the next call on; a new amount keeps the period, and --budget 0 removes both. What is used of
 the period stays used. A budget that gateway.yaml declares is restored when the file is next read.
 Examples:
-  sluice user update ann --budget 5000000 --per month
+  sluice user update ann --budget 10usd --per month
   sluice user update ann --budget 0`
 
 const DELETE_HELP = `
@@ -80,8 +84,12 @@ export function addUserCommands(program: Command, shell: CommandContext): void {
     .addOption(JSON_OPTION)
     .addOption(CONFIG_OPTION)
     .addHelpText('after', CREATE_HELP)
-    .action((name: string, options: AccountOptions & BudgetOptions, command: Command) =>
-      create(shell, name, options, budgetFromOptions(options, command)),
+    .action(
+      (
+        name: string,
+        options: AccountOptions & BudgetOptions & { readonly quota?: Amount },
+        command: Command,
+      ) => create(shell, name, options, budgetFromOptions(options, command)),
     )
 
   user
@@ -91,6 +99,13 @@ export function addUserCommands(program: Command, shell: CommandContext): void {
     .addOption(CONFIG_OPTION)
     .addHelpText('after', LIST_HELP)
     .action((options: AccountOptions) => list(shell, options))
+
+  user
+    .command('show <name>')
+    .description('one user: what is left, used and reserved, limits, and API keys')
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
+    .action((name: string, options: AccountOptions) => show(shell, name, options))
 
   user
     .command('disable <name>')
@@ -127,12 +142,12 @@ export function addUserCommands(program: Command, shell: CommandContext): void {
     )
 
   user
-    .command('top-up <name> <quota>')
-    .description("add quota units to a user's balance")
+    .command('top-up <name> <amount>')
+    .description("add dollars (10usd) or quota units to a user's balance")
     .addOption(JSON_OPTION)
     .addOption(CONFIG_OPTION)
     .addHelpText('after', TOP_UP_HELP)
-    .action((name: string, quota: string, options: AccountOptions) => topUp(shell, name, quota, options))
+    .action((name: string, amount: string, options: AccountOptions) => topUp(shell, name, amount, options))
 
   user
     .command('access-token <name>')
@@ -155,14 +170,19 @@ export function addUserCommands(program: Command, shell: CommandContext): void {
 function create(
   shell: CommandContext,
   username: string,
-  options: AccountOptions,
-  budget: ReturnType<typeof budgetFromOptions>,
+  options: AccountOptions & { readonly quota?: Amount },
+  { budget, ...period }: ReturnType<typeof budgetFromOptions>,
 ): Promise<void> {
   return printResult(
     shell,
     options,
     'createUser',
-    { username, ...fieldsFromOptions(USER.fields, options), ...budget },
+    (display) => ({
+      username,
+      ...fieldsFromOptions(USER.fields, options),
+      ...period,
+      ...quotaOfAmounts(shell, display, { quota: options.quota, budget }),
+    }),
     (made, display) => `Created the user ${named(made)} with ${quotaText(made.quota, display)}.\n`,
     { createsDatabase: true },
   )
@@ -172,6 +192,52 @@ function list(shell: CommandContext, options: AccountOptions): Promise<void> {
   return printResult(shell, options, 'listUsers', {}, (users, display) =>
     table(users, userColumns(display), shell.out),
   )
+}
+
+async function show(shell: CommandContext, user: string, options: AccountOptions): Promise<void> {
+  await runWithAccounts(shell, options, async (accounts) => {
+    const found = await accounts.run('showUser', { user })
+    const tokens = await accounts.run('listTokens', { user })
+    if (options.json) return printJson(shell, { ...found, tokens })
+    const display = await accounts.display()
+    const { left, left_by, last_active, remark } = found
+    const leftText = left === null ? 'unlimited' : quotaText(left, display)
+    shell.out.write(
+      details([
+        ['name', named(found)],
+        ['role', NAMES.get(found.role) ?? String(found.role)],
+        ['status', found.status === 1 ? 'enabled' : 'disabled: all keys are refused'],
+        ['group', found.group],
+        ['quota', quotaText(found.quota, display)],
+        ['used', `${quotaText(found.used_quota, display)} in ${found.request_count} calls`],
+        ['budget', budgetText(found, display)],
+        ['may spend', left_by === null ? leftText : `${leftText}, limited by ${LIMIT_WORDS[left_by]}`],
+        ['rate limit', rateLimitText(found)],
+        ['last active', last_active === 0 ? 'never' : timeText(last_active)],
+        ...(remark ? [['remark', remark] as const] : []),
+        ['keys', String(tokens.length)],
+      ]),
+    )
+    if (tokens.length > 0) shell.out.write(`\n${table(tokens, tokenColumns(display), shell.out)}`)
+  })
+}
+
+const LIMIT_WORDS: Readonly<Record<SpendingLimit, string>> = {
+  key: 'the quota of the key',
+  user: 'the quota of the user',
+  key_budget: 'the budget of the key',
+  user_budget: 'the budget of the user',
+  group_budget: 'the budget of the group',
+}
+
+function rateLimitText(limits: UserObject): string {
+  const { rate_limit_requests, rate_limit_tokens, rate_limit_parallel, rate_limit_window } = limits
+  const parts = [
+    ...(rate_limit_requests > 0 ? [`${rate_limit_requests} calls in ${rate_limit_window} s`] : []),
+    ...(rate_limit_tokens > 0 ? [`${rate_limit_tokens} tokens in ${rate_limit_window} s`] : []),
+    ...(rate_limit_parallel > 0 ? [`${rate_limit_parallel} calls at once`] : []),
+  ]
+  return parts.join(', ') || 'none'
 }
 
 /** Returns a command that runs an operation on one user, and prints its effect. */
@@ -187,28 +253,29 @@ const remove = onUser('removeUser', 'is deleted: every key is refused from now o
 function update(
   shell: CommandContext,
   user: string,
-  budget: ReturnType<typeof changedBudgetFromOptions>,
+  { budget, ...period }: ReturnType<typeof changedBudgetFromOptions>,
   options: AccountOptions,
 ): Promise<void> {
   return printResult(
     shell,
     options,
     'budgetUser',
-    { user, ...budget },
+    (display) => ({ user, ...period, ...quotaOfAmounts(shell, display, { budget }) }),
     (changed, display) => `The budget of ${named(changed)}: ${budgetText(changed, display)}.\n`,
   )
 }
 
-function topUp(shell: CommandContext, user: string, quota: string, options: AccountOptions): Promise<void> {
-  return runReportingErrors(shell, () =>
-    printResult(
+function topUp(shell: CommandContext, user: string, given: string, options: AccountOptions): Promise<void> {
+  return runReportingErrors(shell, () => {
+    const amount = parseAmount(given)
+    return printResult(
       shell,
       options,
       'topUpUser',
-      { user, amount: amountOf(quota) },
+      (display) => ({ user, amount: 0, ...quotaOfAmounts(shell, display, { amount }) }),
       (changed, display) => `${named(changed)} has ${quotaText(changed.quota, display)} now.\n`,
-    ),
-  )
+    )
+  })
 }
 
 async function accessToken(shell: CommandContext, user: string, options: AccountOptions): Promise<void> {
@@ -239,11 +306,6 @@ async function password(
       (changed) => `${named(changed)} has a new password.\n`,
     )
   })
-}
-
-function amountOf(text: string): number {
-  if (!/^\d{1,16}$/.test(text)) throw new Error(`expected a whole number of quota units, not "${text}"`)
-  return Number(text)
 }
 
 function named({ id, username }: { readonly id: number; readonly username: string }): string {

@@ -6,7 +6,9 @@ import { parseWebUrl } from '../domain/metadata-address.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { ProxyVariables } from '../upstreams/environment-proxies.ts'
 import type { Gateway } from '../gateway/main.ts'
+import { quotaDisplay } from '../management/gateway-status.ts'
 import { plainText } from './plain-text.ts'
+import { quotaUnitsText } from './quota-text.ts'
 
 /** Maximum number of warnings that a start prints. */
 const MAX_WARNINGS = 10
@@ -34,7 +36,7 @@ export function welcome(
   lines.push(...proxyLines(proxies))
   if (recovered.count > 0) {
     lines.push(
-      `Settled ${plural(recovered.count, 'call')} that an earlier run left open: ${recovered.quota} quota units.`,
+      `Settled ${plural(recovered.count, 'call')} that an earlier run left open: ${quotaUnitsText(recovered.quota, quotaDisplay(settings))}.`,
     )
   }
   if (firstCredentials) {

@@ -38,20 +38,25 @@ export async function runWithAccounts(
   })
 }
 
+type InputOf<Name extends OperationName> = (display: QuotaDisplay) => OperationInput<Name>
+
 /**
  * Runs an operation, and prints its result: as JSON with `--json`, otherwise as the text that `textOf`
- * returns.
+ * returns. `input` may be a function, if it depends on the value of a quota unit.
  */
 export async function printResult<Name extends OperationName>(
   shell: CommandContext,
   options: AccountOptions,
   operation: Name,
-  input: OperationInput<Name>,
+  input: OperationInput<Name> | InputOf<Name>,
   textOf: (result: OperationOutput<Name>, display: QuotaDisplay) => string,
   opening?: { readonly createsDatabase?: boolean },
 ): Promise<void> {
   const work = async (accounts: CommandBackend): Promise<void> => {
-    const result = await accounts.run(operation, input)
+    const result = await accounts.run(
+      operation,
+      typeof input === 'function' ? (input as InputOf<Name>)(await accounts.display()) : input,
+    )
     if (options.json) printJson(shell, result)
     else shell.out.write(textOf(result, await accounts.display()))
   }

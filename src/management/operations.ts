@@ -12,11 +12,13 @@ import {
   setPassword,
   topUpUser,
 } from './users/change-user.ts'
+import { listGroups, showGroup } from './groups/list-groups.ts'
 import { createToken, tokenWarnings } from './tokens/create-token.ts'
 import { createUser } from './users/create-user.ts'
 import { listPrices } from './models/list-prices.ts'
 import { listTokens } from './tokens/list-tokens.ts'
-import { listUsers } from './users/list-users.ts'
+import { listUsers, showUser } from './users/list-users.ts'
+import { listCalls, listRefusals, showCall } from './usage/operator-calls.ts'
 import { usageByDimension } from './usage/sum-usage.ts'
 
 /**
@@ -38,13 +40,19 @@ export const operations = {
   enableUser,
   issueAccessToken,
   listAllChannels,
+  listCalls,
   listChannelStates,
+  listGroups,
   listPrices,
+  listRefusals,
   listTokens,
   listUsers,
   removeUser: deleteUserAsOperator,
   rotateToken,
   setPassword,
+  showCall,
+  showGroup,
+  showUser,
   testNamedChannel,
   tokenWarnings,
   topUpUser,

@@ -53,9 +53,17 @@ describe.each(GATEWAY_STATES)('sluice channel, %s', (manner) => {
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^NAME .* MANAGED BY\nspare .* HTTP\nm .* gateway\.yaml\n$/)
     expect(out).not.toContain('upstream-key')
+    const isRunning = manner === 'while the gateway runs'
+    expect(out).toMatch(isRunning ? /^spare +\S+ +enabled +works /m : /^spare +\S+ +enabled +unknown /m)
     const { out: json } = await during(() => run('list', '--json'))
     expect(JSON.parse(json)).toMatchObject([
-      { name: 'spare', status: 1, key: '', managed: false },
+      {
+        name: 'spare',
+        status: 1,
+        key: '',
+        managed: false,
+        health: isRunning ? { state: 'works', cause: null } : null,
+      },
       { name: 'm', status: 1, key: '', managed: true, managed_by: 'gateway.yaml' },
     ])
   })

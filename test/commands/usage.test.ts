@@ -82,6 +82,30 @@ describe.each(GATEWAY_STATES)('sluice usage, %s', (manner) => {
     expect(none).toMatchObject({ code: 0, out: '', err: 'No calls were charged in this period.\n' })
   })
 
+  test('sluice usage --csv prints the same sums, with the charge in dollars', async () => {
+    const [csv, json] = await during(async () => [
+      await run('--by', 'user', '--csv'),
+      await run('--by', 'user', '--json'),
+    ])
+    const [header, ...rows] = csv.out.trimEnd().split('\r\n')
+    expect(header).toBe('user,id,requests,prompt_tokens,completion_tokens,quota,cost_usd')
+    expect(rows).toEqual(
+      (json.json() as Line[]).map((line) =>
+        [
+          line.name,
+          line.id,
+          line.requests,
+          line.prompt_tokens,
+          line.completion_tokens,
+          line.quota,
+          // 500,000 quota units are one dollar.
+          String(line.quota / 500_000),
+        ].join(','),
+      ),
+    )
+    expect(rows).toHaveLength(2)
+  })
+
   test('sluice usage includes the first and the last day of the given period', async () => {
     const day = today()
     const [within, before] = await during(async () => [

@@ -68,7 +68,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     open = await started()
     fixture = open
     // A running gateway knows these users from now on.
-    await run('update', 'raised', '--budget', '1000000', '--per', 'month')
+    await run('update', 'raised', '--budget', '2usd', '--per', 'month')
     for (const key of ['ann', 'poor', 'off', 'on', 'leaver', 'low', 'raised']) await said(key)
   })
 
@@ -92,7 +92,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
       content_log_keep: null,
       ...NO_TERMS,
     }
-    expect(made).toMatchObject({ code: 0, err: '' })
+    expect(made).toMatchObject({ code: 0, err: 'quota: 750000 quota units ($1.50)\n' })
     expect(made.json()).toEqual(bob)
     expect(plain).toMatchObject({ code: 0, out: 'Created the user Zoë (id 10) with 0 ($0.00).\n', err: '' })
     expect((listed.json() as UserLine[]).map(({ username }) => username)).toEqual([
@@ -140,6 +140,25 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect(out).not.toContain('\u001B')
   })
 
+  test('sluice user show prints what a user may spend, by what it is limited, and its masked keys', async () => {
+    const [shown, json] = await during(async () => [
+      await run('show', 'poor'),
+      await run('show', 'poor', '--json'),
+    ])
+    expect(shown).toMatchObject({ code: 0, err: '' })
+    expect(shown.out).toMatch(/^name +poor \(id 3\)$/m)
+    expect(shown.out).toMatch(/^quota +0 \(\$0\.00\)$/m)
+    expect(shown.out).toMatch(/^may spend +0 \(\$0\.00\), limited by the quota of the user$/m)
+    expect(shown.out).toMatch(/^ *\d+ +token-poor +\S*\*\S* +enabled /m)
+    expect(shown.out + json.out).not.toContain('sk-poor')
+    expect(json.json()).toMatchObject({
+      username: 'poor',
+      quota: 0,
+      left: 0,
+      tokens: [{ name: 'token-poor' }],
+    })
+  })
+
   test('after sluice user disable all keys of the user are refused at the very next call, until sluice user enable', async () => {
     for (const [name, id] of [
       ['off', 4],
@@ -180,10 +199,14 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
   test('sluice user top-up adds to the quota that a user may spend, at once', async () => {
     if (manner === 'while the gateway runs') expect(await said('poor')).toEqual([403, 'insufficient_quota'])
     const [first, second] = await during(async () => [
-      await run('top-up', 'poor', '400000'),
+      await run('top-up', 'poor', '0.8usd'),
       await run('top-up', 'poor', '100000', '--json'),
     ])
-    expect(first).toMatchObject({ code: 0, out: 'poor (id 3) has 400000 ($0.80) now.\n', err: '' })
+    expect(first).toMatchObject({
+      code: 0,
+      out: 'poor (id 3) has 400000 ($0.80) now.\n',
+      err: 'amount: 400000 quota units ($0.80)\n',
+    })
     expect(second.json()).toMatchObject({ username: 'poor', quota: 500_000 })
     await checks.run(async () => {
       expect(await said('poor')).toEqual([200])
@@ -194,6 +217,9 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
 
   test('sluice user update sets a budget from the next call, list shows it with its use, and 0 removes it', async () => {
     const set = await during(() => run('update', 'low', '--budget', '1', '--per', 'month'))
+    expect(set.err).toBe(
+      'budget: 1 quota units ($0.000002)\nWarning: 1 is in quota units; for dollars, write 1usd.\n',
+    )
     expect(set.out, set.err).toBe('The budget of low (id 7): 0 of 1 ($0.000002) per month.\n')
     await checks.run(async () => expect(await said('low')).toEqual([403, 'budget_exceeded']))
     const changed = await during(() => run('update', 'raised', '--budget', '500000', '--json'))
@@ -246,6 +272,7 @@ describe('sluice user', () => {
     [['disable', 'nobody'], 'there is no user "nobody"'],
     [['delete', 'nobody'], 'there is no user "nobody"'],
     [['enable', 'nobody'], 'there is no user "nobody"'],
+    [['show', 'nobody'], 'there is no user "nobody"'],
     [['top-up', 'nobody', '1'], 'there is no user "nobody"'],
     [['update', 'nobody', '--budget', '1'], 'there is no user "nobody"'],
     [['update', 'poor', '--budget', '1'], 'budget_period: expected one of day, week, month'],
@@ -266,12 +293,12 @@ describe('sluice user', () => {
       /^no user may have more than 500000000000000 quota units: this one has \d+, and 500000000000000 more are too many$/,
     ],
     [['top-up', 'ann', '0'], 'amount: expected whole quota units from 1 to 500000000000000, not 0'],
-    [['top-up', 'ann', '1.5'], 'expected a whole number of quota units, not "1.5"'],
+    [['top-up', 'ann', '1.5'], 'expected a whole number of quota units, or dollars such as 10usd, not "1.5"'],
   ])('sluice user %j is refused with an error message', async (args, sentence) => {
     const { code, out, err } = await run(...args)
     expect([code, out]).toEqual([1, ''])
-    expect(err).toMatch(/^sluice: [^\n]+\n$/)
-    expect(err.slice('sluice: '.length, -1)).toEqual(
+    expect(err).toMatch(/^(?:\w+: \d+ quota units \(\$[\d.,]+\)\n)?(?:Warning: [^\n]+\n)?sluice: [^\n]+\n$/)
+    expect(err.slice(err.lastIndexOf('sluice: ') + 'sluice: '.length, -1)).toEqual(
       typeof sentence === 'string' ? sentence : expect.stringMatching(sentence),
     )
   })

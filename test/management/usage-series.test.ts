@@ -104,17 +104,31 @@ describe('a series of usage', () => {
     expect((await get(ANN, '/api/usage/self?username=ben')).totals['requests']).toBe(2)
   })
 
-  test('a usage series can be downloaded as CSV with a column for each field of a point', async () => {
+  test('a usage series can be downloaded as CSV with a column for each field of a point, the cost in dollars, and a total for each series', async () => {
     const { status, headers, text } = await file(ADA, '/api/usage?by=model&top=1&format=csv')
     expect(status).toBe(200)
     expect(headers['content-type']).toContain('text/csv')
     const [head, ...lines] = text.trimEnd().split('\r\n')
     expect(head).toBe(
-      'slot,start,key,label,requests,failed,quota,input,cached,cache_write,output,reasoning,cache_saved,cache_surcharge,hits,hit_saved',
+      'slot,start,key,label,requests,failed,quota,input,cached,cache_write,output,reasoning,cache_saved,cache_surcharge,hits,hit_saved,cost_usd',
     )
     const cells = lines.map((line) => line.split(','))
     expect(new Set(cells.map((line) => line[3]))).toEqual(new Set(['m', 'other']))
-    expect(cells.reduce((total, line) => total + Number(line[6]), 0)).toBe(charged)
+    const sums = (rows: string[][], column: number): number =>
+      rows.reduce((sum, row) => sum + Number(row[column]), 0)
+    const [totals, slots] = [cells.filter((row) => row[1] === 'total'), cells.filter((row) => row[0] !== '')]
+    expect(totals.map(([slot, , , label]) => [slot, label])).toEqual([
+      ['', 'm'],
+      ['', 'other'],
+    ])
+    expect(slots.length + totals.length).toBe(cells.length)
+    for (const total of totals) {
+      const own = slots.filter((row) => row[3] === total[3])
+      for (let column = 4; column < 16; column++) expect(sums(own, column)).toBe(Number(total[column]))
+      // 500,000 quota units are one dollar.
+      expect(Number(total[16])).toBe(Number(total[6]) / 500_000)
+    }
+    expect(sums(slots, 6)).toBe(charged)
   })
 
   test.each([

@@ -70,7 +70,7 @@ test(`${HOLDS} open holds of an earlier run are settled within seconds at a star
     // The program reports it at the end of its start, after it began to take calls.
     await expect
       .poll(() => program.out())
-      .toContain(`Settled ${HOLDS} calls that an earlier run left open: ${30 * HOLDS} quota units.`)
+      .toContain(`Settled ${HOLDS} calls that an earlier run left open: ${30 * HOLDS} quota units (`)
     const database = databaseOf(folder.path)
     expect(database.openHolds()).toEqual([])
     expect(database.usage().filter(({ reason, quota }) => reason === 'crash' && quota === 30)).toHaveLength(

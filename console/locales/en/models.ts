@@ -28,7 +28,8 @@ export const models = {
   allVendors: 'All vendors',
   tick: 'Chosen',
   tickOf: (model: string) => `Choose ${model}`,
-  perMillion: (currency: string) => `${currency} per million tokens, before the ratio of your group`,
+  perMillion: (currency: string) =>
+    `${currency} per million tokens, or per the unit that is named, before the ratio of your group`,
   source: 'Source',
   sources: {
     file: 'gateway.yaml',
@@ -105,6 +106,13 @@ export const models = {
   useBuiltIn: 'Use built-in price',
   priceSaved: (model: string) => `Price of “${model}” saved`,
   pricesSaved: (count: number) => `Prices of ${count} model${pluralS(count)} saved`,
-  perCall: (price: string) => `${price} a call`,
+  unitPrices: {
+    request: (price: string) => `${price} a call`,
+    second: (price: string) => `${price} a second`,
+    characters: (price: string) => `${price} per million characters`,
+    search_unit: (price: string) => `${price} a search`,
+    image: (price: string) => `${price} an image`,
+  },
+  fromPrice: (price: string) => `from ${price}`,
   count: (count: number) => `${count} model${pluralS(count)}`,
 }

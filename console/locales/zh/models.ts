@@ -28,7 +28,7 @@ export const models: Texts['models'] = {
   allVendors: '所有厂商',
   tick: '已选',
   tickOf: (model) => `选择 ${model}`,
-  perMillion: (currency) => `每百万 token 的价格（${currency}），未乘以你的分组倍率`,
+  perMillion: (currency) => `每百万 token 或所示单位的价格（${currency}），未乘以你的分组倍率`,
   source: '来源',
   sources: {
     file: 'gateway.yaml',
@@ -105,6 +105,13 @@ export const models: Texts['models'] = {
   useBuiltIn: '使用内置价格',
   priceSaved: (model) => `“${model}”的价格已保存`,
   pricesSaved: (count) => `${count} 个模型的价格已保存`,
-  perCall: (price) => `每次 ${price}`,
+  unitPrices: {
+    request: (price) => `每次 ${price}`,
+    second: (price) => `每秒 ${price}`,
+    characters: (price) => `每百万字符 ${price}`,
+    search_unit: (price) => `每次搜索 ${price}`,
+    image: (price) => `每张图像 ${price}`,
+  },
+  fromPrice: (price) => `${price} 起`,
   count: (count) => `${count} 个模型`,
 }

@@ -1,10 +1,12 @@
 import { Button, Checkbox } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { ManagedModel } from '../../api/models.ts'
+import { unitPrices } from '../../api/unit-prices.ts'
 import { TruncatedText } from '../../components/truncated-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
+import { usePriceText } from '../../components/use-price-text.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
 import { ModelRetirement } from './model-retirement.tsx'
@@ -67,16 +69,16 @@ function useTickColumn(
 function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<ManagedModel>[] {
   const { models } = useTexts()
   const { isRoot } = useSignedInAccount()
-  const { price: priceText } = useFormatters()
+  const priceText = usePriceText()
   const serviceText = useServicePriceText()
-  const price = ({ price: prices }: ManagedModel, name: string): string => {
-    const amount = prices?.[name]
-    return typeof amount === 'string' && !isByCall(prices) ? priceText(Number(amount)) : '–'
-  }
-  const input = (model: ManagedModel): string =>
-    isByCall(model.price)
-      ? models.perCall(priceText(Number(model.price?.['request'])))
-      : price(model, 'input')
+  const pricesOf = (prices: NonNullable<ManagedModel['price']>) => ({
+    input: amount(prices, 'input'),
+    units: unitPrices(prices),
+  })
+  const price = ({ price: prices }: ManagedModel, name: string): string =>
+    prices === null ? '–' : priceText.tokens(pricesOf(prices), amount(prices, name))
+  const input = ({ price: prices }: ManagedModel): string =>
+    prices === null ? '–' : priceText.input(pricesOf(prices))
   const channelsText = ({ channels: [only = '–', ...further] }: ManagedModel): ReactNode =>
     further.length === 0 ? (
       <TruncatedText text={only} />
@@ -134,6 +136,7 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
   ]
 }
 
-function isByCall(price: ManagedModel['price']): boolean {
-  return price !== null && Number(price['request']) > 0 && Number(price['input']) === 0
+function amount(prices: NonNullable<ManagedModel['price']>, name: string): number | undefined {
+  const text = prices[name]
+  return typeof text === 'string' ? Number(text) : undefined
 }

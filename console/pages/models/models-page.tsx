@@ -9,8 +9,9 @@ import { EmptyState } from '../../components/empty-state.tsx'
 import { FilterField } from '../../components/filter-field.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { useSearchState } from '../../components/search-state.ts'
-import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
+import { usePriceText } from '../../components/use-price-text.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
 import { ManagedModelTable } from './managed-model-table.tsx'
@@ -130,9 +131,7 @@ function isWanted(wanted: string, name: string, vendor: string): boolean {
 
 function useColumns(): readonly Column<PricedModel>[] {
   const { models } = useTexts()
-  const { price: priceText } = useFormatters()
-  const price = (model: PricedModel, amount: number | undefined): string =>
-    model.perCall !== undefined || amount === undefined ? '–' : priceText(amount)
+  const price = usePriceText()
   const words: Readonly<Record<string, string>> = models.endpointWords
   const serviceText = useServicePriceText()
   return [
@@ -151,11 +150,20 @@ function useColumns(): readonly Column<PricedModel>[] {
       key: 'input',
       label: models.input,
       isNumber: true,
-      cell: (model) =>
-        model.perCall === undefined ? price(model, model.input) : models.perCall(priceText(model.perCall)),
+      cell: price.input,
     },
-    { key: 'output', label: models.output, isNumber: true, cell: (model) => price(model, model.output) },
-    { key: 'cached', label: models.cached, isNumber: true, cell: (model) => price(model, model.cached) },
+    {
+      key: 'output',
+      label: models.output,
+      isNumber: true,
+      cell: (model) => price.tokens(model, model.output),
+    },
+    {
+      key: 'cached',
+      label: models.cached,
+      isNumber: true,
+      cell: (model) => price.tokens(model, model.cached),
+    },
     {
       key: 'service',
       label: models.tiersAndRegions,

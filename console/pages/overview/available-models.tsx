@@ -4,7 +4,8 @@ import { modelsQuery, type PricedModel } from '../../api/models.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
-import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
+import { usePriceText } from '../../components/use-price-text.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
@@ -14,18 +15,21 @@ const MAX_SHOWN = 12
 export function AvailableModels() {
   const { overview, models } = useTexts()
   const { profile } = useSignedInAccount()
-  const { price } = useFormatters()
-  const amount = ({ perCall }: PricedModel, usd: number): string => (perCall === undefined ? price(usd) : '–')
+  const price = usePriceText()
   const columns: readonly Column<PricedModel>[] = [
     { key: 'model', label: models.model, phone: 'title', cell: ({ name }) => name },
     {
       key: 'input',
       label: models.input,
       isNumber: true,
-      cell: (model) =>
-        model.perCall === undefined ? price(model.input) : models.perCall(price(model.perCall)),
+      cell: price.input,
     },
-    { key: 'output', label: models.output, isNumber: true, cell: (model) => amount(model, model.output) },
+    {
+      key: 'output',
+      label: models.output,
+      isNumber: true,
+      cell: (model) => price.tokens(model, model.output),
+    },
   ]
   return (
     <section aria-label={overview.callable}>

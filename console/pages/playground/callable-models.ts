@@ -22,9 +22,7 @@ export function callableModels(
   models: readonly PricedModel[],
   key: ApiKey | undefined,
 ): readonly PricedModel[] {
-  const conversing = models.filter(
-    ({ endpoints, perCall, output }) => endpoints.includes('chat') && perCall === undefined && output > 0,
-  )
+  const conversing = models.filter(({ endpoints, output }) => endpoints.includes('chat') && output > 0)
   const others = models.filter((model) => mediaEndpointOf(model) !== undefined)
   const all = [...conversing, ...others]
   const allowed = key && allowedModels(key)

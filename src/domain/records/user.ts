@@ -66,7 +66,7 @@ const CALLER = {
     moves: true,
     audit: true,
     declared: true,
-    option: ['units', 'the quota of the user, in quota units'],
+    option: ['amount', 'the quota of the user: 10usd, or quota units'],
   },
   used_quota: { type: integerType(), default: 0 },
   request_count: { type: integerType(), default: 0 },

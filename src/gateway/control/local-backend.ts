@@ -22,7 +22,9 @@ import { completeSecretFile, gatewaySecrets } from '../gateway-secrets.ts'
 import type { CommandBackend } from './command-backend.ts'
 
 /** Services that operations need. */
-interface OpenServices extends ManagementServices, Pick<AdministrationServices, 'liveConfig'> {
+interface OpenServices
+  extends Omit<ManagementServices, 'content'>,
+    Pick<AdministrationServices, 'liveConfig' | 'content'> {
   readonly secrets: Secrets
   readonly firstCredentials: FirstCredentials | undefined
   close(): Promise<void>

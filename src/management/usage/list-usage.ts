@@ -104,8 +104,9 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
 export const callOrderQuery = orderQuery(CALL_ORDERS)
 
 /** What is needed to compute the columns of a CSV file. */
-interface CsvFormat {
+export interface CsvFormat {
   readonly calendar: Calendar
+  /** Converts quota units to dollars, as a decimal. */
   readonly usdOf: (quota: number) => string
 }
 

@@ -17,7 +17,7 @@ import { csvLine } from '../csv.ts'
 import { wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { factsFromLog } from './call-facts.ts'
-import { callFilters, ownCallFilters } from './list-usage.ts'
+import { callFilters, type CsvFormat, ownCallFilters } from './list-usage.ts'
 
 const count = z.int()
 
@@ -138,31 +138,34 @@ export async function usageSeries(
 }
 
 /**
- * The time series as CSV: one line for each interval of each series. The series with an empty key is the sum
- * of all series that are not listed.
+ * The time series as CSV: one line for each interval of each series, then one with the total of the series, whose
+ * `slot` is empty and whose `start` is `total`. The series with an empty key is the sum of all series that are
+ * not listed.
  */
-export function seriesCsv({ slots, series, other }: UsageSeries, { calendar }: SeriesPeriod): string {
+export function seriesCsv({ slots, series, other }: UsageSeries, { calendar, usdOf }: CsvFormat): string {
   const lines = [...series, ...(other ? [{ key: '', label: 'other', points: other.points }] : [])]
-  const rows = lines.flatMap(({ key, label, points: sums }) =>
-    sums.map((point, index) => {
-      const slot = slots[index] ?? 0
-      return csvLine([
-        slot,
-        calendar.format(slot * 1000),
-        key,
-        label,
-        ...POINT_FIELDS.map((field) => point[field]),
-      ])
-    }),
-  )
-  return [csvLine(['slot', 'start', 'key', 'label', ...POINT_FIELDS]), ...rows].join('')
+  const rows = lines.flatMap(({ key, label, points: sums }) => {
+    const row = (slot: number | null, start: string, counts: readonly number[]): string =>
+      csvLine([slot, start, key, label, ...counts, usdOf(counts[QUOTA] ?? 0)])
+    const counted = sums.map((point) => POINT_FIELDS.map((field) => point[field]))
+    return [
+      ...counted.map((counts, index) => {
+        const slot = slots[index] ?? 0
+        return row(slot, calendar.format(slot * 1000), counts)
+      }),
+      row(null, 'total', totalOf([{ points: counted }])),
+    ]
+  })
+  return [csvLine(['slot', 'start', 'key', 'label', ...POINT_FIELDS, 'cost_usd']), ...rows].join('')
 }
+
+const QUOTA = POINT_FIELDS.indexOf('quota')
 
 function pointOf(sums: readonly number[]): Point {
   return Object.fromEntries(POINT_FIELDS.map((field, index) => [field, sums[index] ?? 0])) as Point
 }
 
-function totalOf(lines: readonly SeriesLine[]): number[] {
+function totalOf(lines: readonly Pick<SeriesLine, 'points'>[]): number[] {
   const total: number[] = POINT_FIELDS.map(() => 0)
   for (const line of lines)
     for (const sums of line.points) for (const [index, value] of sums.entries()) total[index]! += value

@@ -12,8 +12,16 @@ import {
   pageQuery,
   pageSchema,
 } from '../page.ts'
+import { readInput, userInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
-import { managedUserObjects, managedUserSchema, type UserObject, userObjects } from './user-object.ts'
+import {
+  managedUserObject,
+  type ManagedUserObject,
+  managedUserObjects,
+  managedUserSchema,
+  type UserObject,
+  userObjects,
+} from './user-object.ts'
 
 /** Query parameters for a page of users. */
 export const userPageQuery = pageQuery.extend(orderQuery(USER_ORDERS).shape)
@@ -49,6 +57,17 @@ export async function findUsers(
 /** All users, the oldest first. */
 export async function listUsers(services: ManagementServices): Promise<UserObject[]> {
   return userObjects(services, await services.store.read('listUsers'))
+}
+
+/** A user as administrators see it, by id or name. */
+export async function showUser(
+  services: ManagementServices,
+  given: z.input<typeof userInput>,
+): Promise<ManagedUserObject> {
+  const { user: idOrName } = readInput(userInput, given)
+  const { id: userId } = await findUser(services.store, idOrName)
+  const user = await services.store.read('managedUser', { userId })
+  return managedUserObject(services, user ?? userNotFound(idOrName))
 }
 
 /** The user with this id or name. Throws `not_found` if there is none. */
