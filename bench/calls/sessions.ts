@@ -46,7 +46,7 @@ function prepared(client: Client): readonly Prepared[] {
     const request = {
       model: 'm',
       session: sessionFinder(headers, scan, MESSAGES_COMPARISON_RULES),
-      conversation: { scan, form: MESSAGES_COMPARISON_RULES },
+      json: { scan, dialect: { conversation: MESSAGES_COMPARISON_RULES } },
     }
     const plan = { request, settings: { options: affinityOptions }, channels: [{ channel }] }
     const session = sessions.of(2, plan.request)

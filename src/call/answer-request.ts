@@ -33,6 +33,8 @@ export interface AdmittedRequest {
   readonly routes: Routes
   /** The guards that have checked the request and will check its answer; absent if no guard applies. */
   readonly guards?: CallGuards
+  /** Set if another call that has reserved quota waits for this one, which must not wait for quota then. */
+  readonly mayNotWait?: true
   /** The request as it was received, if guards have changed it. */
   readonly received?: Body | FormBody
 }

@@ -299,7 +299,7 @@ export class Attempts {
    */
   async #tryOnce(call: Call, target: AttemptTarget): Promise<Failure | undefined> {
     const { response, incoming } = call
-    const { request } = call.plan
+    const { dialect, request } = call.plan
     if (response.isAborted) return CLIENT_DISCONNECTED
     if (this.#stopped) return GATEWAY_STOPPING
     if (call.isStopped) return CALL_STOPPED
@@ -328,7 +328,7 @@ export class Attempts {
     try {
       this.#send(attempt, call, target)
       end = await attempt.end
-      if (end !== 'settled' && end.kind === 'model_missing' && request.mayBeUnserved)
+      if (end !== 'settled' && end.kind === 'model_missing' && dialect.mayBeUnserved)
         end = missingEndpointFailure(end)
     } finally {
       unsubscribe()

@@ -59,7 +59,17 @@ export class CallAdmission {
 
   /** Reserves the maximum cost of a request and makes its call. */
   async admit(
-    { dialect, body, caller, settings, request, routes, guards, received = body }: AdmittedRequest,
+    {
+      dialect,
+      body,
+      caller,
+      settings,
+      request,
+      routes,
+      guards,
+      received = body,
+      mayNotWait,
+    }: AdmittedRequest,
     incoming: IncomingCall,
     known?: KnownState,
   ): Promise<void> {
@@ -113,20 +123,21 @@ export class CallAdmission {
       started_ms: startedMs,
       prompt_amount: chargeOfCall(rateOfRequestedService(first), {
         ...NO_USAGE,
-        ...first.request.measuredPrompt,
+        ...first.request.measured?.prompt,
         input: first.estimate.promptTokens + first.estimate.unknownTokens,
       }),
     }
     // The gateway may have begun to stop while the request body was arriving.
     if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
-    const hold = request.isFree
-      ? OpenHold.unrecorded(account, facts)
-      : request.isUnpaid || amount <= affordableAmount(account, budgets)
-        ? ledger.admit(account, amount, facts, budgets)
-        : await ledger.admitInTime(payer, amount, facts, {
-            ...waitLimitsOf(incoming, settings.options),
-            ...(request.isOfGuard && { waitMs: 0 }),
-          })
+    const hold =
+      request.charging === 'free'
+        ? OpenHold.unrecorded(account, facts)
+        : request.charging === 'unpaid' || amount <= affordableAmount(account, budgets)
+          ? ledger.admit(account, amount, facts, budgets)
+          : await ledger.admitInTime(payer, amount, facts, {
+              ...waitLimitsOf(incoming, settings.options),
+              ...(mayNotWait && { waitMs: 0 }),
+            })
     const call = new Call(this.#services, plannedCall, plans, hold, features)
     call.guards = guards
     features.admitted(call)

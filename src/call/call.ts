@@ -134,7 +134,7 @@ export class Call implements MediaRequester {
     this.hold = hold
     this.attempts = new AttemptLog(incoming.startedAt)
     this.words = new ComparedRequestTexts(() => ({
-      body: plan.request.body ?? plan.body,
+      body: plan.request.responses?.composed ?? plan.body,
       fields: plan.fields,
       url: incoming.request.url,
     }))
@@ -192,7 +192,7 @@ export class Call implements MediaRequester {
     const { estimate, request } = this.plan
     const { count } = this.services
     if (count.isBusy) return estimate.promptTokens
-    return (await this.#prompt.shownTokens(count)) + (request.contextTokens ?? 0)
+    return (await this.#prompt.shownTokens(count)) + (request.responses?.contextTokens ?? 0)
   }
 
   /**
@@ -201,7 +201,7 @@ export class Call implements MediaRequester {
    */
   async countChargedPrompt(): Promise<number> {
     const { estimate, request } = this.plan
-    const named = (request.contextTokens ?? 0) + estimate.unknownTokens
+    const named = (request.responses?.contextTokens ?? 0) + estimate.unknownTokens
     return (await this.#prompt.chargedTokens(this.services.count)) + named
   }
 
@@ -385,7 +385,7 @@ export class Call implements MediaRequester {
         this.#served?.isIncomplete === true ||
         (target !== undefined && delivered && this.noteUnlisted(target)),
       service_tier: this.#served?.tier ?? '',
-      requested_service_tier: this.plan.request.serviceTier ?? '',
+      requested_service_tier: this.plan.request.requested?.serviceTier ?? '',
       region: this.#served?.region ?? '',
       ...cacheSavings(this.#served?.rate ?? this.plan.rate, usage),
       cache_break: this.#columns?.cache_break ?? '',

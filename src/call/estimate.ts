@@ -72,11 +72,11 @@ export function estimate(
 ): Estimate {
   const { hold_tokens: holdTokens } = settings.options
   const { isEdited: isConversation } = ENDPOINTS[endpoint]
-  const isWatched = isConversation && request.stream && !request.background
+  const isWatched = isConversation && request.stream && !request.responses?.isBackground
   const tools = toolsToHold(channels, isWatched, rate, settings)
   const steps = isWatched ? stepsOf(request, model, holdTokens) : undefined
   const { tokens, maximum, addedPrompt } = callBounds(channels, boundsOf(endpoint), holdTokens, steps)
-  const context = request.contextTokens ?? 0
+  const context = request.responses?.contextTokens ?? 0
   // Parts of the prompt that the request only refers to fit into the model's context together, however many
   // there are.
   const unknown = request.namesPrompt ? model.contextTokens : 0
@@ -90,7 +90,7 @@ export function estimate(
     prompt + tokensOfReadings(readings, tools.resultTokens, Math.max(modelContext, prompt), prompt + output)
   const max = (output: number, readings: number): number => {
     const most = {
-      ...request.measuredBounds,
+      ...request.measured?.bounds,
       prompt: promptWith(output, readings),
       output,
       tools: tools.priced,
@@ -125,12 +125,12 @@ function promptsOf(endpoint: Endpoint, channels: readonly ChannelPlan[]): number
 
 /** Cache lifetimes with which any of the channels may write the prompt to a cache. */
 function lifetimesOf(
-  { body: composed, contextTokens = 0, namesPrompt, lifetimes: named }: ParsedRequest,
+  { responses, namesPrompt, requested }: ParsedRequest,
   channels: readonly ChannelPlan[],
 ): readonly CacheWriteLifetime[] {
   // A part of the prompt that is stored elsewhere may contain cache directives.
-  if (composed || contextTokens > 0 || namesPrompt) return ALL_CACHE_LIFETIMES
-  const all = channels.map((plan) => cacheLifetimesAtChannel(plan, named))
+  if (responses?.composed || (responses?.contextTokens ?? 0) > 0 || namesPrompt) return ALL_CACHE_LIFETIMES
+  const all = channels.map((plan) => cacheLifetimesAtChannel(plan, requested?.lifetimes))
   const [first = ALL_CACHE_LIFETIMES] = all
   return all.every((one) => one === first) ? first : [...new Set(all.flat())]
 }
@@ -155,7 +155,7 @@ function ratesHeld(
   const ratesAt = (plan: ChannelPlan): readonly ChargeRate[] => {
     const { channel } = plan
     const model = plan.tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
-    const service = possibleTiersAndRegion(plan, endpoint, request, settings.options.pass_through)
+    const service = possibleTiersAndRegion(plan, endpoint, request.requested, settings.options.pass_through)
     return ratesToHold(rate, channel, model, service)
   }
   return channels.length === 1 ? ratesAt(channels[0]!) : [...new Set(channels.flatMap(ratesAt))]

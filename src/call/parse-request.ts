@@ -63,9 +63,7 @@ export function parseRequest(
     const named = namedSessionFinder(headers)
     if (!named) return read
     const session = { session: named }
-    return read instanceof Promise
-      ? read.then((one) => withService(one, session))
-      : withService(read, session)
+    return read instanceof Promise ? read.then((one) => withFacts(one, session)) : withFacts(read, session)
   }
   const { scan, dialect } = readJson(json as Dialect, body)
   dialect.names.check(scan)
@@ -79,37 +77,26 @@ export function parseRequest(
   const session = conversation
     ? sessionFinder(headers, scan, conversation)
     : namedSessionFinder(headers, scan)
-  const request = dialect.read(scan, headers, reader)
-  const keeping = reader.settings.options.cache && dialect.keeping?.(scan)
-  if (serviceTier === undefined && region === undefined && lifetimes.length === 0 && !session && !keeping)
-    return request
-  const service = {
+  const requested = (serviceTier !== undefined || region !== undefined || lifetimes.length > 0) && {
     ...(serviceTier !== undefined && { serviceTier }),
     ...(region !== undefined && { region }),
     ...(lifetimes.length > 0 && { lifetimes }),
-    ...(session && { session }),
-    ...(conversation && { conversation: { scan, form: conversation } }),
-    ...(keeping && { storage: { rules: keeping, scan } }),
   }
-  return request instanceof Promise
-    ? request.then((one) => withService(one, service))
-    : withService(request, service)
+  const facts = { json: { scan, dialect }, ...(requested && { requested }), ...(session && { session }) }
+  const request = dialect.read(scan, headers, reader)
+  return request instanceof Promise ? request.then((one) => withFacts(one, facts)) : withFacts(request, facts)
 }
 
-function withService(
+function withFacts(
   request: ParsedRequest,
-  service: Pick<
-    ParsedRequest,
-    'serviceTier' | 'region' | 'lifetimes' | 'session' | 'conversation' | 'storage'
-  >,
+  facts: Pick<ParsedRequest, 'json' | 'requested' | 'session'>,
 ): ParsedRequest {
   return {
     ...request,
-    ...service,
+    ...facts,
     ...(request.session && { session: request.session }),
-    ...(request.conversation && { conversation: request.conversation }),
     ...(request.forModel && {
-      forModel: (name: string) => withService(request.forModel?.(name) ?? request, service),
+      forModel: (name: string) => withFacts(request.forModel?.(name) ?? request, facts),
     }),
   }
 }

@@ -73,7 +73,7 @@ function planFor(
   const { dialect, body, fields, takeMemory, settings, requestedModel } = common
   const request = name === called.model ? called : (called.forModel?.(name) ?? called)
   const serving = request.channelsFor?.(all) ?? all
-  const isFree = request.isFree || request.isUnpaid || (dialect.isFreeUnpriced && !model.price)
+  const isFree = request.charging !== undefined || (dialect.isFreeUnpriced && !model.price)
   const rate = isFree ? rates.free : rates.of(settings, model, group)
   const planned = request.forChannels(serving, model)
   const withChannels = (channels: Plan['channels']): Plan => {
@@ -81,7 +81,7 @@ function planFor(
     return {
       dialect,
       request,
-      body: request.body ?? body,
+      body: request.responses?.composed ?? body,
       fields,
       takeMemory,
       settings,

@@ -18,7 +18,7 @@ import type { ReceivedMedia, ReceivedImage } from '@sluice/wire/received-media'
 import { numbersOfReport, type ReportedUsage } from '@sluice/wire/reported-usage'
 import type { Tap } from './dialects/dialect.ts'
 import type { TokenCounter } from './token-counter.ts'
-import type { ParsedRequest } from './request-stages.ts'
+import type { MeasuredRequest } from './request-stages.ts'
 
 /** Counts the tokens of the prompt. */
 type CountPrompt = () => Promise<number>
@@ -38,7 +38,7 @@ export interface PricingInputs {
   readonly media: () => MediaPrices
   readonly countPrompt: CountPrompt
   readonly count: TokenCounter
-  readonly unitsOf: ParsedRequest['searchUnits']
+  readonly unitsOf: MeasuredRequest['searchUnits']
   /** Selects those tool uses shown in a response that are charged. */
   readonly shown: (uses: readonly ToolUse[]) => readonly ToolUse[]
   readonly priceTools: (searches: number, uses: readonly ToolUse[]) => readonly PricedTool[]

@@ -174,12 +174,8 @@ export class Relay {
   }
 
   /** Makes a call that is neither charged nor recorded, because its answer was charged before. */
-  makeUncharged(
-    endpoint: keyof ClientDialects,
-    call: Omit<UnchargedCall, 'dialect'>,
-    incoming: IncomingCall,
-  ): Promise<void> {
-    return this.#admission.makeUncharged({ ...call, dialect: this.#dialects[endpoint] }, incoming)
+  makeUncharged(call: UnchargedCall, incoming: IncomingCall): Promise<void> {
+    return this.#admission.makeUncharged(call, incoming)
   }
 
   /** Relays one call in the client's dialect. Rejects with the error for the client, if none was sent yet. */
@@ -260,7 +256,7 @@ export class Relay {
     const { record } = incoming
     record.model = request.model
     record.stream = request.stream
-    const mayFallBack = request.forModel !== undefined && !request.isFree
+    const mayFallBack = request.forModel !== undefined && request.charging !== 'free'
     const called = { name: request.model, stream: request.stream }
     const routes = this.#routing.resolve(settings, caller, called, dialect, mayFallBack)
     const { requestedModel, resolutions } = routes
@@ -281,7 +277,7 @@ export class Relay {
         'parts' in body
           ? await guardedForm(guards, body)
           : await guardedRequest(guards, body, readJson(dialects.json as Dialect, body))
-      const isSame = guarded === body && request.body === undefined
+      const isSame = guarded === body && request.responses?.composed === undefined
       const check: RequestReaderContext['check'] = (scan, shape) => applyGuardsToScan(guards, scan, shape)
       const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, check })
       const changed = {

@@ -19,8 +19,7 @@ import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { GatewayError } from '../errors.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
-import type { AnswerStorageRules } from './dialects/answer-storage-rules.ts'
-import type { DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
+import type { Dialect, DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
 import type { PassthroughResponses } from './dialects/passthrough.ts'
 import type { Estimate } from './estimate.ts'
 import type { CallGuards } from './guards/call-guards.ts'
@@ -106,56 +105,30 @@ export interface CallRecord {
 export interface ParsedRequest {
   readonly model: string
   readonly stream: boolean
-  /** The service tier that the client requested; absent if it requested none. */
-  readonly serviceTier?: string
-  /** Cache lifetimes that the request's cache directives name; absent if it has no such directives. */
-  readonly lifetimes?: readonly CacheWriteLifetime[]
-  /** The region that the request names; absent if it names none. */
-  readonly region?: string
-  /** Finds the session of the request. Absent if the endpoint has no conversations. */
-  readonly session?: SessionFinder
-  /** The conversation as the client sent it. Absent if the endpoint has none. */
-  readonly conversation?: { readonly scan: ScannedObject; readonly form: ConversationComparisonRules }
-  /** The body, and how its answer may be kept for equal requests; absent if it is never kept or there is no cache. */
-  readonly storage?: { readonly rules: AnswerStorageRules; readonly scan: ScannedObject }
-  /** Content type of the client's stream, if it does not consist of events. */
-  readonly streamType?: string
   /** The client's maximum of output tokens; undefined if the request has none. */
   readonly maxTokens: number | undefined
   /** Upper bound on the tokens of the prompt. */
   readonly promptBound: number
-  /** Upper bounds of what is charged in addition to text tokens; absent if only text tokens are charged. */
-  readonly measuredBounds?: NonTokenBounds
-  /** Whether the call has no price and no entry in the usage log, independent of the model's price. */
-  readonly isFree?: boolean
-  /**
-   * Whether a guard makes the call on behalf of another call. It must not wait for quota that the other call
-   * has reserved.
-   */
-  readonly isOfGuard?: true
-  /** Whether nobody is charged for the call. It has an entry in the usage log nevertheless. */
-  readonly isUnpaid?: true
-  /**
-   * Seconds and characters of the prompt, the minimum number of images, and expected search units. They are
-   * charged if the gateway crashes during the call.
-   */
-  readonly measuredPrompt?: Partial<Pick<Usage, MeasuredUnit['count']>>
-  /** Search units of the request if its texts have this many tokens; absent if none are charged. */
-  readonly searchUnits?: (tokens: number) => number
-  /** Number of tokens of the stored context that the request continues. */
-  readonly contextTokens?: number
-  /**
-   * Whether the upstream continues after the client has left, so that its output may not be seen while it is
-   * generated.
-   */
-  readonly background?: boolean
   /**
    * Whether the request only refers to parts of the prompt. These parts may be as large as the model's
    * context.
    */
   readonly namesPrompt?: boolean
-  /** The request's body with the stored context included, if the gateway keeps that context. */
-  readonly body?: Buffer
+  /** The JSON body and the dialect in which it was read; absent for forms. */
+  readonly json?: ReadJson
+  /** How the client wants the request to be served; absent if it states nothing. */
+  readonly requested?: RequestedService
+  /** Finds the session of the request; absent if it can have none. */
+  readonly session?: SessionFinder
+  /** What is charged in addition to text tokens; absent if nothing is. */
+  readonly measured?: MeasuredRequest
+  /** Facts that only requests of the Responses API have. */
+  readonly responses?: ResponsesFacts
+  /**
+   * `free`: the call has no price and no entry in the usage log, independent of the model's price. `unpaid`: nobody is
+   * charged for it, but it has an entry. Absent for calls that are charged.
+   */
+  readonly charging?: 'free' | 'unpaid'
   /** Returns the channels that can serve the request; absent if all can. Throws if there are none. */
   channelsFor?(channels: readonly Channel[]): readonly Channel[]
   /**
@@ -165,8 +138,6 @@ export interface ParsedRequest {
   forModel?(name: string): ParsedRequest
   /** Names of request fields that were left out before a channel was chosen. */
   readonly dropped?: readonly string[]
-  /** Whether upstreams need not have the endpoint. A 404 then does not mean that the model is missing. */
-  readonly mayBeUnserved?: boolean
   /**
    * Plans the request for these channels, in the order in which they are tried; accounts of one channel may
    * get different requests. If any of the channels speaks another dialect, the conversation is decoded once,
@@ -176,6 +147,47 @@ export interface ParsedRequest {
     channels: readonly Channel[],
     model: Model,
   ): readonly ChannelPlan[] | Promise<readonly ChannelPlan[]>
+}
+
+/** A JSON body as it was read. */
+export interface ReadJson {
+  readonly scan: ScannedObject
+  readonly dialect: Pick<Dialect, 'conversation' | 'keeping'>
+}
+
+/** How a request is to be served. */
+export interface RequestedService {
+  /** The service tier; absent if the client requested none. */
+  readonly serviceTier?: string | undefined
+  /** The region; absent if the request names none. */
+  readonly region?: string | undefined
+  /** Cache lifetimes that the request's cache directives name; absent if it has no such directives. */
+  readonly lifetimes?: readonly CacheWriteLifetime[] | undefined
+}
+
+/** What is charged for a request in addition to text tokens. */
+export interface MeasuredRequest {
+  readonly bounds: NonTokenBounds
+  /**
+   * Seconds and characters of the prompt, the minimum number of images, and expected search units. They are
+   * charged if the gateway crashes during the call.
+   */
+  readonly prompt?: Partial<Pick<Usage, MeasuredUnit['count']>>
+  /** Search units of the request if its texts have this many tokens; absent if none are charged. */
+  readonly searchUnits?: (tokens: number) => number
+}
+
+/** Facts about a request of the Responses API. */
+export interface ResponsesFacts {
+  /**
+   * Whether the upstream continues after the client has left, so that its output may not be seen while it is
+   * generated.
+   */
+  readonly isBackground: boolean
+  /** Number of tokens of the stored context that the request continues. */
+  readonly contextTokens: number
+  /** The request's body with the stored context included; absent if the gateway keeps none of that context. */
+  readonly composed?: Buffer | undefined
 }
 
 /** Upper bounds of units other than tokens, and whether tokens may be audio or images. */

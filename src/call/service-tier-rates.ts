@@ -22,7 +22,7 @@ import { OPENAI } from '../domain/price-data/openai.ts'
 import { type ServiceRate, serviceRate } from '../domain/service-rate.ts'
 import { mayNameTier } from '../upstreams/channel-tier.ts'
 import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-headers.ts'
-import type { ChannelPlan, ParsedRequest, Plan, AttemptTarget } from './request-stages.ts'
+import type { ChannelPlan, Plan, RequestedService, AttemptTarget } from './request-stages.ts'
 import type { Call } from './call.ts'
 
 /**
@@ -67,12 +67,9 @@ const REGION_MEMBERS: readonly string[] = ['inference_geo']
 
 type Sender = Pick<Channel, 'allow' | 'override' | 'pass_through' | 'service_tier' | 'base_url'>
 
-/** The values of a request that determine its service tier and region. */
-export interface RequestedService {
-  readonly serviceTier?: string | undefined
-  readonly region?: string | undefined
-  /** Names of JSON members that are left out of the request to the channel. */
-  readonly dropped?: readonly string[] | undefined
+/** What the client wants, and the JSON members that are left out of the request to the channel. */
+interface SentService extends RequestedService {
+  readonly dropped?: readonly string[]
 }
 
 /** A service tier or region, which a request may name and a channel may change. */
@@ -125,7 +122,7 @@ function textsOf(texts: ReadonlyMap<string, string>): (name: string) => unknown 
  */
 export function sentTier(
   channel: Sender,
-  { serviceTier: requested, dropped = [] }: RequestedService,
+  { serviceTier: requested, dropped = [] }: SentService,
   passThrough: boolean,
 ): string | undefined {
   const { allow, service_tier: own, pass_through: isOpen } = channel
@@ -143,7 +140,7 @@ export function sentTier(
 /** The region in the request that is sent to a channel; undefined if the request names none. */
 function sentRegion(
   channel: Sender,
-  { region: requested, dropped = [] }: RequestedService,
+  { region: requested, dropped = [] }: SentService,
   passThrough: boolean,
 ): string | undefined {
   return sentValue(channel, dropped, passThrough, {
@@ -171,7 +168,7 @@ export function providerChoosesTier(
  */
 export function chargedTier(
   channel: Sender,
-  requested: RequestedService,
+  requested: SentService,
   passThrough: boolean,
   stated: string | undefined,
 ): { readonly tier: string; readonly isGuessed: boolean } {
@@ -208,7 +205,12 @@ export function rateOfStatedService(
  * request that was sent.
  */
 export function serviceToCharge(
-  { plan: { settings, request: asked } }: Pick<Call, 'plan'>,
+  {
+    plan: {
+      settings,
+      request: { requested: asked = NOTHING },
+    },
+  }: Pick<Call, 'plan'>,
   { channel, request }: AttemptTarget,
   stated: StatedService = {},
 ): RequestedTierAndRegion {
@@ -217,7 +219,7 @@ export function serviceToCharge(
   if (!mayNameTier(request.path))
     return { requested, tier: tier ?? STANDARD_TIER_NAME, region, isGuessed: false }
   const { pass_through: passThrough } = settings.options
-  const service = { ...pick(asked), dropped: request.dropped }
+  const service = { ...asked, dropped: request.dropped }
   return {
     requested,
     ...chargedTier(channel, service, passThrough, tier),
@@ -225,9 +227,7 @@ export function serviceToCharge(
   }
 }
 
-function pick({ serviceTier, region }: RequestedService): RequestedService {
-  return { serviceTier, region }
-}
+const NOTHING: RequestedService = {}
 
 /**
  * The price of the prompt for a call that ends before the response states a tier: by the tier in the request
@@ -238,7 +238,7 @@ export function rateOfRequestedService({ dialect, rate, settings, request, chann
   if (!first || rate.free) return rate
   const { channel, tools } = first
   if (!ENDPOINTS[dialect.endpoint].hasTiers) return rate
-  const sent = sentTier(channel, pick(request), settings.options.pass_through)
+  const sent = sentTier(channel, request.requested ?? NOTHING, settings.options.pass_through)
   if (sent === undefined || sent === 'auto' || sent === STANDARD_TIER_NAME) return rate
   const model = tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
   return serviceRate(rate, channel, model, { tier: sent }).rate
@@ -263,12 +263,12 @@ export function chargedRate(call: Call, target: AttemptTarget, stated: StatedSer
 export function possibleTiersAndRegion(
   { channel }: Pick<ChannelPlan, 'channel'>,
   endpoint: Endpoint,
-  request: Pick<ParsedRequest, 'serviceTier' | 'region'>,
+  requested: RequestedService | undefined,
   passThrough: boolean,
 ): { readonly tiers: readonly string[]; readonly region: string | undefined } {
   if (!ENDPOINTS[endpoint].hasTiers) return { tiers: PLAIN, region: undefined }
-  const sent = sentTier(channel, pick(request), passThrough)
-  return { tiers: tiersFor(channel, sent), region: sentRegion(channel, pick(request), passThrough) }
+  const sent = sentTier(channel, requested ?? NOTHING, passThrough)
+  return { tiers: tiersFor(channel, sent), region: sentRegion(channel, requested ?? NOTHING, passThrough) }
 }
 
 function tiersFor(channel: Channel, sent: string | undefined): readonly string[] {

@@ -67,9 +67,9 @@ export class Sessions {
   /** The session of a call; undefined if it has none or is free. */
   of(
     userId: number,
-    { isFree, session: find }: { readonly isFree?: boolean; readonly session?: SessionFinder },
+    { charging, session: find }: { readonly charging?: string; readonly session?: SessionFinder },
   ): CallSession | undefined {
-    return isFree ? undefined : find?.({ ...this.#keys, userId })
+    return charging === 'free' ? undefined : find?.({ ...this.#keys, userId })
   }
 }
 

@@ -355,7 +355,7 @@ export class StreamedResponse extends ResponseHandler {
     if (response.headersSent) return
     if (this.state === 'waiting') this.state = 'open'
     response.writeHead(200, {
-      ...this.call.headers(this.call.plan.request.streamType ?? this.contentType, this.target),
+      ...this.call.headers(this.call.plan.dialect.streamType ?? this.contentType, this.target),
       'x-accel-buffering': 'no',
     })
   }

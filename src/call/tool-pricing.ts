@@ -113,7 +113,7 @@ export function pricingInputsAt(call: Call, target: AttemptTarget): PricingInput
     media: () => settings.models.get(request.model).price ?? FREE_PRICE,
     countPrompt: () => call.countChargedPrompt(),
     count: call.services.count,
-    unitsOf: request.searchUnits,
+    unitsOf: request.measured?.searchUnits,
     shown: (uses) => shownBy(call, target, uses),
     priceTools: (searches, uses) => pricedTools(searches, uses, toolPricingAt(call, target)),
     priceAdvisors: (advisors) => pricedAdvisors(advisors, (name) => settings.models.get(name).price),

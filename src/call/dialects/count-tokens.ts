@@ -63,6 +63,7 @@ export function countingDialect(counting: CountTokensEndpoint): Dialect {
     endpoint: counting.protocol,
     names: counting.names,
     shape: counting.shape,
+    mayBeUnserved: true,
     async read(scan, headers, reader) {
       const model = counting.model(scan)
       const upstreamHeaders = counting.upstreamHeaders(headers)
@@ -100,8 +101,7 @@ function relayed(counting: CountTokensEndpoint, request: CountedRequest): Parsed
     stream: false,
     maxTokens: 0,
     promptBound: 0,
-    isFree: true,
-    mayBeUnserved: true,
+    charging: 'free',
     channelsFor: (channels) => referred.channelsFor(channels),
     forChannels: (channels) =>
       channels.map((channel) => ({

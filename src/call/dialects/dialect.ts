@@ -196,6 +196,10 @@ export interface DialectFacts {
    * endpoints.
    */
   readonly scanLimits?: ScanLimits
+  /** Content type of the client's streams, if these do not consist of events. */
+  readonly streamType?: string
+  /** Whether upstreams need not have the endpoint. A 404 then does not mean that the model is missing. */
+  readonly mayBeUnserved?: true
   /** Whether a model without a price is free at this endpoint, independent of the operator's setting. */
   readonly isFreeUnpriced?: true
 }

@@ -4,7 +4,7 @@ import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
-import type { ChannelPlan } from '../request-stages.ts'
+import type { ChannelPlan, MeasuredRequest } from '../request-stages.ts'
 import { dialectForChannel } from './choose-dialect.ts'
 import type { UpstreamDialect } from './conversion-dialects.ts'
 import type { ConversionPlanner } from './conversions.ts'
@@ -96,5 +96,8 @@ export function nativeConversation(
   const upstreamModel = model_mapping.get(name) ?? name
   return { conversation: () => ({ dialect, scan, form, upstreamModel, headers }) }
 }
+
+/** What is charged for a request whose prompt or answer may contain images or audio. */
+export const ANY_MEDIA: MeasuredRequest = { bounds: { hasMedia: true } }
 
 const NO_HEADERS: readonly string[] = []

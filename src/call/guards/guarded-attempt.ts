@@ -52,8 +52,8 @@ export function guardedAttempt(
   if (!guards?.concernsAnswer) return request
   if (request.passed) return { ...request, passed: guardedPassthrough(request.passed, guards) }
   const { name } = plan.dialect
-  // If the request has a `streamType`, the stream is one JSON array instead of events.
-  const isArray = plan.request.streamType !== undefined
+  // If the dialect has a `streamType`, the stream is one JSON array instead of events.
+  const isArray = plan.dialect.streamType !== undefined
   const answer = { dialect: name, signsReasoning: SIGNS_REASONING[request.protocol] }
   const reply: AttemptRequest['reply'] = (bytes) => checkWholeReply(request.reply(bytes), guards, answer)
   const dialect = CLIENT_PROTOCOLS.find((one): one is ClientProtocol => one === name)

@@ -37,8 +37,9 @@ class SessionCalls {
   #begin(user: number, id: string, model: string, cachesForADay: boolean) {
     const request = {
       model,
-      conversation: {
+      json: {
         scan: scanObject(Buffer.from(cachesForADay ? '{"prompt_cache_retention":"24h"}' : '{}')),
+        dialect: { conversation: {} },
       },
     }
     const session = { tag: `${user} ${id}`, name: id, isNamed: true, hasCacheKey: false }

@@ -49,7 +49,7 @@ export class SessionAffinity {
 
   /** Counts an attempt of a call without a session among the recent calls of its channel and key. */
   counted({ request, settings }: Plan, { channel, key }: AttemptTarget): void {
-    if (channel.keys.length < 2 || request.isFree || !settings.options.affinity.enabled) return
+    if (channel.keys.length < 2 || request.charging === 'free' || !settings.options.affinity.enabled) return
     this.#recent.add(channel.name, key.value)
   }
 
@@ -102,7 +102,7 @@ export class CallAffinity {
     this.#userId = userId
     this.#session = session
     this.#options = plans[0].settings.options
-    this.#isConversation = plans[0].request.conversation !== undefined
+    this.#isConversation = plans[0].request.json?.dialect.conversation !== undefined
     this.#binds = plans.some(leavesChoice)
   }
 
@@ -227,9 +227,10 @@ export class CallAffinity {
 }
 
 /** Whether a request asks the provider to keep its prompt in the cache for a day. */
-export function cachesForADay({ conversation }: Pick<ParsedRequest, 'conversation'>): boolean {
-  const scan = conversation?.scan
-  return scan?.has('prompt_cache_retention') === true && scan.value('prompt_cache_retention') === '24h'
+export function cachesForADay({ json }: ParsedRequest): boolean {
+  if (!json?.dialect.conversation) return false
+  const { scan } = json
+  return scan.has('prompt_cache_retention') && scan.value('prompt_cache_retention') === '24h'
 }
 
 function leavesChoice({ channels }: Plan): boolean {

@@ -93,17 +93,18 @@ export class CallCacheBreaks {
     const isCached = sumOf(cached) > 0
     const answerId = target.channel.cache_diagnostics ? responseIdForDiagnosis(diagnosis) : ''
     if (!isCached && !previous && answerId === '') return ''
-    const { conversation } = plan.request
+    const { json } = plan.request
+    const form = json?.dialect.conversation
     const print =
-      conversation && (isCached || isBroken)
-        ? conversationFingerprint(conversation.scan, conversation.form, this.#services.digestKey)
+      json && form && (isCached || isBroken)
+        ? conversationFingerprint(json.scan, form, this.#services.digestKey)
         : undefined
-    const isWhole = conversation?.form.isUnforeseeable?.(conversation.scan) !== true
+    const isWhole = !json || form?.isUnforeseeable?.(json.scan) !== true
     const now: PreviousCall = {
       atMs,
       channel: target.channel.name,
       place: numberOfChannelKey(target.channel, target.key.value),
-      model: `${target.request.upstreamModel}${plan.request.serviceTier === 'fast' ? ' fast' : ''}`,
+      model: `${target.request.upstreamModel}${plan.request.requested?.serviceTier === 'fast' ? ' fast' : ''}`,
       tools: print?.tools() ?? '',
       system: print?.system() ?? '',
       messages: print && isWhole ? print.messages(print.turns) : '',

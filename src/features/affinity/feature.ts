@@ -17,9 +17,9 @@ interface CallOfSession {
 export function sessionAffinity(affinity: SessionAffinity, breaks: CacheBreaks): CallFeature<CallOfSession> {
   return {
     begin({ incoming, caller: { user }, request, session, plans }) {
-      if (request.isFree || (!session && !plans.some(isConcerned))) return undefined
+      if (request.charging === 'free' || (!session && !plans.some(isConcerned))) return undefined
       // Providers cache only prompts of conversations, so that other calls are not compared with previous ones.
-      const compared = request.conversation ? sessionInRow(session) : ''
+      const compared = request.json?.dialect.conversation ? sessionInRow(session) : ''
       return {
         affinity: affinity.of(user.id, session, plans),
         breaks: breaks.of(user.id, compared, incoming.startedMs),

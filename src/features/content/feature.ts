@@ -24,7 +24,7 @@ class CapturedContent {
 export function contentLog(receivers: ContentReceivers): CallFeature<CapturedContent> {
   return {
     begin({ incoming, caller, settings, request, received, plans }) {
-      if (request.isFree || !received || !mayLog(plans, settings, caller)) return undefined
+      if (request.charging === 'free' || !received || !mayLog(plans, settings, caller)) return undefined
       let content: CapturedContent | undefined
       const start = planContentCapture(receivers, {
         id: incoming.id,

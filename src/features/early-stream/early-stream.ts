@@ -7,6 +7,7 @@ import { DenseSet } from '../../domain/dense-set.ts'
 import type { Endpoint } from '../../domain/endpoints.ts'
 import type { Call } from '../../call/call.ts'
 import type { PlannedCall, RelayedStream } from '../../call/life-cycle.ts'
+import type { DialectFacts } from '../../call/dialects/dialect.ts'
 import type { ParsedRequest } from '../../call/request-stages.ts'
 
 /** Milliseconds without a byte after which another keep-alive follows; proxies wait for 60 s and more. */
@@ -57,7 +58,7 @@ export class EarlyStreams {
 
   /** Undefined if the call is not a stream that may get an early head. */
   begin({ dialect, request, settings }: PlannedCall): EarlyStream | undefined {
-    const form = formOf(dialect.endpoint, request)
+    const form = formOf(dialect, request)
     return form && new EarlyStream(form, settings.options.early_stream, this.#calls)
   }
 
@@ -132,7 +133,7 @@ export class EarlyStream {
     this.#silentSince = nowMs
     const call = this.#call
     if (!call) return
-    const contentType = call.plan.request.streamType ?? 'text/event-stream'
+    const contentType = call.plan.dialect.streamType ?? 'text/event-stream'
     call.response.keepAlive(this.#form.keepAlive, {
       headers: { ...call.headers(contentType, undefined), 'x-accel-buffering': 'no' },
       refusal: (body) => this.#form.refusal(body, call),
@@ -141,7 +142,7 @@ export class EarlyStream {
 }
 
 /** The form of a call's stream; undefined if the call has none, or may not get its head before the upstream's. */
-function formOf(endpoint: Endpoint, { stream, streamType }: ParsedRequest): StreamForm | undefined {
+function formOf({ endpoint, streamType }: DialectFacts, { stream }: ParsedRequest): StreamForm | undefined {
   if (!stream) return undefined
   return streamType === undefined ? FORMS[endpoint] : JSON_ARRAY
 }

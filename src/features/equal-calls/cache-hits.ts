@@ -83,7 +83,7 @@ export class CacheHits {
       guards: facts?.guards ?? '',
       hit_saved: facts ? facts.quota - quota : 0,
       service_tier: '',
-      requested_service_tier: request.serviceTier ?? '',
+      requested_service_tier: request.requested?.serviceTier ?? '',
       region: '',
       model: facts?.model ?? model.name,
       group: holdFacts.group,

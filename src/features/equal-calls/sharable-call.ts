@@ -6,6 +6,7 @@ import type { Settings } from '../../domain/settings.ts'
 import type { Headers } from '../../http/request.ts'
 import type { AdmittedRequest } from '../../call/answer-request.ts'
 import type { AnswerStorageRules } from '../../call/dialects/answer-storage-rules.ts'
+import type { DialectFacts } from '../../call/dialects/dialect.ts'
 import type { ParsedRequest } from '../../call/request-stages.ts'
 import type { BodyForm, RequestedBodyForm } from './answer-bodies.ts'
 import { type CacheControl, readCacheControl } from './cache-control.ts'
@@ -50,10 +51,12 @@ export function sharableCall(
 ): SharableCall | undefined {
   const { settings, caller, request, dialect, routes } = admitted
   const { cache: options } = settings.options
-  const { storage } = request
+  const { json } = request
   const [first] = routes.resolutions
-  if (!options || !storage || !first || request.isFree) return undefined
-  const { rules, scan } = storage
+  if (!options || !json || !first || request.charging === 'free') return undefined
+  const { scan } = json
+  const rules = json.dialect.keeping?.(scan)
+  if (!rules) return undefined
   const control = readCacheControl(headers['cache-control'])
   if (control.noStore) return undefined
   const isFallback = first.name !== request.model && routes.requestedModel.fallback.includes(first.name)
@@ -81,12 +84,15 @@ export function sharableCall(
     rules,
     control,
     ttlMs,
-    wanted: { form: formOf(request), includeUsage: rules.hasUsageOption === true && includesUsage(scan) },
+    wanted: {
+      form: formOf(dialect, request),
+      includeUsage: rules.hasUsageOption === true && includesUsage(scan),
+    },
     lookup: tag(JSON.stringify(key)),
   }
 }
 
-function formOf({ stream, streamType }: ParsedRequest): BodyForm {
+function formOf({ streamType }: DialectFacts, { stream }: ParsedRequest): BodyForm {
   if (!stream) return 'whole'
   return streamType === undefined ? 'events' : 'array'
 }

@@ -85,8 +85,7 @@ function relayedImages(path: Path, fields: Fields, body: EditableBody, inputs: n
     prompt: readTextField(fields, 'prompt') ?? '',
     fileTokens: inputs * INPUT_IMAGE_TOKENS,
     outputTokens: n * (IMAGE_TOKENS + partials * PARTIAL_TOKENS),
-    measuredPrompt: { images: 1 },
-    measuredBounds: { images: n, hasMedia: true },
+    measured: { prompt: { images: 1 }, bounds: { images: n, hasMedia: true } },
     passed: imageResponses(request),
   })
 }

@@ -7,7 +7,12 @@ import type { Shape } from '@sluice/wire/shape/define-shape'
 import { mediaFieldNames } from '@sluice/wire/media'
 import type { FormBody } from '../../call/body-reader.ts'
 import { EditedForm } from '../../call/form-body.ts'
-import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../call/request-stages.ts'
+import type {
+  AttemptRequest,
+  ChannelPlan,
+  MeasuredRequest,
+  ParsedRequest,
+} from '../../call/request-stages.ts'
 import { type Dialect, type FormDialect, throwNoStreams } from '../../call/dialects/dialect.ts'
 import type { PassthroughResponses } from '../../call/dialects/passthrough.ts'
 
@@ -70,21 +75,19 @@ interface MediaRequest {
   readonly fileTokens: number
   /** Maximum output tokens for which quota is reserved. */
   readonly outputTokens: number
-  readonly measuredBounds: NonNullable<ParsedRequest['measuredBounds']>
-  readonly measuredPrompt?: NonNullable<ParsedRequest['measuredPrompt']>
+  readonly measured: MeasuredRequest
   readonly passed: PassthroughResponses
 }
 
 /** Converts a media request to the form that the relay needs. */
 export function parsedRequestOf(request: MediaRequest): ParsedRequest {
-  const { model, stream, prompt, measuredBounds } = request
+  const { model, stream, prompt, measured } = request
   return {
     model,
     stream,
     maxTokens: undefined,
     promptBound: Buffer.byteLength(prompt) + request.fileTokens,
-    measuredBounds,
-    ...(request.measuredPrompt && { measuredPrompt: request.measuredPrompt }),
+    measured,
     forModel: (name) => parsedRequestOf({ ...request, model: name }),
     forChannels: (channels) => channels.map((channel) => requestFor(request, channel)),
   }

@@ -52,8 +52,7 @@ export const speechDialect = (lengths: RecordingLengths): Dialect =>
       prompt: `${input}\n${readTextField(fields, 'instructions') ?? ''}`,
       fileTokens: 0,
       outputTokens: seconds * HELD_TOKENS_PER_SECOND,
-      measuredPrompt: { characters },
-      measuredBounds: { characters, seconds, hasMedia: true },
+      measured: { prompt: { characters }, bounds: { characters, seconds, hasMedia: true } },
       passed: speechResponses(characters, isRaw, lengths),
     })
   })

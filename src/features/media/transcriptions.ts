@@ -64,8 +64,10 @@ export const transcriptionsDialect = (
       prompt,
       fileTokens: length.seconds * HELD_TOKENS_PER_SECOND,
       outputTokens: length.seconds * HELD_OUTPUT_PER_SECOND + MIN_HELD_OUTPUT,
-      measuredPrompt: { seconds: length.seconds },
-      measuredBounds: { seconds: length.seconds, hasMedia: true },
+      measured: {
+        prompt: { seconds: length.seconds },
+        bounds: { seconds: length.seconds, hasMedia: true },
+      },
       passed: transcriptResponses(length),
     })
   })

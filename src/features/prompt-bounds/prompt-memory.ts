@@ -63,7 +63,12 @@ export class PromptMemory {
     const { options } = first.settings
     if (options.remember_prompts === 0 || amount === 0) return undefined
     const { request, body } = first
-    if (request.isFree || request.background || request.namesPrompt || (request.contextTokens ?? 0) > 0)
+    if (
+      request.charging === 'free' ||
+      request.responses?.isBackground ||
+      request.namesPrompt ||
+      (request.responses?.contextTokens ?? 0) > 0
+    )
       return undefined
     if (body.length <= MAX_FORGOTTEN_BYTES && isSmallHold(payer, amount, SMALL_SHARE)) return undefined
     return new CallPrompts(this.#services, userId, first.request.model, options)

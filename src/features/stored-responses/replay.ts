@@ -1,7 +1,7 @@
-import type { IdReplacer } from '@sluice/wire/responses'
+import { type IdReplacer, responsesFieldNames } from '@sluice/wire/responses'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
-import { throwNoStreams } from '../../call/dialects/dialect.ts'
+import { type DialectFacts, throwNoStreams } from '../../call/dialects/dialect.ts'
 import type { ResponseAccount } from './response-account.ts'
 import type { StreamReadSoFar } from './stream-progress.ts'
 import { RenamingTap } from './renaming-tap.ts'
@@ -24,6 +24,14 @@ export interface Replay {
   note(stream: StreamReadSoFar): () => void
   /** Called with the final status and usage of the stream. */
   onEnd(status: string, usage: ReportedUsage | undefined): Promise<void>
+}
+
+/** The dialect of a stream that is sent again. */
+export const REPLAY_DIALECT: DialectFacts = {
+  name: 'responses',
+  endpoint: 'responses',
+  names: responsesFieldNames,
+  mayBeUnserved: true,
 }
 
 /** The request to stream a stored response again. Only the channel that created the response can serve it. */
@@ -52,8 +60,7 @@ export function replayRequest(replay: Replay): ParsedRequest {
     stream: true,
     maxTokens: 0,
     promptBound: 0,
-    isFree: true,
-    mayBeUnserved: true,
+    charging: 'free',
     forChannels: () => [request],
   }
 }

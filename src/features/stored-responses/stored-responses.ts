@@ -2,7 +2,7 @@ import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { LifeCycle } from '../../call/life-cycle.ts'
 import type { Relay } from '../../call/relay.ts'
 import type { IncomingCall } from '../../call/request-stages.ts'
-import { replayRequest } from './replay.ts'
+import { REPLAY_DIALECT, replayRequest } from './replay.ts'
 import { type ResponseRequestServices, ResponseRequests } from './response-requests.ts'
 
 const NO_BYTES = Buffer.alloc(0)
@@ -31,9 +31,10 @@ export class StoredResponses {
     const { relay } = this.#services
     const { settings, guards } = stored
     const { channel } = replay.account
-    const call = { caller, settings, request: replayRequest(replay), channel, ...(guards && { guards }) }
+    const request = replayRequest(replay)
+    const replayed = { dialect: REPLAY_DIALECT, caller, settings, request, channel }
     try {
-      await relay.makeUncharged('responses', call, incoming)
+      await relay.makeUncharged({ ...replayed, ...(guards && { guards }) }, incoming)
     } finally {
       if (guards) relay.guards.ended(guards)
     }

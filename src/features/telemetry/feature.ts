@@ -16,7 +16,7 @@ interface Traced {
 export function callTelemetry(telemetry: Telemetry): CallFeature<Traced> {
   return {
     begin: ({ request, session }) =>
-      request.isFree
+      request.charging === 'free'
         ? undefined
         : { sessionName: session?.name, gaps: request.stream ? new ChunkGaps() : undefined },
     attempted: ({ gaps }) => gaps?.begin(),

@@ -1,12 +1,11 @@
+import { CHAT_COMPARISON_RULES } from '@sluice/wire/chat'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { expect, test } from 'vitest'
-import type { ParsedRequest } from '../../call/request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
 
 function parametersOf(body: object, maxTokens?: number): object {
   const scan = scanObject(Buffer.from(JSON.stringify(body)))
-  const conversation = { scan } as NonNullable<ParsedRequest['conversation']>
-  return requestParameters({ maxTokens, conversation } as ParsedRequest)
+  return requestParameters({ maxTokens, json: { scan, dialect: { conversation: CHAT_COMPARISON_RULES } } })
 }
 
 test.each([

@@ -66,11 +66,14 @@ const PARAMETERS: readonly Parameter[] = [
  * The `gen_ai.request.*` attributes of a request. They are read from an existing scan, so that nothing is
  * parsed again.
  */
-export function requestParameters({ maxTokens, conversation }: ParsedRequest): RequestParameters {
+export function requestParameters({
+  maxTokens,
+  json,
+}: Pick<ParsedRequest, 'maxTokens' | 'json'>): RequestParameters {
   const found: Record<string, string | number> = {}
   if (maxTokens !== undefined) found['gen_ai.request.max_tokens'] = maxTokens
-  const scan = conversation?.scan
-  if (!scan) return found
+  if (!json?.dialect.conversation) return found
+  const { scan } = json
   for (const { attribute, paths, isValid } of PARAMETERS)
     for (const path of paths) {
       const value = valueAt(scan, path)

@@ -31,7 +31,7 @@ export function tracedCall(
     server: target && serverAddress(channel),
     quotaPerUnit: plan.settings.options.quota_per_unit,
     conversation: sessionName ?? facts.session,
-    mayHaveMedia: request.measuredBounds?.hasMedia === true,
+    mayHaveMedia: request.measured?.bounds.hasMedia === true,
     parameters: requestParameters(request),
     names: basis?.names?.(),
     attempts: call.attempts.traced(call.cut),

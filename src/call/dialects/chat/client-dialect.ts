@@ -19,7 +19,7 @@ import type { AttemptRequest, ParsedRequest } from '../../request-stages.ts'
 import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, RequestReaderContext } from '../dialect.ts'
-import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { ANY_MEDIA, nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { withRepair } from '../repair-answers.ts'
 
 /** Checked request of an endpoint of the chat protocol. */
@@ -107,7 +107,7 @@ function responsesFormDialect(conversions: Conversions): Dialect {
         return {
           ...read,
           model,
-          ...(read.hasMedia && { measuredBounds: { hasMedia: true } }),
+          ...(read.hasMedia && { measured: ANY_MEDIA }),
           forChannels: (channels, configured) =>
             planChannels('responses', model, channels, configured, undefined, (spoken) =>
               conversions.decode(responsesForm, scan, {
@@ -141,7 +141,7 @@ export function chatDialect(conversions: Conversions): Dialect {
       const forModel = (model: string): ParsedRequest => {
         const request = { ...read, model }
         const forChannels = chatRequests(conversions, chatConversion, scan, request, request.n, reader)
-        const measured = request.hasMedia && { measuredBounds: { hasMedia: true } }
+        const measured = request.hasMedia && { measured: ANY_MEDIA }
         return { ...request, ...measured, forChannels, forModel }
       }
       return forModel(read.model)

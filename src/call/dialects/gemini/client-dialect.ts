@@ -37,7 +37,7 @@ import { type Dialect, throwNoStreams } from '../dialect.ts'
 import { vectorRequest } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from '../embeddings/embeddings-passthrough.ts'
 import { EMBEDDINGS_PROTOCOLS } from '../embeddings/client-dialect.ts'
-import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { ANY_MEDIA, nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { withRepair } from '../repair-answers.ts'
 import { geminiConversion } from '../conversion-dialects.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
@@ -63,6 +63,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiR
     shape: GEMINI_REQUEST,
     conversation: GEMINI_COMPARISON_RULES,
     keeping: geminiStorageRules,
+    ...(jsonArray && { streamType: 'application/json' }),
     read(scan, _headers, reader) {
       const forModel = (name: string): ParsedRequest => {
         const { candidateCount, hasMedia, hasOnlyTexts, ...request } = readGeminiRequest(scan, name)
@@ -100,8 +101,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiR
           ...request,
           model: name,
           stream,
-          ...(hasMedia && { measuredBounds: { hasMedia } }),
-          ...(jsonArray && { streamType: 'application/json' }),
+          ...(hasMedia && { measured: ANY_MEDIA }),
           forModel,
           forChannels: (channels, model) =>
             planChannels(
@@ -226,7 +226,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
           maxTokens: 0,
           promptBound,
           forModel,
-          ...(hasMedia && { measuredBounds: { hasMedia } }),
+          ...(hasMedia && { measured: ANY_MEDIA }),
           forChannels: (channels) =>
             channels.map((channel) => ({
               channel,

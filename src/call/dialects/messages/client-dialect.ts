@@ -11,7 +11,7 @@ import {
 } from '@sluice/wire/messages'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect } from '../dialect.ts'
-import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { ANY_MEDIA, nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { withRepair } from '../repair-answers.ts'
 import { messagesConversion } from '../conversion-dialects.ts'
 import { versionHeaders } from './version-headers.ts'
@@ -54,7 +54,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
         })
         return {
           ...request,
-          ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
+          ...(request.hasMedia && { measured: ANY_MEDIA }),
           forModel,
           forChannels: (channels, model) =>
             planChannels('messages', name, channels, model, native, (spoken) => {

@@ -27,9 +27,9 @@ export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
   read(scan) {
     const read = readRerankRequest(scan)
     const expectedTokens = Math.ceil(scan.bytes.length / EXPECTED_BYTES_PER_TOKEN)
-    const units = {
-      measuredBounds: { searchUnits: searchUnitBound(scan) },
-      measuredPrompt: { searchUnits: searchUnits(scan, expectedTokens) },
+    const measured = {
+      bounds: { searchUnits: searchUnitBound(scan) },
+      prompt: { searchUnits: searchUnits(scan, expectedTokens) },
       searchUnits: (tokens: number) => searchUnits(scan, tokens),
     }
     const forModel = (model: string): ParsedRequest => {
@@ -39,7 +39,7 @@ export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
         stream: false,
         maxTokens: 0,
         promptBound: request.promptBound,
-        ...units,
+        measured,
         forModel,
         forChannels: (channels) =>
           channels.map((channel) => ({

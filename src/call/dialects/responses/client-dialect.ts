@@ -13,7 +13,7 @@ import {
 } from '@sluice/wire/responses'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, RequestReaderContext } from '../dialect.ts'
-import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { ANY_MEDIA, nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { withRepair } from '../repair-answers.ts'
 import type { ReferableAnswer, ResolvedReferences } from '../references.ts'
 import { responsesConversion } from '../conversion-dialects.ts'
@@ -78,14 +78,17 @@ export function responsesDialect(conversions: Conversions): Dialect {
     })
     return {
       ...request,
-      ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
+      ...(request.hasMedia && { measured: ANY_MEDIA }),
       // A response can be continued only by the model that created it.
       ...(!referred.continues && {
         forModel: (model) => relayed({ ...own, model }, ownScan, referred, reader),
       }),
-      contextTokens: size.tokens,
       namesPrompt: request.namesPrompt || size.hasUnknown,
-      ...(composed && { body: scan.bytes }),
+      responses: {
+        isBackground: request.background,
+        contextTokens: size.tokens,
+        composed: composed?.bytes,
+      },
       channelsFor: (channels) => referred.channelsFor(channels),
       forChannels: (channels, model) =>
         planChannels('responses', name, channels, model, native, (spoken) =>

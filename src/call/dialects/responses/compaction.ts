@@ -23,6 +23,7 @@ export const compactionDialect: Dialect = {
   endpoint: 'responses',
   names: responsesFieldNames,
   shape: RESPONSES_REQUEST,
+  mayBeUnserved: true,
   async read(scan, _headers, reader) {
     const request = readCompactionRequest(scan)
     const { previousResponseId: previousId } = request
@@ -61,10 +62,8 @@ function compacted(
   })
   return {
     ...request,
-    contextTokens: size.tokens,
     namesPrompt: request.namesPrompt || size.hasUnknown,
-    ...(composed && { body: composed.bytes }),
-    mayBeUnserved: true,
+    responses: { isBackground: false, contextTokens: size.tokens, composed: composed?.bytes },
     channelsFor(channels) {
       if (referred.continues === 'at provider') return referred.channelsFor(channels)
       const speaking = channels.filter(({ protocol: protocols }) => protocols.includes('responses'))

@@ -107,10 +107,10 @@ export class GuardModerations {
       features: NO_FEATURES,
       caller: asked,
     })
-    const request = ofGuard(parsed, isCharged)
+    const request = isCharged ? parsed : unpaid(parsed)
     const { caller, routes } = this.#routes(settings, asked, request, isCharged)
     await this.#calls.admit(
-      { dialect: moderationsDialect, body, caller, settings, request, routes },
+      { dialect: moderationsDialect, body, caller, settings, request, routes, mayNotWait: true },
       incoming,
     )
   }
@@ -149,12 +149,11 @@ function inGroup({ token, user }: Caller, group: string): Caller {
   }
 }
 
-function ofGuard(request: ParsedRequest, isCharged: boolean): ParsedRequest {
+function unpaid(request: ParsedRequest): ParsedRequest {
   return {
     ...request,
-    isOfGuard: true,
-    ...(!isCharged && { isUnpaid: true }),
-    forModel: (name) => ofGuard(request.forModel?.(name) ?? request, isCharged),
+    charging: 'unpaid',
+    forModel: (name) => unpaid(request.forModel?.(name) ?? request),
   }
 }
 
