@@ -1,3 +1,4 @@
+import type { ANSWER_FORMS } from '@sluice/wire/answer-forms'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 
 /**
@@ -8,7 +9,7 @@ export interface AnswerStorageRules {
   /** Name that separates the endpoint's answers from those of other endpoints with the same dialect. */
   readonly endpoint: string
   /** How the endpoint's answers convert between whole bodies and streams; absent if it has no streams. */
-  readonly forms?: 'chat' | 'completions' | 'messages' | 'gemini' | 'responses'
+  readonly forms?: keyof typeof ANSWER_FORMS
   /** Whether streams end with their usage only for clients that ask for it. */
   readonly hasUsageOption?: true
   /** Whether a channel may store the answer, so that clients can refer to it. */

@@ -1,12 +1,8 @@
 import {
+  ANSWER_FORMS,
   type AnswerForms,
-  chatAnswerForms,
-  completionsAnswerForms,
-  parseEvents,
-  geminiAnswerForms,
   type Json,
-  messagesAnswerForms,
-  responsesAnswerForms,
+  parseEvents,
   withUsageChunk,
 } from '@sluice/wire/answer-forms'
 import { parseRecord } from '@sluice/wire/json/record'
@@ -40,14 +36,6 @@ export const CONTENT_TYPES: Readonly<Record<BodyForm, string>> = {
   events: 'text/event-stream',
   array: 'application/json',
 }
-
-const FORMS = {
-  chat: chatAnswerForms,
-  completions: completionsAnswerForms,
-  messages: messagesAnswerForms,
-  gemini: geminiAnswerForms,
-  responses: responsesAnswerForms,
-} as const satisfies Readonly<Record<NonNullable<AnswerStorageRules['forms']>, AnswerForms>>
 
 /** Whether an answer that was given in one form can be sent, unchanged, to a client that wants another. */
 export function canReuseAnswerBody(
@@ -110,7 +98,7 @@ function otherForm(
 }
 
 function formsOf({ forms }: AnswerStorageRules): AnswerForms | undefined {
-  return forms && FORMS[forms]
+  return forms && ANSWER_FORMS[forms]
 }
 
 function wholeOf({ keeping, form, usage }: ProducedBody, text: string): Json | undefined {
