@@ -135,6 +135,7 @@ export class Call implements MediaRequester {
     this.attempts = new AttemptLog(incoming.startedAt)
     this.words = new ComparedRequestTexts(() => ({
       body: plan.request.responses?.composed ?? plan.body,
+      shapeOf: () => plan.request.json?.dialect.shape,
       fields: plan.fields,
       url: incoming.request.url,
     }))

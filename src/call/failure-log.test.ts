@@ -19,7 +19,12 @@ beforeEach(() => {
 const CALL = {
   incoming: { id: 'id' },
   plan: { request: { model: 'm' } },
-  words: new ComparedRequestTexts(() => ({ body: Buffer.from('{}'), fields: [], url: '/' })),
+  words: new ComparedRequestTexts(() => ({
+    body: Buffer.from('{}'),
+    shapeOf: () => undefined,
+    fields: [],
+    url: '/',
+  })),
 }
 const channel = channelOf({ name: 'a', keys: ['one', 'two'] })
 

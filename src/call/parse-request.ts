@@ -6,7 +6,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { regionName, requestedTier } from '@sluice/wire/service-tier'
 import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
-import type { Dialect, DialectFacts, FormDialect, RequestReaderContext } from './dialects/dialect.ts'
+import type { Dialect, FormDialect, RequestReaderContext } from './dialects/dialect.ts'
 import { namedSessionFinder, sessionFinder } from './session.ts'
 import { cacheLifetimesInRequest } from './cache-lifetimes.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
@@ -35,29 +35,39 @@ export function readBody(
   return readsForm ? bodies.readForm(incoming, options) : bodies.read(incoming, options)
 }
 
-/** Returns the dialect in which a body is read. */
-export function dialectOf({ json, form }: EndpointDialects, body: Body | FormBody): DialectFacts {
-  return ('parts' in body ? form : json) as DialectFacts
+/** A request in JSON. All who read it share its scan, and with it the outline. */
+export interface JsonRequest {
+  readonly dialect: Dialect
+  readonly body: Body
+  readonly scan: ScannedObject
 }
 
-/** Parses the JSON body of a request and selects its dialect. Throws `invalid_request` if the body is not a JSON object. */
-export function readJson(
-  usual: Dialect,
-  { bytes }: Body,
-): { readonly scan: ScannedObject; readonly dialect: Dialect } {
-  const scan = scanObject(bytes, usual.scanLimits)
-  return { scan, dialect: usual.ofForm?.(scan) ?? usual }
+/** A request that is a form. */
+export interface FormRequest {
+  readonly dialect: FormDialect
+  readonly body: FormBody
+  readonly scan?: undefined
+}
+
+/** Scans the body of a request and selects its dialect. Throws `invalid_json` if a body is not a JSON object. */
+export function scanRequest(
+  { json, form }: EndpointDialects,
+  body: Body | FormBody,
+): JsonRequest | FormRequest {
+  if ('parts' in body) return { dialect: form as FormDialect, body }
+  const usual = json as Dialect
+  const scan = scanObject(body.bytes, usual.scanLimits)
+  return { dialect: usual.ofForm?.(scan) ?? usual, body, scan }
 }
 
 /** Checks a request. Throws `invalid_request` that names the field. */
 export function parseRequest(
-  { json, form }: EndpointDialects,
-  body: Body | FormBody,
+  request: JsonRequest | FormRequest,
   headers: Headers,
   reader: RequestReaderContext,
 ): ParsedRequest | Promise<ParsedRequest> {
-  if ('parts' in body) {
-    const dialect = form as FormDialect
+  if (!request.scan) {
+    const { dialect, body } = request
     for (const { name } of body.parts) dialect.names.checkName(name)
     const read = dialect.read(body, reader)
     const named = namedSessionFinder(headers)
@@ -65,7 +75,7 @@ export function parseRequest(
     const session = { session: named }
     return read instanceof Promise ? read.then((one) => withFacts(one, session)) : withFacts(read, session)
   }
-  const { scan, dialect } = readJson(json as Dialect, body)
+  const { scan, dialect } = request
   dialect.names.check(scan)
   const member = (name: string): unknown => (scan.has(name) ? scan.value(name) : undefined)
   const serviceTier = requestedTier(member)
@@ -82,9 +92,9 @@ export function parseRequest(
     ...(region !== undefined && { region }),
     ...(lifetimes.length > 0 && { lifetimes }),
   }
-  const facts = { json: { scan, dialect }, ...(requested && { requested }), ...(session && { session }) }
-  const request = dialect.read(scan, headers, reader)
-  return request instanceof Promise ? request.then((one) => withFacts(one, facts)) : withFacts(request, facts)
+  const facts = { json: request, ...(requested && { requested }), ...(session && { session }) }
+  const parsed = dialect.read(scan, headers, reader)
+  return parsed instanceof Promise ? parsed.then((one) => withFacts(one, facts)) : withFacts(parsed, facts)
 }
 
 function withFacts(

@@ -1,14 +1,23 @@
+import { CHAT_REQUEST } from '@sluice/wire/chat'
+import { RESPONSES_REQUEST } from '@sluice/wire/responses'
+import type { Shape } from '@sluice/wire/shape/define-shape'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../test/generators/characters.ts'
 import { storableMessage, ComparedRequestTexts } from './provider-messages.ts'
 
-function kept(message: string | undefined, request: unknown, fields: readonly string[] | null = []) {
+function kept(
+  message: string | undefined,
+  request: unknown,
+  fields: readonly string[] | null = [],
+  shape: Shape = CHAT_REQUEST,
+) {
   const body = Buffer.from(JSON.stringify(request))
   return storableMessage(
     message,
     new ComparedRequestTexts(() => ({
       body,
+      shapeOf: () => shape,
       fields: fields ?? undefined,
       url: '/v1/x?note=a+note+in+the+query+of+this',
     })),
@@ -45,9 +54,9 @@ describe('the message of a provider', () => {
       messages: [{ role: 'assistant', tool_calls: [{ function: { name: 'look_it_up', arguments: text } }] }],
     })
     expect(kept('look_it_up: Schneider', called('{"name":"Schneider"}'))).toBe('look_it_up: …')
-    expect(kept('input_text with Schneider', { input: [{ type: 'input_text', text: 'Schneider' }] })).toBe(
-      'input_text with …',
-    )
+    const input = [{ type: 'input_text', text: 'Schneider' }]
+    expect(kept('input_text with Schneider', { input }, [], RESPONSES_REQUEST)).toBe('input_text with …')
+    expect(kept('Schneider', { messages: [{ role: 'user', words_of_2030: 'Schneider' }] })).toBe('…')
   })
 
   const inCodes = (text: string): string =>
@@ -95,8 +104,23 @@ describe('the message of a provider', () => {
   test("a provider's error message is not stored if the request is too large to compare, unreadable, or not in memory", () => {
     expect(kept('no', { messages: 'x'.repeat(1024 * 1024) })).toBe('')
     expect(kept('no', {}, null)).toBe('')
-    const unreadable = new ComparedRequestTexts(() => ({ body: Buffer.from('{'), fields: [], url: '/' }))
+    const unreadable = new ComparedRequestTexts(() => ({
+      body: Buffer.from('{'),
+      shapeOf: () => CHAT_REQUEST,
+      fields: [],
+      url: '/',
+    }))
     expect(storableMessage('no', unreadable)).toBe('')
+  })
+
+  test('an error message about JSON that the gateway refuses is stored without the strings of that JSON', () => {
+    const words = new ComparedRequestTexts(() => ({
+      body: Buffer.from('{"user":"x","user":"Geheimnis"}'),
+      shapeOf: () => CHAT_REQUEST,
+      fields: [],
+      url: '/',
+    }))
+    expect(storableMessage('user is given twice: Geheimnis', words)).toBe('user is given twice: …')
   })
 
   test("comparing a provider's error message with the request takes time in proportion to the request", () => {

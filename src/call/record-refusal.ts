@@ -1,11 +1,18 @@
 import type { Caller } from '../accounts/authentication/caller.ts'
 import { asGatewayError } from '../errors.ts'
 import type { Body, FormBody } from './body-reader.ts'
+import type { EndpointDialects } from './parse-request.ts'
 import { ComparedRequestTexts, oneLineMessage, storableMessage } from './provider-messages.ts'
 import type { IncomingCall } from './request-stages.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
+
+/** A request as far as it was read before it was refused. */
+interface RefusedRequest {
+  readonly dialects: EndpointDialects
+  readonly body: Body | FormBody | undefined
+}
 
 /** Texts of the fields of a form; undefined if one of them is too long to be held in memory. */
 export function formFieldTexts({ parts }: FormBody): readonly string[] | undefined {
@@ -20,17 +27,16 @@ export function formFieldTexts({ parts }: FormBody): readonly string[] | undefin
 export function recordRefusal(
   incoming: IncomingCall,
   { token, user }: Caller,
-  body: Body | FormBody | undefined,
+  { dialects: { json, form }, body }: RefusedRequest,
   thrown: unknown,
-  kind = '',
 ): void {
   const error = incoming.record.reason === undefined ? asGatewayError(thrown) : undefined
   if (!error) return
-  const sources = body && ('parts' in body ? { body: NO_BYTES, fields: formFieldTexts(body) } : body.bytes)
+  const isForm = body !== undefined && 'parts' in body
   const words = new ComparedRequestTexts(() => ({
-    body: NO_BYTES,
-    fields: NO_FIELDS,
-    ...(Buffer.isBuffer(sources) ? { body: sources } : sources),
+    body: body && !isForm ? body.bytes : NO_BYTES,
+    shapeOf: (scan) => (json?.ofForm?.(scan) ?? json)?.shape,
+    fields: isForm ? formFieldTexts(body) : NO_FIELDS,
     url: incoming.request.url,
   }))
   // Only errors about a request's content (status 400) quote the request. Errors of limits, which may be very
@@ -39,5 +45,6 @@ export function recordRefusal(
   const message =
     (error.limit ? '' : storableMessage(error.message, words)) ||
     (quotes ? '' : oneLineMessage(error.message))
+  const kind = (body && (isForm ? form : json)?.endpoint) ?? ''
   incoming.refusal = { kind, group: token.group || user.group, message }
 }

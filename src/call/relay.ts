@@ -17,7 +17,7 @@ import {
   CountingUnsupported,
   isCountingUnsupported,
 } from './dialects/count-tokens.ts'
-import type { Dialect, RequestReaderContext } from './dialects/dialect.ts'
+import type { RequestReaderContext } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiRequestPath } from './dialects/gemini/client-dialect.ts'
 import { geminiCountTokens } from './dialects/gemini/count-tokens.ts'
 import { messagesCountTokens } from './dialects/messages/count-tokens.ts'
@@ -33,11 +33,10 @@ import type { AdmittedRequest, AnswerRead } from './answer-request.ts'
 import type { MediaFetcher } from './media-fetcher.ts'
 import {
   bodyOptions,
-  dialectOf,
-  readJson,
   type EndpointDialects,
   parseRequest,
   readBody,
+  scanRequest,
   withoutModelSuffix,
 } from './parse-request.ts'
 import { CallRates } from './plan.ts'
@@ -140,7 +139,7 @@ export class Relay {
       const answer = this.#services.lifeCycle.read(incoming, settings)
       await (answer ? answer({ body, incoming, caller, settings }, run) : run(incoming))
     } catch (error) {
-      recordRefusal(incoming, caller, body, error, counting.protocol)
+      recordRefusal(incoming, caller, { dialects: { json: countingDialect(counting) }, body }, error)
       throw error
     } finally {
       body.release()
@@ -208,7 +207,7 @@ export class Relay {
     } catch (error) {
       if (error instanceof BudgetExceeded) this.#services.ledger.exceededBudgets.note(error)
       const refusal = error instanceof Unaffordable ? withDisplayedAmounts(error, settings.options) : error
-      recordRefusal(incoming, caller, body, refusal, body && dialectOf(dialects, body).endpoint)
+      recordRefusal(incoming, caller, { dialects, body }, refusal)
       throw refusal
     } finally {
       body?.release()
@@ -239,7 +238,8 @@ export class Relay {
   ): Promise<void> {
     if (incoming.unlessKept) throw incoming.unlessKept
     const { lifeCycle, limits, reads } = this.#services
-    const dialect = dialectOf(dialects, body)
+    const read = scanRequest(dialects, body)
+    const { dialect } = read
     const { headers } = incoming.request
     const reader = {
       caller,
@@ -249,7 +249,7 @@ export class Relay {
       readStore: () => reads.of(caller.user.id, body.allocation),
       features: lifeCycle.reading(settings, dialect.endpoint),
     }
-    const parsing = parseRequest(dialects, body, headers, reader)
+    const parsing = parseRequest(read, headers, reader)
     // A simple call is read and planned in one turn of the event loop. If `await` were used even where there
     // is no promise, the call would cost about 3 % more (`npm run bench -- --only whole-2kb`).
     const request = withoutModelSuffix(parsing instanceof Promise ? await parsing : parsing, settings)
@@ -273,16 +273,15 @@ export class Relay {
     guards.begin(incoming.response)
     this.guards.countRestored(guards, caller, incoming.response)
     try {
-      const guarded =
-        'parts' in body
-          ? await guardedForm(guards, body)
-          : await guardedRequest(guards, body, readJson(dialects.json as Dialect, body))
-      const isSame = guarded === body && request.responses?.composed === undefined
+      const guarded = read.scan
+        ? await guardedRequest(guards, read)
+        : { ...read, body: await guardedForm(guards, read.body) }
+      const isSame = guarded.body === body && request.responses?.composed === undefined
       const check: RequestReaderContext['check'] = (scan, shape) => applyGuardsToScan(guards, scan, shape)
-      const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, check })
+      const next = isSame ? request : await parseRequest(guarded, headers, { ...reader, check })
       const changed = {
         ...parsed,
-        body: guarded,
+        body: guarded.body,
         request: withoutModelSuffix(next, settings),
         guards,
         received: body,

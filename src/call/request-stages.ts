@@ -152,7 +152,7 @@ export interface ParsedRequest {
 /** A JSON body as it was read. */
 export interface ReadJson {
   readonly scan: ScannedObject
-  readonly dialect: Pick<Dialect, 'conversation' | 'keeping'>
+  readonly dialect: Pick<Dialect, 'conversation' | 'keeping' | 'shape'>
 }
 
 /** How a request is to be served. */

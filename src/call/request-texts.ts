@@ -1,3 +1,9 @@
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
+import type { Node, ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { Shape } from '@sluice/wire/shape/define-shape'
+import { indexOf, kindOfCode, outlineOf, ownerOfCode } from '@sluice/wire/shape/outline'
+import { KIND, OWNER } from '@sluice/wire/shape/vocabulary'
+
 /** Maximum bytes of a request that is searched for texts; searching a larger one would delay other calls. */
 const MAX_BODY_BYTES = 1024 * 1024
 
@@ -5,6 +11,8 @@ const MAX_BODY_BYTES = 1024 * 1024
 export interface RequestSources {
   /** The body in JSON; empty for a form. */
   readonly body: Buffer
+  /** Returns the shape of the body; undefined for a form. */
+  readonly shapeOf: (scan: ScannedObject) => Shape | undefined
   /** Texts of the fields of a form; undefined if some of them are only on disk. */
   readonly fields: readonly string[] | undefined
   /** The URL's path with its query. */
@@ -14,90 +22,83 @@ export interface RequestSources {
 export interface RequestContent {
   /** All strings in the request, among them names and settings. */
   readonly texts: readonly string[]
-  /** Strings that belong to the conversation. */
+  /** Strings that belong to the conversation, or may, because the shape does not describe them. */
   readonly values: readonly string[]
 }
 
-/** Members of requests that contain a conversation or other texts of users, in every protocol. */
-const CONVERSATION: ReadonlySet<string> = new Set([
-  'contents',
-  'documents',
-  'input',
-  'instructions',
-  'messages',
-  'prompt',
-  'query',
-  'suffix',
-  'system',
-  'systemInstruction',
-  'system_instruction',
+const NO_TEXTS: RequestContent = { texts: [], values: [] }
+const COLON = 0x3a
+const IS_SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
+
+/** Kinds of strings that are no content, whoever wrote them. */
+const WORDS: ReadonlySet<number> = new Set([
+  KIND.id,
+  KIND.mark,
+  KIND.name,
+  KIND.role,
+  KIND.sealed,
+  KIND.signature,
+  KIND.term,
 ])
-
-/** Members inside a conversation whose texts are terms of the protocol or names, not content. */
-const MEMBERS_WITHOUT_CONTENT: ReadonlySet<string> = new Set([
-  'call_id',
-  'detail',
-  'effort',
-  'format',
-  'id',
-  'media_type',
-  'mimeType',
-  'mime_type',
-  'model',
-  'name',
-  'role',
-  'status',
-  'tool_call_id',
-  'tool_use_id',
-  'type',
-])
-
-/** Members inside a conversation whose own members have names that users choose. */
-const DATA: ReadonlySet<string> = new Set(['args', 'arguments', 'input', 'output', 'response', 'result'])
-
-/** A value of a request that is still to be visited, and whether texts in it are content. */
-interface Visit {
-  readonly value: unknown
-  readonly where: 'elsewhere' | 'conversation' | 'data'
-}
 
 /** Lists the texts of a request; undefined if it is too large, or not in memory. */
-export function textsOfRequest({ body, fields, url }: RequestSources): RequestContent | undefined {
+export function textsOfRequest({ body, shapeOf, fields, url }: RequestSources): RequestContent | undefined {
   if (body.length > MAX_BODY_BYTES || fields === undefined) return undefined
   const inQuery = url.includes('?') ? [...new URLSearchParams(url.slice(url.indexOf('?'))).values()] : []
-  const texts = [...fields, ...inQuery]
-  const values = [...fields]
-  const parsed = body.length === 0 ? null : parsedJson(body.toString())
-  if (parsed === undefined) return undefined
-  const visits: Visit[] = Object.entries(parsed ?? {}).map(([name, value]) => ({
-    value,
-    where: CONVERSATION.has(name) ? 'conversation' : 'elsewhere',
-  }))
-  for (let visit = visits.pop(); visit; visit = visits.pop()) {
-    const { value, where } = visit
-    if (typeof value === 'string') {
-      texts.push(value)
-      if (where === 'elsewhere') continue
-      values.push(value)
-      // Arguments of tool calls are JSON in a string.
-      if (where === 'data' && /^\s*[[{]/.test(value)) visits.push({ value: parsedJson(value), where })
-    } else if (Array.isArray(value)) for (const entry of value) visits.push({ value: entry, where })
-    else if (typeof value === 'object' && value !== null)
-      for (const [name, member] of Object.entries(value))
-        visits.push({ value: member, where: whereIs(name, where) })
+  const found = body.length === 0 ? NO_TEXTS : textsOfBody(body, shapeOf)
+  return found && { texts: [...fields, ...inQuery, ...found.texts], values: [...fields, ...found.values] }
+}
+
+function textsOfBody(body: Buffer, shapeOf: RequestSources['shapeOf']): RequestContent | undefined {
+  const scan = scanned(body)
+  const shape = scan && shapeOf(scan)
+  if (!shape) {
+    // The gateway refuses some JSON, such as repeated keys. Any of its strings may be content.
+    const strings = stringsIn(body.toString())
+    return strings && { texts: strings, values: strings }
+  }
+  const codes = outlineOf(scan, shape)
+  const texts: string[] = []
+  const values: string[] = []
+  for (let node = 0; node < scan.tape.length; node += 3) {
+    const code = codes[indexOf(node)] as number
+    const kind = kindOfCode(code)
+    if (kind === KIND.structure || scan.kindOf(node) !== 'string') continue
+    const text = scan.parse(node) as string
+    texts.push(text)
+    // Definitions of tools are not a part of the conversation.
+    if (WORDS.has(kind) || ownerOfCode(code) === OWNER.program || isKey(scan, node)) continue
+    values.push(text)
+    // Arguments of tool calls are JSON in a string.
+    const inner = kind === KIND.arguments || kind === KIND.result ? stringsIn(text) : undefined
+    if (!inner) continue
+    texts.push(...inner)
+    values.push(...inner)
   }
   return { texts, values }
 }
 
-function whereIs(name: string, outer: Visit['where']): Visit['where'] {
-  if (outer !== 'conversation') return outer
-  if (DATA.has(name)) return 'data'
-  return MEMBERS_WITHOUT_CONTENT.has(name) ? 'elsewhere' : 'conversation'
+function isKey({ bytes, tape }: ScannedObject, node: Node): boolean {
+  let at = tape[node + 1] as number
+  while (IS_SPACE.has(bytes[at] as number)) at += 1
+  return bytes[at] === COLON
 }
 
-function parsedJson(text: string): unknown {
+function scanned(body: Buffer): ScannedObject | undefined {
   try {
-    return JSON.parse(text)
+    return scanObject(body, RESPONSE_LIMITS)
+  } catch {
+    return undefined
+  }
+}
+
+/** The strings in an object or a list in JSON; undefined if the text is something else. */
+function stringsIn(text: string): string[] | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined
+  const strings: string[] = []
+  try {
+    JSON.parse(text, (_, value: unknown) => void (typeof value === 'string' && strings.push(value)))
+    return strings
   } catch {
     return undefined
   }

@@ -9,10 +9,10 @@ import {
   withFiles,
 } from '@sluice/wire/guarded-values'
 import { requestTexts } from '@sluice/wire/text-finder'
-import { scanObject } from '@sluice/wire/json/json-scan'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Shape } from '@sluice/wire/shape/define-shape'
-import type { Body } from '../body-reader.ts'
+import type { JsonRequest } from '../parse-request.ts'
 import { readFilesWithin } from './files-within.ts'
 import { type CallGuards, GuardBlock, type TextLocation } from './call-guards.ts'
 import { checkRequestTexts } from './services/checked-request.ts'
@@ -36,25 +36,23 @@ export async function applyGuardsToScan(
     if (hasTokenIds) guards.failedRequest('input')
     const checked = texts.filter((found) => guards.screenOf(found))
     const changes = await changesOf(guards, scan.bytes, checked)
-    const next = changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes))
+    const next =
+      changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes), RESPONSE_LIMITS)
     return guards.services ? checkRequestTexts(guards.services, next, shape, guards.turns) : next
   })
 }
 
 /**
- * Checks the body of a request. Resolves to the body to send on, which is the same object if nothing changes.
- * Rejects with `guard_blocked`, or with `CheckCancelled`.
+ * Checks a request. Resolves to the request to send on, which is the same object if nothing changes. Rejects with
+ * `guard_blocked`, or with `CheckCancelled`.
  */
-export async function guardedRequest(
-  guards: CallGuards,
-  body: Body,
-  { scan, dialect }: { readonly scan: ScannedObject; readonly dialect: { readonly shape: Shape } },
-): Promise<Body> {
-  const { bytes } = await applyGuardsToScan(guards, scan, dialect.shape)
+export async function guardedRequest(guards: CallGuards, request: JsonRequest): Promise<JsonRequest> {
+  const { body, dialect } = request
+  const scan = await applyGuardsToScan(guards, request.scan, dialect.shape)
   if (guards.pseudonyms.bytes > 0) body.hold(guards.pseudonyms.bytes)
-  if (bytes === body.bytes) return body
-  body.hold(bytes.length)
-  return { ...body, bytes }
+  if (scan === request.scan) return request
+  body.hold(scan.bytes.length)
+  return { dialect, body: { ...body, bytes: scan.bytes }, scan }
 }
 
 /** Runs the check of a request. Rejects with the error for the client if guards refuse the request. */

@@ -1,11 +1,12 @@
-import { CHAT_COMPARISON_RULES } from '@sluice/wire/chat'
+import { CHAT_COMPARISON_RULES, CHAT_REQUEST } from '@sluice/wire/chat'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { expect, test } from 'vitest'
 import { requestParameters } from './request-parameters.ts'
 
 function parametersOf(body: object, maxTokens?: number): object {
   const scan = scanObject(Buffer.from(JSON.stringify(body)))
-  return requestParameters({ maxTokens, json: { scan, dialect: { conversation: CHAT_COMPARISON_RULES } } })
+  const dialect = { shape: CHAT_REQUEST, conversation: CHAT_COMPARISON_RULES }
+  return requestParameters({ maxTokens, json: { scan, dialect } })
 }
 
 test.each([

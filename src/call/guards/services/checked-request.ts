@@ -15,7 +15,7 @@ import {
   withFiles,
 } from '@sluice/wire/guarded-values'
 import { requestTexts } from '@sluice/wire/text-finder'
-import { scanObject } from '@sluice/wire/json/json-scan'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Shape } from '@sluice/wire/shape/define-shape'
 import { readFilesWithin } from '../files-within.ts'
@@ -59,7 +59,7 @@ export async function checkRequestTexts(
       text: JSON.stringify(changedValue(decodeStringAt(scan.bytes, one.from, one.to), one, parts)),
     }),
   )
-  return changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes))
+  return changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes), RESPONSE_LIMITS)
 }
 
 function changedValue(

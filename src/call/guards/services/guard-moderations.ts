@@ -11,7 +11,7 @@ import { RunningAnswer } from '../../answers/running-answer.ts'
 import type { Body } from '../../body-reader.ts'
 import { moderationsDialect } from '../../dialects/moderations/client-dialect.ts'
 import type { AdmittedRequest } from '../../answer-request.ts'
-import { parseRequest } from '../../parse-request.ts'
+import { parseRequest, scanRequest } from '../../parse-request.ts'
 import { ReadingFeatures } from '../../reading-features.ts'
 import type { CallRecord, IncomingCall, ParsedRequest } from '../../request-stages.ts'
 import type { Routes, Routing } from '../../routing.ts'
@@ -102,7 +102,7 @@ export class GuardModerations {
     }: { readonly caller: Caller; readonly settings: Settings; readonly isCharged: boolean },
   ): Promise<void> {
     const reader = { settings, hold: body.hold, holdCopies: body.holdCopies, readStore: noReads }
-    const parsed = await parseRequest(DIALECTS, body, HEADERS, {
+    const parsed = await parseRequest(scanRequest(DIALECTS, body), HEADERS, {
       ...reader,
       features: NO_FEATURES,
       caller: asked,
