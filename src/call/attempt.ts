@@ -22,7 +22,6 @@ import { StreamedResponse } from './streamed-response.ts'
 import { UpstreamFlow } from './upstream-flow.ts'
 import { WholeResponse } from './whole-response.ts'
 import type { AttemptTarget } from './request-stages.ts'
-import { statedServiceOfHead } from './service-tier-rates.ts'
 
 /**
  * Milliseconds for which an upstream may continue to send after the attempt ended, so that its connection can
@@ -138,7 +137,7 @@ export class Attempt implements UpstreamResponseListener {
   onHead(head: UpstreamResponseHead): void {
     const { status, contentType, headers } = head
     this.#onHead?.(head)
-    this.#call.servedByHead = statedServiceOfHead(headers)
+    this.#call.noteHead(headers)
     if (status < 200 || status > 299 || status === 204) {
       this.#error = new ErrorResponse(this.#target, head)
     } else {

@@ -322,8 +322,7 @@ export class Attempts {
     })
     this.#underWay.add(attempt)
     load.begin(channel)
-    call.beginAttempt(target)
-    call.attempt = attempt
+    call.beginAttempt(target, attempt)
     let end: AttemptEnd | undefined
     try {
       this.#send(attempt, call, target)

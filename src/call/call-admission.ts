@@ -138,8 +138,7 @@ export class CallAdmission {
               ...waitLimitsOf(incoming, settings.options),
               ...(mayNotWait && { waitMs: 0 }),
             })
-    const call = new Call(this.#services, plannedCall, plans, hold, features)
-    call.guards = guards
+    const call = new Call(this.#services, plannedCall, plans, hold, features, guards)
     features.admitted(call)
     const entry = this.#running.add(call, caller)
     try {
@@ -208,9 +207,8 @@ export class CallAdmission {
       amount: 0,
     }
     const features = this.#services.lifeCycle.begin(planned)
-    const call = new Call(this.#services, planned, planned.plans, hold, features)
+    const call = new Call(this.#services, planned, planned.plans, hold, features, guards)
     features.admitted(call)
-    call.guards = guards
     guards?.services?.begin(incoming)
     try {
       await this.#attempts.run(call, [plan])

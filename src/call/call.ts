@@ -1,4 +1,4 @@
-import type { Response } from '@sluice/http1'
+import type { Response, UpstreamResponseHead } from '@sluice/http1'
 import { callExtraFactsText } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
 import { cacheSavings, chargeOfCall } from '../domain/charge.ts'
@@ -41,6 +41,7 @@ import { SentPrompt } from './sent-prompt.ts'
 import {
   rateOfStatedService,
   type StatedServiceOfHead,
+  statedServiceOfHead,
   statedServiceOfResponse,
   type CallRate,
   chargedRate,
@@ -85,27 +86,25 @@ export class Call implements MediaRequester {
   readonly session: CallSession | undefined
   readonly incoming: IncomingCall
   readonly response: Response
-  /** The plan (model, channels and prices) that is being carried out; `switchModel` changes it. */
-  plan: Plan
   readonly hold: OpenHold
   readonly attempts: AttemptLog
   /** Id of the API key with which the call was made. */
   readonly client: number
   readonly takeMemory: Plan['takeMemory']
-  /** How the upstream's response broke off, if it did. */
-  cut: UpstreamInterruption | undefined
-  /** The usage that the last attempt reported in an answer that was not delivered because it failed. */
-  undelivered: { readonly target: AttemptTarget; readonly usage: ReportedUsage } | undefined
   /** Texts of the request. They are removed from the error messages of providers before these are stored. */
   readonly words: ComparedRequestTexts
   /** Guards of the call; undefined if there are none. */
-  guards: CallGuards | undefined
+  readonly guards: CallGuards | undefined
+  #plan: Plan
+  #cut: UpstreamInterruption | undefined
+  /** The usage that the last attempt reported in an answer that was not delivered because it failed. */
+  #undelivered: { readonly target: AttemptTarget; readonly usage: ReportedUsage } | undefined
   #columns: FeatureColumns | undefined
   #error: ErrorSentToClient | undefined
   /** What the head of the upstream's response states about the service tier; undefined if nothing. */
-  servedByHead: StatedServiceOfHead | undefined
+  #servedByHead: StatedServiceOfHead | undefined
   #served: CallRate | undefined
-  attempt: RunningAttempt | undefined
+  #attempt: RunningAttempt | undefined
   /** The last model that is tried after filtered answers; undefined if there is none. */
   readonly #lastForFiltered: Plan | undefined
   #isStopped = false
@@ -123,6 +122,7 @@ export class Call implements MediaRequester {
     plans: Plans,
     hold: OpenHold,
     features: CallFeatures,
+    guards: CallGuards | undefined,
   ) {
     const plan = plans[0]
     this.services = services
@@ -130,7 +130,8 @@ export class Call implements MediaRequester {
     this.session = session
     this.incoming = incoming
     this.response = incoming.response
-    this.plan = plan
+    this.#plan = plan
+    this.guards = guards
     this.hold = hold
     this.attempts = new AttemptLog(incoming.startedAt)
     this.words = new ComparedRequestTexts(() => ({
@@ -145,13 +146,28 @@ export class Call implements MediaRequester {
       plans.length > 1 ? plans.findLast(({ reason }) => reason === 'content_fallback') : undefined
   }
 
+  /** The plan (model, channels and prices) that is being carried out. */
+  get plan(): Plan {
+    return this.#plan
+  }
+
+  /** How the upstream's response broke off; undefined if it did not. */
+  get cut(): UpstreamInterruption | undefined {
+    return this.#cut
+  }
+
+  /** The last attempt; undefined before the first one. */
+  get attempt(): RunningAttempt | undefined {
+    return this.#attempt
+  }
+
   /**
    * Continues with another model at that model's prices. The quota that is reserved for the call covers its
    * most expensive model.
    */
   switchModel(plan: Plan): void {
-    if (plan === this.plan) return
-    this.plan = plan
+    if (plan === this.#plan) return
+    this.#plan = plan
     const { record } = this.incoming
     if (plan.model === plan.requestedModel) delete record.fallback
     else record.fallback = plan.model.name
@@ -207,12 +223,28 @@ export class Call implements MediaRequester {
   }
 
   /** Begins an attempt. If an earlier attempt got a first byte, its time is forgotten. */
-  beginAttempt(target: AttemptTarget): void {
-    this.undelivered = undefined
+  beginAttempt(target: AttemptTarget, attempt: RunningAttempt): void {
+    this.#attempt = attempt
+    this.#undelivered = undefined
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteAt = undefined
     this.attempts.begin(target)
     this.incoming.record.attempts = (this.incoming.record.attempts ?? 0) + 1
+  }
+
+  /** Records what the head of a response states. */
+  noteHead(headers: UpstreamResponseHead['headers']): void {
+    this.#servedByHead = statedServiceOfHead(headers)
+  }
+
+  /** Records the usage that an answer reports which is not delivered; undefined if it reports none. */
+  noteUndelivered(target: AttemptTarget, usage: ReportedUsage | undefined): void {
+    this.#undelivered = usage && { target, usage }
+  }
+
+  /** How the response was served, by its head and by `stated`, which its body has stated. */
+  statedService(stated: StatedService | undefined): StatedService | undefined {
+    return statedServiceOfResponse(this.#servedByHead, stated)
   }
 
   /** Records when the first byte of a response arrived. */
@@ -232,7 +264,7 @@ export class Call implements MediaRequester {
   stop(): boolean {
     if (this.hold.isSettled || this.#isStopped) return false
     this.#isStopped = true
-    this.attempt?.stop()
+    this.#attempt?.stop()
     return true
   }
 
@@ -255,7 +287,7 @@ export class Call implements MediaRequester {
   costOf(target: AttemptTarget, { tokens, uses, served }: GeneratedOutput): number {
     const { estimate } = this.plan
     const input = estimate.promptTokens + estimate.unknownTokens
-    const { rate } = rateOfStatedService(this, target, statedServiceOfResponse(this.servedByHead, served))
+    const { rate } = rateOfStatedService(this, target, this.statedService(served))
     return chargeOfCall(
       rate,
       { ...NO_USAGE, input, output: tokens },
@@ -274,7 +306,7 @@ export class Call implements MediaRequester {
     upstreamMessage?: string,
     isOfChannel = upstreamMessage === undefined,
   ): void {
-    this.cut = { cause, upstreamMessage, isOfChannel }
+    this.#cut = { cause, upstreamMessage, isOfChannel }
     this.incoming.record.failure = cause
     this.services.metrics.add('upstreamErrors', 1, channel, cause)
   }
@@ -307,7 +339,7 @@ export class Call implements MediaRequester {
         this.#columns = columns
         return this.#book(target, known, delivered, basis, lasting)
       }
-      if (!target || !basis || this.cut || basis.ending === 'failed') return bookNow()
+      if (!target || !basis || this.#cut || basis.ending === 'failed') return bookNow()
       const isReported = basis.reported !== undefined && !this.#isImplausible
       const told = this.features.answered(this, target, known.usage, credible, isReported)
       return told instanceof Promise ? told.then(bookNow) : bookNow(told)
@@ -339,7 +371,7 @@ export class Call implements MediaRequester {
    * Ends a call that delivered nothing. Only the usage that the last attempt reported is charged, if there is any.
    * The client need not wait until that is durable.
    */
-  settleUndelivered(target = this.undelivered?.target, usage = this.undelivered?.usage): void {
+  settleUndelivered(target = this.#undelivered?.target, usage = this.#undelivered?.usage): void {
     this.settle(target, usage && chargeBasisOfFailure(usage), false).catch(() => {})
   }
 
@@ -350,14 +382,13 @@ export class Call implements MediaRequester {
     { usage: measured, form, isEstimate }: ChargedUsage,
     delivered: boolean,
   ): Promise<void> {
-    const { rate } = this.noteServed(target, this.servedByHead?.served)
+    const { rate } = this.noteServed(target, this.statedService(undefined))
     const { usage, held } = isEstimate ? { usage: measured } : plausibleMeasure(this, target, measured)
     const isReported = !isEstimate && held === undefined
     const reason = ending === 'complete' && !isReported ? 'estimated' : ending
     const priced = { usage, tools: [], quota: held ?? chargeOfCall(rate, usage, form), reason } as const
-    if (!this.cut) {
-      const told = this.features.answered(this, target, usage, undefined, isReported)
-      this.#columns = told instanceof Promise ? await told : told
+    if (!this.#cut) {
+      this.#columns = await this.features.answered(this, target, usage, undefined, isReported)
     }
     await this.#book(target, priced, delivered, undefined, undefined, form)
   }
@@ -398,7 +429,7 @@ export class Call implements MediaRequester {
       upstream_model: target?.request.upstreamModel ?? facts.model,
       first_byte_ms: firstByteMs,
       ...(FAILED.has(reason) && this.#failure),
-      attempts: this.attempts.text(this.cut, this.#mayKeepWords ? this.words : undefined),
+      attempts: this.attempts.text(this.#cut, this.#mayKeepWords ? this.words : undefined),
       particulars: callExtraFactsText(
         usage,
         { form, tools, served: this.#served?.terms, isIdempotent: this.incoming.isIdempotent },

@@ -5,7 +5,7 @@ import { outputMaximum } from './estimate.ts'
 import { hasImplausibleTokens, isImplausible } from './plausible-usage.ts'
 import { type ChargeBasis, NOTHING_DELIVERED_CHARGE, type PricedUsage, priceUsage } from './price-usage.ts'
 import type { AttemptTarget } from './request-stages.ts'
-import { statedServiceOfResponse, withCacheLifetimeOfSentRequest } from './service-tier-rates.ts'
+import { withCacheLifetimeOfSentRequest } from './service-tier-rates.ts'
 import { pricingInputsAt } from './tool-pricing.ts'
 
 /** Prices the response of a target by its `credibleBasis`. Without a target or a response, the charge is 0 (`NOTHING_DELIVERED`). */
@@ -15,7 +15,7 @@ export function priceResponse(
   basis: ChargeBasis | undefined,
 ): PricedUsage | Promise<PricedUsage> {
   if (!basis || !target) return NOTHING_DELIVERED_CHARGE
-  const { rate } = call.noteServed(target, statedServiceOfResponse(call.servedByHead, basis.served))
+  const { rate } = call.noteServed(target, call.statedService(basis.served))
   const inputs = { ...pricingInputsAt(call, target), rate }
   if (isImplausible(call, target, basis)) {
     call.noteImplausible(target)

@@ -146,7 +146,7 @@ export abstract class ResponseHandler {
    */
   protected undelivered(failure: Failure, usage?: ReportedUsage): void {
     this.#finish()
-    this.call.undelivered = usage && { target: this.target, usage }
+    this.call.noteUndelivered(this.target, usage)
     this.#resolve(usage ? { ...failure, hasUsage: true } : failure)
   }
 

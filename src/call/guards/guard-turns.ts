@@ -89,8 +89,7 @@ export class GuardTurns {
   /** Does a check step by step. Rejects with `CheckCancelled`. */
   async run<Result>(steps: Generator<unknown, Result>): Promise<Result> {
     for (;;) {
-      const next = this.check(() => steps.next())
-      const step = next instanceof Promise ? await next : next
+      const step = await this.check(() => steps.next())
       if (step.done) return step.value
     }
   }

@@ -81,12 +81,11 @@ async function changesOf(
       continue
     }
     const before = guards.matches
-    const checked = mayBeFile(bytes, found)
+    const change = await (mayBeFile(bytes, found)
       ? fileChange(guards, bytes, found)
       : to - from > LONG_BYTES
         ? longChange(guards, bytes, found)
-        : turns.check(() => changeOf(guards, bytes, found))
-    const change = checked instanceof Promise ? await checked : checked
+        : turns.check(() => changeOf(guards, bytes, found)))
     if (change) changes.push(change)
     else if (name !== undefined && guards.matches === before) guards.known.add(name)
   }
