@@ -1,6 +1,13 @@
+import type { Conversation } from '@sluice/wire/conversation'
 import { expect, test } from 'vitest'
+import type { Endpoint } from '../domain/endpoints.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { Settings } from '../domain/settings.ts'
 import type { AdmittedRequest, ReadRequest } from './answer-request.ts'
 import type { Call } from './call.ts'
+import { sameForAll } from './dialects/decoded-conversation.ts'
+import type { RequestReaderContext } from './dialects/dialect.ts'
+import { type ReferringRequest, UNRESOLVED } from './dialects/references.ts'
 import { type CallFeature, LifeCycle, type PlannedCall } from './life-cycle.ts'
 import type { Plans } from './plan.ts'
 import type { IncomingCall } from './request-stages.ts'
@@ -58,6 +65,25 @@ test('a feature gets the plans as earlier features have changed them, whether or
   const later = of(adding('a', true), adding('b', false), adding('c', true))
   expect(later).toBeInstanceOf(Promise)
   expect(await later).toEqual(['a', 'b', 'c'])
+})
+
+test('a request is read by the first feature that concerns its endpoint, or as it is', async () => {
+  const resolving = (name: string, endpoint: string): CallFeature => ({
+    concerns: (_, called) => called === endpoint,
+    refer: () => Promise.resolve({ ...UNRESOLVED, dropped: [name] }),
+    decoded: (conversation) => Promise.resolve({ ...sameForAll(conversation), origin: name }),
+  })
+  const lifeCycle = new LifeCycle([resolving('a', 'responses'), resolving('b', 'responses')])
+  const conversation = {} as Conversation
+  const readAt = async (endpoint: Endpoint): Promise<unknown[]> => {
+    const reading = lifeCycle.reading({} as Settings, endpoint)
+    const { dropped } = await reading.refer({} as ReferringRequest, {} as RequestReaderContext)
+    const decoded = await reading.decoded(conversation, new Set(), {} as RequestReaderContext)
+    const [same] = decoded.conversationsFor({} as Channel, 'chat')
+    return [dropped, decoded.origin, same?.conversation === conversation]
+  }
+  expect(await readAt('responses')).toEqual([['a'], 'a', true])
+  expect(await readAt('chat')).toEqual([[], undefined, true])
 })
 
 test('a feature that answers a request has the state of the call that it makes, and no part in other calls', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
-import { plainConfiguration, token, user, ROOT } from '../fixtures/configuration.ts'
+import { channel, priced, token, user, ROOT } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
@@ -16,7 +16,11 @@ beforeAll(async () => {
   ])
   fixture = await startFixture(
     (upstream) => ({
-      ...plainConfiguration(upstream.baseUrl('m')),
+      models: priced(['m', 'r']),
+      channels: [
+        channel('m', upstream.baseUrl('m')),
+        channel('r', upstream.baseUrl('r'), { protocol: 'responses' }),
+      ],
       users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000 })])],
     }),
     { root: copy.root },
@@ -46,4 +50,17 @@ test.each([
   expect(answer.status, answer.text).toBe(200)
   const row = databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
   expect(row).toMatchObject({ input_tokens: 10, output_tokens: 5, quota: 30, reason: 'complete' })
+})
+
+test('a gateway with an empty list of features sends the ids of responses to the provider and back as they are', async () => {
+  const body = '{"id":"resp_theirs","object":"response","status":"completed","output":[]}'
+  fixture.upstream.script('r', { kind: 'whole', body })
+  const asked = { model: 'r', input: 'hello', previous_response_id: 'resp_earlier' }
+
+  const answer = await call(fixture.gateway.url, asked, { key: 'ann', path: '/v1/responses' })
+
+  expect(answer.text).toBe(body)
+  expect(String(fixture.upstream.received('r').at(-1)?.body)).toContain(
+    '"previous_response_id":"resp_earlier"',
+  )
 })
