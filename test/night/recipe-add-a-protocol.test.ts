@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
+import { PROTOCOL_NAMES, PROTOCOLS } from '@sluice/wire/protocols'
 import { filesWithErrors } from '../recipes/compiled-copy.ts'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
@@ -81,4 +81,18 @@ test('no source module compares a protocol with a fixed name, except the importe
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
     .filter((file) => comparison.test(readFileSync(join(REPOSITORY, 'src', file), 'utf8')))
   expect(comparing).toEqual(['transfer/plan-channels.ts'])
+})
+
+test('the folder of each protocol of clients with conversations has the files and folders that the recipe names', () => {
+  const recipe = readFileSync(join(REPOSITORY, 'docs/recipes/add-a-protocol.md'), 'utf8')
+  const named = [...recipe.matchAll(/\(`([a-z/-]+(?:\.ts|\/))`/g)].map(([, path = '']) => path)
+  const inFolder = named.filter((path) => !/^(?:packages|src|test)\//.test(path))
+  expect(inFolder).toEqual(expect.arrayContaining(['shape.ts', 'native/tap.ts', 'decode/']))
+  const protocols = PROTOCOL_NAMES.filter(
+    (name) => PROTOCOLS[name].isConversation && PROTOCOLS[name].hasClients,
+  )
+  const missing = protocols
+    .flatMap((name) => inFolder.map((path) => join('packages/wire/src', name, path)))
+    .filter((path) => !existsSync(join(REPOSITORY, path)))
+  expect(missing).toEqual([])
 })
