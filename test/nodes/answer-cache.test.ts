@@ -9,9 +9,9 @@ import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { type Nodes, setNodes, SHARED } from './fixture.ts'
 
 const GRANTED = 1_000_000_000
-const CALLS = 1_000
-/** Calls that reach each node at least. */
-const CALLS_OF_NODE = Math.floor(CALLS / 3)
+/** The same number of calls on each node, so that a test can wait until all of them are open. */
+const CALLS_OF_NODE = 333
+const CALLS = 3 * CALLS_OF_NODE
 /** Ten prompt and five output tokens. */
 const COST = 30
 

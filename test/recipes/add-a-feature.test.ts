@@ -45,8 +45,8 @@ test('a feature that is added by the recipe takes part in the calls that it conc
   expect(other.headers['x-vowels']).toBeUndefined()
 })
 
-test('the feature of the recipe compiles, and a wrong state does not', async () => {
-  expect(await filesWithErrors(PATCHES, 'features')).toEqual([])
-  const wrong = PATCHES.map((patch) => ({ ...patch, by: patch.by.replace('String(count)', 'count') }))
-  expect(await filesWithErrors(wrong, 'number')).toEqual(['src/features/vowels/feature.ts'])
+test('the feature of the recipe compiles, and one with a wrong state does not', async () => {
+  const file = 'src/features/wrong/feature.ts'
+  const wrong = { file, text: '', by: FEATURE.replace('String(count)', 'count') }
+  expect(await filesWithErrors([...PATCHES, wrong], '', [LIST, file])).toEqual([file])
 })

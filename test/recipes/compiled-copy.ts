@@ -5,12 +5,16 @@ import type { Patch } from '../fixtures/patch.ts'
 import { patchedSources } from '../fixtures/patched-copy.ts'
 
 /**
- * The files of the program and of its console that have an error about `what` after the patches, in order.
+ * The files of the program and of its console that have an error about `what` after the patches, in order. With `include`,
+ * only these files and folders are compiled, with what they import.
  */
-export async function filesWithErrors(patches: readonly Patch[], what: string): Promise<readonly string[]> {
+export async function filesWithErrors(
+  patches: readonly Patch[],
+  what: string,
+  include: readonly string[] = ['src', 'console'],
+): Promise<readonly string[]> {
   const copy = patchedSources(patches, ['console', 'tsconfig.json'])
   try {
-    const include = ['src', 'console']
     const exclude = ['**/*.test.ts', 'console/built']
     const compilerOptions = { incremental: false, tsBuildInfoFile: null }
     const project = join(copy.root, 'tsconfig.copy.json')
