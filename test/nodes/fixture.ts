@@ -25,7 +25,7 @@ export interface Nodes {
   readonly join: () => Promise<RunningGateway>
 }
 
-/** Starts `count` gateways, one after the other; they are stopped after the test unless `onEnd` is given. */
+/** Starts `count` gateways, the first before the others; they are stopped after the test unless `onEnd` is given. */
 export async function setNodes(
   engine: Engine,
   count: number,
@@ -37,14 +37,20 @@ export async function setNodes(
   const upstream = await startUpstream()
   onEnd(() => upstream.stop())
   const config = configure(upstream)
-  const gateways: RunningGateway[] = []
-  const join = async (): Promise<RunningGateway> => {
+  const start = async (): Promise<RunningGateway> => {
     const gateway = await startGateway({ config, env: { DATABASE_URL: database.place, ...env } })
     onEnd(() => gateway.discard())
+    return gateway
+  }
+  const gateways = [await start()]
+  const others = Array.from({ length: count - 1 }, start)
+  await Promise.allSettled(others)
+  gateways.push(...(await Promise.all(others)))
+  const join = async (): Promise<RunningGateway> => {
+    const gateway = await start()
     gateways.push(gateway)
     return gateway
   }
-  for (let node = 0; node < count; node += 1) await join()
   return {
     upstream,
     gateways,
@@ -60,21 +66,41 @@ export async function setNodes(
   }
 }
 
+/** Several gateways for all tests of the block that calls it; set from its first `beforeAll` on. */
+export function sharedNodes(
+  engine: Engine,
+  count: number,
+  configure: (upstream: ScriptedUpstream) => Configuration,
+): { readonly nodes: Nodes } {
+  const shared = {} as { nodes: Nodes }
+  const onEnd = afterAllTests()
+  beforeAll(async () => {
+    shared.nodes = await setNodes(engine, count, configure, {}, onEnd)
+  })
+  return shared
+}
+
 /** Two gateways on one Redis, for the tests of the block that calls it; set from their first `beforeAll` on. */
 export function nodesOnRedis(
   engine: Engine,
   configure: (upstream: ScriptedUpstream) => Configuration,
 ): { readonly server: RedisServer; readonly nodes: Nodes } {
   const shared = {} as { server: RedisServer; nodes: Nodes }
-  const ends: (() => unknown)[] = []
+  const onEnd = afterAllTests()
   beforeAll(async () => {
     shared.server = await startRedisServer()
-    ends.push(() => shared.server.stop())
+    onEnd(() => shared.server.stop())
     const env = { REDIS_URL: shared.server.url }
-    shared.nodes = await setNodes(engine, 2, configure, env, (end) => ends.push(end))
+    shared.nodes = await setNodes(engine, 2, configure, env, onEnd)
   })
+  return shared
+}
+
+/** Registers what the tests of the block that calls it end with, the last first. */
+function afterAllTests(): OnEnd {
+  const ends: Parameters<OnEnd>[0][] = []
   afterAll(async () => {
     for (const end of ends.toReversed()) await end()
   })
-  return shared
+  return (end) => void ends.push(end)
 }
