@@ -2,12 +2,17 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { growthOf, LINEAR_GROWTH } from '../../../test/fixtures/pace.ts'
 import { canonicalDigest } from './canonical-request.ts'
+import { CHAT_REQUEST } from './chat/shape.ts'
+import { GEMINI_REQUEST } from './gemini/shape.ts'
 import { scanObject } from './json/json-scan.ts'
+import { MESSAGES_REQUEST } from './messages/shape.ts'
+import { RESPONSES_REQUEST } from './responses/shape.ts'
+import type { Shape } from './shape/define-shape.ts'
 
 const NOTHING: ReadonlySet<string> = new Set()
 
-function digest(text: string, leftOut = NOTHING): string {
-  return canonicalDigest(scanObject(Buffer.from(text)), leftOut).toString('hex')
+function digest(text: string, leftOut = NOTHING, shape: Shape = MESSAGES_REQUEST): string {
+  return canonicalDigest(scanObject(Buffer.from(text)), shape, leftOut).toString('hex')
 }
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
@@ -115,10 +120,28 @@ describe('the canonical digest of a request', () => {
     )
   })
 
+  test.each<[string, Shape, (text: string) => object]>([
+    ['chat', CHAT_REQUEST, (content) => ({ messages: [{ role: 'system', content }] })],
+    ['gemini', GEMINI_REQUEST, (said) => ({ systemInstruction: { parts: [{ text: said }] } })],
+    ['responses', RESPONSES_REQUEST, (instructions) => ({ instructions })],
+  ])(
+    'the digest of a request ignores the billing line in instructions in each protocol: %s',
+    (_, shape, of) => {
+      const one = (nonce: number): string =>
+        digest(JSON.stringify(of(`x-anthropic-billing-header: nonce=${nonce};\nBe brief.`)), NOTHING, shape)
+      expect(one(1)).toBe(one(2))
+      const user = (nonce: number): string =>
+        digest(
+          JSON.stringify({ messages: [{ role: 'user', content: `x-anthropic-billing-header: ${nonce}` }] }),
+        )
+      expect(user(1)).not.toBe(user(2))
+    },
+  )
+
   test('the digest of a request with 190,000 texts takes linear time', async () => {
     const texts = (count: number): string =>
       `{"a":[${Array.from({ length: count }, () => '"text"').join(',')}]}`
-    expect(await growthOf(190_000 / 8, texts, digest)).toBeLessThan(LINEAR_GROWTH)
+    expect(await growthOf(190_000 / 8, texts, (text) => digest(text))).toBeLessThan(LINEAR_GROWTH)
   })
 })
 

@@ -1,13 +1,16 @@
 import { createHash, type Hash } from 'node:crypto'
+import { BILLING_HEADER } from './billing-header.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
+import type { Shape } from './shape/define-shape.ts'
+import { indexOf, kindOfCode, outlineOf, ownerOfCode } from './shape/outline.ts'
+import { KIND, OWNER } from './shape/vocabulary.ts'
 
 /** Size in bytes up to which pieces are collected before they are hashed. */
 const BLOCK_BYTES = 16_384
 const BLOCK = Buffer.allocUnsafe(BLOCK_BYTES)
 
-/** Beginning of a line that Claude Code adds to each request, each time with a different value. */
-const BILLING_LINE = Buffer.from('"x-anthropic-billing-header:')
+const BILLING_LINE = Buffer.from(`"${BILLING_HEADER}`)
 const BACKSLASH = 0x5c
 const LETTER_N = 0x6e
 
@@ -16,16 +19,15 @@ const LETTER_N = 0x6e
  * escaped; numbers count as they are written. Top-level members in `leftOut` do not count, nor does the line
  * that Claude Code adds to each system prompt. Only strings with escapes are parsed.
  */
-export function canonicalDigest(scan: ScannedObject, leftOut: ReadonlySet<string>): Buffer {
-  const writer = new CanonicalWriter(scan)
+export function canonicalDigest(scan: ScannedObject, shape: Shape, leftOut: ReadonlySet<string>): Buffer {
+  const writer = new CanonicalWriter(scan, shape)
   const members = [...scan.members.values()]
     .filter(({ key }) => !leftOut.has(key))
     .toSorted((one, other) => compared(one.key, other.key))
   writer.text('{')
   for (const { key, node } of members) {
     writer.text(`${JSON.stringify(key)}:`)
-    if (key === 'system') writer.system(node)
-    else writer.value(node)
+    writer.value(node)
     writer.text(',')
   }
   writer.text('}')
@@ -35,11 +37,13 @@ export function canonicalDigest(scan: ScannedObject, leftOut: ReadonlySet<string
 /** Writes JSON in its canonical form to a hash. */
 class CanonicalWriter {
   readonly #scan: ScannedObject
+  readonly #shape: Shape
   readonly #hash: Hash = createHash('sha256')
   #length = 0
 
-  constructor(scan: ScannedObject) {
+  constructor(scan: ScannedObject, shape: Shape) {
     this.#scan = scan
+    this.#shape = shape
   }
 
   digest(): Buffer {
@@ -75,41 +79,23 @@ class CanonicalWriter {
     }
   }
 
-  /** Writes a system prompt: a text, or a list of blocks with texts. */
-  system(node: Node): void {
-    const scan = this.#scan
-    if (scan.kindOf(node) !== 'array') return this.#systemText(node)
-    this.text('[')
-    for (const block of scan.elements(node)) {
-      if (scan.kindOf(block) === 'object') this.#object(block, true)
-      else this.value(block)
-      this.text(',')
-    }
-    this.text(']')
-  }
-
   // If several members have the same name, all of them count, in their order.
-  #object(node: Node, isSystemBlock = false): void {
+  #object(node: Node): void {
     const scan = this.#scan
     const entries = scan.entries(node)
     if (entries.length > 1) entries.sort((one, other) => compared(one.key, other.key))
     this.text('{')
     for (const { key, node: value } of entries) {
       this.text(`${JSON.stringify(key)}:`)
-      if (isSystemBlock && key === 'text') this.#systemText(value)
-      else this.value(value)
+      this.value(value)
       this.text(',')
     }
     this.text('}')
   }
 
-  #systemText(node: Node): void {
-    const scan = this.#scan
-    const start = scan.startOf(node)
-    if (!hasBytesAt(scan.bytes, start, BILLING_LINE)) return this.value(node)
-    const end = scan.endOf(node)
-    const rest = this.#endOfLine(start + 1, end - 1)
-    this.text(JSON.stringify(JSON.parse(`"${scan.bytes.toString('utf8', rest, end)}`)))
+  #isInstruction(node: Node): boolean {
+    const code = outlineOf(this.#scan, this.#shape)[indexOf(node)] as number
+    return kindOfCode(code) === KIND.text && ownerOfCode(code) === OWNER.system
   }
 
   #endOfLine(start: number, end: number): number {
@@ -127,6 +113,10 @@ class CanonicalWriter {
   #string(node: Node): void {
     const { bytes } = this.#scan
     const [start, end] = [this.#scan.startOf(node), this.#scan.endOf(node)]
+    if (hasBytesAt(bytes, start, BILLING_LINE) && this.#isInstruction(node)) {
+      const rest = bytes.toString('utf8', this.#endOfLine(start + 1, end - 1), end)
+      return this.text(JSON.stringify(JSON.parse(`"${rest}`)))
+    }
     // The search is limited to the string, because a request may contain very many strings.
     if (!bytes.subarray(start, end).includes(BACKSLASH)) this.#bytes(start, end)
     else this.text(JSON.stringify(this.#scan.parse(node)))

@@ -74,7 +74,7 @@ export function sharableCall(
     admitted.guards?.all.map(({ guard }) => guard) ?? [],
     [...(admitted.guards?.pseudonyms.entries() ?? [])],
     [
-      canonicalDigest(scan, UNCOUNTED).toString('base64'),
+      canonicalDigest(scan, json.dialect.shape, UNCOUNTED).toString('base64'),
       ...COUNTED_HEADERS.map((name) => headers[name] ?? ''),
     ],
   ]
