@@ -42,15 +42,17 @@ export async function setNodes(
     onEnd(() => gateway.discard())
     return gateway
   }
-  const gateways = [await start()]
-  const others = Array.from({ length: count - 1 }, start)
-  await Promise.allSettled(others)
-  gateways.push(...(await Promise.all(others)))
+  const gateways: RunningGateway[] = []
   const join = async (): Promise<RunningGateway> => {
     const gateway = await start()
     gateways.push(gateway)
     return gateway
   }
+  if (count > 0) await join()
+  const others = Array.from({ length: Math.max(0, count - 1) }, start)
+  // Each is stopped at the end, even if another one has failed to start.
+  await Promise.allSettled(others)
+  gateways.push(...(await Promise.all(others)))
   return {
     upstream,
     gateways,
