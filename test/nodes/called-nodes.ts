@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import { startCluster, type Cluster } from '../fixtures/cluster.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import { type ObservedCall, startTraffic, type Traffic } from '../fixtures/traffic.ts'
@@ -29,4 +30,48 @@ export async function callThreeNodes(seed: number): Promise<CalledNodes> {
     observations: seen,
   })
   return { cluster, traffic, seen }
+}
+
+/** Resolves when a gateway has answered this number of calls that were sent after a moment, by `performance.now()`. */
+export function untilAnswered(
+  { seen }: CalledNodes,
+  url: string,
+  count: number,
+  afterMs = Number.NEGATIVE_INFINITY,
+): Promise<void> {
+  const answered = (): number =>
+    seen.filter((one) => one.url === url && one.sentMs > afterMs && one.status === 200).length
+  return expect.poll(answered).toBeGreaterThanOrEqual(count)
+}
+
+/** The names of the nodes that the bank knows. */
+export async function namesOfNodes({ postgres }: Cluster): Promise<readonly string[]> {
+  return (await postgres.sql<{ node: string }>('select node from nodes')).map(({ node }) => node)
+}
+
+/** The one of these nodes that reports no more. */
+export async function silentNode({ postgres }: Cluster, names: readonly string[]): Promise<string> {
+  const reports = async (): Promise<ReadonlyMap<string, string>> => {
+    const rows = await postgres.sql<{ node: string; expires: string }>(
+      'select node, expires::text as expires from nodes',
+    )
+    return new Map(rows.map(({ node, expires }) => [node, expires]))
+  }
+  const silentNow = async (): Promise<string | undefined> => {
+    const before = await reports()
+    let silent: readonly string[] = []
+    const count = async (): Promise<number> => {
+      const now = await reports()
+      silent = names.filter((name) => now.get(name) === before.get(name))
+      return silent.length
+    }
+    await expect.poll(count).toBeLessThanOrEqual(1)
+    return silent[0]
+  }
+  // Its last report may still arrive, so it has to be silent twice.
+  for (let last = await silentNow(); ; ) {
+    const next = await silentNow()
+    if (next !== undefined && next === last) return next
+    last = next
+  }
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { auditBank, booksOfBank } from '../fixtures/bank.ts'
 import type { ObservedCall } from '../fixtures/traffic.ts'
 import { FIVE_ACCOUNTS } from './accounts.ts'
-import { callThreeNodes, CLIENTS, MAX_COST } from './called-nodes.ts'
+import { callThreeNodes, CLIENTS, MAX_COST, namesOfNodes, silentNode, untilAnswered } from './called-nodes.ts'
 
 /** The result of losing a node with its folder. */
 export interface LostReport {
@@ -20,26 +20,24 @@ export interface LostReport {
 
 /** Milliseconds until lost nodes are settled, which the other nodes check every ten seconds. */
 const SETTLED_MS = 30_000
+/** Calls that the node answers before it is lost. */
+const MANY = 100
 
 /** Calls three nodes, kills one and deletes its folder; the bank settles its open calls. */
 export async function loseNode(seed: number): Promise<LostReport> {
-  const { cluster, traffic, seen } = await callThreeNodes(seed)
+  const called = await callThreeNodes(seed)
+  const { cluster, traffic, seen } = called
   const { fleet, postgres } = cluster
   try {
-    await sleep(3_000)
-    const before = await nodesKnown()
+    await untilAnswered(called, fleet.node(0).url, MANY)
+    const before = await namesOfNodes(cluster)
     const lostMs = performance.now()
     await fleet.node(0).killAndDelete()
     await fleet.node(0).restart()
-    await sleep(1_000)
     // The silent node is the lost one. Its last report is set back by sixteen minutes.
-    const [silent] = await postgres.sql<{ node: string }>('select node from nodes order by expires limit 1')
-    if (!silent || !before.includes(silent.node))
-      throw new Error('the bank does not know the node that was lost')
-    await postgres.sql(
-      `update nodes set expires = expires - interval '17 minutes' where node = '${silent.node}'`,
-    )
-    const stillLent = `select 1 from leases where node = '${silent.node}'`
+    const silent = await silentNode(cluster, before)
+    await postgres.sql(`update nodes set expires = expires - interval '17 minutes' where node = '${silent}'`)
+    const stillLent = `select 1 from leases where node = '${silent}'`
     for (const endMs = performance.now() + SETTLED_MS; (await postgres.sql(stillLent)).length > 0; ) {
       if (performance.now() > endMs) break
       await sleep(200)
@@ -69,9 +67,5 @@ export async function loseNode(seed: number): Promise<LostReport> {
     }
   } finally {
     await cluster.clear()
-  }
-
-  async function nodesKnown(): Promise<readonly string[]> {
-    return (await postgres.sql<{ node: string }>('select node from nodes')).map(({ node }) => node)
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { auditBank } from '../fixtures/bank.ts'
 import { FIVE_ACCOUNTS } from './accounts.ts'
-import { callThreeNodes, CLIENTS, MAX_COST } from './called-nodes.ts'
+import { callThreeNodes, CLIENTS, MAX_COST, namesOfNodes, silentNode, untilAnswered } from './called-nodes.ts'
 
 /** The result of suspending a node for longer than its leases last. */
 export interface PausedReport {
@@ -16,10 +16,13 @@ export interface PausedReport {
 const LEASE_MS = 60_000
 /** Milliseconds between two checks of the nodes' leases against the bank. */
 const LOOKED_AFTER_MS = 10_000
+/** Calls that the node answers before it is suspended, and again after it resumes. */
+const MANY = 100
 
 /** Calls three nodes; suspends one of them, and resumes it long after its leases have ended. */
 export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
-  const { cluster, traffic, seen } = await callThreeNodes(seed)
+  const called = await callThreeNodes(seed)
+  const { cluster, traffic, seen } = called
   const { fleet, postgres } = cluster
   const borrowedBy = async (node: string): Promise<number> => {
     const [row] = await postgres.sql<{ sum: number | null }>(
@@ -27,24 +30,18 @@ export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
     )
     return row?.sum ?? 0
   }
-  /** The node whose last report is the oldest. */
-  const silentNode = async (): Promise<string> => {
-    const [row] = await postgres.sql<{ node: string }>('select node from nodes order by expires limit 1')
-    return row?.node ?? ''
-  }
   try {
-    await sleep(3_000)
     const paused = fleet.node(0)
+    await untilAnswered(called, paused.url, MANY)
+    const names = await namesOfNodes(cluster)
     paused.pause()
-    // Waits until reports that were already sent have arrived.
-    await sleep(1_000)
-    const silent = await silentNode()
+    const silent = await silentNode(cluster, names)
     const borrowed = await borrowedBy(silent)
     await sleep(LEASE_MS + LOOKED_AFTER_MS + 2_000)
     const kept = await borrowedBy(silent)
     const resumedMs = performance.now()
     paused.resume()
-    await sleep(5_000)
+    await untilAnswered(called, paused.url, MANY, resumedMs)
     await traffic.stop()
     await fleet.stop()
     const { broken } = await auditBank(cluster, seen, {
