@@ -33,6 +33,8 @@ const GROUPS = [
 
 export default defineConfig({
   root: FOLDER,
+  // Files refer to each other by relative paths; in the page, the gateway puts its base path before them.
+  base: './',
   publicDir: false,
   plugins: [react(), earlyTheme()],
   // The gateway inserts a new nonce into each response.
@@ -76,7 +78,7 @@ function earlyTheme(): Plugin {
     transformIndexHtml: (_, { server }) => [
       {
         tag: 'script',
-        attrs: { src: server ? '/app/early-theme.js' : `/${fileName}` },
+        attrs: { src: server ? '/app/early-theme.js' : `./${fileName}` },
         injectTo: 'head-prepend',
       },
     ],

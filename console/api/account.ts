@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { consoleShellSchema } from '../../src/management/console-shell.ts'
 import type { statusSchema } from '../../src/management/gateway-status.ts'
 import type { identitiesSchema, sessionsSchema } from '../../src/management/users/own-account.ts'
+import { basePath } from './base-path.ts'
 import { queryString, request, send } from './client.ts'
 
 /** The signed-in account, and the information about the gateway that every page needs. */
@@ -128,7 +129,7 @@ export async function signOut(): Promise<string | undefined> {
  * console.
  */
 export function identityProviderPath(provider: string, next: string): string {
-  return `/api/user/oidc/${encodeURIComponent(provider)}?${new URLSearchParams({ next })}`
+  return `${basePath}/api/user/oidc/${encodeURIComponent(provider)}?${new URLSearchParams({ next })}`
 }
 
 /** Ends one session in which the account is signed in. */

@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { auditPageSchema, auditSchema } from '../../src/management/audit-log.ts'
+import { basePath } from './base-path.ts'
 import { queryString, request } from './client.ts'
 
 export const AUDIT_KINDS = [
@@ -40,5 +41,5 @@ export function auditQuery(userId: number, filter: AuditFilter, page: number) {
 
 /** The URL of the CSV file with the audit entries that a filter selects. */
 export function auditCsvUrl(filter: AuditFilter): string {
-  return `/api/audit/export${queryString({ ...filter })}`
+  return `${basePath}/api/audit/export${queryString({ ...filter })}`
 }

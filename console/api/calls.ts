@@ -5,6 +5,7 @@ import type { refusedCallSchema, refusedDetailSchema } from '../../src/managemen
 import type { ownUsageSchema, usageStatSchema } from '../../src/management/usage/usage-object.ts'
 import type { ListOrder } from '../components/sorting.ts'
 import { ApiError } from './api-error.ts'
+import { basePath } from './base-path.ts'
 import { queryString, request } from './client.ts'
 import type { PageOfItems } from './page-of-items.ts'
 import type { Usage } from './usage.ts'
@@ -153,7 +154,7 @@ async function sumsOfHalfHours(
 
 /** The URL of the CSV file with the calls that a filter selects. */
 export function callsCsvUrl(scope: CallScope, filter: CallFilter): string {
-  return `${callsPath(scope, 'export')}${queryString({ ...filter })}`
+  return `${basePath}${callsPath(scope, 'export')}${queryString({ ...filter })}`
 }
 
 /** One call by its id, charged or refused; null if it does not exist or belongs to another account. */

@@ -1,4 +1,5 @@
 import { ApiError } from './api-error.ts'
+import { basePath } from './base-path.ts'
 
 /** Callbacks for events that concern the whole console, not only one request. */
 interface Surroundings {
@@ -138,7 +139,7 @@ async function reach(
 ): Promise<Response> {
   const isFile = body instanceof Blob
   const send = (): Promise<Response> =>
-    fetch(path, {
+    fetch(basePath + path, {
       method,
       cache: 'no-store',
       credentials: 'same-origin',

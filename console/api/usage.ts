@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
 import type { failedCallsSchema } from '../../src/management/usage/refusals.ts'
 import type { usageSeriesSchema } from '../../src/management/usage/usage-series.ts'
+import { basePath } from './base-path.ts'
 import type { CallOriginFilter, CallScope } from './calls.ts'
 import { queryString, request } from './client.ts'
 
@@ -37,7 +38,7 @@ export function usageQuery(userId: number, scope: CallScope, params: UsageQuery)
 
 /** The URL of the CSV file with the sums of usage in a period. */
 export function usageCsvUrl(scope: CallScope, params: UsageQuery): string {
-  return `${usagePath(scope)}${queryString({ ...params, format: 'csv' })}`
+  return `${basePath}${usagePath(scope)}${queryString({ ...params, format: 'csv' })}`
 }
 
 /** The number of failed or refused calls in each interval of time; null where a cause is not known any more. */

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { basePath } from '../api/base-path.ts'
 import { queryClient } from './query-client.ts'
 
 const RETRY_MS = 2000
@@ -22,7 +23,7 @@ export function waitForConnection(): Promise<void> {
 /** Whether the gateway responds now. A gateway that cannot write still answers the console's reads. */
 export async function isGatewayReachable(): Promise<boolean> {
   try {
-    const response = await fetch('/readyz', { cache: 'no-store' })
+    const response = await fetch(`${basePath}/readyz`, { cache: 'no-store' })
     return response.ok || (await response.text()) === 'not ready: storage\n'
   } catch {
     return false

@@ -2,6 +2,7 @@ import { createRootRoute, createRoute, createRouter, Outlet, redirect } from '@t
 import { Role } from '../../src/domain/role.ts'
 import { ApiError } from '../api/api-error.ts'
 import { appShellQuery } from '../api/account.ts'
+import { basePath } from '../api/base-path.ts'
 import { isConsolePath } from '../components/console-path.ts'
 import { preferences, setPreferences } from '../components/preferences.ts'
 import { RequireRole } from './require-role.tsx'
@@ -212,6 +213,7 @@ export const router = createRouter({
       rootOnly.addChildren(ofRoot),
     ]),
   ]),
+  basepath: basePath || '/',
   defaultPreload: 'intent',
   // Parameters stay texts: an id that consists of digits must not become a number.
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),

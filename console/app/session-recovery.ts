@@ -1,10 +1,11 @@
 import { useSyncExternalStore } from 'react'
 import { signOut } from '../api/account.ts'
+import { basePath } from '../api/base-path.ts'
 import { clearTabStorage } from '../components/tab-storage.ts'
 import { queryClient } from './query-client.ts'
 
 /** The sign-in page, with a message that the session ended because the user was disabled. */
-const DISABLED_PAGE = '/login?disabled=1'
+const DISABLED_PAGE = `${basePath}/login?disabled=1`
 
 /** Sends messages to the other tabs of the same console. */
 const channel = new BroadcastChannel('sluice-session')
@@ -16,7 +17,7 @@ channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
   if (data === 'signed-in') finish()
   if (data !== 'signed-out' && data !== 'disabled') return
   clearTabStorage()
-  location.assign(data === 'disabled' ? DISABLED_PAGE : '/login')
+  location.assign(data === 'disabled' ? DISABLED_PAGE : `${basePath}/login`)
 })
 
 /** Resolves when the user has signed in again, here or in another tab. */
@@ -52,7 +53,7 @@ export function leaveAfterSignOut(): void {
  */
 export function endDisabledSession(): void {
   // The sign-in page shows its own error.
-  if (isLeaving || location.pathname === '/login') return
+  if (isLeaving || location.pathname === `${basePath}/login`) return
   isLeaving = true
   clearTabStorage()
   void signOut()

@@ -1,5 +1,6 @@
 import { Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
+import { basePath } from '../api/base-path.ts'
 import { fetchSession, appShellQuery, signIn } from '../api/account.ts'
 import { SignInForm } from '../components/sign-in-form.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
@@ -17,7 +18,7 @@ export function SignInAgainDialog() {
   return (
     <Modal
       opened={isOver}
-      onClose={() => location.assign('/login')}
+      onClose={() => location.assign(`${basePath}/login`)}
       title={shell.sessionEnded}
       zIndex={ABOVE_ALL}
       closeOnClickOutside={false}
@@ -34,7 +35,7 @@ export function SignInAgainDialog() {
           client.setQueryData(appShellQuery.queryKey, shell)
           // A different user must not see the page that the previous user had opened.
           if (shell.user.id === known?.id) continueAfterSignIn()
-          else location.assign('/')
+          else location.assign(basePath || '/')
         }}
       />
     </Modal>

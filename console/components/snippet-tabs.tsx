@@ -1,5 +1,6 @@
 import { Button, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { gatewayAddress } from '../api/base-path.ts'
 import { modelsQuery } from '../api/models.ts'
 import { CopyButton } from './copy-button.tsx'
 import { useSignedInAccount } from './session.tsx'
@@ -26,7 +27,7 @@ export function SnippetTabs({
   const chat = callable?.find(({ endpoints }) => endpoints.includes('chat'))
   const model = chat?.name ?? limitedTo[0]
   if (model === undefined) return models ? <p>{keys.noModel}</p> : null
-  const snippets = snippetsOf({ origin: location.origin, model, key: insertedKey })
+  const snippets = snippetsOf({ origin: gatewayAddress(), model, key: insertedKey })
   return (
     <Tabs defaultValue="curl" classNames={{ list: classes['list'] }}>
       <Tabs.List aria-label={keys.snippets}>

@@ -74,6 +74,8 @@ export interface ClientExchange {
   readonly startedAt: number
   readonly request: Request
   readonly response: Response
+  /** `options.base_path`, which is no longer part of the request's URL. */
+  readonly basePath: string
   readonly record: CallRecord
   /** Set if the call records a trace span of its own; the request then gets no additional span. */
   isTraced?: true

@@ -20,7 +20,7 @@ const DESCRIPTION =
   'these operations: it gets 400, 408, 417 or 431. A method that a path does not take gets 405.'
 
 /** Describes all endpoints as OpenAPI 3.1, based on the schemas that check requests and responses. */
-export function openApiDocument(routes: readonly Endpoint[]): object {
+export function openApiDocument(routes: readonly Endpoint[], basePath = ''): object {
   const paths = new Map<string, Record<string, unknown>>()
   for (const route of routes) {
     const path = templateOf(route)
@@ -30,7 +30,7 @@ export function openApiDocument(routes: readonly Endpoint[]): object {
   return {
     openapi: '3.1.0',
     info: { title: 'Sluice', version: '1', description: DESCRIPTION },
-    servers: [{ url: '/' }],
+    servers: [{ url: basePath || '/' }],
     tags: areas.map((name) => ({ name })),
     paths: Object.fromEntries(paths),
     components: {
@@ -45,7 +45,7 @@ export function openApiDocument(routes: readonly Endpoint[]): object {
  * cached.
  */
 export function openApi(routes: () => readonly Endpoint[]): JsonEndpoint {
-  let cached: string | undefined
+  const cached = { basePath: '', text: '' }
   return defineEndpoint({
     method: 'GET',
     path: '/openapi.json',
@@ -54,7 +54,12 @@ export function openApi(routes: () => readonly Endpoint[]): JsonEndpoint {
     summary: 'This description',
     text: { type: 'application/json' },
     // oxlint-disable-next-line typescript/require-await
-    handle: async () => pieces((cached ??= JSON.stringify(openApiDocument(routes())))),
+    handle: async ({ services }) => {
+      const { base_path: basePath } = services.settings().options
+      if (cached.text === '' || cached.basePath !== basePath)
+        Object.assign(cached, { basePath, text: JSON.stringify(openApiDocument(routes(), basePath)) })
+      return pieces(cached.text)
+    },
   })
 }
 

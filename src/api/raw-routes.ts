@@ -18,10 +18,10 @@ const tokenUsageRedirect: UnauthenticatedEndpoint = {
   access: 'anyone',
   summary: 'Redirects to the path with a trailing slash',
   status: 301,
-  handle({ id, request: { url }, response }) {
+  handle({ id, basePath, request: { url }, response }) {
     const query = url.slice(tokenUsageRedirect.path.length)
     response.writeHead(301, {
-      location: `${tokenUsageRedirect.path}/${query}`,
+      location: `${basePath}${tokenUsageRedirect.path}/${query}`,
       'content-length': '0',
       'cache-control': 'no-store',
       ...answerHeaders(id, undefined),

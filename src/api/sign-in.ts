@@ -77,7 +77,9 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
   defineUnauthenticatedEndpoint('GET', '/api/user/oidc/:name', {
     ...OIDC,
     summary: 'Begin a sign-in at an identity provider',
-    query: z.object({ next: z.string().optional().describe('Path to go to afterwards') }),
+    query: z.object({
+      next: z.string().optional().describe('Path to go to afterwards, without the base path'),
+    }),
     async handle({ params: { name }, query: { next }, exchange: { request, response }, services }) {
       const provider = findProvider(services.settings(), name)
       const { location, cookie } = await services.oidc.begin(provider, request, next)

@@ -18,10 +18,11 @@ const MAX_WARNINGS = 10
  * start it contains credentials that are not shown again.
  */
 export function welcome(
-  { url, settings, firstCredentials, recovered }: Gateway,
+  { url: origin, settings, firstCredentials, recovered }: Gateway,
   { warnings, environment: { proxies } }: Pick<Config, 'warnings' | 'environment'>,
 ): string {
-  const { channels } = settings
+  const { channels, options } = settings
+  const url = origin + options.base_path
   const lines = [`Sluice listens on ${url} with ${plural(channels.length, 'channel')}.`]
   if (channels.length === 0) {
     lines.push(
@@ -47,7 +48,7 @@ export function welcome(
       `  user id       ${userId}`,
       `  access token  ${accessToken}`,
       `  API key       ${key}`,
-      ...(settings.options.console ? [`  console       ${url}/login (sign in with the access token)`] : []),
+      ...(options.console ? [`  console       ${url}/login (sign in with the access token)`] : []),
       ...firstCall(url, key, settings),
     )
   }

@@ -155,6 +155,28 @@ describe('refused login settings', () => {
   })
 })
 
+test.each(['/ai', '/team/ai', '/a-b_c.d~e/9'])('gateway.yaml may name the base path %s', (path) => {
+  expect(read(`options:\n  base_path: ${path}\n`).said).toEqual([])
+})
+
+test.each([
+  'ai',
+  '/ai/',
+  '/',
+  '/a//b',
+  '/a b',
+  '/%61i',
+  '/a?b',
+  '/..',
+  '/a/./b',
+  'https://ai.example.com/ai',
+  '/ü',
+])('gateway.yaml is refused for the base path %s', (path) => {
+  expect(read(`options:\n  base_path: "${path}"\n`).said).toEqual([
+    `gateway.yaml:2: options.base_path: expected a path such as /ai, without / at its end, found "${path}"`,
+  ])
+})
+
 test('the client secret of an OIDC provider may be in a separate file, whose last line break is ignored', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-secret-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -85,6 +85,11 @@ function isOrigin(given: string): boolean {
   return url !== null && /^[^*]+$/.test(url.host) && given === `${url.protocol}//${url.host}`
 }
 
+// Browsers resolve segments of dots, so that nothing below them would be reached.
+function isBasePath(given: string): boolean {
+  return given.length <= 200 && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/.test(given)
+}
+
 function isHttpOrigin(given: string): boolean {
   return /^https?:/.test(given) && isOrigin(given)
 }
@@ -104,6 +109,9 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
   file: textSchema('the path of a file', (given) => given).default(''),
   listen: textSchema('HOST:PORT, such as 127.0.0.1:9100', (given) =>
     given === '' || parseListenAddress(given) ? given : undefined,
+  ).default(''),
+  path: textSchema('a path such as /ai, without / at its end', (given) =>
+    given === '' || isBasePath(given) ? given : undefined,
   ).default(''),
   origin: textSchema('an origin such as https://ai.example.com, without a path', (given) =>
     given === '' || isHttpOrigin(given) ? given : undefined,

@@ -5,33 +5,40 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Response, ResponseHeaders } from '@sluice/http1'
+import type { Options } from '../domain/options.ts'
 import { chooseEncoding, type Encoding } from '../http/content-encoding.ts'
 import type { Request } from '../http/request.ts'
 
 /** Placeholder in the built HTML page for the nonce of the content security policy. */
 const NONCE = '{{nonce}}'
 const NONCE_BYTES = 16
+/** Placeholder in the built HTML page for `options.base_path`. */
+const BASE_PATH = '{{base-path}}'
+/** The beginning of references to files in the built HTML page. Files refer to each other by relative paths. */
+const RELATIVE_ASSETS = './assets/'
+
+type ConsoleOptions = Pick<Options, 'console' | 'base_path'>
 
 /** Serves the web console from memory: its pages and files. `docs/console.md: Serving`. */
 export class Console {
-  readonly #isEnabled: () => boolean
+  readonly #options: () => ConsoleOptions
   #reading: Promise<BuiltConsole | undefined> | undefined
 
-  constructor(isEnabled: () => boolean) {
-    this.#isEnabled = isEnabled
+  constructor(options: () => ConsoleOptions) {
+    this.#options = options
   }
 
   /** Whether a request may be for the console, by its method and path. */
   has(method: string, path: string): boolean {
     if (method !== 'GET' && method !== 'HEAD') return false
-    return (path.startsWith(ASSETS) || isPage(path)) && this.#isEnabled()
+    return (path.startsWith(ASSETS) || isPage(path)) && this.#options().console
   }
 
   /** Answers a request. Resolves to false, with nothing sent, if the console has no such file. */
   async answer({ headers }: Request, response: Response, path: string): Promise<boolean> {
     const built = await this.#built()
     if (!path.startsWith(ASSETS)) {
-      sendPage(response, built?.page ?? UNBUILT_PAGE)
+      sendPage(response, built?.page ?? UNBUILT_PAGE, this.#options().base_path)
       return true
     }
     const file = built?.assets.get(path)
@@ -62,9 +69,13 @@ export class Console {
   }
 }
 
-function sendPage(response: Response, page: string): void {
+function sendPage(response: Response, page: string, basePath: string): void {
   const nonce = randomBytes(NONCE_BYTES).toString('base64')
-  send(response, Buffer.from(page.replaceAll(NONCE, nonce)), {
+  const text = page
+    .replaceAll(NONCE, nonce)
+    .replaceAll(BASE_PATH, basePath)
+    .replaceAll(RELATIVE_ASSETS, basePath + ASSETS)
+  send(response, Buffer.from(text), {
     'content-type': 'text/html; charset=utf-8',
     'cache-control': 'no-store',
     'content-security-policy': [

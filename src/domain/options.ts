@@ -30,6 +30,7 @@ type OptionRow =
         | 'media'
         | 'cors'
         | 'origin'
+        | 'path'
         | 'file'
         | 'listen'
         | 'smtp'
@@ -180,7 +181,12 @@ export const OPTIONS = {
   cors: { type: 'cors' },
   /** The server that sends mails to receivers of alerts; undefined without one. */
   smtp: { type: 'smtp' },
-  /** Origin (`https://HOST`) at which browsers reach the gateway; if empty, the origin of each request. */
+  /** Path such as `/ai` below which everything is served; empty for none. */
+  base_path: { type: 'path' },
+  /**
+   * Origin (`https://HOST`) at which browsers reach the gateway, without the base path; if empty, the origin of each
+   * request.
+   */
   public_url: { type: 'origin' },
 } as const satisfies Record<string, OptionRow>
 
@@ -218,6 +224,7 @@ interface Values {
   readonly addresses: readonly string[]
   readonly bearer: string
   readonly origin: string
+  readonly path: string
   readonly file: string
   readonly listen: string
   readonly media: {

@@ -34,6 +34,7 @@ import {
 import type { Console } from '../console/console.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import type { RefusedCall } from '../domain/refused-call.ts'
+import { withoutBasePath } from '../http/base-path.ts'
 import { asGatewayError, GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireWithinRateLimit } from '../limits/rate-limiter.ts'
 import type { RefusalCounts, RefusedCalls } from '../limits/refused-calls.ts'
@@ -79,6 +80,8 @@ export interface AppServices extends CallHandlers {
   readonly isOpen: () => boolean
   /** Whether clients may keep connections open; false while the gateway is stopping. */
   readonly isStaying: () => boolean
+  /** `options.base_path`. */
+  readonly basePath: () => string
   readonly readiness: () => Promise<Readiness>
   /** Called with a database error that occurred during a request. */
   readonly onStoreFailure: (error: StoreUnavailable) => void
@@ -92,6 +95,8 @@ interface Route {
   endpoint: Endpoint | undefined
   /** The API to which the path belongs; it decides the format of errors. */
   area: ApiArea
+  /** Whether the path is not below the base path, so that nothing is served there. */
+  isOutside: boolean
 }
 
 /** Result of a search for an endpoint that reads the request body and writes the response by itself. */
@@ -117,17 +122,27 @@ export class App {
     return this.#openExchanges
   }
 
+  /** The base path, by the current configuration. */
+  get basePath(): string {
+    return this.#services.basePath()
+  }
+
   readonly listener: RequestListener = (request, response) => {
+    const basePath = this.#services.basePath()
+    const inner = withoutBasePath(request.url, basePath)
+    if (inner !== undefined) request.url = inner
     const exchange: ClientExchange = {
       id: randomUUIDv7(),
       startedMs: Date.now(),
       startedAt: performance.now(),
       request,
       response,
+      basePath,
       record: {},
     }
     const path = pathOf(request.url)
-    const route: Route = { endpoint: undefined, area: areaOfUnknownPath(path) }
+    const isOutside = inner === undefined
+    const route: Route = { endpoint: undefined, area: areaOfUnknownPath(path), isOutside }
     this.#openExchanges += 1
     // Close the connection after this response, so that the client connects to another node next.
     if (!this.#services.isStaying()) response.closesConnection = true
@@ -142,6 +157,10 @@ export class App {
       this.#openExchanges -= 1
       over()
     })
+    if (isOutside) {
+      this.#begin(exchange, path, route, undefined, over)
+      return
+    }
     const isOfPage = request.headers.origin !== undefined
     if (isOfPage && applyCors(this.#services.cors(), exchange, path, protocolOf(route.area))) {
       over()
@@ -172,7 +191,11 @@ export class App {
   }
 
   async #answer(exchange: ClientExchange, path: string, route: Route, raw: RawMatch): Promise<void> {
-    const { request, response } = exchange
+    const { request, response, basePath } = exchange
+    if (route.isOutside) {
+      await this.#services.globalLimit.take(request, response, path)
+      throw pathNotFound(path, basePath + path)
+    }
     if (raw && 'endpoint' in raw) return this.#answerRaw(exchange, raw, route.area)
     const { console } = this.#services
     if (!raw && console.has(request.method, path) && (await console.answer(request, response, path))) return
@@ -199,7 +222,7 @@ export class App {
     if (found && !isUnknown) throw methodNotAllowedError(request, path, found)
     const suggestion = json.suggest(path)
     if (suggestion !== undefined && route.area === 'relay') route.area = areaOfUnknownPath(suggestion)
-    throw pathNotFound(path, suggestion)
+    throw pathNotFound(basePath + path, suggestion === undefined ? undefined : basePath + suggestion)
   }
 
   async #answerRaw(

@@ -28,8 +28,8 @@ export function aboutChannels(
       models,
       calls_lost: minutes.recent(name).lost,
     }
-    const { public_url: origin } = options
-    return origin === '' ? facts : { ...facts, url: origin + pageOf(channel) }
+    const { public_url: origin, base_path: basePath } = options
+    return origin === '' ? facts : { ...facts, url: origin + basePath + pageOf(channel) }
   }
   const asked = new Set(names)
   const found = channels.filter(({ name }) => asked.has(name))

@@ -19,6 +19,7 @@ import type { App } from './app.ts'
 import { isLoopback } from '../domain/ip-allow-list.ts'
 import type { ListenAddress } from '../domain/listen-address.ts'
 import { GatewayError } from '../errors.ts'
+import { withoutBasePath } from '../http/base-path.ts'
 import { gatewayErrorOf } from '../http/gateway-error.ts'
 import { HEADER_NAMES, type RequestListener } from '../http/request.ts'
 import { type Listeners, listenOnManySockets, listenOnOneSocket } from './listeners.ts'
@@ -118,7 +119,7 @@ export async function listenForAdmin(
   app: () => App | undefined,
 ): Promise<{ close(): void }> {
   const server = httpServer(app, ADMIN_LIMITS, (request, response) => {
-    const path = pathOf(request.url)
+    const path = pathOf(withoutBasePath(request.url, app()?.basePath ?? '') ?? request.url)
     if (ADMIN_PATHS.has(path)) return (app()?.listener ?? startingListener)(request, response)
     sendError(response, pathNotFound(path, undefined), request.url)
   })
@@ -145,7 +146,8 @@ function httpServer(
   return new HttpServer({
     headerNames: HEADER_NAMES,
     listener,
-    refusalFor: (error, url) => renderedError(gatewayErrorOf(error), url),
+    refusalFor: (error, url = '') =>
+      renderedError(gatewayErrorOf(error), withoutBasePath(url, app()?.basePath ?? '') ?? url),
     limits,
     clientAddresses: clientAddressesOf(app),
   })
@@ -203,7 +205,8 @@ async function waitForPause(server: HttpServer, endMs: number): Promise<void> {
 }
 
 const startingListener: RequestListener = ({ url }, response) => {
-  if (url === '/healthz') {
+  // The base path is not known yet.
+  if (pathOf(url).endsWith('/healthz')) {
     response.writeHead(200, { 'content-type': 'text/plain' }).end('ok\n')
     return
   }

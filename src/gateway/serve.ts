@@ -404,7 +404,7 @@ export async function serveGateway({
     lifeCycle,
     json,
     globalLimit,
-    console: new Console(() => inForce.settings.options.console),
+    console: new Console(() => inForce.settings.options),
     metrics,
     refusals: opened.adopt(new RefusalCounts(store), (counts) => counts.close()),
     refusedCalls: opened.adopt(
@@ -413,6 +413,7 @@ export async function serveGateway({
     ),
     isOpen: () => !isShut,
     isStaying: () => !draining,
+    basePath: () => inForce.settings.options.base_path,
     readiness: readinessOf({ isDraining: () => draining, loaded: tokensLoaded, accounts, isDegraded }),
     onStoreFailure: (error) => storageWatch.report(error),
     log,

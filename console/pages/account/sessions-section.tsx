@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { endSession, type Session, sessionsQuery, signOut } from '../../api/account.ts'
+import { basePath } from '../../api/base-path.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { showFailure } from '../../components/notify.tsx'
@@ -22,7 +23,7 @@ export function SessionsSection() {
   })
   const leaving = useAction(async (sessions: readonly Session[]) => {
     for (const { id, current } of sessions) if (!current) await endSession(id)
-    location.assign((await signOut()) ?? '/login')
+    location.assign((await signOut()) ?? `${basePath}/login`)
   })
   return (
     <FormSection title={account.sessions}>

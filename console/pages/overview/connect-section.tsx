@@ -2,6 +2,7 @@ import { Button, TextInput } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
+import { gatewayAddress } from '../../api/base-path.ts'
 import { callsQuery } from '../../api/calls.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -18,7 +19,7 @@ const LOOK_MS = 1500
 /** How to connect a program: the gateway's URL, examples, and whether the first call has arrived. */
 export function ConnectSection() {
   const { overview } = useTexts()
-  const address = `${location.origin}/v1`
+  const address = `${gatewayAddress()}/v1`
   return (
     <section aria-label={overview.connect}>
       <h2 className={classes['heading']}>{overview.connect}</h2>

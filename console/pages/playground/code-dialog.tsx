@@ -1,4 +1,5 @@
 import { Modal, Tabs } from '@mantine/core'
+import { gatewayAddress } from '../../api/base-path.ts'
 import { callPath } from '../../api/playground.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -20,7 +21,7 @@ export function CodeDialog({
   const { playground, common } = useTexts()
   const samples = opened
     ? codeSamples({
-        origin: location.origin,
+        origin: gatewayAddress(),
         path: `/${protocol === 'gemini' ? 'v1beta' : 'v1'}/${callPath({ protocol, model, isStream })}`,
         bodies: {
           curl: bodyOf({ model, protocol }),

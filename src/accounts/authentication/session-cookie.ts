@@ -34,14 +34,14 @@ export function hasSecureCookies(
 export function sessionCookie(
   request: Request,
   session: string | undefined,
-  options: Pick<Options, 'public_url' | 'trusted_proxies'>,
+  options: Pick<Options, 'public_url' | 'trusted_proxies' | 'base_path'>,
 ): string {
   const cookie: SetCookie = {
     name: NAME,
     value: session ?? '',
     httpOnly: true,
     sameSite: 'strict',
-    path: '/',
+    path: options.base_path || '/',
     secure: hasSecureCookies(request, options),
     maxAge: session === undefined ? 0 : SESSION_SECONDS,
   }

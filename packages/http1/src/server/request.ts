@@ -31,8 +31,8 @@ const CHUNK_OVERHEAD_BYTES = 256
 /** A request whose head is complete; its body may still be arriving. */
 export class Request<Name extends string = string> {
   readonly method: string
-  /** Path and query. */
-  readonly url: string
+  /** Path and query. An application that is mounted below a path may remove that path. */
+  url: string
   /** `1.1` or `1.0`. */
   readonly version: string
   readonly headers: Headers<Name>

@@ -36,7 +36,7 @@ interface Redirect {
 /** Sign-in that has succeeded. */
 interface Completed {
   readonly identity: VerifiedIdentity
-  /** Path of this gateway to which the browser is redirected. */
+  /** Path to which the browser is redirected, with the base path. */
   readonly next: string
   /** Session that began the sign-in, if the identity is to be linked to its user. */
   readonly link: IdentityLink | undefined
@@ -55,8 +55,8 @@ export class OidcSignIns {
   }
 
   /**
-   * Begins a sign-in. `next` is a path of this gateway to go to afterwards; any other text is ignored. `link`
-   * is the session to whose user the identity will be linked.
+   * Begins a sign-in. `next` is a path of this gateway to go to afterwards, without the base path; any other text is
+   * ignored. `link` is the session to whose user the identity will be linked.
    */
   async begin(
     provider: OidcProvider,
@@ -65,7 +65,8 @@ export class OidcSignIns {
     link?: IdentityLink,
   ): Promise<Redirect> {
     const { secrets, options, nowMs } = this.#dependencies
-    const redirectUri = `${publicOrigin(request, options())}/api/user/oidc/${provider.name}/callback`
+    const origin = publicOrigin(request, options())
+    const redirectUri = `${origin}${options().base_path}/api/user/oidc/${provider.name}/callback`
     const { url, checks } = await (await this.#opened()).begin(provider, redirectUri)
     const expiresTime = pendingSignInExpiry(nowMs())
     const pending = { ...checks, redirectUri, next: localRedirectPath(next), link, expiresTime }
@@ -78,7 +79,8 @@ export class OidcSignIns {
    * verified.
    */
   async complete(provider: OidcProvider, request: Request): Promise<Completed> {
-    const { store, secrets, nowMs } = this.#dependencies
+    const { store, secrets, options, nowMs } = this.#dependencies
+    const { base_path: basePath } = options()
     const query = new URL(request.url, 'http://gateway').search
     const state = new URLSearchParams(query).get('state')
     const pending = findPendingSignIn(secrets, provider.name, state, request, nowMs())
@@ -92,9 +94,9 @@ export class OidcSignIns {
     if (!(await store.write('consumeState', { state: pending.state, expiresTime, nowSeconds })))
       throw new GatewayError('unauthorized', 'this sign-in has ended already; start again')
     const callback = new URL(pending.redirectUri + query)
-    const afterLogout = callback.origin + AFTER_LOGOUT
+    const afterLogout = callback.origin + basePath + AFTER_LOGOUT
     const identity = await (await this.#opened()).complete(provider, callback, pending, afterLogout)
-    return { identity, next: pending.next, link: pending.link }
+    return { identity, next: basePath + pending.next, link: pending.link }
   }
 
   // Loads the OIDC client at the first sign-in, because most gateways have no identity provider.

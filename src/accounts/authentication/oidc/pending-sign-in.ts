@@ -42,7 +42,7 @@ export function pendingCookie(
   provider: string,
   pending: PendingSignIn,
   request: Request,
-  options: Pick<Options, 'public_url' | 'trusted_proxies'>,
+  options: Pick<Options, 'public_url' | 'trusted_proxies' | 'base_path'>,
 ): string {
   return stringifySetCookie({
     name: nameOf(pending.state),
@@ -51,7 +51,7 @@ export function pendingCookie(
     // The redirect from the identity provider is a cross-site request, for which a browser would not send a
     // `strict` cookie.
     sameSite: 'lax',
-    path: '/api/user/oidc/',
+    path: `${options.base_path}/api/user/oidc/`,
     secure: hasSecureCookies(request, options),
     maxAge: LIFETIME_SECONDS,
   })
