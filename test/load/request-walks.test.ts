@@ -21,6 +21,16 @@ const WALKS = {
   'checks of names': ['/json/known-names.ts', 'check'],
 } as const
 
+const MESSAGE = {
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'upstream-model',
+  content: [{ type: 'text', text: 'yes' }],
+  stop_reason: 'end_turn',
+  usage: { input_tokens: 30_000, output_tokens: 5 },
+}
+
 const session = new Session()
 const folder = mkdtempSync(join(tmpdir(), 'sluice-walks-'))
 let upstream: ScriptedUpstream
@@ -28,14 +38,18 @@ let gateway: Gateway
 beforeAll(async () => {
   upstream = await startUpstream()
   upstream.decide('m', () => ({ kind: 'whole', content: 'yes', usage: usageText(30_000, 5) }))
+  upstream.decide('converted', () => ({ kind: 'whole', body: JSON.stringify(MESSAGE) }))
   const place = join(folder, 'config')
   mkdirSync(place)
   writeFileSync(
     join(place, 'gateway.yaml'),
     stringify({
       options: { cache: { ttl: '1h' }, keep_responses: '1h', keep_signatures: '1h' },
-      models: priced(['plain', 'm']),
-      channels: [channel('m', upstream.baseUrl('m'), { models: ['plain', 'm'], keys: ['one', 'two'] })],
+      models: priced(['plain', 'm', 'converted']),
+      channels: [
+        channel('m', upstream.baseUrl('m'), { models: ['plain', 'm'], keys: ['one', 'two'] }),
+        channel('converted', upstream.baseUrl('converted'), { protocol: 'messages' }),
+      ],
       guards: [
         {
           name: 'mail',
@@ -105,4 +119,10 @@ test('a request that guards change is scanned and walked through twice, before a
   const said = { role: 'user', content: 'Write to ann.lee@example.com.' }
   const body = { model: 'm', tools, messages: [...messages, said] }
   expect(await walksOf(body, 'all')).toEqual({ scans: 2, outlines: 2, 'checks of names': 2 })
+})
+
+test('a request of 100 KB that is converted is walked through once as it came, and once as it is sent', async () => {
+  const body = { model: 'converted', ...agentConversation(100_000) }
+  // The third scan is that of the answer.
+  expect(await walksOf(body, 'ann')).toEqual({ scans: 3, outlines: 2, 'checks of names': 1 })
 })
