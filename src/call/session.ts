@@ -67,7 +67,13 @@ export class Sessions {
   /** The session of a call; undefined if it has none or is free. */
   of(
     userId: number,
-    { charging, session: find }: { readonly charging?: string; readonly session?: SessionFinder },
+    {
+      charging,
+      session: find,
+    }: {
+      readonly charging?: 'free' | 'unpaid'
+      readonly session?: SessionFinder
+    },
   ): CallSession | undefined {
     return charging === 'free' ? undefined : find?.({ ...this.#keys, userId })
   }
