@@ -21,11 +21,6 @@ const CALL: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour
 /** What makes a copy of the gateway without the cache. */
 const WITHOUT: readonly Patch[] = [
   { file: 'src/gateway/features.ts', text: '    equalCalls(idempotent, cache),\n', by: '' },
-  {
-    file: 'src/call/parse-request.ts',
-    text: '  const keeping = reader.settings.options.cache && dialect.keeping?.(scan)\n',
-    by: '  const keeping = undefined\n',
-  },
 ]
 
 const { cost, ratio } = await compareSides(

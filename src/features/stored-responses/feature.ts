@@ -10,12 +10,11 @@ export interface StoredResponseServices extends NativeResponseServices {
 }
 
 /** Keeps what later requests refer to, and finds it again: `docs/api.md: Stored responses`. */
-export function storedResponses(services: StoredResponseServices): CallFeature<never> {
+export function storedResponses(services: StoredResponseServices): CallFeature {
   return {
     concerns: ({ options }, endpoint) => endpoint === 'responses' || options.keep_signatures > 0,
     refer: (request, reader) => resolveReferences(request, reader, services),
     decoded: (conversation, spoken, reader) =>
       signedHistory(conversation, spoken, reader, services.signatures),
-    begin: () => undefined,
   }
 }
