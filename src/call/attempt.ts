@@ -8,6 +8,7 @@ import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { redact } from '../upstreams/redact.ts'
 import { AnswerInAnyForm } from './answer-in-any-form.ts'
 import type { Call } from './call.ts'
+import type { AttemptWatcher } from './life-cycle.ts'
 import {
   CALL_STOPPED,
   type Failure,
@@ -40,7 +41,7 @@ export class Attempt implements UpstreamResponseListener {
   readonly #handler: ResponseHandler
   readonly #load: ChannelLoad
   readonly #startedAt: number
-  readonly #onHead: ((head: UpstreamResponseHead) => void) | undefined
+  readonly #watcher: AttemptWatcher | undefined
   /** Index in the set of running attempts; only the set changes it. */
   index = -1
   #error: ErrorResponse | undefined
@@ -48,15 +49,15 @@ export class Attempt implements UpstreamResponseListener {
   #succeeded = false
   #hasFirstByte = false
 
-  /** `now` is a reading of `performance.now()`. `onHead` gets the head of the response. */
+  /** `now` is a reading of `performance.now()`. */
   constructor(
     call: Call,
     target: AttemptTarget,
     load: ChannelLoad,
     now: number,
-    onHead: ((head: UpstreamResponseHead) => void) | undefined,
+    watcher: AttemptWatcher | undefined,
   ) {
-    this.#onHead = onHead
+    this.#watcher = watcher
     this.#call = call
     this.#target = target
     this.#load = load
@@ -136,7 +137,7 @@ export class Attempt implements UpstreamResponseListener {
 
   onHead(head: UpstreamResponseHead): void {
     const { status, contentType, headers } = head
-    this.#onHead?.(head)
+    this.#watcher?.head?.(head)
     this.#call.noteHead(headers)
     if (status < 200 || status > 299 || status === 204) {
       this.#error = new ErrorResponse(this.#target, head)
@@ -149,7 +150,7 @@ export class Attempt implements UpstreamResponseListener {
   onData(chunk: Buffer): void {
     try {
       if (!this.#hasFirstByte) this.#noteFirstByte()
-      this.#call.features.received(this.#call, chunk)
+      this.#watcher?.received?.(chunk)
       if (!this.#error) this.#answer?.onData(chunk)
       else if (this.#error.add(chunk)) this.#giveUp(this.#error.failure)
     } catch (error) {

@@ -1,4 +1,3 @@
-import type { UpstreamResponseHead } from '@sluice/http1'
 import { DenseSet } from '../domain/dense-set.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { GatewayError } from '../errors.ts'
@@ -13,6 +12,7 @@ import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { Attempt } from './attempt.ts'
+import { both } from './call-features.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { Call } from './call.ts'
 import { type Candidate, candidatesOf, shortestRestMs } from './candidates.ts'
@@ -27,6 +27,7 @@ import {
   GATEWAY_STOPPING,
   isStoppedCall,
 } from './failure.ts'
+import type { AttemptWatcher } from './life-cycle.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { guardedAttempt, prepareGuarded } from './guards/guarded-attempt.ts'
 import { RetryBudget } from './retry-budget.ts'
@@ -59,6 +60,18 @@ const OUTCOMES: Readonly<Record<Exclude<NextAttempt, 'keys'>, Outcome>> = {
   channels: 'failed',
   context_fallback: 'context_fallback',
   content_fallback: 'content_fallback',
+}
+
+const NO_WATCHER: AttemptWatcher = {}
+
+/** Ends the trial of a key that rests. The key is used again as soon as its provider accepts a request. */
+function watcherOfTrial(end: () => void): AttemptWatcher {
+  return {
+    head({ status }) {
+      if (status < 300) end()
+    },
+    over: end,
+  }
 }
 
 /** Runs the attempts of all calls and the timer that watches them. */
@@ -309,14 +322,9 @@ export class Attempts {
     const account = { channel: channel.name, key: key.value, model: target.request.upstreamModel }
     const endTrial = keyRings.rests.begin(account)
     const startedMs = performance.now()
-    const watcher = call.features.attempted(call, target)
-    const onHead = endTrial
-      ? (head: UpstreamResponseHead): void => {
-          if (head.status < 300) endTrial()
-          watcher?.(head)
-        }
-      : watcher
-    const attempt = new Attempt(call, target, load, startedMs, onHead)
+    const watching = call.features.attempted(call, target)
+    const watcher = endTrial ? both(watcherOfTrial(endTrial), watching ?? NO_WATCHER) : watching
+    const attempt = new Attempt(call, target, load, startedMs, watcher)
     const unsubscribe = response.onClosed(() => {
       if (response.isAborted) attempt.onClientLeft()
     })
@@ -332,8 +340,7 @@ export class Attempts {
     } finally {
       unsubscribe()
       load.end(channel)
-      watcher?.()
-      endTrial?.()
+      watcher?.over?.()
       this.#count(counted, attempt, end, call)
       noteAttempt(minutes, target, performance.now() - startedMs, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)

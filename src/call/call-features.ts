@@ -143,11 +143,6 @@ export class CallFeatures {
     return watcher
   }
 
-  received(call: Call, chunk: Buffer): void {
-    for (let at = 0; at < this.#features.length; at++)
-      if (this.#states[at] !== undefined) this.#features[at]?.received?.(this.#states[at], call, chunk)
-  }
-
   relaying(call: Call, nowMs: number, stream: RelayedStream): boolean {
     let isKept = false
     for (let at = 0; at < this.#features.length; at++)
@@ -215,9 +210,20 @@ async function afterwards(waiting: Promise<unknown>, columns: FeatureColumns): P
 
 const NO_COLUMNS: FeatureColumns = {}
 
-function both(first: AttemptWatcher, second: AttemptWatcher): AttemptWatcher {
-  return (head) => {
-    first(head)
-    second(head)
+/** Combines the callbacks of an attempt. */
+export function both(first: AttemptWatcher, second: AttemptWatcher): AttemptWatcher {
+  return {
+    head(head) {
+      first.head?.(head)
+      second.head?.(head)
+    },
+    received(chunk) {
+      first.received?.(chunk)
+      second.received?.(chunk)
+    },
+    over() {
+      first.over?.()
+      second.over?.()
+    },
   }
 }

@@ -126,10 +126,8 @@ export interface CallFeature<State = undefined> {
     request: AttemptRequest,
     channel: Channel,
   ): AttemptRequest | Promise<AttemptRequest>
-  /** Called before a request is sent to a channel with one of its keys. May return a callback for the attempt. */
+  /** Called before a request is sent to a channel with one of its keys. May return callbacks for the attempt. */
   attempted?(state: State, call: Call, target: AttemptTarget): AttemptWatcher | void
-  /** Called when bytes of an answer or an error have arrived from the channel. */
-  received?(state: State, call: Call, chunk: Buffer): void
   /**
    * Called once a second while a stream is relayed. Returns whether the feature sends keep-alives, so that the stream does
    * not have to.
@@ -153,8 +151,15 @@ export interface CallFeature<State = undefined> {
 
 type MakeHeaders = () => ResponseHeaders | undefined
 
-/** Called with the head of the response to an attempt, and without a head when the attempt is over. */
-export type AttemptWatcher = (head?: UpstreamResponseHead) => void
+/** Callbacks of a feature during one attempt. */
+export interface AttemptWatcher {
+  /** Called with the head of the response. */
+  head?(head: UpstreamResponseHead): void
+  /** Called when bytes of an answer or an error have arrived from the channel. */
+  received?(chunk: Buffer): void
+  /** Called when the attempt is over. */
+  over?(): void
+}
 
 /** The keys of a channel in the order in which they are tried. */
 export interface OrderedKeys {

@@ -45,8 +45,11 @@ export function contentLog(receivers: ContentReceivers): CallFeature<CapturedCon
       content.capture = content.start?.()
     },
     adapted: ({ capture }, _, request) => (capture ? { ...request, onBody: capture.onBody } : request),
-    attempted: ({ capture }) => capture?.beginAttempt(),
-    received: ({ capture }, _, chunk) => capture?.answerReceived(chunk),
+    attempted({ capture }) {
+      if (!capture) return undefined
+      capture.beginAttempt()
+      return { received: (chunk) => capture.answerReceived(chunk) }
+    },
     settled({ capture }, _, end) {
       end.awaitsContent = capture?.isAwaited === true
     },

@@ -11,8 +11,10 @@ export function providerLimitsOfCalls(limits: ProviderLimits): CallFeature {
         limits.canTake(candidate.channel, key, upstreamModel, bound)
       return keys.every(canTake) ? keys : keys.filter(canTake)
     },
-    attempted: (_, { plan }, { channel, key, request, plan: candidate }) =>
-      limits.begin(channel, key, request.upstreamModel, boundOf(plan, candidate)),
+    attempted(_, { plan }, { channel, key, request, plan: candidate }) {
+      const end = limits.begin(channel, key, request.upstreamModel, boundOf(plan, candidate))
+      return { head: end, over: end }
+    },
   }
 }
 

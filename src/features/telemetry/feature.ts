@@ -19,8 +19,11 @@ export function callTelemetry(telemetry: Telemetry): CallFeature<Traced> {
       request.charging === 'free'
         ? undefined
         : { sessionName: session?.name, gaps: request.stream ? new ChunkGaps() : undefined },
-    attempted: ({ gaps }) => gaps?.begin(),
-    received: ({ gaps }, { firstByteAt }) => gaps?.note(firstByteAt),
+    attempted({ gaps }, call) {
+      if (!gaps) return undefined
+      gaps.begin()
+      return { received: () => gaps.note(call.firstByteAt) }
+    },
     settled({ sessionName, gaps }, call, end) {
       call.incoming.isTraced = true
       telemetry.call(tracedCall(call, end, { sessionName, chunkGapsMs: gaps?.ms ?? [] }))
