@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call, type FullResponse, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
@@ -175,7 +176,7 @@ describe('idempotency keys after a crash of a gateway with the embedded database
     const [kept, cut] = [randomUUID(), randomUUID()]
     const first = await call(gateway.url, ask('replayed'), { key: 'replayed', ...withKey(kept) })
     // The answer is kept after it was delivered.
-    await sleep(500)
+    await expect.poll(() => databaseOf(gateway.dataDir).keptKinds()).toContain('idempotency')
     await killedDuring(gateway, upstream, 'cut', cut)
     await gateway.restart()
     const second = await call(gateway.url, ask('replayed'), { key: 'replayed', ...withKey(kept) })
