@@ -37,7 +37,7 @@ const server = new EmbeddedPostgres({
   createPostgresUser: process.getuid?.() === 0,
   // Thousands of short connections sign in, and the password's hash protects nothing here.
   initdbFlags: ['--no-sync', '--encoding=UTF8', '-c', 'scram_iterations=1'],
-  postgresFlags: ['-k', databaseDir, '-h', host, '-c', 'fsync=off', '-c', 'max_connections=200'],
+  postgresFlags: ['-k', databaseDir, '-h', host, '-c', 'fsync=off', '-c', 'max_connections=300'],
   onLog: note,
   onError: note,
 })
