@@ -57,6 +57,7 @@ function callerOf(token: Partial<Token>): Caller {
       status: 1,
       group: 'default',
       quota: 1,
+      unlimited_quota: false,
       used_quota: 0,
       request_count: 0,
       content_log_what: '',

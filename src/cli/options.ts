@@ -144,7 +144,9 @@ export function fieldsFromOptions<const F extends Fields>(
 function optionsOf(fields: Fields): [string, Option][] {
   return Object.entries(fields).flatMap(([name, { type, default: value, option }]) => {
     if (!option) return []
-    const made = new Option(`--${name.replaceAll('_', '-')} <${option[0]}>`, option[1])
+    const flag = `--${name.replaceAll('_', '-')}`
+    if (type.json === 'boolean') return [[name, new Option(flag, option[1])]]
+    const made = new Option(`${flag} <${option[0]}>`, option[1])
     if (option[0] === 'amount') return [[name, made.argParser(parseAmount)]]
     if (type.json === 'integer') made.argParser(wholeNumber)
     return [[name, value === '' ? made : made.default(value)]]

@@ -43,7 +43,8 @@ A new user has no API key, no access token and no password: "sluice token create
 Examples:
   sluice user create ann --quota 10usd
   sluice user create ops --role 10 --group vip
-  sluice user create sales --quota 1000usd --budget 50usd --per month`
+  sluice user create sales --quota 1000usd --budget 50usd --per month
+  sluice user create lab --unlimited-quota --budget 100usd --per month`
 
 const TOP_UP_HELP = `
 Running calls go on; the added quota can be spent at once.
@@ -183,7 +184,7 @@ function create(
       ...period,
       ...quotaOfAmounts(shell, display, { quota: options.quota, budget }),
     }),
-    (made, display) => `Created the user ${named(made)} with ${quotaText(made.quota, display)}.\n`,
+    (made, display) => `Created the user ${named(made)} with ${quotaOf(made, display)}.\n`,
     { createsDatabase: true },
   )
 }
@@ -208,7 +209,7 @@ async function show(shell: CommandContext, user: string, options: AccountOptions
         ['role', NAMES.get(found.role) ?? String(found.role)],
         ['status', found.status === 1 ? 'enabled' : 'disabled: all keys are refused'],
         ['group', found.group],
-        ['quota', quotaText(found.quota, display)],
+        ['quota', quotaOf(found, display)],
         ['used', `${quotaText(found.used_quota, display)} in ${found.request_count} calls`],
         ['budget', budgetText(found, display)],
         ['may spend', left_by === null ? leftText : `${leftText}, limited by ${LIMIT_WORDS[left_by]}`],
@@ -273,7 +274,7 @@ function topUp(shell: CommandContext, user: string, given: string, options: Acco
       options,
       'topUpUser',
       (display) => ({ user, amount: 0, ...quotaOfAmounts(shell, display, { amount }) }),
-      (changed, display) => `${named(changed)} has ${quotaText(changed.quota, display)} now.\n`,
+      (changed, display) => `${named(changed)} has ${quotaOf(changed, display)} now.\n`,
     )
   })
 }
@@ -328,9 +329,9 @@ function userColumns(display: QuotaDisplay): readonly Column<UserObject>[] {
     { title: 'GROUP', cell: ({ group }) => group },
     {
       title: 'QUOTA',
-      cell: ({ quota }) => quotaText(quota, display),
+      cell: (user) => quotaOf(user, display),
       right: true,
-      warns: ({ quota }) => quota <= 0,
+      warns: ({ quota, unlimited_quota }) => !unlimited_quota && quota <= 0,
     },
     { title: 'USED', cell: ({ used_quota }) => quotaText(used_quota, display), right: true },
     { title: 'BUDGET', cell: (user) => budgetText(user, display), warns: isBudgetUsedUp },
@@ -385,4 +386,12 @@ function oneLine(text: string): string {
   if (line === '') throw new Error('expected a password on standard input; it is empty')
   if (/[\r\n]/.test(line)) throw new Error('expected one line on standard input, with the password alone')
   return line
+}
+
+/** What is left of a user's balance. */
+function quotaOf(
+  { quota, unlimited_quota }: Pick<UserObject, 'quota' | 'unlimited_quota'>,
+  display: QuotaDisplay,
+): string {
+  return unlimited_quota ? 'unlimited' : quotaText(quota, display)
 }

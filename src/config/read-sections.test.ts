@@ -398,6 +398,7 @@ describe('users', () => {
         status: undefined,
         group: 'default',
         quota: 0,
+        unlimited_quota: false,
         access_token: undefined,
         tokens: [
           {
@@ -430,6 +431,7 @@ users:
     status: 2
     group: vip
     quota: 10
+    unlimited_quota: true
     access_token: at
     budget: 5000
     budget_period: month
@@ -460,6 +462,7 @@ users:
       status: 2,
       group: 'vip',
       quota: 10,
+      unlimited_quota: true,
       access_token: 'at',
       tokens: [
         {

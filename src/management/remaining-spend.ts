@@ -14,7 +14,7 @@ export const remainingSchema = {
   left_by: z.enum(SPENDING_LIMITS).nullable().describe('the limit that has the least left'),
 }
 
-type Holder = Pick<User, 'id' | 'quota' | 'group' | 'budget'>
+type Holder = Pick<User, 'id' | 'quota' | 'unlimited_quota' | 'group' | 'budget'>
 type Key = Pick<Token, 'id' | 'group' | 'budget' | 'unlimited_quota' | 'remain_quota'>
 
 export function userBudget({ id, budget }: Pick<User, 'id' | 'budget'>): OwnedBudget {
@@ -52,7 +52,7 @@ export function remainingSpendOf(
   })
   return leastRemaining({
     ...(token && !token.unlimited_quota && { key: token.remain_quota }),
-    user: user.quota,
+    ...(!user.unlimited_quota && { user: user.quota }),
     ...Object.fromEntries(budgets),
   })
 }

@@ -41,6 +41,7 @@ export function readUser(
     status: statusOf(cells),
     group: groupOf(cells, settings),
     quota,
+    unlimited_quota: cells.flag('unlimited_quota'),
     ...usageLimitsOf(cells, units),
     used_quota: units.convert('used_quota', Math.max(0, cells.integer('used_quota'))),
     request_count: count(cells, 'request_count'),

@@ -22,6 +22,7 @@ interface Report {
 
 const ANN = 'sk-A0b1C2d3E4f5G6h7I8j9Kk'
 const TEAM = 'sk-9_zY-xW.vU~tS7rQ5pO3nM'
+const FREE = 'sk-1a2b3c4d5e6f7g8h9i0jKL'
 const LATE = 'sk-00000000001111111111Aa'
 const MASTER = 'sk-the-master-key-of-the-proxy'
 const DASHBOARD = 'sk-ffffffffffffffffffffff'
@@ -78,6 +79,8 @@ general_settings: { master_key: ${MASTER} }
       spend: 1,
       budget_duration: '7d',
     })
+    await source.insert('UserTable', { user_id: 'u-3', user_alias: 'cleo', spend: 2 })
+    await source.addKey(FREE, { key_alias: 'free', user_id: 'u-3' })
     await source.addKey(ANN, { key_alias: 'ann one', user_id: 'u-1', spend: 1.5, max_budget: 4 })
     await source.addKey(TEAM, {
       key_alias: 'team',
@@ -113,8 +116,8 @@ general_settings: { master_key: ${MASTER} }
   test('a report of a LiteLLM database says what carries over and what does not, and has no key', async () => {
     const { summary, lines } = await importing()
     expect(summary).toMatchObject({
-      user: { carried: 2, changed: 0, left: 0 },
-      token: { carried: 3, changed: 0, left: 2 },
+      user: { carried: 3, changed: 0, left: 0 },
+      token: { carried: 4, changed: 0, left: 2 },
       group: { carried: 1 },
     })
     const notesOf = (name: string): unknown => lines.find((line) => line.name === name)?.notes
@@ -151,6 +154,7 @@ general_settings: { master_key: ${MASTER} }
     expect(database.budgets()).toContainEqual(expect.objectContaining({ amount: 1_000_000, used: 375_000 }))
 
     for (const [key, model, upstreamModel] of [
+      [FREE, 'gpt', 'gpt-up'],
       [ANN, 'gpt', 'gpt-up'],
       [TEAM, 'best', 'gpt-up'],
     ] as const) {
@@ -175,7 +179,7 @@ general_settings: { master_key: ${MASTER} }
   test('a second import of a LiteLLM proxy changes nothing, also for keys that were used in the meantime', async () => {
     await fixture.gateway.stop()
     const { summary } = await importing('--apply')
-    expect(summary).toMatchObject({ token: { carried: 0, there: 3 }, user: { carried: 0, there: 2 } })
+    expect(summary).toMatchObject({ token: { carried: 0, there: 4 }, user: { carried: 0, there: 3 } })
     await fixture.gateway.restart()
   })
 })

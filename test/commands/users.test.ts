@@ -85,6 +85,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
       status: 1,
       group: 'vip',
       quota: 750_000,
+      unlimited_quota: false,
       used_quota: 0,
       request_count: 0,
       content_log_what: '',

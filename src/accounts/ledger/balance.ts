@@ -13,12 +13,15 @@ export class Balance {
    * balance stays in memory.
    */
   pendingWrites = 0
+  /** Whether the balance is charged but never refuses. May change while calls run. */
+  isUnlimited: boolean
   /** Sum of all charges so far in quota units, from which the remaining amount of a budget is computed. */
   #used: number
 
-  constructor(id: number, remain: number, used = 0) {
+  constructor(id: number, remain: number, used = 0, isUnlimited = false) {
     this.id = id
     this.remain = remain
+    this.isUnlimited = isUnlimited
     this.#used = used
   }
 
@@ -82,6 +85,15 @@ export class Balance {
 export interface Account {
   readonly token: Balance
   readonly user: Balance
-  /** Set for an unlimited token: its own balance is charged but never checked. May change while calls run. */
-  readonly unlimited: boolean
+}
+
+/** The balances of an account that may refuse a call: those of token and user, unless they are unlimited. */
+export function limitedBalances<Of extends Balance>({
+  token,
+  user,
+}: {
+  readonly token: Of
+  readonly user: Of
+}): readonly Of[] {
+  return [user, token].filter(({ isUnlimited }) => !isUnlimited)
 }

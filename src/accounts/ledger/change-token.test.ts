@@ -53,7 +53,7 @@ describe('a quota that is set', () => {
         changeOf(userId, tokenId, { remain_quota: 7, unlimited_quota: true }),
       )
       const [account] = await Promise.all([reading ?? accountOf(ledger, tokenId), setting])
-      expect([account.token.remain, account.unlimited]).toEqual([7, true])
+      expect([account.token.remain, account.token.isUnlimited]).toEqual([7, true])
     },
   )
 
@@ -148,7 +148,7 @@ async function runs(store: Store, name: string, sequence: readonly Step[]): Prom
   expect(row?.remain_quota).toBe(expected)
   expect(row?.used_quota).toBe(spent)
   expect(account.token.remain).toBe(expected)
-  expect(account.unlimited).toBe(row?.unlimited_quota)
+  expect(account.token.isUnlimited).toBe(row?.unlimited_quota)
 }
 
 test("after concurrent holds, charges and quota changes, a key's balance in memory equals that in the database", async () => {

@@ -18,13 +18,13 @@ export interface ChargedBalances {
 
 /**
  * Quota units available for the hold of a call: the minimum over token, user and budgets, or at most 0 if calls
- * wait for one of these at a bank. The balance of an unlimited token is ignored.
+ * wait for one of these at a bank. Unlimited balances are ignored.
  */
 export function affordableAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
   const free = affordableAmountInTurn(account, budgets)
   const isAwaited =
-    account.user.isAwaited ||
-    (!account.unlimited && account.token.isAwaited) ||
+    (!account.user.isUnlimited && account.user.isAwaited) ||
+    (!account.token.isUnlimited && account.token.isAwaited) ||
     budgets.some(({ balance }) => balance.isAwaited)
   return isAwaited ? Math.min(0, free) : free
 }
@@ -53,7 +53,9 @@ function leastFree(
   budgets: readonly ChargedBudget[],
   freeOf: (budget: ChargedBudget) => number,
 ): number {
-  let free = account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
+  const { token, user } = account
+  let free = user.isUnlimited ? Number.POSITIVE_INFINITY : user.free
+  if (!token.isUnlimited) free = Math.min(free, token.free)
   for (const one of budgets) free = Math.min(free, freeOf(one))
   return free
 }
@@ -72,13 +74,9 @@ export function withoutStatedAmounts({ account, budgets }: ChargedBalances): Cha
  * left of the balance, for every balance that is checked.
  */
 export function isSmallHold({ account, budgets }: ChargedBalances, amount: number, share: number): boolean {
-  const isSmall = ({ openHolds, accountFree }: Balance): boolean =>
-    amount * (openHolds + 1) < accountFree * share
-  return (
-    isSmall(account.user) &&
-    (account.unlimited || isSmall(account.token)) &&
-    budgets.every(({ balance }) => isSmall(balance))
-  )
+  const isSmall = ({ openHolds, accountFree, isUnlimited }: Balance): boolean =>
+    isUnlimited || amount * (openHolds + 1) < accountFree * share
+  return isSmall(account.user) && isSmall(account.token) && budgets.every(({ balance }) => isSmall(balance))
 }
 
 /** Reserves quota units on every balance for a new hold. */

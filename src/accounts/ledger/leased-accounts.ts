@@ -11,7 +11,7 @@ import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { RowStore } from '../../store/store.ts'
 import type { AccountSource, LoanOutcome, TokenWithAccount } from './account-source.ts'
-import type { Account, Balance } from './balance.ts'
+import { type Account, type Balance, limitedBalances } from './balance.ts'
 import type { BankClient } from './bank-client.ts'
 import type { LeasedBalance } from './leased-balance.ts'
 import {
@@ -45,11 +45,6 @@ class LeasedAccount implements Account {
   constructor(token: LeasedBalance, user: LeasedBalance) {
     this.token = token
     this.user = user
-  }
-
-  /** The same for all objects of the account, because a running call keeps an object that was evicted. */
-  get unlimited(): boolean {
-    return this.token.isUnlimited
   }
 }
 
@@ -254,9 +249,19 @@ export class LeasedAccounts implements AccountSource {
   /** Evicts the account of a token, or those of all tokens of a user. */
   forget(name: AccountName): void {
     this.#changeCount += 1
+    const held = this.#tokensWithHolds(name)
     this.#evict(name)
+    for (const tokenId of held) void this.#renewToken(tokenId)
+  }
+
+  /** The ids of the tokens of an account that have open holds. */
+  #tokensWithHolds(name: AccountName): readonly number[] {
     const balance = this.#bankClient.leases.get(name)
-    if (balance && balance.held > 0 && name.startsWith('t:')) void this.#renewToken(balance.id)
+    if (!balance || balance.held <= 0) return []
+    if (name.startsWith('t:')) return [balance.id]
+    return [...this.#accounts].flatMap(([tokenId, { user, token }]) =>
+      user === balance && token.held > 0 ? [tokenId] : [],
+    )
   }
 
   #evict(name: string): void {
@@ -288,13 +293,15 @@ export class LeasedAccounts implements AccountSource {
   }
 
   #toAccount(
-    { token, tokenState, userState }: LoanResponse,
+    { token, user, tokenState, userState }: LoanResponse,
     cached: LeasedAccount | undefined,
   ): LeasedAccount {
     const { leases } = this.#bankClient
     const tokenBalance = leases.getOrCreate(tokenState.account)
     const userBalance = leases.getOrCreate(userState.account)
+    // A running call keeps balances that were evicted, so the balances have it, not the account.
     tokenBalance.isUnlimited = token.unlimited_quota
+    userBalance.isUnlimited = user.unlimited_quota
     if (cached?.token === tokenBalance && cached.user === userBalance) return cached
     return new LeasedAccount(tokenBalance, userBalance)
   }
@@ -332,34 +339,26 @@ export class LeasedAccounts implements AccountSource {
     if (acquired && !acquired.account.isRenewing) this.#scheduleRenewal(acquired.account)
   }
 
-  // A recalled token is read again before its next call, because it may have become limited. If the account has open
-  // holds, its lease is renewed at once, if the bank has quota left.
+  // A recalled token or user is read again before its next call, because it may have become limited. If the account has
+  // open holds, its lease is renewed at once, if the bank has quota left.
   #onRecalled(name: AccountName): void {
-    const isToken = name.startsWith('t:')
-    if (isToken) this.#evict(name)
-    if (!this.#bankClient.leases.get(name)?.held) return
-    if (isToken) return void this.#renewToken(Number(name.slice(2)))
-    for (const account of this.#accounts.values()) {
-      if (account.user.account !== name) continue
-      if (!account.isRenewing) this.#scheduleRenewal(account)
-      return
-    }
+    const [tokenId] = this.#tokensWithHolds(name)
+    this.#evict(name)
+    if (tokenId !== undefined) void this.#renewToken(tokenId)
   }
 }
 
-/** The balances whose quota a call may exceed: all but that of an unlimited token. */
-function balancesOf({ account: { token, user, unlimited }, budgets }: ChargedBalances): LeasedBalance[] {
-  const limited = unlimited ? [user] : [user, token]
-  return [...limited, ...budgets.map(({ balance }) => balance)] as LeasedBalance[]
+/** The balances that may refuse a call. */
+function balancesOf({ account, budgets }: ChargedBalances): LeasedBalance[] {
+  return [...limitedBalances(account), ...budgets.map(({ balance }) => balance)] as LeasedBalance[]
 }
 
-function isLow({ token, user, unlimited, budgets }: LeasedAccount): boolean {
-  const isScarce = user.isScarce || (!unlimited && token.isScarce)
-  if (isScarce) return false
+function isLow(account: LeasedAccount): boolean {
+  const limited = limitedBalances(account)
+  if (limited.some(({ isScarce }) => isScarce)) return false
   return (
-    user.isLow ||
-    (!unlimited && token.isLow) ||
-    budgets.some(({ balance }) => isLeasedLow(balance as LeasedBalance))
+    limited.some((balance) => balance.isLow) ||
+    account.budgets.some(({ balance }) => isLeasedLow(balance as LeasedBalance))
   )
 }
 
@@ -389,9 +388,10 @@ function firstLoan(token: LoanRequest['token']): LoanRequest {
  */
 function renewalFor(account: LeasedAccount): LoanRequest {
   const loan = loanFor(withoutStatedAmounts({ account, budgets: account.budgets }), 0)
-  // A key may have become limited to less than its calls hold. Its calls then need all that there is.
+  // A key or a user may have become limited to less than the calls hold. They then need all that there is.
   const token = Math.min(loan.need.token, account.token.lendable)
-  return { ...loan, need: { ...loan.need, token } }
+  const user = Math.min(loan.need.user, account.user.lendable)
+  return { ...loan, need: { token, user } }
 }
 
 /** Builds the request for a loan of what open holds lack, as far as the bank has it. */
@@ -409,19 +409,19 @@ function coverFor(payer: ChargedBalances): LoanRequest {
 
 /** Builds the request for a loan that covers `amount`, and further calls if possible. */
 function loanFor(
-  { account: { token, user, unlimited }, budgets }: ChargedBalances,
+  { account: { token, user }, budgets }: ChargedBalances,
   amount: number,
   place?: LoanQueuePlace,
 ): LoanRequest {
   // While calls wait at the bank for an account, its free quota is reserved for the first of them.
-  const need = ({ free, isAwaited }: Balance): number =>
-    Math.max(0, Math.ceil(amount - (place && isAwaited ? Math.min(0, free) : free)))
-  const max = ({ typicalHold, free }: LeasedBalance): number =>
-    Math.max(0, Math.ceil(CALLS_PER_LOAN * Math.max(typicalHold, amount) - free))
+  const need = ({ free, isAwaited, isUnlimited }: Balance): number =>
+    isUnlimited ? 0 : Math.max(0, Math.ceil(amount - (place && isAwaited ? Math.min(0, free) : free)))
+  const max = ({ typicalHold, free, isUnlimited }: LeasedBalance): number =>
+    isUnlimited ? 0 : Math.max(0, Math.ceil(CALLS_PER_LOAN * Math.max(typicalHold, amount) - free))
   return {
     token: token.id,
-    need: { token: unlimited ? 0 : need(token), user: need(user) },
-    max: { token: unlimited ? 0 : max(token as LeasedBalance), user: max(user as LeasedBalance) },
+    need: { token: need(token), user: need(user) },
+    max: { token: max(token as LeasedBalance), user: max(user as LeasedBalance) },
     budgets: budgets.map(({ periodBudget, balance }) => ({
       account: periodBudget.name,
       amount: periodBudget.amount,

@@ -31,8 +31,6 @@ export class LeasedBalance extends Balance {
   typicalHold: number
   /** Time of the last hold or release, by `performance.now()`. */
   lastUsedMs = performance.now()
-  /** Whether this is the balance of an unlimited token, as the bank last stated. */
-  isUnlimited = false
   /** Charges that the bank may not have counted yet, in quota units. */
   #unreported = 0
   #leased = 0

@@ -11,11 +11,6 @@ import { type ChargedBudget, NO_BUDGETS, type ChargedBalances } from './charged-
 /** Maximum number of cached accounts; beyond it, idle ones are evicted, oldest first. */
 const MAX_ACCOUNTS = 50_000
 
-/** An account whose token may become unlimited or limited. */
-interface LocalAccount extends Account {
-  unlimited: boolean
-}
-
 /**
  * Accounts of a node that has the database to itself. The first use of an account reads it through the
  * writer's queue, after all writes queued earlier. From then on the balances in memory are ahead of the
@@ -24,7 +19,7 @@ interface LocalAccount extends Account {
 export class LocalAccounts implements AccountSource {
   readonly lends = false
   readonly #store: Store
-  readonly #accounts = new Map<number, LocalAccount>()
+  readonly #accounts = new Map<number, Account>()
   readonly #users = new Map<number, Balance>()
   readonly #budgets: LocalBudgets
   readonly #loading = new Map<number, Promise<Account | undefined>>()
@@ -93,7 +88,10 @@ export class LocalAccounts implements AccountSource {
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
     const changed = await this.#store.write('changeUser', change)
     const balance = this.#users.get(change.userId)
-    if (changed && balance) balance.remain += changed.quotaMoved
+    if (changed && balance) {
+      balance.remain += changed.quotaMoved
+      balance.isUnlimited = changed.user.unlimited_quota
+    }
     return changed?.user
   }
 
@@ -109,7 +107,7 @@ export class LocalAccounts implements AccountSource {
     if (account) {
       // Subtracts first: the numbers of unlimited tokens are so large that their sum may be inexact.
       account.token.remain = account.token.remain - changed.remainBefore + changed.token.remain_quota
-      account.unlimited = changed.token.unlimited_quota
+      account.token.isUnlimited = changed.token.unlimited_quota
     }
     return changed
   }
@@ -120,14 +118,11 @@ export class LocalAccounts implements AccountSource {
     // A cached user is newer than the row, because calls of another token may have been charged since.
     let user = this.#users.get(row.user.id)
     if (!user) {
-      user = new Balance(row.user.id, row.user.quota, row.user.used_quota)
+      user = new Balance(row.user.id, row.user.quota, row.user.used_quota, row.user.unlimited_quota)
       this.#users.set(user.id, user)
     }
-    const account: LocalAccount = {
-      token: new Balance(tokenId, row.token.remain_quota, row.token.used_quota),
-      user,
-      unlimited: row.token.unlimited_quota,
-    }
+    const { remain_quota, used_quota, unlimited_quota } = row.token
+    const account = { token: new Balance(tokenId, remain_quota, used_quota, unlimited_quota), user }
     this.#accounts.set(tokenId, account)
     if (this.#accounts.size > MAX_ACCOUNTS) this.#evictIdle()
     return account

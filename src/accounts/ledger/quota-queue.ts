@@ -1,4 +1,4 @@
-import type { Balance } from './balance.ts'
+import { type Balance, limitedBalances } from './balance.ts'
 import { type CallQueue, QuotaQueueEntry, type QueuedQuotaRequest, type QuotaRequest } from './call-queue.ts'
 import { affordableAmount, type ChargedBalances } from './charged-balances.ts'
 import { isAffordableWithoutOtherHolds, refusalOfHold } from './quota-refusal.ts'
@@ -29,9 +29,7 @@ class LineEntry extends QuotaQueueEntry {
     const short = budgets
       .filter(({ balance, periodBudget }) => balance.freeAtAmount(periodBudget.amount) < amount)
       .map(({ balance }) => balance)
-    if (account.user.free < amount) short.push(account.user)
-    if (!account.unlimited && account.token.free < amount) short.push(account.token)
-    return short
+    return [...short, ...limitedBalances(account).filter(({ free }) => free < amount)]
   }
 
   /**
@@ -144,10 +142,9 @@ export class QuotaQueue implements CallQueue {
 
   released({ account, budgets }: ChargedBalances): void {
     if (this.#lines.size === 0) return
-    const { user, token, unlimited } = account
+    const { user, token } = account
     const balances = new Map<Line, Balance>()
-    const limited = unlimited ? [user] : [user, token]
-    for (const balance of [...limited, ...budgets.map((budget) => budget.balance)]) {
+    for (const balance of [...limitedBalances(account), ...budgets.map((budget) => budget.balance)]) {
       const line = this.#lines.get(balance)
       if (line) balances.set(line, balance)
     }
@@ -158,7 +155,8 @@ export class QuotaQueue implements CallQueue {
         const balance = balances.get(line)!
         // Every call that waits for the token also waits for its user, so the user's line is enough.
         return (
-          line.isStuck(balance) || (balance === token && !line.isUsedUp(balance) && !!ofUser?.isShort(user))
+          line.isStuck(balance) ||
+          (balance === token && !user.isUnlimited && !line.isUsedUp(balance) && !!ofUser?.isShort(user))
         )
       }),
     )

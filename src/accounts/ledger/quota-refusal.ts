@@ -210,11 +210,12 @@ function shortQuota(
   available: Available,
 ): 'token' | 'user' | undefined {
   const subject = isOfToken(payer, available) ? 'token' : 'user'
-  return available(payer.account[subject]) < amount ? subject : undefined
+  const balance = payer.account[subject]
+  return !balance.isUnlimited && available(balance) < amount ? subject : undefined
 }
 
-function isOfToken({ account: { token, user, unlimited } }: ChargedBalances, available: Available): boolean {
-  return !unlimited && available(token) <= available(user)
+function isOfToken({ account: { token, user } }: ChargedBalances, available: Available): boolean {
+  return !token.isUnlimited && (user.isUnlimited || available(token) <= available(user))
 }
 
 /** The budgets that are too low; the one that resets last comes first. */

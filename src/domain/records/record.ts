@@ -38,7 +38,7 @@ export interface Field<V = unknown, C extends Stored = Stored, J = unknown> {
   readonly admission?: 'heed' | 'recall'
   /** Set if gateway.yaml may declare the field; a text describes the expected value in error messages. */
   readonly declared?: true | string
-  /** Set if the command line has an option for the field: the placeholder of its value, and its help text. */
+  /** Set if the command line has an option for the field: the placeholder of its value, which flags do not have, and its help text. */
   readonly option?: readonly [value: string, help: string]
   /** Constraints of the database column; `part` means that it belongs to a primary key of several columns. */
   readonly key?: 'primary key' | 'part' | 'unique' | `references ${string}`

@@ -3,6 +3,7 @@ import { Role, ROLES } from '../role.ts'
 import { TEXT_BYTE_LIMITS } from '../text-length.ts'
 import {
   declaredNameType,
+  flagType,
   labelType,
   nameType,
   nullableType,
@@ -67,6 +68,16 @@ const CALLER = {
     audit: true,
     declared: true,
     option: ['amount', 'the quota of the user: 10usd, or quota units'],
+  },
+  /** Whether the balance is charged but never refuses a call. */
+  unlimited_quota: {
+    type: flagType,
+    default: false,
+    edit: 'admin',
+    audit: true,
+    admission: 'recall',
+    declared: true,
+    option: ['', 'limit the user by budgets alone'],
   },
   used_quota: { type: integerType(), default: 0 },
   request_count: { type: integerType(), default: 0 },

@@ -47,7 +47,7 @@ export function subscriptionObject(
   options: Options,
 ): z.output<typeof subscriptionSchema> {
   const granted = options.token_stats ? token.remain_quota + token.used_quota : user.quota + user.used_quota
-  const isUnlimited = options.token_stats && token.unlimited_quota
+  const isUnlimited = (options.token_stats ? token : user).unlimited_quota
   const limit = exactNumber(isUnlimited ? UNLIMITED : decimalText(displayAmount(granted, options)))
   return {
     object: 'billing_subscription',

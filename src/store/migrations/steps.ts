@@ -30,6 +30,10 @@ export const STEPS: readonly Step[] = [
     name: '0005-imported-keys',
     run: async (db, types) => (await import('./schema/imported-keys.ts')).addImportedKeys(db, types),
   },
+  {
+    name: '0006-unlimited-users',
+    run: async (db, types) => (await import('./schema/unlimited-users.ts')).addUnlimitedUsers(db, types),
+  },
 ]
 
 /**

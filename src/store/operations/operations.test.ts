@@ -45,6 +45,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
       status: 1,
       group: 'default',
       quota: 1_000_000,
+      unlimited_quota: false,
       used_quota: 0,
       request_count: 0,
       content_log_what: '',

@@ -56,6 +56,19 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     ])
   })
 
+  test("the quota bank leases no quota of an unlimited user, but counts the user's use", async () => {
+    const { node, database } = await bankFixture(engine)
+    await database.sql('update users set unlimited_quota = 1, quota = 0')
+    const [loan] = await node('a').acquire([exactly(700)])
+    expect(loan).toMatchObject({ granted: true, tokenState: { amount: 700 }, userState: { amount: 0 } })
+    await node('a').apply([report('a', 300)], [])
+    expect(await database.sql('select quota, used_quota, leased from users')).toEqual([
+      { quota: -300, used_quota: 300, leased: 0 },
+    ])
+    await database.sql('update users set unlimited_quota = 0')
+    expect(await node('a').acquire([exactly(1)])).toMatchObject([{ granted: false }])
+  })
+
   test("the quota bank leases no quota of a disabled, expired or deleted account, but returns the account's row", async () => {
     const { node, database } = await bankFixture(engine)
     for (const [broken, mended] of [

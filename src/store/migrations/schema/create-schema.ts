@@ -180,14 +180,10 @@ const NOW_MS = "cast(unixepoch('subsec') * 1000 as integer)"
 const LOCKED_MS = 399 * 86_400_000
 
 /**
- * Statements that create the triggers of a SQLite database. The triggers of a shared database are in
- * `postgres/bank`.
+ * If a user's quota is no longer low, removes the record that an alert was added. If it has become low, adds an alert.
  */
-const SQLITE_TRIGGERS: readonly string[] = [
-  // If a user's quota is no longer low, removes the record that an alert was added. If it has become low,
-  // adds an alert.
-  `create trigger alert_quota_low after update of quota on users
-when new.quota <> old.quota and new.deleted_time is null
+export const ALERT_QUOTA_LOW = `create trigger alert_quota_low after update of quota on users
+when new.quota <> old.quota and new.deleted_time is null and new.unlimited_quota = 0
 begin
   delete from low_quotas_told where user_id = new.id and exists (
     select 1 from alert_thresholds t where t.type = 'quota.low' and new.quota >= t.threshold);
@@ -202,7 +198,14 @@ begin
     select new.id from alert_thresholds t
     where t.type = 'quota.low' and new.quota < t.threshold and new.quota < old.quota
     on conflict (user_id) do nothing;
-end`,
+end`
+
+/**
+ * Statements that create the triggers of a SQLite database. The triggers of a shared database are in
+ * `postgres/bank`.
+ */
+const SQLITE_TRIGGERS: readonly string[] = [
+  ALERT_QUOTA_LOW,
   // Records when a transaction brings the use of a budget to 80 % or 100 %, once per period and percentage.
   ...['insert', 'update of used, amount'].map(
     (event) => `create trigger budget_crossed_by_${event.slice(0, 6)} after ${event} on budget_periods

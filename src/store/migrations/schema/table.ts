@@ -53,8 +53,24 @@ export function tableStatement(
   return `create table ${name} (${lines.join(', ')}) ${end}`
 }
 
+/** Adds those of a record's columns that its table lacks. `createSchema` creates all columns of a new database. */
+export async function addMissingColumns(
+  db: Kysely<unknown>,
+  record: RecordColumns & { readonly table: string },
+  names: readonly string[],
+  types: ColumnTypes,
+): Promise<void> {
+  const tables = await db.introspection.getTables()
+  const present = new Set(tables.find(({ name }) => name === record.table)?.columns.map(({ name }) => name))
+  const columns = recordColumns(record)
+  for (const name of names.filter((one) => !present.has(one)))
+    await sql
+      .raw(`alter table ${record.table} add column ${name} ${columnDefinition(columns[name] ?? '', types)}`)
+      .execute(db)
+}
+
 /** Returns the SQL of a column's type and constraints. `type`: as in `Table.columns`. */
-export function columnDefinition(type: string, { id, integer, sorted }: Omit<ColumnTypes, 'ends'>): string {
+function columnDefinition(type: string, { id, integer, sorted }: Omit<ColumnTypes, 'ends'>): string {
   if (type === 'id') return id
   const said = type
     .replace(/^integer\b/, integer)

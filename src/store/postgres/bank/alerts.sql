@@ -25,7 +25,7 @@ $$;
 
 drop trigger if exists alert_quota_low on users;
 create trigger alert_quota_low after update of quota on users for each row
-  when (new.quota <> old.quota and new.deleted_time is null) execute function alert_quota_low();
+  when (new.quota <> old.quota and new.deleted_time is null and new.unlimited_quota = 0) execute function alert_quota_low();
 
 -- A crossing is recorded once per period for all nodes together, so its event is added once as well.
 create or replace function alert_budget_used()

@@ -1,7 +1,7 @@
 -- Lends to a node. Each request names a token, by id or by the HMAC of its key, with the amounts of token and
 -- user that it needs in addition to what the node has, and the maximum that it wants. A loan is an eighth of
 -- the free amount, at least the need and at most the want, or nothing if a need cannot be met; an
--- unlimited token lends nothing, because it never refuses. Budgets that the calls are charged to are lent like
+-- unlimited token or user lends nothing, because it never refuses. Budgets that the calls are charged to are lent like
 -- balances. Nothing is lent for new calls of a token or a user that may make none. Returns the current rows for each request, in order. A request with a ticket is that of a call, which gets a
 -- place in the queue if it is refused; `left` is the ticket of a call that does not wait any more, null for all calls.
 
@@ -30,7 +30,8 @@ declare
   one record;
   t tokens;
   u users;
-  limited boolean;
+  token_limited boolean;
+  user_limited boolean;
   may boolean;
   token_gets bigint;
   user_gets bigint;
@@ -73,7 +74,8 @@ begin
       continue;
     end if;
     select * into u from users where id = t.user_id;
-    limited := t.unlimited_quota = 0;
+    token_limited := t.unlimited_quota = 0;
+    user_limited := u.unlimited_quota = 0;
     for budget in
       select w.account, case
           when w.account = 'b:' || t.budget_period || ':' || split_part(w.account, ':', 3) || ':t:' || t.id then t.budget
@@ -88,8 +90,8 @@ begin
       t.status <> 2 and t.deleted_time is null and u.status <> 2 and u.deleted_time is null
       and (t.expired_time = -1 or t.expired_time > extract(epoch from now())));
     select coalesce(array_agg(w.account), '{}'), coalesce(array_agg(w.need), '{}') into short, needs from (
-      select 'u:' || u.id as account, one.user_need as need
-      union all select 't:' || t.id, one.token_need where limited
+      select 'u:' || u.id as account, one.user_need as need where user_limited
+      union all select 't:' || t.id, one.token_need where token_limited
       union all select b.account, b.need
         from jsonb_to_recordset(coalesce(one.budgets, '[]')) as b (account text, need bigint)) w
       where w.need > 0;
@@ -98,10 +100,10 @@ begin
     may := enough and not (one.ticket is not null and bank_is_behind(one.place, one.waits, short, needs));
     if may then
       perform bank_leave_queue(as_node, array[one.ticket]);
-      token_gets := case when limited then bank_share(t.remain_quota - t.leased, one.token_need,
+      token_gets := case when token_limited then bank_share(t.remain_quota - t.leased, one.token_need,
         bank_useful('t:' || t.id, one.token_need, one.token_most)) else 0 end;
-      user_gets := bank_share(u.quota - u.leased, one.user_need,
-        bank_useful('u:' || u.id, one.user_need, one.user_most));
+      user_gets := case when user_limited then bank_share(u.quota - u.leased, one.user_need,
+        bank_useful('u:' || u.id, one.user_need, one.user_most)) else 0 end;
       perform bank_lend(as_node, 'u:' || u.id, u.epoch, user_gets);
       perform bank_lend(as_node, 't:' || t.id, t.epoch, token_gets);
       u.leased := u.leased + user_gets;
