@@ -273,6 +273,21 @@ describe('a webhook gets', () => {
     expect(services.asked[0]?.headers['x-secret']).toBe('the-secret')
   })
 
+  test("a guard's webhook gets the calls of tools of MCP servers in a responses request", async () => {
+    fixture.upstream.script('responses', { kind: 'whole', body: JSON.stringify({ id: 'r', output: [] }) })
+    const called = { name: 'send', arguments: '{"to":"bob"}', server_label: 'mail' }
+    const input = [
+      { type: 'message', role: 'user', content: 'look' },
+      { type: 'mcp_call', id: 'm1', ...called },
+      { type: 'mcp_approval_request', id: 'm2', ...called },
+    ]
+    await fixture.chat('webhookinputblock', { model: 'responses', input }, { path: '/v1/responses' })
+    const { name, arguments: text } = called
+    expect(services.asked[0]?.body.tool_calls).toEqual(
+      ['m1', 'm2'].map((id) => ({ id, type: 'function', function: { name, arguments: text } })),
+    )
+  })
+
   test.each(PROTOCOLS.flatMap((client) => FORMS.map((form) => [client, form] as const)))(
     "a guard's webhook gets the tool calls of an answer to a %s client, %s",
     async (client, form) => {

@@ -19,6 +19,13 @@ export interface ToolCallsAndImages {
 /** Members that may contain the input of a tool call, in the order in which they are searched. */
 const INPUTS = ['arguments', 'input', 'args'] as const
 const IDS = ['call_id', 'id'] as const
+/** Types of objects that contain the name and the input of a call themselves. So do those that end in `tool_use`. */
+const CALLS: ReadonlySet<string> = new Set([
+  'custom_tool_call',
+  'function_call',
+  'mcp_approval_request',
+  'mcp_call',
+])
 /**
  * Members with an object that contains the name and input of a tool call, while id and type of the call are
  * beside the member.
@@ -87,7 +94,7 @@ function callIn(scan: ScannedObject, node: Node, around: string): FoundToolCall 
     // Without arguments, the object is not a call but the declaration of a tool, which has parameters.
     if (call) return call
   }
-  const isCall = type === 'function_call' || type === 'custom_tool_call' || type.endsWith('tool_use')
+  const isCall = CALLS.has(type) || type.endsWith('tool_use')
   return isCall || around === 'function_call' ? readCall(scan, node, node) : undefined
 }
 
