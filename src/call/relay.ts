@@ -63,13 +63,14 @@ export interface RelayServices extends AdmissionServices, AttemptServices {
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
 export class Relay {
   readonly running = new RunningCalls()
+  /** Guards of calls; answers that are read again are checked by them, too. */
+  readonly guards: Guards
   readonly #services: RelayServices
   readonly #rates: CallRates
   readonly #routing: Routing
   readonly #conversions: Conversions
   readonly #dialects: ClientDialects
   readonly #attempts: Attempts
-  readonly guards: Guards
   readonly #guardServices = new ServiceClient()
   readonly #moderations: GuardModerations
   readonly #admission: CallAdmission
