@@ -5,7 +5,7 @@ import { open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { storingUpstream } from '../fixtures/stored-responses.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
-import { type Nodes, setNodes, SHARED } from './fixture.ts'
+import { type Nodes, SHARED, sharedNodes } from './fixture.ts'
 
 const KEYS = ['one', 'two'] as const
 /** An event with two hundred tokens in any tokenizer. */
@@ -18,21 +18,23 @@ const WORDS = `data: ${JSON.stringify({
 })}\n\n`
 
 describe.each(SHARED)('several nodes on $name', (engine) => {
-  const start = (): Promise<Nodes> =>
-    setNodes(engine, 2, (upstream) => ({
-      options: { keep_responses: '1h' },
-      models: priced(['native', 'chat']),
+  const shared = sharedNodes(engine, 2, (upstream) => {
+    const background = backgroundConfiguration(upstream, { m: {}, cancelled: {} })
+    return {
+      ...background,
+      models: { ...background.models, ...priced(['native']) },
       channels: [
+        ...(background.channels ?? []),
         channel('native', upstream.baseUrl('native'), { protocol: 'responses', keys: [...KEYS] }),
-        channel('chat', upstream.baseUrl('chat')),
       ],
       users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
-    }))
+    }
+  })
   const clientOf = ({ gateways }: Nodes, node: number, key = 'ann'): OpenAI =>
     new OpenAI({ apiKey: `sk-${key}`, baseURL: `${gateways[node]?.url}/v1`, maxRetries: 0 })
 
   test('a response of a responses channel that one node made can be retrieved at another, with the same upstream key', async () => {
-    const nodes = await start()
+    const { nodes } = shared
     const upstream = storingUpstream('native')
     nodes.upstream.decide('native', (request) => upstream.decision(request))
     let node = 0
@@ -60,7 +62,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
   })
 
   test('a converted response that one node keeps can be continued at another node', async () => {
-    const nodes = await start()
+    const { nodes } = shared
     nodes.upstream.script('chat', wholeChat({ text: 'Hello.' }))
     const first = await clientOf(nodes, 0).responses.create({ model: 'chat', input: 'hi' })
     nodes.upstream.script('chat', wholeChat({ text: 'Rain.' }))
@@ -80,7 +82,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
   })
 
   test('a background response is charged once, whichever nodes learn from the provider that it has ended', async () => {
-    const nodes = await setNodes(engine, 2, (upstream) => backgroundConfiguration(upstream, { m: {} }))
+    const { nodes } = shared
     const provider = storingUpstream('m')
     nodes.upstream.decide('m', (request) => provider.decision(request))
     const one = clientOf(nodes, 0)
@@ -88,6 +90,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
     const first = await one.responses.create({ model: 'm', input: 'hi' })
     const next = await two.responses.create({ model: 'm', input: 'on', previous_response_id: first.id })
     expect(await one.responses.retrieve(next.id)).toMatchObject({ previous_response_id: first.id })
+    nodes.upstream.script('chat', wholeChat({ text: 'Hello.' }))
     const kept = await one.responses.create({ model: 'chat', input: 'hi' })
     await two.responses.create({ model: 'chat', input: 'on', previous_response_id: kept.id })
     const [, said] = nodes.upstream.received('chat').map(({ text }) => JSON.parse(text).messages)
@@ -108,21 +111,25 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
   })
 
   test('a background response that is cancelled is charged for what another node has streamed of it', async () => {
-    const nodes = await setNodes(engine, 2, (upstream) => backgroundConfiguration(upstream, { m: {} }))
-    const provider = storingUpstream('m')
-    nodes.upstream.decide('m', (request) => {
+    const { nodes } = shared
+    const provider = storingUpstream('cancelled')
+    nodes.upstream.decide('cancelled', (request) => {
       const decided = provider.decision(request)
       if (decided.kind !== 'stream') return decided
       const [begun = ''] = decided.frames ?? []
       return { kind: 'stream', frames: [begun, WORDS], ending: 'stall' }
     })
-    const { id } = await clientOf(nodes, 0).responses.create({ model: 'm', input: 'hi', background: true })
+    const { id } = await clientOf(nodes, 0).responses.create({
+      model: 'cancelled',
+      input: 'hi',
+      background: true,
+    })
     const path = `/v1/responses/${id}?stream=true`
     const live = await open(nodes.gateways[1]?.url ?? '', undefined, { key: 'ann', method: 'GET', path })
     await live.until('banana')
     await clientOf(nodes, 0).responses.cancel(id)
     const [row] = await vi.waitFor(async () => {
-      const rows = await nodes.database.sql(`select * from usage_log where model = 'm'`)
+      const rows = await nodes.database.sql(`select * from usage_log where model = 'cancelled'`)
       expect(rows).toHaveLength(1)
       return rows
     }, 60_000)
