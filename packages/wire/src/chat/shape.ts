@@ -55,6 +55,7 @@ export const CHAT_REQUEST = defineShape({
     function_call: 'Call of model',
     id: 'id',
     name: 'text',
+    prefix: 'number',
     reasoning: 'reasoning | Part',
     reasoning_content: 'reasoning | Part',
     reasoning_details: 'reasoning | Part',

@@ -124,7 +124,11 @@ export const GEMINI_REQUEST = defineShape(
       response: 'Schema',
       responseJsonSchema: 'Schema',
     },
-    ToolConfig: { functionCallingConfig: 'FunctionCalling', retrievalConfig: 'data' },
+    ToolConfig: {
+      functionCallingConfig: 'FunctionCalling',
+      includeServerSideToolInvocations: 'number',
+      retrievalConfig: 'data',
+    },
     FunctionCalling: { allowedFunctionNames: 'name', mode: 'term' },
     ...JSON_SCHEMA,
   },
