@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call, type FullResponse, open } from '../fixtures/client.ts'
@@ -65,8 +64,7 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
     const attempts = Array.from({ length: 30 }, (_, index) =>
       nodes.chat(index % 2, 'equal', askStream('equal'), withKey(key)),
     )
-    await upstream.receivedAtLeast('equal', 1)
-    await sleep(300)
+    await Promise.all(nodes.gateways.map(({ url }) => untilOpen(url, attempts.length / 2)))
     go.resolve()
     const answers = await Promise.all(attempts)
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
@@ -95,7 +93,7 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
     const failing = nodes.chat(0, 'failed', ask('failed'), withKey(key))
     await nodes.upstream.receivedAtLeast('failed', 1)
     const waiting = nodes.chat(1, 'failed', ask('failed'), withKey(key))
-    await sleep(200)
+    await untilOpen(nodes.gateways[1]?.url ?? '', 1)
     go.resolve()
     expect((await failing).status).toBe(500)
     expect((await waiting).status).toBe(200)
