@@ -63,10 +63,37 @@ describe('the text of a first start', () => {
     expect(suggested(textOf({}, channel('house-99, text-embedding-3-large, gpt-4o-mini')))).toBe(
       'gpt-4o-mini',
     )
-    expect(textOf({}, channel('text-embedding-3-large'))).not.toMatch(/Try it|No model has a price/)
+    const embedding = textOf({}, channel('text-embedding-3-large'))
+    expect(embedding).not.toMatch(/Try it|No model has a price/)
+    expect(embedding).toContain(
+      'No model is for conversations: docs/api.md has a request of each other endpoint.',
+    )
     expect(suggested(textOf({}, `${channel('house-99')}options: { unpriced_models: free }\n`))).toBe(
       'house-99',
     )
+  })
+
+  test('says what is missing where no call would be answered: a channel, or one for the group of root', () => {
+    const none = textOf({})
+    expect(none).toContain('There is no channel yet: write one into gateway.yaml')
+    expect(none).not.toMatch(/Try it|curl/)
+    const closed = textOf(
+      {},
+      'groups: { default: {}, vip: {} }\n' +
+        'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [gpt-4o-mini], groups: [vip] }]\n',
+    )
+    expect(closed).toContain('No channel serves the group default, in which root is')
+    expect(closed).not.toMatch(/Try it|curl/)
+  })
+
+  test('suggests a call below the base path', () => {
+    const text = textOf(
+      {},
+      'options: { base_path: /ai }\n' +
+        'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [gpt-4o-mini] }]\n',
+    )
+    expect(text).toContain('curl http://localhost:3000/ai/v1/chat/completions ')
+    expect(text).toContain('http://localhost:3000/ai/login')
   })
 
   test('names the proxies of the environment and what they are for, without their passwords', () => {

@@ -1,6 +1,7 @@
 import { PROTOCOLS } from '@sluice/wire/protocols'
 import type { Config } from '../config/config.ts'
 import { formatDiagnostic } from '../config/diagnostics.ts'
+import { USER } from '../domain/records/user.ts'
 import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoints.ts'
 import { parseWebUrl } from '../domain/metadata-address.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -68,12 +69,21 @@ function proxyLines(proxies: ProxyVariables): readonly string[] {
   })
 }
 
+/** The group of the root user that a first start creates. */
+const FIRST_GROUP = USER.fields.group.default
+
 /** A first call that is answered with these settings, or what is missing for one. */
 function firstCall(url: string, key: string, { channels, models, options }: Settings): readonly string[] {
-  const conversational = channels.filter(({ protocol: protocols }) =>
+  const usable = channels.filter(({ groups }) => groups.includes(FIRST_GROUP))
+  if (usable.length === 0)
+    return [
+      '',
+      `No channel serves the group ${FIRST_GROUP}, in which root is: name it under groups of a channel.`,
+    ]
+  const conversational = usable.filter(({ protocol: protocols }) =>
     protocols.some((one) => PROTOCOLS[one].isConversation),
   )
-  if (channels.length === 0) return tryIt(url, key, 'MODEL')
+  if (channels.length === 0) return []
   const isCallable = (name: string): boolean =>
     models.get(name).price !== undefined || options.unpriced_models === 'free'
   for (const { models: names } of conversational) {
@@ -84,7 +94,8 @@ function firstCall(url: string, key: string, { channels, models, options }: Sett
     )
     if (model !== undefined) return tryIt(url, key, model)
   }
-  if (channels.some((channel) => channel.models.some(isCallable))) return []
+  if (usable.some((channel) => channel.models.some(isCallable)))
+    return ['', 'No model is for conversations: docs/api.md has a request of each other endpoint.']
   return ['', 'No model has a price, so that calls are refused: write models.NAME.price into gateway.yaml.']
 }
 

@@ -10,7 +10,11 @@ beforeAll(async () => {
       options,
       models: priced(['m']),
       channels: [channel('m', upstream.baseUrl('m'))],
-      users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 100 })])],
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann', { remain_quota: 100 })]),
+        user(3, 'new', [token('new')], { quota: 0 }),
+      ],
     })
     return configure({})
   })
@@ -36,6 +40,18 @@ test('an unaffordable call is refused with amounts in quota units, without a cur
   await fixture.gateway.apply(configure({ display: 'TOKENS' }))
   const answer = await fixture.chat('ann', ask('m', { max_tokens: 1000 }))
   expect(answer.json().error.message).toMatch(
-    /: 100 remain, \d+ are needed; 0 are spent, 0 are held by calls under way \(request id: /,
+    /: 100 remain, \d+ are needed; 0 are spent, 0 are held by calls under way; [^(]+ \(request id: /,
+  )
+})
+
+test('the first call of a user without quota is refused with a message that says who can raise it', async () => {
+  const user = await fixture.chat('new', ask('m'))
+  expect([user.status, user.json().error.code]).toEqual([403, 'insufficient_quota'])
+  expect(user.json().error.message).toMatch(
+    /; an administrator of the gateway can raise the quota of this user \(request id: /,
+  )
+  const key = await fixture.chat('ann', ask('m', { max_tokens: 1000 }))
+  expect(key.json().error.message).toMatch(
+    /; whoever manages this API key, or an administrator of the gateway, can raise its quota \(request id: /,
   )
 })

@@ -167,7 +167,7 @@ test('a simulated call gets the hold and the exact refusal of a real call, and n
   // (100 × $1 + 50 × $2) / 1,000,000 × 500,000 units × the ratio 2.
   expect(simulated).toMatchObject({ hold: 200, refusal: { status: 403, code: 'insufficient_quota' } })
   expect(simulated.refusal?.message).toBe(
-    'quota is not enough for this request: 1 remain, 200 are needed ($0.000002 of $0.0004); 0 are spent, 0 are held by calls under way ($0.00 and $0.00)',
+    'quota is not enough for this request: 1 remain, 200 are needed ($0.000002 of $0.0004); 0 are spent, 0 are held by calls under way ($0.00 and $0.00); an administrator of the gateway can raise the quota of this user',
   )
   const { data: ofCy } = await manage<{ items: { id: number }[] }>(
     fixture.gateway.url,

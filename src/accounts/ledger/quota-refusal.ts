@@ -28,6 +28,12 @@ export abstract class Unaffordable extends GatewayError {
   abstract get usedUp(): string
 }
 
+/** Who can raise a quota that is too low; a client is often used by somebody who has never seen the gateway. */
+const RAISED_BY = {
+  user: 'an administrator of the gateway can raise the quota of this user',
+  token: 'whoever manages this API key, or an administrator of the gateway, can raise its quota',
+} as const
+
 /** Refusal of a call that costs more than its token or its user has. */
 export class InsufficientQuota extends Unaffordable {
   readonly #funds: ShortfallAmounts
@@ -37,7 +43,7 @@ export class InsufficientQuota extends Unaffordable {
     super(
       'insufficient_quota',
       `quota is not enough for this request: ${left} remain, ${needed} are needed` +
-        `${shownOf(funds, text)}; ${othersOf(funds, text)}`,
+        `${shownOf(funds, text)}; ${othersOf(funds, text)}; ${RAISED_BY[limit?.subject === 'token' ? 'token' : 'user']}`,
       { limit },
     )
     this.#funds = funds
