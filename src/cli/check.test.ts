@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { VENDORS } from '../config/vendors.ts'
 import { check } from './check.ts'
 
 const EXAMPLE = join(import.meta.dirname, '../../gateway.example.yaml')
@@ -251,5 +252,37 @@ describe('the example file', () => {
       expect(example).toMatch(new RegExp(`\\b${key}:`))
       expect(documentation).toMatch(new RegExp(`\`(?:[\\w.]+\\.)?${key}\``))
     }
+  })
+})
+
+describe('the README', () => {
+  const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+  const block = (language: string): string =>
+    new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(readme)?.[1] ?? ''
+
+  test('the gateway.yaml of the README is valid, and gives no warning', async () => {
+    expect(await run({ config: file(block('yaml')) }, { OPENAI_API_KEY: 'sk-vendor-key' })).toMatchObject({
+      code: 0,
+      out: 'The configuration is valid: 1 channel, 1 model, 1 group, 0 users.\n',
+      err: '',
+    })
+  })
+
+  test('the first commands of the README need no package that is not published yet', () => {
+    const commands = block('sh clone').trim().split('\n')
+    expect(commands[0]).toMatch(/^npm ci && npm run demo /)
+    for (const command of commands) expect(command).not.toMatch(/npx sluice|npm i(nstall)? -g sluice/)
+  })
+
+  test('the table of providers has each vendor whose key makes a channel', () => {
+    const [table = ''] = readme.split('## Providers\n')[1]?.split('\n## ') ?? []
+    for (const { variables } of VENDORS) expect(table).toContain(`\`${variables[0]}\``)
+  })
+
+  test('what Sluice is for comes before any picture and any figure', () => {
+    const [before = ''] = readme.split('![')
+    const lines = before.trim().split('\n').slice(2)
+    expect(lines).toHaveLength(3)
+    expect(before).not.toMatch(/\d/)
   })
 })
