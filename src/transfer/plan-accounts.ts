@@ -1,7 +1,7 @@
 import { isRowDeleted, type OtherGatewayDatabase } from '@sluice/import/other-gateway'
 import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
 import type { SourceRow } from '@sluice/import/source'
-import { lookupPartOfKey } from '../domain/api-key.ts'
+import { lookupPartOfKey, wholeTextOfKey } from '../domain/api-key.ts'
 import { allowListLines, isAddressRange } from '../domain/ip-allow-list.ts'
 import { TOKEN_STATUS, type TokenStatus } from '../domain/records/token.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -10,7 +10,7 @@ import { newTokenFields } from '../management/tokens/token-object.ts'
 import type { ImportedAccount, ImportedToken, ImportedUser } from '../store/operations/seed-accounts.ts'
 import { MAX_IMPORTED_NUMBER, type ImportedAmountSums, type QuotaConverter } from './amounts.ts'
 import type { IdentifierAllocator } from './identifier-allocator.ts'
-import { AUTO_GROUP } from './plan-configuration.ts'
+import { AUTO_GROUP, NO_GROUP_RETRY } from './plan-configuration.ts'
 import { type UserToImport, readUser } from './plan-users.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 import { usageLimitsOf } from './usage-limits-of.ts'
@@ -181,6 +181,13 @@ function planTokens(
         lines.push({ kind: 'token', id: shownId(id), name: read.name, fate: 'there', notes: [] })
         continue
       }
+      // A key that is sent is first looked up by its part before the first hyphen.
+      const beginning = read.key_form === 'whole' ? lookupPartOfKey(read.key) : undefined
+      if (beginning !== undefined && identifiers.hasKey({ key: beginning }))
+        throw new UnreadableValue(
+          'key',
+          'another beginning: the part before its hyphen is a key, which would be used instead',
+        )
       if (!owner.takesTokens) {
         lines.push(
           skippedToken(row, 'a user here has the name of its user; --merge NAME adds it to that user'),
@@ -312,9 +319,10 @@ function keyOf(cells: RowReader): Pick<ImportedToken, 'key' | 'key_form'> {
     .trim()
     .replace(/^(?:sk-)+/, '')
   if (lookupPartOfKey(key) === key) return { key }
+  if (wholeTextOfKey(`sk-${key}`) === key) return { key, key_form: 'whole' }
   throw new UnreadableValue(
     'key',
-    '1 to 128 letters and digits; others could not be found when they are sent',
+    '1 to 128 letters and digits, or at least 16 printable characters; others could not be found when they are sent',
   )
 }
 
@@ -403,6 +411,8 @@ function groupOf(
   if (team !== '') throw new UnreadableValue('team', 'a team that carries over')
   const group = cells.text('group').trim()
   if (group === '') return { group }
+  if (cells.lenient(() => cells.flag('cross_group_retry'), false))
+    cells.note(`cross_group_retry: ${NO_GROUP_RETRY}`)
   if (group === AUTO_GROUP) {
     cells.note('group: "auto" is not known here; the key has the group of its user')
     return { group: '' }

@@ -193,12 +193,27 @@ const READ_ELSEWHERE: ReadonlySet<string> = new Set([
   ...RATIO_OPTIONS.keys(),
 ])
 
-/** Options about prices and permissions that this gateway does not have, with an explanation each. */
+/** What takes the place of fallbacks of a key to further groups. */
+export const NO_GROUP_RETRY =
+  'a key has one group here, so that no call falls back to channels of another: add these channels to its group, or name fallbacks of a model (models.NAME.fallback)'
+
+const CHANNEL_RESTS = 'a channel that fails rests here by itself, and is tried again'
+
+/** Options about prices and permissions that this gateway does not have, with an explanation each. Options about channel retries are among them. */
 const UNSUPPORTED_OPTIONS: ReadonlyMap<string, string> = new Map([
   ['GroupGroupRatio', 'a group has one ratio here, for all users'],
   ['AutoGroups', 'a token has one group here; "auto" becomes the group of its user'],
   ['ModelRequestRateLimitEnabled', 'rate limits are set in gateway.yaml (rate_limits)'],
-  ['SensitiveWords', 'nothing is filtered here'],
+  ['SensitiveWords', 'declare a guard with these words (guards in gateway.yaml)'],
+  [
+    'AutomaticRetryStatusCodes',
+    'which errors another channel is tried for is fixed here; status_code_mapping of a channel changes the status of one',
+  ],
+  ['AutomaticDisableStatusCodes', CHANNEL_RESTS],
+  ['AutomaticDisableKeywords', CHANNEL_RESTS],
+  ['AutomaticDisableChannelEnabled', CHANNEL_RESTS],
+  ['AutomaticEnableChannelEnabled', CHANNEL_RESTS],
+  ['DefaultUseAutoGroup', NO_GROUP_RETRY],
   ['QuotaForNewUser', 'users are created by administrators here'],
   ['ImageRatio', 'images are charged as the tokens that the provider reports'],
   ['AudioRatio', 'audio is charged as the tokens that the provider reports'],

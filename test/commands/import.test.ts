@@ -870,6 +870,72 @@ describe('invalid values', () => {
     expect(plain.out).not.toContain('with-hyphens')
   })
 
+  test('keys with hyphens of at least 16 characters are imported whole, and work as they are', async () => {
+    const fixture = await startFixture(() => ({}), { env: { GATEWAY_SECRET: SECRET } })
+    onTestFinished(() => fixture.close())
+    const source = await familyDatabase('new-api', 'SQLite')
+    await source.insert('options', { key: 'ModelRatio', value: '{"m":0.5}' })
+    await source.insert('users', { ...user, id: 2, username: 'ann', quota: 5_000_000, used_quota: 0 })
+    const long = 'sales-team-2026-key-01'
+    const plain = { ...token, user_id: 2, group: '', allow_ips: '', model_limits: '' }
+    await source.insert('tokens', { ...plain, id: 11, key: long, name: 'long' })
+    await source.insert('tokens', { ...plain, id: 12, key: 'too-short', name: 'short' })
+    await source.insert('tokens', { ...plain, id: 13, key: KEY, name: 'plain' })
+    await source.insert('tokens', { ...plain, id: 14, key: `${KEY}-2`, name: 'longer' })
+    await source.insert('channels', {
+      id: 1,
+      type: 1,
+      key: 'k',
+      status: 1,
+      name: 'main',
+      base_url: `http://127.0.0.1:${fixture.upstream.port}/main`,
+      models: 'm',
+      group: 'default',
+    })
+    await fixture.gateway.stop()
+    const done = await report(fixture.gateway.dataDir, source.place, '--apply')
+    expect(fateOf(done, 'token', 'long')).toEqual({ fate: 'carried', notes: [] })
+    expect(fateOf(done, 'token', 'short')).toMatchObject({ fate: 'left' })
+    expect(fateOf(done, 'token', 'short')?.notes.join()).toContain('at least 16 printable characters')
+    expect(fateOf(done, 'token', 'longer')?.notes.join()).toContain('the part before its hyphen is a key')
+    const again = await report(fixture.gateway.dataDir, source.place, '--apply')
+    expect(fateOf(again, 'token', 'long')).toMatchObject({ fate: 'there' })
+    await fixture.gateway.restart()
+    expect((await fixture.chat(long, ask('m'))).status).toBe(200)
+    for (const key of ['sales', `${long}x`, 'sales-team-2026-key', 'too-short'])
+      expect((await fixture.chat(key, ask('m'))).status).toBe(401)
+  })
+
+  test('the report names options about channel retries and fallbacks to other groups, and what takes their place', async () => {
+    const source = await familyDatabase('new-api', 'SQLite')
+    await source.insert('options', { key: 'AutomaticRetryStatusCodes', value: '429,500-599' })
+    await source.insert('options', { key: 'AutomaticDisableChannelEnabled', value: 'true' })
+    await source.insert('options', { key: 'DefaultUseAutoGroup', value: 'true' })
+    await source.insert('users', { ...user, id: 2, username: 'ann', quota: 5, used_quota: 0 })
+    await source.insert('tokens', {
+      ...token,
+      id: 1,
+      user_id: 2,
+      key: KEY,
+      name: 'roaming',
+      group: 'auto',
+      cross_group_retry: 1,
+    })
+    const done = await report(folder(), source.place)
+    for (const [name, note] of [
+      ['AutomaticRetryStatusCodes', 'another channel is tried'],
+      ['AutomaticDisableChannelEnabled', 'rests here by itself'],
+      ['DefaultUseAutoGroup', 'fallbacks of a model (models.NAME.fallback)'],
+    ] as const) {
+      const line = fateOf(done, 'option', name)
+      expect(line?.fate).toBe('left')
+      expect(line?.notes.join()).toContain(note)
+    }
+    const key = fateOf(done, 'token', 'roaming')
+    expect(key?.fate).toBe('changed')
+    expect(key?.notes.join()).toMatch(/cross_group_retry: .*no call falls back to channels of another/)
+  })
+
   test('sluice import refuses a file that is not a supported database, with a message', async () => {
     const dataDir = folder()
     const own = await openedStore(join(dataDir, 'own.db'))

@@ -85,6 +85,7 @@ const COLUMNS = {
     'allow_ips',
     'subnet',
     'group',
+    'cross_group_retry',
     'deleted_at',
   ],
   channels: [
