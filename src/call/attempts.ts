@@ -29,7 +29,7 @@ import {
 } from './failure.ts'
 import type { AttemptWatcher } from './life-cycle.ts'
 import type { AttemptEnd } from './response-handler.ts'
-import { guardedAttempt, prepareGuarded } from './guards/guarded-attempt.ts'
+import { guardedAttempt, prepareGuarded } from '../features/guards/guarded-attempt.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { sessionHeaders } from './session.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, AttemptTarget } from './request-stages.ts'

@@ -23,7 +23,7 @@ import { storableMessage, ComparedRequestTexts } from './provider-messages.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media-fetcher.ts'
 import { AttemptLog, type UpstreamInterruption } from './attempt-log.ts'
-import { type CallGuards, GUARDS_HEADER } from './guards/call-guards.ts'
+import { type CallGuards, GUARDS_HEADER } from '../features/guards/call-guards.ts'
 import type { Plans } from './plan.ts'
 import { credibleBasis, plausibleMeasure, priceResponse } from './price-response.ts'
 import {

@@ -19,7 +19,7 @@ import {
 } from './failure.ts'
 import { ruleOf } from './failure-table.ts'
 import type { ResponseEnding } from './price-usage.ts'
-import type { GuardTurns } from './guards/guard-turns.ts'
+import type { CheckTurns } from './check-turns.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
@@ -88,7 +88,7 @@ export class PassthroughResponse extends ResponseHandler {
     this.#pauses.noteWork(performance.now() - beganMs)
   }
 
-  #readInTurns(passthrough: Passthrough, checks: GuardTurns): void {
+  #readInTurns(passthrough: Passthrough, checks: CheckTurns): void {
     while (this.state !== 'over' && !this.#pauses.has('turn')) {
       const next = this.#unread.shift()
       if (next === undefined) return

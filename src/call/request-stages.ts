@@ -22,7 +22,7 @@ import type { WireRequest } from '../upstreams/provider.ts'
 import type { Dialect, DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
 import type { PassthroughResponses } from './dialects/passthrough.ts'
 import type { Estimate } from './estimate.ts'
-import type { CallGuards } from './guards/call-guards.ts'
+import type { CallGuards } from '../features/guards/call-guards.ts'
 import type { MediaRequester } from './media-fetcher.ts'
 import type { ComparedRequestTexts } from './provider-messages.ts'
 

@@ -30,7 +30,7 @@ import { ruleOf } from './failure-table.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
 import { type ResponseEnding, chargeBasisOfStream } from './price-usage.ts'
-import type { GuardTurns } from './guards/guard-turns.ts'
+import type { CheckTurns } from './check-turns.ts'
 import { PromptCount } from './prompt-count.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
@@ -71,7 +71,7 @@ export class StreamedResponse extends ResponseHandler {
   readonly #prompt: PromptCount | undefined
   readonly #pauses: ReadPauses
   /** Divides the check of the stream by guards into turns; undefined if none checks it. */
-  readonly #checks: GuardTurns | undefined
+  readonly #checks: CheckTurns | undefined
   /** Bytes for the client. They are sent each time a chunk was read, once the call's hold is durable. */
   readonly #outgoing = new OutgoingBytes()
   /**
@@ -214,7 +214,7 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   // Guards check streams in turns with other work, whatever their texts are.
-  #noteCheck(checks: GuardTurns, ms: number): void {
+  #noteCheck(checks: CheckTurns, ms: number): void {
     const turn = checks.note(ms)
     if (turn && this.state !== 'over' && !this.#pauses.mayNotRead) this.#readAfter('turn', turn)
   }

@@ -451,11 +451,11 @@ const DEFECTS: readonly Defect[] = [
   [
     'a match that two events share is not found',
     {
-      file: 'src/call/guards/guarded-streamed-text.ts',
+      file: 'src/features/guards/guarded-streamed-text.ts',
       text: '(stream) => stream.push(text), text)',
       by: '(stream) => stream.push(text) + stream.end(), text)',
     },
-    'src/call/guards/guarded-tap.test.ts',
+    'src/features/guards/guarded-tap.test.ts',
     'a guard checks the streamed arguments of each tool call as a separate text, by the index of the call',
   ],
   [
@@ -491,11 +491,11 @@ const DEFECTS: readonly Defect[] = [
   [
     'a guard that blocks an answer lets the rest of its stream pass',
     {
-      file: 'src/call/guards/guarded-streamed-text.ts',
+      file: 'src/features/guards/guarded-streamed-text.ts',
       text: 'return this.#screened?.blockedBy !== undefined',
       by: 'return false',
     },
-    'src/call/guards/guarded-tap.test.ts',
+    'src/features/guards/guarded-tap.test.ts',
     "(chat, block) is sent as the guard's rules leave it, however it is cut into events and bytes",
   ],
 ]

@@ -12,7 +12,7 @@ const [MEMBER = '', SCHEMA = '', SAYS_WHERE = '', SERVICE = ''] = codeBlocks(
   'recipes/add-a-guard-service',
   'ts',
 )
-const SERVICES = 'src/call/guards/services'
+const SERVICES = 'src/features/guards/services'
 const LAKERA = "  | {\n      readonly kind: 'lakera'\n"
 const FIRST_SCHEMA = '  moderation: sectionSchema({\n    moderation:'
 const FIRST_SAYS_WHERE = '  moderation: false,\n'

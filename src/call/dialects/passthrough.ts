@@ -3,7 +3,7 @@ import type { Usage } from '@sluice/wire/usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { ImageForm } from '../../domain/price.ts'
 import type { Call } from '../call.ts'
-import type { GuardTurns } from '../guards/guard-turns.ts'
+import type { CheckTurns } from '../check-turns.ts'
 import type { ResponseEnding } from '../price-usage.ts'
 import type { Tap } from './dialect.ts'
 
@@ -41,7 +41,7 @@ export interface Passthrough {
   /** The tap of a stream of events. Its clients can be informed why the stream ends. */
   readonly tap?: Tap
   /** Divides the check of a stream by guards into turns. Each call of `push` takes a part of one. */
-  readonly checks?: GuardTurns
+  readonly checks?: CheckTurns
   push(chunk: Buffer): PassthroughOutput
   /**
    * Must be called at the end of the upstream's response. Returns whether it is complete and valid for its

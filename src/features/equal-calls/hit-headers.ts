@@ -1,6 +1,6 @@
 import type { ResponseHeaders } from '@sluice/http1'
 import { answerHeaders } from '../../http/answer-headers.ts'
-import { GUARDS_HEADER } from '../../call/guards/call-guards.ts'
+import { GUARDS_HEADER } from '../../features/guards/call-guards.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import type { CachedCall } from './shared-answer.ts'
 

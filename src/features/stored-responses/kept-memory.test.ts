@@ -9,7 +9,7 @@ import type { RowStore } from '../../store/store.ts'
 import type { RequestReaderContext } from '../../call/dialects/dialect.ts'
 import { findPreviousResponse } from './resolve-previous-response.ts'
 import { withStoredItems } from './item-references.ts'
-import type { Guards } from '../../call/guards/guards.ts'
+import type { Guards } from '../../features/guards/guards.ts'
 import {
   type StoredResponseRequest,
   type ResponseRequestServices,

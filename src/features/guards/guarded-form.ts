@@ -10,8 +10,8 @@ import {
   type TextFile,
 } from '@sluice/wire/text-file'
 import { GatewayError } from '../../errors.ts'
-import type { FormBody } from '../body-reader.ts'
-import { readStoredBytes, type Replacement } from '../form-body.ts'
+import type { FormBody } from '../../call/body-reader.ts'
+import { readStoredBytes, type Replacement } from '../../call/form-body.ts'
 import type { CallGuards } from './call-guards.ts'
 import { checkedFileText, refusing } from './guarded-request.ts'
 import { checkTexts } from './services/checked-request.ts'

@@ -1,4 +1,4 @@
-import { CheckCancelled, type GuardTurns } from './guard-turns.ts'
+import { CheckCancelled, type CheckTurns } from '../../call/check-turns.ts'
 
 /** The result of a check, without a pause between its steps. */
 export function atOnce<Result>(steps: Generator<unknown, Result>): Result {
@@ -9,7 +9,7 @@ export function atOnce<Result>(steps: Generator<unknown, Result>): Result {
 
 /** The result of a check whose steps are done in turns with other work; undefined if the client has left. */
 export async function inTurns<Result>(
-  turns: GuardTurns,
+  turns: CheckTurns,
   steps: Generator<unknown, Result>,
 ): Promise<Result | undefined> {
   try {

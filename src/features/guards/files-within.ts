@@ -1,11 +1,11 @@
 import { type FileWithin, filesWithin, type ValueKind } from '@sluice/wire/guarded-values'
-import type { GuardTurns } from './guard-turns.ts'
+import type { CheckTurns } from '../../call/check-turns.ts'
 
 /** The files of text within a value, as `filesWithin` reads them, in turns. Rejects with `CheckCancelled`. */
 export async function readFilesWithin(
   value: string,
   kind: ValueKind,
-  turns: GuardTurns,
+  turns: CheckTurns,
 ): Promise<FileWithin[]> {
   const files: FileWithin[] = []
   const reading = filesWithin(value, kind)

@@ -20,7 +20,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Shape } from '@sluice/wire/shape/define-shape'
 import { readFilesWithin } from '../files-within.ts'
 import { atOnce } from '../check-steps.ts'
-import type { GuardTurns } from '../guard-turns.ts'
+import type { CheckTurns } from '../../../call/check-turns.ts'
 import type { CheckedText, ServiceChecks } from './service-checks.ts'
 
 /** A part of a value of the request that is checked as a text, and where the value is. */
@@ -39,7 +39,7 @@ export async function checkRequestTexts(
   checks: ServiceChecks,
   scan: ScannedObject,
   shape: Shape,
-  turns: GuardTurns,
+  turns: CheckTurns,
 ): Promise<ScannedObject> {
   const found = requestTexts(scan, shape).texts.filter(({ place }) => checks.concerns(place))
   const read: ReadText[] = []
@@ -77,7 +77,7 @@ function changedValue(
   return next
 }
 
-async function readTexts(bytes: Buffer, found: FoundText, turns: GuardTurns): Promise<ReadText[]> {
+async function readTexts(bytes: Buffer, found: FoundText, turns: CheckTurns): Promise<ReadText[]> {
   const value = decodeStringAt(bytes, found.from, found.to)
   if (!mayBeFile(bytes, found)) return [{ found, part: undefined, text: value }]
   const read: ReadText[] = []

@@ -10,9 +10,9 @@ import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { refusalInDialect, replaceAnswerByRefusal } from '@sluice/wire/refused-answer'
 import { NO_USAGE } from '@sluice/wire/usage'
-import type { WholeReply } from '../dialects/dialect.ts'
+import type { WholeReply } from '../../call/dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import type { GuardTurns } from './guard-turns.ts'
+import type { CheckTurns } from '../../call/check-turns.ts'
 import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 
@@ -190,7 +190,7 @@ async function checkedInTurns(
   bytes: Buffer,
   guards: CallGuards,
   origin: AnswerContext,
-  turns: GuardTurns,
+  turns: CheckTurns,
 ): Promise<readonly string[] | undefined> {
   const scan = scanned(bytes)
   if (!scan) return guards.failed() ? [] : undefined

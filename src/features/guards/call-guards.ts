@@ -5,7 +5,7 @@ import { PartsScreening } from '@sluice/screen/screen-parts'
 import type { Guard, GuardAction, GuardPlace, GuardVerdict, TextGuard } from '../../domain/guard.ts'
 import { GUARD_VERDICTS, isServiceGuard, isTextGuard } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
-import { GuardTurns } from './guard-turns.ts'
+import { CheckTurns } from '../../call/check-turns.ts'
 import type { KnownTextsOfUser } from './known-texts.ts'
 import type { ServiceChecks } from './services/service-checks.ts'
 
@@ -105,7 +105,7 @@ export class CallGuards {
    */
   readonly services: ServiceChecks | undefined
   /** Divides the check of the request into turns, and ends it when the client has left. */
-  turns: GuardTurns
+  turns: CheckTurns
   readonly #makeScreen: ScreenMaker
   readonly #screens = new Map<string, GuardScreen | undefined>()
   #isSignedLeft = false
@@ -132,8 +132,8 @@ export class CallGuards {
   }
 
   /** Begins a check in turns, which ends when the client has left. */
-  turnsUntil(isGone: () => boolean): GuardTurns {
-    return new GuardTurns(this.known.user, isGone)
+  turnsUntil(isGone: () => boolean): CheckTurns {
+    return new CheckTurns(this.known.user, isGone)
   }
 
   /** Returns the guards that search the texts of this place; undefined if there are none. */
@@ -176,7 +176,7 @@ export class CallGuards {
   async checkLongAnswerText(
     text: string,
     spot: TextLocation & { readonly isJson: boolean },
-    turns: GuardTurns,
+    turns: CheckTurns,
   ): Promise<string> {
     const step = this.answerSteps(text, spot)
     return this.restored(step ? await turns.checkLong(text, step) : text, spot)
@@ -295,7 +295,7 @@ export class CallGuards {
   async checkAnswerParts(
     parts: readonly string[],
     spot: TextLocation,
-    turns: GuardTurns,
+    turns: CheckTurns,
     isRepeated = false,
   ): Promise<readonly string[]> {
     const place = this.screenOf(spot)

@@ -8,7 +8,7 @@ import { redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import { textGuard } from '../../../test/fixtures/text-guard.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
-import { CheckCancelled } from './guard-turns.ts'
+import { CheckCancelled } from '../../call/check-turns.ts'
 import { applyGuardsToScan } from './guarded-request.ts'
 import { KnownTexts } from './known-texts.ts'
 

@@ -1,9 +1,9 @@
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
-import type { Call } from '../call.ts'
-import type { Tap } from '../dialects/dialect.ts'
-import type { AttemptTarget } from '../request-stages.ts'
+import type { Call } from '../../call/call.ts'
+import type { Tap } from '../../call/dialects/dialect.ts'
+import type { AttemptTarget } from '../../call/request-stages.ts'
 
 /**
  * A tap (reader of a stream on its way to the client) around another tap. It changes what is sent; facts

@@ -12,12 +12,12 @@ import {
 import { type TextChange, decodeStringAt } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
-import type { Call } from '../call.ts'
-import type { Tap } from '../dialects/dialect.ts'
-import type { PassthroughOutput, PassthroughResponses, Passthrough } from '../dialects/passthrough.ts'
-import type { ResponseEnding } from '../price-usage.ts'
+import type { Call } from '../../call/call.ts'
+import type { Tap } from '../../call/dialects/dialect.ts'
+import type { PassthroughOutput, PassthroughResponses, Passthrough } from '../../call/dialects/passthrough.ts'
+import type { ResponseEnding } from '../../call/price-usage.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import type { GuardTurns } from './guard-turns.ts'
+import type { CheckTurns } from '../../call/check-turns.ts'
 import { GuardedMediaEvents } from './guarded-media-events.ts'
 import {
   CheckedPassthrough,
@@ -80,7 +80,7 @@ export function guardedPassthrough(passed: PassthroughResponses, guards: CallGua
 }
 
 /** Checks a whole answer in turns with other work; resolves to the answer to send. */
-type WholeCheck = (turns: GuardTurns) => Promise<Buffer>
+type WholeCheck = (turns: CheckTurns) => Promise<Buffer>
 
 /**
  * An answer that is not a stream. It is held back until it has been checked, so that nothing of a blocked
@@ -165,7 +165,7 @@ async function changesOf(
   scan: ScannedObject,
   about: MediaAnswerKind,
   guards: CallGuards,
-  turns: GuardTurns,
+  turns: CheckTurns,
 ): Promise<TextChange[]> {
   const { texts, lists, tokens } = mediaTexts(scan, about)
   const changes: TextChange[] = []
@@ -200,7 +200,7 @@ async function unlessBlocked<Result>(checking: Promise<Result>): Promise<Result 
  * Checks a transcript: plain text, or subtitles, whose texts are checked together because a sentence may
  * continue from one to the next.
  */
-async function checkedText(bytes: Buffer, guards: CallGuards, turns: GuardTurns): Promise<Buffer> {
+async function checkedText(bytes: Buffer, guards: CallGuards, turns: CheckTurns): Promise<Buffer> {
   const { lines, texts } = subtitleLines(bytes.toString())
   const parts = texts.map((index) => (lines[index] ?? '').replace(/\r?\n$|\r$/, ''))
   const checked = await unlessBlocked(guards.checkAnswerParts(parts, OUTPUT, turns))
@@ -222,7 +222,7 @@ class GuardedEvents implements Passthrough {
   readonly tap: Tap
   readonly #inner: Passthrough
   readonly #about: MediaAnswerKind
-  readonly checks: GuardTurns
+  readonly checks: CheckTurns
   readonly #events: GuardedMediaEvents
   /** The check of what has arrived, if it goes on. */
   #steps: Generator<undefined, string> | undefined

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { GuardTurns } from './guard-turns.ts'
+import { CheckTurns } from './check-turns.ts'
 
 /** Work that takes longer than a turn. */
 function longWork(): void {
@@ -11,7 +11,7 @@ function longWork(): void {
 /** Begins checks of a user, each of many pieces. `ran` is told of each piece. */
 function begin(owner: number, count: number, ran: (check: number) => void, isGone: () => boolean): void {
   for (let check = 0; check < count; check += 1) {
-    const turns = new GuardTurns(owner, isGone)
+    const turns = new CheckTurns(owner, isGone)
     const piece = (): string => {
       ran(check)
       longWork()
@@ -72,7 +72,7 @@ test('a check that takes less than a turn waits for none, whatever others wait',
     () => {},
     () => isOver,
   )
-  const short = new GuardTurns(5, () => false)
+  const short = new CheckTurns(5, () => false)
   expect(short.check(() => 'done')).toBe('done')
   isOver = true
 })

@@ -1,4 +1,4 @@
-import type { PoolShareOwner } from '../../limits/fair-pool.ts'
+import type { PoolShareOwner } from '../limits/fair-pool.ts'
 
 /** Milliseconds that a check takes in a turn. */
 const TURN_MS = 0.25
@@ -45,7 +45,7 @@ const WAITING = new WaitingChecks()
  * in between. A check that takes less than a turn never waits. It ends when the client has left.
  * `docs/guards.md: Matching`.
  */
-export class GuardTurns {
+export class CheckTurns {
   readonly #owner: CheckOwner
   readonly #isGone: () => boolean
   #length = FIRST_LENGTH

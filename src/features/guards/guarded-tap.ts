@@ -12,7 +12,7 @@ import { frameData, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sl
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
-import type { Tap } from '../dialects/dialect.ts'
+import type { Tap } from '../../call/dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { StreamedTextMap, MAX_STREAMED_TEXTS } from './streamed-text-map.ts'
 import {
@@ -28,7 +28,7 @@ import {
   frameWithErrorAlone,
 } from './event-frames.ts'
 import { atOnce, inTurns } from './check-steps.ts'
-import type { GuardTurns } from './guard-turns.ts'
+import type { CheckTurns } from '../../call/check-turns.ts'
 import { GuardedStreamedText, type OpenChannel } from './guarded-streamed-text.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
@@ -93,7 +93,7 @@ export class GuardedTap extends WrappedTap {
   #rest = ''
   #final: Buffer | undefined
   /** Set while a large event is checked in turns. */
-  #turns: GuardTurns | undefined
+  #turns: CheckTurns | undefined
   #checking: Promise<void> | undefined
   /** Size of that event in bytes. */
   #checkingBytes = 0

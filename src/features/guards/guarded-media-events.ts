@@ -4,7 +4,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { frameData, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { checkableFramePart, isTerminator, scanEventData, frameWithData } from './event-frames.ts'
-import type { GuardTurns } from './guard-turns.ts'
+import type { CheckTurns } from '../../call/check-turns.ts'
 import { GuardedStreamedText } from './guarded-streamed-text.ts'
 
 const PIECE = { place: 'output', isSigned: false, isJson: false } as const
@@ -12,7 +12,7 @@ const PIECE = { place: 'output', isSigned: false, isJson: false } as const
 /** Checks the texts in a stream of events of images or of a transcript. */
 export class GuardedMediaEvents {
   readonly #guards: CallGuards
-  readonly #turns: GuardTurns
+  readonly #turns: CheckTurns
   readonly #frames: FrameSplitter
   readonly #channels = new Map<string, GuardedStreamedText>()
   /** The text that was sent so far. The last event of a blocked transcript repeats it. */
@@ -26,7 +26,7 @@ export class GuardedMediaEvents {
   #isBlocked = false
 
   /** @param turns Tells how many characters are checked in a step. */
-  constructor(guards: CallGuards, turns: GuardTurns) {
+  constructor(guards: CallGuards, turns: CheckTurns) {
     this.#guards = guards
     this.#turns = turns
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => (this.#heldEvent = bytes) })
