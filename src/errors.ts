@@ -145,6 +145,8 @@ export class GatewayError extends Error {
   readonly limit: RefusedLimit | undefined
   /** Further headers of the response. */
   readonly headers: Readonly<Record<string, string>> | undefined
+  /** Whether the call ends with the error, although another channel might serve it. */
+  readonly isFinal: boolean
   /** The recognized key and its user, for an error that says that the key cannot be used. */
   caller: { readonly userId: number; readonly tokenId: number } | undefined
 
@@ -158,6 +160,7 @@ export class GatewayError extends Error {
       present?: object | undefined
       limit?: RefusedLimit | undefined
       headers?: Readonly<Record<string, string>> | undefined
+      isFinal?: boolean
       cause?: unknown
     } = {},
   ) {
@@ -170,6 +173,7 @@ export class GatewayError extends Error {
     this.present = options.present
     this.limit = options.limit
     this.headers = options.headers
+    this.isFinal = options.isFinal ?? false
   }
 
   get kind(): ErrorKind {

@@ -3,8 +3,8 @@ import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Body, FormBody } from './body-reader.ts'
-import type { DialectFacts } from './dialects/dialect.ts'
-import type { CallGuards } from '../features/guards/call-guards.ts'
+import type { DialectFacts, RequestReaderContext } from './dialects/dialect.ts'
+import type { FormRequest, JsonRequest } from './parse-request.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 import type { Routes } from './routing.ts'
 import type { CallSession } from './session.ts'
@@ -31,12 +31,23 @@ export interface AdmittedRequest {
   readonly settings: Settings
   readonly request: ParsedRequest
   readonly routes: Routes
-  /** The guards that have checked the request and will check its answer; absent if no guard applies. */
-  readonly guards?: CallGuards
+  /** The request before it was parsed, and what it was parsed with: a feature can parse it again with another body. */
+  readonly read: JsonRequest | FormRequest
+  readonly reader: RequestReaderContext
+  /** What a feature has decided about the request, on which its answer depends, too. */
+  readonly decisions?: RequestDecisions
   /** Set if another call that has reserved quota waits for this one, which must not wait for quota then. */
   readonly mayNotWait?: true
-  /** The request as it was received, if guards have changed it. */
+  /** The request as it was received, if a feature has changed it. */
   readonly received?: Body | FormBody
+}
+
+/** What a feature has decided about a request. */
+export interface RequestDecisions {
+  /** Equal requests have equal answers only if these values are equal, too. */
+  readonly answerDependsOn: readonly unknown[]
+  /** Headers at the beginning of a stream. */
+  readonly streamHeaders: Readonly<Record<string, string>>
 }
 
 /** Reserves quota for a request and makes its call. `known` are states that features already have for the call. */
@@ -53,8 +64,11 @@ export interface KnownState {
 
 /** The ways in which a feature can answer a request. */
 export interface WaysToAnswer<State> {
-  /** Makes the call with this state of the feature. May be given another response than the client's. */
-  make(incoming: IncomingCall, state: State): Promise<void>
+  /**
+   * Makes the call with this state of the feature, which does not take part in it if that is undefined. May be given another
+   * response than the client's, and a changed request.
+   */
+  make(incoming: IncomingCall, state: State | undefined, changed?: AdmittedRequest): Promise<void>
   /** Called before the client is sent the answer of another call. */
   repeat(): WatchedRepeat
 }
@@ -96,8 +110,8 @@ export function answerWith(
 ): Promise<void> {
   if (!first?.answer) return admission.admit(request, incoming, known)
   return first.answer(request, incoming, {
-    make: (next, state) =>
-      answerWith(others, all, request, next, admission, { feature: first, state, others: known }),
+    make: (next, state, changed = request) =>
+      answerWith(others, all, changed, next, admission, { feature: first, state, others: known }),
     repeat: () => watchedRepeat(all, request, incoming),
   })
 }

@@ -29,7 +29,6 @@ import {
 } from './failure.ts'
 import type { AttemptWatcher } from './life-cycle.ts'
 import type { AttemptEnd } from './response-handler.ts'
-import { guardedAttempt, prepareGuarded } from '../features/guards/guarded-attempt.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { sessionHeaders } from './session.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, AttemptTarget } from './request-stages.ts'
@@ -215,14 +214,14 @@ export class Attempts {
   ): Promise<AttemptRequest | undefined> {
     const { request, settings } = call.plan
     try {
-      const preparing = prepareGuarded(plan, settings.options.pass_through, call)
+      const preparing = plan.prepare(settings.options.pass_through, call)
       const prepared = preparing instanceof Promise ? await preparing : preparing
-      const guarded = guardedAttempt(this.#adapted(call, prepared, plan.channel, request), call)
-      const adapting = call.features.adapted(call, guarded, plan.channel)
+      const own = this.#adapted(call, prepared, plan.channel, request)
+      const adapting = call.features.adapted(call, own, plan.channel)
       return adapting instanceof Promise ? await adapting : adapting
     } catch (error) {
       if (call.response.isAborted) this.#leave(failed)
-      if (call.guards?.hasBlocked) throw error
+      if (error instanceof GatewayError && error.isFinal) throw error
       failed.preparationError ??= error
       return undefined
     }
@@ -250,7 +249,7 @@ export class Attempts {
       if (!(asked instanceof Promise ? await asked : asked)) break
       failed.nextAttemptAt(channel)
       const { name: client } = call.plan.dialect
-      const target = { channel, key, client, request, plan, words: call.words, guards: call.guards }
+      const target = { channel, key, client, request, plan, words: call.words, features: call.features }
       let failure = await this.#tryOnce(call, target)
       if (failure && ruleOf(failure).next === 'same') failure = await this.#tryOnce(call, target)
       if (!failure) return { outcome: 'settled', keys: [] }

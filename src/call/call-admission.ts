@@ -34,10 +34,12 @@ export interface AdmissionServices extends CallServices {
 }
 
 /** A call that is neither charged nor recorded. */
-export interface UnchargedCall extends Pick<AdmittedRequest, 'caller' | 'settings' | 'request' | 'guards'> {
+export interface UnchargedCall extends Pick<AdmittedRequest, 'caller' | 'settings' | 'request'> {
   readonly dialect: DialectFacts
   /** The only channel that can serve the call. */
   readonly channel: Channel
+  /** States that features already have for the call. */
+  readonly known?: KnownState | undefined
 }
 
 /**
@@ -59,17 +61,7 @@ export class CallAdmission {
 
   /** Reserves the maximum cost of a request and makes its call. */
   async admit(
-    {
-      dialect,
-      body,
-      caller,
-      settings,
-      request,
-      routes,
-      guards,
-      received = body,
-      mayNotWait,
-    }: AdmittedRequest,
+    { dialect, body, caller, settings, request, routes, received = body, mayNotWait }: AdmittedRequest,
     incoming: IncomingCall,
     known?: KnownState,
   ): Promise<void> {
@@ -138,7 +130,7 @@ export class CallAdmission {
               ...waitLimitsOf(incoming, settings.options),
               ...(mayNotWait && { waitMs: 0 }),
             })
-    const call = new Call(this.#services, plannedCall, plans, hold, features, guards)
+    const call = new Call(this.#services, plannedCall, plans, hold, features)
     features.admitted(call)
     const entry = this.#running.add(call, caller)
     try {
@@ -159,7 +151,7 @@ export class CallAdmission {
 
   /** Makes a call that is neither charged nor recorded. The API key must exist. */
   async makeUncharged(
-    { dialect, caller, settings, request, channel, guards }: UnchargedCall,
+    { dialect, caller, settings, request, channel, known }: UnchargedCall,
     incoming: IncomingCall,
   ): Promise<void> {
     const { accounts } = this.#services.ledger
@@ -206,10 +198,9 @@ export class CallAdmission {
       payer: { account, budgets: NO_BUDGETS },
       amount: 0,
     }
-    const features = this.#services.lifeCycle.begin(planned)
-    const call = new Call(this.#services, planned, planned.plans, hold, features, guards)
+    const features = this.#services.lifeCycle.begin(planned, known)
+    const call = new Call(this.#services, planned, planned.plans, hold, features)
     features.admitted(call)
-    guards?.services?.begin(incoming)
     try {
       await this.#attempts.run(call, [plan])
     } finally {

@@ -1,3 +1,4 @@
+import type { MediaPart } from '@sluice/wire/conversation'
 import type { Usage } from '@sluice/wire/usage'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settlement } from '../domain/records/usage.ts'
@@ -13,6 +14,7 @@ import type {
   RelayedStream,
   SettledCall,
 } from './life-cycle.ts'
+import type { MediaPlace } from './media-fetcher.ts'
 import type { Plans } from './plan.ts'
 import type { ChargeBasis } from './price-usage.ts'
 import type { AttemptRequest, AttemptTarget, ChannelPlan, Plan } from './request-stages.ts'
@@ -157,6 +159,47 @@ export class CallFeatures {
   head(call: Call, headers: Record<string, string>): void {
     for (let at = 0; at < this.#features.length; at++)
       if (this.#states[at] !== undefined) this.#features[at]?.head?.(this.#states[at], call, headers)
+  }
+
+  /** Whether a feature checks the files that are fetched for the request. */
+  get checksFetched(): boolean {
+    return this.#takesPart('fetched')
+  }
+
+  async fetched(call: Call, file: MediaPart, place: MediaPlace): Promise<MediaPart> {
+    let part = file
+    for (let at = 0; at < this.#features.length; at++)
+      if (this.#states[at] !== undefined)
+        part = (await this.#features[at]?.fetched?.(this.#states[at], call, part, place)) ?? part
+    return part
+  }
+
+  /** Whether a feature changes texts of errors. */
+  get changesErrors(): boolean {
+    return this.#takesPart('errorText')
+  }
+
+  errorText(text: string): string {
+    let changed = text
+    for (let at = 0; at < this.#features.length; at++)
+      if (this.#states[at] !== undefined)
+        changed = this.#features[at]?.errorText?.(this.#states[at], changed) ?? changed
+    return changed
+  }
+
+  row(): FeatureColumns {
+    let columns = NO_COLUMNS
+    for (let at = 0; at < this.#features.length; at++) {
+      if (this.#states[at] === undefined || !this.#features[at]?.row) continue
+      columns = { ...columns, ...this.#features[at]?.row?.(this.#states[at]) }
+    }
+    return columns
+  }
+
+  #takesPart(moment: 'fetched' | 'errorText'): boolean {
+    for (let at = 0; at < this.#features.length; at++)
+      if (this.#states[at] !== undefined && this.#features[at]?.[moment]) return true
+    return false
   }
 
   failed(call: Call, error: Error): void {

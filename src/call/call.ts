@@ -23,7 +23,6 @@ import { storableMessage, ComparedRequestTexts } from './provider-messages.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media-fetcher.ts'
 import { AttemptLog, type UpstreamInterruption } from './attempt-log.ts'
-import { type CallGuards, GUARDS_HEADER } from '../features/guards/call-guards.ts'
 import type { Plans } from './plan.ts'
 import { credibleBasis, plausibleMeasure, priceResponse } from './price-response.ts'
 import {
@@ -93,8 +92,6 @@ export class Call implements MediaRequester {
   readonly takeMemory: Plan['takeMemory']
   /** Texts of the request. They are removed from the error messages of providers before these are stored. */
   readonly words: ComparedRequestTexts
-  /** Guards of the call; undefined if there are none. */
-  readonly guards: CallGuards | undefined
   #plan: Plan
   #cut: UpstreamInterruption | undefined
   /** The usage that the last attempt reported in an answer that was not delivered because it failed. */
@@ -122,7 +119,6 @@ export class Call implements MediaRequester {
     plans: Plans,
     hold: OpenHold,
     features: CallFeatures,
-    guards: CallGuards | undefined,
   ) {
     const plan = plans[0]
     this.services = services
@@ -131,7 +127,6 @@ export class Call implements MediaRequester {
     this.incoming = incoming
     this.response = incoming.response
     this.#plan = plan
-    this.guards = guards
     this.hold = hold
     this.attempts = new AttemptLog(incoming.startedAt)
     this.words = new ComparedRequestTexts(() => ({
@@ -178,6 +173,10 @@ export class Call implements MediaRequester {
     return this.#lastForFiltered !== undefined && this.plan !== this.#lastForFiltered
   }
 
+  get checked(): MediaRequester['checked'] {
+    return this.features.checksFetched ? (file, place) => this.features.fetched(this, file, place) : undefined
+  }
+
   onClientGone(listener: () => void): () => void {
     const { response } = this
     if (response.isAborted) listener()
@@ -194,8 +193,6 @@ export class Call implements MediaRequester {
     headers['cache-control'] = 'no-store'
     const dropped = target?.request.dropped ?? []
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
-    const verdicts = (this.plan.request.stream ? this.guards?.ofRequest : this.guards?.text) ?? ''
-    if (verdicts !== '') headers[GUARDS_HEADER] = verdicts
     if (target && hasOtherModels(requestedModel)) headers['x-gateway-model'] = headerText(model.name)
     this.features.head(this, headers)
     return headers
@@ -405,6 +402,7 @@ export class Call implements MediaRequester {
     const { settings, requestedModel, model, group } = this.plan
     const { limits, metrics } = this.services
     const { usage, tools, quota } = priced
+    const columns = this.features.row()
     const reason = this.#isStopped && CUT_SHORT.has(priced.reason) ? 'stopped' : priced.reason
     const tookMs = this.#msUntil(performance.now())
     const firstByteMs = this.#firstByteAt === undefined ? null : this.#msUntil(this.#firstByteAt)
@@ -438,10 +436,8 @@ export class Call implements MediaRequester {
       ),
       note: this.#isImplausible
         ? 'usage_implausible'
-        : this.guards?.hasBlocked
-          ? 'guard_blocked'
-          : (lasting?.note ?? (this.#hasUnknownEnd ? 'unknown_end' : undefined)),
-      guards: this.guards?.text ?? '',
+        : (columns.note ?? lasting?.note ?? (this.#hasUnknownEnd ? 'unknown_end' : undefined)),
+      guards: columns.guards ?? '',
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
     const { record } = this.incoming

@@ -22,9 +22,9 @@ const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
  * frame is unchanged.
  */
 export function upstreamErrorFrame(target: AttemptTarget, tap: Tap, error: StreamError): Buffer {
-  const { channel, guards } = target
-  const own =
-    tap.errorFrame && redactFrame(tap.errorFrame, channel, guards && ((text) => guards.checkedError(text)))
+  const { channel, features } = target
+  const change = features?.changesErrors ? (text: string) => features.errorText(text) : undefined
+  const own = tap.errorFrame && redactFrame(tap.errorFrame, channel, change)
   if (own) {
     const held = tap.takeUncheckedEvents?.()
     if (held && held.length > 0) return Buffer.concat([held, afterHeld(own, target, tap, error)])

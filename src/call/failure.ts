@@ -22,7 +22,7 @@ import { rateLimitError } from '../limits/rate-limiter.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { accountFaultOf } from '../upstreams/account-faults.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
-import type { CallGuards } from '../features/guards/call-guards.ts'
+import type { CallFeatures } from './call-features.ts'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, type PausingHead, requestedPauseMs } from '../upstreams/retry-after.ts'
 import { exhaustedLimitMs } from '../upstreams/stated-limits.ts'
@@ -146,14 +146,14 @@ interface UpstreamContext {
   readonly request: Pick<WireRequest, 'protocol'>
   /** Texts of the client's request; absent if it contains none. */
   readonly words?: ComparedRequestTexts
-  /** The guards of the call, which check what errors say; absent if there are none. */
-  readonly guards?: CallGuards | undefined
+  /** The features of the call, which may change what errors say; absent if there is no call. */
+  readonly features?: Pick<CallFeatures, 'errorText'> | undefined
 }
 
 /** A text of an upstream's error as its client may read it. */
-function wordsFor({ channel, guards }: UpstreamContext, text: string): string {
+function wordsFor({ channel, features }: UpstreamContext, text: string): string {
   const redacted = redact(text, channel)
-  return guards ? guards.checkedError(redacted) : redacted
+  return features ? features.errorText(redacted) : redacted
 }
 
 /** An upstream's error, as the response with an error status or the error inside another response states it. */

@@ -1,6 +1,7 @@
 import type { ResponseHeaders, UpstreamResponseHead } from '@sluice/http1'
 import type { Conversation } from '@sluice/wire/conversation'
 import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
+import type { MediaPart } from '@sluice/wire/conversation'
 import type { Usage } from '@sluice/wire/usage'
 import type { ChargedBalances } from '../accounts/ledger/charged-balances.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
@@ -29,6 +30,7 @@ import type { DialectFacts, RequestReaderContext } from './dialects/dialect.ts'
 import type { ReferringRequest, ResolvedReferences } from './dialects/references.ts'
 import type { Plans } from './plan.ts'
 import type { ChargeBasis } from './price-usage.ts'
+import type { MediaPlace } from './media-fetcher.ts'
 import { ReadingFeatures } from './reading-features.ts'
 import type {
   AttemptRequest,
@@ -73,9 +75,11 @@ export interface CallFeature<State = undefined> {
   refer?(request: ReferringRequest, reader: RequestReaderContext): Promise<ResolvedReferences>
   /**
    * Answers a request that was checked and has passed its limits. If it makes the call, it passes the feature's state for
-   * the call, and `begin` is not called.
+   * the call, and `begin` is not called. It may change the request before.
    */
   answer?(request: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<State>): Promise<void>
+  /** Called when an earlier answer is read again. Returns what checks it; undefined if the feature does not. */
+  kept?(answer: KeptAnswer): KeptAnswerCheck | undefined
   /** Called when a request gets the answer of another call. May return callbacks. */
   repeated?(request: AdmittedRequest, incoming: IncomingCall): RepeatWatcher | undefined
   /**
@@ -114,6 +118,8 @@ export interface CallFeature<State = undefined> {
     plan: Plan,
     candidate: ChannelPlan,
   ): Promise<GatewayError | undefined> | undefined
+  /** Called when a file was fetched for the request to a channel. Resolves to the file to send. */
+  fetched?(state: State, call: Call, file: MediaPart, place: MediaPlace): Promise<MediaPart>
   /** Changes the request for a channel before the channel's changes are applied. */
   adapt?(state: State, call: Call, request: AttemptRequest, channel: Channel): AttemptRequest
   /**
@@ -135,12 +141,16 @@ export interface CallFeature<State = undefined> {
   relaying?(state: State, call: Call, nowMs: number, stream: RelayedStream): boolean
   /** Called when the head of the answer is written. Adds headers. */
   head?(state: State, call: Call, headers: Record<string, string>): void
+  /** Changes a text of a channel's error before it is sent to the client or recorded. */
+  errorText?(state: State, text: string): string
   /** Called when all channels have failed, before the error is sent to the client. */
   failed?(state: State, call: Call, error: Error): void
   /**
    * Called when an answer is complete and its usage is known. The call is charged after the promise, if any, has resolved.
    */
   answered?(state: State, call: Call, answer: AnsweredCall): Promise<void> | undefined
+  /** Called when the row of the call is made, also without an answer. Returns columns. */
+  row?(state: State): FeatureColumns
   /** Called when the charge of the call is known. */
   settled?(state: State, call: Call, end: SettledCall): void
   /** Called when the call sends no further requests upstream. */
@@ -193,7 +203,7 @@ export interface RelayedStream {
 }
 
 /** Columns of a call's row in the usage log that features fill in. */
-export type FeatureColumns = Partial<Pick<Settlement, 'cache_break' | 'cache_verdict'>>
+export type FeatureColumns = Partial<Pick<Settlement, 'cache_break' | 'cache_verdict' | 'guards' | 'note'>>
 
 /** An answer whose usage is known. */
 export interface AnsweredCall {
@@ -215,6 +225,30 @@ export interface SettledCall {
   readonly basis: ChargeBasis | undefined
   /** Set if the content of the call is exported after it. */
   awaitsContent?: boolean
+}
+
+/** An earlier answer that its user reads again. */
+export interface KeptAnswer {
+  readonly incoming: IncomingCall
+  readonly caller: Caller
+  readonly settings: Settings
+  readonly id: string
+  readonly model: string
+  readonly group: string
+}
+
+/** Checks an earlier answer. */
+export interface KeptAnswerCheck {
+  /** Whether the answer may be changed or withheld, so that no part of it can be read alone. */
+  readonly concernsAnswer: boolean
+  /** Resolves to the answer as it may be sent, and further headers; undefined if the client has left. */
+  check(
+    body: Buffer,
+  ): Promise<{ readonly body: Buffer; readonly headers: Readonly<Record<string, string>> } | undefined>
+  /** Called before a call that streams the answer again. Returns the feature's state for the call. */
+  begin(): KnownState
+  /** Called after that call. */
+  ended(): void
 }
 
 /** The features of the gateway, and which of them concern which calls. */
@@ -263,6 +297,15 @@ export class LifeCycle {
     // Without such a feature, a call allocates nothing here.
     if (answering.length === 0) return admission.admit(request, incoming)
     return answerWith(answering, features, request, incoming, admission)
+  }
+
+  /** Returns what checks an earlier answer that is read again; undefined if no feature does. */
+  kept(answer: KeptAnswer): KeptAnswerCheck | undefined {
+    for (const feature of this.#features) {
+      const check = feature.kept?.(answer)
+      if (check) return check
+    }
+    return undefined
   }
 
   /** The features that take part in a call. */

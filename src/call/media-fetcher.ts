@@ -20,6 +20,9 @@ const BYTES_PER_BYTE = 2 * (4 / 3)
 /** Media types that do not state what a file contains. */
 const GENERIC_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
+/** Where a request has a file: in a message, or in the result of a tool. */
+export type MediaPlace = 'input' | 'tool_results'
+
 /** The call on whose behalf files are fetched. */
 export interface MediaRequester {
   /** Id of the API key whose call needs the files. */
@@ -32,10 +35,9 @@ export interface MediaRequester {
    */
   onClientGone(listener: () => void): () => void
   /**
-   * Has guards check a file that was fetched, in a message or in the result of a tool. Resolves to the file to send
-   * on. Absent if no guard applies to the call.
+   * Set if files are checked that were fetched. Resolves to the file to send.
    */
-  checked?(file: MediaPart, place: 'input' | 'tool_results'): Promise<MediaPart>
+  readonly checked?: ((file: MediaPart, place: MediaPlace) => Promise<MediaPart>) | undefined
 }
 
 /** Fetches media that a client gives by URL, if the upstream's dialect needs them inside the request. */

@@ -3,7 +3,6 @@ import type { Settings } from '../domain/settings.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import type { GuardFigures } from '../telemetry/guard-figures.ts'
 import { answerHeaders } from '../http/answer-headers.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
 import { type AdmissionServices, CallAdmission, type UnchargedCall } from './call-admission.ts'
@@ -17,18 +16,11 @@ import {
   CountingUnsupported,
   isCountingUnsupported,
 } from './dialects/count-tokens.ts'
-import type { RequestReaderContext } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiRequestPath } from './dialects/gemini/client-dialect.ts'
 import { geminiCountTokens } from './dialects/gemini/count-tokens.ts'
 import { messagesCountTokens } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCountTokens } from './dialects/responses/input-tokens.ts'
-import { CheckCancelled } from './check-turns.ts'
-import { guardedForm } from '../features/guards/guarded-form.ts'
-import { applyGuardsToScan, guardedRequest } from '../features/guards/guarded-request.ts'
-import { Guards } from '../features/guards/guards.ts'
-import { GuardModerations } from '../features/guards/services/guard-moderations.ts'
-import { ServiceClient } from '../features/guards/services/service-client.ts'
 import type { AdmittedRequest, AnswerRead } from './answer-request.ts'
 import type { MediaFetcher } from './media-fetcher.ts'
 import {
@@ -55,48 +47,29 @@ export interface RelayServices extends AdmissionServices, AttemptServices {
   readonly bodies: BodyReader
   readonly media: MediaFetcher
   readonly reads: StoreReads
-  /** Secret key with which guards create placeholders for the values that they replace. */
-  readonly guardKey: Buffer
-  readonly guardFigures: GuardFigures
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
 export class Relay {
   readonly running = new RunningCalls()
-  /** Guards of calls; answers that are read again are checked by them, too. */
-  readonly guards: Guards
   readonly #services: RelayServices
   readonly #rates: CallRates
-  readonly #routing: Routing
+  /** Finds channels for calls. */
+  readonly routing: Routing
   readonly #conversions: Conversions
   readonly #dialects: ClientDialects
   readonly #attempts: Attempts
-  readonly #guardServices = new ServiceClient()
-  readonly #moderations: GuardModerations
   readonly #admission: CallAdmission
 
   constructor(services: RelayServices) {
     this.#services = services
     this.#rates = new CallRates()
-    this.#routing = new Routing(services.load, services.ends)
-    this.guards = new Guards({
-      key: services.guardKey,
-      metrics: services.metrics,
-      figures: services.guardFigures,
-      memory: services.memory,
-      client: this.#guardServices,
-      moderate: (request) => this.#moderations.moderate(request),
-      onFailure: (guard, id, reason) => services.failureLog.reportGuard(guard, id, reason, performance.now()),
-    })
+    this.routing = new Routing(services.load, services.ends)
     const conversions = new Conversions(services.media)
     this.#conversions = conversions
     this.#dialects = clientDialects(conversions)
     this.#attempts = new Attempts(services)
     this.#admission = new CallAdmission(services, this.#rates, this.#attempts, this.running)
-    this.#moderations = new GuardModerations(services, {
-      routing: this.#routing,
-      admit: (admitted, incoming) => this.#admission.admit(admitted, incoming),
-    })
   }
 
   /** Determines which channels would get a call, without making the call. */
@@ -118,7 +91,6 @@ export class Relay {
   close(): void {
     this.#attempts.close()
     this.#services.lifeCycle.close()
-    void this.#guardServices.close()
   }
 
   /** Responds with the number of tokens that a request would have. */
@@ -171,6 +143,11 @@ export class Relay {
         })
         .end(JSON.stringify(counting.response(tokens)))
     }
+  }
+
+  /** Makes a call of the gateway itself: it is charged and recorded like that of a client, and no feature answers it. */
+  makeOwn(request: AdmittedRequest, incoming: IncomingCall): Promise<void> {
+    return this.#admission.admit(request, incoming)
   }
 
   /** Makes a call that is neither charged nor recorded, because its answer was charged before. */
@@ -259,45 +236,14 @@ export class Relay {
     record.stream = request.stream
     const mayFallBack = request.forModel !== undefined && request.charging !== 'free'
     const called = { name: request.model, stream: request.stream }
-    const routes = this.#routing.resolve(settings, caller, called, dialect, mayFallBack)
+    const routes = this.routing.resolve(settings, caller, called, dialect, mayFallBack)
     const { requestedModel, resolutions } = routes
     const own = resolutions.find(({ name }) => name === request.model)
     // Refuses a request that no channel can serve before it counts against any limit.
     if (own) request.channelsFor?.(own.channels)
     const entering = limits.enter(settings, caller, requestedModel)
     if (entering) await entering
-    const parsed = { dialect, body, caller, settings, request, routes }
-    const guards =
-      settings.guards.length === 0 ? undefined : this.guards.of(settings, caller, request.model, routes)
-    if (!guards) return this.#answer(parsed, incoming)
-    guards.services?.begin(incoming)
-    guards.begin(incoming.response)
-    this.guards.countRestored(guards, caller, incoming.response)
-    try {
-      const guarded = read.scan
-        ? await guardedRequest(guards, read)
-        : { ...read, body: await guardedForm(guards, read.body) }
-      const isSame = guarded.body === body && request.responses?.composed === undefined
-      const check: RequestReaderContext['check'] = (scan, shape) => applyGuardsToScan(guards, scan, shape)
-      const next = isSame ? request : await parseRequest(guarded, headers, { ...reader, check })
-      const changed = {
-        ...parsed,
-        body: guarded.body,
-        request: withoutModelSuffix(next, settings),
-        guards,
-        received: body,
-      }
-      guards.ofRequest = guards.text
-      await this.#answer(changed, incoming)
-    } catch (error) {
-      // The client left while its request was checked, so that nothing was sent or reserved.
-      if (!(error instanceof CheckCancelled)) throw error
-    } finally {
-      this.guards.ended(guards)
-    }
-  }
-
-  #answer(admitted: AdmittedRequest, incoming: IncomingCall): Promise<void> {
-    return this.#services.lifeCycle.answer(admitted, incoming, this.#admission)
+    const parsed = { dialect, body, caller, settings, request, routes, read, reader }
+    return lifeCycle.answer(parsed, incoming, this.#admission)
   }
 }

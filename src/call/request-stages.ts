@@ -22,9 +22,10 @@ import type { WireRequest } from '../upstreams/provider.ts'
 import type { Dialect, DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
 import type { PassthroughResponses } from './dialects/passthrough.ts'
 import type { Estimate } from './estimate.ts'
-import type { CallGuards } from '../features/guards/call-guards.ts'
 import type { MediaRequester } from './media-fetcher.ts'
 import type { ComparedRequestTexts } from './provider-messages.ts'
+import type { CallFeatures } from './call-features.ts'
+import type { CheckTurns } from './check-turns.ts'
 
 // The stages of one request, in order: what arrived (`IncomingCall`), what was read of it (`ParsedRequest`), how
 // it may be served (`Plan`), what one channel is sent (`AttemptRequest`), and the request for the upstream
@@ -299,6 +300,8 @@ export interface AttemptRequest extends WireRequest {
    * `memory` accounts for events that must be complete.
    */
   tap(promptTokens: () => number, memory: EventMemory): Tap
+  /** Set if a feature checks the stream: divides the work into turns. */
+  readonly turns?: () => CheckTurns
   /** Reads a response that is not a stream. */
   reply(bytes: Buffer): WholeReply
 }
@@ -314,6 +317,6 @@ export interface AttemptTarget {
   readonly plan: ChannelPlan
   /** Texts of the client's request, with which words of the provider are compared. */
   readonly words: ComparedRequestTexts
-  /** The guards of the call; undefined if there are none. */
-  readonly guards?: CallGuards | undefined
+  /** The features of the call. */
+  readonly features?: CallFeatures
 }

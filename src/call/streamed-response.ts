@@ -91,7 +91,7 @@ export class StreamedResponse extends ResponseHandler {
     super(call, target, upstream)
     const { request } = target
     this.#pauses = new ReadPauses(upstream)
-    this.#checks = call.guards?.concernsAnswer ? call.guards.turnsUntil(() => false) : undefined
+    this.#checks = request.turns?.()
     this.#prompt = request.beginsWithPrompt ? new PromptCount(call) : undefined
     this.#tap = request.tap(() => this.#prompt?.tokens ?? 0, this.memory)
     this.#watch = new OutputWatch(call, target, this.#tap)

@@ -22,6 +22,9 @@ export const PII_KINDS = ['email', 'phone', 'credit_card', 'iban', 'ip', 'ssn'] 
 /** A kind of personal data. */
 export type PiiKind = (typeof PII_KINDS)[number]
 
+/** Header with the verdicts of the guards; `docs/guards.md: Verdicts`. */
+export const GUARDS_HEADER = 'x-gateway-guards'
+
 /**
  * What a guard decided about a call. If several guards decide, the last of their decisions in this list
  * counts. `docs/guards.md: Verdicts`.

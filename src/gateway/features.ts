@@ -4,6 +4,8 @@ import { sessionAffinity } from '../features/affinity/feature.ts'
 import type { ContentLogForCalls } from '../features/content/capture-content.ts'
 import { contentLog } from '../features/content/feature.ts'
 import { earlyStreams } from '../features/early-stream/feature.ts'
+import { guardFeature } from '../features/guards/feature.ts'
+import { type GuardFeatureServices, makeGuards } from '../features/guards/guards.ts'
 import { limitHeaders } from '../features/limit-headers/feature.ts'
 import { modelDates } from '../features/model-dates/feature.ts'
 import { promptBounds } from '../features/prompt-bounds/feature.ts'
@@ -22,7 +24,7 @@ import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** Services that features need. */
-interface FeatureServices extends StoredResponseServices {
+interface FeatureServices extends StoredResponseServices, GuardFeatureServices {
   readonly settings: () => Settings
   readonly limits: CallLimits
   readonly ends: ModelRetirements
@@ -53,10 +55,13 @@ export function callFeatures({
   cache,
   content,
   telemetry,
+  ...others
 }: FeatureServices): readonly CallFeature<unknown>[] {
   return [
     limitHeaders(limits, settings),
     modelDates(ends, settings),
+    // Before all features that read the request or the answer: they see what guards let pass.
+    guardFeature(makeGuards(others)),
     equalCalls(idempotent, cache),
     storedResponses({ responses, background, signatures }),
     providerLimitsOfCalls(providerLimits),

@@ -260,6 +260,7 @@ export async function serveGateway({
     )
   const keyRings = new KeyRings()
   const guardFigures = new GuardFigures()
+  const failureLog = new FailureLog(log)
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
   const sharing = { ...callServices, node, namespace, secrets, providerLimits, keyRings }
   opened.adopt(await shareProviderLimits(nodes, sharing), (feed) => feed?.close())
@@ -276,6 +277,11 @@ export async function serveGateway({
       idempotent,
       cache,
       content,
+      guardKey: guardKey(secrets),
+      guardFigures,
+      memory: shared.memory,
+      failureLog,
+      ownCalls: () => relay,
     }),
   )
   const recordings = opened.adopt(new RecordingLengths(threads), (lengths) => lengths.close())
@@ -285,8 +291,6 @@ export async function serveGateway({
       ...kept,
       lifeCycle,
       sessions: conversations.sessions,
-      guardKey: guardKey(secrets),
-      guardFigures,
       keyRings,
       load: new ChannelLoad(),
       health,
@@ -295,7 +299,7 @@ export async function serveGateway({
       ends,
       ...shared,
       drains: new DrainedResponses(),
-      failureLog: new FailureLog(log),
+      failureLog,
       media: opened.adopt(new MediaFetcher(() => inForce.settings.options.media, nowMs), (media) =>
         media.close(),
       ),

@@ -1,6 +1,6 @@
 import type { ResponseHeaders } from '@sluice/http1'
 import { answerHeaders } from '../../http/answer-headers.ts'
-import { GUARDS_HEADER } from '../../features/guards/call-guards.ts'
+import { GUARDS_HEADER } from '../../domain/guard.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import type { CachedCall } from './shared-answer.ts'
 
@@ -15,14 +15,13 @@ const SHARED_HEADERS = [
 
 /** Headers of an answer from the cache that are specific to the call that gets it. */
 export function cacheHitHeaders(
-  { dialect, request, guards, incoming: { id } }: CachedCall,
+  { dialect, request, decisions, incoming: { id } }: CachedCall,
   ageMs: number,
   facts?: AnswerFacts,
 ): ResponseHeaders {
-  const verdicts = (request.stream ? guards?.ofRequest : facts?.guards) ?? ''
   return {
     ...answerHeaders(id, dialect.name),
-    ...(verdicts !== '' && { [GUARDS_HEADER]: verdicts }),
+    ...(request.stream ? decisions?.streamHeaders : facts?.guards && { [GUARDS_HEADER]: facts.guards }),
     'x-gateway-cache': 'hit',
     age: String(Math.floor(ageMs / 1_000)),
   }

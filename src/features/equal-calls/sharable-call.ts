@@ -69,10 +69,7 @@ export function sharableCall(
     [options.scope, owner, first.group.name],
     [dialect.name, rules.endpoint, first.name],
     [configurationVersion(settings), first.model.priceMoment ?? ''],
-    // Guards and pseudonyms must be equal: other guards might change the answer, and other pseudonyms would
-    // put other values back into it.
-    admitted.guards?.all.map(({ guard }) => guard) ?? [],
-    [...(admitted.guards?.pseudonyms.entries() ?? [])],
+    admitted.decisions?.answerDependsOn ?? [],
     [
       canonicalDigest(scan, json.dialect.shape, UNCOUNTED).toString('base64'),
       ...COUNTED_HEADERS.map((name) => headers[name] ?? ''),

@@ -3,14 +3,11 @@ import type { Pseudonyms } from '@sluice/screen/pseudonyms'
 import type { TextScreen } from '@sluice/screen/screen'
 import { PartsScreening } from '@sluice/screen/screen-parts'
 import type { Guard, GuardAction, GuardPlace, GuardVerdict, TextGuard } from '../../domain/guard.ts'
-import { GUARD_VERDICTS, isServiceGuard, isTextGuard } from '../../domain/guard.ts'
+import { GUARDS_HEADER, GUARD_VERDICTS, isServiceGuard, isTextGuard } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
 import { CheckTurns } from '../../call/check-turns.ts'
 import type { KnownTextsOfUser } from './known-texts.ts'
 import type { ServiceChecks } from './services/service-checks.ts'
-
-/** Header with the verdicts of the guards; `docs/guards.md: Verdicts`. */
-export const GUARDS_HEADER = 'x-gateway-guards'
 
 /**
  * Maximum length in characters of the verdicts in a header and in a row of the usage log, and the part of it
@@ -442,6 +439,7 @@ export class CallGuards {
   refusal({ active }: GuardBlock): GatewayError {
     return new GatewayError('guard_blocked', `the guard "${active.guard.name}" refused this request`, {
       headers: { [GUARDS_HEADER]: this.text },
+      isFinal: true,
     })
   }
 }

@@ -7,10 +7,12 @@ import { MESSAGES_REQUEST } from '@sluice/wire/messages'
 import { RERANK_REQUEST } from '@sluice/wire/rerank'
 import { RESPONSES_REQUEST } from '@sluice/wire/responses'
 import type { Shape } from '@sluice/wire/shape/define-shape'
+import type { MediaPart } from '@sluice/wire/conversation'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../../call/call.ts'
-import type { MediaRequester } from '../../call/media-fetcher.ts'
-import type { AttemptRequest, ChannelPlan } from '../../call/request-stages.ts'
+import type { MediaPlace } from '../../call/media-fetcher.ts'
+import type { CallGuards } from './call-guards.ts'
+import type { AttemptRequest } from '../../call/request-stages.ts'
 import { guardedFile } from './guarded-file.ts'
 import { applyGuardsToScan } from './guarded-request.ts'
 import { guardedPassthrough } from './guarded-passthrough.ts'
@@ -45,11 +47,12 @@ const REQUESTS: Readonly<Record<ProtocolName, Shape>> = {
  * Returns the request with a reader of the answer that lets the guards check it, whatever the protocols of
  * client and channel are.
  */
-export function guardedAttempt(
+function withCheckedAnswer(
   request: AttemptRequest,
-  { guards, plan }: Pick<Call, 'guards' | 'plan'>,
+  guards: CallGuards,
+  { plan }: Pick<Call, 'plan'>,
 ): AttemptRequest {
-  if (!guards?.concernsAnswer) return request
+  if (!guards.concernsAnswer) return request
   if (request.passed) return { ...request, passed: guardedPassthrough(request.passed, guards) }
   const { name } = plan.dialect
   // If the dialect has a `streamType`, the stream is one JSON array instead of events.
@@ -61,6 +64,7 @@ export function guardedAttempt(
   const origin = { ...answer, dialect }
   return {
     ...request,
+    turns: () => guards.turnsUntil(() => false),
     tap(promptTokens, memory) {
       const [inner, held, outer] = sharedMemory(memory)
       const tap = request.tap(promptTokens, inner)
@@ -73,54 +77,35 @@ export function guardedAttempt(
 }
 
 /**
- * Prepares the request for a channel. Files that are fetched for it are checked, and so is signed reasoning that was
- * converted, because its signature does not cover it any more. `docs/guards.md: Places`.
+ * Returns the request with a checked answer. Signed reasoning that was converted is checked, because its signature does not
+ * cover it any more. `docs/guards.md: Places`.
  */
-export function prepareGuarded(
-  plan: ChannelPlan,
-  passThrough: boolean,
-  call: Call,
-): AttemptRequest | Promise<AttemptRequest> {
-  const request = plan.prepare(passThrough, guardedRequester(call))
-  return request instanceof Promise
-    ? request.then((prepared) => withCheckedSignatures(prepared, call))
-    : withCheckedSignatures(request, call)
-}
-
-function withCheckedSignatures(
+export function guardedAttempt(
+  guards: CallGuards,
+  call: Pick<Call, 'plan'>,
   request: AttemptRequest,
-  { guards, plan }: Pick<Call, 'guards' | 'plan'>,
 ): AttemptRequest | Promise<AttemptRequest> {
+  const checked = withCheckedAnswer(request, guards, call)
   const { body, protocol } = request
-  if (!guards?.hasLeftSigned || protocol === plan.dialect.name || !Buffer.isBuffer(body)) return request
+  if (!guards.hasLeftSigned || protocol === call.plan.dialect.name || !Buffer.isBuffer(body)) return checked
   return applyGuardsToScan(guards, scanObject(body, RESPONSE_LIMITS), REQUESTS[protocol]).then(
-    ({ bytes }) => ({
-      ...request,
-      body: bytes,
-    }),
+    ({ bytes }) => ({ ...checked, body: bytes }),
   )
 }
 
-/**
- * Returns the client on whose behalf files are fetched, with the check that they pass before they are sent.
- * `docs/guards.md: Files of text`.
- */
-function guardedRequester(call: Call): MediaRequester {
-  const { guards } = call
-  if (!guards) return call
-  return {
-    client: call.client,
-    takeMemory: (bytes) => call.takeMemory(bytes),
-    onClientGone: (listener) => call.onClientGone(listener),
-    async checked(part, place) {
-      const held = guards.pseudonyms.bytes
-      const next = await guardedFile(guards, part, place)
-      call.takeMemory(guards.pseudonyms.bytes - held)
-      // The header of a stream tells what guards decided about its request, of which the file is a part.
-      guards.ofRequest = guards.text
-      return next
-    },
-  }
+/** Checks a file that was fetched for a request. `docs/guards.md: Files of text`. */
+export async function guardedFetched(
+  guards: CallGuards,
+  call: Pick<Call, 'takeMemory'>,
+  part: MediaPart,
+  place: MediaPlace,
+): Promise<MediaPart> {
+  const held = guards.pseudonyms.bytes
+  const next = await guardedFile(guards, part, place)
+  call.takeMemory(guards.pseudonyms.bytes - held)
+  // The header of a stream tells what guards decided about its request, of which the file is a part.
+  guards.ofRequest = guards.text
+  return next
 }
 
 /**

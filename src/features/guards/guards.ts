@@ -12,21 +12,51 @@ import {
   redactionMatchOf,
 } from '../../domain/guard.ts'
 import type { Settings } from '../../domain/settings.ts'
-import { ResizableAllocation } from '../../limits/request-memory.ts'
+import type { FailureLog } from '../../call/failure-log.ts'
+import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { GuardFigures } from '../../telemetry/guard-figures.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Routes } from '../../call/routing.ts'
 import { ActiveGuard, CallGuards, type ScreenMaker } from './call-guards.ts'
 import { KnownTexts } from './known-texts.ts'
+import { GuardModerations, type OwnCalls } from './services/guard-moderations.ts'
+import { ServiceClient } from './services/service-client.ts'
 import type { Service } from './services/service.ts'
 import { ServiceChecks, type CheckServices } from './services/service-checks.ts'
 import { serviceOf } from './services/services.ts'
 
-export interface GuardServices extends CheckServices {
+interface GuardServices extends CheckServices {
   /** Secret key with which placeholders for replaced values are created. */
   readonly key: Buffer
   readonly metrics: Metrics
   readonly figures: GuardFigures
+}
+
+/** Services of the gateway that guards need. */
+export interface GuardFeatureServices {
+  /** Secret key with which placeholders for replaced values are created. */
+  readonly guardKey: Buffer
+  readonly guardFigures: GuardFigures
+  readonly metrics: Metrics
+  readonly memory: RequestMemory
+  readonly failureLog: FailureLog
+  /** The calls that guards make themselves; not used before the first call of a client. */
+  readonly ownCalls: () => OwnCalls
+}
+
+/** Creates the guards of the gateway. */
+export function makeGuards(services: GuardFeatureServices): Guards {
+  const { guardKey, guardFigures, metrics, memory, failureLog, ownCalls } = services
+  const moderations = new GuardModerations({ memory }, ownCalls)
+  return new Guards({
+    key: guardKey,
+    metrics,
+    figures: guardFigures,
+    memory,
+    client: new ServiceClient(),
+    moderate: (request) => moderations.moderate(request),
+    onFailure: (guard, id, reason) => failureLog.reportGuard(guard, id, reason, performance.now()),
+  })
 }
 
 /** Finds the guards that apply to calls. `docs/guards.md: Scopes`. */
@@ -111,6 +141,11 @@ export class Guards {
       held.release()
     })
     pseudonyms.hold = (bytes) => !isReleased && !response.isAborted && held.take(bytes)
+  }
+
+  /** Closes the connections to services. */
+  close(): void {
+    void this.#services.client.close()
   }
 
   /** A number in [0, 1): random, or, if there is an id, always the same for that guard and id. */

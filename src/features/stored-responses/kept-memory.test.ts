@@ -9,7 +9,6 @@ import type { RowStore } from '../../store/store.ts'
 import type { RequestReaderContext } from '../../call/dialects/dialect.ts'
 import { findPreviousResponse } from './resolve-previous-response.ts'
 import { withStoredItems } from './item-references.ts'
-import type { Guards } from '../../features/guards/guards.ts'
 import {
   type StoredResponseRequest,
   type ResponseRequestServices,
@@ -96,14 +95,11 @@ test('a stored conversation larger than the maximum request body is refused befo
   expect(steps.filter((step) => LOADING.has(String(step)) || typeof step === 'number')).toEqual([])
 })
 
-/** Guards of a configuration that has none; the requests of this file state theirs. */
-const NO_GUARDS = {} as unknown as Guards
-
 test.each(['retrieve', 'inputItems'] as const)(
   'a stored response reserves memory for its parts before they are loaded: %s',
   async (way) => {
     const { responses, reading, steps } = await stage()
-    const requests = new ResponseRequests({ responses } as unknown as ResponseRequestServices, NO_GUARDS)
+    const requests = new ResponseRequests({ responses } as unknown as ResponseRequestServices)
     const asked = { reading, response: kept(FIRST, null), isKept: true, query: new URLSearchParams() }
     using own = await startOwnServer((_, response) => {
       void requests[way]({ ...asked, incoming: { id: 'call', response } } as unknown as StoredResponseRequest)

@@ -11,10 +11,7 @@ import { requestStreamedResponse } from '../../upstreams/exchange.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../../call/call-limits.ts'
 import { failureOfAnswer } from '../../call/failure.ts'
-import { type CallGuards, GUARDS_HEADER } from '../../features/guards/call-guards.ts'
-import { checkStoredAnswer } from '../../features/guards/guarded-reply.ts'
-import type { Guards } from '../../features/guards/guards.ts'
-import { CheckCancelled } from '../../call/check-turns.ts'
+import type { KeptAnswerCheck, LifeCycle } from '../../call/life-cycle.ts'
 import type { IncomingCall } from '../../call/request-stages.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import type { Replay } from './replay.ts'
@@ -35,6 +32,7 @@ export interface ResponseRequestServices {
   readonly upstreams: UpstreamClient
   readonly limits: CallLimits
   readonly reads: StoreReads
+  readonly lifeCycle: Pick<LifeCycle, 'kept'>
 }
 
 /** One request for a stored response. */
@@ -54,8 +52,8 @@ export interface StoredResponseRequest {
    */
   readonly hasAllIds: boolean
   readonly query: URLSearchParams
-  /** Content guards that apply to the API key of the request; undefined if there are none. */
-  readonly guards: CallGuards | undefined
+  /** Checks the response before it is sent; undefined if it is sent as it is. */
+  readonly check: KeptAnswerCheck | undefined
 }
 
 /**
@@ -64,11 +62,9 @@ export interface StoredResponseRequest {
  */
 export class ResponseRequests {
   readonly #services: ResponseRequestServices
-  readonly #guards: Guards
 
-  constructor(services: ResponseRequestServices, guards: Guards) {
+  constructor(services: ResponseRequestServices) {
     this.#services = services
-    this.#guards = guards
   }
 
   /** Finds a response of the caller, and counts the request against the caller's limits. */
@@ -94,7 +90,7 @@ export class ResponseRequests {
       isKept: known.contentBytes > 0,
       ...(await this.#idsOf(response)),
       query: new URLSearchParams(at < 0 ? '' : url.slice(at + 1)),
-      guards: this.#guards.for(settings, caller, [response.model], [response.group], response.id),
+      check: this.#services.lifeCycle.kept({ incoming, caller, settings, ...response }),
     }
   }
 
@@ -105,7 +101,7 @@ export class ResponseRequests {
       if (query.get('stream') === 'true') throw notStreamed()
       await reading.hold(PARTS_BYTES)
       const parts = this.#services.responses.text(response.userId, response.id, 'response').parts()
-      if (!request.guards) return answerPieces(incoming, parts)
+      if (!request.check) return answerPieces(incoming, parts)
       const { bytes } = await readBodyBeginning(request, asPieces(parts))
       return this.#answer(request, bytes)
     }
@@ -121,7 +117,7 @@ export class ResponseRequests {
     if (isKept || query.get('stream') !== 'true') return undefined
     // A stream that starts after an event lacks the text before it, so guards would miss a match that begins
     // there.
-    if (request.guards?.concernsAnswer && query.has('starting_after')) throw notGuarded("'starting_after'")
+    if (request.check?.concernsAnswer && query.has('starting_after')) throw notGuarded("'starting_after'")
     // From here on, the upstream is read, so access to the store is no longer needed.
     reading.end()
     return {
@@ -170,7 +166,7 @@ export class ResponseRequests {
   async inputItems(request: StoredResponseRequest): Promise<void> {
     const { incoming, reading, response, isKept, ids, query } = request
     // The items contain earlier answers as the model generated them, without the changes that guards made.
-    if (request.guards?.concernsAnswer) throw notGuarded("'input_items'")
+    if (request.check?.concernsAnswer) throw notGuarded("'input_items'")
     await reading.hold(PARTS_BYTES)
     if (!isKept)
       return answerPieces(
@@ -194,12 +190,12 @@ export class ResponseRequests {
     method: 'GET' | 'POST',
     below: '' | '/cancel',
   ): Promise<void> {
-    const { incoming, response, ids, hasAllIds, guards } = request
+    const { incoming, response, ids, hasAllIds, check } = request
     const pieces = await openAtUpstream(this.#upstream(request), request, method, below)
     const { bytes, rest } = await readBodyBeginning(
       request,
       pieces,
-      hasAllIds && !guards ? PARTS_BYTES : undefined,
+      hasAllIds && !check ? PARTS_BYTES : undefined,
     )
     // The response is too large to be read as a whole. If it is a background response, the next poll settles
     // its call.
@@ -208,18 +204,12 @@ export class ResponseRequests {
     return this.#answer(request, renamed(request, bytes))
   }
 
-  /** Sends a response after the guards of the API key have checked it. */
-  async #answer({ incoming, guards }: StoredResponseRequest, body: Buffer): Promise<void> {
-    if (!guards?.concernsAnswer) return answer(incoming, body)
-    guards.services?.begin(incoming)
-    guards.begin(incoming.response)
-    const guarded = await checkStoredAnswer(body, guards).catch((error: unknown) => {
-      if (!(error instanceof CheckCancelled)) throw error
-    })
-    this.#guards.ended(guards)
+  /** Sends a response after it was checked. */
+  async #answer({ incoming, check }: StoredResponseRequest, body: Buffer): Promise<void> {
+    if (!check?.concernsAnswer) return answer(incoming, body)
+    const checked = await check.check(body)
     // The client left while the response was checked.
-    if (!guarded) return
-    answer(incoming, guarded, { [GUARDS_HEADER]: guards.text })
+    if (checked) answer(incoming, checked.body, checked.headers)
   }
 
   async #idsOf({

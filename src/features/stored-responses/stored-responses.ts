@@ -20,7 +20,7 @@ export class StoredResponses {
 
   constructor(services: StoredResponseEndpoints) {
     this.#services = services
-    this.#requests = new ResponseRequests(services, services.relay.guards)
+    this.#requests = new ResponseRequests(services)
   }
 
   /** Sends a response as a whole, or its stream again. */
@@ -29,14 +29,14 @@ export class StoredResponses {
     const replay = this.#requests.replayOf(stored)
     if (!replay) return this.#requests.retrieve(stored)
     const { relay } = this.#services
-    const { settings, guards } = stored
+    const { settings, check } = stored
     const { channel } = replay.account
     const request = replayRequest(replay)
     const replayed = { dialect: REPLAY_DIALECT, caller, settings, request, channel }
     try {
-      await relay.makeUncharged({ ...replayed, ...(guards && { guards }) }, incoming)
+      await relay.makeUncharged({ ...replayed, known: check?.begin() }, incoming)
     } finally {
-      if (guards) relay.guards.ended(guards)
+      check?.ended()
     }
   }
 

@@ -10,11 +10,11 @@ import { MemoryAllocation, type RequestMemory } from '../../../limits/request-me
 import { RunningAnswer } from '../../../call/answers/running-answer.ts'
 import type { Body } from '../../../call/body-reader.ts'
 import { moderationsDialect } from '../../../call/dialects/moderations/client-dialect.ts'
-import type { AdmittedRequest } from '../../../call/answer-request.ts'
 import { parseRequest, scanRequest } from '../../../call/parse-request.ts'
 import { ReadingFeatures } from '../../../call/reading-features.ts'
 import type { CallRecord, IncomingCall, ParsedRequest } from '../../../call/request-stages.ts'
-import type { Routes, Routing } from '../../../call/routing.ts'
+import type { Relay } from '../../../call/relay.ts'
+import type { Routes } from '../../../call/routing.ts'
 import { CheckRefused, type ModerationRequest, checkMemoryError } from './service-checks.ts'
 import { ServiceFailure } from './service.ts'
 
@@ -24,11 +24,8 @@ const NO_FEATURES = new ReadingFeatures([])
 const DIALECTS = { json: moderationsDialect } as const
 const HEADERS: Headers = Object.freeze({ 'content-type': 'application/json' })
 
-/** Services with which a guard makes its own calls to models. */
-interface Calls {
-  readonly routing: Routing
-  readonly admit: (admitted: AdmittedRequest, incoming: IncomingCall) => Promise<void>
-}
+/** Makes calls of the gateway itself. */
+export type OwnCalls = Pick<Relay, 'routing' | 'makeOwn'>
 
 /**
  * Moderates texts with models of the gateway. Such a call is routed, charged and recorded like a client's;
@@ -37,9 +34,9 @@ interface Calls {
  */
 export class GuardModerations {
   readonly #memory: RequestMemory
-  readonly #calls: Calls
+  readonly #calls: () => OwnCalls
 
-  constructor({ memory }: { readonly memory: RequestMemory }, calls: Calls) {
+  constructor({ memory }: { readonly memory: RequestMemory }, calls: () => OwnCalls) {
     this.#memory = memory
     this.#calls = calls
   }
@@ -101,16 +98,30 @@ export class GuardModerations {
       isCharged,
     }: { readonly caller: Caller; readonly settings: Settings; readonly isCharged: boolean },
   ): Promise<void> {
-    const reader = { settings, hold: body.hold, holdCopies: body.holdCopies, readStore: noReads }
-    const parsed = await parseRequest(scanRequest(DIALECTS, body), HEADERS, {
-      ...reader,
-      features: NO_FEATURES,
+    const reader = {
       caller: asked,
-    })
+      settings,
+      hold: body.hold,
+      holdCopies: body.holdCopies,
+      readStore: noReads,
+      features: NO_FEATURES,
+    }
+    const read = scanRequest(DIALECTS, body)
+    const parsed = await parseRequest(read, HEADERS, reader)
     const request = isCharged ? parsed : unpaid(parsed)
     const { caller, routes } = this.#routes(settings, asked, request, isCharged)
-    await this.#calls.admit(
-      { dialect: moderationsDialect, body, caller, settings, request, routes, mayNotWait: true },
+    await this.#calls().makeOwn(
+      {
+        dialect: moderationsDialect,
+        body,
+        caller,
+        settings,
+        request,
+        routes,
+        read,
+        reader,
+        mayNotWait: true,
+      },
       incoming,
     )
   }
@@ -129,7 +140,7 @@ export class GuardModerations {
       const asking = inGroup(caller, group)
       try {
         const called = { name: request.model, stream: false }
-        const routes = this.#calls.routing.resolve(settings, asking, called, moderationsDialect, true)
+        const routes = this.#calls().routing.resolve(settings, asking, called, moderationsDialect, true)
         return { caller: asking, routes }
       } catch (error) {
         refusal ??= error
