@@ -408,7 +408,7 @@ interface FormContent {
   readonly bytes: StoredBytes
   /** Offsets of the first boundary, and of the end of the last one. */
   readonly bounds: readonly [from: number, to: number]
-  /** Parts of the bytes that guards have changed, apart from the texts of fields. */
+  /** Parts of the bytes that a feature has changed, apart from the texts of fields. */
   readonly edits?: readonly Replacement[]
 }
 

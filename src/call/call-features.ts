@@ -188,12 +188,12 @@ export class CallFeatures {
   }
 
   row(): FeatureColumns {
-    let columns = NO_COLUMNS
+    let columns: FeatureColumns | undefined
     for (let at = 0; at < this.#features.length; at++) {
       if (this.#states[at] === undefined || !this.#features[at]?.row) continue
-      columns = { ...columns, ...this.#features[at]?.row?.(this.#states[at]) }
+      columns = Object.assign(columns ?? {}, this.#features[at]?.row?.(this.#states[at]))
     }
-    return columns
+    return columns ?? NO_COLUMNS
   }
 
   #takesPart(moment: 'fetched' | 'errorText'): boolean {

@@ -32,7 +32,7 @@ const MAX_UNREAD_MS = 60_000
  * not an error.
  */
 const MAX_UNKNOWN_BYTES = 65_536
-/** Maximum bytes of a response that are held back until guards have checked it. */
+/** Maximum bytes of a response that are held back until it is checked. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 const NO_BYTES = Buffer.alloc(0)
 /** Marks the end of the upstream's response in the queue of chunks. */
@@ -46,14 +46,14 @@ export class PassthroughResponse extends ResponseHandler {
   readonly #responses: PassthroughResponses
   readonly #pauses: ReadPauses
   #passthrough: Passthrough | undefined
-  /** What has arrived of a stream that guards check in turns; the last entry says how the response ended. */
+  /** What has arrived of a stream that is checked in turns; the last entry says how the response ended. */
   readonly #unread: (Buffer | typeof END | Failure)[] = []
   /** Pieces of the response for the next write to the client. */
   readonly #outgoing: Buffer[] = []
   #outgoingBytes = 0
   #clientPausedAt = 0
   /**
-   * Cancels the check of the response by guards' services. Set during this check, when the response has
+   * Cancels the check of the response. Set during this check, when the response has
    * arrived completely.
    */
   #checking: AbortController | undefined
@@ -186,7 +186,7 @@ export class PassthroughResponse extends ResponseHandler {
     } else this.#finish(this.#isDraining ? 'client_gone' : 'complete', true, () => passthrough.rest())
   }
 
-  // Has guards' services check the response. Meanwhile, the client may leave and the call may be stopped.
+  // Has the response checked. Meanwhile, the client may leave and the call may be stopped.
   #check(check: (signal: AbortSignal) => Promise<void> | undefined): void {
     const stop = new AbortController()
     this.#checking = stop

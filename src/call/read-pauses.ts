@@ -3,10 +3,10 @@ import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**
  * A bit for each reason to pause reading from the upstream: the hold (reserved quota) is not durable, tokens
- * are being counted, the client reads slowly, other calls have their turn, memory is short, guards' services
- * are being asked.
+ * are being counted, the client reads slowly, other calls have their turn, memory is short, the stream
+ * is being checked.
  */
-const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16, guard: 32 }
+const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16, check: 32 }
 
 type PauseReason = keyof typeof BITS
 
@@ -33,7 +33,7 @@ export class ReadPauses {
 
   /** Whether data that has already arrived must not be processed either. */
   get mayNotRead(): boolean {
-    return (this.#reasons & (BITS.count | BITS.memory | BITS.guard | BITS.turn)) !== 0
+    return (this.#reasons & (BITS.count | BITS.memory | BITS.check | BITS.turn)) !== 0
   }
 
   /** Whether there is a reason to pause other than this one. */

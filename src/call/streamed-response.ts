@@ -70,7 +70,7 @@ export class StreamedResponse extends ResponseHandler {
   readonly #gate: DeliveryGate
   readonly #prompt: PromptCount | undefined
   readonly #pauses: ReadPauses
-  /** Divides the check of the stream by guards into turns; undefined if none checks it. */
+  /** Divides the check of the stream into turns; undefined if it is not checked. */
   readonly #checks: CheckTurns | undefined
   /** Bytes for the client. They are sent each time a chunk was read, once the call's hold is durable. */
   readonly #outgoing = new OutgoingBytes()
@@ -124,7 +124,7 @@ export class StreamedResponse extends ResponseHandler {
       // Text that no client has read was generated nevertheless, so it is charged.
       return this.#cut(failure)
     }
-    if (this.#unread.length > 0 || this.#pauses.has('guard')) this.#unread.push(failure)
+    if (this.#unread.length > 0 || this.#pauses.has('check')) this.#unread.push(failure)
     else if (this.state !== 'over') this.#complete(failure)
   }
 
@@ -167,7 +167,7 @@ export class StreamedResponse extends ResponseHandler {
   #keepClient(nowMs: number): void {
     const isBetweenEvents = !this.#tap.isMidEvent && !this.#outgoing.isDue && !this.#pauses.has('client')
     if (this.call.features.relaying(this.call, nowMs, { writes: this.#writes, isBetweenEvents })) return
-    if (this.state === 'draining' || this.#pauses.isAnyBut('guard') || this.#prompt?.isPending) return
+    if (this.state === 'draining' || this.#pauses.isAnyBut('check') || this.#prompt?.isPending) return
     const frame = this.call.hasFirstByte ? this.#keepAlive.frameFor(this.#tap, nowMs) : undefined
     if (!frame) return
     this.#forward(frame)
@@ -234,7 +234,7 @@ export class StreamedResponse extends ResponseHandler {
     }
     if (step.forward) this.#forward(step.forward, step.terminal && this.#endsNow)
     if (this.#tap.isBlocked) return this.#refuse(step.terminal && this.#tap.end().complete)
-    if (this.#tap.checking) this.#readAfter('guard', this.#tap.checking)
+    if (this.#tap.checking) this.#readAfter('check', this.#tap.checking)
     else if (step.terminal) {
       if (this.state !== 'draining') this.#watch.coverUses()
       this.#complete()
@@ -374,11 +374,11 @@ export class StreamedResponse extends ResponseHandler {
     })
   }
 
-  // Waits until the external services of guards have checked the end of the stream.
+  // Waits until the end of the stream is checked.
   #completeAfter(checking: Promise<void>): void {
-    this.#pauses.begin('guard')
+    this.#pauses.begin('check')
     this.#after(checking, () => {
-      this.#pauses.remove('guard')
+      this.#pauses.remove('check')
       if (this.state === 'over') return
       const { forward } = this.#tap.push(NO_BYTES)
       if (forward) this.#forward(forward)
@@ -386,15 +386,15 @@ export class StreamedResponse extends ResponseHandler {
     })
   }
 
-  #readAfter(reason: 'count' | 'memory' | 'guard' | 'turn', waited: Promise<unknown>): void {
+  #readAfter(reason: 'count' | 'memory' | 'check' | 'turn', waited: Promise<unknown>): void {
     this.#pauses.begin(reason)
     this.#after(waited, () => this.#continueAfter(reason))
   }
 
-  #continueAfter(reason: 'count' | 'memory' | 'guard' | 'turn'): void {
+  #continueAfter(reason: 'count' | 'memory' | 'check' | 'turn'): void {
     this.#pauses.remove(reason)
-    // Forwards what was held back while the external services of guards checked it.
-    if (reason === 'guard' && this.state !== 'over') this.#take(NO_BYTES)
+    // Forwards what was held back while it was checked.
+    if (reason === 'check' && this.state !== 'over') this.#take(NO_BYTES)
     this.#takeUnread()
     this.#pauses.apply()
   }

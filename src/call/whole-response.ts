@@ -25,7 +25,7 @@ export class WholeResponse extends ResponseHandler {
   /** Whether reading is paused for lack of memory. */
   #isWaiting = false
   /**
-   * The response's facts, and what cancels its check. Set while the external services of guards check the
+   * The response's facts, and what cancels its check. Set while the external services of a feature check the
    * response, which has arrived completely.
    */
   #checked: { readonly facts: ReplyFacts; readonly stop: AbortController } | undefined
@@ -93,7 +93,7 @@ export class WholeResponse extends ResponseHandler {
     await this.#deliver(checked)
   }
 
-  // While the external services of guards check the response, the client may leave and the call may be
+  // While the response is checked, the client may leave and the call may be
   // stopped.
   #check(reply: WholeReply, check: NonNullable<WholeReply['check']>): void {
     const stop = new AbortController()
@@ -196,7 +196,7 @@ export class WholeResponse extends ResponseHandler {
     if (checked) this.#send(checked.body(NO_USAGE))
   }
 
-  /** Resolves to a response that continues in the background, as guards let it pass; undefined if the client left. */
+  /** Resolves to a response that continues in the background, as checks let it pass; undefined if the client left. */
   async #checkBegun(check: NonNullable<WholeReply['check']>): Promise<WholeReply | undefined> {
     const gone = new AbortController()
     const forget = this.call.onClientGone(() => gone.abort())

@@ -36,7 +36,6 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
  */
 export const CALL_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   answers: [],
-  dialects: ['guards'],
+  dialects: [],
   digests: [],
-  guards: ['answers', 'dialects'],
 }

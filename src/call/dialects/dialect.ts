@@ -50,7 +50,7 @@ export interface StorableResponse {
    * log.
    */
   readonly note?: CallNote | undefined
-  /** Set by guards: converts the bytes for the client to the bytes that are stored for later requests. */
+  /** Set by a check: converts the bytes for the client to the bytes that are stored for later requests. */
   keptForm?: ((bytes: Buffer) => Buffer) | undefined
 }
 
@@ -68,7 +68,7 @@ export interface WholeReply extends StorableResponse {
    */
   preview?(): Buffer
   /**
-   * Set if guards must ask their services before the response is charged: resolves to the response as it may
+   * Set if the response must be checked before it is charged: resolves to the response as it may
    * be sent. Rejects with `CheckCancelled` if `signal` is aborted.
    */
   readonly check?: (signal: AbortSignal) => Promise<WholeReply>
@@ -121,27 +121,27 @@ export interface Tap extends StorableResponse {
   push(chunk: Buffer): TapPushResult
   end(): Pick<TapEndResult, 'complete'>
   /**
-   * Set while guards' services check the part of the stream that is held back. Settles when they have
+   * Set while the part of the stream is checked that is held back. Settles when they have
    * decided, and rejects only because of a bug. Nothing may be pushed until then; afterwards, pushing an
    * empty chunk returns what may be sent.
    */
   readonly checking?: Promise<void> | undefined
-  /** Whether text is held back until guards' services have checked it. */
+  /** Whether text is held back until it is checked. */
   readonly holdsText?: boolean
   /** Cancels running checks, because nobody reads the stream any more. */
   stopChecking?(): void
   /** The client has left, and the stream is only read to its end, for its charge. */
   clientLeft?(): void
   /**
-   * Takes those events at the end of a complete stream that may contain new texts out of `finalBytes`, so that guards
-   * can check them before the charge. They have the form of `finalBytes` and are sent before it.
+   * Takes those events at the end of a complete stream that may contain new texts out of `finalBytes`, so that they
+   * can be checked before the charge. They have the form of `finalBytes` and are sent before it.
    */
   takeLastTexts?(): Buffer
-  /** Set if events are held back for guards' services: returns the events that were not sent. */
+  /** Set if events are held back for a check: returns the events that were not sent. */
   heldFrames?(): readonly string[]
   /**
-   * When the stream breaks off: returns the events that were held back, apart from those that guards' services
-   * would have judged. `failureFrame` does not repeat them.
+   * When the stream breaks off: returns the events that were held back, apart from those that are
+   * not checked yet. `failureFrame` does not repeat them.
    */
   takeUncheckedEvents?(): Buffer
   /**
@@ -153,9 +153,9 @@ export interface Tap extends StorableResponse {
   finalBytes(charged: Usage): Buffer
   /** Returns the event that reports the error at the end of a broken stream. */
   failureFrame(error: ErrorContent): Buffer
-  /** Whether a guard has ended the stream; `refusalBytes` then completes it. */
+  /** Whether a check has ended the stream; `refusalBytes` then completes it. */
   readonly isBlocked?: boolean
-  /** Returns the bytes that end a stream which a guard has blocked. `charged` is the usage to report. */
+  /** Returns the bytes that end a stream which a check has ended. `charged` is the usage to report. */
   refusalBytes?(charged: Usage): Buffer
   /** Releases memory that is shared with other streams. Nothing more may be pushed. */
   release(): void

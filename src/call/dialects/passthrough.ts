@@ -22,7 +22,7 @@ export interface PassthroughOutput {
   readonly forward: Buffer | undefined
   /** Whether the response has reached its protocol's end and should be ended. */
   readonly isOver: boolean
-  /** Whether guards have checked a part of the chunk alone. The next call of `push`, with no bytes, goes on. */
+  /** Whether a part of the chunk alone was checked. The next call of `push`, with no bytes, goes on. */
   readonly isUnfinished?: boolean
 }
 
@@ -40,7 +40,7 @@ export interface Passthrough {
   readonly isBlocked?: boolean
   /** The tap of a stream of events. Its clients can be informed why the stream ends. */
   readonly tap?: Tap
-  /** Divides the check of a stream by guards into turns. Each call of `push` takes a part of one. */
+  /** Divides the check of a stream into turns. Each call of `push` takes a part of one. */
   readonly checks?: CheckTurns
   push(chunk: Buffer): PassthroughOutput
   /**
@@ -49,7 +49,7 @@ export interface Passthrough {
    */
   end(): boolean
   /**
-   * Lets guards judge a complete response before it is charged. Rejects with `CheckCancelled` once
+   * Checks a complete response before it is charged. Rejects with `CheckCancelled` once
    * the signal is aborted.
    */
   check?(signal: AbortSignal): Promise<void>
@@ -67,7 +67,7 @@ export interface Passthrough {
 
 /** The responses of an endpoint that are passed through unchanged. */
 export interface PassthroughResponses {
-  /** Kind of texts in the responses, for guards that check them; undefined if the responses have no texts. */
+  /** Kind of texts in the responses, for features that check them; undefined if the responses have no texts. */
   readonly about?: MediaAnswerKind
   /** Media types to request from the upstream. */
   readonly accept: string

@@ -16,14 +16,14 @@ import type { Guards } from './guards.ts'
 export function guardFeature(guards: Guards): CallFeature<CallGuards> {
   const feature: CallFeature<CallGuards> = {
     concerns: (settings) => settings.guards.length > 0,
-    async answer(request, incoming, { make }) {
+    async answer(request, incoming, ways) {
       const { settings, caller, routes } = request
       const active = guards.of(settings, caller, request.request.model, routes)
-      if (!active) return make(incoming, undefined)
+      if (!active) return ways.make(incoming, undefined)
       begin(active, incoming)
       guards.countRestored(active, caller, incoming.response)
       try {
-        await make(incoming, active, await checkedRequest(active, request, incoming))
+        await ways.make(incoming, active, await checkedRequest(active, request, incoming))
       } catch (error) {
         // The client left while its request was checked, so that nothing was sent or reserved.
         if (!(error instanceof CheckCancelled)) throw error

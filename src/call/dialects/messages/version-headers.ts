@@ -10,7 +10,7 @@ const MAX_LENGTH = 1024
 /**
  * Headers of a messages request for its upstream; names and values alternate. The version is sent both under
  * the name in the specification and under the one that official clients use; the beta features are those that
- * the client requested. Only words are forwarded, because guards do not check headers.
+ * the client requested. Only words are forwarded, because headers are not checked.
  */
 export function versionHeaders(headers: Headers): string[] {
   const version = value(headers, 'vendor-version') ?? value(headers, 'anthropic-version') ?? DEFAULT_VERSION
