@@ -119,8 +119,8 @@ export class StreamedResponse extends ResponseHandler {
 
   onFailure(failure: Failure): void {
     const isStop = isStoppedCall(failure) || failure === GATEWAY_STOPPING
-    if (isStop && this.state !== 'over' && this.#tap.holdsText && this.#tap.contentFrames > 0) {
-      this.#tap.stopChecking?.()
+    if (isStop && this.state !== 'over' && this.#tap.check?.holdsText && this.#tap.contentFrames > 0) {
+      this.#tap.check?.stopChecking()
       // Text that no client has read was generated nevertheless, so it is charged.
       return this.#cut(failure)
     }
@@ -176,7 +176,7 @@ export class StreamedResponse extends ResponseHandler {
 
   protected override onDraining(): void {
     this.#pauses.end('client')
-    this.#tap.stopChecking?.()
+    this.#tap.check?.stopChecking()
     this.#tap.clientLeft?.()
   }
 
@@ -233,8 +233,9 @@ export class StreamedResponse extends ResponseHandler {
       return this.#fail(failureInAnswer(this.target, error, FIRST_EVENT))
     }
     if (step.forward) this.#forward(step.forward, step.terminal && this.#endsNow)
-    if (this.#tap.isBlocked) return this.#refuse(step.terminal && this.#tap.end().complete)
-    if (this.#tap.checking) this.#readAfter('check', this.#tap.checking)
+    if (this.#tap.check?.isBlocked) return this.#refuse(step.terminal && this.#tap.end().complete)
+    const checking = this.#tap.check?.checking
+    if (checking) this.#readAfter('check', checking)
     else if (step.terminal) {
       if (this.state !== 'draining') this.#watch.coverUses()
       this.#complete()
@@ -247,7 +248,7 @@ export class StreamedResponse extends ResponseHandler {
   #refuse(isComplete: boolean): void {
     if (!isComplete) this.upstream.cancel()
     const ending = this.state === 'draining' ? 'client_gone' : isComplete ? 'complete' : 'cut'
-    this.#finish(ending, (charged) => this.#tap.refusalBytes?.(charged) ?? NO_BYTES, isComplete)
+    this.#finish(ending, (charged) => this.#tap.check?.refusalBytes?.(charged) ?? NO_BYTES, isComplete)
   }
 
   // If the connection breaks after the stream has stated its finish reason, the response counts as complete.
@@ -269,8 +270,8 @@ export class StreamedResponse extends ResponseHandler {
       this.call.noteCut(channel.name, 'error in the stream', parts.message, isOfChannel)
       this.call.noteError(errorInStream(parts))
       this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))
-    } else if (isComplete && this.#tap.isBlocked) this.#refuse(true)
-    else if (isComplete && this.#tap.checking) this.#completeAfter(this.#tap.checking)
+    } else if (isComplete && this.#tap.check?.isBlocked) this.#refuse(true)
+    else if (isComplete && this.#tap.check?.checking) this.#completeAfter(this.#tap.check.checking)
     else if (
       isComplete &&
       this.call.mayReplaceFiltered &&
@@ -296,8 +297,8 @@ export class StreamedResponse extends ResponseHandler {
 
   /** Whether a stream whose end marker was read is complete, so that it is charged at once. */
   get #endsNow(): boolean {
-    const { error, isBlocked, checking, isMidEvent, continueInBackground } = this.#tap
-    return !error && !isBlocked && !checking && !isMidEvent && !continueInBackground
+    const { error, check, isMidEvent, continueInBackground } = this.#tap
+    return !error && !check?.isBlocked && !check?.checking && !isMidEvent && !continueInBackground
   }
 
   // `docs/ledger.md: Durability before delivery`: nothing is sent before the call's hold (its reserved quota)

@@ -79,6 +79,28 @@ export interface WholeReply extends StorableResponse {
   readonly next?: { readonly body: Buffer; reply(bytes: Buffer): WholeReply }
 }
 
+/** Checks a stream on its way to the client. */
+export interface StreamCheck {
+  /**
+   * Set while the part of the stream is checked that is held back. Settles when that is decided, and rejects only because
+   * of a bug. Nothing may be pushed until then; afterwards, pushing an empty chunk returns what may be sent.
+   */
+  readonly checking: Promise<void> | undefined
+  /** Whether text is held back until it is checked. */
+  readonly holdsText: boolean
+  /** Whether the check has ended the stream; `refusalBytes` then completes it. */
+  readonly isBlocked: boolean
+  /** Cancels running checks, because nobody reads the stream any more. */
+  stopChecking(): void
+  /** Returns the events that are held back and were not sent. Absent if none are. */
+  heldFrames?(): readonly string[]
+  /**
+   * Returns the bytes that end a stream which the check has ended; absent if a tap around this one does. `charged` is the
+   * usage to report.
+   */
+  refusalBytes?(charged: Usage): Buffer
+}
+
 /** Watches or converts a stream on its way to the client. */
 export interface Tap extends StorableResponse {
   /**
@@ -120,16 +142,8 @@ export interface Tap extends StorableResponse {
   readonly arrived: ReceivedMedia
   push(chunk: Buffer): TapPushResult
   end(): Pick<TapEndResult, 'complete'>
-  /**
-   * Set while the part of the stream is checked that is held back. Settles when they have
-   * decided, and rejects only because of a bug. Nothing may be pushed until then; afterwards, pushing an
-   * empty chunk returns what may be sent.
-   */
-  readonly checking?: Promise<void> | undefined
-  /** Whether text is held back until it is checked. */
-  readonly holdsText?: boolean
-  /** Cancels running checks, because nobody reads the stream any more. */
-  stopChecking?(): void
+  /** What checks the stream, and holds parts of it back until it has decided; absent if nothing does. */
+  readonly check?: StreamCheck
   /** The client has left, and the stream is only read to its end, for its charge. */
   clientLeft?(): void
   /**
@@ -137,8 +151,6 @@ export interface Tap extends StorableResponse {
    * can be checked before the charge. They have the form of `finalBytes` and are sent before it.
    */
   takeLastTexts?(): Buffer
-  /** Set if events are held back for a check: returns the events that were not sent. */
-  heldFrames?(): readonly string[]
   /**
    * When the stream breaks off: returns the events that were held back, apart from those that are
    * not checked yet. `failureFrame` does not repeat them.
@@ -153,10 +165,6 @@ export interface Tap extends StorableResponse {
   finalBytes(charged: Usage): Buffer
   /** Returns the event that reports the error at the end of a broken stream. */
   failureFrame(error: ErrorContent): Buffer
-  /** Whether a check has ended the stream; `refusalBytes` then completes it. */
-  readonly isBlocked?: boolean
-  /** Returns the bytes that end a stream which a check has ended. `charged` is the usage to report. */
-  refusalBytes?(charged: Usage): Buffer
   /** Releases memory that is shared with other streams. Nothing more may be pushed. */
   release(): void
 }

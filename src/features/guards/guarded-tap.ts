@@ -121,7 +121,7 @@ export class GuardedTap extends WrappedTap {
     inner.keptForm = (bytes) => Buffer.from(this.#guardLast(bytes))
     if (stream.isArray)
       this.#array = {
-        elements: inner.heldFrames ? undefined : new JsonArraySplitter(),
+        elements: inner.check?.heldFrames ? undefined : new JsonArraySplitter(),
         writer: new EventsToJsonArray(),
       }
   }
@@ -132,7 +132,7 @@ export class GuardedTap extends WrappedTap {
   }
 
   override get checking(): Promise<void> | undefined {
-    return this.#checking ?? this.inner.checking
+    return this.#checking ?? this.inner.check?.checking
   }
 
   push(chunk: Buffer): TapPushResult {
@@ -142,7 +142,7 @@ export class GuardedTap extends WrappedTap {
     let sent = this.#checked
     this.#checked = ''
     if (forward || this.#waiting.length > 0) sent += this.#guard(forward ?? NO_BYTES, true)
-    if (this.inner.isBlocked) this.#blockHeld()
+    if (this.inner.check?.isBlocked) this.#blockHeld()
     this.#isTerminal = terminal
     const isOver = terminal && !this.#checking
     const rest = isOver && !this.inner.error && !this.#isBlocked ? this.#endAll() : ''
@@ -152,7 +152,7 @@ export class GuardedTap extends WrappedTap {
 
   end(): ReturnType<Tap['end']> {
     const end = this.inner.end()
-    if (this.inner.isBlocked) this.#blockHeld()
+    if (this.inner.check?.isBlocked) this.#blockHeld()
     if (end.complete && !this.checking && !this.#isBlocked) {
       // A match may continue into the events that are sent after the charge.
       const last = this.#guardEnd(this.inner.takeLastTexts?.() ?? NO_BYTES)
@@ -204,7 +204,7 @@ export class GuardedTap extends WrappedTap {
   #blockHeld(): void {
     if (this.#isBlocked) return
     this.#isBlocked = true
-    for (const frame of this.inner.heldFrames?.() ?? []) {
+    for (const frame of this.inner.check?.heldFrames?.() ?? []) {
       const scan = scanEventData(frameData(frame) ?? '')
       if (scan) this.#begun.noteBlocked?.(scan)
     }

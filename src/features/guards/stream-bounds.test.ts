@@ -110,8 +110,8 @@ async function feed(tap: Tap, events: Iterable<Buffer>): Promise<string> {
   let sent = ''
   for (const event of events) {
     sent += String(tap.push(event).forward ?? '')
-    while (tap.checking) {
-      await tap.checking
+    while (tap.check?.checking) {
+      await tap.check?.checking
       sent += String(tap.push(Buffer.alloc(0)).forward ?? '')
     }
   }
@@ -146,8 +146,8 @@ test('the memory of the part of a stream that a guard holds back is counted, and
   expect(memory.bytes).toBeGreaterThan(process.memoryUsage().heapUsed - before)
   const whole = memory.bytes
   tap.end()
-  while (tap.checking) {
-    await tap.checking
+  while (tap.check?.checking) {
+    await tap.check?.checking
     tap.push(Buffer.alloc(0))
   }
   expect(memory.bytes).toBeLessThan(whole / 10)
@@ -240,9 +240,9 @@ test('a text that every event of a stream repeats is checked by a guard once, an
   tap.end()
   let passed = ''
   do {
-    await tap.checking
+    await tap.check?.checking
     passed += String(tap.push(Buffer.alloc(0)).forward ?? '')
-  } while (tap.checking)
+  } while (tap.check?.checking)
   expect(checks.asked.flatMap(({ texts }) => texts.map(({ text }) => text))).toEqual([
     Array.from({ length: 50 }, (_, at) => `${at} `).join(''),
     'code-1-x',
@@ -260,7 +260,7 @@ test('what a stream holds back of a text that is escaped many times counts as me
   const before = memory.bytes
   tap.push(chunk(0, { content: text }))
   expect(memory.bytes - before).toBeGreaterThan(text.length)
-  await tap.checking
+  await tap.check?.checking
   tap.push(Buffer.alloc(0))
   expect(memory.bytes - before).toBeGreaterThan(2 * text.length)
   tap.push(chunk(0, { content: ' and so on' }))

@@ -2,14 +2,14 @@ import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { Call } from '../../call/call.ts'
-import type { Tap } from '../../call/dialects/dialect.ts'
+import type { StreamCheck, Tap } from '../../call/dialects/dialect.ts'
 import type { AttemptTarget } from '../../call/request-stages.ts'
 
 /**
  * A tap (reader of a stream on its way to the client) around another tap. It changes what is sent; facts
  * about the stream come from the inner tap.
  */
-export abstract class WrappedTap implements Tap {
+export abstract class WrappedTap implements Tap, StreamCheck {
   protected readonly inner: Tap
 
   constructor(inner: Tap) {
@@ -85,12 +85,16 @@ export abstract class WrappedTap implements Tap {
     return this.inner.note
   }
 
+  get check(): StreamCheck {
+    return this
+  }
+
   get checking(): Promise<void> | undefined {
-    return this.inner.checking
+    return this.inner.check?.checking
   }
 
   get holdsText(): boolean {
-    return this.inner.holdsText === true
+    return this.inner.check?.holdsText === true
   }
 
   /** Whether a guard has ended the stream. */
@@ -102,7 +106,7 @@ export abstract class WrappedTap implements Tap {
   abstract failureFrame(error: ErrorContent): Buffer
 
   stopChecking(): void {
-    this.inner.stopChecking?.()
+    this.inner.check?.stopChecking()
   }
 
   clientLeft(): void {
