@@ -74,6 +74,7 @@ const FIRST_GROUP = USER.fields.group.default
 
 /** A first call that is answered with these settings, or what is missing for one. */
 function firstCall(url: string, key: string, { channels, models, options }: Settings): readonly string[] {
+  if (channels.length === 0) return []
   const usable = channels.filter(({ groups }) => groups.includes(FIRST_GROUP))
   if (usable.length === 0)
     return [
@@ -83,7 +84,6 @@ function firstCall(url: string, key: string, { channels, models, options }: Sett
   const conversational = usable.filter(({ protocol: protocols }) =>
     protocols.some((one) => PROTOCOLS[one].isConversation),
   )
-  if (channels.length === 0) return []
   const isCallable = (name: string): boolean =>
     models.get(name).price !== undefined || options.unpriced_models === 'free'
   for (const { models: names } of conversational) {
