@@ -36,6 +36,22 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await stage?.close()
   })
 
+  test('the list of models shows each price in its own unit', async () => {
+    await stage.api('PUT', '/api/option/', { key: 'SecondPrice', value: '{"novel-a":0.0001}' })
+    await stage.api('PUT', '/api/option/', {
+      key: 'ImagePrice',
+      value: '{"novel-b":{"default":0.08,"1024x1024":0.04}}',
+    })
+    const page = await stage.open('admin', '/models?q=novel')
+    const row = (name: string) => page.getByRole('row', { name: new RegExp(`^${name} `) })
+    await row('novel-a').getByText('$0.0001 a second').waitFor()
+    await row('novel-b').getByText('from $0.04 an image').waitFor()
+    expect(await row('novel-b').getByText('$0.00', { exact: true }).count()).toBe(0)
+    await page.context().close()
+    for (const key of ['SecondPrice', 'ImagePrice'])
+      await stage.api('PUT', '/api/option/', { key, value: '{}' })
+  })
+
   test('a what-if calculation shows a difference of $0 without price changes, otherwise the sum of the differences of all calls', async () => {
     const page = await stage.open('admin', '/what-if')
     await page.getByRole('button', { name: 'Calculate' }).click()
