@@ -124,9 +124,12 @@ export function sendText(
   accepted?: Encoding,
 ): Promise<void> {
   const encoding = isEndless ? 'identity' : accepted
-  const saved = filename === undefined ? {} : { 'content-disposition': `attachment; filename="${filename}"` }
-  const unbuffered = isEndless ? { 'x-accel-buffering': 'no' } : {}
-  const own = { 'content-type': type, ...saved, ...unbuffered, ...encodingHeaders(encoding) }
+  const own = {
+    'content-type': type,
+    ...(filename !== undefined && { 'content-disposition': `attachment; filename="${filename}"` }),
+    ...(isEndless && { 'x-accel-buffering': 'no' }),
+    ...encodingHeaders(encoding),
+  }
   return sendResponsePieces(response, { ...own, ...headers }, encodeResponsePieces(text, encoding))
 }
 
