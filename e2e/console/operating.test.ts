@@ -81,8 +81,8 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     const overview = await stage.open('root', '/')
     const troubled = troubledIn(overview)
     const item = troubled.getByRole('listitem').filter({ hasText: 'tired' })
-    // The cooldown may be over before the page is shown.
-    await item.getByText(/^(?:Resting, .+ left|Being tried again)$/).waitFor()
+    // The cooldown may be over before the page is shown; nothing tries the channel then.
+    await item.getByText(/^(?:Resting, .+ left|Being tried again|Waiting for a trial)$/).waitFor()
     expect(await item.innerText()).toContain('503')
     expect(await item.getByRole('link').getAttribute('href')).toMatch(/^\/channels\//)
     await overview.context().close()
