@@ -1,8 +1,10 @@
-import { queryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { callContentSchema } from '../../src/management/usage/call-content.ts'
+import type { contentSearchSchema, firstWordsSchema } from '../../src/management/usage/search-content.ts'
 import { ApiError } from './api-error.ts'
-import { request } from './client.ts'
+import type { CallFilterValues } from './calls.ts'
+import { queryString, request } from './client.ts'
 
 /** The recorded request and response of a call. */
 export type CallContent = z.output<typeof callContentSchema>
@@ -32,5 +34,50 @@ export function contentQuery(userId: number, id: string) {
         throw error
       }
     },
+  })
+}
+
+/** What a user said first in a call; the text is null if it is that of another user, and was not asked for. */
+export type FirstWords = z.output<typeof firstWordsSchema>['items'][number]
+
+/** The calls in which searched words were said, and how far the search went. */
+export type ContentSearch = z.output<typeof contentSearchSchema>
+
+/** A search in what was said; each page continues the one before it. */
+export function contentSearchQuery(
+  userId: number,
+  filter: {
+    readonly q: string
+    readonly start_timestamp?: number | undefined
+    readonly end_timestamp?: number | undefined
+    readonly username?: CallFilterValues
+  },
+) {
+  return infiniteQueryOptions({
+    queryKey: [userId, 'content-search', filter],
+    // Hits of other users are audited, so the query never refetches by itself.
+    staleTime: Infinity,
+    retry: false,
+    refetchOnWindowFocus: false,
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }: ContentSearch) => next ?? undefined,
+    queryFn: ({ pageParam: after }) =>
+      request<ContentSearch>('GET', `/api/content/search${queryString({ ...filter, after })}`),
+  })
+}
+
+/** What users said first in calls; with `others`, also in those of other users, which is audited. */
+export function firstWordsQuery(userId: number, ids: readonly string[], others: boolean) {
+  return queryOptions({
+    queryKey: [userId, 'first-words', ids, others],
+    staleTime: Infinity,
+    retry: false,
+    refetchOnWindowFocus: false,
+    enabled: ids.length > 0,
+    queryFn: () =>
+      request<z.output<typeof firstWordsSchema>>(
+        'GET',
+        `/api/content/words${queryString({ id: ids, others: others ? '1' : undefined })}`,
+      ),
   })
 }

@@ -10,6 +10,7 @@ import {
   IconKey,
   IconListDetails,
   IconMessage,
+  IconMessages,
   IconRoute,
   IconRouteAltLeft,
   IconShieldCheck,
@@ -26,6 +27,7 @@ export interface Page {
     | 'playground'
     | 'usage'
     | 'logs'
+    | 'sessions'
     | 'models'
     | 'live'
     | 'whatIf'
@@ -62,6 +64,7 @@ const PAGES: readonly Page[] = [
     letter: 'u',
   },
   { name: 'logs', path: '/logs', icon: IconListDetails, role: Role.user, letter: 'l' },
+  { name: 'sessions', path: '/sessions', icon: IconMessages, role: Role.user, letter: 'n' },
   { name: 'models', path: '/models', icon: IconBox, role: Role.user, letter: 'm' },
   { name: 'live', path: '/live', icon: IconActivity, role: Role.admin, letter: 'w' },
   { name: 'whatIf', path: '/what-if', icon: IconCalculator, role: Role.admin, letter: 'i' },

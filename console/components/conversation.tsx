@@ -2,6 +2,7 @@ import type { ConversationPart, ConversationTurn } from '../api/content.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './conversation.module.css'
 import { laidOut } from './conversation-turns.ts'
+import { isPicture, Markdown } from './markdown.tsx'
 
 /** A conversation, turn by turn. Thinking, tool calls and their results are collapsed. */
 export function Conversation({
@@ -18,7 +19,7 @@ export function Conversation({
         <li key={index}>
           <p className={classes['role']}>{content.roles[role]}</p>
           {parts.map((part, at) => (
-            <PartOfTurn key={at} part={part} />
+            <PartOfTurn key={at} part={part} isMarkdown={role === 'user' || role === 'assistant'} />
           ))}
         </li>
       ))}
@@ -26,13 +27,24 @@ export function Conversation({
   )
 }
 
-function PartOfTurn({ part }: { readonly part: ConversationPart }) {
+function PartOfTurn({
+  part,
+  isMarkdown = false,
+}: {
+  readonly part: ConversationPart
+  /** Whether texts are Markdown. Instructions and results of tools are shown as they were written. */
+  readonly isMarkdown?: boolean
+}) {
   const { content } = useTexts()
   switch (part.kind) {
     case 'text':
-      return <p className={classes['piece']}>{part.text}</p>
+      return isMarkdown ? <Markdown text={part.text} /> : <p className={classes['piece']}>{part.text}</p>
     case 'media':
-      return <p className={classes['aside']}>{content.file(part.type, part.url ?? '')}</p>
+      return part.url !== undefined && isPicture(part.url) ? (
+        <img src={part.url} alt={content.file(part.type, '')} className={classes['picture']} />
+      ) : (
+        <p className={classes['aside']}>{content.file(part.type, part.url ?? '')}</p>
+      )
     case 'thinking':
       return <Folded title={content.thinking} text={part.text} />
     case 'tool-call':

@@ -126,6 +126,48 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await page.context().close()
   })
 
+  test('what was said is shown as Markdown with pictures, and never as HTML', async () => {
+    const dot =
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+    const picture = `data:image/png;base64,${dot}`
+    const said = `**bold** ${SCRIPT} [a](javascript:alert(1)) ![far](https://pictures.test/far.png)`
+    stage.upstream.script('scripted', { kind: 'whole', body: completionText(said, usageText(20, 5)) })
+    const { headers } = await call(
+      stage.gateway.url,
+      {
+        model: 'scripted',
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: '- one\n- two' },
+              { type: 'image_url', image_url: { url: picture } },
+            ],
+          },
+        ],
+      },
+      { key: PEOPLE.caller.key.replace(/^sk-/, '') },
+    )
+    const id = String(headers['x-request-id'])
+    await vi.waitFor(async () => {
+      const row = await stage.api<Listed['items'][number]>('GET', `/api/log/${id}`)
+      if (row.content_address === '') throw new Error('content is not kept yet')
+    }, SOON)
+    const page = await stage.open('caller', `/logs/${id}`)
+    await page.getByRole('button', { name: 'Show what was said' }).click()
+    const turns = page.getByRole('list', { name: 'Conversation' })
+    await turns.locator('strong', { hasText: 'bold' }).waitFor()
+    expect(await turns.locator('ul > li').allInnerTexts()).toEqual(['one', 'two'])
+    const image = turns.locator('img')
+    expect(await image.evaluateAll((all) => all.map((one) => one.getAttribute('src')))).toEqual([picture])
+    expect(await image.evaluate((one: HTMLImageElement) => one.naturalWidth)).toBe(1)
+    expect(
+      await turns.getByRole('link').evaluateAll((all) => all.map((one) => one.getAttribute('href'))),
+    ).toEqual(['https://pictures.test/far.png'])
+    expect(await page.title()).not.toBe('1')
+    await page.context().close()
+  })
+
   test.each([
     {
       locale: 'en-US',
@@ -196,6 +238,43 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
     expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
     await page.context().close()
+  })
+
+  test('sessions are in the navigation, with their first words; those of others only after a click', async () => {
+    const own = await stage.open('caller', '/logs')
+    await own.getByRole('navigation').getByRole('link', { name: 'Sessions' }).click()
+    const table = own.getByRole('table', { name: 'Sessions' })
+    await table.getByRole('link', { name: 'What is it?' }).waitFor()
+    await table.getByRole('cell', { name: 'scripted' }).first().waitFor()
+    await own.context().close()
+    const root = await stage.open('root', '/sessions')
+    const show = root.getByRole('button', { name: 'Show the first words of others' })
+    await show.waitFor()
+    expect(await root.getByRole('link', { name: 'What is it?' }).count()).toBe(0)
+    await show.click()
+    await root.getByRole('link', { name: 'What is it?' }).waitFor()
+    const { violations } = await new AxeBuilder({ page: root }).withTags(TAGS).analyze()
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
+    await root.context().close()
+  })
+
+  test('a search in what was said finds calls, marks the words, and leads to the call and its thread', async () => {
+    const page = await stage.open('caller', '/sessions')
+    await page.getByRole('searchbox', { name: 'Search in what was said' }).fill('still A CAT')
+    await page.keyboard.press('Enter')
+    const hits = page.getByRole('table', { name: 'Calls with these words' })
+    await hits.locator('mark', { hasText: 'Still a cat' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('q')).toBe('still A CAT')
+    await page.getByText(/^Looked at \d+ calls of this period; texts of \d+ are kept/).waitFor()
+    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
+    await hits.getByRole('link', { name: 'Read thread' }).click()
+    await page.getByText('Still a cat', { exact: true }).waitFor()
+    await page.context().close()
+    const admin = await stage.open('admin', '/sessions?q=still+a+cat')
+    await admin.getByText('Nothing that is kept has “still a cat” in it.').waitFor()
+    await admin.getByRole('region', { name: 'How to keep what is said' }).getByText('content_log:').waitFor()
+    await admin.context().close()
   })
 
   test('members see the stored content of their own calls, and administrators whose role may not read content see none', async () => {

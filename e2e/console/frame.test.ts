@@ -129,7 +129,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await nav.getByRole('link', { name: 'API keys' }).waitFor()
     await expect
       .poll(() => nav.getByRole('link').allInnerTexts())
-      .toEqual(['Overview', 'API keys', 'Playground', 'Usage', 'Logs', 'Models'])
+      .toEqual(['Overview', 'API keys', 'Playground', 'Usage', 'Logs', 'Sessions', 'Models'])
     for (const path of casesByTier(4, [
       '/channels',
       '/channels/new',

@@ -85,6 +85,14 @@ import {
   runningSchema,
   stopCall,
 } from '../management/usage/running-calls.ts'
+import {
+  contentSearchQuery,
+  contentSearchSchema,
+  firstWordsOfCalls,
+  firstWordsQuery,
+  firstWordsSchema,
+  searchContent,
+} from '../management/usage/search-content.ts'
 import { usageSessions, usageSessionSchema, usageSessionsQuery } from '../management/usage/usage-sessions.ts'
 import { whatIf, whatIfBody, whatIfSchema } from '../management/usage/what-if.ts'
 import {
@@ -327,6 +335,20 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     params: callIdPath,
     responseBody: z.union([ownCallSchema, refusedDetailSchema]),
     handle: ({ user, params, services }) => ownCall(services, params.id, user.id),
+  }),
+  defineAccountEndpoint('GET', '/api/content/search', {
+    summary: 'Calls in which words were said: the own ones, and those of others for those who may read them',
+    errorStatuses: [400],
+    query: contentSearchQuery,
+    responseBody: contentSearchSchema,
+    handle: ({ user, query, services }) => searchContent(services, query, user),
+  }),
+  defineAccountEndpoint('GET', '/api/content/words', {
+    summary: 'What users said first in calls',
+    errorStatuses: [400],
+    query: firstWordsQuery,
+    responseBody: firstWordsSchema,
+    handle: ({ user, query, services }) => firstWordsOfCalls(services, query, user),
   }),
   defineAccountEndpoint('GET', '/api/content/:id', {
     summary: 'What was said in a call: its own, or that of others for those who may read it',

@@ -19,6 +19,7 @@ import {
   reservedBytesOfBatch,
 } from './batch.ts'
 import { ContentThread } from './content-thread.ts'
+import type { Excerpt } from './excerpts.ts'
 import type { ContentDeletion, ContentSummary, ContentOfCall } from './messages.ts'
 import type { ContentBytes } from './parts.ts'
 
@@ -221,6 +222,14 @@ export class ContentLog implements CaptureQueue {
    */
   read(id: string, kind: CallKind = ''): Promise<ContentOfCall | undefined> {
     return this.#inTime(this.#reader.ask('read', { id, kind }))
+  }
+
+  /**
+   * The last place of a call's conversation that has these words, or its first words if none are given;
+   * undefined if there is none. Rejects if the thread fails or takes too long.
+   */
+  excerpt(id: string, kind: CallKind, words?: string): Promise<Excerpt | undefined> {
+    return this.#inTime(this.#reader.ask('excerpt', { id, kind, words }))
   }
 
   /**

@@ -12,6 +12,7 @@ import {
   unsealContent,
 } from './entries.ts'
 import type { DropReason } from './content-capture.ts'
+import type { Excerpt } from './excerpts.ts'
 import { type PackedContent, packCalls } from './pack-calls.ts'
 import { redactedContent } from './redact-content.ts'
 import type {
@@ -98,6 +99,39 @@ export class ContentStorage implements ContentThreadRequests {
   }
 
   async read({ id, kind }: Parameters<ContentThreadRequests['read']>[0]): Promise<ContentOfCall | undefined> {
+    const found = await this.#contentOf(id)
+    if (!found) return undefined
+    const { head, lengths, content } = found
+    // Loaded on demand, because the thread that writes does not need it.
+    const { conversationOfContent } = await import('./conversation.ts')
+    const conversation = conversationOfContent(kind, content, lengths)
+    return { ...this.#summaryOf(head), lengths, content, conversation }
+  }
+
+  async excerpt({
+    id,
+    kind,
+    words,
+  }: Parameters<ContentThreadRequests['excerpt']>[0]): Promise<Excerpt | undefined> {
+    const found = await this.#contentOf(id)
+    if (!found || found.head.what === 'metadata') return undefined
+    const [{ conversationOfContent }, { excerptWith, firstWords }] = await Promise.all([
+      import('./conversation.ts'),
+      import('./excerpts.ts'),
+    ])
+    const turns = conversationOfContent(kind, found.content, found.lengths) ?? []
+    return words === undefined ? firstWords(turns) : excerptWith(turns, words)
+  }
+
+  /** Reads and decrypts a content; undefined if nothing is kept. */
+  async #contentOf(id: string): Promise<
+    | {
+        readonly head: ContentEntryHead
+        readonly lengths: readonly number[]
+        readonly content: Uint8Array<ArrayBuffer>
+      }
+    | undefined
+  > {
     const [found] = await this.#readable(await this.#database.heads([id]))
     if (!found) return undefined
     const { head, key } = found
@@ -105,11 +139,7 @@ export class ContentStorage implements ContentThreadRequests {
     const compressed = sealed && opened(this.#dataKey(key), head, sealed)
     if (!compressed) return undefined
     const content = new Uint8Array(decompress(compressed, head.bytes))
-    const lengths = JSON.parse(head.lengths) as number[]
-    // Loaded on demand, because the thread that writes does not need it.
-    const { conversationOfContent } = await import('./conversation.ts')
-    const conversation = conversationOfContent(kind, content, lengths)
-    return { ...this.#summaryOf(head), lengths, content, conversation }
+    return { head, lengths: JSON.parse(head.lengths) as number[], content }
   }
 
   async delete(deletion: ContentDeletion): Promise<boolean> {

@@ -3,6 +3,7 @@ import type { BucketCredentials, ContentLocation } from '../domain/content-log.t
 import type { CallKind } from '../domain/endpoints.ts'
 import type { ContentBatch } from './batch.ts'
 import type { CapturedCall, DropReason } from './content-capture.ts'
+import type { Excerpt } from './excerpts.ts'
 import type { Secrets } from '../store/secrets.ts'
 
 /** Options with which the content log's thread is started. */
@@ -61,6 +62,15 @@ export interface ContentRequests {
   find(ids: readonly string[]): Promise<readonly ContentSummary[]>
   /** Reads the content of a call of this endpoint; empty if it is unknown. */
   read(call: { readonly id: string; readonly kind: CallKind }): Promise<ContentOfCall | undefined>
+  /**
+   * The last place of a call's conversation that has these words, or its first words if none are given;
+   * undefined if there is none, or if nothing is kept that can be read as a conversation.
+   */
+  excerpt(call: {
+    readonly id: string
+    readonly kind: CallKind
+    readonly words: string | undefined
+  }): Promise<Excerpt | undefined>
   /**
    * Redacts a part of a call's content as the content level `redacted` does; undefined if it cannot be
    * searched for secrets.

@@ -107,7 +107,7 @@ export interface AdministrationServices extends ManagementServices {
   readonly modelEnds: ModelRetirements
   /** Statistics of what guards have decided on this node. */
   readonly guardFigures: GuardFigures
-  readonly content: Pick<ContentLog, 'find' | 'read' | 'delete' | 'bytesToRead'>
+  readonly content: Pick<ContentLog, 'find' | 'read' | 'excerpt' | 'delete' | 'bytesToRead'>
   /** Waits for the user's turn to read, and takes memory for bytes that are about to be read for the user. */
   readonly holdToRead: (bytes: number) => Promise<void>
   /** Undefined unless the environment names an OpenTelemetry collector. */

@@ -48,6 +48,7 @@ interface Row {
   readonly session: string
   readonly request_id: string
   readonly created_at: number
+  readonly token_id: number
 }
 
 interface Site {
@@ -143,6 +144,10 @@ describe.each(SITES)('sessions of calls on $name', ({ start }) => {
     const sums = {
       user_id: 2,
       username: 'ann',
+      model_name: 'm',
+      models: 1,
+      token_id: last?.token_id,
+      token_name: 'token-ann',
       cache_write: 0,
       cache_surcharge: 0,
       breaks: {},
@@ -156,6 +161,7 @@ describe.each(SITES)('sessions of calls on $name', ({ start }) => {
         {
           ...sums,
           session: last?.session,
+          first_call: first?.request_id,
           calls: 2,
           input: 1_200,
           cached: 800,
@@ -168,6 +174,7 @@ describe.each(SITES)('sessions of calls on $name', ({ start }) => {
         {
           ...sums,
           session: b?.session,
+          first_call: b?.request_id,
           calls: 1,
           input: 600,
           cached: 400,

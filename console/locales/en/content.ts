@@ -53,5 +53,20 @@ export const content = {
     7_776_000: '90 days',
     31_536_000: '1 year',
   },
+  search: 'Search in what was said',
+  searchButton: 'Search texts',
+  searchFurther: 'Search further back',
+  hits: 'Calls with these words',
+  noHit: (words: string) => `Nothing that is kept has “${words}” in it.`,
+  allSessions: 'All sessions',
+  lookedAt: (calls: string, searched: string) =>
+    `Looked at ${calls} calls of this period; texts of ${searched} are kept and yours to read.`,
+  openThread: 'Read thread',
+  showFirstWords: 'Show the first words of others',
+  nothingKeptHere: 'Nothing is kept of what was said in these calls.',
+  howToKeep: 'How to keep what is said',
+  keepAsOperator:
+    'It is kept from the next call on if gateway.yaml, a group or a user says so. In gateway.yaml, for all calls:',
+  keepAsMember: 'An administrator decides what is kept: ask one to turn the content log on.',
   notAShare: 'Enter a number from 0 to 100.',
 }

@@ -29,6 +29,8 @@ export const sessions = {
   inLog: 'Open in the log',
   time: 'Time',
   model: 'Model',
+  key: 'Key',
+  andMore: (name: string, more: number) => `${name} +${more}`,
   channel: 'Channel',
   cached: 'Cached',
   written: 'Written',

@@ -53,5 +53,20 @@ export const content: Texts['content'] = {
     7_776_000: '90 天',
     31_536_000: '1 年',
   },
+  search: '搜索对话内容',
+  searchButton: '搜索文本',
+  searchFurther: '继续向前搜索',
+  hits: '包含这些词的调用',
+  noHit: (words) => `保留的内容中没有“${words}”。`,
+  allSessions: '所有会话',
+  lookedAt: (calls, searched) =>
+    `已查看此时段的 ${calls} 次调用，其中 ${searched} 次保留了您可以查看的文本。`,
+  openThread: '查看对话',
+  showFirstWords: '显示他人的开头文字',
+  nothingKeptHere: '这些调用没有保留对话内容。',
+  howToKeep: '如何保留对话内容',
+  keepAsOperator:
+    '如果 gateway.yaml、分组或用户要求保留，则从下一次调用起保留。在 gateway.yaml 中对所有调用：',
+  keepAsMember: '保留什么由管理员决定：请管理员打开内容日志。',
   notAShare: '请输入 0 到 100 之间的数字。',
 }

@@ -29,6 +29,8 @@ export const sessions: Texts['sessions'] = {
   inLog: '在日志中打开',
   time: '时间',
   model: '模型',
+  key: '密钥',
+  andMore: (name, more) => `${name} +${more}`,
   channel: '渠道',
   cached: '缓存',
   written: '写入',

@@ -5,6 +5,7 @@ import type { CallDetail } from '../../api/calls.ts'
 import { type CallContent, type ContentPart, contentQuery } from '../../api/content.ts'
 import { Conversation } from '../../components/conversation.tsx'
 import contentClasses from '../../components/conversation.module.css'
+import { turnsWithPictures } from '../../components/pictures-of-content.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -49,15 +50,16 @@ function Asked({ id }: { readonly id: string }) {
   )
 }
 
-function Said({ content: { parts, conversation } }: { readonly content: CallContent }) {
+function Said({ content: found }: { readonly content: CallContent }) {
   const { content } = useTexts()
+  const { parts, conversation } = found
   const raw = PARTS.flatMap((name) => {
     const part = parts[name]
     return part ? [<RawPart key={name} label={content.parts[name]} part={part} />] : []
   })
   return (
     <>
-      {conversation && <Conversation turns={conversation} label={content.conversation} />}
+      {conversation && <Conversation turns={turnsWithPictures(found)} label={content.conversation} />}
       <p className={classes['note']}>{content.raw}</p>
       {raw}
     </>

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { Markdown } from '../../components/markdown.tsx'
 import {
   type Answer,
   type Exchange,
@@ -11,7 +12,6 @@ import {
 } from './answer.ts'
 import { AnswerFooter } from './answer-footer.tsx'
 import classes from './exchange-view.module.css'
-import { Markdown } from './markdown.tsx'
 import { MediaView } from './media-view.tsx'
 import { ToolCalls } from './tool-calls.tsx'
 

@@ -4,6 +4,7 @@ import type { Call } from '../../api/calls.ts'
 import { contentQuery, type ConversationTurn } from '../../api/content.ts'
 import { Conversation } from '../../components/conversation.tsx'
 import { turnsSincePreviousCall } from '../../components/conversation-turns.ts'
+import { turnsWithPictures } from '../../components/pictures-of-content.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -18,7 +19,8 @@ export function SessionThread({ calls }: { readonly calls: readonly Call[] }) {
   if (kept.length === 0) return <p className={classes['hint']}>{content.nothingKept}</p>
   let before: readonly ConversationTurn[] = []
   return kept.map((call, index) => {
-    const turns = found[index]?.data?.conversation ?? []
+    const said = found[index]?.data
+    const turns = said ? turnsWithPictures(said) : []
     const shown = turnsSincePreviousCall(turns, before)
     if (turns.length > 0) before = turns
     return (

@@ -2,8 +2,9 @@ import { Button } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { firstWordsQuery, type FirstWords } from '../../api/content.ts'
 import { type CallSession, SESSION_PAGE_SIZE, callSessionsQuery } from '../../api/sessions.ts'
-import { totalInputTokens, shareReadFromCache } from '../../components/cache-breaks.ts'
+import { shareReadFromCache } from '../../components/cache-breaks.ts'
 import { TruncatedText } from '../../components/truncated-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
@@ -28,6 +29,7 @@ import { TimeText } from '../../components/time-text.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { ContentSearchForm, ContentSearchResult, HowToKeep } from './content-search.tsx'
 import classes from './sessions.module.css'
 import { useCacheBreaksText } from './use-cache-breaks-text.ts'
 
@@ -39,7 +41,7 @@ const REFRESH_MS = 60_000
  * users.
  */
 export function SessionsPage() {
-  const { sessions, common, logs } = useTexts()
+  const { sessions, common, logs, content } = useTexts()
   const { profile, isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const [search, setSearch] = useSearchState()
@@ -60,11 +62,22 @@ export function SessionsPage() {
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   })
-  const columns = useColumns().filter(({ key }) => isAdmin || key !== 'user')
+  const found = query.data?.items ?? []
+  const [withOthers, setWithOthers] = useState(false)
+  const words = useQuery({
+    ...firstWordsQuery(
+      profile.id,
+      found.map(({ first_call }) => first_call),
+      withOthers,
+    ),
+    placeholderData: keepPreviousData,
+  })
+  const columns = useColumns(words.data?.items).filter(({ key }) => isAdmin || key !== 'user')
+  const hidden = words.data?.may_read_others === true && words.data.items.some(({ text }) => text === null)
   const change = (changes: SearchState): void => setSearch({ ...changes, p: undefined })
   return (
     <>
-      <PageHead title={sessions.title} above={<Link to="/logs">{logs.title}</Link>} />
+      <PageHead title={sessions.title} />
       <p className={classes['hint']}>{sessions.hint}</p>
       <Toolbar>
         <PeriodFilter periods={LOG_PERIODS} otherwise={DEFAULT_PERIOD} search={search} onChange={change} />
@@ -80,40 +93,59 @@ export function SessionsPage() {
           />
         )}
       </Toolbar>
-      <QueryResult query={query} rows={12}>
-        {({ items, total }) =>
-          items.length === 0 ? (
-            users.length > 0 ? (
-              <EmptyState text={sessions.emptyFiltered}>
-                <Button variant="default" onClick={() => change({ user: undefined })}>
-                  {common.clearFilters}
-                </Button>
-              </EmptyState>
+      <ContentSearchForm text={search['q'] ?? ''} onSearch={(q) => change({ q })} />
+      {search['q'] !== undefined ? (
+        <ContentSearchResult
+          q={search['q']}
+          span={span}
+          users={users}
+          onClose={() => change({ q: undefined })}
+        />
+      ) : (
+        <QueryResult query={query} rows={12}>
+          {({ items, total }) =>
+            items.length === 0 ? (
+              users.length > 0 ? (
+                <EmptyState text={sessions.emptyFiltered}>
+                  <Button variant="default" onClick={() => change({ user: undefined })}>
+                    {common.clearFilters}
+                  </Button>
+                </EmptyState>
+              ) : (
+                <NoCalls text={sessions.empty} />
+              )
             ) : (
-              <NoCalls text={sessions.empty} />
+              <>
+                <DataTable
+                  label={sessions.table}
+                  columns={columns}
+                  rows={items}
+                  keyOf={({ session }) => session}
+                  isStale={query.isPlaceholderData}
+                  areOpened
+                />
+                <Pager
+                  page={page}
+                  pageSize={SESSION_PAGE_SIZE}
+                  total={total}
+                  onPage={(next) => setSearch({ p: String(next) })}
+                  labels={{ previous: logs.newer, next: logs.older }}
+                />
+                <p className={classes['hint']}>{common.zone(timeZone)}</p>
+                {hidden && (
+                  <p className={classes['hint']}>
+                    <Button variant="default" size="xs" onClick={() => setWithOthers(true)}>
+                      {content.showFirstWords}
+                    </Button>{' '}
+                    {content.isRecorded}
+                  </p>
+                )}
+                {words.data?.items.length === 0 && <HowToKeep text={content.nothingKeptHere} />}
+              </>
             )
-          ) : (
-            <>
-              <DataTable
-                label={sessions.table}
-                columns={columns}
-                rows={items}
-                keyOf={({ session }) => session}
-                isStale={query.isPlaceholderData}
-                areOpened
-              />
-              <Pager
-                page={page}
-                pageSize={SESSION_PAGE_SIZE}
-                total={total}
-                onPage={(next) => setSearch({ p: String(next) })}
-                labels={{ previous: logs.newer, next: logs.older }}
-              />
-              <p className={classes['hint']}>{common.zone(timeZone)}</p>
-            </>
-          )
-        }
-      </QueryResult>
+          }
+        </QueryResult>
+      )}
     </>
   )
 }
@@ -127,8 +159,9 @@ function spanIn(search: SearchState, nowMs: number, timeZone: string): TimeRange
   return timeRangeOf(periodFromUrl(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
 }
 
-function useColumns(): readonly Column<CallSession>[] {
+function useColumns(words: readonly FirstWords[] = []): readonly Column<CallSession>[] {
   const { sessions } = useTexts()
+  const wordsOf = new Map(words.map(({ id, text }) => [id, text ?? '']))
   const { count, percent } = useFormatters()
   const breaksText = useCacheBreaksText()
   const number = (key: string, label: string, of: (session: CallSession) => number): Column<CallSession> => ({
@@ -137,7 +170,7 @@ function useColumns(): readonly Column<CallSession>[] {
     isNumber: true,
     cell: (session) => count(of(session)),
   })
-  const money = (key: 'quota' | 'cache_saved' | 'cache_surcharge', label: string): Column<CallSession> => ({
+  const money = (key: 'quota' | 'cache_saved', label: string): Column<CallSession> => ({
     key,
     label,
     isNumber: true,
@@ -150,16 +183,23 @@ function useColumns(): readonly Column<CallSession>[] {
       key: 'session',
       label: sessions.session,
       phone: 'title',
-      cell: ({ session }) => (
+      cell: ({ session, first_call }) => (
         <Link to="/sessions/$id" params={{ id: session }} data-row-link={session}>
-          {session}
+          {wordsOf.get(first_call) ? <TruncatedText text={wordsOf.get(first_call) ?? ''} isName /> : session}
         </Link>
       ),
     },
     { key: 'user', label: sessions.user, cell: ({ username }) => <TruncatedText text={username} /> },
+    {
+      key: 'model',
+      label: sessions.model,
+      cell: ({ model_name, models }) => (
+        <TruncatedText text={models > 1 ? sessions.andMore(model_name, models - 1) : model_name} />
+      ),
+    },
+    { key: 'key', label: sessions.key, cell: ({ token_name }) => <TruncatedText text={token_name} /> },
     { key: 'last', label: sessions.last, cell: ({ last_at }) => <TimeText at={last_at} /> },
     number('calls', sessions.calls, ({ calls }) => calls),
-    { ...number('input', sessions.input, totalInputTokens), isOptional: true },
     {
       key: 'share',
       label: sessions.share,
@@ -171,7 +211,6 @@ function useColumns(): readonly Column<CallSession>[] {
     },
     money('quota', sessions.cost),
     money('cache_saved', sessions.saved),
-    money('cache_surcharge', sessions.surcharge),
     {
       key: 'breaks',
       label: sessions.breaks,

@@ -191,7 +191,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
 
   test('the usage page and the log link to the sessions of the same period, which administrators can filter by user', async () => {
     const page = await stage.open('root', '/usage?period=today')
-    await page.getByRole('link', { name: 'Sessions' }).click()
+    await page.getByRole('main').getByRole('link', { name: 'Sessions' }).click()
     const table = page.getByRole('table', { name: 'Sessions' })
     await table.waitFor()
     expect(new URL(page.url()).search).toContain('period=today')
@@ -201,14 +201,15 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
       [sessions.messages, 'root'],
       [sessions.chat, 'root'],
     ])
-    // Calls, input, share, cost, saved, surcharge, breaks
-    expect(rows[2]?.slice(3)).toEqual(['2', '9,000', '22%', '$0.0076', '$0.0018', '$0.00', 'system prompt 1'])
+    // Model, key; calls, share, cost, saved, breaks
+    expect(rows[2]?.slice(2, 4)).toEqual(['scripted', 'first'])
+    expect(rows[2]?.slice(5)).toEqual(['2', '22%', '$0.0076', '$0.0018', 'system prompt 1'])
     await page.getByRole('combobox', { name: 'User' }).fill('cal')
     await page.getByRole('option', { name: 'cal' }).click()
     await expect.poll(() => table.locator('tbody tr').count()).toBe(1)
     expect(new URL(page.url()).searchParams.get('user')).toBe('cal')
     await page.goto('/logs?period=yesterday')
-    await page.getByRole('link', { name: 'Sessions' }).click()
+    await page.getByRole('main').getByRole('link', { name: 'Sessions' }).click()
     await page.getByText('No sessions in this period.').waitFor()
     await page.context().close()
   })

@@ -12,7 +12,11 @@ import type { AdministrationServices, ManagementServices } from '../services.ts'
 import { findUser, userNotFound } from '../users/list-users.ts'
 import { contentsInTime } from './content-age.ts'
 
-type ContentServices = Pick<AdministrationServices, 'store' | 'settings' | 'content' | 'nowMs' | 'holdToRead'>
+/** What reading kept content needs. */
+export type ContentServices = Pick<
+  AdministrationServices,
+  'store' | 'settings' | 'content' | 'nowMs' | 'holdToRead'
+>
 
 const partSchema = z.object({
   text: z.string().optional().meta({ description: 'The bytes, if they are UTF-8' }),
@@ -99,11 +103,12 @@ export async function callContent(
   return { what, parts: partsOf(found), ...(conversation && { conversation }) }
 }
 
-function cannotRead(error: unknown): never {
+export function cannotRead(error: unknown): never {
   throw new GatewayError('storage_unavailable', 'the content log cannot be read now', { cause: error })
 }
 
-function mayRead({ settings }: ContentServices, user: User, { userId }: ContentSummary): boolean {
+/** Whether a user may read this content: the own, or that of others from the role in `readers` on. */
+export function mayRead({ settings }: ContentServices, user: User, { userId }: ContentSummary): boolean {
   const { readers } = settings().contentLog
   return userId === user.id || (readers !== undefined && user.role >= readers)
 }

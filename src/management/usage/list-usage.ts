@@ -17,7 +17,9 @@ import { idsFilter, namesFilter, textsFilter, wholeNumber } from '../input-field
 import type { AdministrationServices, ManagementServices } from '../services.ts'
 
 /** What reading the usage log needs. */
-export type LogServices = ContentAgeServices & Pick<AdministrationServices, 'content'>
+export type LogServices = ContentAgeServices & {
+  readonly content: Pick<AdministrationServices['content'], 'find'>
+}
 
 /** Maximum milliseconds for which a list waits for the content log, which may be slow or unavailable. */
 const FIND_MS = 1_000

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Role } from '../../domain/role.ts'
+import type { UsageEntry } from '../../domain/records/usage.ts'
 import type { User } from '../../domain/records/user.ts'
 import { idsFilter, textsFilter, wholeNumber } from '../input-fields.ts'
 import { offsetOf, pageObject, pageOfQuery, pageQuery } from '../page.ts'
@@ -14,6 +15,11 @@ export const usageSessionSchema = z.object({
   session: z.string().meta({ description: 'As in rows of the usage log' }),
   user_id: count,
   username: z.string(),
+  first_call: z.string().meta({ description: 'Id of the call that began first' }),
+  model_name: z.string().meta({ description: 'The model of that call' }),
+  models: count.meta({ description: 'Number of different models' }),
+  token_id: count,
+  token_name: z.string().meta({ description: 'The key of that call' }),
   calls: count,
   input: count.meta({ description: 'Input tokens that were neither read from nor written to a cache' }),
   cached: count,
@@ -54,12 +60,29 @@ export async function usageSessions(
     offset: offsetOf(page),
     limit: page.pageSize,
   })
+  const firstCalls = await callsById(
+    store,
+    sessions.map(({ first_call }) => first_call),
+  )
   const items = sessions.map(
     ({ first_ms, last_ms, ...sums }): z.output<typeof usageSessionSchema> => ({
       ...sums,
+      model_name: firstCalls.get(sums.first_call)?.model ?? '',
+      token_id: firstCalls.get(sums.first_call)?.token_id ?? 0,
+      token_name: firstCalls.get(sums.first_call)?.token_name ?? '',
       first_at: Math.floor(first_ms / 1000),
       last_at: Math.floor(last_ms / 1000),
     }),
   )
   return pageObject(page, total, items)
+}
+
+/** The rows of these calls, by id. */
+export async function callsById(
+  store: ManagementServices['store'],
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, UsageEntry>> {
+  if (ids.length === 0) return new Map()
+  const { entries } = await store.read('listUsage', { filter: { id: ids }, offset: 0, limit: ids.length })
+  return new Map(entries.map((entry) => [entry.id, entry]))
 }

@@ -22,6 +22,10 @@ export interface UsageSession {
   readonly cache_saved: number
   readonly cache_surcharge: number
   readonly breaks: CacheBreakCounts
+  /** Id of the call that began first. */
+  readonly first_call: string
+  /** Number of different models. */
+  readonly models: number
   /** End of the first call in Unix milliseconds. */
   readonly first_ms: number
   /** End of the last call in Unix milliseconds. */
@@ -110,6 +114,8 @@ async function sumsOf(
     ?.where('usage_log.user_id', '=', userId)
     .select(({ fn }) => [
       fn.countAll<number>().as('calls'),
+      fn.min<string>('usage_log.id').as('first_call'),
+      fn.count<number>('usage_log.model').distinct().as('models'),
       fn.min<number>('ended_ms').as('first_ms'),
       fn.max<number>('ended_ms').as('last_ms'),
       // The sums are cast, because PostgreSQL returns a type that the driver does not convert to a number.
@@ -132,6 +138,8 @@ async function sumsOf(
       cache_saved: row.cache_saved,
       cache_surcharge: row.cache_surcharge,
       breaks: cacheBreakCountsOf(CACHE_BREAKS.map((reason) => row[`break_${reason}`])),
+      first_call: row.first_call,
+      models: row.models,
       first_ms: row.first_ms,
       last_ms: row.last_ms,
     }

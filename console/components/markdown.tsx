@@ -5,7 +5,14 @@ import classes from './markdown.module.css'
 /** Schemes of links that can be opened; others are shown as text. */
 const OPENED = /^(?:https?|mailto):/i
 
-/** Renders Markdown as React elements. HTML in the text is shown as text, and an image as a link to it. */
+/** Pictures whose bytes are in the text. SVG is left out, because it may refer to other files. */
+const PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,/i
+
+/**
+ * Renders Markdown as React elements, so that no text becomes HTML. HTML in the text is shown as text. A picture
+ * is shown if the text has its bytes; one at another address is a link to it, because showing it would tell
+ * that address who reads.
+ */
 export function Markdown({ text }: { readonly text: string }) {
   const shown = useMemo(() => blocks(lexer(text)), [text])
   return <div className={classes['markdown']}>{shown}</div>
@@ -59,7 +66,8 @@ const ELEMENTS: Readonly<Record<string, (token: never) => ReactNode>> = {
     </table>
   ),
   link: ({ href, tokens }: Tokens.Link) => linkTo(href, blocks(tokens)),
-  image: ({ href, text }: Tokens.Image) => linkTo(href, text || href),
+  image: ({ href, text }: Tokens.Image) =>
+    isPicture(href) ? <img src={href} alt={text} /> : linkTo(href, text || href),
   text: (token: Tokens.Text) => (token.tokens ? blocks(token.tokens) : token.text),
   escape: ({ text }: Tokens.Escape) => text,
 }
@@ -67,6 +75,11 @@ const ELEMENTS: Readonly<Record<string, (token: never) => ReactNode>> = {
 function element(token: Token): ReactNode {
   const make = ELEMENTS[token.type] as ((token: Token) => ReactNode) | undefined
   return make ? make(token) : token.raw
+}
+
+/** Whether a URL contains the bytes of a picture that is shown. */
+export function isPicture(url: string): boolean {
+  return PICTURE.test(url)
 }
 
 function linkTo(href: string, shown: ReactNode): ReactNode {

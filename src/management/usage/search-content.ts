@@ -1,0 +1,230 @@
+import { z } from 'zod'
+import type { ContentSummary } from '../../content/messages.ts'
+import type { UsageEntry } from '../../domain/records/usage.ts'
+import type { User } from '../../domain/records/user.ts'
+import { GatewayError } from '../../errors.ts'
+import type { UsageCursor } from '../../store/operations/usage-log.ts'
+import { idsFilter, textsFilter, wholeNumber } from '../input-fields.ts'
+import { type ContentServices, mayRead, cannotRead } from './call-content.ts'
+import { contentsInTime } from './content-age.ts'
+import { periodOfQuery } from './list-usage.ts'
+import { callsById } from './usage-sessions.ts'
+
+/** Maximum number of calls that one search looks at. */
+const MAX_CALLS = 1_000
+/** A search ends with this many hits; each of another user's calls is an entry of the audit log. */
+const MAX_HITS = 50
+/** Milliseconds after which a search answers what it has found. Content in a bucket is read over the network. */
+const MAX_MS = 10_000
+const MAX_WORDS = 200
+/** Maximum number of calls whose first words are read at once, as many as a page has sessions. */
+const MAX_FIRST_WORDS = 50
+
+const CURSOR = /^(\d{1,15})-([\da-f-]{36})$/
+
+/** Query parameters of a search in the content log; `docs/api.md: Content log`. */
+export const contentSearchQuery = z.object({
+  q: z
+    .string({ error: 'expected the words to search for' })
+    .trim()
+    .min(2, { error: 'expected at least 2 characters' })
+    .max(MAX_WORDS, { error: `expected at most ${MAX_WORDS} characters` }),
+  start_timestamp: wholeNumber(),
+  end_timestamp: wholeNumber(),
+  user_id: idsFilter(),
+  username: textsFilter(),
+  after: z
+    .string()
+    .regex(CURSOR, { error: 'expected `next` of another search' })
+    .optional()
+    .meta({ description: '`next` of the search to continue' }),
+})
+
+const excerptFields = {
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  text: z.string(),
+  at: z.int().meta({ description: 'Where in the text the words begin, in UTF-16 units' }),
+  length: z.int(),
+}
+
+/** Calls in which the searched words were said, the newest first. */
+export const contentSearchSchema = z.object({
+  items: z.array(
+    z.object({
+      id: z.string(),
+      created_at: z.int(),
+      user_id: z.int(),
+      username: z.string(),
+      token_id: z.int(),
+      token_name: z.string(),
+      model_name: z.string(),
+      session: z.string(),
+      quota: z.int(),
+      ...excerptFields,
+    }),
+  ),
+  calls: z.int().meta({ description: 'Calls of the period that were looked at, with content or without' }),
+  searched: z.int().meta({ description: 'Those of which texts are kept that the account may read' }),
+  next: z.string().nullable().meta({ description: 'Where to continue; null at the end of the period' }),
+})
+
+/**
+ * Searches the texts of kept calls for words: the account's own calls, and those of others where the account
+ * may read them. Each hit of another user's call is recorded in the audit log before it is returned.
+ */
+export async function searchContent(
+  services: ContentServices,
+  query: z.output<typeof contentSearchQuery>,
+  user: User,
+): Promise<z.output<typeof contentSearchSchema>> {
+  const { store, content } = services
+  const { user_id, username } = query
+  const whose = mayReadOthers(services, user) ? { user_id, username } : { user_id: user.id }
+  const { entries, next } = await store.read('scanUsage', {
+    filter: { ...periodOfQuery(query), ...whose },
+    after: cursorFromText(query.after),
+    maxRows: MAX_CALLS,
+  })
+  const readable = await readableOf(services, entries, user)
+  const holdForReading = heldForReading(services)
+  const endMs = performance.now() + MAX_MS
+  const items: z.output<typeof contentSearchSchema>['items'] = []
+  let searched = 0
+  let last: UsageCursor | null = next
+  for (const [place, entry] of entries.entries()) {
+    const summary = readable.get(entry.id)
+    if (!summary) continue
+    await holdForReading(summary)
+    const excerpt = await content.excerpt(entry.id, entry.kind, query.q).catch(cannotRead)
+    searched += 1
+    if (excerpt) items.push({ ...callOf(entry), ...excerpt })
+    if (items.length < MAX_HITS && performance.now() < endMs) continue
+    const isLast = next === null && place === entries.length - 1
+    last = isLast ? null : { id: entry.id, ended_ms: entry.ended_ms }
+    break
+  }
+  await recordReads(services, items, user)
+  return { items, calls: entries.length, searched, next: last && cursorText(last) }
+}
+
+/** Query parameters: the calls, and whether to read those of other users too. */
+export const firstWordsQuery = z.object({
+  id: textsFilter(),
+  others: z.enum(['0', '1'], { error: 'expected 0 or 1' }).optional(),
+})
+
+/** The first words of those of the given calls of which texts are kept. */
+export const firstWordsSchema = z.object({
+  items: z.array(
+    z.object({
+      id: z.string(),
+      text: z
+        .string()
+        .nullable()
+        .meta({ description: 'Null if the call is that of another user, and `others` is not 1' }),
+    }),
+  ),
+  may_read_others: z.boolean(),
+})
+
+/**
+ * What users said first in calls. Those of other users are read, and recorded in the audit log, only if
+ * `others` asks for them.
+ */
+export async function firstWordsOfCalls(
+  services: ContentServices,
+  { id: ids = [], others }: z.output<typeof firstWordsQuery>,
+  user: User,
+): Promise<z.output<typeof firstWordsSchema>> {
+  if (ids.length > MAX_FIRST_WORDS)
+    throw new GatewayError('invalid_request', `id: expected at most ${MAX_FIRST_WORDS} ids`)
+  const { store, content } = services
+  const may_read_others = mayReadOthers(services, user)
+  const entries = [...(await callsById(store, ids)).values()]
+  const readable = await readableOf(services, entries, user)
+  const holdForReading = heldForReading(services)
+  const items: z.output<typeof firstWordsSchema>['items'] = []
+  const read: UsageEntry[] = []
+  for (const entry of entries) {
+    const summary = readable.get(entry.id)
+    if (!summary) continue
+    if (summary.userId !== user.id && others !== '1') {
+      items.push({ id: entry.id, text: null })
+      continue
+    }
+    await holdForReading(summary)
+    const excerpt = await content.excerpt(entry.id, entry.kind).catch(cannotRead)
+    if (!excerpt) continue
+    items.push({ id: entry.id, text: excerpt.text })
+    read.push(entry)
+  }
+  await recordReads(services, read, user)
+  return { items, may_read_others }
+}
+
+/** The texts among these calls that are kept, in time, and that the user may read, by call. */
+async function readableOf(
+  services: ContentServices,
+  entries: readonly UsageEntry[],
+  user: User,
+): Promise<ReadonlyMap<string, ContentSummary>> {
+  const found = await services.content.find(entries.map(({ id }) => id)).catch(cannotRead)
+  const summaries = [...found.values()].filter(
+    (summary) => summary.what !== 'metadata' && mayRead(services, user, summary),
+  )
+  const groups = new Map(entries.map(({ id, group }) => [id, group]))
+  const kept = await contentsInTime(services, summaries, (id) => groups.get(id))
+  return new Map(kept.map((summary) => [summary.id, summary]))
+}
+
+/** Takes memory from the user's share before a content is read; what was taken serves for the next ones, too. */
+function heldForReading({
+  content,
+  holdToRead,
+}: ContentServices): (summary: ContentSummary) => Promise<void> {
+  let held = 0
+  return async (summary) => {
+    const bytes = content.bytesToRead(summary)
+    if (bytes <= held) return
+    await holdToRead(bytes - held)
+    held = bytes
+  }
+}
+
+async function recordReads(
+  { store }: ContentServices,
+  calls: readonly Pick<UsageEntry, 'id' | 'user_id'>[],
+  user: User,
+): Promise<void> {
+  const ofOthers = calls.filter(({ user_id }) => user_id !== user.id)
+  await Promise.all(ofOthers.map(({ id }) => store.write('recordContentRead', { callId: id })))
+}
+
+function mayReadOthers({ settings }: ContentServices, { role }: User): boolean {
+  const { readers } = settings().contentLog
+  return readers !== undefined && role >= readers
+}
+
+function callOf({
+  id,
+  ended_ms,
+  user_id,
+  username,
+  token_id,
+  token_name,
+  model,
+  session,
+  quota,
+}: UsageEntry) {
+  const created_at = Math.floor(ended_ms / 1000)
+  return { id, created_at, user_id, username, token_id, token_name, model_name: model, session, quota }
+}
+
+function cursorText({ id, ended_ms }: UsageCursor): string {
+  return `${ended_ms}-${id}`
+}
+
+function cursorFromText(text: string | undefined): UsageCursor | null {
+  const [, ended = '', id = ''] = CURSOR.exec(text ?? '') ?? []
+  return id === '' ? null : { id, ended_ms: Number(ended) }
+}
