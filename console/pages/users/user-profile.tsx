@@ -72,7 +72,11 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
             title: left === null ? undefined : exact(left),
             note: left_by ? limits.by[left_by](user.group) : undefined,
           },
-          { label: users.quota, value: money(user.quota), title: exact(user.quota) },
+          {
+            label: users.quota,
+            value: user.unlimited_quota ? common.unlimited : money(user.quota),
+            title: exact(user.quota),
+          },
           { label: users.spend, value: money(user.used_quota), title: exact(user.used_quota) },
           { label: users.requests, value: count(user.request_count) },
         ]}
