@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { completionText, contentFrame, DONE_FRAME, finishFrame, usageText } from '../fixtures/behaviour.ts'
 import { CERTAINLY_GONE_MS, type FullResponse } from '../fixtures/client.ts'
@@ -681,8 +681,11 @@ describe('the hold for tools', () => {
     const found = Array.from({ length: 8 }, (_, at) =>
       item('web_search_call', { id: `ws_${at}`, action: { type: 'search' } }),
     )
-    const frames = responseFrames(found)
-    fixture.upstream.script('r', { kind: 'stream', frames, drip: true, ending: 'no done' })
+    // A stream whose end has arrived is charged, and needs no hold any more. This one does not end by itself.
+    const frames = responseFrames(found).slice(0, -1)
+    const finished = Promise.withResolvers<void>()
+    onTestFinished(() => finished.resolve())
+    fixture.upstream.script('r', { kind: 'stream', frames, endsAfter: finished.promise, ending: 'no done' })
     const ended = await fixture.chat('poor', { ...asked(searching), stream: true }, { path: '/v1/responses' })
     expect(ended.text).toContain('response.failed')
     const { quota, reason } = await row(ended)
