@@ -462,8 +462,8 @@ const DEFECTS: readonly Defect[] = [
     'a stored response is read without the guards',
     {
       file: 'src/features/stored-responses/response-requests.ts',
-      text: 'guards: this.#guards.for(settings, caller, [response.model], [response.group], response.id),',
-      by: 'guards: undefined,',
+      text: 'check: this.#services.lifeCycle.kept({ incoming, caller, settings, ...response }),',
+      by: 'check: undefined,',
     },
     'test/guards/traces.test.ts',
     'a stored response is redacted by the guards of the key that made it, and at each read by those of the key that reads it',
@@ -472,7 +472,7 @@ const DEFECTS: readonly Defect[] = [
     'a cached answer is given without the guards of the call',
     {
       file: 'src/features/equal-calls/sharable-call.ts',
-      text: 'admitted.guards?.all.map(({ guard }) => guard) ?? [],',
+      text: 'admitted.decisions?.answerDependsOn ?? [],',
       by: '[],',
     },
     'test/guards/answer-cache.test.ts',

@@ -18,8 +18,8 @@ const FIELD = {
 /** The place that the value comes from. */
 const SOURCE = {
   file: 'src/call/call.ts',
-  text: "      guards: this.guards?.text ?? '',\n",
-  by: "      guards: this.guards?.text ?? '',\n      shard: 'blue',\n",
+  text: "      guards: columns.guards ?? '',\n",
+  by: "      guards: columns.guards ?? '',\n      shard: 'blue',\n",
 }
 
 interface Page {
