@@ -16,7 +16,9 @@ export async function migrateToLatest(
   steps: readonly Step[] = STEPS,
 ): Promise<void> {
   if (isSchemaCurrent(await stepsRun(db), steps)) return
-  const migrations = Object.fromEntries(steps.map((step) => [step.name, migrationOf(step, types)]))
+  const migrations = Object.fromEntries(
+    steps.map((step) => [step.name, migrationOf(step, types, step === steps.at(-1))]),
+  )
   const provider = { getMigrations: () => Promise.resolve(migrations) }
   const { error } = await new Migrator({ db, provider }).migrateToLatest()
   if (error === undefined) return
@@ -25,15 +27,15 @@ export async function migrateToLatest(
 }
 
 /**
- * Converts a step to a migration. On a shared database it ends by installing this version's SQL functions of
- * the bank.
+ * Converts a step to a migration. On a shared database the last one ends by installing this version's SQL functions of the
+ * bank, which may name columns of every step.
  */
-function migrationOf({ run }: Step, types: ColumnTypes): Migration {
+function migrationOf({ run }: Step, types: ColumnTypes, isLast: boolean): Migration {
   return {
     async up(db: Kysely<unknown>) {
       if (types.isShared) await keepReportsAway(db)
       await run(db, types)
-      if (types.isShared) await installBank(db)
+      if (types.isShared && isLast) await installBank(db)
     },
   }
 }
