@@ -50,6 +50,7 @@ describe('GET /api/user/self', () => {
         forum_id: '',
         group: 'default',
         quota: 700,
+        unlimited_quota: false,
         used_quota: 0,
         request_count: 0,
         content_log_what: '',
