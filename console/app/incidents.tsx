@@ -1,4 +1,5 @@
-import { Button, Group } from '@mantine/core'
+import { ActionIcon, Button } from '@mantine/core'
+import { IconChevronDown, IconChevronUp } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -72,6 +73,8 @@ function OneIncident({
   const { percent, count, timeZone } = useFormatters()
   const { channel_id, channel, condition, tried, since, calls, failed, rescued, lost, cause } = incident
   const act = useChannelActions(incident)
+  const [isOpen, setIsOpen] = useState(false)
+  const state = condition === 'probing' && !tried ? channels.toBeTried : channels.states[condition]
   const clock = new Intl.DateTimeFormat(tag, {
     timeZone,
     hour: '2-digit',
@@ -79,22 +82,27 @@ function OneIncident({
     hourCycle: 'h23',
   })
   return (
-    <div className={classes['incident']} role="alert">
+    <div className={classes['incident']} role="alert" data-open={isOpen || undefined}>
       <p>
         <Link to="/channels/$id" params={{ id: String(channel_id) }} title={channel}>
           {channel}
         </Link>
-        <span>
-          {t.sentence(
-            condition === 'probing' && !tried ? channels.toBeTried : channels.states[condition],
-            percent(failed / Math.max(1, calls)),
-            clock.format(since * 1000),
-          )}{' '}
+        <span className={classes['state']}>{state}</span>
+        <span className={classes['sentence']}>
+          {t.sentence(state, percent(failed / Math.max(1, calls)), clock.format(since * 1000))}{' '}
           {t.calls(count(rescued), count(lost))}{' '}
           {cause !== '' && t.cause(failureDescription(cause, failures))}
         </span>
       </p>
-      <Group gap="xs" wrap="nowrap">
+      <ActionIcon
+        className={classes['more']}
+        aria-label={common.details}
+        aria-expanded={isOpen}
+        onClick={() => setIsOpen(!isOpen)}
+      >
+        {isOpen ? <IconChevronUp size={16} /> : <IconChevronDown size={16} />}
+      </ActionIcon>
+      <div className={classes['actions']}>
         <Button size="xs" variant="default" onClick={() => void act.drain()}>
           {channels.drain}
         </Button>
@@ -112,7 +120,7 @@ function OneIncident({
         <Button size="xs" variant="subtle" onClick={onHide}>
           {t.hide}
         </Button>
-      </Group>
+      </div>
     </div>
   )
 }

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { Call } from '../api/calls.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import { CallState } from './call-state.tsx'
+import classes from './call-table.module.css'
 import { TruncatedText } from './truncated-text.tsx'
 import { type Column, DataTable, type Sorting } from './data-table.tsx'
 import { MoneyText } from './money-text.tsx'
@@ -44,11 +45,14 @@ export function CallTable({
  * The names of the columns for tier and region that are hidden because no call has anything to show in them.
  */
 function unusedColumns(calls: readonly Call[]): ReadonlySet<string> {
-  const hasTier = calls.some(
-    (one) => isServedInAnotherTier(one) || (one.service_tier !== '' && one.service_tier !== STANDARD),
-  )
+  const hasTier = calls.some(hasOtherTier)
   const hasRegion = calls.some(({ region }) => region !== '')
   return new Set([...(hasTier ? [] : ['tier']), ...(hasRegion ? [] : ['region'])])
+}
+
+/** Whether a call was served in another tier than the standard one, or than the one that it asked for. */
+function hasOtherTier(call: Call): boolean {
+  return isServedInAnotherTier(call) || (call.service_tier !== '' && call.service_tier !== STANDARD)
 }
 
 export function useCallColumns(): readonly Column<Call>[] {
@@ -92,20 +96,19 @@ export function useCallColumns(): readonly Column<Call>[] {
     {
       key: 'status',
       label: logs.status,
-      cell: ({ reason, note }) => <CallState reason={reason} note={note} />,
-    },
-    {
-      key: 'cause',
-      label: logs.cause,
-      phone: 'hidden',
-      cell: ({ cause }) => <TruncatedText text={causes[cause] ?? cause} />,
+      cell: ({ reason, note, cause }) => (
+        <span className={classes['status']}>
+          <CallState reason={reason} note={note} />
+          {cause !== '' && <small title={causes[cause] ?? cause}>{causes[cause] ?? cause}</small>}
+        </span>
+      ),
     },
     {
       key: 'tier',
       label: logs.tier,
       phone: 'hidden',
       isOptional: true,
-      cell: (one) => <TruncatedText text={tiers.textOf(one)} />,
+      cell: (one) => hasOtherTier(one) && <TruncatedText text={tiers.textOf(one)} isList />,
     },
     { key: 'region', label: logs.region, phone: 'hidden', isOptional: true, cell: ({ region }) => region },
     {

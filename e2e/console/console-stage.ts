@@ -52,11 +52,11 @@ export interface ConsoleStage {
 type Options = Parameters<Browser['newContext']>[0]
 
 /**
- * Starts everything; `fresh` has neither channel nor key, as after the first start, and `world` three months of
- * calls. `env` is added to the environment of the gateway.
+ * Starts everything; `fresh` has neither channel nor key, as after the first start, `named` has long and Chinese names
+ * besides, and `world` three months of calls. `env` is added to the environment of the gateway.
  */
 export async function startConsoleStage(
-  state: 'filled' | 'fresh' | 'world' = 'filled',
+  state: 'filled' | 'fresh' | 'named' | 'world' = 'filled',
   env: Readonly<Record<string, string>> = {},
 ): Promise<ConsoleStage> {
   if (!existsSync(join(BUILT, 'index.html'))) throw new Error('the console is not built: npm run console')
@@ -67,9 +67,11 @@ export async function startConsoleStage(
   )
   const upstream = opened.adopt(await startUpstream(), (one) => one.stop())
   const dataDir = state === 'world' ? await worldFolder(simulator) : undefined
+  const filled = `${OPTIONS}${priced(demoYaml(simulator))}${scripted(upstream)}`
   const config = {
     fresh: FRESH,
-    filled: `${OPTIONS}${priced(demoYaml(simulator))}${scripted(upstream)}\n${seeds()}\n`,
+    filled: `${filled}\n${seeds()}\n`,
+    named: `${filled}\n${namedChannels(upstream)}\n${seeds()}${namedUsersAndGuards()}`,
     world: WORLD_YAML,
   }[state]
   const gateway = opened.adopt(
@@ -79,7 +81,7 @@ export async function startConsoleStage(
   const isTest = process.env['VITEST'] !== undefined
   const browser = isTest ? await sharedBrowser() : opened.adopt(await launchBrowser(), (one) => one.close())
   const stage = opened.adopt(new Stage({ gateway, upstream, browser, config }), (one) => one.closeContexts())
-  if (state === 'filled') await stage.createPeople()
+  if (state === 'filled' || state === 'named') await stage.createPeople()
   const everything = opened.move()
   return Object.assign(stage, { close: () => everything.disposeAsync() })
 }
@@ -136,6 +138,34 @@ function scripted(upstream: ScriptedUpstream): string {
     channel('second', 'shaky'),
     channel('tired', 'tired'),
   ].join('\n')
+}
+
+/**
+ * Names that do not fit in a column: with hyphens, in one word, and in Chinese. Each is that of a channel, its model, a
+ * user and a key, and of a guard, if a guard may be called so.
+ */
+export const LONG_NAMES = [
+  'anthropic-backup-for-the-batch-jobs-of-research',
+  'provisionedthroughputofthesubsidiaryinfrankfurt',
+  '用于夜间批量任务的备用渠道华东一区第二可用区',
+] as const
+
+function namedChannels(upstream: ScriptedUpstream): string {
+  const channel = (name: string): string =>
+    `  - { name: ${name}, protocol: chat, base_url: "${upstream.baseUrl('scripted')}", keys: [ k ], models: [ ${name} ] }`
+  return LONG_NAMES.map(channel).join('\n')
+}
+
+function namedUsersAndGuards(): string {
+  const user = (name: string, place: number): string => `
+  - id: ${PEOPLE.caller.id + 1 + place}
+    username: ${name}
+    quota: 5000000
+    tokens:
+      - { name: ${name}, key: "${`sk-${place}`.padEnd(51, 'n')}", unlimited_quota: true }`
+  const guard = (name: string): string => `
+  - { name: ${name}, do: redact, match: { words: [ ${name} ] } }`
+  return `${LONG_NAMES.map(user).join('')}\nguards:${LONG_NAMES.slice(0, 2).map(guard).join('')}\n`
 }
 
 /** Root with a key, and a member with one. */

@@ -162,7 +162,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
   test('a channel of gateway.yaml is marked in the list of channels, and cannot be changed there', async () => {
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /demo-chat-upstream/ })
-    await row.getByText('from gateway.yaml').waitFor()
+    await row.getByTitle('from gateway.yaml').waitFor()
     expect(await row.getByRole('button').allInnerTexts()).toEqual(['Test', 'Drain'])
     await row.getByRole('button', { name: 'Test' }).click()
     await page

@@ -78,7 +78,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
 
   test('the playground folds thoughts, and compares two protocols side by side with their costs', async () => {
     const page = await stage.open('root', '/playground?model=demo-reason')
-    await page.getByText('Both', { exact: true }).click()
+    await page.getByText('Chat completions and Messages', { exact: true }).click()
     await page.getByRole('combobox', { name: 'Thinking' }).click()
     await page.getByRole('option', { name: 'Low' }).click()
     await send(page, 'Why is the sky blue?')
@@ -114,7 +114,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
 
   test('an image attached in the playground is shown, and sent in the format of each protocol', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
-    await page.getByText('Both', { exact: true }).click()
+    await page.getByText('Chat completions and Messages', { exact: true }).click()
     const png = await page.screenshot({ clip: { x: 0, y: 0, width: 8, height: 8 } })
     await page
       .locator('input[type=file]')

@@ -1,8 +1,8 @@
 /**
  * Takes pictures of every page of the console in a world of three months, in both themes, three widths and both
  * languages, and prints what axe finds, headings that are missing, errors in the browser's log, and pages and tables
- * that are wider than the window: `npm run screenshots`, after `npm run console`. `-- --only logs,usage --width 375
- * --theme dark --language en` takes some of them; `--url http://127.0.0.1:5173` takes them of a running `npm run dev -- --world`.
+ * that are wider than the window: `npm run screenshots`, after `npm run console`. `-- --only logs,usage --width 375,1440
+ * --theme dark --language en` takes some of them, at other widths, too; `--url http://127.0.0.1:5173` takes them of a running `npm run dev -- --world`.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,8 @@ import { PASSWORDS } from './world-catalogue.ts'
 
 const TARGET = join(import.meta.dirname, 'screenshots')
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa']
-const HEIGHTS: Readonly<Record<number, number>> = { 375: 740, 768: 1024, 1280: 800 }
+const WIDTHS = [390, 768, 1280]
+const HEIGHTS: Readonly<Record<number, number>> = { 390: 844, 768: 1024 }
 const LANGUAGES = { en: 'en-US', zh: 'zh-CN' } as const
 
 /** Pages by the names of their pictures; the last ones are those of a member. */
@@ -184,19 +185,13 @@ async function picture(page: Page, name: string, { theme, width, language }: Loo
 }
 
 async function takeAll(browser: Browser, url: string): Promise<void> {
+  const widths = given.width?.split(',').map(Number) ?? WIDTHS
   const looks = (['light', 'dark'] as const).flatMap((theme) =>
-    [375, 768, 1280].flatMap((width) =>
-      (['en', 'zh'] as const).map((language) => ({ theme, width, language })),
-    ),
+    widths.flatMap((width) => (['en', 'zh'] as const).map((language) => ({ theme, width, language }))),
   )
   for (const look of looks) {
-    const { theme, width, language } = look
-    if (
-      !wanted(theme, given.theme) ||
-      !wanted(String(width), given.width) ||
-      !wanted(language, given.language)
-    )
-      continue
+    const { theme, language } = look
+    if (!wanted(theme, given.theme) || !wanted(language, given.language)) continue
     const pages = PAGES.filter(([name]) => wanted(name, given.only))
     for (const user of new Set(pages.map(([, , one]) => one))) {
       const page = await openAs(browser, url, user, look)

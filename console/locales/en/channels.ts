@@ -54,7 +54,6 @@ export const channels = {
   lastFailure: 'Last failure',
   failureAt: (cause: string, time: string) => `${cause}, ${time}`,
   noFailure: 'None',
-  managed: (by: string) => `from ${by}`,
   keyCount: (count: number, aside: number) =>
     `${count} key${pluralS(count)}${aside > 0 ? `, ${aside} set aside` : ''}`,
   modelCount: (count: number) => `${count} model${pluralS(count)}`,

@@ -36,6 +36,7 @@ export const common = {
   addRow: 'Add row',
   removeRow: 'Remove row',
   nothingFound: 'Nothing found',
+  managed: (by: string) => `from ${by}`,
   zone: (name: string) => `Times in ${name}`,
   leaveForm: 'The changes in this form are not saved.',
   notFound: 'Page not found',

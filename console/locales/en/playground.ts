@@ -32,7 +32,7 @@ export const playground = {
     messages: 'Messages',
     responses: 'Responses',
     gemini: 'Gemini',
-    both: 'Both',
+    both: 'Chat completions and Messages',
     images: 'Images',
     speech: 'Speech',
     embeddings: 'Embeddings',

@@ -51,7 +51,6 @@ export const channels: Texts['channels'] = {
   lastFailure: '最近失败',
   failureAt: (cause, time) => `${cause}，${time}`,
   noFailure: '无',
-  managed: (by) => `来自 ${by}`,
   keyCount: (count, aside) => `${count} 个密钥${aside > 0 ? `，${aside} 个暂停使用` : ''}`,
   modelCount: (count) => `${count} 个模型`,
   answered: (seconds) => `${seconds} 秒内返回`,

@@ -36,6 +36,7 @@ export const common: Texts['common'] = {
   removeRow: '删除此行',
   nothingFound: '没有结果',
   actions: '操作',
+  managed: (by) => `来自 ${by}`,
   zone: (name) => `时区：${name}`,
   leaveForm: '此表单中的修改尚未保存。',
   notFound: '页面不存在',

@@ -32,7 +32,7 @@ export const playground: Texts['playground'] = {
     messages: 'Messages',
     responses: 'Responses',
     gemini: 'Gemini',
-    both: '两者',
+    both: 'Chat completions 和 Messages',
     images: '图像',
     speech: '语音',
     embeddings: '向量',

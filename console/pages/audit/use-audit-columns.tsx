@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { AuditEntry } from '../../api/audit.ts'
 import type { Column } from '../../components/data-table.tsx'
 import { useFormatters } from '../../components/session.tsx'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './audit-page.module.css'
@@ -32,8 +33,8 @@ function Who({ entry: { actor, via, address } }: { readonly entry: AuditEntry })
   const origin = [audit.vias[via], address].filter((part) => part !== '' && part !== name).join(', ')
   return (
     <span className={classes['two']}>
-      {name}
-      <small>{origin}</small>
+      <TruncatedText text={name} isName />
+      <small title={origin}>{origin}</small>
     </span>
   )
 }
@@ -41,16 +42,17 @@ function Who({ entry: { actor, via, address } }: { readonly entry: AuditEntry })
 function ObjectName({ object: { kind, id, name, owner } }: { readonly object: AuditEntry['object'] }) {
   const { audit } = useTexts()
   const shown = name === '' ? `${id ?? ''}` : name
+  const kindText = owner ? audit.keyOf(owner.name) : audit.kinds[kind]
   return (
     <span className={classes['two']}>
       {id !== null && (kind === 'user' || kind === 'channel') ? (
         <Link to={kind === 'user' ? '/users/$id' : '/channels/$id'} params={{ id: String(id) }}>
-          {shown}
+          <TruncatedText text={shown} isName />
         </Link>
       ) : (
-        shown
+        <TruncatedText text={shown} isName />
       )}
-      <small>{owner ? audit.keyOf(owner.name) : audit.kinds[kind]}</small>
+      <small title={kindText}>{kindText}</small>
     </span>
   )
 }

@@ -1,11 +1,12 @@
 import { ActionIcon, Button } from '@mantine/core'
-import { IconBan, IconCircleCheck, IconLock, IconTrash } from '@tabler/icons-react'
+import { IconBan, IconCircleCheck, IconTrash } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { NodeHealth } from '../../api/channel-health.ts'
 import type { Channel, ChannelTest } from '../../api/channels.ts'
 import { setChannelDraining, setChannelEnabled } from '../../components/channel-actions.ts'
 import { ChannelState } from '../../components/channel-state.tsx'
+import { ManagedMark } from '../../components/managed-mark.tsx'
 import { TruncatedText } from '../../components/truncated-text.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { useFormatters } from '../../components/session.tsx'
@@ -133,19 +134,13 @@ export function useChannelColumns(
 }
 
 function ChannelName({ channel }: { readonly channel: Channel }) {
-  const { channels } = useTexts()
   return (
-    <span className={classes['name']}>
-      <Link to="/channels/$id" params={{ id: String(channel.id) }} title={channel.name} data-row-link>
-        {channel.name}
+    <>
+      <Link to="/channels/$id" params={{ id: String(channel.id) }} data-row-link>
+        <TruncatedText text={channel.name} isName />
       </Link>
-      {channel.managed && (
-        <small title={channels.managed(channel.managed_by)}>
-          <IconLock size={12} aria-hidden />
-          <span>{channels.managed(channel.managed_by)}</span>
-        </small>
-      )}
-    </span>
+      {channel.managed && <ManagedMark by={channel.managed_by} />}
+    </>
   )
 }
 

@@ -1,13 +1,13 @@
 import { ActionIcon } from '@mantine/core'
-import { IconLock, IconTrash } from '@tabler/icons-react'
+import { IconTrash } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { Guard } from '../../api/guards.ts'
+import { ManagedMark } from '../../components/managed-mark.tsx'
 import { TruncatedText } from '../../components/truncated-text.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { useFormatters } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import classes from './guards.module.css'
 import { kindOfMatch, matchSummary } from './match-forms.ts'
 
 export function useGuardColumns(onDelete: (guard: Guard) => void): readonly Column<Guard>[] {
@@ -36,7 +36,12 @@ export function useGuardColumns(onDelete: (guard: Guard) => void): readonly Colu
       isOptional: true,
       cell: ({ match }) => {
         const kind = kindOfMatch(match)
-        return <TruncatedText text={[kinds[kind] ?? kind, matchSummary(match)].filter(Boolean).join(': ')} />
+        return (
+          <TruncatedText
+            text={[kinds[kind] ?? kind, matchSummary(match)].filter(Boolean).join(': ')}
+            isList
+          />
+        )
       },
     },
     {
@@ -96,18 +101,12 @@ export function useGuardColumns(onDelete: (guard: Guard) => void): readonly Colu
 }
 
 function GuardName({ guard: { name, managed, managed_by: by } }: { readonly guard: Guard }) {
-  const { channels } = useTexts()
   return (
-    <span className={classes['name']}>
-      <Link to="/guards/$name" params={{ name }} title={name} data-row-link>
-        {name}
+    <>
+      <Link to="/guards/$name" params={{ name }} data-row-link>
+        <TruncatedText text={name} isName />
       </Link>
-      {managed && (
-        <small title={channels.managed(by)}>
-          <IconLock size={12} aria-hidden />
-          <span>{channels.managed(by)}</span>
-        </small>
-      )}
-    </span>
+      {managed && <ManagedMark by={by} />}
+    </>
   )
 }

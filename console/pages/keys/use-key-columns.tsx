@@ -9,6 +9,7 @@ import { MoneyText } from '../../components/money-text.tsx'
 import { KeyState } from '../../components/key-state.tsx'
 import { showFailure } from '../../components/notify.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { KeyActions } from './key-actions.tsx'
@@ -36,7 +37,7 @@ export function useKeyColumns(
       cell: (row) => (
         <>
           <Link to="/keys/$id" params={{ id: String(row.id) }} data-row-link>
-            {row.name}
+            <TruncatedText text={row.name} isName />
           </Link>{' '}
           {isLimitedByOperator(profile.role, row) && (
             <Badge variant="default" size="sm" title={keys.operatorLimits}>

@@ -96,7 +96,7 @@ function useColumns(): readonly Column<ListedRefusedCall>[] {
         </Link>
       ),
     },
-    { key: 'model', label: logs.model, cell: ({ model_name }) => <TruncatedText text={model_name} /> },
+    { key: 'model', label: logs.model, cell: ({ model_name }) => <TruncatedText text={model_name} isName /> },
     {
       key: 'key',
       label: logs.key,

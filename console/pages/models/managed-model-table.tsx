@@ -104,7 +104,7 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
       phone: 'title',
       cell: (model) => (
         <>
-          <TruncatedText text={model.model} /> <ModelRetirement model={model} />
+          <TruncatedText text={model.model} isName /> <ModelRetirement model={model} />
         </>
       ),
     },

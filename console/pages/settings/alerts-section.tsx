@@ -10,6 +10,7 @@ import { EmptyState } from '../../components/empty-state.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import classes from './settings-page.module.css'
 import { AddReceiverDialog } from './add-receiver-dialog.tsx'
 import { ReceiverTestButton } from './receiver-test-button.tsx'
 
@@ -27,7 +28,7 @@ export function AlertsSection() {
   const columns = useColumns(setToRemove)
   const reload = () => client.invalidateQueries({ queryKey: receiversQuery(profile.id).queryKey })
   return (
-    <section aria-label={alerts.title}>
+    <section aria-label={alerts.title} className={classes['part']}>
       <h2>{alerts.title}</h2>
       <p>{alerts.hint}</p>
       <QueryResult query={useQuery(receiversQuery(profile.id))} rows={2}>

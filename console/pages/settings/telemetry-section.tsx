@@ -7,6 +7,7 @@ import { QueryResult } from '../../components/query-result.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import classes from './settings-page.module.css'
 
 /** Whether telemetry reaches the OpenTelemetry collector: what was sent, what was lost, and why. */
 export function TelemetrySection() {
@@ -14,7 +15,7 @@ export function TelemetrySection() {
   const section = useRef<HTMLElement>(null)
   const isSeen = useIsSeen(section)
   return (
-    <section ref={section} aria-label={telemetry.title}>
+    <section ref={section} aria-label={telemetry.title} className={classes['part']}>
       <h2>{telemetry.title}</h2>
       <p>{telemetry.hint}</p>
       {isSeen && <Signals />}

@@ -62,7 +62,7 @@ function useColumns(heading: string, onFilter: (one: SeriesName) => void): reado
           label
         ) : (
           <UnstyledButton className={classes['filter']} onClick={() => onFilter({ key, label })}>
-            <TruncatedText text={label} />
+            <TruncatedText text={label} isName />
           </UnstyledButton>
         ),
     },

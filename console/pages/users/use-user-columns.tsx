@@ -28,7 +28,7 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
       phone: 'title',
       cell: ({ id, username }) => (
         <Link to="/users/$id" params={{ id: String(id) }} data-row-link>
-          {username}
+          <TruncatedText text={username} isName />
         </Link>
       ),
     },

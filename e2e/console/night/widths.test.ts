@@ -63,7 +63,6 @@ const COLUMNS = [
   'User',
   'Channel',
   'Status',
-  'Cause',
   'Tokens',
   'Cost',
   'First token',
