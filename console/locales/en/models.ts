@@ -31,6 +31,8 @@ export const models = {
   perMillion: (currency: string) =>
     `${currency} per million tokens, or per the unit that is named, before the ratio of your group`,
   source: 'Source',
+  inFile: 'In the file',
+  fixed: 'This price is in gateway.yaml, and can be changed there alone.',
   sources: {
     file: 'gateway.yaml',
     set: 'Set here',

@@ -36,6 +36,5 @@ export const overview = {
   errors: 'Errors',
   p95: '95% answered within',
   last30: 'Last 30 days',
-  mostADay: (amount: string) => `up to ${amount} a day`,
   failedCalls: (count: string) => `${count} failed calls`,
 }

@@ -30,6 +30,8 @@ export const models: Texts['models'] = {
   tickOf: (model) => `选择 ${model}`,
   perMillion: (currency) => `每百万 token 或所示单位的价格（${currency}），未乘以你的分组倍率`,
   source: '来源',
+  inFile: '在文件中',
+  fixed: '此价格在 gateway.yaml 中设置，只能在那里更改。',
   sources: {
     file: 'gateway.yaml',
     set: '在此设置',

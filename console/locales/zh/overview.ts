@@ -38,6 +38,5 @@ export const overview: Texts['overview'] = {
   errors: '错误',
   p95: '95% 的应答时间',
   last30: '最近 30 天',
-  mostADay: (amount) => `每天最多 ${amount}`,
   failedCalls: (count) => `${count} 次失败`,
 }

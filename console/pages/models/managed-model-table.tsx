@@ -1,4 +1,5 @@
 import { Button, Checkbox } from '@mantine/core'
+import { IconLock } from '@tabler/icons-react'
 import { type ReactNode, useState } from 'react'
 import type { ManagedModel } from '../../api/models.ts'
 import { unitPrices } from '../../api/unit-prices.ts'
@@ -9,6 +10,7 @@ import { StateMark } from '../../components/state-mark.tsx'
 import { usePriceText } from '../../components/use-price-text.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
+import classes from './models-page.module.css'
 import { ModelRetirement } from './model-retirement.tsx'
 import { useServicePriceText } from './use-service-price-text.ts'
 
@@ -91,7 +93,12 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
     isLabelHidden: true,
     phone: 'actions',
     cell: (model) =>
-      model.source !== 'file' && (
+      model.source === 'file' ? (
+        <small className={classes['fixed']} title={models.fixed}>
+          <IconLock size={14} aria-hidden />
+          {models.inFile}
+        </small>
+      ) : (
         <Button variant="default" size="compact-sm" onClick={() => onEdit(model)}>
           {models.editPrice}
         </Button>

@@ -24,6 +24,8 @@ import { TopSpenders } from './top-spenders.tsx'
 import { TroubledChannels } from './troubled-channels.tsx'
 
 const SPENDERS = 5
+/** As many as stand beside the channels in trouble and the users who spend most. */
+const RECENT_CALLS_OF_ALL = 9
 const MINUTE_S = 60
 
 /** The start page: cost, keys and recent calls of the account, or of all accounts for administrators. */
@@ -44,7 +46,18 @@ export function OverviewPage() {
     }),
   )
   const { recentKeys } = useAccountLimits()
-  const calls = useQuery(callsQuery(profile.id, scope, {}, 1, { pageSize: RECENT_CALLS }))
+  const calls = useQuery(
+    callsQuery(profile.id, scope, {}, 1, { pageSize: isAdmin ? RECENT_CALLS_OF_ALL : RECENT_CALLS }),
+  )
+  const keys = (
+    <section aria-label={overview.keys}>
+      <h2 className={classes['heading']}>
+        {overview.keys}
+        <Link to="/keys">{overview.allKeys}</Link>
+      </h2>
+      <KeyList keys={recentKeys} />
+    </section>
+  )
   return (
     <>
       <PageHead title={overview.title} />
@@ -76,15 +89,7 @@ export function OverviewPage() {
               ) : (
                 <CallTable
                   calls={items}
-                  hidden={[
-                    'channel',
-                    'first',
-                    'key',
-                    'tier',
-                    'region',
-                    'cause',
-                    ...(isAdmin ? [] : ['user']),
-                  ]}
+                  hidden={['channel', 'first', 'key', 'tier', 'region', ...(isAdmin ? [] : ['user'])]}
                 />
               )
             }
@@ -103,16 +108,15 @@ export function OverviewPage() {
               <QueryResult query={month}>{(found) => <TopSpenders month={found} />}</QueryResult>
             </section>
           )}
-          {isAdmin && <RemainingQuota name={overview.yourAccount} />}
-          <section aria-label={overview.keys}>
-            <h2 className={classes['heading']}>
-              {overview.keys}
-              <Link to="/keys">{overview.allKeys}</Link>
-            </h2>
-            <KeyList keys={recentKeys} />
-          </section>
+          {!isAdmin && keys}
         </div>
       </div>
+      {isAdmin && (
+        <div className={classes['own']}>
+          {keys}
+          <RemainingQuota name={overview.yourAccount} />
+        </div>
+      )}
     </>
   )
 }

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { type Usage, usageQuery } from '../../api/usage.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { Figures } from '../../components/figures.tsx'
+import { axisTicks } from '../../components/axis-ticks.ts'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { startOfDay } from '../../components/time.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -74,30 +75,41 @@ function LastDays() {
 }
 
 function Bars({ usage: { slots, series } }: { readonly usage: Usage }) {
-  const { overview } = useTexts()
-  const { money, day } = useFormatters()
+  const { tag } = useTexts()
+  const { money, day, moneyStep } = useFormatters()
+  const short = new Intl.NumberFormat(tag, { notation: 'compact', maximumSignificantDigits: 3 })
   const amounts = slots.map((_, slot) =>
     series.reduce((sum, { points }) => sum + (points[slot]?.quota ?? 0), 0),
   )
-  const max = Math.max(1, ...amounts)
+  const ticks = axisTicks(Math.max(1, ...amounts), { unit: moneyStep })
+  const top = ticks.at(-1) ?? 1
+  const shareOf = (amount: number): string => `${(amount / top) * 100}%`
   const [first, last] = [slots.at(0), slots.at(-1)]
   return (
-    <>
-      <p className={classes['scale']}>{overview.mostADay(money(max))}</p>
+    <div className={classes['chart']}>
+      <div className={classes['axis']} aria-hidden>
+        {ticks.map((tick) => (
+          <span key={tick} style={{ insetBlockEnd: shareOf(tick) }}>
+            {money(tick)}
+          </span>
+        ))}
+      </div>
       <ol className={classes['bars']}>
         {slots.map((slot, place) => {
-          const text = `${day(slot)}: ${money(amounts[place] ?? 0)}`
+          const amount = amounts[place] ?? 0
+          const text = `${day(slot)}: ${money(amount)}`
           return (
             <li key={slot} title={text} aria-label={text}>
-              <span style={{ height: `${((amounts[place] ?? 0) / max) * 100}%` }} />
+              <small aria-hidden>{amount > 0 && short.format(amount / moneyStep)}</small>
+              <span style={{ height: shareOf(amount) }} />
             </li>
           )
         })}
       </ol>
-      <p className={classes['scale']}>
+      <div className={classes['ends']}>
         <span>{first !== undefined && day(first)}</span>
         <span>{last !== undefined && day(last)}</span>
-      </p>
-    </>
+      </div>
+    </div>
   )
 }

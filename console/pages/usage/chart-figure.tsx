@@ -12,7 +12,7 @@ import { BarSegment } from './bar-segment.tsx'
 import type { ChartData, ChartSeries, SeriesName } from './chart-rows.ts'
 import { formatInterval } from './format-interval.ts'
 import { IntervalTooltip } from './interval-tooltip.tsx'
-import { axisTicks } from './axis-ticks.ts'
+import { axisTicks } from '../../components/axis-ticks.ts'
 import classes from './usage-page.module.css'
 
 /**

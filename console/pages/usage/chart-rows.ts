@@ -1,5 +1,11 @@
 import type { CallCounts, Usage, UsagePoint } from '../../api/usage.ts'
-import { type SeriesRanking, MAX_SHOWN_SERIES, topSeriesAndOthers, sumsOfIntervals } from './usage-sums.ts'
+import {
+  colouredSeries,
+  MAX_SHOWN_SERIES,
+  type SeriesRanking,
+  sumsOfIntervals,
+  topSeriesAndOthers,
+} from './usage-sums.ts'
 
 /** A series as the gateway identifies it (`key`) and as the page names it (`label`). */
 export interface SeriesName {
@@ -37,14 +43,16 @@ function colorOf(place: number): string {
 }
 
 /**
- * One figure (such as the cost) of the series with the highest values, and the sum of the figure over all
- * other series.
+ * One figure (such as the cost) of the series that have a colour on the page, and the sum of the figure over all other
+ * series.
  */
 export function largestSeriesData(usage: Usage, figure: SeriesRanking, otherLabel: string): ChartData {
+  const coloured = colouredSeries(usage)
   return stackedData(
     usage.slots,
     topSeriesAndOthers(usage, figure, otherLabel).map(({ points, ...one }) => ({
       ...one,
+      color: one.key === undefined ? OTHER_COLOR : colorOf(coloured.indexOf(one.key)),
       values: points.map((point) => point[figure]),
     })),
   )
@@ -61,12 +69,13 @@ export function callCountSeriesData(
   const rest = [...series.slice(MAX_SHOWN_SERIES), ...(other ? [other] : [])]
   const sums = slots.map((_, slot) => rest.reduce((sum, { calls }) => sum + (calls[slot] ?? 0), 0))
   return stackedData(slots, [
-    ...series.slice(0, MAX_SHOWN_SERIES).map(({ key, label, calls }) => ({
+    ...series.slice(0, MAX_SHOWN_SERIES).map(({ key, label, calls }, place) => ({
       key: isFilter ? key : '',
+      color: colorOf(place),
       label: labelOf(key, label),
       values: calls,
     })),
-    ...(rest.length > 0 ? [{ key: undefined, label: otherLabel, values: sums }] : []),
+    ...(rest.length > 0 ? [{ key: undefined, color: OTHER_COLOR, label: otherLabel, values: sums }] : []),
   ])
 }
 
@@ -79,14 +88,15 @@ function stackedData(
   parts: readonly {
     readonly key: string | undefined
     readonly label: string
+    readonly color: string
     readonly values: readonly (number | null)[]
   }[],
 ): ChartData {
   return {
-    series: parts.map(({ key, label }, place) => ({
+    series: parts.map(({ key, label, color }, place) => ({
       name: `s${place}`,
       label,
-      color: key === undefined || place >= MAX_SHOWN_SERIES ? OTHER_COLOR : colorOf(place),
+      color,
       ...(key && { filter: { key, label } }),
     })),
     rows: slots.map((at, slot) => ({

@@ -22,7 +22,7 @@ export function IntervalTooltip({
   if (!row) return null
   const parts = series.flatMap((one) => {
     const value = row[one.name] ?? null
-    return value === null || (hasSum && value === 0) ? [] : [{ ...one, value }]
+    return value === null ? [] : [{ ...one, value }]
   })
   const sum = parts.reduce((total, { value }) => total + value, 0)
   return (
@@ -36,7 +36,7 @@ export function IntervalTooltip({
               {part}
             </th>
             <td>{format(value)}</td>
-            {hasSum && <td>{percent(value / sum)}</td>}
+            {hasSum && <td>{percent(sum === 0 ? 0 : value / sum)}</td>}
           </tr>
         ))}
       </tbody>

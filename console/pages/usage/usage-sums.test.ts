@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Usage, UsagePoint } from '../../api/usage.ts'
+import { largestSeriesData } from './chart-rows.ts'
 import {
   relativeChange,
   ZERO_USAGE_POINT,
@@ -59,7 +60,7 @@ test('the usage chart, its table and its intervals have the same sum, and it has
   )
 })
 
-test('the usage chart has the six series with the highest values of the chosen figure, and Other for the rest', () => {
+test('all usage charts have the same six series, those with the highest cost, in the same colours, and Other for the rest', () => {
   const series = Array.from({ length: 8 }, (_, index) => ({
     key: `m${index}`,
     label: `m${index}`,
@@ -67,9 +68,31 @@ test('the usage chart has the six series with the highest values of the chosen f
     points: [{ ...ZERO_USAGE_POINT, quota: 8 - index, failed: index + 1 }],
   }))
   const usage = { ...EMPTY, slots: [0], series }
-  const keys = (rank: 'quota' | 'failed') => topSeriesAndOthers(usage, rank, 'Other').map(({ key }) => key)
-  expect(keys('quota')).toEqual(['m0', 'm1', 'm2', 'm3', 'm4', 'm5', undefined])
-  expect(keys('failed')).toEqual(['m7', 'm6', 'm5', 'm4', 'm3', 'm2', undefined])
+  const coloursOf = (figure: 'quota' | 'failed') =>
+    largestSeriesData(usage, figure, 'Other').series.map(({ label, color }) => `${label} ${color}`)
+  expect(coloursOf('quota')).toEqual([
+    'm0 var(--series-1)',
+    'm1 var(--series-2)',
+    'm2 var(--series-3)',
+    'm3 var(--series-4)',
+    'm4 var(--series-5)',
+    'm5 var(--series-6)',
+    'Other var(--muted)',
+  ])
+  expect(coloursOf('failed')).toEqual(coloursOf('quota'))
+})
+
+test('a series without cost has a colour in the chart of errors while there are some left, and is not in the chart of costs', () => {
+  const points = (quota: number, failed: number) => [{ ...ZERO_USAGE_POINT, quota, failed }]
+  const series = [
+    { key: 'paid', label: 'paid', ranks: { quota: 1, failed: 2 }, points: points(5, 1) },
+    { key: 'broken', label: 'broken', ranks: { failed: 1 }, points: points(0, 9) },
+  ]
+  const usage = { ...EMPTY, slots: [0], series }
+  const coloursOf = (figure: 'quota' | 'failed') =>
+    largestSeriesData(usage, figure, 'Other').series.map(({ label, color }) => `${label} ${color}`)
+  expect(coloursOf('quota')).toEqual(['paid var(--series-1)'])
+  expect(coloursOf('failed')).toEqual(['paid var(--series-1)', 'broken var(--series-2)'])
 })
 
 test('the change of a usage figure is shown only if the previous period has at least ten calls and a value', () => {

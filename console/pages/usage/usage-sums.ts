@@ -70,19 +70,34 @@ export function sumsOfSeries({ series, other }: Usage, otherLabel: string): read
 /** The figures by which the gateway ranks series. */
 export type SeriesRanking = 'quota' | 'requests' | 'failed'
 
+/** In this order, the highest series by each figure get colours while there are some left. */
+const COLOURED_BY: readonly SeriesRanking[] = ['quota', 'requests', 'failed']
+
+/** The keys of the series that have colours, the same ones in all charts of a page. */
+export function colouredSeries({ series }: Usage): readonly string[] {
+  const highest = COLOURED_BY.flatMap((rank) => {
+    const placeOf = ({ ranks }: Usage['series'][number]): number => ranks[rank] ?? Number.POSITIVE_INFINITY
+    return series
+      .filter((one) => placeOf(one) <= MAX_SHOWN_SERIES)
+      .toSorted((one, another) => placeOf(one) - placeOf(another))
+      .map(({ key }) => key)
+  })
+  return [...new Set(highest)].slice(0, MAX_SHOWN_SERIES)
+}
+
 /**
- * The series of a chart: those with the highest values of its figure, and the sum of all others in each
- * interval.
+ * The series of a chart: those with a colour that have any of its figure, in the order of the colours, and the sum of all
+ * others in each interval.
  */
 export function topSeriesAndOthers(
-  { series, other, slots }: Usage,
+  usage: Usage,
   rank: SeriesRanking,
   otherLabel: string,
 ): readonly ShownSeries[] {
-  const placeOf = ({ ranks }: Usage['series'][number]): number => ranks[rank] ?? Number.POSITIVE_INFINITY
-  const shown = series
-    .filter((one) => placeOf(one) <= MAX_SHOWN_SERIES)
-    .toSorted((one, another) => placeOf(one) - placeOf(another))
+  const { series, other, slots } = usage
+  const shown = colouredSeries(usage).flatMap((key) =>
+    series.filter((one) => one.key === key && one.points.some((point) => point[rank] !== 0)),
+  )
   const rest = [...series.filter((one) => !shown.includes(one)), ...(other ? [other] : [])]
   if (rest.length === 0) return shown
   const points = slots.map((_, slot) =>
