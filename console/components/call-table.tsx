@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
-import type { Call } from '../api/calls.ts'
+import type { Call, ListedRefusedCall } from '../api/calls.ts'
 import { useTexts } from '../locales/use-texts.tsx'
-import { CallState } from './call-state.tsx'
+import { CallState, REFUSED } from './call-state.tsx'
 import classes from './call-table.module.css'
 import { TruncatedText } from './truncated-text.tsx'
 import { type Column, DataTable, type Sorting } from './data-table.tsx'
@@ -10,17 +10,63 @@ import { useFormatters } from './session.tsx'
 import { TimeText } from './time-text.tsx'
 import { isServedInAnotherTier, useTierNames } from './use-tier-names.ts'
 
+/** What the table shows of a call; one that was refused before it began has the code of its error as `cause`. */
+export type ListedCall = Pick<
+  Call,
+  | 'id'
+  | 'created_at'
+  | 'model_name'
+  | 'token_name'
+  | 'username'
+  | 'channel'
+  | 'note'
+  | 'service_tier'
+  | 'requested_service_tier'
+  | 'region'
+  | 'prompt_tokens'
+  | 'cached_tokens'
+  | 'completion_tokens'
+  | 'quota'
+  | 'first_byte_ms'
+  | 'duration_ms'
+> & { readonly reason: Call['reason'] | typeof REFUSED; readonly cause: string }
+
 /** The service tier in which the listed prices apply unchanged. */
 const STANDARD = 'standard'
 
-/** A table of settled calls; each row opens its details. */
+/** A refused call as a row of the table: nothing was used, and nothing charged. */
+export function listedRefusal(call: ListedRefusedCall): ListedCall {
+  const { id, created_at, model_name, token_name, username, code } = call
+  return {
+    id,
+    created_at,
+    model_name,
+    token_name,
+    username,
+    channel: '',
+    reason: REFUSED,
+    note: '',
+    cause: code,
+    service_tier: '',
+    requested_service_tier: '',
+    region: '',
+    prompt_tokens: 0,
+    cached_tokens: 0,
+    completion_tokens: 0,
+    quota: 0,
+    first_byte_ms: null,
+    duration_ms: 0,
+  }
+}
+
+/** A table of calls, settled and refused; each row opens its details. */
 export function CallTable({
   calls,
   hidden,
   isStale = false,
   sorting,
 }: {
-  readonly calls: readonly Call[]
+  readonly calls: readonly ListedCall[]
   readonly hidden: readonly string[]
   readonly isStale?: boolean
   readonly sorting?: Sorting
@@ -44,21 +90,21 @@ export function CallTable({
 /**
  * The names of the columns for tier and region that are hidden because no call has anything to show in them.
  */
-function unusedColumns(calls: readonly Call[]): ReadonlySet<string> {
+function unusedColumns(calls: readonly ListedCall[]): ReadonlySet<string> {
   const hasTier = calls.some(hasOtherTier)
   const hasRegion = calls.some(({ region }) => region !== '')
   return new Set([...(hasTier ? [] : ['tier']), ...(hasRegion ? [] : ['region'])])
 }
 
 /** Whether a call was served in another tier than the standard one, or than the one that it asked for. */
-function hasOtherTier(call: Call): boolean {
+function hasOtherTier(call: ListedCall): boolean {
   return isServedInAnotherTier(call) || (call.service_tier !== '' && call.service_tier !== STANDARD)
 }
 
-export function useCallColumns(): readonly Column<Call>[] {
+export function useCallColumns(): readonly Column<ListedCall>[] {
   const { logs } = useTexts()
   const { count, duration } = useFormatters()
-  const causes: Readonly<Record<string, string>> = logs.causes
+  const causes: Readonly<Record<string, string>> = { ...logs.refusals, ...logs.causes }
   const tiers = useTierNames()
   return [
     {
@@ -143,7 +189,7 @@ export function useCallColumns(): readonly Column<Call>[] {
       sortField: 'duration_ms',
       label: logs.total,
       isNumber: true,
-      cell: ({ duration_ms }) => duration(duration_ms),
+      cell: ({ reason, duration_ms }) => (reason === REFUSED ? '–' : duration(duration_ms)),
     },
   ]
 }

@@ -57,6 +57,9 @@ export const logs = {
   csv: 'Download CSV',
   empty: 'No calls yet. Each call shows here a moment after its end.',
   emptyFiltered: 'No call matches these filters.',
+  refusedLeftOut:
+    'Calls that were refused before they began are left out: they have no other status, and neither channel, cause, tier, region nor session.',
+  moreRefused: (count: number) => `${count} more refused call${pluralS(count)} in this time`,
   code: 'Refused for',
   refusedTable: 'Refused calls',
   refusedFor: (what: string) => `Refused: ${what}`,

@@ -57,6 +57,8 @@ export const logs: Texts['logs'] = {
   csv: '下载 CSV',
   empty: '还没有调用。每次调用结束后会很快显示在这里。',
   emptyFiltered: '没有符合筛选条件的调用。',
+  refusedLeftOut: '开始前被拒绝的调用未列出：它们没有其他状态，也没有渠道、原因、层级、区域和会话。',
+  moreRefused: (count) => `此时间内还有 ${count} 次被拒绝的调用`,
   code: '拒绝原因',
   refusedTable: '被拒绝的调用',
   refusedFor: (what) => `已拒绝：${what}`,

@@ -80,6 +80,13 @@ export function isFilterApplicable(status: CallEndStatus | undefined, name: stri
 
 const CALL_ID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i
 
+/** Whether the list has refused calls, too: those of any status, unless a filter is set that they cannot match. */
+export function areRefusedIncluded(search: SearchState): boolean {
+  return (
+    statusFromUrl(search) === undefined && [...NOT_OF_REFUSED].every((name) => (search[name] ?? '') === '')
+  )
+}
+
 /** The id of a call that a text contains, such as an error message; the text itself if it contains none. */
 export function findCallId(text: string | undefined): string | undefined {
   return CALL_ID.exec(text ?? '')?.[0].toLowerCase() ?? text

@@ -1,12 +1,13 @@
 import { Button, Switch } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { Link, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { CALL_PAGE_SIZE, callsCsvUrl, callSumsQuery, callsQuery } from '../../api/calls.ts'
 import { QueryResult } from '../../components/query-result.tsx'
-import { CallTable } from '../../components/call-table.tsx'
+import { CallTable, type ListedCall, listedRefusal } from '../../components/call-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { NoCalls } from '../../components/no-calls.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
 import { usePreferences } from '../../components/preferences.ts'
@@ -19,6 +20,7 @@ import { CallSheet } from './call-sheet.tsx'
 import { CallTotals } from './call-totals.tsx'
 import { ColumnsMenu } from './columns-menu.tsx'
 import {
+  areRefusedIncluded,
   DEFAULT_PERIOD,
   callFilterOf,
   isLogFiltered,
@@ -33,6 +35,7 @@ import classes from './logs-page.module.css'
 import { mergeLiveCalls } from './merge-live-calls.ts'
 import { RefusedCallList } from './refused-call-list.tsx'
 import { MAX_LIVE_ROWS, useLiveCalls } from './use-live-calls.ts'
+import { useRefusedOfPage } from './use-refused-of-page.ts'
 
 const OF_ADMINS = ['user', 'channel']
 const UNSORTED = { sort: undefined, order: undefined }
@@ -113,8 +116,18 @@ function SettledCalls() {
   })
   const sums = useQuery({ ...callSumsQuery(profile.id, scope, filter), placeholderData: keepPreviousData })
   const hidden = isAdmin ? hiddenColumns : [...hiddenColumns, ...OF_ADMINS]
-  const clear = (): void => setSearch(FILTERS_REMOVED)
-  const shown = mergeLiveCalls(live.shown, calls.data?.items ?? [], MAX_LIVE_ROWS)
+  const settled = mergeLiveCalls(live.shown, calls.data?.items ?? [], MAX_LIVE_ROWS)
+  const hasRefused = areRefusedIncluded(search) && order.sort === undefined
+  const refused = useRefusedOfPage(
+    hasRefused,
+    scope,
+    { settled: filter, refused: refusedCallFilterOf(search, scope, span) },
+    page,
+    calls.data,
+  )
+  const shown: readonly ListedCall[] = [...settled, ...refused.items.map(listedRefusal)].toSorted(
+    (one, other) => other.created_at - one.created_at,
+  )
   return (
     <>
       <PageHead title={id === undefined ? logs.title : call.title}>
@@ -158,19 +171,9 @@ function SettledCalls() {
         <span>{common.zone(timeZone)}</span>
       </div>
       <QueryResult query={calls} rows={12}>
-        {({ items, total }) =>
-          items.length + live.shown.length === 0 ? (
-            <EmptyState text={isLogFiltered(search) ? logs.emptyFiltered : logs.empty}>
-              {isLogFiltered(search) ? (
-                <Button variant="default" onClick={clear}>
-                  {common.clearFilters}
-                </Button>
-              ) : (
-                <Button component={Link} to="/playground" variant="default">
-                  {common.openPlayground}
-                </Button>
-              )}
-            </EmptyState>
+        {({ total }) =>
+          shown.length === 0 ? (
+            <EmptyLog search={search} onClear={() => setSearch(FILTERS_REMOVED)} />
           ) : (
             <>
               <CallTable
@@ -179,6 +182,15 @@ function SettledCalls() {
                 isStale={calls.isPlaceholderData}
                 sorting={sortingOf(search, setSearch)}
               />
+              {refused.more > 0 && (
+                <Button
+                  variant="subtle"
+                  size="xs"
+                  onClick={() => setSearch({ status: REFUSED_STATUS, p: undefined })}
+                >
+                  {logs.moreRefused(refused.more)}
+                </Button>
+              )}
               <Pager
                 page={page}
                 pageSize={CALL_PAGE_SIZE}
@@ -192,5 +204,21 @@ function SettledCalls() {
       </QueryResult>
       <CallSheet id={id} scope={scope} ids={shown.map((one) => one.id)} />
     </>
+  )
+}
+
+/** Says what was left out, and leads on. */
+function EmptyLog({ search, onClear }: { readonly search: SearchState; readonly onClear: () => void }) {
+  const { logs, common } = useTexts()
+  if (!isLogFiltered(search)) return <NoCalls text={logs.empty} />
+  const text = areRefusedIncluded(search)
+    ? logs.emptyFiltered
+    : `${logs.emptyFiltered} ${logs.refusedLeftOut}`
+  return (
+    <EmptyState text={text}>
+      <Button variant="default" onClick={onClear}>
+        {common.clearFilters}
+      </Button>
+    </EmptyState>
   )
 }

@@ -1,6 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import type { RefusedCall } from '../../api/calls.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
+import { MoneyText } from '../../components/money-text.tsx'
+import { TimeText } from '../../components/time-text.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
@@ -15,12 +17,13 @@ export function RefusedCallDetails({ call }: { readonly call: RefusedCall }) {
     ...useCallOriginRows(call),
     [texts.call.group, call.group],
     [texts.call.code, call.code],
+    ...useLimitRows(call),
   ]
   return (
     <DetailsFrame call={call} state={<StateMark tone="bad" word={texts.call.refused} />} rows={rows}>
       <h3>{texts.call.why}</h3>
       <p className={classes['why']}>
-        {call.message} {texts.call.notCharged}
+        {asSentence(call.message)} {texts.call.notCharged}
       </p>
       <p className={classes['why']}>
         <WayOn call={call} />
@@ -29,15 +32,48 @@ export function RefusedCallDetails({ call }: { readonly call: RefusedCall }) {
   )
 }
 
+/** The amounts of the limit that refused the call, in money, and when it begins anew, in the time of the reader. */
+function useLimitRows({ limit }: RefusedCall): DetailRows {
+  const { call } = useTexts()
+  if (limit === null || (limit.kind !== 'quota' && limit.kind !== 'budget')) return []
+  const amounts = [
+    [call.spent, limit.spent],
+    [call.left, limit.left],
+    [call.needed, limit.needed],
+  ] as const
+  return [
+    ...amounts.flatMap(
+      ([label, amount]): DetailRows => (amount === null ? [] : [[label, <MoneyText quota={amount} />]]),
+    ),
+    ...(limit.resets_at === null ? [] : [[call.resets, <TimeText at={limit.resets_at} isWhole />] as const]),
+  ]
+}
+
+function asSentence(text: string): string {
+  return /[.!?。！？]$/.test(text) ? text : `${text}.`
+}
+
 /** Error codes of refusals that no longer occur once a price is set. */
 const WITHOUT_A_PRICE: ReadonlySet<string> = new Set(['model_price_error', 'tool_not_priced'])
 
 /** A link to the page on which the reason of the refusal can be removed. */
-function WayOn({ call: { code, limit, token_id, user_id } }: { readonly call: RefusedCall }) {
+function WayOn({
+  call: { code, limit, model_name: model, token_id, user_id },
+}: {
+  readonly call: RefusedCall
+}) {
   const { call } = useTexts()
-  const { profile, isAdmin } = useSignedInAccount()
+  const { profile, isAdmin, isRoot } = useSignedInAccount()
   if (WITHOUT_A_PRICE.has(code))
-    return isAdmin ? <Link to="/models">{call.openModels}</Link> : call.askAdministrator
+    return isAdmin ? (
+      <Link to="/models" search={isRoot ? { q: model, edit: model } : { q: model }}>
+        {call.openModels}
+      </Link>
+    ) : (
+      call.askAdministrator
+    )
+  if (limit?.subject === 'group')
+    return isRoot ? <Link to="/settings">{call.openGroups}</Link> : call.askAdministrator
   const isOfKey = limit === null ? token_id !== 0 : limit.subject === 'token'
   if (isOfKey && user_id === profile.id)
     return (
@@ -47,7 +83,7 @@ function WayOn({ call: { code, limit, token_id, user_id } }: { readonly call: Re
     )
   if (isAdmin && user_id !== 0)
     return (
-      <Link to="/users/$id" params={{ id: String(user_id) }}>
+      <Link to="/users/$id" params={{ id: String(user_id) }} {...(isOfKey && { search: { tab: 'keys' } })}>
         {call.openUser}
       </Link>
     )

@@ -52,7 +52,7 @@ export function largestSeriesData(usage: Usage, figure: SeriesRanking, otherLabe
     usage.slots,
     topSeriesAndOthers(usage, figure, otherLabel).map(({ points, ...one }) => ({
       ...one,
-      color: one.key === undefined ? OTHER_COLOR : colorOf(coloured.indexOf(one.key)),
+      color: one.key === undefined ? OTHER_COLOR : colorOf(coloured.findIndex(({ key }) => key === one.key)),
       values: points.map((point) => point[figure]),
     })),
   )

@@ -73,14 +73,13 @@ export type SeriesRanking = 'quota' | 'requests' | 'failed'
 /** In this order, the highest series by each figure get colours while there are some left. */
 const COLOURED_BY: readonly SeriesRanking[] = ['quota', 'requests', 'failed']
 
-/** The keys of the series that have colours, the same ones in all charts of a page. */
-export function colouredSeries({ series }: Usage): readonly string[] {
+/** The series that have colours, the same ones in all charts of a page. */
+export function colouredSeries({ series }: Usage): Usage['series'] {
   const highest = COLOURED_BY.flatMap((rank) => {
     const placeOf = ({ ranks }: Usage['series'][number]): number => ranks[rank] ?? Number.POSITIVE_INFINITY
     return series
       .filter((one) => placeOf(one) <= MAX_SHOWN_SERIES)
       .toSorted((one, another) => placeOf(one) - placeOf(another))
-      .map(({ key }) => key)
   })
   return [...new Set(highest)].slice(0, MAX_SHOWN_SERIES)
 }
@@ -95,9 +94,7 @@ export function topSeriesAndOthers(
   otherLabel: string,
 ): readonly ShownSeries[] {
   const { series, other, slots } = usage
-  const shown = colouredSeries(usage).flatMap((key) =>
-    series.filter((one) => one.key === key && one.points.some((point) => point[rank] !== 0)),
-  )
+  const shown = colouredSeries(usage).filter(({ points }) => points.some((point) => point[rank] !== 0))
   const rest = [...series.filter((one) => !shown.includes(one)), ...(other ? [other] : [])]
   if (rest.length === 0) return shown
   const points = slots.map((_, slot) =>

@@ -110,7 +110,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
       .poll(() => stage.api<{ total: number }>('GET', `/api/log/refused?request_id=${id}`))
       .toMatchObject({ total: 1 })
     for (const [person, link, path] of [
-      ['root', 'Open the user', /^\/users\/\d+$/],
+      ['root', 'Open the user', /^\/users\/\d+\?tab=keys$/],
       ['caller', 'Open the key', /^\/keys\/\d+$/],
     ] as const) {
       const page = await stage.open(person, `/logs/${id}`)

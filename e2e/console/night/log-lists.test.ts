@@ -47,7 +47,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
         'root',
         {
           'Refused: budget': ['Open the user', `/users/${PEOPLE.caller.id}`],
-          'Refused: model without a price': ['Open the prices of models', '/models'],
+          'Refused: model without a price': ['Open the prices of models', '&edit='],
         },
       ],
       [
@@ -81,6 +81,15 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
       await expect.poll(() => table.getByText('Refused: no such model').count()).toBe(0)
       await page.context().close()
     }
+  })
+
+  test('an empty log says that refused calls are left out where a filter cannot match them', async () => {
+    const page = await stage.open('root', '/logs?channel=second')
+    await page.getByText(/^No call matches these filters\. Calls that were refused .* left out/).waitFor()
+    await page.goto('/logs?model=no-such-model')
+    const table = page.getByRole('table', { name: 'Calls' })
+    await table.getByText('no such model').first().waitFor()
+    await page.context().close()
   })
 
   test('tables show times of day, with the date if it is not today, and relative times in the tooltip', async () => {
@@ -184,5 +193,29 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     await wide.getByRole('combobox', { name: 'Model' }).waitFor()
     expect(await wide.getByRole('button', { name: /^Filters/ }).count()).toBe(0)
     await wide.context().close()
+  })
+
+  test('the log of any status has each refused call once, among the settled ones of its pages', async () => {
+    for (let call = 0; call < 56; call += 1) {
+      if (call % 14 === 0) expect(await stage.call(`unknown-${call}`)).toBe(503)
+      expect(await stage.call('demo-chat')).toBe(200)
+    }
+    const ofAll = () => stage.api<{ total: number }>('GET', '/api/log/refused?model_name=unknown-42')
+    await vi.waitFor(async () => expect((await ofAll()).total).toBe(1), { timeout: 60_000, interval: 100 })
+    const page = await stage.open('root', '/logs')
+    const table = page.getByRole('table', { name: 'Calls' })
+    const refusedOf = async (): Promise<string[]> =>
+      (await table.getByRole('row').filter({ hasText: 'Refused' }).allInnerTexts()).flatMap(
+        (text) => /unknown-\d+/.exec(text)?.[0] ?? [],
+      )
+    const pages: string[] = []
+    for (const path of ['/logs', '/logs?p=2']) {
+      await page.goto(path)
+      await table.locator('tbody tr').first().waitFor()
+      await page.waitForLoadState('networkidle')
+      pages.push(...(await refusedOf()))
+    }
+    expect(pages).toEqual(['unknown-42', 'unknown-28', 'unknown-14', 'unknown-0'])
+    await page.context().close()
   })
 })
