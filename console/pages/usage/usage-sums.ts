@@ -85,8 +85,7 @@ export function colouredSeries({ series }: Usage): Usage['series'] {
 }
 
 /**
- * The series of a chart: those with a colour that have any of its figure, in the order of the colours, and the sum of all
- * others in each interval.
+ * The series of a chart: those with a colour, in the order of the colours, and the sum of all others in each interval.
  */
 export function topSeriesAndOthers(
   usage: Usage,
@@ -94,7 +93,7 @@ export function topSeriesAndOthers(
   otherLabel: string,
 ): readonly ShownSeries[] {
   const { series, other, slots } = usage
-  const shown = colouredSeries(usage).filter(({ points }) => points.some((point) => point[rank] !== 0))
+  const shown = colouredSeries(usage)
   const rest = [...series.filter((one) => !shown.includes(one)), ...(other ? [other] : [])]
   if (rest.length === 0) return shown
   const points = slots.map((_, slot) =>
