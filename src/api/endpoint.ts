@@ -241,11 +241,8 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
    * A rate limit per user (for visitors, per address), in addition to the limit of all management requests.
    */
   readonly limit?: 'search' | 'critical'
-  /**
-   * A query parameter that must be `1` for a request to count against the limit; if absent, all requests
-   * count.
-   */
-  readonly limitIf?: string
+  /** Which requests count against the limit, by their query; if absent, all do. */
+  readonly limitIf?: (query: Readonly<Record<string, unknown>>) => boolean
   /**
    * Who is rate-limited, if the request body decides it, instead of the address. If the body cannot be read,
    * the address is limited.

@@ -127,8 +127,8 @@ export class JsonApi {
     // Searches in the console have already been counted against the console's own limit.
     const isCovered = session !== undefined && endpoint.limit === 'search'
     const { limitIf } = endpoint
-    const has = (parameter: string): boolean => queryOf(request.url)[parameter] === '1'
-    const counts = limitIf === undefined || has(limitIf)
+    const query = queryOf(request.url)
+    const counts = limitIf === undefined || limitIf(query)
     if (!endpoint.limitSubjects && counts && !isCovered) {
       const limited = principal.user
         ? { subject: principal.user.id, label: 'this user' }
@@ -136,7 +136,7 @@ export class JsonApi {
       await this.#takeFromLimits(exchange, endpoint, [{ ...limited, factor: 1 }])
     }
     const { body, bodyIf } = endpoint
-    const schema = bodyIf ? (has(bodyIf.query) ? bodyIf.is : bodyIf.else) : body
+    const schema = bodyIf ? (query[bodyIf.query] === '1' ? bodyIf.is : bodyIf.else) : body
     const input = {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, checkedQuery(endpoint, request.url)),

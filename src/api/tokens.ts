@@ -2,9 +2,12 @@ import { z } from 'zod'
 import { orderOfQuery, pageOfQuery } from '../management/page.ts'
 import {
   changeToken,
+  changeTokenOrStatus,
   deleteTokens,
-  tokenStatusInput,
   enableOrDisableToken,
+  rotateTokenOf,
+  tokenChangeOrStatus,
+  tokenStatusInput,
 } from '../management/tokens/change-token.ts'
 import { createTokenAs } from '../management/tokens/create-token.ts'
 import {
@@ -17,6 +20,7 @@ import {
   tokenPageQuery,
   tokenPageSchema,
 } from '../management/tokens/list-tokens.ts'
+import { allTokens, allTokensQuery, allTokensSchema } from '../management/tokens/tokens-of-all.ts'
 import {
   changedTokenFields,
   maskedToken,
@@ -31,6 +35,8 @@ import { defineAccountEndpoint, defineAdminEndpoint, type JsonEndpoint } from '.
 
 const OF_USER = '/api/user/:id/tokens'
 const USER_PARAMS = z.object({ id: userIdText })
+const ONE_OF_USER = '/api/user/:id/tokens/:token_id'
+const ONE_OF_USER_PARAMS = USER_PARAMS.extend({ token_id: TOKEN_ID_SCHEMAS.path.shape.id })
 const STOPPED_QUERY = z.object({ ids: tokenIdsText })
 
 /** Endpoints to manage API keys: `docs/api.md: Token management`, and `docs/api.md: Keys of other users`. */
@@ -58,6 +64,15 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
         order: orderOfQuery(page),
       }),
   }),
+  defineAdminEndpoint('GET', '/api/token/all', {
+    limit: 'search',
+    limitIf: ({ keyword, user }) => Boolean(keyword || user),
+    summary: 'A page of the tokens of all users that the administrator manages, and of its own',
+    errorStatuses: [400],
+    query: allTokensQuery,
+    responseBody: allTokensSchema,
+    handle: ({ user, query, services }) => allTokens(services, query, user),
+  }),
   defineAccountEndpoint('GET', '/api/token/stopped', {
     summary: "Those of the account's tokens whose calls a budget refuses",
     errorStatuses: [400],
@@ -84,9 +99,17 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
       return { key: await revealKey(services, { user: user.id, id: params.id }) }
     },
   }),
+  defineAccountEndpoint('POST', '/api/token/:id/rotate', {
+    limit: 'critical',
+    cache: 'never',
+    summary: "A new key for one of the account's tokens; it is in this response alone",
+    params: TOKEN_ID_SCHEMAS.path,
+    responseBody: tokenSchema,
+    handle: ({ user, params, services }) => rotateTokenOf(services, { user: user.id, id: params.id }),
+  }),
   defineAccountEndpoint('POST', '/api/token/', {
     limit: 'critical',
-    limitIf: 'reveal',
+    limitIf: ({ reveal }) => reveal === '1',
     cache: 'never',
     summary: 'A new token; the response contains its id and its key with reveal=1 alone',
     query: z.object({ reveal: z.string().optional() }),
@@ -167,14 +190,42 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     },
   }),
   defineAdminEndpoint('PUT', OF_USER, {
-    summary: "Enables or disables one of a user's tokens",
-    errorStatuses: [404],
+    summary: "Changes one of a user's tokens, or enables or disables it",
+    errorStatuses: [404, 409],
     params: USER_PARAMS,
-    body: tokenStatusInput,
+    body: tokenChangeOrStatus,
     responseBody: tokenSchema,
     async handle({ user: by, params, body, services }) {
       const { id } = await manageableUser(services, params.id, by)
-      return enableOrDisableToken(services, { ...body, user: id })
+      return changeTokenOrStatus(services, { ...body, user: id }, by)
+    },
+  }),
+  defineAdminEndpoint('GET', ONE_OF_USER, {
+    summary: "One of a user's tokens, its key masked",
+    params: ONE_OF_USER_PARAMS,
+    responseBody: tokenSchema,
+    async handle({ user: by, params, services }) {
+      const { id: userId } = await manageableUser(services, params.id, by)
+      const token = await services.store.read('findTokenWithKey', { tokenId: params.token_id, userId })
+      return maskedToken(services, token ?? ownTokenNotFound())
+    },
+  }),
+  defineAdminEndpoint('POST', `${ONE_OF_USER}/rotate`, {
+    cache: 'never',
+    summary: "A new key for one of a user's tokens; it is in this response alone",
+    params: ONE_OF_USER_PARAMS,
+    responseBody: tokenSchema,
+    async handle({ user: by, params, services }) {
+      const { id: user } = await manageableUser(services, params.id, by)
+      return rotateTokenOf(services, { user, id: params.token_id })
+    },
+  }),
+  defineAdminEndpoint('DELETE', ONE_OF_USER, {
+    summary: "Deletes one of a user's tokens",
+    params: ONE_OF_USER_PARAMS,
+    async handle({ user: by, params, services }) {
+      const { id: user } = await manageableUser(services, params.id, by)
+      if ((await deleteTokens(services, { user, ids: [params.token_id] })) === 0) ownTokenNotFound()
     },
   }),
 ]

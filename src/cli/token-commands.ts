@@ -8,12 +8,12 @@ import {
   BUDGET_OPTIONS,
   budgetFromOptions,
   type BudgetOptions,
-  changedBudgetFromOptions,
   commaList,
   CONFIG_OPTION,
   parseExpiresOption,
   fieldsFromOptions,
   JSON_OPTION,
+  wholeNumber,
 } from './options.ts'
 import { TOKEN } from '../domain/records/token.ts'
 import { plainText } from './plain-text.ts'
@@ -46,8 +46,10 @@ Examples:
 
 const LIST_HELP = `
 Keys are masked. "sluice token disable" takes an id.
-Example:
-  sluice token list --user ann`
+Examples:
+  sluice token list --user ann
+  sluice token list --last4 x7Qp
+  sluice token list --group sales --status disabled`
 
 const ROTATE_HELP = `
 The old key is refused from the next call on, even if gateway.yaml declares it; quota, limits, expiry and the usage
@@ -56,10 +58,13 @@ Example:
   KEY=$(sluice token rotate 7)`
 
 const UPDATE_HELP = `
-"sluice token list --user NAME" shows the ids. The budget counts from the next call on; a new amount keeps the period,
-and --budget 0 removes both. What is used of the period stays used.
-Example:
-  sluice token update 7 --budget 1usd --per day`
+"sluice token list" shows the ids. A change counts from the next call on, and the holder of the key can only tighten what is
+set so. A new budget keeps the period, and --budget 0 removes both; what is used of the period stays used. An empty text
+removes models, addresses, guards and the group.
+Examples:
+  sluice token update 7 --budget 1usd --per day
+  sluice token update 7 --models gpt-4o-mini --expires 30d
+  sluice token update 7 --allow-ips ''`
 
 const DELETE_HELP = `
 Running calls go on and are charged; the usage log keeps the key's calls.`
@@ -76,8 +81,27 @@ interface CreateOptions extends AccountOptions, BudgetOptions {
 }
 
 interface ListOptions extends AccountOptions {
-  readonly user: string
+  readonly user?: string
+  readonly name?: string
+  readonly last4?: string
+  readonly group?: string
+  readonly status?: string
+  readonly page?: number
 }
+
+/** The options of `token update`. */
+interface UpdateOptions extends AccountOptions, BudgetOptions {
+  readonly name?: string
+  readonly quota?: Amount
+  readonly unlimited?: boolean
+  readonly expires?: number
+  readonly models?: readonly string[]
+  readonly allowIps?: readonly string[]
+  readonly guards?: readonly string[]
+  readonly group?: string
+}
+
+const PAGE_SIZE = 100
 
 /** Adds the commands `sluice token …`, which manage API keys. */
 export function addTokenCommands(program: Command, shell: CommandContext): void {
@@ -117,8 +141,17 @@ export function addTokenCommands(program: Command, shell: CommandContext): void 
 
   token
     .command('list')
-    .description("a user's keys, masked, with quota, use, budget and expiry")
-    .requiredOption('--user <name>', 'whose keys')
+    .description('keys, masked, with quota, use, budget and expiry: those of a user, or of all users')
+    .option('--user <name>', 'whose keys, all of them')
+    .addOption(new Option('--name <text>', 'a part of the name of the key').conflicts('user'))
+    .addOption(new Option('--last4 <end>', 'the last four characters of the key').conflicts('user'))
+    .addOption(new Option('--group <name>', 'the group that its calls use').conflicts('user'))
+    .addOption(new Option('--status <status>').choices([...STATUS.values()]).conflicts('user'))
+    .addOption(
+      new Option('--page <number>', `the page of ${PAGE_SIZE} keys, the newest first`)
+        .argParser(wholeNumber)
+        .conflicts('user'),
+    )
     .addOption(JSON_OPTION)
     .addOption(CONFIG_OPTION)
     .addHelpText('after', LIST_HELP)
@@ -126,15 +159,34 @@ export function addTokenCommands(program: Command, shell: CommandContext): void 
 
   token
     .command('update <id>')
-    .description("set a key's budget")
+    .description("change a key's name and limits")
+    .option('--name <name>', 'a name of at most 50 characters')
+    .addOption(
+      new Option('--quota <amount>', `what the key may still spend: ${AMOUNT_FORM}`)
+        .argParser(parseAmount)
+        .conflicts('unlimited'),
+    )
+    .option('--unlimited', "limit the key by its user's quota alone")
     .addOption(BUDGET_OPTIONS[0])
     .addOption(BUDGET_OPTIONS[1])
+    .addOption(
+      new Option('--expires <time>', 'never, 30d, 12h, 2027-01-31, or a Unix time in seconds').argParser(
+        parseExpiresOption,
+      ),
+    )
+    .option('--models <names>', 'the models that the key may use, separated by commas', commaList)
+    .option('--allow-ips <ranges>', 'the addresses that may use the key, separated by commas', commaList)
+    .option('--guards <names>', 'guards that check its calls, separated by commas', commaList)
+    .option('--group <name>', 'the group that its calls use')
     .addOption(JSON_OPTION)
     .addOption(CONFIG_OPTION)
     .addHelpText('after', UPDATE_HELP)
-    .action((id: string, options: AccountOptions & BudgetOptions, command: Command) => {
-      const budget = changedBudgetFromOptions(options, command)
-      return runReportingErrors(shell, () => update(shell, tokenId(id), budget, options))
+    .action((id: string, options: UpdateOptions, command: Command) => {
+      const fields = changedFields(options)
+      const { budget, per } = options
+      if (Object.keys(fields).length === 0 && !options.quota && budget === undefined && per === undefined)
+        return command.error('error: expected what to change: see --help')
+      return runReportingErrors(shell, () => update(shell, tokenId(id), fields, options))
     })
 
   const onOne = (
@@ -148,7 +200,7 @@ export function addTokenCommands(program: Command, shell: CommandContext): void 
       .description(description)
       .addOption(JSON_OPTION)
       .addOption(CONFIG_OPTION)
-      .addHelpText('after', `\n"sluice token list --user NAME" shows the ids.${help}`)
+      .addHelpText('after', `\n"sluice token list" shows the ids.${help}`)
       .action((id: string, options: AccountOptions) =>
         runReportingErrors(shell, () => work(shell, tokenId(id), options)),
       )
@@ -198,24 +250,59 @@ async function create(
 }
 
 function list(shell: CommandContext, { user, ...options }: ListOptions): Promise<void> {
-  return printResult(shell, options, 'listTokens', { user }, (tokens, display) =>
-    table(tokens, tokenColumns(display), shell.out),
-  )
+  if (user !== undefined)
+    return printResult(shell, options, 'listTokens', { user }, (tokens, display) =>
+      table(tokens, tokenColumns(display), shell.out),
+    )
+  const { name, last4, group, page = 1, ...others } = options
+  const status = [...STATUS].find(([, text]) => text === options.status)?.[0].toString()
+  const search = { keyword: name, last4, group, status, p: String(page), page_size: String(PAGE_SIZE) }
+  return printResult(shell, others, 'listAllTokens', search, ({ items, total }, display) => {
+    const [id, ...columns] = tokenColumns(display)
+    const owner: Column<(typeof items)[number]> = { title: 'USER', cell: ({ username }) => username }
+    const shown = table(items, [id as Column<TokenObject>, owner, ...columns], shell.out)
+    const isMore = total > page * PAGE_SIZE
+    return isMore ? `${shown}${total} keys; --page ${page + 1} shows the next ones.\n` : shown
+  })
+}
+
+/** The fields that the options name, without amounts. */
+function changedFields({ name, unlimited, expires, models, allowIps, guards, group }: UpdateOptions) {
+  return {
+    ...(name !== undefined && { name }),
+    ...(unlimited && { unlimited_quota: true }),
+    ...(expires !== undefined && { expired_time: expires }),
+    ...(models && { model_limits_enabled: models.length > 0, model_limits: models.join(',') }),
+    ...(allowIps && { allow_ips: allowIps.length > 0 ? allowIps.join('\n') : null }),
+    ...(guards && { guards: [...guards] }),
+    ...(group !== undefined && { group }),
+  }
 }
 
 function update(
   shell: CommandContext,
   id: number,
-  { budget, ...period }: ReturnType<typeof changedBudgetFromOptions>,
-  options: AccountOptions,
+  fields: ReturnType<typeof changedFields>,
+  options: UpdateOptions,
 ): Promise<void> {
   return printResult(
     shell,
     options,
-    'budgetToken',
-    (display) => ({ id, ...period, ...quotaOfAmounts(shell, display, { budget }) }),
-    (changed, display) =>
-      plainText(`The budget of the key "${changed.name}" (id ${id}): ${budgetText(changed, display)}.\n`),
+    'changeToken',
+    (display) => {
+      const { quota, budget } = quotaOfAmounts(shell, display, {
+        quota: options.quota,
+        budget: options.budget,
+      })
+      return {
+        id,
+        ...fields,
+        ...(quota !== undefined && { remain_quota: quota, unlimited_quota: false }),
+        ...(budget !== undefined && { budget }),
+        ...(options.per && { budget_period: options.per }),
+      }
+    },
+    (changed, display) => table([changed], tokenColumns(display), shell.out),
   )
 }
 

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import type { User } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
+import { KEY_END_LENGTH } from '../store/secrets.ts'
 import { allChannels } from './channels/channel-object.ts'
 import { textField } from './input-fields.ts'
+import { findableByEnd } from './tokens/tokens-of-all.ts'
 import { pricing } from './models/pricing.ts'
 import type { AdministrationServices } from './services.ts'
 
@@ -64,6 +66,7 @@ function rank({ kind, label, detail }: Found, query: string): number {
 }
 
 async function keysFound({ store }: Services, part: string, user: User): Promise<Found[]> {
+  if (part.length === KEY_END_LENGTH) await findableByEnd(store)
   const userId = user.role >= Role.admin ? undefined : user.id
   const keys = await store.read('findKeys', { userId, part, limit: MAX_FOUND })
   return keys.map(({ id, name, username, owner, end }) => ({

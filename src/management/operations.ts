@@ -2,7 +2,7 @@ import { backup } from './backup.ts'
 import { listChannelStates } from './channels/channel-health.ts'
 import { listAllChannels } from './channels/channel-object.ts'
 import { disableChannel, enableChannel, testNamedChannel } from './channels/channel-actions.ts'
-import { setTokenBudget, deleteToken, disableToken, enableToken, rotateToken } from './tokens/change-token.ts'
+import { changeAnyToken, deleteToken, disableToken, enableToken, rotateToken } from './tokens/change-token.ts'
 import {
   setUserBudget,
   disableUser,
@@ -17,6 +17,7 @@ import { createToken, tokenWarnings } from './tokens/create-token.ts'
 import { createUser } from './users/create-user.ts'
 import { listPrices } from './models/list-prices.ts'
 import { listTokens } from './tokens/list-tokens.ts'
+import { listAllTokens } from './tokens/tokens-of-all.ts'
 import { listUsers, showUser } from './users/list-users.ts'
 import { listCalls, listRefusals, showCall } from './usage/operator-calls.ts'
 import { usageByDimension } from './usage/sum-usage.ts'
@@ -27,8 +28,8 @@ import { usageByDimension } from './usage/sum-usage.ts'
  */
 export const operations = {
   backup,
-  budgetToken: setTokenBudget,
   budgetUser: setUserBudget,
+  changeToken: changeAnyToken,
   createToken,
   createUser,
   deleteToken,
@@ -40,6 +41,7 @@ export const operations = {
   enableUser,
   issueAccessToken,
   listAllChannels,
+  listAllTokens,
   listCalls,
   listChannelStates,
   listGroups,

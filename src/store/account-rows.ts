@@ -26,7 +26,9 @@ export function undeletedTokensOfUser(db: Db, userId: number) {
 }
 
 /** Converts a row to a token without its key. */
-export function tokenFromRow(row: Omit<TokenRow, 'key_hash' | 'key_cipher' | 'key_digest'>): Token {
+export function tokenFromRow(
+  row: Omit<TokenRow, 'key_hash' | 'key_cipher' | 'key_digest' | 'key_end'>,
+): Token {
   return { ...TOKEN.fromRow(row), ...usageLimitsFromRow(row) }
 }
 

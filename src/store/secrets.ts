@@ -91,6 +91,19 @@ export function hashKey(secrets: SecretKeys, key: string): string {
   return createHmac('sha256', secrets.ownLookupKey).update('api key\n').update(key).digest('hex')
 }
 
+/** Number of last characters of a key by which the key can be found. */
+export const KEY_END_LENGTH = 4
+
+/** The HMAC by which a key is found by its last characters, `end`. */
+export function hashKeyEnd(secrets: Secrets, end: string): string {
+  return hmacOf(secrets, 'key end', end)
+}
+
+/** The HMAC of the last characters of a key. */
+export function keyEndHash(secrets: Secrets, key: string): string {
+  return hashKeyEnd(secrets, key.slice(-KEY_END_LENGTH))
+}
+
 /** The hashes under which an API key may be stored: while the secret is changed, that of the other secret too. */
 export function keyHashes(secrets: Secrets, key: string): readonly string[] {
   const hash = hashKey(secrets, key)
@@ -113,7 +126,8 @@ export function hmacOf(
     | 'audit'
     | 'model list'
     | 'version'
-    | 'answer',
+    | 'answer'
+    | 'key end',
   text: string,
 ): string {
   return createHmac('sha256', secrets.lookupKey).update(`${purpose}\n`).update(text).digest('base64url')

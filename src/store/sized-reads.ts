@@ -10,6 +10,7 @@ export const SIZED_READS = [
   'listTokensWithKeys',
   'findTokensWithKeys',
   'managedUser',
+  'tokensWithOwners',
   'pageOfUsers',
   'storedConfiguration',
 ] as const

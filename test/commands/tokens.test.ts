@@ -54,6 +54,7 @@ function started(): Promise<Fixture> {
         user(6, 'twin', []),
         user(7, 'poor', [token('low'), token('free')]),
         user(8, 'new', [token('old'), token('older'), token('gone')]),
+        user(9, 'late', [token('changed'), token('late')]),
       ],
     }),
     { env: { GATEWAY_SECRET: SECRET } },
@@ -196,14 +197,62 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       [free, 'free'],
     ] as const) {
       const set = await during(() => run('update', String(id), '--budget', '1', '--per', 'day'))
-      expect(set.out, set.err).toBe(
-        `The budget of the key "token-${name}" (id ${id}): 0 of 1 ($0.000002) per day.\n`,
+      expect(set.out, set.err).toMatch(
+        new RegExp(`^ *${id}  token-${name} .* 0 of 1 \\(\\$0\\.000002\\) per day `, 'm'),
       )
     }
     await checks.run(async () => expect((await said('low'))[1]).toBe('budget_exceeded'))
     const removed = await during(() => run('update', String(free), '--budget', '0', '--json'))
     expect(removed.json()).toMatchObject({ id: free, budget: 0, budget_period: '' })
     await checks.run(async () => expect(await said('free')).toEqual([200]))
+  })
+
+  test('sluice token update changes the name and the limits of a key, and an empty text removes a limit', async () => {
+    const { id } = rowOf('token-changed')
+    const update = (...options: string[]) => during(() => run('update', String(id), '--json', ...options))
+    const changed = await update(
+      '--name',
+      'new',
+      '--models',
+      'x,y',
+      '--allow-ips',
+      '10.0.0.0/8',
+      '--expires',
+      '2099-01-31',
+    )
+    expect(changed.json(), changed.err).toMatchObject({
+      name: 'new',
+      model_limits_enabled: true,
+      model_limits: 'x,y',
+      allow_ips: '10.0.0.0/8',
+      expired_time: 4_073_500_800,
+    })
+    expect((await update('--quota', '1usd')).json()).toMatchObject({
+      remain_quota: 500_000,
+      unlimited_quota: false,
+    })
+    const freed = await update('--unlimited', '--models', '', '--allow-ips', '')
+    expect(freed.json()).toMatchObject({
+      unlimited_quota: true,
+      model_limits_enabled: false,
+      allow_ips: null,
+    })
+    await checks.run(async () => expect(await said('changed')).toEqual([200]))
+    expect(await update()).toMatchObject({ code: 1, err: expect.stringContaining('expected what to change') })
+  })
+
+  test('sluice token list without a user finds keys of all users by name, group, status and last characters', async () => {
+    const { id } = rowOf('token-late')
+    await during(() => run('disable', String(id)))
+    const list = (...options: string[]) => during(() => run('list', ...options))
+    const names = async (...options: string[]) =>
+      ((await list('--json', ...options)).json() as { items: TokenLine[] }).items.map(({ name }) => name)
+    expect(await names('--name', 'N-LAT', '--status', 'disabled')).toEqual(['token-late'])
+    expect(await names('--last4', 'late')).toEqual(['token-late'])
+    expect(await names('--last4', 'none')).toEqual([])
+    expect(await names('--group', 'nowhere')).toEqual([])
+    expect((await list('--name', 'n-late')).out).toMatch(new RegExp(`^ *${id}  late +token-late`, 'm'))
+    expect(await list('--user', 'ann', '--name', 'x')).toMatchObject({ code: 1 })
   })
 
   test('after sluice token enable a disabled key is accepted again', async () => {

@@ -217,6 +217,8 @@ export const TOKEN = declareRecord(
     key_cipher: { type: plainTextType(), secret: true },
     /** SHA-256 of an imported key with `sk-`, in hexadecimal, by which a second import finds it; empty if there is none. */
     key_digest: { type: plainTextType(), default: '', secret: true },
+    /** HMAC of the last four characters of the key, by which it can be found; empty until `tagKeyEnds` has computed it. */
+    key_end: { type: plainTextType(), default: '', secret: true },
     /** How a key that was sent is looked up (`KEY_FORMS`). */
     key_form: { type: oneOfType(KEY_FORMS, 'plain, digest or whole'), default: 'plain', shown: false },
     /** The closed group that an imported key may use although it is not its user's; empty if there is none. */

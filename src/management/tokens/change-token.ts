@@ -3,7 +3,7 @@ import type { UsageLimitChanges } from '../../domain/usage-limits.ts'
 import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
 import { generateKey } from '../../store/secrets.ts'
 import { type Actor, maySetOperatorLimits, OPERATOR } from '../authority.ts'
-import { usageLimitChanges, usageLimitFields } from '../usage-limits.ts'
+import { usageLimitChanges, type usageLimitFields } from '../usage-limits.ts'
 import { addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
@@ -12,7 +12,7 @@ import { findUser } from '../users/list-users.ts'
 import { requireGroups, requireGuards } from '../users/user-object.ts'
 import { anyTokenInput, findToken, tokenNotFound } from './list-tokens.ts'
 import {
-  type changedTokenFields,
+  changedTokenFields,
   maskedToken,
   ownTokenNotFound,
   TOKEN_ID_SCHEMAS,
@@ -82,16 +82,12 @@ async function changedLimits(
   return usageLimitChanges(input, before?.token.budget, settings())
 }
 
-const { budget, budget_period } = usageLimitFields
-
-const INPUT = anyTokenInput.extend({ budget, budget_period })
-
-/** Sets the budget of any user's token, as an operator. */
-export async function setTokenBudget(
+/** Changes any user's token, as an operator. */
+export async function changeAnyToken(
   services: ManagementServices,
-  given: z.input<typeof INPUT>,
+  given: z.input<typeof changedTokenFields>,
 ): Promise<TokenObject> {
-  const { id, ...fields } = readInput(INPUT, given)
+  const { id, ...fields } = readInput(changedTokenFields, given)
   const { user_id: user } = await findToken(services.store, { id })
   return changeToken(services, { user, id, ...fields }, OPERATOR)
 }
@@ -100,6 +96,32 @@ export async function setTokenBudget(
 const switchedStatusField = z.literal([TOKEN_STATUS.enabled, TOKEN_STATUS.disabled], {
   error: 'expected 1 (enabled) or 2 (disabled)',
 })
+
+/** Input with the fields of a token to change, or with the status that it should get, which is changed alone. */
+export const tokenChangeOrStatus = changedTokenFields
+  .extend({ status: switchedStatusField.nullish() })
+  .refine(
+    ({ status, ...fields }) => {
+      const given = Object.entries(fields).filter(
+        ([name, value]) => name !== 'id' && value !== undefined && (value !== null || name === 'allow_ips'),
+      )
+      return given.length > 0 !== Boolean(status)
+    },
+    {
+      path: ['status'],
+      error:
+        'expected 1 (enabled) or 2 (disabled) without other fields, or fields to change without a status',
+    },
+  )
+
+/** Changes fields of a user's token, or its status. */
+export function changeTokenOrStatus(
+  services: ManagementServices,
+  { status, ...change }: z.output<typeof tokenChangeOrStatus> & { readonly user: number },
+  by: Actor,
+): Promise<TokenObject> {
+  return status ? enableOrDisableToken(services, { ...change, status }) : changeToken(services, change, by)
+}
 
 /** Input with a token and the status that it should get. */
 export const tokenStatusInput = z.object(
@@ -124,20 +146,28 @@ export async function enableOrDisableToken(
 }
 
 /**
- * Gives any user's token a new key, which only this response shows. The old key is refused from now on;
+ * Gives a token of the user a new key, which only this response shows. The old key is refused from now on;
  * quota, limits and running calls are not affected.
  */
+export async function rotateTokenOf(
+  services: ManagementServices,
+  { user: userId, id: tokenId }: { readonly user: number; readonly id: number },
+): Promise<TokenObject> {
+  const { store, apiKeys } = services
+  const key = generateKey()
+  const token = (await store.write('rotateToken', { tokenId, userId, key })) ?? ownTokenNotFound()
+  apiKeys.forget(tokenId)
+  apiKeys.forgetKey(key)
+  return tokenObject(services, token, `sk-${key}`)
+}
+
+/** Gives any user's token a new key. */
 export async function rotateToken(
   services: ManagementServices,
   given: z.input<typeof anyTokenInput>,
 ): Promise<TokenObject> {
-  const { store, apiKeys } = services
-  const { id: tokenId, user_id: userId } = await findToken(store, given)
-  const key = generateKey()
-  const token = (await store.write('rotateToken', { tokenId, userId, key })) ?? tokenNotFound(tokenId)
-  apiKeys.forget(tokenId)
-  apiKeys.forgetKey(key)
-  return tokenObject(services, token, `sk-${key}`)
+  const { id, user_id: user } = await findToken(services.store, given)
+  return rotateTokenOf(services, { user, id })
 }
 
 /** Disables any user's token. Its key is refused from now on; running calls continue. */

@@ -8,6 +8,7 @@ import type { Settings } from '../../domain/settings.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { AccountName } from '../../store/bank.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
+import type { TokenOfUser } from '../../store/operations/tokens-of-all.ts'
 import { declareResponse, requestBodySchemas } from '../record-schemas.ts'
 import {
   type BudgetUses,
@@ -81,6 +82,31 @@ export async function maskedTokens(services: Parts, tokens: readonly TokenWithKe
   return objects
 }
 
+/** A token in a list of the tokens of several users. */
+export const tokenOfUserSchema = tokenSchema.extend({
+  username: z.string(),
+  stopped: z.boolean().describe('whether a budget refuses its calls'),
+})
+
+/** Stored tokens of several users as responses show them, with their keys masked. */
+export async function tokensOfUsers(
+  services: Parts,
+  tokens: readonly TokenOfUser[],
+): Promise<z.output<typeof tokenOfUserSchema>[]> {
+  const stopped = new Set(
+    await stoppedTokens(
+      services,
+      tokens.map(({ token }) => token),
+    ),
+  )
+  const objects = await maskedTokens(services, tokens)
+  return objects.map((object, index) => ({
+    ...object,
+    username: tokens[index]?.username ?? '',
+    stopped: stopped.has(object.id),
+  }))
+}
+
 /** A stored token as responses show it, with its key masked. */
 export function maskedToken(services: Parts, { token, key }: TokenWithKey): Promise<TokenObject> {
   return tokenObject(services, token, maskedKey(`sk-${key}`))
@@ -99,9 +125,9 @@ async function surroundingsOf(services: Parts, tokens: readonly Token[]): Promis
   const { store } = services
   const settings = services.settings()
   const nowMs = services.nowMs()
-  const ids = [...new Set(tokens.map(({ user_id }) => user_id))]
-  const found = await Promise.all(ids.map((id) => store.read('userById', id)))
-  const users = new Map(found.flatMap((user) => (user ? [[user.id, user] as const] : [])))
+  const userIds = [...new Set(tokens.map(({ user_id }) => user_id))]
+  const found = await store.read('usersById', { userIds })
+  const users = new Map(found.map((user) => [user.id, user]))
   const budgets = tokens.flatMap((token) => {
     const user = users.get(token.user_id)
     return user ? Object.values(budgetsOf(settings, user, token)) : [limitsOwner(token)]

@@ -223,6 +223,7 @@ export const AUDIT_RULES: {
   assignAlerts: null,
   // Not recorded: a call stores the key that it has sent.
   storeImportedKey: null,
+  tagKeyEnds: null,
   storeModelRetirements: null,
   storePriceSet: null,
   storeProvenance: null,

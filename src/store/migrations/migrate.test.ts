@@ -73,9 +73,10 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     const user = await store.write('createUser', newUser())
     await store.write('createToken', newToken(user.id))
     await store.close()
-    await database.sql('DROP INDEX tokens_by_key_form')
+    for (const index of ['tokens_by_key_form', 'tokens_by_key_end', 'tokens_without_key_end'])
+      await database.sql(`DROP INDEX ${index}`)
     const also = database.place.startsWith('postgres') ? ' CASCADE' : ''
-    for (const column of ['key_digest', 'key_form', 'team_group'])
+    for (const column of ['key_digest', 'key_form', 'team_group', 'key_end'])
       await database.sql(`ALTER TABLE tokens DROP COLUMN ${column}${also}`)
     await database.sql("DELETE FROM kysely_migration WHERE name >= '0005'")
     const upgraded = await database.open()

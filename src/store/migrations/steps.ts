@@ -34,6 +34,10 @@ export const STEPS: readonly Step[] = [
     name: '0006-unlimited-users',
     run: async (db, types) => (await import('./schema/unlimited-users.ts')).addUnlimitedUsers(db, types),
   },
+  {
+    name: '0007-key-ends',
+    run: async (db, types) => (await import('./schema/key-ends.ts')).addKeyEnds(db, types),
+  },
 ]
 
 /**

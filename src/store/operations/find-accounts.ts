@@ -28,6 +28,15 @@ export async function userById(db: Db, userId: number): Promise<User | null> {
   return row ? userFromRow(row) : null
 }
 
+/** Finds the users with these ids. Unknown ids are left out. */
+export async function usersById(
+  db: Db,
+  { userIds }: { readonly userIds: readonly number[] },
+): Promise<User[]> {
+  const rows = await undeletedUsers(db).selectAll().where('id', 'in', userIds).execute()
+  return rows.map(userFromRow)
+}
+
 /** Finds a user by the HMAC of an access token; null if there is none. */
 export async function userByAccessToken(db: Db, accessTokenHash: string): Promise<User | null> {
   const row = await undeletedUsers(db)

@@ -1,29 +1,25 @@
-import { sql } from 'kysely'
 import { undeletedTokens } from '../account-rows.ts'
-import type { Secrets } from '../secrets.ts'
-import { decryptTokenKey } from './find-accounts.ts'
+import { hashKeyEnd, KEY_END_LENGTH, type Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
-/** Number of last characters of a key by which the key can be found. */
-const END_LENGTH = 4
-/** Number of tokens read at a time. Decrypting their keys takes a few milliseconds. */
+/** Number of tokens read at a time. */
 const SEARCHED_ROWS = 500
-/** Maximum number of tokens whose keys one search decrypts; these are the newest ones. */
-const MAX_DECRYPTED = 10_000
+
+interface KeySearch {
+  /** Undefined for the tokens of all users. */
+  readonly userId: number | undefined
+  readonly part: string
+  readonly limit: number
+}
 
 /**
  * Finds tokens of one user or of all users: by a part of the name in upper or lower case, or by the last four
- * characters of the key; `end` is then these characters. Keys are decrypted only if the search text has four
- * characters, and only those of the newest 10,000 tokens. Keys found by their end come first; otherwise newer
- * tokens come first.
+ * characters of the key; `end` is then these characters. `tagKeyEnds` must have run, or keys of earlier versions are not
+ * found by them. Keys found by their end come first; otherwise newer tokens come first.
  */
 export async function findKeys(
   db: Db,
-  {
-    userId,
-    part,
-    limit,
-  }: { readonly userId: number | undefined; readonly part: string; readonly limit: number },
+  search: KeySearch,
   secrets: Secrets,
 ): Promise<
   readonly {
@@ -34,25 +30,14 @@ export async function findKeys(
     readonly end: string
   }[]
 > {
-  const sought = part.toLowerCase()
-  let toDecrypt = part.length === END_LENGTH ? MAX_DECRYPTED : 0
-  const ended: FoundKey[] = []
-  const named: FoundKey[] = []
-  let before = Number.MAX_SAFE_INTEGER
-  while (ended.length < limit && (toDecrypt > 0 || named.length < limit)) {
-    const rows = await searchedTokens(db, { userId, before, withKeys: toDecrypt > 0 })
-    for (const { key_cipher: cipher, ...row } of rows) {
-      if (toDecrypt > 0 && decryptTokenKey(cipher, row.id, secrets).endsWith(part))
-        ended.push({ ...row, end: part })
-      else if (named.length < limit && row.name.toLowerCase().includes(sought))
-        named.push({ ...row, end: '' })
-    }
-    toDecrypt = Math.max(0, toDecrypt - rows.length)
-    const last = rows.at(-1)
-    if (!last || rows.length < SEARCHED_ROWS) break
-    before = last.id
-  }
-  const found = [...ended, ...named].slice(0, limit)
+  const { part, limit } = search
+  const ended = part.length === KEY_END_LENGTH ? await keysWithEnd(db, search, secrets) : []
+  const ids = new Set(ended.map(({ id }) => id))
+  const named = ended.length < limit ? await keysNamed(db, search) : []
+  const found = [
+    ...ended.map((row) => ({ ...row, end: part })),
+    ...named.filter(({ id }) => !ids.has(id)).map((row) => ({ ...row, end: '' })),
+  ].slice(0, limit)
   if (found.length === 0) return []
   const owners = await db
     .selectFrom('users')
@@ -63,31 +48,31 @@ export async function findKeys(
   return found.map((row) => ({ ...row, username: names.get(row.owner) ?? '' }))
 }
 
+function keysWithEnd(db: Db, { part, limit, ...search }: KeySearch, secrets: Secrets) {
+  return newestTokens(db, search).where('key_end', '=', hashKeyEnd(secrets, part)).limit(limit).execute()
+}
+
+async function keysNamed(db: Db, { part, limit, ...search }: KeySearch): Promise<FoundKey[]> {
+  const sought = part.toLowerCase()
+  const named: FoundKey[] = []
+  let before = Number.MAX_SAFE_INTEGER
+  while (named.length < limit) {
+    const rows = await newestTokens(db, search).where('id', '<', before).limit(SEARCHED_ROWS).execute()
+    named.push(...rows.filter(({ name }) => name.toLowerCase().includes(sought)))
+    const last = rows.at(-1)
+    if (!last || rows.length < SEARCHED_ROWS) break
+    before = last.id
+  }
+  return named
+}
+
 interface FoundKey {
   readonly id: number
   readonly name: string
   readonly owner: number
-  readonly end: string
 }
 
-/**
- * Reads tokens with lower ids than `before`, the newest first. Without `withKeys`, their keys are returned
- * empty.
- */
-function searchedTokens(
-  db: Db,
-  {
-    userId,
-    before,
-    withKeys,
-  }: { readonly userId: number | undefined; readonly before: number; readonly withKeys: boolean },
-) {
-  let query = undeletedTokens(db).select(['id', 'name', 'user_id as owner'])
-  if (userId !== undefined) query = query.where('user_id', '=', userId)
-  return query
-    .select(withKeys ? 'key_cipher' : sql<string>`''`.as('key_cipher'))
-    .where('id', '<', before)
-    .orderBy('id', 'desc')
-    .limit(SEARCHED_ROWS)
-    .execute()
+function newestTokens(db: Db, { userId }: Pick<KeySearch, 'userId'>) {
+  const query = undeletedTokens(db).select(['id', 'name', 'user_id as owner']).orderBy('id', 'desc')
+  return userId === undefined ? query : query.where('user_id', '=', userId)
 }

@@ -1,9 +1,6 @@
-import type { Secrets } from '../secrets.ts'
+import { KEY_END_LENGTH, type Secrets } from '../secrets.ts'
 import { decryptTokenKey } from './find-accounts.ts'
 import { type Db, inChunks } from './operation.ts'
-
-/** Number of last characters of a key that are shown to tell keys with the same name apart. */
-const END_LENGTH = 4
 
 /**
  * Returns labels of API keys by id, including deleted keys: `user / key` if `withOwners`, otherwise the name
@@ -30,7 +27,7 @@ export async function keyLabels(
     rows.map(({ id, key_cipher }, index) => {
       const label = plain[index] ?? ''
       if (!repeated.has(label)) return [id, label]
-      return [id, `${label} (…${decryptTokenKey(key_cipher, id, secrets).slice(-END_LENGTH)})`]
+      return [id, `${label} (…${decryptTokenKey(key_cipher, id, secrets).slice(-KEY_END_LENGTH)})`]
     }),
   )
 }

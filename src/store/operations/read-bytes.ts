@@ -30,8 +30,8 @@ const SIZES: { readonly [Name in SizedRead]: (db: Db, input: never) => Promise<n
     sumOf(pageOfTokens(db, input).select(TOKEN_BYTES).execute()),
   listTokensWithKeys: (db, { userId }: { readonly userId: number }) =>
     sumOf(undeletedTokensOfUser(db, userId).select(TOKEN_BYTES).execute()),
-  findTokensWithKeys: (db, { tokenIds }: { readonly tokenIds: readonly number[] }) =>
-    sumOf(db.selectFrom('tokens').select(TOKEN_BYTES).where('id', 'in', tokenIds).execute()),
+  findTokensWithKeys: tokenBytes,
+  tokensWithOwners: tokenBytes,
   managedUser: userBytes,
   // The matching users are known only after reading, so each user is counted with the size of the largest
   // one.
@@ -54,6 +54,10 @@ export function readBytes(
   { name, input }: { readonly name: SizedRead; readonly input: unknown },
 ): Promise<number> {
   return SIZES[name](db, input as never)
+}
+
+function tokenBytes(db: Db, { tokenIds }: { readonly tokenIds: readonly number[] }): Promise<number> {
+  return sumOf(db.selectFrom('tokens').select(TOKEN_BYTES).where('id', 'in', tokenIds).execute())
 }
 
 function userBytes(db: Db, { userId }: { readonly userId: number }): Promise<number> {

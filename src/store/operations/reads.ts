@@ -20,6 +20,7 @@ export {
   pageOfUsers,
   userByAccessToken,
   userById,
+  usersById,
   userByName,
   accountOfToken,
   revealKey,
@@ -41,6 +42,7 @@ export {
 export { callFacts, usersOfFilter } from './call-facts.ts'
 export { channelIds, namesOfChannels } from './channel-names.ts'
 export { findKeys } from './find-keys.ts'
+export { matchingTokens, tokensWithOwners } from './tokens-of-all.ts'
 export { failedCalls } from './failed-calls.ts'
 export { usageSessions } from './usage-sessions.ts'
 export { usageValues } from './usage-values.ts'

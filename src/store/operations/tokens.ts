@@ -19,7 +19,7 @@ import {
 import { importedKeyHash, tokenStatusAt } from '../../domain/api-key.ts'
 import { GatewayError } from '../../errors.ts'
 import { undeletedTokensOfUser, tokenFromRow } from '../account-rows.ts'
-import { hashKey, keyHashes, seal, type Secrets } from '../secrets.ts'
+import { hashKey, keyEndHash, keyHashes, seal, type Secrets } from '../secrets.ts'
 import {
   newUsageLimitColumns,
   columnsOfUsageLimits,
@@ -27,7 +27,7 @@ import {
   usageLimitsFromRow,
 } from '../usage-limit-columns.ts'
 import { type Db, inChunks } from './operation.ts'
-import { type TokenWithKey, findTokenWithKey } from './find-accounts.ts'
+import { decryptTokenKey, type TokenWithKey, findTokenWithKey } from './find-accounts.ts'
 
 /**
  * Creates a token. Its key is stored encrypted, together with an HMAC for the lookup. Rejects if another
@@ -78,6 +78,7 @@ async function createSome(db: Db, tokens: readonly NewToken[], secrets: Secrets)
     ...TOKEN.newRow(token),
     key_digest: token.key_form === 'digest' ? token.key : '',
     key_hash: hashes[index] ?? '',
+    key_end: token.key_form === 'digest' ? '' : keyEndHash(secrets, token.key),
     // The key is encrypted after the insert, because the encryption needs the id of the row.
     key_cipher: '',
     ...newUsageLimitColumns(token),
@@ -228,6 +229,7 @@ export async function rotateToken(
     .set({
       key_hash: hashKey(secrets, change.key),
       key_cipher: seal(secrets, change.key, { table: 'tokens', row: change.tokenId }),
+      key_end: keyEndHash(secrets, change.key),
       key_form: 'plain',
     })
     .where('id', '=', change.tokenId)
@@ -258,7 +260,7 @@ export async function storeImportedKey(
 ): Promise<boolean> {
   const token = await db
     .updateTable('tokens')
-    .set({ key_hash: hashKey(secrets, key), key_form: form })
+    .set({ key_hash: hashKey(secrets, key), key_end: keyEndHash(secrets, key), key_form: form })
     .where('key_hash', '=', importedKeyHash(digest))
     .returning('id')
     .executeTakeFirst()
@@ -266,6 +268,42 @@ export async function storeImportedKey(
   const key_cipher = seal(secrets, key, { table: 'tokens', row: token.id })
   await db.updateTable('tokens').set({ key_cipher }).where('id', '=', token.id).execute()
   return true
+}
+
+/** Number of keys whose ends one write computes, which takes a few milliseconds. */
+const TAGGED_KEYS = 500
+
+/**
+ * Computes `key_end` of keys that an earlier version stored, some at a time. Resolves to whether there may be more. Keys
+ * of which only a digest is known have no end.
+ */
+export async function tagKeyEnds(db: Db, _: object, secrets: Secrets): Promise<boolean> {
+  const rows = await db
+    .selectFrom('tokens')
+    .select(['id', 'key_cipher'])
+    .where('key_end', '=', '')
+    .where('key_form', '<>', 'digest')
+    .limit(TAGGED_KEYS)
+    .execute()
+  if (rows.length === 0) return false
+  const tagged = rows.map(({ id, key_cipher }) => {
+    const end = endOfSealed(key_cipher, id, secrets)
+    return sql`(cast(${id} as bigint), cast(${end} as text))`
+  })
+  await sql`
+    with tagged (id, key_end) as (values ${sql.join(tagged)})
+    update tokens set key_end = tagged.key_end from tagged where tokens.id = tagged.id
+  `.execute(db)
+  return rows.length === TAGGED_KEYS
+}
+
+// A damaged row is marked, so that it does not keep the others from being found.
+function endOfSealed(cipher: string, id: number, secrets: Secrets): string {
+  try {
+    return keyEndHash(secrets, decryptTokenKey(cipher, id, secrets))
+  } catch {
+    return 'unreadable'
+  }
 }
 
 /** Sets the status of a token if its current status is `onlyFrom`. Resolves to whether it was set. */

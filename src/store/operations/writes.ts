@@ -74,6 +74,7 @@ export {
   changeToken,
   rotateToken,
   storeImportedKey,
+  tagKeyEnds,
   setTokenStatus,
   enableOrDisableToken,
   createToken,

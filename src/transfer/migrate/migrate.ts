@@ -184,6 +184,7 @@ const SECRET_COLUMNS: ReadonlySet<string> = new Set([
   'access_token_hash',
   'key_hash',
   'key_cipher',
+  'key_end',
   'keys_cipher',
   'id_hash',
 ])
