@@ -10,7 +10,7 @@ import { formBytes, formCall, recordingParts, waveFile } from '../fixtures/form.
 import { answered, events, json } from '../fixtures/media-fixture.ts'
 
 const CODE = 'four two'
-const KEYS = ['block', 'redact', 'passing', 'failing'] as const
+const KEYS = ['block', 'redact', 'passing', 'failing', 'masked'] as const
 
 /** A service that finds the code, and what it was asked. */
 const asked: { texts: string[]; input_type: string }[] = []
@@ -37,16 +37,19 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     models: { ...priced(['m']), pictures: { price: { image: { default: 0.02 } } } },
     channels: [channel('m', upstream.baseUrl('m')), channel('pictures', upstream.baseUrl('pictures'))],
-    guards: KEYS.map((name) => ({
-      name,
-      do: name === 'redact' ? 'redact' : 'block',
-      where: ['output'],
-      match: { webhook: { url: `${url}/${name === 'passing' ? 'failing' : name}` } },
-      on_failure: name === 'passing' ? 'pass' : 'block',
-      // A busy machine takes longer than the default.
-      timeout: '30s',
-      tokens: [`token-${name}`],
-    })),
+    guards: [
+      ...KEYS.map((name) => ({
+        name,
+        do: name === 'redact' ? 'redact' : 'block',
+        where: ['output'],
+        match: { webhook: { url: `${url}/${name === 'passing' ? 'failing' : name}` } },
+        on_failure: name === 'passing' ? 'pass' : 'block',
+        // A busy machine takes longer than the default.
+        timeout: '30s',
+        tokens: [`token-${name}`],
+      })),
+      { name: 'mask', do: 'redact', where: ['output'], match: { pii: ['email'] }, tokens: ['token-masked'] },
+    ],
     users: [
       ROOT,
       user(
@@ -129,6 +132,20 @@ test("where a guard's service fails, on_failure decides whether the transcript i
   expect(JSON.parse(passed.text)).toEqual(TRANSCRIPT)
   expect(rowOf(passed).guards).toBe('passing=failed_passed;count=0')
 })
+
+test.each([
+  ['in JSON', json({ text: 'Ask ann@example.com.' })],
+  ['in plain text', answered('text/plain', 'Ask ann@example.com.')],
+  ['that is streamed', events({ ...DONE, text: 'Ask ann@example.com.' })],
+] as const)(
+  "a guard's service gets a transcript %s as guards of texts have left it",
+  async (form, behaviour) => {
+    const answer = await transcribe('masked', behaviour, form === 'that is streamed')
+    expect(asked.at(-1)?.texts).toEqual(['Ask [REDACTED].'])
+    expect(answer.text).toContain('Ask [REDACTED].')
+    expect(answer.text).not.toContain('ann@example.com')
+  },
+)
 
 test("a guard's service checks the revised prompt of a generated picture", async () => {
   fixture.upstream.script(

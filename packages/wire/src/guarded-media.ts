@@ -146,29 +146,31 @@ const EMPTIED: Readonly<Record<MediaAnswerKind, Readonly<Record<string, string>>
  * no other text.
  */
 export function emptiedMediaAnswer(scan: ScannedObject, about: MediaAnswerKind): Buffer {
-  const emptied: TextChange[] = Object.entries(EMPTIED[about]).flatMap(([name, text]) => {
-    const member = scan.span(name)
-    return member ? [{ from: member.start, to: member.end, text }] : []
-  })
-  const isLeft = ({ from }: TextSpan): boolean => !emptied.some((one) => one.from <= from && from < one.to)
-  const texts = mediaTexts(scan, about).texts.filter(isLeft)
-  const changes = [...emptied, ...texts.map(({ from, to }) => ({ from, to, text: '""' }))]
+  const emptied = emptiedMembers(scan, EMPTIED[about])
+  const texts = mediaTexts(scan, about).texts.map(({ from, to }): TextChange => ({ from, to, text: '""' }))
   return applyTextChanges(
     scan.bytes,
-    changes.toSorted((a, b) => a.from - b.from),
+    withoutOverlaps(emptied, texts).toSorted((a, b) => a.from - b.from),
   )
 }
 
-/** Returns a transcript without the lists that repeat its text, because the text was changed. */
-export function withoutTranscriptParts(scan: ScannedObject): Buffer {
-  const changes = LISTED.flatMap((name) => {
+/** Changes of a transcript that also leave out the lists which repeat its text, because the text is changed. */
+export function withoutTranscriptParts(scan: ScannedObject, changes: readonly TextChange[]): TextChange[] {
+  return withoutOverlaps(emptiedMembers(scan, EMPTIED.transcript), changes)
+}
+
+function emptiedMembers(scan: ScannedObject, instead: Readonly<Record<string, string>>): TextChange[] {
+  return Object.entries(instead).flatMap(([name, text]) => {
     const member = scan.span(name)
-    return member ? [{ from: member.start, to: member.end, text: '[]' }] : []
+    return member ? [{ from: member.start, to: member.end, text }] : []
   })
-  return applyTextChanges(
-    scan.bytes,
-    changes.toSorted((a, b) => a.from - b.from),
-  )
+}
+
+/** Changes of whole members, and those of `changes` that are not within these members. */
+function withoutOverlaps(ofMembers: readonly TextChange[], changes: readonly TextChange[]): TextChange[] {
+  const isLeft = ({ from }: TextChange): boolean =>
+    !ofMembers.some((one) => one.from <= from && from < one.to)
+  return [...ofMembers, ...changes.filter(isLeft)]
 }
 
 /** A text that an event of a stream contains. */

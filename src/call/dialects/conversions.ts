@@ -401,7 +401,7 @@ function convertedReply(
       replyIdentity(spoken),
       replyContext,
     ))
-  const whole: WholeReply = {
+  return {
     facts,
     body: encoded,
     preview: () =>
@@ -411,16 +411,15 @@ function convertedReply(
         replyContext,
       ),
     ...(signed !== decoded && { note: 'cut_arguments' }),
-    async keep(target, call, charging) {
+    async keep(target, call, charging, form) {
       const keepingParts = history.keep?.(signed.parts, target, call)
       if (!keeper) return keepingParts
       const charged = await charging
       await keepingParts
       const kept = encoded(charged)
-      await keeper.keep((whole.keptForm?.(kept) ?? kept).toString(), charged, target, call)
+      await keeper.keep((form?.(kept) ?? kept).toString(), charged, target, call)
     },
   }
-  return whole
 }
 
 /**

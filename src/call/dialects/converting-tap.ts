@@ -37,7 +37,6 @@ export interface TapDefaults {
 export class ConvertingTap implements Tap {
   error: StreamError | undefined
   note: CallNote | undefined
-  keptForm: ((bytes: Buffer) => Buffer) | undefined
   emittedBytes = 0
   contentFrames = 0
   /** The upstream's error frame is never forwarded, because errors are written in the client's dialect. */
@@ -144,13 +143,18 @@ export class ConvertingTap implements Tap {
     return Buffer.from(this.#lastFrames + this.#encoder.failureFrame(error))
   }
 
-  async keep(target: AttemptTarget, call: Call, charging: Promise<Usage>): Promise<void> {
+  async keep(
+    target: AttemptTarget,
+    call: Call,
+    charging: Promise<Usage>,
+    form?: (bytes: Buffer) => Buffer,
+  ): Promise<void> {
     const keepingParts = this.#parts?.keep(target, call)
     if (!this.#keeper) return keepingParts
     const charged = await charging
     await keepingParts
     const last = this.finalBytes(charged)
-    await this.#keeper.keepStream(this.keptForm?.(last) ?? last, charged, target, call)
+    await this.#keeper.keepStream(form?.(last) ?? last, charged, target, call)
   }
 
   release(): void {

@@ -31,9 +31,15 @@ import type { ParsedRequest, AttemptTarget } from '../request-stages.ts'
 export interface StorableResponse {
   /**
    * Stores the response for later requests, before the client receives its end; never rejects. `charged` is
-   * the usage for which the call was charged.
+   * the usage for which the call was charged. `form` is what a check makes of the bytes for the client; absent if they
+   * are not checked.
    */
-  keep?(target: AttemptTarget, call: Call, charged: Promise<Usage>): Promise<void>
+  keep?(
+    target: AttemptTarget,
+    call: Call,
+    charged: Promise<Usage>,
+    form?: (bytes: Buffer) => Buffer,
+  ): Promise<void>
   /**
    * Facts about where the response comes from, also for an incomplete response; stored with the charge.
    * Undefined if clients cannot refer to the response.
@@ -46,12 +52,10 @@ export interface StorableResponse {
    */
   readonly continueInBackground?: ((target: AttemptTarget, call: Call) => Promise<boolean>) | undefined
   /**
-   * Special outcome of the response, such as a guard's block, that is noted in the call's row in the usage
+   * Special outcome of the response, such as cut arguments, that is noted in the call's row in the usage
    * log.
    */
   readonly note?: CallNote | undefined
-  /** Set by a check: converts the bytes for the client to the bytes that are stored for later requests. */
-  keptForm?: ((bytes: Buffer) => Buffer) | undefined
 }
 
 /** A response that is not a stream, ready for the client. */

@@ -55,7 +55,6 @@ interface HeldCall {
  * text are sent at once.
  */
 export class CheckingTap extends WrappedTap {
-  keptForm: Tap['keptForm']
   readonly #stream: StreamToCheck
   readonly #memory: EventMemory
   readonly #frames: FrameSplitter
@@ -111,10 +110,6 @@ export class CheckingTap extends WrappedTap {
     this.#window = stream.checks.window
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => this.#account(bytes) })
     if (stream.isArray) this.#elements = new JsonArraySplitter()
-    inner.keptForm = (bytes) => {
-      const sent = this.#rewritten(bytes)
-      return this.keptForm?.(sent) ?? sent
-    }
   }
 
   get isBlocked(): boolean {
@@ -198,6 +193,10 @@ export class CheckingTap extends WrappedTap {
     this.#drop()
     this.#frames.takeBuffered()
     super.release()
+  }
+
+  protected kept(bytes: Buffer): Buffer {
+    return this.#rewritten(bytes)
   }
 
   get #isStopped(): boolean {

@@ -8,24 +8,27 @@ import {
   searchedAnswer,
   subtitleLines,
   type TextSpan,
+  withoutTranscriptParts,
 } from '@sluice/wire/guarded-media'
 import { type TextChange, decodeStringAt } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Call } from '../../call/call.ts'
+import type { CheckTurns } from '../../call/check-turns.ts'
 import type { Tap } from '../../call/dialects/dialect.ts'
 import type { PassthroughOutput, PassthroughResponses, Passthrough } from '../../call/dialects/passthrough.ts'
 import type { ResponseEnding } from '../../call/price-usage.ts'
-import { type CallGuards, GuardBlock } from './call-guards.ts'
-import type { CheckTurns } from '../../call/check-turns.ts'
-import { GuardedMediaEvents } from './guarded-media-events.ts'
 import {
-  CheckedPassthrough,
-  checkTranscriptEvents,
-  checkJsonAnswer,
-  checkPictureEvents,
-  checkTextTranscript,
-} from './checked-passthrough.ts'
+  type AnswerCheck,
+  answerCheck,
+  outputText,
+  screenedTexts,
+  servedTexts,
+  unlessBlocked,
+} from './answer-check.ts'
+import type { CallGuards } from './call-guards.ts'
+import { GuardedMediaEvents } from './guarded-media-events.ts'
+import { servedMediaEvents } from './served-media-events.ts'
 
 const OUTPUT = { place: 'output', isSigned: false, isJson: false } as const
 const NOTHING = Buffer.alloc(0)
@@ -49,56 +52,43 @@ export function guardedPassthrough(passed: PassthroughResponses, guards: CallGua
       const inner = passed.begin(contentType)
       if (!inner) return undefined
       const { tap } = inner
-      const { services } = guards
-      const checks = services?.concerns('output') === true ? services : undefined
-      if (tap && checks)
-        return new CheckedPassthrough(inner, async (bytes, signal) => {
-          const served =
-            about === 'transcript'
-              ? await checkTranscriptEvents(bytes, checks, signal)
-              : await checkPictureEvents(bytes, checks, signal)
-          if (!served) return tap.failureFrame(BLOCKED)
-          const turns = guards.turnsUntil(() => signal.aborted)
-          const events = new GuardedMediaEvents(guards, turns)
-          const sent = Buffer.from((await turns.run(events.push(served))) + events.endText())
-          return events.isBlocked ? Buffer.concat([sent, refusalEnd(about, tap, events)]) : sent
-        })
-      if (tap) return new GuardedEvents(inner, tap, about, guards)
-      const isJson = isAlwaysJson(about) || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
-      const beginCheck = (bytes: Buffer): WholeCheck | undefined =>
-        isJson ? checkOfJson(bytes, about, guards) : (turns) => checkedText(bytes, guards, turns)
-      if (!checks) return new GuardedWhole(inner, guards, beginCheck)
-      return new CheckedPassthrough(inner, async (bytes, signal) => {
-        const served = isJson
-          ? await checkJsonAnswer(bytes, about, checks, signal)
-          : await checkTextTranscript(bytes, checks, signal)
-        const check = served.isBlocked ? undefined : beginCheck(served.bytes)
-        return check ? check(guards.turnsUntil(() => signal.aborted)) : served.bytes
-      })
+      if (tap && guards.services?.concerns('output') !== true)
+        return new GuardedEvents(inner, tap, about, guards)
+      return new HeldAnswer(inner, checkOf(about, contentType, guards, tap))
     },
   }
 }
 
 /** Checks a whole answer in turns with other work; resolves to the answer to send. */
-type WholeCheck = (turns: CheckTurns) => Promise<Buffer>
+type WholeCheck = (signal: AbortSignal) => Promise<Buffer>
 
-/**
- * An answer that is not a stream. It is held back until it has been checked, so that nothing of a blocked
- * answer is sent.
- */
-class GuardedWhole implements Passthrough {
+/** Returns the check of an answer; undefined if its texts cannot be found. */
+type CheckBeginner = (bytes: Buffer) => WholeCheck | undefined
+
+function checkOf(
+  about: MediaAnswerKind,
+  contentType: string,
+  guards: CallGuards,
+  tap: Tap | undefined,
+): CheckBeginner {
+  if (tap) return (bytes) => (signal) => checkedEvents(bytes, about, tap, answerCheck(guards, signal))
+  const isJson = isAlwaysJson(about) || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
+  if (isJson) return (bytes) => checkOfJson(bytes, about, guards)
+  return (bytes) => (signal) => checkedText(bytes, answerCheck(guards, signal))
+}
+
+/** An answer that is held back until it has been checked, so that nothing of a blocked answer is sent. */
+class HeldAnswer implements Passthrough {
   readonly hasContent = false
   readonly #inner: Passthrough
-  readonly #guards: CallGuards
-  readonly #beginCheck: (bytes: Buffer) => WholeCheck | undefined
+  readonly #beginCheck: CheckBeginner
   readonly #chunks = new ChunkList()
   #isUnread = false
   #check: WholeCheck | undefined
   #checked: Buffer = NOTHING
 
-  constructor(inner: Passthrough, guards: CallGuards, beginCheck: (bytes: Buffer) => WholeCheck | undefined) {
+  constructor(inner: Passthrough, beginCheck: CheckBeginner) {
     this.#inner = inner
-    this.#guards = guards
     this.#beginCheck = beginCheck
   }
 
@@ -129,7 +119,7 @@ class GuardedWhole implements Passthrough {
   }
 
   async check(signal: AbortSignal): Promise<void> {
-    this.#checked = (await this.#check?.(this.#guards.turnsUntil(() => signal.aborted))) ?? NOTHING
+    this.#checked = (await this.#check?.(signal)) ?? NOTHING
   }
 
   clientLeft(): void {
@@ -154,9 +144,9 @@ function checkOfJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards):
   } catch {
     return undefined
   }
-  return async (turns) => {
-    const changed = await unlessBlocked(changesOf(answer.scan, about, guards, turns))
-    return changed ? changedAnswer(bytes, answer, changed) : emptiedMediaAnswer(answer.scan, about)
+  return async (signal) => {
+    const changes = await unlessBlocked(changesOf(answer.scan, about, answerCheck(guards, signal)))
+    return changes ? changedAnswer(bytes, answer, changes) : emptiedMediaAnswer(answer.scan, about)
   }
 }
 
@@ -164,52 +154,64 @@ function checkOfJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards):
 async function changesOf(
   scan: ScannedObject,
   about: MediaAnswerKind,
-  guards: CallGuards,
-  turns: CheckTurns,
-): Promise<TextChange[]> {
+  check: AnswerCheck,
+): Promise<readonly TextChange[]> {
   const { texts, lists, tokens } = mediaTexts(scan, about)
-  const changes: TextChange[] = []
   const decode = ({ from, to }: TextSpan): string => decodeStringAt(scan.bytes, from, to)
-  const change = ({ from, to }: TextSpan, given: string, next: string): void => {
-    if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
+  const given = texts.map((span) => outputText(decode(span)))
+  const served = await servedTexts(check, given)
+  const screened = await screenedTexts(check, given, served)
+  const changes: TextChange[] = []
+  const change = ({ from, to }: TextSpan, before: string, next: string): void => {
+    if (next !== before) changes.push({ from, to, text: JSON.stringify(next) })
   }
-  for (const span of texts) {
-    const given = decode(span)
-    change(span, given, await guards.checkLongAnswerText(given, OUTPUT, turns))
-  }
+  for (const [index, span] of texts.entries()) change(span, given[index]?.text ?? '', screened[index] ?? '')
+  // Services have not seen the parts of the text that they have changed.
+  if (about === 'transcript' && served.some((text, index) => text !== given[index]?.text))
+    return withoutTranscriptParts(scan, changes)
+  const { guards, turns } = check
   for (const list of lists) {
-    const given = list.map(decode)
-    const next = await guards.checkAnswerParts(given, OUTPUT, turns, true)
-    for (const [index, span] of list.entries()) change(span, given[index] ?? '', next[index] ?? '')
+    const parts = list.map(decode)
+    const next = await guards.checkAnswerParts(parts, OUTPUT, turns, true)
+    for (const [index, span] of list.entries()) change(span, parts[index] ?? '', next[index] ?? '')
   }
   if (guards.changesAnswer) for (const [from, to, text] of tokens) changes.push({ from, to, text })
   return changes
-}
-
-/** Resolves to undefined if a guard blocks the answer. */
-async function unlessBlocked<Result>(checking: Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await checking
-  } catch (error) {
-    if (error instanceof GuardBlock) return undefined
-    throw error
-  }
 }
 
 /**
  * Checks a transcript: plain text, or subtitles, whose texts are checked together because a sentence may
  * continue from one to the next.
  */
-async function checkedText(bytes: Buffer, guards: CallGuards, turns: CheckTurns): Promise<Buffer> {
+async function checkedText(bytes: Buffer, check: AnswerCheck): Promise<Buffer> {
   const { lines, texts } = subtitleLines(bytes.toString())
   const parts = texts.map((index) => (lines[index] ?? '').replace(/\r?\n$|\r$/, ''))
-  const checked = await unlessBlocked(guards.checkAnswerParts(parts, OUTPUT, turns))
+  const checked = await unlessBlocked(checkedParts(parts, check))
   if (!checked) return NOTHING
   if (checked.every((part, at) => part === parts[at])) return bytes
   const result = [...lines]
   for (const [at, index] of texts.entries())
     result[index] = (checked[at] ?? '') + (lines[index] ?? '').slice(parts[at]?.length)
   return Buffer.from(result.join(''))
+}
+
+async function checkedParts(parts: readonly string[], check: AnswerCheck): Promise<readonly string[]> {
+  const served = await servedTexts(check, parts.map(outputText))
+  return check.guards.checkAnswerParts(served, OUTPUT, check.turns)
+}
+
+/** Checks a whole stream of events. */
+async function checkedEvents(
+  bytes: Buffer,
+  about: MediaAnswerKind,
+  tap: Tap,
+  check: AnswerCheck,
+): Promise<Buffer> {
+  const served = await servedMediaEvents(bytes, about, check)
+  if (!served) return tap.failureFrame(BLOCKED)
+  const events = new GuardedMediaEvents(check.guards, check.turns)
+  const sent = Buffer.from((await check.turns.run(events.push(served))) + events.endText())
+  return events.isBlocked ? Buffer.concat([sent, refusalEnd(about, tap, events)]) : sent
 }
 
 /** The bytes that end a blocked stream: an error for images, the last event for a transcript. */

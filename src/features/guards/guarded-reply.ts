@@ -1,4 +1,3 @@
-import { findToolCallsAndImages } from '@sluice/wire/tool-calls-and-images'
 import {
   type AnswerContext,
   findAnswerTexts,
@@ -9,42 +8,78 @@ import {
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { refusalInDialect, replaceAnswerByRefusal } from '@sluice/wire/refused-answer'
+import type { AnswerTexts } from '@sluice/wire/text-finder'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { WholeReply } from '../../call/dialects/dialect.ts'
-import { type CallGuards, GuardBlock } from './call-guards.ts'
-import type { CheckTurns } from '../../call/check-turns.ts'
-import { checkedAnswer } from './services/checked-answer.ts'
-import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
-
-/** Number of bytes from which an answer is checked in turns. */
-const LONG_BYTES = 1024
+import { type AnswerCheck, answerCheck, checkAnswerTexts, unlessBlocked } from './answer-check.ts'
+import type { CallGuards } from './call-guards.ts'
 
 /** Facts about stored answers, whose reasoning is not signed. */
 const STORED: AnswerContext = { dialect: 'responses', signsReasoning: false }
+
+/** An answer, and its texts in order. */
+interface FoundAnswer extends AnswerTexts {
+  readonly scan: ScannedObject
+}
 
 /**
  * Checks a stored answer, in the client's dialect, each time it is read. Resolves to the answer to send.
  * Rejects with `CheckCancelled` if the client has left.
  */
 export async function checkStoredAnswer(bytes: Buffer, guards: CallGuards): Promise<Buffer> {
-  const { services } = guards
-  const isServed = services?.concerns('output', 'tool_arguments') === true
-  const passed = isServed ? await servedTexts(bytes, services, guards, STORED) : undefined
-  const served = isServed ? withPassed(bytes, passed, guards, STORED) : bytes
-  if (isServed && passed === undefined) return served
-  return withPassed(served, await checkedInTurns(served, guards, STORED, guards.turns), guards, STORED)
+  const { form } = await checkedForm(bytes, { guards, turns: guards.turns }, STORED)
+  return form(bytes)
 }
 
-/** Returns an answer with the texts that passed the guards; without texts, a refusal in its place. */
-function withPassed(
-  bytes: Buffer,
-  passed: readonly string[] | undefined,
-  guards: CallGuards,
+/** Has a whole answer checked, in the client's dialect, before it is charged. */
+export function checkWholeReply(reply: WholeReply, guards: CallGuards, origin: AnswerContext): WholeReply {
+  const { facts, next } = reply
+  if (next)
+    return {
+      ...reply,
+      next: { ...next, reply: (bytes) => checkWholeReply(next.reply(bytes), guards, origin) },
+    }
+  if (!facts.valid) return reply
+  return {
+    ...reply,
+    check: async (signal) => {
+      const given = reply.preview?.() ?? reply.body(NO_USAGE)
+      const { form, isBlocked } = await checkedForm(given, answerCheck(guards, signal), origin)
+      return {
+        ...reply,
+        body: (charged) => form(reply.body(charged)),
+        // A blocked answer is not stored, so that it cannot be read later.
+        keep: async (target, call, charged) => {
+          if (!isBlocked) await reply.keep?.(target, call, charged, form)
+        },
+      }
+    },
+  }
+}
+
+/** Checks an answer. `form` gives the same form to the answer as it is written later, which has other counts of tokens. */
+async function checkedForm(
+  given: Buffer,
+  check: AnswerCheck,
   origin: AnswerContext,
-): Buffer {
-  const scan = scanned(bytes)
-  if (!scan) return passed === undefined ? refusalInDialect(origin.dialect) : bytes
-  return passed === undefined ? refusalOf(scan, origin) : withChecked(scan, passed, guards, origin)
+): Promise<{ readonly form: (bytes: Buffer) => Buffer; readonly isBlocked: boolean }> {
+  const { guards } = check
+  const found = foundIn(given, origin)
+  const checked = found ? await unlessBlocked(checkedTexts(found, check)) : guards.failed() ? [] : undefined
+  return {
+    isBlocked: checked === undefined,
+    form(bytes) {
+      const answer = bytes === given ? found : foundIn(bytes, origin)
+      if (checked === undefined)
+        return answer ? refusalOf(answer.scan, origin) : refusalInDialect(origin.dialect)
+      return answer ? withTexts(answer, checked, guards) : bytes
+    },
+  }
+}
+
+function checkedTexts({ scan, texts }: FoundAnswer, check: AnswerCheck): Promise<readonly string[]> {
+  const given = texts.map((found) => ({ ...found, text: decodeStringAt(scan.bytes, found.from, found.to) }))
+  return checkAnswerTexts(check, given, scan)
 }
 
 /** Returns a refusal in place of an answer; of its other members, only words of the protocol are left. */
@@ -57,164 +92,12 @@ function refusalOf(scan: ScannedObject, origin: AnswerContext): Buffer {
   )
 }
 
-/** Checks a whole answer, in the client's dialect, before it is charged. */
-export function checkWholeReply(reply: WholeReply, guards: CallGuards, origin: AnswerContext): WholeReply {
-  const { facts, next } = reply
-  if (next)
-    return {
-      ...reply,
-      next: { ...next, reply: (bytes) => checkWholeReply(next.reply(bytes), guards, origin) },
-    }
-  if (!facts.valid) return reply
-  return guards.services?.concerns('output', 'tool_arguments')
-    ? servedReply(reply, guards.services, guards, origin)
-    : screenedReply(reply, guards, origin)
-}
-
-/** Checks a whole answer with the guards that search texts themselves, without a service. */
-function screenedReply(reply: WholeReply, guards: CallGuards, origin: AnswerContext): WholeReply {
-  const bytes = reply.preview?.() ?? reply.body(NO_USAGE)
-  if (bytes.length < LONG_BYTES) return withForm(reply, checkedTexts(bytes, guards, origin), guards, origin)
-  return {
-    ...reply,
-    check: async (signal) => {
-      const turns = guards.turnsUntil(() => signal.aborted)
-      return withForm(reply, await checkedInTurns(bytes, guards, origin, turns), guards, origin)
-    },
-  }
-}
-
-/** Returns a reply in the form that guards have given to its texts; without texts, they have blocked it. */
-function withForm(
-  reply: WholeReply,
-  checked: readonly string[] | undefined,
-  guards: CallGuards,
-  origin: AnswerContext,
-): WholeReply {
-  const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, origin)
-  reply.keptForm = form
-  return {
-    ...reply,
-    body: (charged) => form(reply.body(charged)),
-    // A blocked answer is not stored, so that it cannot be read later.
-    keep: async (target, call, charged) => {
-      if (checked !== undefined) await reply.keep?.(target, call, charged)
-    },
-  }
-}
-
-/** Checks a whole answer first with guards' services. The other guards then check the result. */
-function servedReply(
-  reply: WholeReply,
-  checks: ServiceChecks,
-  guards: CallGuards,
-  origin: AnswerContext,
-): WholeReply {
-  return {
-    ...reply,
-    check: async (signal) => {
-      const checked = await servedTexts(
-        reply.preview?.() ?? reply.body(NO_USAGE),
-        checks,
-        guards,
-        origin,
-        signal,
-      )
-      const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, origin)
-      const served: WholeReply = {
-        ...reply,
-        body: (charged) => form(reply.body(charged)),
-        preview: () => form(reply.preview?.() ?? reply.body(NO_USAGE)),
-        keep: async (target, call, charged) => {
-          if (checked !== undefined) await reply.keep?.(target, call, charged)
-        },
-      }
-      const screened = screenedReply(served, guards, origin)
-      reply.keptForm = (bytes) => served.keptForm?.(form(bytes)) ?? form(bytes)
-      return screened.check ? screened.check(signal) : screened
-    },
-  }
-}
-
-/**
- * Resolves to the texts of an answer in order, as services have changed them; undefined if a service blocks
- * one.
- */
-async function servedTexts(
-  bytes: Buffer,
-  checks: ServiceChecks,
-  guards: CallGuards,
-  origin: AnswerContext,
-  signal?: AbortSignal,
-): Promise<readonly string[] | undefined> {
-  const scan = scanned(bytes)
-  if (!scan) return guards.failed() ? [] : undefined
-  const texts = findAnswerTexts(scan, origin).texts.map(
-    (found): CheckedText => ({ ...found, text: decodeStringAt(scan.bytes, found.from, found.to) }),
-  )
-  try {
-    const answer = {
-      texts,
-      ...findToolCallsAndImages(scan),
-      side: 'response',
-      ...(signal && { signal }),
-    } as const
-    return await checkedAnswer(checks, guards, answer)
-  } catch (error) {
-    if (error instanceof GuardBlock) return undefined
-    throw error
-  }
-}
-
-/** The texts of an answer in order, as guards have changed them; undefined if a guard blocks one. */
-function checkedTexts(
-  bytes: Buffer,
-  guards: CallGuards,
-  origin: AnswerContext,
-): readonly string[] | undefined {
-  const scan = scanned(bytes)
-  if (!scan) return guards.failed() ? [] : undefined
-  try {
-    return findAnswerTexts(scan, origin).texts.map((found) => {
-      const text = decodeStringAt(scan.bytes, found.from, found.to)
-      return guards.checkAnswerText(text, found)
-    })
-  } catch (error) {
-    if (error instanceof GuardBlock) return undefined
-    throw error
-  }
-}
-
-/** The same as `checkedTexts`, in turns with other work. Rejects with `CheckCancelled`. */
-async function checkedInTurns(
-  bytes: Buffer,
-  guards: CallGuards,
-  origin: AnswerContext,
-  turns: CheckTurns,
-): Promise<readonly string[] | undefined> {
-  const scan = scanned(bytes)
-  if (!scan) return guards.failed() ? [] : undefined
-  try {
-    const checked: string[] = []
-    for (const found of findAnswerTexts(scan, origin).texts) {
-      const text = decodeStringAt(scan.bytes, found.from, found.to)
-      checked.push(await guards.checkLongAnswerText(text, found, turns))
-    }
-    return checked
-  } catch (error) {
-    if (error instanceof GuardBlock) return undefined
-    throw error
-  }
-}
-
-function withChecked(
-  scan: ScannedObject,
+function withTexts(
+  { scan, texts, repeating }: FoundAnswer,
   checked: readonly string[],
   guards: CallGuards,
-  origin: AnswerContext,
 ): Buffer {
   const changes: TextChange[] = []
-  const { texts, repeating } = findAnswerTexts(scan, origin)
   for (const [index, { from, to }] of texts.entries()) {
     const text = checked[index]
     if (text !== undefined && text !== decodeStringAt(scan.bytes, from, to))
@@ -227,10 +110,14 @@ function withChecked(
   )
 }
 
-function scanned(bytes: Buffer): ScannedObject | undefined {
+/** The texts of an answer; undefined if it is not a JSON object. */
+function foundIn(bytes: Buffer, origin: AnswerContext): FoundAnswer | undefined {
+  let scan: ScannedObject
   try {
-    return scanObject(bytes, RESPONSE_LIMITS)
+    scan = scanObject(bytes, RESPONSE_LIMITS)
   } catch {
     return undefined
   }
+  const { texts, repeating } = findAnswerTexts(scan, origin)
+  return { scan, texts, repeating }
 }

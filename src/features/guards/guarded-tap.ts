@@ -118,7 +118,6 @@ export class GuardedTap extends WrappedTap {
     this.#memory = memory
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => this.#account(bytes) })
     this.#begun = refusableStream(stream.dialect)
-    inner.keptForm = (bytes) => Buffer.from(this.#guardLast(bytes))
     if (stream.isArray)
       this.#array = {
         elements: inner.check?.heldFrames ? undefined : new JsonArraySplitter(),
@@ -126,7 +125,6 @@ export class GuardedTap extends WrappedTap {
       }
   }
 
-  /** Whether a guard has ended the stream. `refusalBytes` returns its end. */
   get isBlocked(): boolean {
     return this.#isBlocked
   }
@@ -176,7 +174,6 @@ export class GuardedTap extends WrappedTap {
     return unjudged.length > 0 ? Buffer.concat([unjudged, last]) : last
   }
 
-  /** The upstream's own event with its error; undefined if there is none. */
   override get errorFrame(): Buffer | undefined {
     const frame = this.inner.errorFrame
     return frame && Buffer.from(this.#errorAlone(frame.toString(), 0))
@@ -234,6 +231,10 @@ export class GuardedTap extends WrappedTap {
     super.release()
   }
 
+  protected kept(bytes: Buffer): Buffer {
+    return Buffer.from(this.#guardLast(bytes))
+  }
+
   #account(splitBytes = this.#splitBytes): void {
     this.#splitBytes = splitBytes
     const repeated = REPEATED_BYTES * (this.#repeated.size + this.#seen.size) + 2 * this.#repeatedLength
@@ -256,9 +257,7 @@ export class GuardedTap extends WrappedTap {
     return rest.length === 0 || this.#isBlocked ? sent : sent + atOnce(this.#guardFrame(rest))
   }
 
-  /**
-   * Returns events in the form in which the client receives them: as events or as elements of a JSON array.
-   */
+  /** Returns events in the form in which the client receives them: as events or as elements of a JSON array. */
   #written(events: string): Buffer {
     const bytes = Buffer.from(events)
     return this.#array ? this.#array.writer.push(bytes) : bytes

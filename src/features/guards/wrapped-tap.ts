@@ -117,10 +117,18 @@ export abstract class WrappedTap implements Tap, StreamCheck {
     return this.inner.keepAliveFrame()
   }
 
-  async keep(target: AttemptTarget, call: Call, charged: Promise<Usage>): Promise<void> {
+  async keep(
+    target: AttemptTarget,
+    call: Call,
+    charged: Promise<Usage>,
+    form: (bytes: Buffer) => Buffer = (bytes) => bytes,
+  ): Promise<void> {
     // A blocked answer is not stored, so that it cannot be read later.
-    if (!this.isBlocked) await this.inner.keep?.(target, call, charged)
+    if (!this.isBlocked) await this.inner.keep?.(target, call, charged, (bytes) => form(this.kept(bytes)))
   }
+
+  /** The last bytes of the inner tap, as they are stored. */
+  protected abstract kept(bytes: Buffer): Buffer
 
   provenance(target: AttemptTarget, call: Call, charged: Usage): ReturnType<NonNullable<Tap['provenance']>> {
     return this.inner.provenance?.(target, call, charged)
