@@ -31,7 +31,6 @@ export function ContentInputs<Typed extends ContentLogFormValues>({
       <Select
         label={content.kept}
         description={hint}
-        inputWrapperOrder={['label', 'input', 'description', 'error']}
         allowDeselect={false}
         disabled={isDisabled}
         data={CONTENT_LEVEL_CHOICES.map((value) => ({ value, label: content.levels[value] }))}
@@ -40,6 +39,7 @@ export function ContentInputs<Typed extends ContentLogFormValues>({
       <div className={classes['pair']}>
         <TextInput
           label={content.share}
+          description={content.shareHint}
           inputMode="decimal"
           placeholder={content.asBefore}
           rightSection="%"
@@ -48,6 +48,7 @@ export function ContentInputs<Typed extends ContentLogFormValues>({
         />
         <Select
           label={content.keptFor}
+          description={content.keptForHint}
           allowDeselect={false}
           disabled={isDisabled}
           data={[

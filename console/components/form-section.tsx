@@ -4,21 +4,33 @@ import classes from './form-section.module.css'
 
 /** A section of a form page: its name on the left, its fields on the right. */
 export function FormSection({
+  id,
   title,
   text,
+  isWide,
   isOpen = true,
   onToggle,
   children,
 }: {
+  /** The name of the section in an index of the page. */
+  readonly id?: string
   readonly title: string
   readonly text?: string
+  /** Whether the fields take the whole width, such as a table. */
+  readonly isWide?: boolean
   readonly isOpen?: boolean
   /** Called to open or close the section by a click on its name; absent if the section is always open. */
   readonly onToggle?: () => void
   readonly children: ReactNode
 }) {
   return (
-    <section aria-label={title} className={classes['section']}>
+    <section
+      id={id}
+      tabIndex={id === undefined ? undefined : -1}
+      aria-label={title}
+      className={classes['section']}
+      data-wide-fields={isWide}
+    >
       <div>
         <h2>
           {onToggle ? (

@@ -37,7 +37,6 @@ export function LimitInputs<Typed extends LimitFormValues>({
         <TextInput
           label={limits.budget}
           description={limits.budgetHint}
-          inputWrapperOrder={['label', 'input', 'description', 'error']}
           inputMode="decimal"
           disabled={isDisabled}
           rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
@@ -51,6 +50,7 @@ export function LimitInputs<Typed extends LimitFormValues>({
         />
         <Select
           label={limits.budgetPeriod}
+          description={limits.budgetPeriodHint}
           allowDeselect={false}
           disabled={isDisabled}
           data={PERIOD_CHOICES.map((value) => ({ value, label: limits.periods[value] }))}
@@ -68,6 +68,7 @@ export function LimitInputs<Typed extends LimitFormValues>({
               <Select
                 key={name}
                 label={limits.rateLimits[name]}
+                description={limits.rateLimitHints[name]}
                 allowDeselect={false}
                 disabled={isDisabled}
                 data={[...windows].map(([value, label]) => ({ value, label }))}
@@ -77,6 +78,7 @@ export function LimitInputs<Typed extends LimitFormValues>({
               <TextInput
                 key={name}
                 label={limits.rateLimits[name]}
+                description={limits.rateLimitHints[name]}
                 inputMode="numeric"
                 placeholder={limits.noLimit}
                 disabled={isDisabled}

@@ -288,6 +288,9 @@ type SettableRow = Extract<(typeof OPTIONS)[SettableOptionName], object>
 /** An option that can be changed over HTTP. `name` is its name below `options` in gateway.yaml. */
 export type Setting = SettableRow & { readonly name: SettableOptionName; readonly key: SettingKey }
 
+/** An option that only gateway.yaml can set. The answer cache is set over HTTP as a whole. */
+export type FileOptionName = Exclude<OptionName, SettableOptionName | 'cache'>
+
 /** A value of an option that has a fixed set of choices and can be changed over HTTP. */
 export type SettingChoice = Extract<SettableRow, { readonly choices: unknown }>['choices'][number]
 

@@ -82,6 +82,7 @@ import { ChannelProbes } from './probe-channels.ts'
 import { ImportPlanning, removeUploadsRegularly } from './import-planning.ts'
 import { retentionDays, pruneRegularly } from './prune.ts'
 import { recordConfiguration } from './record-configuration.ts'
+import { restoreChannelMinutes } from './restore-channel-minutes.ts'
 import { openStorageWatch } from './storage-watch.ts'
 import { serveOperator } from './serve-operator.ts'
 
@@ -172,6 +173,13 @@ export async function serveGateway({
   let addressOf = addresses()
 
   const minutes = new ChannelMinutes()
+  // Calls need not wait for statistics.
+  restoreChannelMinutes(store, minutes, Date.now()).catch((error: unknown) =>
+    log.warn(
+      { err: error },
+      'the statistics of channels begin with this start, because the usage log could not be read',
+    ),
+  )
   const health = new ChannelHealth((name) => minutes.recovered(name))
   const missing = new MissingModels()
   const providerLimits = new ProviderLimits()

@@ -25,6 +25,28 @@ describe('the minutes of a channel', () => {
     expect(minutes.of('another').every(({ requests }) => requests === 0)).toBe(true)
   })
 
+  test('attempts of a former process count in their minutes, and fail no channel that has answered', () => {
+    const nowMs = 1_000 * MINUTE_MS
+    const minutes = new ChannelMinutes(() => nowMs)
+    minutes.restore('a', nowMs - MINUTE_MS, 100, null)
+    minutes.restore('a', nowMs - 2 * MINUTE_MS, 9, 'status 500')
+    minutes.restore('a', nowMs - 3 * MINUTE_MS, 9, 'status 503')
+    minutes.restore('a', nowMs - 60 * MINUTE_MS, 100, null)
+    minutes.note(CHANNEL, 100, undefined)
+    expect(minutes.hour('a')).toMatchObject({ requests: 4, failed: 2 })
+    expect(
+      minutes
+        .of('a')
+        .map(({ failed }) => failed)
+        .slice(-4),
+    ).toEqual([1, 1, 0, 0])
+    expect(minutes.lastError('a')).toEqual({ atMs: nowMs - 2 * MINUTE_MS, cause: 'status 500' })
+    expect(minutes.recordOf('a').record).toBe('answered')
+    minutes.restore('b', nowMs, 9, 'status 500')
+    expect(minutes.recordOf('b').record).toBe('failed')
+    expect(minutes.recent('a').sinceRecovery).toEqual({ requests: 1, failed: 0 })
+  })
+
   test('the statistics of a channel drop a minute after an hour, however much time has passed since', () => {
     let nowMs = 1_000 * MINUTE_MS
     const minutes = new ChannelMinutes(() => nowMs)

@@ -95,7 +95,8 @@ const IDLE: MinuteFigures = { requests: 0, failed: 0, p50_ms: null, p95_ms: null
 
 /**
  * Numbers of attempts at all channels on this node, for each minute of the last hour. They are stored by
- * channel name, so that they survive a reload of the configuration. `docs/administration.md: Channel health`.
+ * channel name, so that they survive a reload of the configuration; after a start, those of the hour before are
+ * restored from the usage log. `docs/administration.md: Channel health`.
  */
 export class ChannelMinutes {
   readonly #channels = new Map<string, ChannelFigures>()
@@ -132,6 +133,30 @@ export class ChannelMinutes {
       minute.sinceRecovery.failed += 1
       noteFailure(figures, nowMs, cause)
     }
+  }
+
+  /**
+   * Counts an attempt of a former process, which the usage log has. It counts as before a recovery: it says what
+   * happened, and of the present condition only whether the channel has answered.
+   */
+  restore(name: string, atMs: number, tookMs: number, cause: string | null): void {
+    const number = minuteOf(atMs)
+    const last = minuteOf(this.#now())
+    if (number <= last - RECORDED_MINUTES || number > last) return
+    const figures = this.#figuresOf(name)
+    const minute = minuteAt(figures, number)
+    minute.requests += 1
+    if (cause === null) {
+      figures.record = 'answered'
+      const at = countOf(tookMs)
+      minute.durations[at] = (minute.durations[at] ?? 0) + 1
+      return
+    }
+    minute.failed += 1
+    if (figures.record === 'untried') figures.record = 'failed'
+    if (figures.lastError && figures.lastError.atMs >= atMs) return
+    figures.lastError = { atMs, cause }
+    figures.failingSinceMs = atMs
   }
 
   /**
@@ -174,7 +199,7 @@ export class ChannelMinutes {
     return figures
   }
 
-  /** Whether a channel has answered since the gateway was started, and whether its last test failed. */
+  /** Whether a channel has answered in this process or in the hour before, and whether its last test failed. */
   recordOf(name: string): { readonly record: ChannelAnswerHistory; readonly hasFailedTest: boolean } {
     const { record = 'untried', hasFailedTest = false } = this.#channels.get(name) ?? {}
     return { record, hasFailedTest }

@@ -130,4 +130,17 @@ describe('GET /api/channel/health', () => {
     const items = (await health(ADA)).data.items.map(({ id, name }) => [id, name])
     expect(items).toEqual(data.items.map(({ id, name }) => [id, name]))
   })
+
+  test('GET /api/channel/health has the figures of the hour before a restart, and a channel that answered works', async () => {
+    const figuresOf = async () =>
+      (await health(ADA)).data.items.map((item) => [item.name, ...totals(item)] as const)
+    expect(await chat('good')).toMatchObject({ status: 200 })
+    const before = await figuresOf()
+    expect(before.find(([name]) => name === 'good')?.[1]).toBeGreaterThan(0)
+    expect(before.find(([name]) => name === 'shaky')).toEqual(['shaky', 2, 1])
+    await fixture.gateway.restart()
+    await expect.poll(figuresOf).toEqual(before)
+    expect(await itemOf('good')).toMatchObject({ condition: 'works' })
+    expect(await itemOf('shaky')).toMatchObject({ condition: 'works', last_error: { cause: 'status 503' } })
+  })
 })

@@ -43,7 +43,9 @@ export const content = {
     full: 'Everything, byte for byte',
   } satisfies Record<ContentLevel | '', string>,
   share: 'Share of calls',
+  shareHint: 'The part of the calls of which anything is kept.',
   keptFor: 'Kept for',
+  keptForHint: 'After this time it is deleted.',
   asBefore: 'As set in general',
   times: {
     3600: '1 hour',

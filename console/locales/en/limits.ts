@@ -9,6 +9,7 @@ export const limits = {
   budget: 'Budget',
   budgetHint: 'The most that may be spent in each period. Empty: no budget.',
   budgetPeriod: 'Budget period',
+  budgetPeriodHint: 'When the budget begins anew.',
   periods: { '': 'None', day: 'Day', week: 'Week', month: 'Month' } satisfies Record<
     BudgetPeriod | '',
     string
@@ -18,6 +19,12 @@ export const limits = {
     rate_limit_tokens: 'Tokens per window',
     rate_limit_parallel: 'Calls at once',
     rate_limit_window: 'Window',
+  } satisfies Record<RateLimitName, string>,
+  rateLimitHints: {
+    rate_limit_requests: 'Further calls are refused until the window has room.',
+    rate_limit_tokens: 'Of prompts and answers together.',
+    rate_limit_parallel: 'Calls under way at the same time.',
+    rate_limit_window: 'The time in which requests and tokens count.',
   } satisfies Record<RateLimitName, string>,
   windows: { 60: '1 minute', 300: '5 minutes', 3600: '1 hour', 86_400: '1 day' },
   seconds: (count: string) => `${count} seconds`,

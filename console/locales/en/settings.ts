@@ -1,4 +1,4 @@
-import type { SettingChoice, SettingKey } from '../../../src/domain/options.ts'
+import type { FileOptionName, SettingChoice, SettingKey } from '../../../src/domain/options.ts'
 import { pluralS } from './plural.ts'
 
 /** Texts in English: the page Settings. */
@@ -54,10 +54,52 @@ export const settings = {
   },
   rateLimits: 'Rate limits',
   rateLimitsHint:
-    'For all callers together. Only the file sets them; those of keys and users are on their pages.',
+    'For all callers together; those of keys and users are on their pages. Only the file sets them: one that it does not set is shown as the line to write. Where it sets one, the others are off unless it sets them too.',
+  rateLimitHints: {
+    global: 'Requests to the API of management, for each address.',
+    relay: 'Calls of models, for each address.',
+    search: 'Searches for keys, for each user.',
+    critical: 'Whole keys shown, for each user; attempts to sign in, for each address.',
+    key: 'Calls of models, for each key.',
+    console: 'Requests of this console, for each user.',
+  },
   signIn: 'Sign-in',
-  signInHint: 'Identity providers and passwords. Only the file sets them.',
-  notDeclared: 'The file sets nothing here; the defaults apply.',
+  signInHint: 'Only the file sets how people sign in. What it does not set is shown as the line to write.',
+  signInHints: {
+    password: 'Whether usernames and passwords are accepted. Access tokens always are.',
+    oidc: 'Identity providers of OpenID Connect.',
+  },
+  sections: 'Sections',
+  fileOptions: 'Only in the file',
+  fileOptionsHint:
+    'Options without a field here. One that the file does not set has its default, and is shown as the line to write.',
+  fileOptionHints: {
+    body_limit: 'The largest request body.',
+    max_calls: 'Calls under way at one time.',
+    early_stream: 'After how much silence a streamed call gets keep-alives; 0 = never.',
+    hold_wait: 'How long a call waits for others that hold what it needs.',
+    unknown_tools: 'Whether a tool without a known price passes or is refused.',
+    prices_file: 'A file with prices by model.',
+    model_dates: 'Whether ends of models are read from providers.',
+    remember_prompts: 'How long token counts of prompts are remembered.',
+    remember_prompts_max: 'How many prompts are remembered.',
+    affinity: 'Whether calls of a session stay with the account that has their prompt cache.',
+    keep_responses: 'How long responses are kept so that they can be continued; 0 = not at all.',
+    keep_signatures: 'How long signatures are kept for clients that drop them.',
+    idempotency: 'How long answers are kept for calls that repeat an idempotency key.',
+    keep_bytes: 'The most that is kept of one user.',
+    media: 'Files that are fetched for a client: their size, their time, private networks.',
+    cors: 'Pages in browsers that may call the gateway.',
+    public_url: 'The address at which browsers reach the gateway; the base of links in alerts.',
+    base_path: 'A path below which everything is served.',
+    console: 'Whether this console is served.',
+    trusted_proxies: 'Proxies whose X-Forwarded-For is trusted.',
+    metrics_token: 'The token that opens /metrics to other machines.',
+    admin_listen: 'An address for health checks and metrics alone.',
+    reuse_port: 'Whether several nodes of one machine share the port.',
+    drain_timeout: 'How long running calls may go on after a signal to stop.',
+    smtp: 'The server that sends alerts by mail.',
+  } satisfies Record<FileOptionName, string>,
   unsaved: (count: number) => `${count} change${pluralS(count)} not saved`,
   options: {
     'general_setting.quota_display_type': [

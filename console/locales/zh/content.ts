@@ -43,7 +43,9 @@ export const content: Texts['content'] = {
     full: '全部，逐字节保留',
   },
   share: '调用比例',
+  shareHint: '保留内容的调用所占比例。',
   keptFor: '保留时间',
+  keptForHint: '超过此时间后删除。',
   asBefore: '按全局设置',
   times: {
     3600: '1 小时',

@@ -1,14 +1,21 @@
-import { MultiSelect, Select, Stack, Switch, Textarea, TextInput } from '@mantine/core'
+import { Button, MultiSelect, Select, Stack, Switch, Textarea, TextInput } from '@mantine/core'
+import { IconChevronDown, IconChevronRight } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
+import { type ChangeEvent, type ReactNode, useState } from 'react'
 import type { ApiKey } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
 import { ContentInputs } from '../../components/content-inputs.tsx'
 import { GuardNamesInput } from '../../components/guard-names-input.tsx'
+import { keepFocus } from '../../components/keep-focus.ts'
 import { LimitInputs } from '../../components/limit-inputs.tsx'
 import { moneyUnit } from '../../components/money.ts'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm, TEXT_FIELDS } from './key-form.ts'
+import classes from './key-fields.module.css'
+
+/** The fields above *More limits*. */
+const ALWAYS_SHOWN: ReadonlySet<string> = new Set(['limit', 'isUnlimited', ...Object.keys(TEXT_FIELDS)])
 
 type OperatorLimits = NonNullable<ApiKey['operator_limits']>
 
@@ -39,6 +46,7 @@ export function KeyFieldInputs({
     }))
   const currentChoice =
     currentExpiry === undefined ? [] : [{ value: 'kept' as Expiry, label: time(currentExpiry) }]
+  const limitInput = form.getInputProps('limit')
   return (
     <Stack gap="md">
       {Object.entries(TEXT_FIELDS).map(([name, maxLength]) => (
@@ -50,60 +58,109 @@ export function KeyFieldInputs({
           {...form.getInputProps(name)}
         />
       ))}
-      <Switch
-        label={keys.unlimitedSwitch}
-        disabled={limits.remain_quota !== undefined}
-        {...form.getInputProps('isUnlimited', { type: 'checkbox' })}
-      />
-      <TextInput
-        label={keys.limit}
-        inputMode="decimal"
-        disabled={isUnlimited}
-        rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
-        rightSectionWidth={60}
-        {...form.getInputProps('limit')}
-      />
-      <LimitInputs form={form} />
-      <Select
-        label={keys.expires}
-        allowDeselect={false}
-        data={[...presets, ...currentChoice]}
-        description={end !== undefined && end > 0 ? keys.expiresAt(time(end)) : undefined}
-        {...form.getInputProps('expiry')}
-      />
-      <MultiSelect
-        label={keys.models}
-        searchable
-        clearable={limits.model_limits === undefined}
-        clearButtonProps={{ 'aria-label': common.clearFilters }}
-        placeholder={form.values.models.length === 0 ? keys.allModels : ''}
-        data={byVendor(allowed(models, limits), form.values.models)}
-        maxDropdownHeight={240}
-        {...form.getInputProps('models')}
-      />
-      <Select
-        label={keys.group}
-        data={[
-          { value: '', label: keys.ownGroup },
-          ...Object.keys(groups).map((name) => ({ value: name, label: name })),
-        ]}
-        allowDeselect={false}
-        {...form.getInputProps('group')}
-      />
-      <Textarea
-        label={keys.addresses}
-        description={
-          limits.allow_ips === undefined ? keys.addressesHint : keys.addressesWithin(limits.allow_ips)
-        }
-        autosize
-        minRows={2}
-        maxRows={6}
-        spellCheck={false}
-        {...form.getInputProps('addresses')}
-      />
-      <ContentInputs form={form} hint={content.keyHint} />
-      <GuardNamesInput {...form.getInputProps('guards')} />
+      <div>
+        <TextInput
+          label={keys.limit}
+          description={keys.limitHint}
+          inputMode="decimal"
+          rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
+          rightSectionWidth={60}
+          {...limitInput}
+          value={isUnlimited ? '' : form.values.limit}
+          onChange={(event: ChangeEvent<HTMLInputElement>) => {
+            limitInput.onChange(event)
+            form.setFieldValue('isUnlimited', false)
+          }}
+        />
+        <Switch
+          mt="sm"
+          label={keys.unlimitedSwitch}
+          disabled={limits.remain_quota !== undefined}
+          {...form.getInputProps('isUnlimited', { type: 'checkbox' })}
+        />
+      </div>
+      <MoreLimits isFoldable={apiKey === undefined} form={form}>
+        <LimitInputs form={form} />
+        <Select
+          label={keys.expires}
+          allowDeselect={false}
+          data={[...presets, ...currentChoice]}
+          description={end !== undefined && end > 0 ? keys.expiresAt(time(end)) : keys.expiresHint}
+          {...form.getInputProps('expiry')}
+        />
+        <MultiSelect
+          label={keys.models}
+          description={keys.modelsHint}
+          searchable
+          clearable={limits.model_limits === undefined}
+          clearButtonProps={{ 'aria-label': common.clearFilters }}
+          placeholder={form.values.models.length === 0 ? keys.allModels : ''}
+          data={byVendor(allowed(models, limits), form.values.models)}
+          maxDropdownHeight={240}
+          {...form.getInputProps('models')}
+        />
+        <Select
+          label={keys.group}
+          description={keys.groupHint}
+          data={[
+            { value: '', label: keys.ownGroup },
+            ...Object.keys(groups).map((name) => ({ value: name, label: name })),
+          ]}
+          allowDeselect={false}
+          {...form.getInputProps('group')}
+        />
+        <Textarea
+          label={keys.addresses}
+          description={
+            limits.allow_ips === undefined ? keys.addressesHint : keys.addressesWithin(limits.allow_ips)
+          }
+          autosize
+          minRows={2}
+          maxRows={6}
+          spellCheck={false}
+          {...form.getInputProps('addresses')}
+        />
+        <ContentInputs form={form} hint={content.keyHint} />
+        <GuardNamesInput {...form.getInputProps('guards')} />
+      </MoreLimits>
     </Stack>
+  )
+}
+
+/** What few keys need. It is folded in the form of a new key, and opens if one of its fields has an error. */
+function MoreLimits({
+  form,
+  isFoldable,
+  children,
+}: {
+  readonly form: KeyForm
+  readonly isFoldable: boolean
+  readonly children: ReactNode
+}) {
+  const { keys } = useTexts()
+  const [isUnfolded, setIsUnfolded] = useState(!isFoldable)
+  const isOpen = isUnfolded || Object.keys(form.errors).some((name) => !ALWAYS_SHOWN.has(name))
+  return (
+    <>
+      {isFoldable && (
+        <Button
+          variant="subtle"
+          className={classes['more']}
+          leftSection={isOpen ? <IconChevronDown size={16} /> : <IconChevronRight size={16} />}
+          aria-expanded={isOpen}
+          onMouseDown={keepFocus}
+          onClick={() => setIsUnfolded(!isOpen)}
+        >
+          {keys.moreLimits}
+        </Button>
+      )}
+      {isOpen && (
+        <>
+          <p className={classes['hint']}>{keys.moreLimitsHint}</p>
+          {children}
+        </>
+      )}
+    </>
   )
 }
 

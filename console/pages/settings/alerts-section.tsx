@@ -6,11 +6,11 @@ import { type Receiver, receiversQuery, removeReceiver } from '../../api/alerts.
 import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
+import { FormSection } from '../../components/form-section.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import classes from './settings-page.module.css'
 import { AddReceiverDialog } from './add-receiver-dialog.tsx'
 import { ReceiverTestButton } from './receiver-test-button.tsx'
 
@@ -28,9 +28,7 @@ export function AlertsSection() {
   const columns = useColumns(setToRemove)
   const reload = () => client.invalidateQueries({ queryKey: receiversQuery(profile.id).queryKey })
   return (
-    <section aria-label={alerts.title} className={classes['part']}>
-      <h2>{alerts.title}</h2>
-      <p>{alerts.hint}</p>
+    <FormSection id="alerts" title={alerts.title} text={alerts.hint} isWide>
       <QueryResult query={useQuery(receiversQuery(profile.id))} rows={2}>
         {(receivers) =>
           receivers.length === 0 ? (
@@ -41,7 +39,7 @@ export function AlertsSection() {
         }
       </QueryResult>
       <Button
-        mt="md"
+        style={{ alignSelf: 'start' }}
         variant="default"
         leftSection={<IconPlus size={16} aria-hidden />}
         onClick={() => setIsAdding(true)}
@@ -60,7 +58,7 @@ export function AlertsSection() {
         }}
         onClose={() => setToRemove(undefined)}
       />
-    </section>
+    </FormSection>
   )
 }
 

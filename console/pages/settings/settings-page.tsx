@@ -2,7 +2,6 @@ import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { SETTINGS_SECTIONS, SETTINGS } from '../../../src/domain/options.ts'
-import { troubleQuery } from '../../api/account.ts'
 import {
   type DeclaredSettings,
   declaredSettingsQuery,
@@ -20,18 +19,19 @@ import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import { AlertsSection } from './alerts-section.tsx'
 import { AnswerCacheInputs } from './answer-cache-inputs.tsx'
 import { lineOfDeclaredEntry } from './line-of-declared-entry.ts'
-import { ConfigFileSection } from './config-file-section.tsx'
+import { FileSection } from './file-section.tsx'
+import { OPTION_SETTINGS, RATE_LIMIT_SETTINGS, SIGN_IN_SETTINGS } from './file-settings.ts'
 import { GroupBudgets } from './group-budgets.tsx'
 import { GroupGuards } from './group-guards.tsx'
 import { GroupRows } from './group-rows.tsx'
 import { ModelSettingRows } from './model-setting-rows.tsx'
+import { SectionIndex } from './section-index.tsx'
 import { SettingInput } from './setting-input.tsx'
 import classes from './settings-page.module.css'
 import { TelemetrySection } from './telemetry-section.tsx'
 import { useSettingChanges } from './use-setting-changes.ts'
 
 const FORM = 'settings'
-const REFRESH_MS = 15_000
 /** Key of the option of the answer cache. */
 const ANSWER_CACHE = 'cache'
 
@@ -48,15 +48,6 @@ export function SettingsPage() {
       )}
     </QueryResult>
   )
-}
-
-/** The running configuration is not that of the file, because a change of it was refused. */
-function RefusedFile() {
-  const { incidents } = useTexts()
-  const { data } = useQuery(troubleQuery(REFRESH_MS))
-  return data?.refused ? (
-    <p>{incidents.refusedConfiguration(data.refused.message, data.refused.mistakes)}</p>
-  ) : null
 }
 
 interface SettingsProps {
@@ -81,23 +72,38 @@ function Settings({ options, declared }: SettingsProps) {
         <PageHead title={settings.title}>
           <Link to="/import">{imports.link}</Link>
         </PageHead>
-        <RefusedFile />
+        <SectionIndex sections={sectionsOf(settings)} />
         <OptionSections options={options} declared={declared} form={form} />
         <OptionsByName key={form.generation} options={options} declared={declared} form={form} />
       </form>
-      <ConfigFileSection
+      <AlertsSection />
+      <FileSection
+        id="rate-limits"
         title={settings.rateLimits}
         text={settings.rateLimitsHint}
         section="rate_limits"
+        rows={RATE_LIMIT_SETTINGS}
+        hints={settings.rateLimitHints}
         declared={declared}
       />
-      <ConfigFileSection
+      <FileSection
+        id="sign-in"
         title={settings.signIn}
         text={settings.signInHint}
         section="login"
+        rows={SIGN_IN_SETTINGS}
+        hints={settings.signInHints}
         declared={declared}
       />
-      <AlertsSection />
+      <FileSection
+        id="file"
+        title={settings.fileOptions}
+        text={settings.fileOptionsHint}
+        section="options"
+        rows={OPTION_SETTINGS}
+        hints={settings.fileOptionHints}
+        declared={declared}
+      />
       <TelemetrySection />
       <div className={classes['bar']}>
         <Button type="submit" form={FORM} loading={form.isSaving} disabled={changes.length === 0}>
@@ -133,7 +139,7 @@ type Sections = SettingsProps & { readonly form: ReturnType<typeof useSettingCha
 function OptionSections({ options, declared, form: { typed, type, refused } }: Sections) {
   const { settings } = useTexts()
   return SETTINGS_SECTIONS.map((region) => (
-    <FormSection key={region} title={settings[region]}>
+    <FormSection key={region} id={region} title={settings[region]}>
       {SETTINGS.filter((field) => field.region === region).map((field) => (
         <SettingInput
           key={field.key}
@@ -158,10 +164,10 @@ function OptionsByName({ options, declared, form: { typed, type, refused, groups
   const names = groups.map(({ name }) => name.trim()).filter((name) => name !== '')
   return (
     <>
-      <FormSection title={settings.groups} text={settings.groupHint}>
+      <FormSection id="groups" title={settings.groups} text={settings.groupHint}>
         <GroupRows groups={groups} onChange={setGroups} />
       </FormSection>
-      <FormSection title={settings.groupBudgets} text={settings.groupBudgetsHint}>
+      <FormSection id="group-budgets" title={settings.groupBudgets} text={settings.groupBudgetsHint}>
         <GroupBudgets
           names={names}
           value={valueOf('GroupBudget')}
@@ -169,7 +175,7 @@ function OptionsByName({ options, declared, form: { typed, type, refused, groups
           onChange={(value) => type('GroupBudget', value)}
         />
       </FormSection>
-      <FormSection title={settings.groupGuards} text={guards.namesHint}>
+      <FormSection id="group-guards" title={settings.groupGuards} text={guards.namesHint}>
         <GroupGuards
           names={names}
           value={valueOf('GroupGuards')}
@@ -177,7 +183,7 @@ function OptionsByName({ options, declared, form: { typed, type, refused, groups
           onChange={(value) => type('GroupGuards', value)}
         />
       </FormSection>
-      <FormSection title={settings.fallback} text={settings.fallbackHint}>
+      <FormSection id="fallback" title={settings.fallback} text={settings.fallbackHint}>
         <ModelSettingRows
           field="fallback"
           value={valueOf('ModelFallback')}
@@ -209,7 +215,7 @@ function OptionsByName({ options, declared, form: { typed, type, refused, groups
           onChange={(value) => type('ModelBalance', value)}
         />
       </FormSection>
-      <FormSection title={settings.answerCache.title} text={settings.answerCache.hint}>
+      <FormSection id="answer-cache" title={settings.answerCache.title} text={settings.answerCache.hint}>
         <AnswerCacheInputs
           value={valueOf(ANSWER_CACHE, '')}
           source={
@@ -229,6 +235,23 @@ function OptionsByName({ options, declared, form: { typed, type, refused, groups
       </FormSection>
     </>
   )
+}
+
+/** The sections of the page in their order, with their ids. */
+function sectionsOf(settings: Texts['settings']): readonly (readonly [id: string, title: string])[] {
+  return [
+    ...SETTINGS_SECTIONS.map((region) => [region, settings[region]] as const),
+    ['groups', settings.groups],
+    ['group-budgets', settings.groupBudgets],
+    ['group-guards', settings.groupGuards],
+    ['fallback', settings.fallback],
+    ['answer-cache', settings.answerCache.title],
+    ['alerts', settings.alerts.title],
+    ['rate-limits', settings.rateLimits],
+    ['sign-in', settings.signIn],
+    ['file', settings.fileOptions],
+    ['telemetry', settings.telemetry.title],
+  ]
 }
 
 /**

@@ -2,24 +2,22 @@ import { useQuery } from '@tanstack/react-query'
 import { type RefObject, useEffect, useRef, useState } from 'react'
 import { type ExportedSignal, telemetryQuery } from '../../api/telemetry.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
+import { FormSection } from '../../components/form-section.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import classes from './settings-page.module.css'
 
 /** Whether telemetry reaches the OpenTelemetry collector: what was sent, what was lost, and why. */
 export function TelemetrySection() {
   const { telemetry } = useTexts().settings
-  const section = useRef<HTMLElement>(null)
-  const isSeen = useIsSeen(section)
+  const fields = useRef<HTMLDivElement>(null)
+  const isSeen = useIsSeen(fields)
   return (
-    <section ref={section} aria-label={telemetry.title} className={classes['part']}>
-      <h2>{telemetry.title}</h2>
-      <p>{telemetry.hint}</p>
-      {isSeen && <Signals />}
-    </section>
+    <FormSection id="telemetry" title={telemetry.title} text={telemetry.hint} isWide>
+      <div ref={fields}>{isSeen && <Signals />}</div>
+    </FormSection>
   )
 }
 

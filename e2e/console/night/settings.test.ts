@@ -1,6 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readConfig } from '../../../src/config/config.ts'
+import { readEnvironment } from '../../../src/config/environment.ts'
 import { withoutBrowser } from '../chromium.ts'
 import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
 
@@ -88,7 +91,51 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
       .getByRole('region', { name: 'Budgets of groups' })
       .getByText(`from gateway.yaml, line ${lineOf('vip:')}`)
       .waitFor()
-    await page.getByRole('region', { name: 'Sign-in' }).getByText('The file sets nothing here').waitFor()
+    const signIn = page.getByRole('region', { name: 'Sign-in' })
+    await signIn.getByText('login: { password: true }', { exact: true }).waitFor()
+    const inFile = page.getByRole('region', { name: 'Only in the file' })
+    await inFile.getByText(`false from gateway.yaml, line ${lineOf('options: { model_dates')}`).waitFor()
+    await page.context().close()
+  })
+
+  test('the line that is offered for each setting of the file is one that the gateway reads', async () => {
+    const page = await stage.open('root', '/settings')
+    const fileOnly = page.getByRole('region', { name: /^(?:Rate limits|Sign-in|Only in the file)$/ })
+    await fileOnly.getByText(/^options: \{ smtp:/).waitFor()
+    const lines = await fileOnly.locator('dd > code').allInnerTexts()
+    expect(lines.length).toBeGreaterThan(25)
+    for (const line of lines) {
+      const folder = mkdtempSync(join(tmpdir(), 'sluice-line-'))
+      writeFileSync(join(folder, 'prices.yaml'), '{}\n')
+      const config = join(folder, 'gateway.yaml')
+      writeFileSync(config, line, { mode: 0o600 })
+      const environment = {
+        DATA_DIR: folder,
+        OIDC_SECRET: 'a-secret-of-the-client',
+        METRICS_TOKEN: 'm'.repeat(32),
+      }
+      expect(() => readConfig(readEnvironment(environment, { config })), line).not.toThrow()
+    }
+    await page.context().close()
+  })
+
+  test('the index of the settings leads to each section, with unsaved changes too', async () => {
+    const page = await stage.open('root', '/settings')
+    const save = page.getByRole('button', { name: 'Save settings' })
+    await page.getByRole('textbox', { name: 'Keys per user' }).fill('77')
+    const index = page.getByRole('navigation', { name: 'Sections' })
+    const names = await index.getByRole('link').allInnerTexts()
+    const regions = await page
+      .locator('main section[aria-label]')
+      .evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')))
+    expect(names).toEqual(regions)
+    for (const name of names) {
+      await index.getByRole('link', { name, exact: true }).click()
+      const region = page.getByRole('region', { name, exact: true })
+      await expect.poll(() => region.evaluate((one) => one === document.activeElement)).toBe(true)
+      await expect.poll(async () => (await region.boundingBox())?.y ?? 900).toBeLessThan(700)
+    }
+    expect(await save.isEnabled()).toBe(true)
     await page.context().close()
   })
 })

@@ -1,0 +1,30 @@
+import { useTexts } from '../../locales/use-texts.tsx'
+import classes from './settings-page.module.css'
+
+/** Links to the sections of the page, which is long. */
+export function SectionIndex({
+  sections,
+}: {
+  readonly sections: readonly (readonly [id: string, title: string])[]
+}) {
+  const { settings } = useTexts()
+  return (
+    <nav aria-label={settings.sections} className={classes['index']}>
+      {sections.map(([id, title]) => (
+        <a
+          key={id}
+          href={`#${id}`}
+          // A new address would be a navigation, which asks whether to leave unsaved changes.
+          onClick={(event) => {
+            event.preventDefault()
+            const section = document.getElementById(id)
+            section?.scrollIntoView()
+            section?.focus({ preventScroll: true })
+          }}
+        >
+          {title}
+        </a>
+      ))}
+    </nav>
+  )
+}
