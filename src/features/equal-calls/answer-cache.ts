@@ -2,7 +2,7 @@ import type { ResponseHeaders } from '@sluice/http1'
 import { GatewayError } from '../../errors.ts'
 import type { StartWatch } from '../../ipc/service.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
-import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
+import type { StoreReads } from '../../limits/store-reads.ts'
 import type { AdmittedRequest, WaysToAnswer } from '../../call/answer-request.ts'
 import type { IncomingCall } from '../../call/request-stages.ts'
 import { CONTENT_TYPES } from './answer-bodies.ts'
@@ -85,19 +85,19 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   async claim(first: SharedAnswer): Promise<AnswerSource<CachedAnswer>> {
     const { answers, reads } = this.#services
     const { control, lookup, caller } = first.call
-    // If the database is unavailable, the cache counts as empty. Whether the call can be made is decided
-    // elsewhere.
-    const kept = await answers.find('cache', lookup, caller.user.id).catch(() => undefined)
-    const facts = kept && factsOfKeptAnswer(kept)
-    if (!kept || !facts || isTooOld(kept, control.maxAgeMs)) return 'make'
-    if (kept.bytes > MAX_READ_AT_ONCE) return { kept, facts }
+    const isGiven = (kept: KeptAnswer): boolean =>
+      factsOfKeptAnswer(kept) !== undefined && !isTooOld(kept, control.maxAgeMs)
+    const isRead = (kept: KeptAnswer): boolean => kept.bytes <= MAX_READ_AT_ONCE && isGiven(kept)
     const read = reads.of(caller.user.id)
     try {
-      first.replay(kept.head, await this.#pieces(kept, read))
+      // If the database is unavailable, the cache counts as empty. Whether the call can be made is decided
+      // elsewhere.
+      const place = { kind: 'cache', key: lookup, userId: caller.user.id } as const
+      const { answer: kept, pieces } = (await answers.read(place, read, isRead).catch(() => undefined)) ?? {}
+      const facts = kept && factsOfKeptAnswer(kept)
+      if (!facts || !isGiven(kept)) return 'make'
+      if (pieces) first.replay(kept.head, pieces)
       return { kept, facts }
-    } catch {
-      // The answer was removed in the meantime or cannot be read now, so the upstream is asked.
-      return 'make'
     } finally {
       read.end()
     }
@@ -125,7 +125,7 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
       if (!first.mayBeReused(facts, wanted)) {
         await read.begin()
         await read.hold(kept.bytes)
-        const body = await first.converted(facts, wanted, await this.#pieces(kept, read))
+        const body = await first.converted(facts, wanted, await this.#services.answers.pieces(kept, read))
         return await this.#give(body && [body], facts, headers, ageMs, call)
       }
       const length = { 'content-length': String(kept.bytes) }
@@ -193,12 +193,6 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
 
   over({ keeping }: SharedAnswer): void {
     keeping?.end()
-  }
-
-  async #pieces(kept: KeptAnswer, read: StoreRead): Promise<Buffer[]> {
-    const pieces: Buffer[] = []
-    for await (const part of this.#services.answers.parts(kept, read)) pieces.push(part)
-    return pieces
   }
 
   /** Sends the answer of a running call to another client as its bytes arrive. */

@@ -65,6 +65,48 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     await reopened.close()
   })
 
+  test('an answer that is replaced between the reads of its facts and its body is read as it is then', async () => {
+    const { store } = await openedRows(engine)
+    const answers = keptAnswers(store)
+    const place = { kind: 'cache', key: 'first', userId: 2 } as const
+    let isReplaced = false
+    const replacing = keptAnswers({
+      ...store,
+      read: async (name, ...input) => {
+        if (name === 'readKeptPart' && !isReplaced) {
+          isReplaced = true
+          await answers.keep(
+            answer({ kind: 'cache', facts: '{"form":"new"}', pieces: [Buffer.from('newer')] }),
+          )
+        }
+        return store.read(name, ...input)
+      },
+      write: store.write.bind(store),
+    })
+    await answers.keep(answer({ kind: 'cache', pieces: [Buffer.from('the older one')] }))
+    const read = new StoreReads(requestMemory()).of(2)
+    const found = await replacing.read(place, read, () => true)
+    expect(isReplaced).toBe(true)
+    expect(found?.answer).toMatchObject({ facts: '{"form":"new"}', bytes: 5 })
+    expect(String(Buffer.concat(found?.pieces ?? []))).toBe('newer')
+    await answers.remove({ kind: 'cache', userId: 2 })
+    isReplaced = true
+    expect(await replacing.read(place, read, () => true)).toBeUndefined()
+    read.end()
+  })
+
+  test('a body that is not there is read once, and then counts as no answer', async () => {
+    const { store, database } = await openedRows(engine)
+    const answers = keptAnswers(store)
+    await answers.keep(answer())
+    await database.sql('delete from kept_parts')
+    const read = new StoreReads(requestMemory()).of(2)
+    const place = { kind: 'idempotency', key: 'first', userId: 2 } as const
+    expect(await answers.read(place, read, () => true)).toBeUndefined()
+    expect(await answers.read(place, read, () => false)).toMatchObject({ answer: { bytes: 25 } })
+    read.end()
+  })
+
   test("a large answer is stored in parts, and reading it takes memory of its client's share", async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store)

@@ -129,6 +129,32 @@ export class KeptAnswers {
   }
 
   /**
+   * Finds an answer and reads its body, unless `isRead` says that the body is not wanted. If the answer is replaced in
+   * between, the new one is read. Resolves to undefined if there is none, or if its body cannot be read.
+   */
+  async read(
+    place: { readonly kind: AnswerKind; readonly key: string; readonly userId: number },
+    read: StoreRead,
+    isRead: (answer: KeptAnswer) => boolean,
+  ): Promise<{ readonly answer: KeptAnswer; readonly pieces?: readonly Buffer[] } | undefined> {
+    for (let replaced: KeptAnswer | undefined; ; ) {
+      const answer = await this.find(place.kind, place.key, place.userId)
+      if (!answer || answer.contentId === replaced?.contentId) return undefined
+      if (!isRead(answer)) return { answer }
+      const pieces = await this.pieces(answer, read).catch(() => undefined)
+      if (pieces) return { answer, pieces }
+      replaced = answer
+    }
+  }
+
+  /** Reads the whole body, as `parts` does. */
+  async pieces(answer: KeptAnswer, read: StoreRead): Promise<Buffer[]> {
+    const pieces: Buffer[] = []
+    for await (const part of this.parts(answer, read)) pieces.push(part)
+    return pieces
+  }
+
+  /**
    * Yields the body part by part. Before the first part is read, memory for one part is taken from the
    * client's share. Throws `not_found` if the body has been removed.
    */
