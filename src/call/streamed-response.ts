@@ -248,7 +248,7 @@ export class StreamedResponse extends ResponseHandler {
   #refuse(isComplete: boolean): void {
     if (!isComplete) this.upstream.cancel()
     const ending = this.state === 'draining' ? 'client_gone' : isComplete ? 'complete' : 'cut'
-    this.#finish(ending, (charged) => this.#tap.check?.refusalBytes?.(charged) ?? NO_BYTES, isComplete)
+    this.#finish(ending, (charged) => this.#tap.check?.refusalBytes(charged) ?? NO_BYTES, isComplete)
   }
 
   // If the connection breaks after the stream has stated its finish reason, the response counts as complete.

@@ -135,6 +135,13 @@ test.each(['gem', 'm'])(
   },
 )
 
+test("a guard's service checks the first event of a stream that begins with a byte order mark", async () => {
+  stream(`\ufeff${contentFrame(`It is ${CODE}, yes.`)}`, finishFrame(), DONE_FRAME)
+  const { text } = await fixture.chat('mask', askStream('m'))
+  expect(streamedContent(text)).toBe('It is <code>, yes.')
+  expect(text).not.toContain(CODE)
+})
+
 describe('stored responses under a guard with a service', () => {
   const respond = (key: string, body: object): Promise<FullResponse> =>
     call(fixture.gateway.url, JSON.stringify(body), { path: '/v1/responses', key })

@@ -96,13 +96,8 @@ export interface StreamCheck {
   readonly isBlocked: boolean
   /** Cancels running checks, because nobody reads the stream any more. */
   stopChecking(): void
-  /** Returns the events that are held back and were not sent. Absent if none are. */
-  heldFrames?(): readonly string[]
-  /**
-   * Returns the bytes that end a stream which the check has ended; absent if a tap around this one does. `charged` is the
-   * usage to report.
-   */
-  refusalBytes?(charged: Usage): Buffer
+  /** Returns the bytes that end a stream which the check has ended. `charged` is the usage to report. */
+  refusalBytes(charged: Usage): Buffer
 }
 
 /** Watches or converts a stream on its way to the client. */

@@ -4,9 +4,8 @@ import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { Fields } from '@sluice/wire/field'
 import type { ClientProtocol } from '@sluice/wire/protocols'
-import type { EventText, EventTexts } from '@sluice/wire/guarded-events'
+import type { EventText } from '@sluice/wire/guarded-events'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { isStreamedTextEnded } from './streamed-text-map.ts'
 
 /** Whether later events of a dialect repeat texts that arrived in pieces. */
 export const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
@@ -14,26 +13,6 @@ export const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
   messages: false,
   responses: true,
   gemini: false,
-}
-
-/**
- * The keys of the texts of which this event contains a piece, and those pieces that are the last of their
- * text.
- */
-export function streamedTextsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>): {
-  readonly own: ReadonlySet<string>
-  readonly last: ReadonlySet<EventText>
-} {
-  const own = new Set<string>()
-  const last = new Set<EventText>()
-  const ended = new Set(ends)
-  for (const text of texts.toReversed()) {
-    if (!text.channel) continue
-    const { key } = text.channel
-    if (text.isLast === true || (!own.has(key) && isStreamedTextEnded(ended, key))) last.add(text)
-    own.add(key)
-  }
-  return { own, last }
 }
 
 /** Writes an element of a JSON array as an event. */

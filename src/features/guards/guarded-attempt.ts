@@ -18,7 +18,6 @@ import { applyGuardsToScan } from './guarded-request.ts'
 import { guardedPassthrough } from './guarded-passthrough.ts'
 import { checkWholeReply } from './guarded-reply.ts'
 import { GuardedTap } from './guarded-tap.ts'
-import { CheckingTap } from './checking-tap.ts'
 
 /**
  * Whether providers of a protocol sign their reasoning. Such providers refuse changed reasoning in later
@@ -66,11 +65,8 @@ function withCheckedAnswer(
     ...request,
     turns: () => guards.turnsUntil(() => false),
     tap(promptTokens, memory) {
-      const [inner, held, outer] = sharedMemory(memory)
-      const tap = request.tap(promptTokens, inner)
-      const checks = guards.services?.concerns('output', 'tool_arguments') ? guards.services : undefined
-      const checked = checks ? new CheckingTap(tap, { checks, guards, ...origin, isArray }, held) : tap
-      return new GuardedTap(checked, { guards, ...origin, isArray }, outer)
+      const [inner, outer] = sharedMemory(memory)
+      return new GuardedTap(request.tap(promptTokens, inner), { guards, ...origin, isArray }, outer)
     },
     reply,
   }
@@ -108,17 +104,14 @@ export async function guardedFetched(
   return next
 }
 
-/**
- * Splits the memory account of a stream's events into three parts. The sum of the parts is counted in the
- * account.
- */
-function sharedMemory(memory: EventMemory): readonly [EventMemory, EventMemory, EventMemory] {
-  const held = [0, 0, 0]
+/** Splits the memory account of a stream's events into two parts. The sum of the parts is counted in the account. */
+function sharedMemory(memory: EventMemory): readonly [EventMemory, EventMemory] {
+  const held = [0, 0]
   const part = (index: number): EventMemory => ({
     resize(bytes) {
       held[index] = bytes
       memory.resize(held.reduce((sum, one) => sum + one))
     },
   })
-  return [part(0), part(1), part(2)]
+  return [part(0), part(1)]
 }

@@ -7,7 +7,7 @@ const SPOT = { key: '0/content', place: 'output', isSigned: false, isJson: false
 const CODE = /code-[0-9]{1,60}-x/g
 
 function held(given: string): HeldText {
-  const spot = { from: 0, to: 0, place: 'output', isSigned: false, isJson: false, isRepeated: false } as const
+  const spot = { place: 'output', isSigned: false, isJson: false } as const
   return { spot, given, next: undefined }
 }
 

@@ -1,25 +1,11 @@
 import type { StreamedText, EventText } from '@sluice/wire/guarded-events'
-import { type TextChange, applyTextChanges } from '@sluice/wire/guarded-texts'
-import { frameData } from '@sluice/wire/sse/frame-splitter'
 import { CHECK_WINDOW_OVERLAP } from '../../domain/guard.ts'
-import { scanEventData, frameWithData } from './event-frames.ts'
 import { changedRange } from './services/apply-judgement.ts'
 import type { CheckedText } from './services/service-checks.ts'
 
-/**
- * Position of a text in an event that is held back. It does not refer to the event itself, which would
- * otherwise stay in memory.
- */
-export interface HeldTextPosition extends Omit<CheckedText, 'text'> {
-  readonly from: number
-  readonly to: number
-  /** Whether the text repeats another text, which arrived in pieces. */
-  readonly isRepeated: boolean
-}
-
 /** A text in an event that is held back. */
 export interface HeldText {
-  readonly spot: HeldTextPosition
+  readonly spot: Omit<CheckedText, 'text'>
   /** The text as it arrived from the upstream. */
   readonly given: string
   /** The text to send in its place; undefined until services have decided about the text. */
@@ -192,33 +178,9 @@ function characterStart(text: string, at: number): number {
   return (text.charCodeAt(at) & 0xfc00) === 0xdc00 ? at - 1 : at
 }
 
-/** Writes an event with the texts as services have decided about them, and without those that are undecided. */
-export function writeHeldEvent(frame: string, texts: readonly HeldText[]): string {
-  for (const text of texts) text.next ??= text.repeats?.decidedText
-  if (texts.every(({ next, given }) => next === given)) return frame
-  const scan = scanEventData(frameData(frame) ?? '')
-  if (!scan) return frame
-  const changes = texts.flatMap(({ spot: { from, to }, given, next = '' }): TextChange[] =>
-    next === given ? [] : [{ from, to, text: JSON.stringify(next) }],
-  )
-  const data = applyTextChanges(
-    scan.bytes,
-    changes.toSorted((a, b) => a.from - b.from),
-  )
-  return frameWithData(frame, data.toString())
-}
-
-/** Returns the place of a text that an event contains. */
-export function textPosition({
-  from,
-  to,
-  place,
-  isSigned,
-  isJson,
-  isNumber,
-  isRepeated,
-}: EventText): HeldTextPosition {
-  return { from, to, place, isSigned, isJson, isNumber, isRepeated: isRepeated === true }
+/** How services see a text that an event contains. */
+export function textSpot({ place, isSigned, isJson, isNumber }: EventText): HeldText['spot'] {
+  return { place, isSigned, isJson, isNumber }
 }
 
 /**

@@ -9,10 +9,9 @@ import { growthOf, LINEAR_GROWTH } from '../../../test/fixtures/pace.ts'
 import type { Guard } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import type { Tap } from '../../call/dialects/dialect.ts'
-import { ActiveGuard, CallGuards } from './call-guards.ts'
+import { ActiveGuard, CallGuards, type ScreenMaker } from './call-guards.ts'
 import { GuardedTap } from './guarded-tap.ts'
 import { HeldBackText } from './held-back-text.ts'
-import { CheckingTap } from './checking-tap.ts'
 import { KnownTexts } from './known-texts.ts'
 import type { ContentToCheck } from './services/service-checks.ts'
 import { ServiceChecks } from './services/service-checks.ts'
@@ -43,12 +42,14 @@ const GUARD: Guard = {
   tokens: undefined,
 }
 
-function callGuards(...active: readonly ActiveGuard[]): CallGuards {
+function callGuards(active: readonly ActiveGuard[], services?: ServiceChecks): CallGuards {
   const pseudonyms = new Pseudonyms({ key: Buffer.alloc(32), user: '1' })
-  return new CallGuards(active, pseudonyms, new KnownTexts(MEMORY).of({ client: 1, key: 1 }), (rules) => {
+  const known = new KnownTexts(MEMORY).of({ client: 1, key: 1 })
+  const makeScreen: ScreenMaker = (rules) => {
     const rule = compileRule('codes', { regex: ['code-[0-9]+-x'] })
     return new TextScreen(rules.map((one) => ({ rule, do: one.do, with: '[R]' })))
-  })
+  }
+  return new CallGuards(active, pseudonyms, known, makeScreen, services)
 }
 
 /** The inner tap of a stream that is sent as it came. */
@@ -92,15 +93,11 @@ class Passing extends ServiceChecks {
   }
 }
 
-const held = (checks: ServiceChecks, memory = new Memory()): CheckingTap =>
-  new CheckingTap(
-    passing(),
-    { checks, guards: callGuards(), dialect: 'chat', signsReasoning: false, isArray: false },
-    memory,
-  )
-
 const guarded = (guards: CallGuards, memory = new Memory()): GuardedTap =>
   new GuardedTap(passing(), { guards, dialect: 'chat', signsReasoning: false, isArray: false }, memory)
+
+const held = (checks: ServiceChecks, memory = new Memory()): GuardedTap =>
+  guarded(callGuards([], checks), memory)
 
 const chunk = (index: number, delta: object): Buffer =>
   Buffer.from(`data: ${JSON.stringify({ choices: [{ index, delta, finish_reason: null }] })}\n\n`)
@@ -120,11 +117,10 @@ async function feed(tap: Tap, events: Iterable<Buffer>): Promise<string> {
 
 test('a streamed text that a guard checks in windows takes memory for its characters, not for each of its pieces', () => {
   const channel = new HeldBackText({ key: '0/content', ...PLAIN, frame: String })
-  const spot = { from: 0, to: 0, ...PLAIN, isRepeated: false }
   collect()
   const before = process.memoryUsage().heapUsed
   for (let at = 0; at < 300_000; at += 20) {
-    channel.add({ spot, given: String(at).padStart(20, 'x'), next: undefined })
+    channel.add({ spot: PLAIN, given: String(at).padStart(20, 'x'), next: undefined })
     if (channel.isDue(400)) channel.decide(channel.undecided, 400)
   }
   collect()
@@ -170,7 +166,7 @@ test.each([
     const events = Array.from({ length: 1100 }, (_, index) => chunk(index, { content: 'co' }))
     const active = new ActiveGuard({ ...GUARD, on_failure: onFailure })
     const memory = new Memory()
-    const tap = guarded(callGuards(active), memory)
+    const tap = guarded(callGuards([active]), memory)
     await feed(tap, events.slice(0, 1000))
     expect(tap.isBlocked).toBe(false)
     expect(memory.bytes).toBeGreaterThan(1000 * 5000)
@@ -199,12 +195,12 @@ test('a guard that checks only requests does not block an answer with more texts
   expect(new Passing([before, new ActiveGuard({ ...GUARD, mode: 'monitor' })], 0).withholds).toBe(false)
 })
 
-test('stream events that repeat a whole text at its end are not kept in memory when a guard checks the stream', () => {
+test('stream events that repeat a whole text at its end are not kept in memory when a guard checks the stream', async () => {
   const memory = new Memory()
   const tap = new GuardedTap(
     passing(),
     {
-      guards: callGuards(new ActiveGuard(GUARD)),
+      guards: callGuards([new ActiveGuard(GUARD)]),
       dialect: 'responses',
       signsReasoning: false,
       isArray: false,
@@ -215,10 +211,10 @@ test('stream events that repeat a whole text at its end are not kept in memory w
     Buffer.from(
       `data: ${JSON.stringify({ type: 'response.output_text.done', output_index: at, content_index: 0, text })}\n\n`,
     )
-  tap.push(done(0, 'warm'))
+  await feed(tap, [done(0, 'warm')])
   collect()
   const before = process.memoryUsage().heapUsed
-  for (let at = 1; at < 60; at++) tap.push(done(at, `code-1-x ${at} `.repeat(20_000)))
+  for (let at = 1; at < 60; at++) await feed(tap, [done(at, `code-1-x ${at} `.repeat(20_000))])
   collect()
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000)
   expect(tap.refusalBytes(NO_USAGE)).toBeDefined()
@@ -231,7 +227,7 @@ test('a text that every event of a stream repeats is checked by a guard once, an
     ),
   )
   const active = new ActiveGuard(GUARD)
-  const sent = await feed(guarded(callGuards(active)), events)
+  const sent = await feed(guarded(callGuards([active])), events)
   expect([active.matches, sent.split('"citations":["[R]"]').length]).toEqual([1, 51])
   expect(sent).not.toContain('code-1-x')
   const checks = new Passing([new ActiveGuard(GUARD)], 0)
@@ -252,7 +248,7 @@ test('a text that every event of a stream repeats is checked by a guard once, an
 
 test('what a stream holds back of a text that is escaped many times counts as memory until the text has ended', async () => {
   const memory = new Memory()
-  const tap = guarded(callGuards(new ActiveGuard(GUARD)), memory)
+  const tap = guarded(callGuards([new ActiveGuard(GUARD)]), memory)
   const units = (text: string): string =>
     text.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
   const text = units(units(units(units('code-4711'))))

@@ -2,14 +2,14 @@ import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { Call } from '../../call/call.ts'
-import type { StreamCheck, Tap } from '../../call/dialects/dialect.ts'
+import type { Tap } from '../../call/dialects/dialect.ts'
 import type { AttemptTarget } from '../../call/request-stages.ts'
 
 /**
  * A tap (reader of a stream on its way to the client) around another tap. It changes what is sent; facts
  * about the stream come from the inner tap.
  */
-export abstract class WrappedTap implements Tap, StreamCheck {
+export abstract class WrappedTap implements Tap {
   protected readonly inner: Tap
 
   constructor(inner: Tap) {
@@ -85,18 +85,6 @@ export abstract class WrappedTap implements Tap, StreamCheck {
     return this.inner.note
   }
 
-  get check(): StreamCheck {
-    return this
-  }
-
-  get checking(): Promise<void> | undefined {
-    return this.inner.check?.checking
-  }
-
-  get holdsText(): boolean {
-    return this.inner.check?.holdsText === true
-  }
-
   /** Whether a guard has ended the stream. */
   abstract get isBlocked(): boolean
 
@@ -104,10 +92,6 @@ export abstract class WrappedTap implements Tap, StreamCheck {
   abstract end(): ReturnType<Tap['end']>
   abstract finalBytes(charged: Usage): Buffer
   abstract failureFrame(error: ErrorContent): Buffer
-
-  stopChecking(): void {
-    this.inner.check?.stopChecking()
-  }
 
   clientLeft(): void {
     this.inner.clientLeft?.()
