@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { compileRule, PII_KINDS } from '@sluice/screen/rule'
 import { TextScreen, TooManyMatches } from '@sluice/screen/screen'
 import { screenContinuedParts } from '@sluice/screen/screen-parts'
-import { type FileChange, filesWithin, withFiles } from '@sluice/wire/guarded-values'
+import { type FileChange, filesWithin, withFiles } from '@sluice/wire/files-in-values'
 import {
   findJsonStrings,
   findJsonStringsOfCutList,

@@ -481,7 +481,7 @@ const DEFECTS: readonly Defect[] = [
   [
     'a text file in base64 is not decoded',
     {
-      file: 'packages/wire/src/guarded-values.ts',
+      file: 'packages/wire/src/files-in-values.ts',
       text: 'if (isDataUrl(value)) return DATA_READINGS',
       by: 'if (isDataUrl(value)) return NOTHING',
     },

@@ -1,4 +1,4 @@
-import { stringMember, decodeStringAt } from './guarded-texts.ts'
+import { stringMember, decodeStringAt } from './found-texts.ts'
 import { scanObject } from './json/json-scan.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 

@@ -1,4 +1,4 @@
-import type { MediaAnswerKind } from '@sluice/wire/guarded-media'
+import type { MediaAnswerKind } from '@sluice/wire/media-texts'
 import type { Usage } from '@sluice/wire/usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { ImageForm } from '../../domain/price.ts'

@@ -4,7 +4,7 @@ import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { Fields } from '@sluice/wire/field'
 import type { ClientProtocol } from '@sluice/wire/protocols'
-import type { EventText } from '@sluice/wire/guarded-events'
+import type { EventText } from '@sluice/wire/event-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 
 /** Whether later events of a dialect repeat texts that arrived in pieces. */

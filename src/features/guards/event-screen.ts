@@ -1,5 +1,5 @@
-import type { StreamedText, EventText } from '@sluice/wire/guarded-events'
-import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
+import type { StreamedText, EventText } from '@sluice/wire/event-texts'
+import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/found-texts'
 import { refusableStream } from '@sluice/wire/refused-answer'
 import { frameData } from '@sluice/wire/sse/frame-splitter'
 import type { Usage } from '@sluice/wire/usage'

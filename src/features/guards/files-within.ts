@@ -1,4 +1,4 @@
-import { type FileWithin, filesWithin, type ValueKind } from '@sluice/wire/guarded-values'
+import { type FileWithin, filesWithin, type ValueKind } from '@sluice/wire/files-in-values'
 import type { CheckTurns } from '../../call/check-turns.ts'
 
 /** The files of text within a value, as `filesWithin` reads them, in turns. Rejects with `CheckCancelled`. */

@@ -1,5 +1,5 @@
 import type { MediaPart } from '@sluice/wire/conversation'
-import type { TextPlace } from '@sluice/wire/guarded-texts'
+import type { TextPlace } from '@sluice/wire/found-texts'
 import { readTextFile } from '@sluice/wire/text-file'
 import type { CallGuards } from './call-guards.ts'
 import { checkedFileText, refusing } from './guarded-request.ts'

@@ -1,4 +1,4 @@
-import { isTerm } from '@sluice/wire/guarded-values'
+import { isTerm } from '@sluice/wire/protocol-words'
 import { decodePercent } from '@sluice/wire/media-source'
 import { boundaryOf, type FormPart } from '@sluice/wire/multipart'
 import {

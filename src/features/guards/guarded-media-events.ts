@@ -1,5 +1,5 @@
-import { mediaEventTexts, type TextSpan } from '@sluice/wire/guarded-media'
-import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
+import { mediaEventTexts, type TextSpan } from '@sluice/wire/media-texts'
+import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/found-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { frameData, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import { type CallGuards, GuardBlock } from './call-guards.ts'

@@ -9,8 +9,8 @@ import {
   subtitleLines,
   type TextSpan,
   withoutTranscriptParts,
-} from '@sluice/wire/guarded-media'
-import { type TextChange, decodeStringAt } from '@sluice/wire/guarded-texts'
+} from '@sluice/wire/media-texts'
+import { type TextChange, decodeStringAt } from '@sluice/wire/found-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Call } from '../../call/call.ts'

@@ -4,7 +4,7 @@ import {
   type TextChange,
   decodeStringAt,
   applyTextChanges,
-} from '@sluice/wire/guarded-texts'
+} from '@sluice/wire/found-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { refusalInDialect, replaceAnswerByRefusal } from '@sluice/wire/refused-answer'

@@ -1,4 +1,4 @@
-import { type FoundText, type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
+import { type FoundText, type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/found-texts'
 import {
   asItStands,
   type FileChange,
@@ -7,7 +7,7 @@ import {
   readingsOf,
   type ValueKind,
   withFiles,
-} from '@sluice/wire/guarded-values'
+} from '@sluice/wire/files-in-values'
 import { requestTexts } from '@sluice/wire/text-finder'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'

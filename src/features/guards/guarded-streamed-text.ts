@@ -1,5 +1,5 @@
 import type { Hash } from 'node:crypto'
-import type { StreamedText } from '@sluice/wire/guarded-events'
+import type { StreamedText } from '@sluice/wire/event-texts'
 import type { CallGuards, GuardScreen, TextLocation } from './call-guards.ts'
 
 /** Processes a text in pieces. `push` returns what may be sent now, `end` the rest. */

@@ -1,4 +1,4 @@
-import type { StreamedText, EventText } from '@sluice/wire/guarded-events'
+import type { StreamedText, EventText } from '@sluice/wire/event-texts'
 import { CHECK_WINDOW_OVERLAP } from '../../domain/guard.ts'
 import { changedRange } from './services/apply-judgement.ts'
 import type { CheckedText } from './services/service-checks.ts'

@@ -1,6 +1,6 @@
 import { findToolCallsAndImages, type FoundToolCall } from '@sluice/wire/tool-calls-and-images'
-import type { EventText, StreamedText } from '@sluice/wire/guarded-events'
-import { decodeStringAt } from '@sluice/wire/guarded-texts'
+import type { EventText, StreamedText } from '@sluice/wire/event-texts'
+import { decodeStringAt } from '@sluice/wire/found-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { CheckCancelled } from '../../call/check-turns.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'

@@ -1,5 +1,5 @@
-import { type MediaAnswerKind, type MediaEventText, mediaEventTexts } from '@sluice/wire/guarded-media'
-import { decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
+import { type MediaAnswerKind, type MediaEventText, mediaEventTexts } from '@sluice/wire/media-texts'
+import { decodeStringAt, applyTextChanges } from '@sluice/wire/found-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { frameData, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import { type AnswerCheck, outputText, servedTexts, unlessBlocked } from './answer-check.ts'

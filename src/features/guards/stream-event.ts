@@ -1,4 +1,4 @@
-import { type EventText, type EventTexts, eventTexts, type StreamContext } from '@sluice/wire/guarded-events'
+import { type EventText, type EventTexts, eventTexts, type StreamContext } from '@sluice/wire/event-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { frameData } from '@sluice/wire/sse/frame-splitter'
 import type { CallGuards } from './call-guards.ts'

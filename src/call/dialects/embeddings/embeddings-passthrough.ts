@@ -1,4 +1,4 @@
-import type { MediaAnswerKind } from '@sluice/wire/guarded-media'
+import type { MediaAnswerKind } from '@sluice/wire/media-texts'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'

@@ -1,4 +1,4 @@
-import { isTerm } from '@sluice/wire/guarded-values'
+import { isTerm } from '@sluice/wire/protocol-words'
 import type { HeaderName, Headers } from '../../../http/request.ts'
 
 /** Version of the messages protocol if the client names none. `docs/api.md: Versioning`. */

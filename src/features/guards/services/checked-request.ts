@@ -5,7 +5,7 @@ import {
   type TextPlace,
   decodeStringAt,
   applyTextChanges,
-} from '@sluice/wire/guarded-texts'
+} from '@sluice/wire/found-texts'
 import {
   type FileFacts,
   type FileWithin,
@@ -13,7 +13,7 @@ import {
   type Reading,
   readingsOf,
   withFiles,
-} from '@sluice/wire/guarded-values'
+} from '@sluice/wire/files-in-values'
 import { requestTexts } from '@sluice/wire/text-finder'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'

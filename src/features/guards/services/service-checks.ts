@@ -7,7 +7,7 @@ import {
   type ToolCallsAndImages,
   type JsonStringOrNumber,
 } from '@sluice/wire/tool-calls-and-images'
-import { applyTextChanges } from '@sluice/wire/guarded-texts'
+import { applyTextChanges } from '@sluice/wire/found-texts'
 import type { Caller } from '../../../accounts/authentication/caller.ts'
 import type { GuardAction, GuardPlace, GuardVerdict } from '../../../domain/guard.ts'
 import type { Settings } from '../../../domain/settings.ts'

@@ -1,6 +1,6 @@
 import { CHAT_ANSWER } from './chat/shape.ts'
 import { GEMINI_ANSWER } from './gemini/shape.ts'
-import type { ValueKind } from './guarded-values.ts'
+import type { ValueKind } from './files-in-values.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import { MESSAGES_ANSWER, MESSAGES_EVENT } from './messages/shape.ts'
 import type { ServedProtocol } from './protocols.ts'

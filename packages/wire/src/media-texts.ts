@@ -1,6 +1,6 @@
 import { EMBEDDINGS_ANSWER } from './embeddings/shape.ts'
 import { GEMINI_EMBED_ANSWER } from './gemini/shape.ts'
-import { applyTextChanges, type TextChange } from './guarded-texts.ts'
+import { applyTextChanges, type TextChange } from './found-texts.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import { IMAGES_ANSWER, TRANSCRIPT_ANSWER } from './media/shape.ts'

@@ -6,7 +6,7 @@ import {
   stringMember,
   type TextPlace,
   textsOfEvent,
-} from './guarded-texts.ts'
+} from './found-texts.ts'
 import type { AnswerTexts } from './text-finder.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'

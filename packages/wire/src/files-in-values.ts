@@ -1,4 +1,5 @@
 import { decodePercent, encodePercent } from './media-source.ts'
+import { isSealed, MAX_TERM } from './protocol-words.ts'
 import {
   type FileFacts,
   hasBinarySignature,
@@ -21,16 +22,6 @@ export interface ValueReading {
   readonly text: string
   /** Returns the whole value with another text in this part. */
   write(text: string): string
-}
-
-/** Maximum length of a value that is not checked because it looks like a word of a protocol. */
-export const MAX_TERM = 64
-const MEMBER_NAME = /^[\w.$:/*+-]*$/
-const TERM = /^[\w.:/*+-]*(?:; ?[\w-]+=[\w.+-]+)*$/
-
-/** Whether a value looks like a word of a protocol: an identifier, a size, a media type. */
-export function isTerm(value: string): boolean {
-  return value.length <= MAX_TERM && TERM.test(value)
 }
 
 /**
@@ -79,11 +70,6 @@ const MAY_BE_BASE64 = Uint8Array.from({ length: 256 }, (_, byte) =>
   /[\w+/=\\ -]/.test(String.fromCharCode(byte)) ? 1 : 0,
 )
 
-/** Whether a member of an object has a name as APIs define them; any other was chosen by a user. */
-export function isMemberName(name: string): boolean {
-  return name.length <= MAX_TERM && MEMBER_NAME.test(name)
-}
-
 /** Work that is done in steps, between which the caller may pause. */
 export type Steps<Result> = Generator<undefined, Result>
 
@@ -97,18 +83,9 @@ const STEP = 2048
 const NO_BASE64 = /[^\w+/=\r\n-]|=[^=\r\n]/
 /** The same where it may be spaced in any way. */
 const NO_SPACED_BASE64 = /[^\w+/=\s-]/
-/** Values that only their makers can read are words in base64, joined by dots, behind the name of a scheme. */
-const SCHEME_OF_SEALED = /^(?:bearer|basic|token) {1,16}/i
-const NO_SEALED = /^\.|[^\w+/=~.-]/
 /** Matches the beginning of a data URL up to its comma, in the form that RFC 2397 describes. */
 const DATA_URL = /^data:(?:[\w.+-]+\/[\w.+*-]+)?(?:; ?[\w-]+=(?:[\w.+-]+|"[\w.+-]*"))*(?:; ?base64)?,$/i
 const DATA = /^\s*data:/i
-/** Whether a value may be a signature, or another value that only its maker can read. */
-export function isSealed(value: string): boolean {
-  const words = value.replace(SCHEME_OF_SEALED, '')
-  return words !== '' && !NO_SEALED.test(words)
-}
-
 /** Maximum length of a data URL up to its comma. */
 const MAX_HEADER = 1024
 /**

@@ -1,14 +1,6 @@
 import process from 'node:process'
 import { expect, test } from 'vitest'
-import {
-  filesWithin,
-  isMemberName,
-  isTerm,
-  mayBeFile,
-  readingsOf,
-  type ValueKind,
-  withFiles,
-} from './guarded-values.ts'
+import { filesWithin, mayBeFile, readingsOf, type ValueKind, withFiles } from './files-in-values.ts'
 
 const NOTHING = { mediaType: '', name: '' }
 const KINDS: readonly ValueKind[] = ['text', 'term', 'sealed', 'media']
@@ -25,25 +17,6 @@ function textsIn(value: string, kind: ValueKind): string[] {
   const read = readingsOf(value, kind).flatMap((reading) => finished(reading(value, NOTHING))?.text ?? [])
   return [...read, ...[...filesWithin(value, kind)].flatMap((file) => file?.text ?? [])]
 }
-
-test.each([
-  'gpt-4o',
-  'user',
-  '1024x1024',
-  '16:9',
-  'image/png',
-  'text/plain; charset=utf-8',
-  'HARM_CATEGORY_X',
-  'reasoning.encrypted_content',
-  'models/x*',
-  '',
-])('%j looks like a word of a protocol', (value) => expect(isTerm(value)).toBe(true))
-test.each(['two words', 'ann@example.com', 'x'.repeat(65), 'a\nb', '{"a":1}', 'c"d', 'ü', 'a,b'])(
-  '%j does not look like a word of a protocol',
-  (value) => {
-    expect([isTerm(value), isMemberName(value)]).toEqual([false, false])
-  },
-)
 
 test('a value that has no file of text within it is read as it stands, unless only its maker can read it', () => {
   for (const kind of ['text', 'term', 'media'] as const)
