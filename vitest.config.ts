@@ -24,6 +24,7 @@ const SYSTEM = [
     'responses',
     'routing',
     'streams',
+    'websocket',
     // Towards operators, and whole processes.
     'commands',
     'console',

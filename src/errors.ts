@@ -21,6 +21,9 @@ export const ERRORS = {
   invalid_request: { status: 400, type: 'invalid_request_error', recurs: true },
   model_not_specified: { status: 400, type: 'gateway_error', recurs: true },
   previous_response_not_found: { status: 400, type: 'invalid_request_error', recurs: true },
+  invalid_stream_id: { status: 400, type: 'invalid_request_error', recurs: true },
+  websocket_stream_limit_reached: { status: 400, type: 'invalid_request_error', recurs: true },
+  websocket_connection_limit_reached: { status: 400, type: 'invalid_request_error', recurs: true },
   batch_too_many: { status: 400, type: 'invalid_request_error', recurs: true },
   unsupported_endpoint: { status: 400, type: 'invalid_request_error', recurs: true },
   guard_blocked: {
@@ -89,6 +92,7 @@ export const ERRORS = {
   unsupported_media_type: { status: 415, type: 'invalid_request_error', recurs: true },
   headers_too_large: { status: 431, type: 'invalid_request_error', recurs: true },
   upgrade_required: { status: 426, type: 'invalid_request_error', recurs: true },
+  websocket_queue_full: { status: 429, type: 'rate_limit_error', recurs: false },
   rate_limited: { status: 429, type: 'rate_limit_error', recurs: false },
   too_many_reads: { status: 429, type: 'rate_limit_error', recurs: false },
   internal_error: { status: 500, type: 'api_error', recurs: false },

@@ -44,6 +44,25 @@ export const RESPONSES_ENDPOINT: CallEndpoint = {
   handle: (exchange, caller, { relay }) => relay.call('responses', exchange, caller),
 }
 
+/** Checks a request for a response without making the call: for a frame of a WebSocket that generates nothing. */
+export const RESPONSE_CHECK_ENDPOINT: CallEndpoint = {
+  ...RESPONSES_ENDPOINT,
+  handle: (exchange, caller, { relay }) => relay.check('responses', exchange, caller),
+}
+
+/** Endpoints that change the connection to a WebSocket, by the path of the requests that are sent on it. */
+export const WEB_SOCKET_ENDPOINTS: readonly CallEndpoint[] = [
+  {
+    ...COMMON,
+    method: 'GET',
+    hasEffect: true,
+    path: RESPONSES_ENDPOINT.path,
+    summary: 'Opens a WebSocket for responses',
+    handle: (exchange, caller, { webSockets }) =>
+      webSockets.upgrade(exchange, caller, RESPONSES_ENDPOINT.path),
+  },
+]
+
 /** Endpoint for embeddings of texts: `docs/api.md: Embeddings`. */
 const embeddings: CallEndpoint = {
   ...COMMON,

@@ -10,6 +10,7 @@ import type { GatewayError } from '../errors.ts'
 import type { ModelLists } from '../call/model-lists.ts'
 import type { Relay } from '../call/relay.ts'
 import type { MediaDialects } from '../features/media/media-endpoints.ts'
+import type { WebSockets } from '../features/websocket/web-sockets.ts'
 import type { StoredResponses } from '../features/stored-responses/stored-responses.ts'
 import type { Request } from '../http/request.ts'
 import type { ApiArea, RenderedError } from './envelopes.ts'
@@ -96,6 +97,7 @@ export interface CallHandlers {
   readonly responses: StoredResponses
   /** Dialects of the endpoints for images and audio. */
   readonly media: MediaDialects
+  readonly webSockets: WebSockets
 }
 
 /**

@@ -63,6 +63,14 @@ export interface HttpExchange {
   readonly response: Response
 }
 
+/** Memory of something that arrives like a body, but not in a request. */
+export interface BodyArrival {
+  /** Takes memory for more bytes; returns false if none is left for the client. */
+  add(bytes: number): boolean
+  /** Returns the memory, and stops watching. */
+  end(): void
+}
+
 /** Options for reading a body. */
 export interface BodyOptions {
   /** Owner of the memory and disk space of the body. */
@@ -150,6 +158,28 @@ export class BodyReader {
       // The file is closed before this method returns, so that the caller can remove it.
       await file.close()
     }
+  }
+
+  /**
+   * Watches a message that arrives on a connection: it is counted, and may be too slow or stall, like a body. `refuse` is
+   * called with such an error, after which the arrival has ended.
+   */
+  arrival(
+    connection: { readonly bytesRead: number },
+    owner: PoolShareOwner,
+    refuse: (error: GatewayError) => void,
+  ): BodyArrival {
+    const allocation = new MemoryAllocation(owner)
+    const end = (): void => {
+      unwatch()
+      this.#memory.give(allocation, allocation.bytes)
+    }
+    const pending = new PendingBody(connection, allocation, (error) => {
+      end()
+      refuse(error)
+    })
+    const unwatch = this.#slow.watch(pending)
+    return { add: (bytes) => this.#take(pending, bytes), end }
   }
 
   #newBody(response: Response, { owner }: BodyOptions): StoredBody {

@@ -33,13 +33,18 @@ import {
 } from './parse-request.ts'
 import { CallRates } from './plan.ts'
 import { recordRefusal } from './record-refusal.ts'
-import { Routing } from './routing.ts'
+import { type Routes, Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 import { simulateCall } from './simulate-call.ts'
-import type { IncomingCall } from './request-stages.ts'
+import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
 const COUNTING = { messages: messagesCountTokens, responses: responsesCountTokens } as const
+
+/** A request that is being parsed. */
+interface RequestReading extends Pick<AdmittedRequest, 'read' | 'reader'> {
+  readonly parsing: ParsedRequest | Promise<ParsedRequest>
+}
 
 export interface RelayServices extends AdmissionServices, AttemptServices {
   /** The current configuration. Each call keeps the one it began with. */
@@ -160,6 +165,27 @@ export class Relay {
     return this.callIn({ json: this.#dialects[endpoint] }, incoming, caller)
   }
 
+  /**
+   * Checks a request like one that `call` relays, and answers it with a 204. Nothing is counted, reserved or sent. Rejects
+   * like `call`.
+   */
+  async check(endpoint: keyof ClientDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
+    const settings = this.#services.settings()
+    const dialects = { json: this.#dialects[endpoint] }
+    let body: Body | FormBody | undefined
+    try {
+      body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
+      const reading = this.#reading(dialects, body, incoming, caller, settings)
+      this.#resolve(reading, await reading.parsing, incoming, caller, settings)
+    } catch (error) {
+      recordRefusal(incoming, caller, { dialects, body }, error)
+      throw error
+    } finally {
+      body?.release()
+    }
+    incoming.response.writeHead(204, {}).end()
+  }
+
   /** Relays a call of a Gemini client. Its path names the model, and whether the answer is streamed. */
   generate(target: GeminiRequestPath, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.callIn({ json: geminiDialect(this.#conversions, target) }, incoming, caller)
@@ -215,35 +241,59 @@ export class Relay {
     settings: Settings,
   ): Promise<void> {
     if (incoming.unlessKept) throw incoming.unlessKept
-    const { lifeCycle, limits, reads } = this.#services
-    const read = scanRequest(dialects, body)
+    const { lifeCycle, limits } = this.#services
+    const reading = this.#reading(dialects, body, incoming, caller, settings)
+    const { read, reader, parsing } = reading
     const { dialect } = read
-    const { headers } = incoming.request
+    // A simple call is read and planned in one turn of the event loop. If `await` were used even where there
+    // is no promise, the call would cost about 3 % more (`npm run bench -- --only whole-2kb`).
+    const parsed = parsing instanceof Promise ? await parsing : parsing
+    const { request, routes } = this.#resolve(reading, parsed, incoming, caller, settings)
+    const entering = limits.enter(settings, caller, routes.requestedModel)
+    if (entering) await entering
+    return lifeCycle.answer(
+      { dialect, body, caller, settings, request, routes, read, reader },
+      incoming,
+      this.#admission,
+    )
+  }
+
+  #reading(
+    dialects: EndpointDialects,
+    body: Body | FormBody,
+    { request: { headers } }: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+  ): RequestReading {
+    const { lifeCycle, reads } = this.#services
+    const read = scanRequest(dialects, body)
     const reader = {
       caller,
       settings,
       hold: body.hold,
       holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
-      features: lifeCycle.reading(settings, dialect.endpoint),
+      features: lifeCycle.reading(settings, read.dialect.endpoint),
     }
-    const parsing = parseRequest(read, headers, reader)
-    // A simple call is read and planned in one turn of the event loop. If `await` were used even where there
-    // is no promise, the call would cost about 3 % more (`npm run bench -- --only whole-2kb`).
-    const request = withoutModelSuffix(parsing instanceof Promise ? await parsing : parsing, settings)
-    const { record } = incoming
+    return { read, reader, parsing: parseRequest(read, headers, reader) }
+  }
+
+  /** Finds the channels of a request. Throws if it has none, before it counts against any limit. */
+  #resolve(
+    { read: { dialect } }: RequestReading,
+    parsed: ParsedRequest,
+    { record }: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+  ): { readonly request: ParsedRequest; readonly routes: Routes } {
+    const request = withoutModelSuffix(parsed, settings)
     record.model = request.model
     record.stream = request.stream
     const mayFallBack = request.forModel !== undefined && request.charging !== 'free'
     const called = { name: request.model, stream: request.stream }
     const routes = this.routing.resolve(settings, caller, called, dialect, mayFallBack)
-    const { requestedModel, resolutions } = routes
-    const own = resolutions.find(({ name }) => name === request.model)
-    // Refuses a request that no channel can serve before it counts against any limit.
+    const own = routes.resolutions.find(({ name }) => name === request.model)
     if (own) request.channelsFor?.(own.channels)
-    const entering = limits.enter(settings, caller, requestedModel)
-    if (entering) await entering
-    const parsed = { dialect, body, caller, settings, request, routes, read, reader }
-    return lifeCycle.answer(parsed, incoming, this.#admission)
+    return { request, routes }
   }
 }

@@ -21,7 +21,7 @@ export class PendingBody {
   readonly refuse: (error: GatewayError) => void
   /** Position in the set of bodies that `SlowBodies` watches; only this set changes it. */
   index = -1
-  readonly #request: Request
+  readonly #request: Pick<Request, 'bytesRead'>
   /** Bytes that the connection had received before the body. */
   readonly #receivedBefore: number
   readonly #progress: () => number
@@ -36,7 +36,7 @@ export class PendingBody {
    * received; a part of them may be elsewhere than in memory.
    */
   constructor(
-    request: Request,
+    request: Pick<Request, 'bytesRead'>,
     allocation: MemoryAllocation,
     refuse: (error: GatewayError) => void,
     progress = (): number => allocation.bytes,

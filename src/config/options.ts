@@ -61,6 +61,13 @@ const cors = sectionSchema({
   ),
 })
 
+const websocket = sectionSchema({
+  enabled: flagSchema.default(true),
+  idle: durationSchema.default(900_000),
+  age: durationSchema.default(3_600_000),
+  ping: durationSchema.default(30_000),
+})
+
 const MAIL_FROM = /^[^\r\n]*[^\s@]@[^\s@]+$/
 
 const smtp = sectionSchema({
@@ -106,6 +113,7 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
   media,
   cors,
   smtp: smtp.optional(),
+  websocket,
   file: textSchema('the path of a file', (given) => given).default(''),
   listen: textSchema('HOST:PORT, such as 127.0.0.1:9100', (given) =>
     given === '' || parseListenAddress(given) ? given : undefined,

@@ -72,6 +72,7 @@ describe('the documented defaults', () => {
         keep_bytes: 268_435_456,
         media: { allow_private_networks: false, max_bytes: 20_971_520, timeout: 10_000 },
         cors: { origins: [] },
+        websocket: { enabled: true, idle: 900_000, age: 3_600_000, ping: 30_000 },
         base_path: '',
         public_url: '',
       })

@@ -34,6 +34,7 @@ type OptionRow =
         | 'file'
         | 'listen'
         | 'smtp'
+        | 'websocket'
     }
   /** A secret, which the audit log records without its value. */
   | { readonly type: 'bearer' }
@@ -181,6 +182,8 @@ export const OPTIONS = {
   cors: { type: 'cors' },
   /** The server that sends mails to receivers of alerts; undefined without one. */
   smtp: { type: 'smtp' },
+  /** WebSockets on which clients send requests of the Responses API. */
+  websocket: { type: 'websocket' },
   /** Path such as `/ai` below which everything is served; empty for none. */
   base_path: { type: 'path' },
   /**
@@ -227,6 +230,16 @@ interface Values {
   readonly path: string
   readonly file: string
   readonly listen: string
+  /** Times are in milliseconds. */
+  readonly websocket: {
+    readonly enabled: boolean
+    /** After which a socket without a running turn and without a message is closed. */
+    readonly idle: number
+    /** Maximum age of a socket. */
+    readonly age: number
+    /** Interval between two pings. */
+    readonly ping: number
+  }
   readonly media: {
     readonly allow_private_networks: boolean
     readonly max_bytes: number

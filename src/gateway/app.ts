@@ -8,6 +8,7 @@ import type { ClientAddress } from '../accounts/authentication/client-address.ts
 import { requireOperator } from '../accounts/authentication/require-operator.ts'
 import { requireKey, keyFromRequest } from '../accounts/authentication/key-from-request.ts'
 import type { RequestAdmission } from '../api/admission.ts'
+import { RESPONSE_CHECK_ENDPOINT, RESPONSES_ENDPOINT, WEB_SOCKET_ENDPOINTS } from '../api/calls.ts'
 import { applyCors, type Cors } from '../api/cors.ts'
 import {
   type Endpoint,
@@ -41,6 +42,7 @@ import type { RefusalCounts, RefusedCalls } from '../limits/refused-calls.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { databaseUnavailableError, UpstreamRefusal } from '../call/failure.ts'
 import { oneLineMessage } from '../call/provider-messages.ts'
+import type { ServedTurn } from '../features/websocket/client-socket.ts'
 import type { LifeCycle } from '../call/life-cycle.ts'
 import { truncateName } from '../call/truncate-name.ts'
 import type { Request, RequestListener } from '../http/request.ts'
@@ -78,6 +80,8 @@ export interface AppServices extends CallHandlers {
   readonly refusedCalls: RefusedCalls
   /** Whether new requests are accepted; false while the gateway is starting or stopping. */
   readonly isOpen: () => boolean
+  /** `options.websocket.enabled`. */
+  readonly opensWebSockets: () => boolean
   /** Whether clients may keep connections open; false while the gateway is stopping. */
   readonly isStaying: () => boolean
   /** `options.base_path`. */
@@ -99,6 +103,12 @@ interface Route {
   isOutside: boolean
 }
 
+/** A request in progress; `over` is called when its work is done. */
+interface OpenExchange {
+  readonly exchange: ClientExchange
+  readonly over: () => void
+}
+
 /** Result of a search for an endpoint that reads the request body and writes the response by itself. */
 type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
 
@@ -106,6 +116,7 @@ type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
 export class App {
   readonly #services: AppServices
   readonly #raw = new RouteTable(RAW_ROUTES)
+  readonly #webSockets = new RouteTable(WEB_SOCKET_ENDPOINTS)
   #openExchanges = 0
 
   constructor(services: AppServices) {
@@ -131,21 +142,60 @@ export class App {
     const basePath = this.#services.basePath()
     const inner = withoutBasePath(request.url, basePath)
     if (inner !== undefined) request.url = inner
+    const path = pathOf(request.url)
+    const isOutside = inner === undefined
+    const route: Route = { endpoint: undefined, area: areaOfUnknownPath(path), isOutside }
+    const { exchange, over } = this.#open(randomUUIDv7(), request, response, route)
+    // Close the connection after this response, so that the client connects to another node next.
+    if (!this.#services.isStaying()) response.closesConnection = true
+    if (isOutside) {
+      this.#begin(exchange, path, route, undefined, over)
+      return
+    }
+    const isOfPage = request.headers.origin !== undefined
+    if (isOfPage && applyCors(this.#services.cors(), exchange, path, protocolOf(route.area))) {
+      over()
+      return
+    }
+    const raw = this.#webSocket(request, path) ?? this.#raw.find(request.method, path)
+    if (raw && 'endpoint' in raw) {
+      const { endpoint } = raw
+      route.endpoint = endpoint
+      route.area = endpoint.area
+      if (isCallEndpoint(endpoint)) {
+        if (endpoint.areaOf) route.area = endpoint.areaOf(request)
+        return this.#enter(exchange, path, route, raw, over)
+      }
+    }
+    this.#begin(exchange, path, route, raw, over)
+  }
+
+  /** Serves a turn of a WebSocket like a request to the endpoint of responses. */
+  serveTurn({ id, request, response, generates }: ServedTurn): void {
+    const endpoint = generates ? RESPONSES_ENDPOINT : RESPONSE_CHECK_ENDPOINT
+    const route: Route = { endpoint, area: endpoint.area, isOutside: false }
+    const { exchange, over } = this.#open(id, request, response, route)
+    this.#enter(exchange, endpoint.path, route, { endpoint, params: {} }, over)
+  }
+
+  /** Finds the endpoint of a request for a WebSocket; undefined for all other requests. */
+  #webSocket({ method, headers }: Request, path: string): FoundEndpoint<CallEndpoint> | undefined {
+    if (headers.upgrade?.toLowerCase() !== 'websocket' || !this.#services.opensWebSockets()) return undefined
+    const found = this.#webSockets.find(method, path)
+    return found && 'endpoint' in found ? found : undefined
+  }
+
+  #open(id: string, request: Request, response: Response, route: Route): OpenExchange {
     const exchange: ClientExchange = {
-      id: randomUUIDv7(),
+      id,
       startedMs: Date.now(),
       startedAt: performance.now(),
       request,
       response,
-      basePath,
+      basePath: this.#services.basePath(),
       record: {},
     }
-    const path = pathOf(request.url)
-    const isOutside = inner === undefined
-    const route: Route = { endpoint: undefined, area: areaOfUnknownPath(path), isOutside }
     this.#openExchanges += 1
-    // Close the connection after this response, so that the client connects to another node next.
-    if (!this.#services.isStaying()) response.closesConnection = true
     // A request is over when its response is closed and all its work is done, because only then is its charge
     // known.
     let open = 2
@@ -157,31 +207,15 @@ export class App {
       this.#openExchanges -= 1
       over()
     })
-    if (isOutside) {
-      this.#begin(exchange, path, route, undefined, over)
-      return
+    return { exchange, over }
+  }
+
+  #enter(exchange: ClientExchange, path: string, route: Route, raw: RawMatch, over: () => void): void {
+    const begin = (): void => this.#begin(exchange, path, route, raw, over)
+    const refuse = (refusal: GatewayError): void => {
+      void this.#refuse(exchange, route, refusal).finally(over)
     }
-    const isOfPage = request.headers.origin !== undefined
-    if (isOfPage && applyCors(this.#services.cors(), exchange, path, protocolOf(route.area))) {
-      over()
-      return
-    }
-    const raw = this.#raw.find(request.method, path)
-    if (raw && 'endpoint' in raw) {
-      const { endpoint } = raw
-      route.endpoint = endpoint
-      route.area = endpoint.area
-      if (isCallEndpoint(endpoint)) {
-        if (endpoint.areaOf) route.area = endpoint.areaOf(request)
-        const begin = (): void => this.#begin(exchange, path, route, raw, over)
-        const refuse = (refusal: GatewayError): void => {
-          void this.#refuse(exchange, route, refusal).finally(over)
-        }
-        this.#services.admission.enter(exchange, this.#openExchanges, begin, refuse)
-        return
-      }
-    }
-    this.#begin(exchange, path, route, raw, over)
+    this.#services.admission.enter(exchange, this.#openExchanges, begin, refuse)
   }
 
   #begin(exchange: ClientExchange, path: string, route: Route, raw: RawMatch, over: () => void): void {

@@ -38,6 +38,8 @@ import { MediaFetcher } from '../call/media-fetcher.ts'
 import { ModelLists } from '../call/model-lists.ts'
 import { mediaDialects } from '../features/media/media-endpoints.ts'
 import { RecordingLengths } from '../features/media/recording-length.ts'
+import { WebSockets } from '../features/websocket/web-sockets.ts'
+import { renderError } from '../api/envelopes.ts'
 import { Relay } from '../call/relay.ts'
 import { completeSecretFile } from './gateway-secrets.ts'
 import { readinessOf } from './readiness.ts'
@@ -401,6 +403,17 @@ export async function serveGateway({
     management,
   })
 
+  const webSockets = opened.adopt(
+    new WebSockets({
+      ...shared,
+      settings: () => inForce.settings,
+      serveTurn: (turn) => app.serveTurn(turn),
+      renderError: (error, id) => renderError('relay', error, id),
+      onClosed: () => {},
+      nowMs,
+    }),
+    (open) => open.close(),
+  )
   const app: App = new App({
     mark: loopMarker(secrets),
     ...from,
@@ -413,6 +426,8 @@ export async function serveGateway({
     relay,
     responses: new StoredResponses({ ...callServices, ...kept, ...shared, lifeCycle, relay }),
     media: mediaDialects(recordings),
+    webSockets,
+    opensWebSockets: () => inForce.settings.options.websocket.enabled,
     lifeCycle,
     json,
     globalLimit,
@@ -443,6 +458,7 @@ export async function serveGateway({
         shut,
         beginDraining() {
           draining = true
+          webSockets.drain()
           liveCalls.close()
         },
         refuseRequests: () => (isShut = true),

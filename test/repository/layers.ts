@@ -14,7 +14,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['limits', 'upstreams'],
   ['store', 'telemetry', 'redis', 'http'],
   ['domain', 'ipc', '@sluice/http1', '@sluice/import', '@sluice/screen', '@sluice/simulator'],
-  ['errors.ts', 'webassembly.d.ts'],
+  ['errors.ts', 'webassembly.d.ts', 'ws.d.ts'],
   ['@sluice/wire'],
 ]
 

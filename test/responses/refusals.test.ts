@@ -11,7 +11,7 @@ let fixture: Fixture
 let client: OpenAI
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    options: { retries: 0 },
+    options: { retries: 0, websocket: { enabled: false } },
     models: priced(PROTOCOLS),
     channels: PROTOCOLS.map((protocol) => channel(protocol, upstream.baseUrl(protocol), { protocol })),
     users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1_000 })])],
@@ -61,7 +61,7 @@ describe('refused responses requests', () => {
     expect(answer.json().error.code).toBe('insufficient_quota')
   })
 
-  test('a WebSocket is refused with 426, so that a client sends its requests by POST', async () => {
+  test('with websocket.enabled: false, a WebSocket is refused with 426, so that a client sends its requests by POST', async () => {
     const asked = { ...PATH, method: 'GET', key: 'ann' }
     const headers = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
     const answer = await call(fixture.gateway.url, undefined, { ...asked, headers })

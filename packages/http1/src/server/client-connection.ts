@@ -1,4 +1,5 @@
 import { Socket, type SocketConstructorOpts } from 'node:net'
+import process from 'node:process'
 import type { CountedConnection } from './address-blocks.ts'
 import { StepTimeout } from './client-timeouts.ts'
 import type { ClientConnectionOwner } from './client-connection-owner.ts'
@@ -14,6 +15,7 @@ import { type RequestHead, RequestReader } from './request-reader.ts'
 import { Request, type RequestSource } from './request.ts'
 import { Response, type ResponseSink } from './response.ts'
 import { toOriginForm } from './request-target.ts'
+import { type UpgradableSource, UpgradedConnection } from './upgraded-connection.ts'
 import { MAX_PARSE_BYTES } from '../parser/llhttp.ts'
 
 /** Maximum number of bytes of pipelined requests; reading pauses above it. */
@@ -23,7 +25,7 @@ const MAX_PIPELINED_BYTES = 65_536
  * A connection of a client; it serves requests one after the other. A request that cannot be read gets an
  * error response and ends the connection, because it is unknown where the next request would begin.
  */
-export class ClientConnection implements RequestSource, ResponseSink {
+export class ClientConnection implements RequestSource, ResponseSink, UpgradableSource {
   /** Index in the server's list of connections; only the server changes it. */
   index = -1
   /** IP address of the client or its proxy. */
@@ -41,8 +43,11 @@ export class ClientConnection implements RequestSource, ResponseSink {
   readonly #pipelined: Buffer[] = []
   #pipelinedBytes = 0
   #isReadScheduled = false
-  /** `refused`: the last response is written but not sent yet. `ending`: nothing more is written. */
-  #state: 'open' | 'refused' | 'ending' | 'closed' = 'open'
+  /**
+   * `refused`: the last response is written but not sent yet. `upgraded`: the client speaks another protocol.
+   * `ending`: nothing more is written.
+   */
+  #state: 'open' | 'refused' | 'upgraded' | 'ending' | 'closed' = 'open'
   #isPaused = false
   /** Whether the client has closed its side of the connection. */
   #isHalfClosed = false
@@ -56,6 +61,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
   /** Whether the end of a response waits to be taken by the operating system. */
   #isSending = false
   readonly #stepTimeout = new StepTimeout()
+  #upgraded: UpgradedConnection | undefined
 
   constructor(
     accepted: Socket,
@@ -75,6 +81,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     socket.on('drain', () => {
       if (!this.#isSending) socket.setTimeout(0)
       this.#response?.onDrain()
+      this.#upgraded?.onDrain()
     })
     // Without a listener, an error would be thrown. The event 'close' follows each error, so nothing is done
     // here.
@@ -143,6 +150,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
 
   #handleData(bytes: Buffer): void {
     this.bytesRead += bytes.length
+    if (this.#state === 'upgraded') return this.#upgraded?.receive(bytes)
     if (this.#state !== 'open' || this.#isDropping) return
     if (this.#reader.isComplete || this.#pipelined.length > 0) {
       this.#pipelined.push(Buffer.from(bytes))
@@ -291,8 +299,58 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (this.isOpen) this.#state = 'refused'
   }
 
+  /**
+   * Ends HTTP on the connection; only the response calls this. Bytes that have arrived behind the request are the
+   * first of the other protocol.
+   */
+  upgrade(): UpgradedConnection | undefined {
+    if (this.#state !== 'open' || !this.#reader.isComplete || this.#isHalfClosed) return undefined
+    this.#state = 'upgraded'
+    this.#request = undefined
+    this.#response = undefined
+    this.#stepTimeout.begin('response')
+    this.#halfCloseTimeout.reset()
+    this.#reader.free()
+    const upgraded = new UpgradedConnection(this)
+    this.#upgraded = upgraded
+    // The caller sets its listeners first.
+    process.nextTick(() => {
+      const pieces = this.#pipelined.splice(0)
+      this.#pipelinedBytes = 0
+      for (const piece of pieces) upgraded.receive(piece)
+      if (this.#isHalfClosed) upgraded.receiveEnd()
+    })
+    return upgraded
+  }
+
+  /** Pauses or resumes reading of an upgraded connection; only that calls this. */
+  setUpgradedPaused(isPaused: boolean): void {
+    if (isPaused === this.#isPaused || this.#state !== 'upgraded') return
+    this.#isPaused = isPaused
+    if (isPaused) this.#socket.pause()
+    else this.#socket.resume()
+  }
+
+  /** States whether an upgraded connection is idle; only that calls this. */
+  setUpgradedIdle(isIdle: boolean): void {
+    if (isIdle) this.#counted.markIdle()
+    else this.#counted.markBusy()
+  }
+
+  /** Closes the sending side of an upgraded connection; only that calls this. */
+  endUpgraded(): void {
+    if (this.#state === 'upgraded') this.#socket.end()
+  }
+
+  /** Makes room for another connection, at once or as soon as an upgraded one has taken leave of its client. */
+  displace(): void {
+    if (this.#upgraded?.onDisplaced) this.#upgraded.onDisplaced()
+    else this.destroy()
+  }
+
   #handleEnd(): void {
     this.#isHalfClosed = true
+    if (this.#state === 'upgraded' && this.#pipelined.length === 0) return this.#upgraded?.receiveEnd()
     if (this.#state !== 'open') return
     if (this.#isEndless) return this.#leave()
     const isInTheMiddle = this.#response?.isHeadSent && this.#reader.isComplete && !this.#isSending
@@ -352,6 +410,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     this.#halfCloseTimeout.reset()
     this.#counted.release()
     this.#owner.onClosed(this)
+    this.#upgraded?.destroy()
     this.#request?.onBodyEnd('aborted')
     this.#response?.onConnectionEnd('aborted')
   }

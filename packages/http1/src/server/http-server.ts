@@ -116,7 +116,7 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
   }
 
   #serve(socket: Socket, peer: ConnectionPeer): void {
-    const counted = this.#isClosed ? undefined : this.#shares.admit(peer, () => connection.destroy())
+    const counted = this.#isClosed ? undefined : this.#shares.admit(peer, () => connection.displace())
     if (!counted) {
       socket.destroy()
       return
@@ -169,7 +169,11 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
         response.writeHead(status, headers).end(body)
         return
       }
-      response.onClosed(() => this.#shares.endRequest(client))
+      const end = (): void => this.#shares.endRequest(client)
+      response.onClosed(() => {
+        if (response.upgraded) response.upgraded.once('close', end)
+        else end()
+      })
     }
     this.#options.listener(request, response)
   }

@@ -34,6 +34,8 @@ export interface RequestHead<Name extends string = string> {
   readonly hosts: number
   /** Whether the client may send another request on the same connection. */
   readonly keepAlive: boolean
+  /** Whether the client asks to change the protocol of the connection, with `Upgrade` and `Connection: upgrade`. */
+  readonly asksUpgrade?: boolean
 }
 
 /** Reason why the bytes cannot be read as a request. */
@@ -191,7 +193,7 @@ export class RequestReader implements ParserCallbacks {
     return this.#countHeadBytes(end - start)
   }
 
-  onHeadersComplete(_: number, __: boolean, keepAlive: boolean): number {
+  onHeadersComplete(_: number, asksUpgrade: boolean, keepAlive: boolean): number {
     if (this.#headerPart !== 'none') this.#headerDone()
     if (this.#tooLarge) return REJECT
     const headers = this.#headers
@@ -205,6 +207,7 @@ export class RequestReader implements ParserCallbacks {
       hosts: this.#hosts,
       // An HTTP/1.0 client may not understand chunked responses, even if it sends chunked requests.
       keepAlive: keepAlive && (coding === undefined || this.#parser.version === '1.1'),
+      asksUpgrade,
     }
     const length = headers['content-length']
     if (coding !== undefined) {

@@ -36,6 +36,8 @@ export class Request<Name extends string = string> {
   /** `1.1` or `1.0`. */
   readonly version: string
   readonly headers: Headers<Name>
+  /** Whether the client asks to change the protocol of the connection, which `Response.upgrade` does. */
+  readonly asksUpgrade: boolean
   readonly #source: RequestSource
   #consumer: BodyConsumer | undefined
   readonly #buffered: Buffer[] = []
@@ -43,11 +45,15 @@ export class Request<Name extends string = string> {
   #wantsPause = false
   #state: 'arriving' | 'complete' | 'aborted' | 'discarded' = 'arriving'
 
-  constructor({ method, url, version, headers }: RequestHead<Name>, source: RequestSource) {
+  constructor(
+    { method, url, version, headers, asksUpgrade = false }: RequestHead<Name>,
+    source: RequestSource,
+  ) {
     this.method = method
     this.url = url
     this.version = version
     this.headers = headers
+    this.asksUpgrade = asksUpgrade
     this.#source = source
   }
 

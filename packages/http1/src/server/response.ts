@@ -1,6 +1,7 @@
 import { IDLE_TIMEOUT_SECONDS } from './client-timeouts.ts'
 import type { Headers } from './header-names.ts'
 import { responseHead, type ResponseHeaders } from './response-head.ts'
+import type { UpgradedConnection } from './upgraded-connection.ts'
 
 /** The connection of a response: the methods that the response uses. */
 export interface ResponseSink {
@@ -16,6 +17,11 @@ export interface ResponseSink {
   needsUpstream(): void
   /** Notes that the response continues until its client leaves; absent where there is no connection. */
   lastsUntilClientLeaves?(): void
+  /**
+   * Ends HTTP on the connection, and returns its bytes; undefined if the client has left or its request is not
+   * complete. Absent where there is no connection.
+   */
+  upgrade?(): UpgradedConnection | undefined
   destroy(): void
 }
 
@@ -68,6 +74,8 @@ export class Response {
   closesImmediately = false
   /** The head that `keepAlive` has sent; undefined if `writeHead` came first. */
   early: EarlyHead | undefined
+  /** The connection after `upgrade`. */
+  upgraded: UpgradedConnection | undefined
   #headers: ResponseHeaders = {}
   /** Whether the status is another one than that of the head that was sent early. */
   #isRefusal = false
@@ -220,6 +228,21 @@ export class Response {
   /** Notes that the response continues until the client leaves, and that one which closes its side has left. */
   lastsUntilClientLeaves(): void {
     if (!this.#hasEnded && !this.#isAborted) this.#sink.lastsUntilClientLeaves?.()
+  }
+
+  /**
+   * Ends HTTP on the connection after a request that asks for it (`Request.asksUpgrade`). The caller writes the head
+   * of the response, a 101, to the returned connection. Undefined if that is not possible any more.
+   */
+  upgrade(): UpgradedConnection | undefined {
+    if (this.headersSent || this.#hasEnded || this.#isAborted) return undefined
+    const connection = this.#sink.upgrade?.()
+    if (!connection) return undefined
+    this.upgraded = connection
+    this.status = 101
+    this.#hasEnded = true
+    this.onConnectionEnd('finished')
+    return connection
   }
 
   /** Destroys the connection of an unfinished response. */

@@ -1,0 +1,388 @@
+import type { UpgradedConnection } from '@sluice/http1'
+import { WebSocket } from 'ws'
+import { GatewayError } from '../../errors.ts'
+import type { Headers, Request } from '../../http/request.ts'
+import type { BodyArrival } from '../../call/body-reader.ts'
+import type { RenderedRefusal } from '../../call/request-stages.ts'
+import { newResponseId } from '../../call/response-id.ts'
+import type { ResizableAllocation } from '../../limits/request-memory.ts'
+import type { ConversationState, SocketConversations } from './conversations.ts'
+import { MessageMeter } from './message-meter.ts'
+import { AnswerCollector, bodyAfter, preparedEvents, refusalEvent, turnRequest, withLane } from './turn.ts'
+import { type Frame, frameType, readFrame, readTurnFrame, type TurnFrame } from './turn-frame.ts'
+import { TurnResponse } from './turn-response.ts'
+
+/** Maximum number of lanes with a name during the life of a socket. */
+const MAX_LANES = 32
+const MAX_RUNNING = 16
+const MAX_WAITING = 64
+/** Bytes that a client may leave unread before its providers are not read any further. */
+const MAX_UNREAD_BYTES = 1_048_576
+
+/** Status codes of RFC 6455, section 7.4.1, and of its registry. */
+export const CLOSE = { normal: 1000, unsupported: 1003, policy: 1008, restart: 1012, tryLater: 1013 } as const
+
+/** A turn as the gateway serves it: like a request to `POST /v1/responses`. */
+export interface ServedTurn {
+  readonly id: string
+  readonly request: Request
+  readonly response: TurnResponse
+  /** Whether a response is generated; otherwise the request is only checked, and answered with a 204. */
+  readonly generates: boolean
+}
+
+/** What a socket needs of the gateway. */
+export interface SocketServices {
+  /** Serves a turn; `over` is called when its charge is known, too. */
+  readonly serveTurn: (turn: ServedTurn) => void
+  readonly renderError: (error: unknown, id: string) => RenderedRefusal
+  /** Watches a message that has not arrived completely. `refuse` is called if it is too slow. */
+  readonly arrival: (refuse: (error: GatewayError) => void) => BodyArrival
+  /** Takes memory of the client's share for messages that wait. */
+  readonly memory: ResizableAllocation
+  readonly conversations: SocketConversations
+  readonly nowMs: () => number
+  readonly onClosed: (code: number) => void
+}
+
+/** Durations in milliseconds, as in `options.websocket`. */
+export interface SocketTimes {
+  readonly idle: number
+  readonly age: number
+  readonly ping: number
+}
+
+/** The upgrade by which a socket was opened. */
+export interface Upgrade {
+  readonly id: string
+  readonly url: string
+  readonly headers: Headers
+  readonly remoteAddress: string
+}
+
+interface WaitingTurn {
+  readonly frame: TurnFrame
+  readonly number: number
+  readonly bytes: number
+}
+
+interface Lane {
+  readonly name: string | undefined
+  readonly waiting: WaitingTurn[]
+  running: TurnResponse | undefined
+}
+
+/** A WebSocket of a client, whose messages are turns: `docs/websocket.md`. */
+export class ClientSocket {
+  /** Index in the set of sockets; only the set changes it. */
+  index = -1
+  readonly #socket: WebSocket
+  readonly #connection: UpgradedConnection
+  readonly #upgrade: Upgrade
+  readonly #services: SocketServices
+  readonly #times: SocketTimes
+  readonly #meter = new MessageMeter()
+  readonly #lanes = new Map<string | undefined, Lane>()
+  #arrival: BodyArrival | undefined
+  /** Bytes that `#arrival` has taken. */
+  #arrivedBytes = 0
+  #turns = 0
+  #running = 0
+  #waiting = 0
+  /** How the socket ends once no turn is running; undefined if it goes on. */
+  #ending: { readonly code: number; readonly error?: GatewayError } | undefined
+  /** The code that the gateway closes the socket with. */
+  #closeCode: number | undefined
+  #isClosed = false
+  readonly #openedMs: number
+  /** When the last message came or the last turn ended. */
+  #usedMs: number
+  /** When the last byte came. */
+  #heardMs: number
+  #pingedMs: number
+
+  constructor(
+    socket: WebSocket,
+    connection: UpgradedConnection,
+    upgrade: Upgrade,
+    times: SocketTimes,
+    services: SocketServices,
+  ) {
+    this.#socket = socket
+    this.#connection = connection
+    this.#upgrade = upgrade
+    this.#times = times
+    this.#services = services
+    const nowMs = services.nowMs()
+    this.#openedMs = nowMs
+    this.#usedMs = nowMs
+    this.#heardMs = nowMs
+    this.#pingedMs = nowMs
+    socket.on('message', (data: Buffer, isBinary: boolean) => this.#receive(data, isBinary))
+    socket.on('close', (code: number) => this.#closed(code))
+    // The event 'close' follows.
+    socket.on('error', () => {})
+    connection.inspect = (bytes) => this.#inspect(bytes)
+    connection.onDisplaced = () => this.#close(CLOSE.tryLater)
+    connection.on('drain', () => {
+      for (const { running } of this.#lanes.values()) running?.onDrain()
+    })
+    connection.isIdle = true
+  }
+
+  /** Ends the socket because the gateway stops: at once if no turn is running. */
+  drain(): void {
+    this.#end(
+      CLOSE.restart,
+      new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 }),
+    )
+  }
+
+  /** Looks at the lifetimes of the socket; called once a second. */
+  tick(nowMs: number): void {
+    const { idle, age, ping } = this.#times
+    if (nowMs - this.#heardMs > 2 * ping && this.#pingedMs > this.#heardMs) {
+      this.#socket.terminate()
+      return
+    }
+    if (nowMs - this.#pingedMs >= ping) {
+      this.#pingedMs = nowMs
+      if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping()
+    }
+    if (this.#ending) return
+    if (nowMs - this.#openedMs >= age) this.#end(CLOSE.normal, tooOld(age))
+    else if (this.#running === 0 && nowMs - this.#usedMs >= idle) this.#close(CLOSE.normal)
+  }
+
+  /** Counts bytes of the client, before they are read. Returns false to discard them. */
+  #inspect(bytes: Buffer): boolean {
+    this.#heardMs = this.#services.nowMs()
+    if (this.#closeCode !== undefined && this.#arrival) this.#endArrival()
+    if (this.#meter.count(bytes)) this.#endArrival()
+    const missing = this.#meter.unfinished - this.#arrivedBytes
+    if (missing <= 0 || this.#closeCode !== undefined) return true
+    this.#arrival ??= this.#services.arrival((error) => {
+      this.#arrival = undefined
+      this.#close(error.code === 'request_timeout' ? CLOSE.policy : CLOSE.tryLater, error.message)
+    })
+    const arrival = this.#arrival
+    if (!arrival.add(missing)) {
+      this.#endArrival()
+      this.#close(CLOSE.tryLater, 'there is no memory for this message at the moment')
+      return false
+    }
+    this.#arrivedBytes += missing
+    return true
+  }
+
+  #endArrival(): void {
+    this.#arrival?.end()
+    this.#arrival = undefined
+    this.#arrivedBytes = 0
+  }
+
+  #receive(data: Buffer, isBinary: boolean): void {
+    if (this.#closeCode !== undefined) return
+    this.#usedMs = this.#services.nowMs()
+    if (isBinary) {
+      this.#close(CLOSE.unsupported, 'messages are JSON texts')
+      return
+    }
+    let frame: Frame | undefined
+    try {
+      frame = readFrame(data)
+      this.#take(frame, data.length)
+    } catch (error) {
+      this.#refuse(error, this.#upgrade.id, frame?.lane)
+    }
+  }
+
+  #take(frame: Frame, bytes: number): void {
+    const lane = this.#laneOf(frame.lane)
+    switch (frameType(frame)) {
+      case 'response.processed':
+        return
+      case 'response.steer':
+        this.#send(steeringRefusal(frame))
+        return
+      case 'response.create': {
+        const turn = readTurnFrame(frame)
+        if (this.#ending?.error) throw this.#ending.error
+        if (this.#waiting >= MAX_WAITING)
+          throw new GatewayError(
+            'websocket_queue_full',
+            `${MAX_WAITING} frames of this socket wait already`,
+            {
+              retryAfter: 1,
+            },
+          )
+        if (!this.#services.memory.take(bytes))
+          throw new GatewayError('overloaded', 'too many requests are being read at the moment; try again', {
+            retryAfter: 1,
+          })
+        this.#turns += 1
+        this.#waiting += 1
+        lane.waiting.push({ frame: turn, number: this.#turns, bytes })
+        this.#startWaiting()
+      }
+    }
+  }
+
+  #laneOf(name: string | undefined): Lane {
+    let lane = this.#lanes.get(name)
+    if (lane) return lane
+    const named = this.#lanes.size - (this.#lanes.has(undefined) ? 1 : 0)
+    if (name !== undefined && named >= MAX_LANES)
+      throw new GatewayError(
+        'websocket_stream_limit_reached',
+        `a socket has at most ${MAX_LANES} stream ids; open another socket for more`,
+      )
+    lane = { name, waiting: [], running: undefined }
+    this.#lanes.set(name, lane)
+    return lane
+  }
+
+  /** Starts the turns that may run now: the first one of each lane, in the order in which they came. */
+  #startWaiting(): void {
+    while (this.#running < MAX_RUNNING) {
+      let next: Lane | undefined
+      for (const lane of this.#lanes.values()) {
+        const first = lane.running ? undefined : lane.waiting[0]
+        if (first && first.number < (next?.waiting[0]?.number ?? Number.POSITIVE_INFINITY)) next = lane
+      }
+      const turn = next?.waiting.shift()
+      if (!next || !turn) break
+      this.#waiting -= 1
+      this.#start(next, turn)
+    }
+    this.#connection.isIdle = this.#running === 0 && this.#waiting === 0
+    if (this.#running === 0 && this.#ending) this.#finish()
+  }
+
+  #start(lane: Lane, { frame, number, bytes }: WaitingTurn): void {
+    const { conversations, memory, serveTurn } = this.#services
+    const base = frame.previousId === undefined ? undefined : conversations.find(frame.previousId)
+    const collector = new AnswerCollector()
+    const id = `${this.#upgrade.id}.${number}`
+    let status = 200
+    const response = new TurnResponse({
+      event: (json) => {
+        collector.add(json)
+        this.#send(withLane(json, lane.name))
+        return this.#socket.bufferedAmount <= MAX_UNREAD_BYTES
+      },
+      whole: (given, headers, body) => {
+        status = given
+        if (given === 204) this.#prepared(lane, frame, base)
+        else this.#send(refusalEvent(given, headers, body, lane.name))
+      },
+      ended: (sent) => this.#afterSending(sent),
+      broke: () => this.#refuse(new GatewayError('upstream_error', 'the response broke off'), id, lane.name),
+    })
+    response.onClosed(() => {
+      memory.give(bytes)
+      lane.running = undefined
+      this.#running -= 1
+      this.#usedMs = this.#services.nowMs()
+      if (this.#isClosed) return
+      const state = collector.stateAfter(frame, base)
+      if (state) conversations.remember(lane.name, state)
+      if (status === 401) this.#end(CLOSE.policy)
+      this.#startWaiting()
+    })
+    lane.running = response
+    this.#running += 1
+    const body = bodyAfter(frame, base)
+    const { url, headers, remoteAddress } = this.#upgrade
+    const request = turnRequest(url, headers, body, { remoteAddress, bytesRead: 0 })
+    serveTurn({ id, request, response, generates: frame.generates })
+  }
+
+  /** Answers a frame that was only checked. */
+  #prepared(lane: Lane, frame: TurnFrame, base: ConversationState | undefined): void {
+    const id = newResponseId()
+    const earlier = base?.items.toString() ?? ''
+    const items = earlier !== '' && frame.items !== '' ? `${earlier},${frame.items}` : earlier + frame.items
+    const instructions = frame.scan.span('instructions')
+    this.#services.conversations.remember(lane.name, {
+      id,
+      items: Buffer.from(items),
+      after: base ? base.after : frame.previousId,
+      instructions: instructions ? frame.scan.textOf(instructions.node) : base?.instructions,
+    })
+    for (const event of preparedEvents(id, frame, Date.now())) this.#send(withLane(event, lane.name))
+  }
+
+  /** Calls `sent` once the connection has taken everything that was sent so far. */
+  #afterSending(sent: () => void): void {
+    if (this.#connection.writableLength === 0) sent()
+    else this.#connection.write(Buffer.alloc(0), (error) => error ?? sent())
+  }
+
+  #refuse(error: unknown, id: string, lane: string | undefined): void {
+    const { status, headers, body } = this.#services.renderError(error, id)
+    this.#send(refusalEvent(status, headers, body, lane))
+  }
+
+  #send(json: string): void {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(json, { binary: false })
+  }
+
+  /** Ends the socket once no turn is running. With an error, frames that wait or come get it. */
+  #end(code: number, error?: GatewayError): void {
+    if (this.#ending || this.#closeCode !== undefined) return
+    this.#ending = { code, ...(error && { error }) }
+    for (const lane of this.#lanes.values())
+      for (const { number, bytes } of lane.waiting.splice(0)) {
+        this.#waiting -= 1
+        this.#services.memory.give(bytes)
+        if (error) this.#refuse(error, `${this.#upgrade.id}.${number}`, lane.name)
+      }
+    if (this.#running === 0) this.#finish()
+  }
+
+  #finish(): void {
+    const { code, error } = this.#ending ?? { code: CLOSE.normal }
+    if (this.#closeCode !== undefined) return
+    if (error?.code === 'websocket_connection_limit_reached') this.#refuse(error, this.#upgrade.id, undefined)
+    this.#close(code, error?.message)
+  }
+
+  #close(code: number, reason?: string): void {
+    if (this.#closeCode !== undefined) return
+    this.#closeCode = code
+    this.#socket.close(code, reason)
+  }
+
+  #closed(code: number): void {
+    this.#isClosed = true
+    this.#closeCode ??= code
+    this.#endArrival()
+    for (const lane of this.#lanes.values()) {
+      lane.waiting.length = 0
+      lane.running?.onConnectionEnd('aborted')
+    }
+    this.#services.memory.release()
+    this.#services.conversations.close()
+    this.#services.onClosed(this.#closeCode)
+  }
+}
+
+function tooOld(ageMs: number): GatewayError {
+  return new GatewayError(
+    'websocket_connection_limit_reached',
+    `this socket has reached its maximum age of ${Math.round(ageMs / 60_000)} minutes; open another one`,
+  )
+}
+
+/** The answer to a frame that steers a running response, which no turn supports that does not run over a provider's socket. */
+function steeringRefusal({ scan, lane }: Frame): string {
+  const error = {
+    code: 'steering_not_supported',
+    message: 'responses cannot be steered here; send another response.create instead',
+  }
+  const input = scan.span('input')
+  const shown = JSON.stringify({ type: 'response.steer.failed', error }).slice(0, -1)
+  const repeated = input ? `,"input":${scan.textOf(input.node)}` : ''
+  return withLane(`${shown}${repeated}}`, lane)
+}

@@ -1,0 +1,184 @@
+import { Request, type ResponseHeaders } from '@sluice/http1'
+import { asRecord, parseRecord } from '@sluice/wire/json/record'
+import { renderObject } from '@sluice/wire/json/json-edit'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
+import type { Headers, Request as ReadRequest } from '../../http/request.ts'
+import type { ConversationState } from './conversations.ts'
+import { turnBody, type TurnFrame } from './turn-frame.ts'
+
+/** Headers of the upgrade that concern only the upgrade, or a body that it does not have. */
+const NOT_OF_TURNS: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-encoding',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'cookie',
+  'expect',
+  'idempotency-key',
+  'origin',
+  'transfer-encoding',
+  'upgrade',
+  'sec-websocket-extensions',
+  'sec-websocket-key',
+  'sec-websocket-protocol',
+  'sec-websocket-version',
+])
+
+/** The headers of an upgrade that hold for each turn. */
+export function headersOfTurns(headers: Headers): Headers {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_OF_TURNS.has(name)))
+}
+
+/** The request of a turn, as if it had come by POST. */
+export function turnRequest(
+  url: string,
+  headers: Headers,
+  body: Buffer,
+  source: { readonly remoteAddress: string; readonly bytesRead: number },
+): ReadRequest {
+  const request = new Request(
+    {
+      method: 'POST',
+      url,
+      version: '1.1',
+      headers: { ...headers, 'content-type': 'application/json', 'content-length': String(body.length) },
+      hosts: 1,
+      keepAlive: true,
+    },
+    { remoteAddress: source.remoteAddress, bytesRead: source.bytesRead, updateReading() {} },
+  )
+  request.onChunks([body])
+  request.onBodyEnd('complete')
+  return request
+}
+
+/** Input of a request for which only state is prepared, and which may have none: it is checked with this in its place. */
+const NO_INPUT = '"."'
+
+/** The body of a turn that goes on from a remembered answer, if `base` is one. */
+export function bodyAfter(frame: TurnFrame, base: ConversationState | undefined): Buffer {
+  const replaced = new Map<string, string>()
+  if (base) {
+    replaced.set('input', `[${joined(base.items.toString(), frame.items)}]`)
+    if (base.after !== undefined) replaced.set('previous_response_id', JSON.stringify(base.after))
+    if (base.instructions !== undefined && !frame.scan.has('instructions'))
+      replaced.set('instructions', base.instructions)
+  }
+  if (!frame.generates && base === undefined && frame.items === '') replaced.set('input', NO_INPUT)
+  return turnBody(frame, replaced, base !== undefined && base.after === undefined)
+}
+
+/** Collects what a later turn needs of an answer, from the events of its stream. */
+export class AnswerCollector {
+  readonly #items: string[] = []
+  #id: string | undefined
+  #isStored = false
+
+  /** Reads an event. */
+  add(json: string): void {
+    if (json.includes('"response.output_item.done"')) this.#addItem(json)
+    else if (json.includes('"response.completed"') || json.includes('"response.incomplete"')) this.#end(json)
+  }
+
+  /** The state after the answer; undefined if it failed. */
+  stateAfter(frame: TurnFrame, base: ConversationState | undefined): ConversationState | undefined {
+    if (this.#id === undefined) return undefined
+    const id = this.#id
+    const none = Buffer.alloc(0)
+    if (this.#isStored) return { id, items: none, after: id, instructions: undefined }
+    const items = joined(base?.items.toString() ?? '', frame.items, ...this.#items)
+    const after = base ? base.after : frame.previousId
+    return { id, items: Buffer.from(items), after, instructions: undefined }
+  }
+
+  #addItem(json: string): void {
+    const scan = scanObject(Buffer.from(json), RESPONSE_LIMITS)
+    const item = scan.span('item')
+    if (scan.value('type') !== 'response.output_item.done' || !item) return
+    const content = asRecord(scan.parse(item.node))
+    // Providers refuse reasoning that they have not stored and cannot read.
+    if (content?.['type'] === 'reasoning' && typeof content['encrypted_content'] !== 'string') return
+    this.#items.push(scan.textOf(item.node))
+  }
+
+  #end(json: string): void {
+    const event = parseRecord(json)
+    if (event?.['type'] !== 'response.completed' && event?.['type'] !== 'response.incomplete') return
+    const response = asRecord(event['response'])
+    const id = response?.['id']
+    if (typeof id !== 'string') return
+    this.#id = id
+    this.#isStored = response?.['store'] === true
+  }
+}
+
+/** Names of the headers that an error repeats: when to try again, and the limits of the key. */
+const IN_ERRORS = /^(?:retry-after|x-should-retry|x-ratelimit-.*|x-request-id)$/
+
+/** The event for a turn that was refused, from what POST would have answered. */
+export function refusalEvent(status: number, headers: ResponseHeaders, body: Buffer, lane?: string): string {
+  const given = asRecord(parseRecord(body.toString())?.['error'])
+  const repeated = Object.fromEntries(Object.entries(headers).filter(([name]) => IN_ERRORS.test(name)))
+  const code = given?.['code'] ?? null
+  const error = {
+    type: given?.['type'] ?? 'api_error',
+    code,
+    message: given?.['message'] ?? `the call failed with status ${status}`,
+    param: code === 'previous_response_not_found' ? 'previous_response_id' : (given?.['param'] ?? null),
+    headers: repeated,
+  }
+  const event = {
+    type: 'error',
+    status,
+    error,
+    headers: repeated,
+    ...(lane !== undefined && { stream_id: lane }),
+  }
+  return JSON.stringify(event)
+}
+
+/** Adds the name of its lane to an event. */
+export function withLane(json: string, lane: string | undefined): string {
+  if (lane === undefined) return json
+  return `${json.trimEnd().slice(0, -1)},"stream_id":${JSON.stringify(lane)}}`
+}
+
+/** The answer to a frame that generates nothing: the events of a response without output. */
+export function preparedEvents(id: string, frame: TurnFrame, nowMs: number): string[] {
+  const { scan } = frame
+  const usage = {
+    input_tokens: 0,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 0,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 0,
+  }
+  const response = (status: string, used: object | null): string =>
+    renderObject([
+      ['id', JSON.stringify(id)],
+      ['object', '"response"'],
+      ['created_at', String(Math.floor(nowMs / 1000))],
+      ['status', JSON.stringify(status)],
+      ['error', 'null'],
+      ['incomplete_details', 'null'],
+      ...(['instructions', 'model', 'metadata', 'tools', 'tool_choice'] as const).map((name) => {
+        const member = scan.span(name)
+        return [name, member && scan.textOf(member.node)] as const
+      }),
+      ['output', '[]'],
+      ['parallel_tool_calls', scan.kind('parallel_tool_calls') === 'false' ? 'false' : 'true'],
+      ['store', 'false'],
+      ['usage', JSON.stringify(used)],
+    ])
+  const event = (name: string, sequence: number, content: string): string =>
+    `{"type":"response.${name}","sequence_number":${sequence},"response":${content}}`
+  return [
+    event('created', 0, response('in_progress', null)),
+    event('completed', 1, response('completed', usage)),
+  ]
+}
+
+function joined(...texts: readonly string[]): string {
+  return texts.filter((text) => text !== '').join(',')
+}

@@ -1,0 +1,42 @@
+/** The part of the package `ws` that this project uses; its own types are a package that would have to follow its versions. */
+declare module 'ws' {
+  import type { EventEmitter } from 'node:events'
+  import type { Duplex } from 'node:stream'
+
+  export class WebSocket extends EventEmitter {
+    static readonly OPEN: 1
+    constructor(
+      url: string,
+      protocols: readonly string[],
+      options: { readonly headers: Readonly<Record<string, string>>; readonly perMessageDeflate?: boolean },
+    )
+    /** The subprotocol that the server has chosen; empty if none. */
+    readonly protocol: string
+    readonly readyState: 0 | 1 | 2 | 3
+    /** Bytes that were given to `send` and are not sent yet. */
+    readonly bufferedAmount: number
+    send(data: string | Buffer, options: { readonly binary: boolean }, sent?: (error?: Error) => void): void
+    ping(): void
+    close(code: number, reason?: string): void
+    terminate(): void
+    pause(): void
+    resume(): void
+  }
+
+  export class WebSocketServer extends EventEmitter {
+    constructor(options: {
+      readonly noServer: true
+      readonly clientTracking: false
+      readonly perMessageDeflate: false
+      readonly maxPayload: number
+      readonly closeTimeout: number
+      readonly handleProtocols: (offered: ReadonlySet<string>) => string | false
+    })
+    handleUpgrade<Head extends { readonly method: string; readonly headers: object }>(
+      request: Head,
+      socket: Duplex,
+      head: Buffer,
+      opened: (socket: WebSocket) => void,
+    ): void
+  }
+}
