@@ -32,8 +32,8 @@ declare module 'ws' {
       readonly closeTimeout: number
       readonly handleProtocols: (offered: ReadonlySet<string>) => string | false
     })
-    handleUpgrade<Head extends { readonly method: string; readonly headers: object }>(
-      request: Head,
+    handleUpgrade(
+      request: { readonly method: string; readonly headers: object; readonly id: string },
       socket: Duplex,
       head: Buffer,
       opened: (socket: WebSocket) => void,
