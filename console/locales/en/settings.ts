@@ -99,6 +99,7 @@ export const settings = {
     reuse_port: 'Whether several nodes of one machine share the port.',
     drain_timeout: 'How long running calls may go on after a signal to stop.',
     smtp: 'The server that sends alerts by mail.',
+    websocket: 'Whether clients may send responses requests over WebSockets, and for how long.',
   } satisfies Record<FileOptionName, string>,
   unsaved: (count: number) => `${count} change${pluralS(count)} not saved`,
   options: {

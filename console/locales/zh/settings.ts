@@ -96,6 +96,7 @@ export const settings: Texts['settings'] = {
     reuse_port: '同一台机器上的多个节点是否共用端口。',
     drain_timeout: '收到停止信号后，进行中的调用还可继续多久。',
     smtp: '发送告警邮件的服务器。',
+    websocket: '客户端能否通过 WebSocket 发送 responses 请求，以及连接可保持多久。',
   },
   unsaved: (count) => `${count} 项更改未保存`,
   options: {

@@ -45,6 +45,7 @@ const EXAMPLES: Readonly<Record<FileOptionName, string>> = {
   admin_listen: '127.0.0.1:9090',
   reuse_port: 'false',
   drain_timeout: '30s',
+  websocket: '{ idle: 15m, age: 60m }',
   smtp: '{ host: mail.example.com, from: sluice@example.com }',
 }
 
