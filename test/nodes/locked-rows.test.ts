@@ -103,14 +103,23 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     const { gateways } = await locked(1, 'select 1 from users where id = 2')
     const url = gateways[0]?.url ?? ''
     const change = () => manage(url, ADMIN, 'PUT /api/user/', { id: 2, username: 'ann', display_name: 'Ann' })
-    // A node has five connections.
-    const changes = Promise.all(Array.from({ length: 6 }, change))
-    const other = await manage(url, ADMIN, 'PUT /api/user/', { id: 3, username: 'bob', display_name: 'Bob' })
-    expect(other.status).toBe(200)
-    for (const { status, headers } of await changes) {
-      expect(status).toBe(503)
-      expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+    // A busy machine may need longer for the other write than a write waits; so it has three tries, each beside six writes.
+    const statuses: number[] = []
+    while (statuses.length < 3 && !statuses.includes(200)) {
+      // A node has five connections.
+      const changes = Promise.all(Array.from({ length: 6 }, change))
+      const other = await manage(url, ADMIN, 'PUT /api/user/', {
+        id: 3,
+        username: 'bob',
+        display_name: 'Bob',
+      })
+      statuses.push(other.status)
+      for (const { status, headers } of await changes) {
+        expect(status).toBe(503)
+        expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+      }
     }
+    expect(statuses.at(-1)).toBe(200)
   })
 
   test('while the database row of a user is locked, a read of the usage log does not wait', async () => {
