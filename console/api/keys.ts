@@ -2,6 +2,8 @@ import { queryOptions } from '@tanstack/react-query'
 import { Role } from '../../src/domain/role.ts'
 import type { NewTokenFields, TokenObject } from '../../src/management/tokens/token-object.ts'
 import type { TokenPage } from '../../src/management/tokens/list-tokens.ts'
+import type { allTokensSchema } from '../../src/management/tokens/tokens-of-all.ts'
+import type { z } from 'zod'
 import { characterCount } from '../components/character-count.ts'
 import type { ListOrder } from '../components/sorting.ts'
 import { queryString, request } from './client.ts'
@@ -58,11 +60,39 @@ export function keyNamesQuery(userId: number, part: string) {
   })
 }
 
-/** One of the account's keys, by its id. */
-export function keyQuery(userId: number, id: number) {
+/** A key in the list of the keys of all users. */
+export type KeyOfUser = z.output<typeof allTokensSchema>['items'][number]
+
+/** Filters of the keys of all users; absent ones match everything. */
+export interface KeysOfAllFilter {
+  readonly keyword?: string | undefined
+  readonly user?: string | undefined
+  /** The last four characters of a key. */
+  readonly last4?: string | undefined
+  readonly status?: string | undefined
+}
+
+/** A page of the keys that an administrator manages, newest first unless sorted. */
+export function keysOfAllQuery(userId: number, page: number, filter: KeysOfAllFilter, order: ListOrder = {}) {
   return queryOptions({
-    queryKey: [userId, 'key', id],
-    queryFn: () => request<ApiKey>('GET', `/api/token/${id}`),
+    queryKey: [userId, 'keys-of-all', page, filter, order],
+    queryFn: () => {
+      const query = queryString({ p: page, page_size: KEY_PAGE_SIZE, ...filter, ...order })
+      return request<z.output<typeof allTokensSchema>>('GET', `/api/token/all${query}`)
+    },
+  })
+}
+
+/** The path of one key. `ofUser` is its owner, if that is another user than the signed-in one. */
+function keyPath(id: number, ofUser: number | undefined): string {
+  return ofUser === undefined ? `/api/token/${id}` : `/api/user/${ofUser}/tokens/${id}`
+}
+
+/** One of the account's keys, or of another user's keys, by its id. */
+export function keyQuery(userId: number, id: number, ofUser?: number) {
+  return queryOptions({
+    queryKey: [userId, 'key', id, ofUser],
+    queryFn: () => request<ApiKey>('GET', keyPath(id, ofUser)),
   })
 }
 
@@ -99,15 +129,24 @@ export async function revealKey(id: number): Promise<string> {
 export function changeKey(
   id: number,
   fields: Partial<NewTokenFields> & { readonly version?: string | undefined },
+  ofUser?: number,
 ): Promise<ApiKey> {
-  return request<ApiKey>('PUT', '/api/token/', { id, ...fields })
+  const path = ofUser === undefined ? '/api/token/' : `/api/user/${ofUser}/tokens`
+  return request<ApiKey>('PUT', path, { id, ...fields })
 }
 
 /** Enables or disables a key. */
-export function setKeyEnabled(id: number, isEnabled: boolean): Promise<ApiKey> {
-  return request<ApiKey>('PUT', '/api/token/?status_only=1', { id, status: isEnabled ? 1 : 2 })
+export function setKeyEnabled(id: number, isEnabled: boolean, ofUser?: number): Promise<ApiKey> {
+  const path = ofUser === undefined ? '/api/token/?status_only=1' : `/api/user/${ofUser}/tokens`
+  return request<ApiKey>('PUT', path, { id, status: isEnabled ? 1 : 2 })
 }
 
-export async function deleteKey(id: number): Promise<void> {
-  await request('DELETE', `/api/token/${id}`)
+/** Gives a key a new secret, and returns it. The present one is refused from then on. */
+export async function rotateKey(id: number, ofUser?: number): Promise<string> {
+  const { key } = await request<ApiKey>('POST', `${keyPath(id, ofUser)}/rotate`)
+  return key
+}
+
+export async function deleteKey(id: number, ofUser?: number): Promise<void> {
+  await request('DELETE', keyPath(id, ofUser))
 }

@@ -97,11 +97,6 @@ export function userKeysQuery(userId: number, id: number) {
   })
 }
 
-/** Enables or disables a key of another user. */
-export async function setUserKeyEnabled(id: number, keyId: number, isEnabled: boolean): Promise<void> {
-  await request('PUT', `/api/user/${id}/tokens`, { id: keyId, status: isEnabled ? 1 : 2 })
-}
-
 /** Creates a key for another user, without a quota or other limits. Only this response contains the whole key. */
 export function createUserKey(id: number, name: string): Promise<NewKey> {
   const fields = { name, expired_time: -1, remain_quota: 0, unlimited_quota: true }

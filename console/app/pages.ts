@@ -15,6 +15,7 @@ import {
   IconRouteAltLeft,
   IconShieldCheck,
   IconUsers,
+  IconUserKey,
 } from '@tabler/icons-react'
 import { Role } from '../../src/domain/role.ts'
 import type { Texts } from '../locales/use-texts.tsx'
@@ -35,6 +36,7 @@ export interface Page {
     | 'routing'
     | 'guards'
     | 'users'
+    | 'userKeys'
     | 'audit'
     | 'settings'
   readonly path: string
@@ -72,6 +74,7 @@ const PAGES: readonly Page[] = [
   { name: 'routing', path: '/routing', icon: IconRouteAltLeft, role: Role.admin, letter: 'r' },
   { name: 'guards', path: '/guards', icon: IconShieldCheck, role: Role.admin, letter: 'a' },
   { name: 'users', path: '/users', icon: IconUsers, role: Role.admin, letter: 'e' },
+  { name: 'userKeys', path: '/user-keys', icon: IconUserKey, role: Role.admin, letter: 'y' },
   {
     name: 'audit',
     path: '/audit',

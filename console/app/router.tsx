@@ -160,6 +160,16 @@ const ofAdmins = [
   }),
   createRoute({
     getParentRoute: () => admin,
+    path: '/users/$id/keys/$key',
+    component: lazyPage(async () => (await import('../pages/keys/key-page.tsx')).UserKeyPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
+    path: '/user-keys',
+    component: lazyPage(async () => (await import('../pages/keys/keys-of-all-page.tsx')).KeysOfAllPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
     path: '/audit',
     component: lazyPage(async () => (await import('../pages/audit/audit-page.tsx')).AuditPage),
   }),

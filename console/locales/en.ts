@@ -12,7 +12,7 @@ import { failures } from './en/failures.ts'
 import { guards } from './en/guards.ts'
 import { imports } from './en/imports.ts'
 import { incidents } from './en/incidents.ts'
-import { keys } from './en/keys.ts'
+import { keys, userKeys } from './en/keys.ts'
 import { leaveForm } from './en/leave-form.ts'
 import { limits } from './en/limits.ts'
 import { live } from './en/live.ts'
@@ -49,6 +49,7 @@ export const texts = {
   login,
   overview,
   keys,
+  userKeys,
   live,
   logs,
   call,

@@ -13,7 +13,7 @@ import { failures } from './zh/failures.ts'
 import { guards } from './zh/guards.ts'
 import { imports } from './zh/imports.ts'
 import { incidents } from './zh/incidents.ts'
-import { keys } from './zh/keys.ts'
+import { keys, userKeys } from './zh/keys.ts'
 import { leaveForm } from './zh/leave-form.ts'
 import { limits } from './zh/limits.ts'
 import { live } from './zh/live.ts'
@@ -50,6 +50,7 @@ export const texts: Texts = {
   login,
   overview,
   keys,
+  userKeys,
   live,
   logs,
   call,

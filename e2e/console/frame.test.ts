@@ -25,6 +25,7 @@ const PAGES = [
   ['/guards?new=1', 'Add guard'],
   ['/users', 'Users'],
   ['/users?new=1', 'Users'],
+  ['/user-keys', 'Keys of all'],
   ['/audit', 'Audit log'],
   ['/setup', 'Set up Sluice'],
   ['/settings', 'Settings'],
@@ -137,6 +138,8 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
       '/guards/secrets',
       '/users',
       '/users/1',
+      '/users/1/keys/1',
+      '/user-keys',
       '/audit',
       '/live',
       '/what-if',
@@ -147,7 +150,9 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.waitForLoadState('networkidle')
     expect(
       asked.filter((path) =>
-        /^\/api\/(?:channel|guards|user\/(?!self)|option|group|log\/$|audit|usage(?!\/self))/.test(path),
+        /^\/api\/(?:channel|guards|user\/(?!self)|option|group|log\/$|audit|token\/all|usage(?!\/self))/.test(
+          path,
+        ),
       ),
     ).toEqual([])
     await page.context().close()

@@ -23,6 +23,7 @@ const PAGES = [
   '/guards?new=1',
   '/users',
   '/users?new=1',
+  '/user-keys',
   '/audit',
   '/setup',
   '/settings',

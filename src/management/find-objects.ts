@@ -74,7 +74,7 @@ async function keysFound({ store }: Services, part: string, user: User): Promise
     id: String(id),
     label: name,
     detail: [...(owner === user.id ? [] : [username]), ...(end === '' ? [] : [`…${end}`])].join(' '),
-    path: owner === user.id ? `/keys/${id}` : `/users/${owner}?tab=keys`,
+    path: owner === user.id ? `/keys/${id}` : `/users/${owner}/keys/${id}`,
   }))
 }
 

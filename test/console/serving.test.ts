@@ -51,6 +51,8 @@ describe('a page of the console', () => {
     '/guards/secrets',
     '/users',
     '/users/1',
+    '/users/1/keys/2',
+    '/user-keys',
     '/audit',
     '/live',
     '/what-if',

@@ -70,4 +70,20 @@ export const keys = {
   hidesIn: 'The key hides again after 30 s.',
   noModel: 'This account can call no model yet.',
   gone: 'This key is no longer there, or not yours.',
+  goneOfUser: 'This key is no longer there.',
+  backToAll: 'Keys of all',
+  keysOf: (name: string) => `Keys of ${name}`,
+  rotate: 'New key',
+  rotateText: (name: string) =>
+    `Programs that call with the present key “${name}” are refused from now on. Limits and usage stay.`,
+}
+
+/** Texts in English: the page Keys of all. */
+export const userKeys = {
+  title: 'Keys of all',
+  user: 'User',
+  byName: 'Name contains',
+  byUser: 'User contains',
+  byEnd: 'Last four characters',
+  empty: 'No key has all of this.',
 }

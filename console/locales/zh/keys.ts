@@ -63,4 +63,19 @@ export const keys: Texts['keys'] = {
   hidesIn: '密钥将在 30 秒后再次隐藏。',
   noModel: '此账户还没有可调用的模型。',
   gone: '此密钥已不存在，或不属于你。',
+  goneOfUser: '此密钥已不存在。',
+  backToAll: '所有用户的密钥',
+  keysOf: (name) => `${name} 的密钥`,
+  rotate: '更换密钥',
+  rotateText: (name) => `使用现有密钥“${name}”调用的程序从现在起会被拒绝。限制和用量保持不变。`,
+}
+
+/** Texts in simplified Chinese: the page Keys of all. */
+export const userKeys: Texts['userKeys'] = {
+  title: '所有用户的密钥',
+  user: '用户',
+  byName: '名称包含',
+  byUser: '用户包含',
+  byEnd: '最后四个字符',
+  empty: '没有符合全部条件的密钥。',
 }

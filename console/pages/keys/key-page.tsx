@@ -10,6 +10,7 @@ import {
   keyQuery,
   keysStoppedByBudgetQuery,
 } from '../../api/keys.ts'
+import { type ManagedUser, userQuery } from '../../api/users.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { ObjectNotFound } from '../../components/object-not-found.tsx'
@@ -23,7 +24,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { KeySettings } from './key-settings.tsx'
 import { KeyUsage } from './key-usage.tsx'
 import { SnippetTabs } from '../../components/snippet-tabs.tsx'
-import { useKeyChanges } from './use-key-changes.ts'
+import { useKeyChanges } from '../../components/use-key-changes.ts'
 import { useRevealedKey } from './use-revealed-key.ts'
 
 /** The page of one key: its cost, its use and its settings. */
@@ -41,12 +42,30 @@ export function KeyPage() {
   )
 }
 
-function Key({ apiKey }: { readonly apiKey: ApiKey }) {
+/** The page of a key of another user, for administrators. It cannot be revealed there. */
+export function UserKeyPage() {
+  const { id = '', key = '' } = useParams({ strict: false })
+  const { keys } = useTexts()
+  const { profile } = useSignedInAccount()
+  const owner = useQuery(userQuery(profile.id, Number(id)))
+  const gone = <ObjectNotFound text={keys.goneOfUser} to="/user-keys" label={keys.backToAll} />
+  return (
+    <QueryResult query={useQuery(keyQuery(profile.id, Number(key), Number(id)))} gone={gone}>
+      {(found) => (
+        <QueryResult query={owner} gone={gone}>
+          {(user) => <Key apiKey={found} owner={user} />}
+        </QueryResult>
+      )}
+    </QueryResult>
+  )
+}
+
+function Key({ apiKey, owner }: { readonly apiKey: ApiKey; readonly owner?: ManagedUser }) {
   const texts = useTexts()
   const { keys, limits } = texts
   const { profile } = useSignedInAccount()
-  const { reload } = useKeyChanges()
-  const { data: stopped = [] } = useQuery(keysStoppedByBudgetQuery(profile.id, [apiKey]))
+  const { reload } = useKeyChanges(owner?.id)
+  const { data: stopped = [] } = useQuery(keysStoppedByBudgetQuery(profile.id, [apiKey], owner?.id))
   const raise = useRaiseBudgetDialog()
   const { id, name, budget, version } = apiKey
   const [{ tab = 'usage' }, setSearch] = useSearchState()
@@ -54,14 +73,22 @@ function Key({ apiKey }: { readonly apiKey: ApiKey }) {
     <>
       <PageHead
         title={apiKey.name}
-        above={<Link to="/keys">{keys.back}</Link>}
+        above={
+          owner ? (
+            <Link to="/users/$id" params={{ id: String(owner.id) }} search={{ tab: 'keys' }}>
+              {keys.keysOf(owner.username)}
+            </Link>
+          ) : (
+            <Link to="/keys">{keys.back}</Link>
+          )
+        }
         beside={<KeyState status={apiKey.status} isStopped={stopped.includes(id)} />}
       >
-        {budget > 0 && !isLimitedByOperator(profile.role, apiKey) && (
+        {budget > 0 && (owner || !isLimitedByOperator(profile.role, apiKey)) && (
           <Button
             variant="default"
             onClick={() =>
-              raise.open(name, budget, (to) => changeKey(id, { budget: to, version }).then(reload))
+              raise.open(name, budget, (to) => changeKey(id, { budget: to, version }, owner?.id).then(reload))
             }
           >
             {limits.raise}
@@ -71,17 +98,19 @@ function Key({ apiKey }: { readonly apiKey: ApiKey }) {
       <Tabs value={tab} onChange={(next) => setSearch({ tab: next ?? undefined })}>
         <Tabs.List mb="lg">
           <Tabs.Tab value="usage">{keys.usage}</Tabs.Tab>
-          <Tabs.Tab value="snippets">{keys.snippets}</Tabs.Tab>
+          {!owner && <Tabs.Tab value="snippets">{keys.snippets}</Tabs.Tab>}
           <Tabs.Tab value="settings">{keys.settings}</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="usage">
-          <KeyUsage apiKey={apiKey} />
+          <KeyUsage apiKey={apiKey} owner={owner} />
         </Tabs.Panel>
-        <Tabs.Panel value="snippets">
-          <KeySnippets apiKey={apiKey} />
-        </Tabs.Panel>
+        {!owner && (
+          <Tabs.Panel value="snippets">
+            <KeySnippets apiKey={apiKey} />
+          </Tabs.Panel>
+        )}
         <Tabs.Panel value="settings">
-          <KeySettings key={apiKey.id} apiKey={apiKey} />
+          <KeySettings key={apiKey.id} apiKey={apiKey} owner={owner} />
         </Tabs.Panel>
       </Tabs>
       <AddAmountDialog {...raise.dialog} />

@@ -2,6 +2,7 @@ import { Button, Group } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, changeKey, isLimitedByOperator } from '../../api/keys.ts'
+import type { ManagedUser } from '../../api/users.ts'
 import { useContentLabels } from '../../components/content-inputs.tsx'
 import { useLimitLabels } from '../../components/limit-inputs.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
@@ -13,18 +14,29 @@ import { KeyFieldInputs } from './key-fields.tsx'
 import { keepFocus } from '../../components/keep-focus.ts'
 import { keyFieldsOf, showErrorAtField, type KeyFormValues, keyFormValues, useKeyForm } from './key-form.ts'
 import classes from './key-settings.module.css'
-import { useKeyChanges } from './use-key-changes.ts'
+import { RotateKeyDialog } from './rotate-key-dialog.tsx'
+import { useKeyChanges } from '../../components/use-key-changes.ts'
 
-/** The editable fields of a key. */
-export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
+const ENABLED = 1
+
+/** The editable fields of a key. `owner` is its user, if that is another one. */
+export function KeySettings({
+  apiKey,
+  owner,
+}: {
+  readonly apiKey: ApiKey
+  readonly owner: ManagedUser | undefined
+}) {
   const { common, guards, keys } = useTexts()
   const { display, profile } = useSignedInAccount()
   const limitLabels = useLimitLabels()
   const contentLabels = useContentLabels()
-  const isLimited = isLimitedByOperator(profile.role, apiKey)
-  const { remove, reload } = useKeyChanges()
+  const isLimited = !owner && isLimitedByOperator(profile.role, apiKey)
+  const { remove, reload, turn } = useKeyChanges(owner?.id)
   const navigate = useNavigate()
   const [isDeleting, setIsDeleting] = useState(false)
+  const [isRotating, setIsRotating] = useState(false)
+  const isEnabled = apiKey.status === ENABLED
   const form = useKeyForm(apiKey)
   const edit = useMergedEdit<KeyFormValues, ApiKey>({
     form,
@@ -32,10 +44,13 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
     typedOf: (key) => keyFormValues(key, display),
     labels: { ...keyLabels(keys), ...limitLabels, ...contentLabels, guards: guards.title },
     save(typed, version, over) {
-      const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, over ?? apiKey)
+      const saved = over ?? apiKey
+      const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, saved)
       // Calls change the remaining quota all the time, so it is only sent if the user typed it.
       const isTyped = form.isDirty('limit') || form.isDirty('isUnlimited')
-      return changeKey(apiKey.id, { ...fields, ...(isTyped && { remain_quota: left }), version })
+      const changed = changedFields(fields, keyFieldsOf(keyFormValues(saved, display), display, saved))
+      const change = { ...changed, ...(isTyped && { remain_quota: left }), version }
+      return changeKey(apiKey.id, change, owner?.id)
     },
     reload,
     saved: () => common.saved,
@@ -50,15 +65,26 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
         <Button type="submit" onMouseDown={keepFocus} loading={edit.isSaving} disabled={!form.isDirty()}>
           {common.saveChanges}
         </Button>
+        <Button variant="default" onClick={() => void turn(apiKey, !isEnabled)}>
+          {isEnabled ? common.disable : common.enable}
+        </Button>
+        <Button variant="default" onClick={() => setIsRotating(true)}>
+          {keys.rotate}
+        </Button>
         <Button variant="default" onClick={() => setIsDeleting(true)}>
           {common.delete}
         </Button>
       </Group>
+      <RotateKeyDialog
+        apiKey={isRotating ? apiKey : undefined}
+        owner={owner}
+        onClose={() => setIsRotating(false)}
+      />
       <DeleteKeyDialog
         apiKey={isDeleting ? apiKey : undefined}
         onDelete={async (key) => {
           await remove(key)
-          await navigate({ to: '/keys', ignoreBlocker: true })
+          await navigate({ to: owner ? '/user-keys' : '/keys', ignoreBlocker: true })
         }}
         onClose={() => setIsDeleting(false)}
       />
@@ -75,4 +101,11 @@ function keyLabels(keys: Texts['keys']) {
     addresses: keys.addresses,
     ...keys.texts,
   }
+}
+
+/** The fields that differ, so that a limit which nobody changed does not become the operator's. */
+function changedFields<Fields extends object>(fields: Fields, before: Fields): Partial<Fields> {
+  const same = (name: string): boolean =>
+    JSON.stringify(fields[name as keyof Fields]) === JSON.stringify(before[name as keyof Fields])
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !same(name))) as Partial<Fields>
 }

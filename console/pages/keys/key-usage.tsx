@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { callsQuery } from '../../api/calls.ts'
 import type { ApiKey } from '../../api/keys.ts'
+import type { ManagedUser } from '../../api/users.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { BudgetMeters } from '../../components/budget-meter.tsx'
 import { CallTable } from '../../components/call-table.tsx'
@@ -13,16 +14,21 @@ import { useTexts } from '../../locales/use-texts.tsx'
 
 const RECENT = 10
 
-/** The cost of a key, and its last calls. */
-export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
+/** The cost of a key, and its last calls. `owner` is its user, if that is another one. */
+export function KeyUsage({
+  apiKey,
+  owner,
+}: {
+  readonly apiKey: ApiKey
+  readonly owner: ManagedUser | undefined
+}) {
   const { keys, logs, common, overview, limits } = useTexts()
   const { profile } = useSignedInAccount()
   const { money, exact, recent } = useFormatters()
-  const account = useAccountLimits()
   const { left, left_by } = apiKey
-  const ofGroup = apiKey.group || profile.group
-  const binding = account.budgets.filter(({ group }) => group === undefined || group === ofGroup)
-  const calls = useQuery(callsQuery(profile.id, 'own', { token_name: apiKey.name }, 1, { pageSize: RECENT }))
+  const ofGroup = apiKey.group || (owner ?? profile).group
+  const of = owner ? { username: owner.username, token_name: apiKey.name } : { token_name: apiKey.name }
+  const calls = useQuery(callsQuery(profile.id, owner ? 'all' : 'own', of, 1, { pageSize: RECENT }))
   const figures: readonly Figure[] = [
     { label: keys.spend, value: money(apiKey.used_quota), title: exact(apiKey.used_quota) },
     {
@@ -40,7 +46,11 @@ export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
   return (
     <>
       <Figures figures={figures} />
-      <BudgetMeters budgets={[{ name: apiKey.name, state: apiKey }, ...binding]} />
+      {owner ? (
+        <BudgetMeters budgets={[{ name: apiKey.name, state: apiKey }]} />
+      ) : (
+        <OwnBudgets apiKey={apiKey} group={ofGroup} />
+      )}
       <h2>{overview.recent}</h2>
       <QueryResult query={calls}>
         {({ items }) =>
@@ -50,7 +60,7 @@ export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
             <>
               <CallTable calls={items} hidden={['key', 'user', 'channel']} />
               <p>
-                <Link to="/logs" search={{ key: apiKey.name }}>
+                <Link to="/logs" search={{ key: apiKey.name, ...(owner && { user: owner.username }) }}>
                   {overview.allCalls}
                 </Link>
               </p>
@@ -60,4 +70,10 @@ export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
       </QueryResult>
     </>
   )
+}
+
+function OwnBudgets({ apiKey, group: ofGroup }: { readonly apiKey: ApiKey; readonly group: string }) {
+  const account = useAccountLimits()
+  const binding = account.budgets.filter(({ group }) => group === undefined || group === ofGroup)
+  return <BudgetMeters budgets={[{ name: apiKey.name, state: apiKey }, ...binding]} />
 }

@@ -18,7 +18,7 @@ import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
 import { DeleteKeyDialog } from './delete-key-dialog.tsx'
-import { useKeyChanges } from './use-key-changes.ts'
+import { useKeyChanges } from '../../components/use-key-changes.ts'
 import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useKeyColumns } from './use-key-columns.tsx'
 

@@ -14,7 +14,7 @@ import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { KeyActions } from './key-actions.tsx'
 import { KeyCell } from './key-cell.tsx'
-import { useKeyChanges } from './use-key-changes.ts'
+import { useKeyChanges } from '../../components/use-key-changes.ts'
 import { useRevealedKey } from './use-revealed-key.ts'
 
 export function useKeyColumns(

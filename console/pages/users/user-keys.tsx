@@ -1,7 +1,8 @@
 import { Button } from '@mantine/core'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { type ApiKey, keysStoppedByBudgetQuery } from '../../api/keys.ts'
-import { type ManagedUser, setUserKeyEnabled, userKeysQuery } from '../../api/users.ts'
+import { type ManagedUser, userKeysQuery } from '../../api/users.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { BudgetMeter } from '../../components/budget-meter.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
@@ -9,14 +10,15 @@ import { EmptyState } from '../../components/empty-state.tsx'
 import { KeyState } from '../../components/key-state.tsx'
 import { RemainingSpendText } from '../../components/remaining-spend-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
-import { showFailure } from '../../components/notify.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { useKeyChanges } from '../../components/use-key-changes.ts'
 
 const ENABLED = 1
 
-/** The keys of another user, masked; they can be disabled but not shown. */
+/** The keys of another user, masked. Nobody but the user can reveal them. */
 export function UserKeys({ user }: { readonly user: ManagedUser }) {
   const { users, keys } = useTexts()
   const { profile } = useSignedInAccount()
@@ -36,21 +38,21 @@ export function UserKeys({ user }: { readonly user: ManagedUser }) {
 }
 
 function useColumns(user: ManagedUser, shown: readonly ApiKey[]): readonly Column<ApiKey>[] {
-  const texts = useTexts()
-  const { keys, common, limits } = texts
+  const { keys, common, limits } = useTexts()
   const { profile } = useSignedInAccount()
-  const client = useQueryClient()
   const { data: stopped = [] } = useQuery(keysStoppedByBudgetQuery(profile.id, shown, user.id))
-  const turn = async (key: ApiKey): Promise<void> => {
-    try {
-      await setUserKeyEnabled(user.id, key.id, key.status !== ENABLED)
-      await client.invalidateQueries({ queryKey: [profile.id, 'user-keys', user.id] })
-    } catch (error) {
-      showFailure(error, texts)
-    }
-  }
+  const { turn } = useKeyChanges(user.id)
   return [
-    { key: 'name', label: keys.texts.name, phone: 'title', cell: ({ name }) => name },
+    {
+      key: 'name',
+      label: keys.texts.name,
+      phone: 'title',
+      cell: ({ id, name }) => (
+        <Link to="/users/$id/keys/$key" params={{ id: String(user.id), key: String(id) }} data-row-link>
+          <TruncatedText text={name} isName />
+        </Link>
+      ),
+    },
     { key: 'key', label: keys.key, isOptional: true, cell: ({ key }) => <code>{key}</code> },
     {
       key: 'spend',
@@ -87,7 +89,7 @@ function useColumns(user: ManagedUser, shown: readonly ApiKey[]): readonly Colum
       isLabelHidden: true,
       phone: 'actions',
       cell: (key) => (
-        <Button variant="default" size="xs" onClick={() => void turn(key)}>
+        <Button variant="default" size="xs" onClick={() => void turn(key, key.status !== ENABLED)}>
           {key.status === ENABLED ? common.disable : common.enable}
         </Button>
       ),
