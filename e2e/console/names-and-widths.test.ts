@@ -163,5 +163,37 @@ describe.skipIf(withoutBrowser())(
         await page.context().close()
       },
     )
+
+    test('the page of a call has guards below its cost, with whole names, and each verdict in one line', async () => {
+      const { items } = await stage.api<{ items: { id: string }[] }>(
+        'GET',
+        '/api/log/?page_size=1&reason=complete',
+      )
+      const page = await stage.open('root', `/logs/${items[0]?.id}`, {
+        viewport: { width: 390, height: 800 },
+      })
+      const dialog = page.getByRole('dialog', { name: 'Call details' })
+      const names = LONG_NAMES.slice(0, 2)
+      for (const name of names) {
+        const row = dialog.locator('dl > div').filter({ hasText: name })
+        const faults = await row.evaluate((one) => {
+          const [label, value] = one.children as unknown as [HTMLElement, HTMLElement]
+          const lines = (element: HTMLElement): number => {
+            const range = document.createRange()
+            range.selectNodeContents(element)
+            return new Set([...range.getClientRects()].map(({ bottom }) => Math.round(bottom / 8))).size
+          }
+          return {
+            cut: label.scrollWidth > label.clientWidth + 1,
+            outside: [label, value].some((part) => part.getBoundingClientRect().right > innerWidth),
+            lines: lines(value),
+          }
+        })
+        expect(faults, name).toEqual({ cut: false, outside: false, lines: 1 })
+      }
+      const headings = await dialog.getByRole('heading', { level: 3 }).allInnerTexts()
+      expect(headings.indexOf('Guards')).toBeGreaterThan(headings.indexOf('Cost'))
+      await page.context().close()
+    })
   },
 )

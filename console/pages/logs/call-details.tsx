@@ -45,10 +45,10 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
       rows={rows}
     >
       <FailureExplanation call={call} />
-      <GuardDetails call={call} />
       <CallContentSection call={call} />
       <h3>{texts.call.cost}</h3>
       <CostLines call={call} />
+      <GuardDetails call={call} />
       <CacheDetails call={call} />
       <h3>{texts.call.timing}</h3>
       <TimingBar call={call} />

@@ -16,16 +16,19 @@ export function GuardDetails({ call }: { readonly call: Pick<CallDetail, 'guards
     <>
       <h3>{t.title}</h3>
       <DetailList
+        areLabelsLong
+        labelOf={(name) =>
+          isAdmin ? (
+            <Link to="/guards/$name" params={{ name }} aria-label={t.open(name)}>
+              {name}
+            </Link>
+          ) : (
+            name
+          )
+        }
         rows={verdicts.map(({ name, verdict, count }) => [
           name,
-          <>
-            <VerdictMark verdict={verdict} count={count} />{' '}
-            {isAdmin && (
-              <Link to="/guards/$name" params={{ name }}>
-                {t.open(name)}
-              </Link>
-            )}
-          </>,
+          <VerdictMark key={name} verdict={verdict} count={count} />,
         ])}
       />
     </>
