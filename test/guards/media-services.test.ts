@@ -124,6 +124,16 @@ test("a streamed transcript is sent only after the guard's service has checked i
   expect(textsOf(await transcribe('block', free, true))).toEqual(['Not', 'hing.', { done: 'Nothing.' }])
 })
 
+test.each(['block', 'redact'])(
+  "a guard's service judges members of a streamed transcript that no API describes (%s)",
+  async (key) => {
+    const free = events({ ...said('Nothing.'), note: CODE }, { ...DONE, text: 'Nothing.' })
+    const answer = await transcribe(key, free, true)
+    expect(answer.text).not.toContain(CODE)
+    expect(textsOf(answer)).toEqual(key === 'block' ? [{ done: '' }] : ['Nothing.', { done: 'Nothing.' }])
+  },
+)
+
 test("where a guard's service fails, on_failure decides whether the transcript is sent", async () => {
   const blocked = await transcribe('failing', json(TRANSCRIPT))
   expect(JSON.parse(blocked.text)).toEqual({ text: '', segments: [] })

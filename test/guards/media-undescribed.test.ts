@@ -111,6 +111,13 @@ test.each(
   expect(answer.text).not.toContain(CODE)
 })
 
+test('what a guard holds back of a segment is sent without what it has redacted beside it', async () => {
+  const segment = { type: 'transcript.text.segment', id: '1', text: 'It is code 47', note: CODE }
+  const { text } = await transcribe('redact', events(segment, DONE), { stream: 'true' })
+  expect(text).toContain('code 47')
+  expect(text).not.toContain(CODE)
+})
+
 const FINISHED = {
   type: 'image_generation.completed',
   b64_json: 'aGk=',

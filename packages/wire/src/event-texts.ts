@@ -7,13 +7,17 @@ import {
   type TextPlace,
   textsOfEvent,
 } from './found-texts.ts'
+import { textsOfMediaEvent } from './media-texts.ts'
 import type { AnswerTexts } from './text-finder.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
+/** A stream with texts: an answer in a protocol, or images or a transcript in events. */
+export type StreamKind = ClientProtocol | 'images' | 'transcript'
+
 /** What is known of a stream. */
-export interface StreamContext extends AnswerContext {
-  readonly dialect: ClientProtocol
+export interface StreamContext extends Pick<AnswerContext, 'signsReasoning'> {
+  readonly dialect: StreamKind
 }
 
 /** A text of an answer that arrives in pieces, in several events of a stream. */
@@ -27,6 +31,8 @@ export interface StreamedText {
   readonly isSigned: boolean
   /** Whether the text is JSON: the arguments of a tool. */
   readonly isJson: boolean
+  /** The key of another text that this one repeats, such as the segments of a transcript. */
+  readonly repeats?: string
   /** Writes an event with another piece of the text, including the blank line after it. */
   frame(text: string): string
 }
@@ -80,8 +86,12 @@ const ALL = ['']
  * too.
  */
 export function eventTexts(scan: ScannedObject, origin: StreamContext): EventTexts {
-  const found = textsOfEvent(scan, origin)
-  const { read, ...event } = READERS[origin.dialect](scan, found)
+  const { dialect, signsReasoning } = origin
+  const found =
+    dialect === 'images' || dialect === 'transcript'
+      ? textsOfMediaEvent(scan)
+      : textsOfEvent(scan, { dialect, signsReasoning })
+  const { read, ...event } = READERS[dialect](scan, found)
   const texts = found.texts.map((text) => read(text, text.way))
   return { texts, repeating: found.repeating, ...event }
 }
@@ -216,8 +226,10 @@ const responses: EventReader = (scan, texts) => {
           : text
       if (form === 'done') return { ...own, isRepeated: true }
       if (!isPiece(own)) return own
-      return pieceOf(own, `${channel} ${nameOf(scan, way)}`, (piece) =>
-        responseFrame(scan, type, texts, own, piece),
+      return pieceOf(
+        own,
+        `${channel} ${nameOf(scan, way)}`,
+        (piece) => `event: ${type}\ndata: ${dataWithPiece(scan, texts, own, piece)}\n\n`,
       )
     },
   }
@@ -245,10 +257,9 @@ function indexesOf(scan: ScannedObject): string {
   return indexes
 }
 
-// Writes a copy of an event in which the piece of one text is replaced and all other texts are empty.
-function responseFrame(
+// Writes the data of an event in which the piece of one text is replaced and all other texts are empty.
+function dataWithPiece(
   { bytes }: ScannedObject,
-  type: string,
   { texts, repeating }: AnswerTexts,
   own: FoundText,
   piece: string,
@@ -262,7 +273,7 @@ function responseFrame(
     data += bytes.toString('utf8', at, from) + instead
     at = to
   }
-  return `event: ${type}\ndata: ${data}${bytes.toString('utf8', at)}\n\n`
+  return data + bytes.toString('utf8', at)
 }
 
 const gemini: EventReader = (scan) => {
@@ -339,6 +350,37 @@ function partsOf(scan: ScannedObject): {
   return { ends, last }
 }
 
+/** The key of the text of a transcript. */
+export const TRANSCRIPT_TEXT = '0/text'
+
+const media: EventReader = (scan, texts) => {
+  const type = stringMember(scan, scan.root, 'type')
+  return {
+    ends: type === 'transcript.text.done' ? ALL : [],
+    read(found, way) {
+      // Whatever shape it has, what is said about media is output.
+      const text: FoundText = { ...found, place: 'output', isSigned: false, isJson: false }
+      const name = way.length === 1 ? way[0]?.name : undefined
+      if (type === 'transcript.text.delta' && name === 'delta')
+        return pieceOf(text, TRANSCRIPT_TEXT, transcriptDelta)
+      if (name !== 'text') return text
+      if (type === 'transcript.text.done') return { ...text, isRepeated: true }
+      if (type !== 'transcript.text.segment') return text
+      const piece = pieceOf(
+        text,
+        '0/segment',
+        (rest) => `data: ${dataWithPiece(scan, texts, text, rest)}\n\n`,
+      )
+      return { ...piece, channel: { ...(piece.channel as StreamedText), repeats: TRANSCRIPT_TEXT } }
+    },
+  }
+}
+
+/** Writes an event with a piece of a transcript. */
+export function transcriptDelta(text: string): string {
+  return `data: ${JSON.stringify({ type: 'transcript.text.delta', delta: text })}\n\n`
+}
+
 function isTrue(scan: ScannedObject, object: Node, name: string): boolean {
   const value = scan.memberOf(object, name)
   return value !== undefined && scan.kindOf(value) === 'true'
@@ -363,4 +405,11 @@ function numberIn(scan: ScannedObject, object: Node, name: string): number {
   return Number.isSafeInteger(value) && value >= 0 ? value : 0
 }
 
-const READERS: Readonly<Record<ClientProtocol, EventReader>> = { chat, messages, responses, gemini }
+const READERS: Readonly<Record<StreamKind, EventReader>> = {
+  chat,
+  messages,
+  responses,
+  gemini,
+  images: media,
+  transcript: media,
+}

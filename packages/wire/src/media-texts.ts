@@ -4,7 +4,7 @@ import { applyTextChanges, type TextChange } from './found-texts.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import { IMAGES_ANSWER, TRANSCRIPT_ANSWER } from './media/shape.ts'
-import { answerTexts } from './text-finder.ts'
+import { type AnswerTexts, answerTexts } from './text-finder.ts'
 import type { Shape } from './shape/define-shape.ts'
 import { VectorReader } from './vectors.ts'
 
@@ -122,14 +122,17 @@ const SHAPES: Readonly<Record<MediaAnswerKind, Shape>> = {
   'gemini embeddings': GEMINI_EMBED_ANSWER,
 }
 
-/** All texts of a response or an event that are not among those, also where the API does not describe them. */
+/** No reasoning is signed; lists of tokens stay lists. */
+const READING = { signsReasoning: false, emptyTokens: '[]' } as const
+
+/** All texts of a response that are not among those, also where the API does not describe them. */
 function textsBeside(
   scan: ScannedObject,
   about: MediaAnswerKind,
   known: readonly TextSpan[],
 ): Pick<MediaTexts, 'texts' | 'tokens'> {
   const starts = new Set(known.map(({ from }) => from))
-  const { texts, repeating } = answerTexts(scan, SHAPES[about], { signsReasoning: false, emptyTokens: '[]' })
+  const { texts, repeating } = answerTexts(scan, SHAPES[about], READING)
   return { texts: texts.filter(({ from }) => !starts.has(from)), tokens: repeating }
 }
 
@@ -173,42 +176,20 @@ function withoutOverlaps(ofMembers: readonly TextChange[], changes: readonly Tex
   return [...ofMembers, ...changes.filter(isLeft)]
 }
 
-/** A text that an event of a stream contains. */
-export interface MediaEventText extends TextSpan {
-  /** Kind of the longer text of which this is a piece; undefined if the text is complete. */
-  readonly piece?: 'text' | 'segment'
-}
-
-/** Finds the texts in an event of a stream of images or of a transcript. */
-export function mediaEventTexts(scan: ScannedObject): Pick<MediaTexts, 'tokens'> & {
-  readonly texts: readonly MediaEventText[]
-  /** Texts that the API does not describe. */
-  readonly others: readonly TextSpan[]
-  readonly isLast: boolean
-} {
+/** Finds the texts in an event of a stream of images or of a transcript, each with its path from the root. */
+export function textsOfMediaEvent(scan: ScannedObject): AnswerTexts {
   const type = scan.value('type')
-  const known = EVENT_TEXTS[typeof type === 'string' ? type : '']
-  const [name, piece] = known ?? ['revised_prompt']
-  const found = scan.span(name)
-  const isText = found && scan.kindOf(found.node) === 'string'
-  const texts = isText ? [{ from: found.start, to: found.end, ...(piece && { piece }) }] : []
-  const { texts: others, tokens } = textsBeside(scan, known ? 'transcript' : 'images', texts)
-  return {
-    texts,
-    others,
-    tokens,
-    isLast: type === 'transcript.text.done',
-  }
+  const shape = TRANSCRIPT_EVENTS.has(typeof type === 'string' ? type : '')
+    ? TRANSCRIPT_ANSWER
+    : IMAGES_ANSWER
+  return answerTexts(scan, shape, { ...READING, hasWays: true })
 }
 
-/** The members that contain texts in events of a transcript, by event type. */
-const EVENT_TEXTS: Readonly<
-  Record<string, readonly [name: string, piece?: NonNullable<MediaEventText['piece']>]>
-> = {
-  'transcript.text.delta': ['delta', 'text'],
-  'transcript.text.segment': ['text', 'segment'],
-  'transcript.text.done': ['text'],
-}
+const TRANSCRIPT_EVENTS: ReadonlySet<string> = new Set([
+  'transcript.text.delta',
+  'transcript.text.segment',
+  'transcript.text.done',
+])
 
 /** A transcript split into lines. Some lines are texts; the others are numbers and times. */
 export interface SubtitleLines {

@@ -1,7 +1,8 @@
 import { applyEdits } from './json/json-edit.ts'
 import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
-import type { ClientProtocol, ServedProtocol } from './protocols.ts'
+import { type StreamKind, TRANSCRIPT_TEXT } from './event-texts.ts'
+import type { ServedProtocol } from './protocols.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /**
@@ -85,6 +86,10 @@ export interface RefusableStream {
    * too.
    */
   noteBlocked?(scan: ScannedObject): void
+  /** Records a piece of a text that is sent to the client, by the key of the text. */
+  noteText?(key: string, text: string): void
+  /** Length of the texts that are remembered, in characters; absent if none are. */
+  readonly textLength?: number
   /**
    * Returns the events that end the stream with a refusal. `sequence` is the `sequence_number` of the next
    * event.
@@ -220,14 +225,50 @@ class BegunCandidates implements RefusableStream {
   }
 }
 
-const STREAMS: Readonly<Record<ClientProtocol, () => RefusableStream>> = {
+/** A transcript ends as usual, with the text that was sent. */
+class BegunTranscript implements RefusableStream {
+  #text = ''
+
+  get textLength(): number {
+    return this.#text.length
+  }
+
+  note(): void {}
+
+  noteText(key: string, text: string): void {
+    if (key === TRANSCRIPT_TEXT) this.#text += text
+  }
+
+  refusal(): string {
+    return `data: ${JSON.stringify({ type: 'transcript.text.done', text: this.#text })}\n\n`
+  }
+}
+
+/** The error at the end of a stream of images. */
+const REFUSED = {
+  message: 'a guard refused the answer',
+  type: 'invalid_request_error',
+  code: 'guard_blocked',
+  param: null,
+}
+class BegunImages implements RefusableStream {
+  note(): void {}
+
+  refusal(): string {
+    return `event: error\ndata: ${JSON.stringify({ error: REFUSED })}\n\n`
+  }
+}
+
+const STREAMS: Readonly<Record<StreamKind, () => RefusableStream>> = {
   chat: () => new BegunChat(),
   messages: () => new BegunMessage(),
   responses: () => new BegunResponse(),
   gemini: () => new BegunCandidates(),
+  images: () => new BegunImages(),
+  transcript: () => new BegunTranscript(),
 }
 
-/** Returns an object that follows a stream of this protocol, so that it can be ended by a refusal. */
-export function refusableStream(dialect: ClientProtocol): RefusableStream {
+/** Returns an object that follows a stream of this kind, so that it can be ended by a refusal. */
+export function refusableStream(dialect: StreamKind): RefusableStream {
   return STREAMS[dialect]()
 }

@@ -3,16 +3,17 @@ import { frameData } from '@sluice/wire/sse/frame-splitter'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { Fields } from '@sluice/wire/field'
-import type { ClientProtocol } from '@sluice/wire/protocols'
-import type { EventText } from '@sluice/wire/event-texts'
+import type { EventText, StreamKind } from '@sluice/wire/event-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 
 /** Whether later events of a dialect repeat texts that arrived in pieces. */
-export const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
+export const REPEATS: Readonly<Record<StreamKind, boolean>> = {
   chat: false,
   messages: false,
   responses: true,
   gemini: false,
+  images: false,
+  transcript: true,
 }
 
 /** Writes an element of a JSON array as an event. */

@@ -1,4 +1,4 @@
-import type { StreamedText, EventText } from '@sluice/wire/event-texts'
+import { type StreamedText, type EventText, eventTexts } from '@sluice/wire/event-texts'
 import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/found-texts'
 import { refusableStream } from '@sluice/wire/refused-answer'
 import { frameData } from '@sluice/wire/sse/frame-splitter'
@@ -51,6 +51,9 @@ export class EventScreen {
   #repeatedLength = 0
   /** Digests of texts that arrived in pieces and were checked. */
   readonly #seen = new Set<string>()
+  /** What services have put in the place of texts that arrived in one piece, for events that repeat them. */
+  readonly #served = new Map<string, string>()
+  #servedLength = 0
   /** Number of characters of all texts that are held back. */
   #retained = 0
 
@@ -61,8 +64,10 @@ export class EventScreen {
 
   /** The memory that is held, in bytes. */
   get bytes(): number {
-    const repeated = REPEATED_BYTES * (this.#repeated.size + this.#seen.size) + 2 * this.#repeatedLength
-    return repeated + CHANNEL_BYTES * this.#open.size + RETAINED_BYTES * this.#retained
+    const entries = this.#repeated.size + this.#seen.size + this.#served.size
+    const repeated = REPEATED_BYTES * entries + 2 * (this.#repeatedLength + this.#servedLength)
+    const texts = RETAINED_BYTES * this.#retained + 2 * (this.#begun.textLength ?? 0)
+    return repeated + CHANNEL_BYTES * this.#open.size + texts
   }
 
   /** Ends the stream. The choices that these events would have begun must be ended as well. */
@@ -73,7 +78,12 @@ export class EventScreen {
 
   /** The events that end a stream which a guard has ended. */
   refusal(charged: Usage): string {
-    return this.#begun.refusal(charged, this.#sequence + this.#added)
+    const events = this.#begun.refusal(charged, this.#sequence + this.#added)
+    const { dialect } = this.#stream
+    if (dialect === 'images' || dialect === 'transcript') return events
+    // They repeat members of the provider's events. What is no word of the protocol may be what was blocked.
+    const frames = events.split(/(?<=\n\n)/)
+    return frames.map((frame) => this.#rewritten(frame, () => '')).join('')
   }
 
   /**
@@ -107,16 +117,21 @@ export class EventScreen {
     for (const [key, open] of this.#open.endedBy(ends)) if (!own.has(key)) before += this.#endOf(key, open)
     if (this.isBlocked) return before
     const changes: TextChange[] = []
+    const sent: (readonly [key: string, text: string])[] = []
     for (const [index, text] of texts.entries()) {
       const given = decodeStringAt(scan.bytes, text.from, text.to)
-      const next = yield* this.#checkedText(served?.[index] ?? given, text, last.has(text))
+      const left = served?.[index] ?? given
+      if (left !== given && !text.channel) this.#noteServed(given, left)
+      const next = yield* this.#checkedText(left, text, last.has(text))
       if (this.isBlocked) {
         this.#begun.noteBlocked?.(scan)
         return next === '' || !text.channel ? before : before + this.#addedFrame(text.channel, next)
       }
+      if (text.channel) sent.push([text.channel.key, next])
       if (next !== given) changes.push({ from: text.from, to: text.to, text: JSON.stringify(next) })
     }
     this.#begun.note(scan)
+    for (const [key, text] of sent) this.#begun.noteText?.(key, text)
     if (this.#stream.guards.changesAnswer)
       for (const [from, to, text] of repeating)
         if (scan.bytes.toString('utf8', from, to) !== text) changes.push({ from, to, text })
@@ -225,13 +240,24 @@ export class EventScreen {
       this.#open.set(
         channel.key,
         (open = {
-          guarded: new GuardedStreamedText(this.#stream.guards, channel),
+          guarded: new GuardedStreamedText(this.#stream.guards, channel, this.#hasBegun(channel.repeats)),
           channel,
           digest: REPEATS[this.#stream.dialect] ? digestOf(channel) : undefined,
         }),
       )
     open.channel = channel
     return open
+  }
+
+  #noteServed(given: string, left: string): void {
+    const length = given.length + left.length
+    if (this.#served.has(given) || this.#servedLength + length > MAX_REPEATED_LENGTH) return
+    this.#served.set(given, left)
+    this.#servedLength += length
+  }
+
+  #hasBegun(key: string | undefined): boolean {
+    return key !== undefined && this.#open.get(key) !== undefined
   }
 
   /** Ends all texts that arrived in pieces; returns events with the parts of them that were held back. */
@@ -252,14 +278,37 @@ export class EventScreen {
    * increase.
    */
   #addedFrame(channel: StreamedText, text: string): string {
-    const frame = channel.frame(text)
+    this.#begun.noteText?.(channel.key, text)
+    // The event repeats names of an event of the provider, in which guards may have changed them.
+    return this.#rewritten(
+      channel.frame(text),
+      (given, found) => {
+        if (found.channel?.key === channel.key) return given
+        return this.#served.get(given) ?? this.#stream.guards.repeat(given, found) ?? ''
+      },
+      true,
+    )
+  }
+
+  /** Writes an event of the gateway with other texts. `isAdded`: it is inserted between events of the provider. */
+  #rewritten(frame: string, next: (given: string, text: EventText) => string, isAdded = false): string {
     const scan = scanEventData(frameData(frame) ?? '')
-    const number = scan?.span('sequence_number')
-    if (!scan || !number) return frame
-    // The added event takes the number of the event before which it is inserted.
-    this.#added += 1
-    const next = this.#sequence + this.#added - 1
-    const changed = applyTextChanges(scan.bytes, [{ from: number.start, to: number.end, text: String(next) }])
-    return frameWithData(frame, changed.toString())
+    if (!scan) return frame
+    const { texts, sequence } = eventTexts(scan, this.#stream)
+    const changes: TextChange[] = texts.flatMap((text) => {
+      const { from, to } = text
+      const given = decodeStringAt(scan.bytes, from, to)
+      const written = next(given, text)
+      return written === given ? [] : [{ from, to, text: JSON.stringify(written) }]
+    })
+    if (sequence && isAdded) {
+      // The added event takes the number of the event before which it is inserted.
+      this.#added += 1
+      const [from, to] = sequence
+      changes.push({ from, to, text: String(this.#sequence + this.#added - 1) })
+    }
+    if (changes.length === 0) return frame
+    const sorted = changes.toSorted((a, b) => a.from - b.from)
+    return frameWithData(frame, applyTextChanges(scan.bytes, sorted).toString())
   }
 }

@@ -1,168 +1,108 @@
-import { mediaEventTexts, type TextSpan } from '@sluice/wire/media-texts'
-import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/found-texts'
-import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { frameData, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
-import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { checkableFramePart, isTerminator, scanEventData, frameWithData } from './event-frames.ts'
+import { type EventText, TRANSCRIPT_TEXT, transcriptDelta } from '@sluice/wire/event-texts'
+import { decodeStringAt } from '@sluice/wire/found-texts'
+import { FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import { NO_USAGE } from '@sluice/wire/usage'
 import type { CheckTurns } from '../../call/check-turns.ts'
-import { GuardedStreamedText } from './guarded-streamed-text.ts'
+import { type AnswerCheck, outputText, servedTexts, unlessBlocked } from './answer-check.ts'
+import type { CallGuards } from './call-guards.ts'
+import { EventScreen } from './event-screen.ts'
+import { type GuardedStream, splitEvents, StreamEvent } from './stream-event.ts'
 
-const PIECE = { place: 'output', isSigned: false, isJson: false } as const
-
-/** Checks the texts in a stream of events of images or of a transcript. */
+/** Checks the texts in a stream of events of images or of a transcript, step by step. */
 export class GuardedMediaEvents {
-  readonly #guards: CallGuards
-  readonly #turns: CheckTurns
+  readonly #stream: GuardedStream
+  readonly #screen: EventScreen
   readonly #frames: FrameSplitter
-  readonly #channels = new Map<string, GuardedStreamedText>()
-  /** The text that was sent so far. The last event of a blocked transcript repeats it. */
-  #sent = ''
-  /**
-   * The last event with a segment of the transcript. The event with the rest of the segment that was held
-   * back is made from it.
-   */
-  #segment: (TextSpan & { readonly frame: string; readonly scan: ScannedObject }) | undefined
-  #heldEvent = 0
-  #isBlocked = false
+  #splitBytes = 0
 
   /** @param turns Tells how many characters are checked in a step. */
-  constructor(guards: CallGuards, turns: CheckTurns) {
-    this.#guards = guards
-    this.#turns = turns
-    this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => (this.#heldEvent = bytes) })
+  constructor(guards: CallGuards, dialect: 'images' | 'transcript', turns: CheckTurns) {
+    this.#stream = { guards, dialect, signsReasoning: false, isArray: false }
+    this.#screen = new EventScreen(this.#stream)
+    this.#screen.turns = turns
+    this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => (this.#splitBytes = bytes) })
   }
 
   /** Bytes of the stream that are held in memory. */
   get held(): number {
-    return this.#heldEvent + 2 * this.#sent.length
+    return this.#splitBytes + this.#screen.bytes
   }
 
   get isBlocked(): boolean {
-    return this.#isBlocked
+    return this.#screen.isBlocked
   }
 
-  /** The event that ends a blocked transcript. */
-  get lastEvent(): string {
-    return `data: ${JSON.stringify({ type: 'transcript.text.done', text: this.#sent })}\n\n`
+  /** The event that ends a blocked stream: an error for images, the last event for a transcript. */
+  get refusal(): string {
+    return this.#screen.refusal(NO_USAGE)
   }
 
   /** Adds bytes of events, and checks them step by step. Returns the events that may be sent now. */
-  *push(bytes: Buffer): Generator<undefined, string> {
-    const frames = this.#isBlocked ? undefined : this.#frames.take(bytes)
-    if (!frames) return ''
-    let sent = ''
-    let at = 0
-    for (;;) {
-      const end = this.#frames.next(at)
-      if (end < 0 || this.#isBlocked) break
-      if (at > 0) yield undefined
-      sent += yield* this.#guardFrame(frames.subarray(at, end).toString())
-      at = end
-    }
-    this.#frames.markRead(at)
-    return sent
-  }
-
-  *#guardFrame(given: string): Generator<undefined, string> {
-    const frame = this.#guards.withholds ? checkableFramePart(given) : given
-    const data = frameData(frame)
-    const scan = data === undefined ? undefined : scanEventData(data)
-    if (!scan && this.#guards.withholds && !isTerminator(data)) return ''
-    if (!scan) return frame
-    const { texts, others, tokens, isLast } = mediaEventTexts(scan)
-    const before = isLast ? this.endText() : ''
-    if (this.#isBlocked) return before
-    const changes: TextChange[] = []
-    // The others first: if one is blocked, the text of its event is not sent.
-    for (const { from, to } of others) {
-      const given = decodeStringAt(scan.bytes, from, to)
-      const next = yield* this.#checkedOther(given)
-      this.#isBlocked ||= next === undefined
-      if (this.#isBlocked) return before
-      if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
-    }
-    for (const { from, to, piece } of texts) {
-      const given = decodeStringAt(scan.bytes, from, to)
-      const next = yield* piece ? this.#checkedPiece(given, this.#channel(piece)) : this.#checkedWhole(given)
-      if (piece === 'text') this.#sent += next ?? ''
-      if (piece === 'segment') this.#segment = { frame, scan, from, to }
-      this.#isBlocked ||= next === undefined || (piece !== undefined && this.#channel(piece).isBlocked)
-      if (this.#isBlocked) return before + (piece === 'text' && next ? transcriptDeltaEvent(next) : '')
-      if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
-    }
-    if (this.#guards.changesAnswer) for (const [from, to, text] of tokens) changes.push({ from, to, text })
-    if (changes.length === 0) return before + frame
-    const sorted = changes.toSorted((a, b) => a.from - b.from)
-    return before + frameWithData(frame, applyTextChanges(scan.bytes, sorted).toString())
-  }
-
-  /** Checks a piece of a text, up to where it is blocked. */
-  *#checkedPiece(text: string, channel: GuardedStreamedText): Generator<undefined, string> {
-    let sent = ''
-    for (let at = 0; ; yield undefined) {
-      const to = at + this.#turns.length
-      sent += channel.push(text.slice(at, to))
-      if (to >= text.length || channel.isBlocked) return sent
-      at = to
-    }
-  }
-
-  /**
-   * Checks a text that arrived in one piece: the repetition of a text that arrived in pieces, or the only
-   * text. Returns undefined if it is blocked.
-   */
-  #checkedWhole(text: string): Generator<undefined, string | undefined> {
-    return this.#checkedOther(text, this.#channels.has('text'))
-  }
-
-  /** Checks a text that stands by itself. Returns undefined if it is blocked. */
-  *#checkedOther(text: string, isRepeated = false): Generator<undefined, string | undefined> {
-    const step = this.#guards.answerSteps(text, PIECE, isRepeated)
-    if (!step) return this.#guards.restored(text, PIECE)
-    try {
-      let checked = ''
-      for (let at = 0; ; yield undefined) {
-        at = Math.min(at + this.#turns.length, text.length)
-        checked += step(at)
-        if (at === text.length) return this.#guards.restored(checked, PIECE)
-      }
-    } catch (error) {
-      if (error instanceof GuardBlock) return undefined
-      throw error
-    }
-  }
-
-  #channel(piece: 'text' | 'segment'): GuardedStreamedText {
-    let channel = this.#channels.get(piece)
-    if (!channel) {
-      const isRepeated = piece === 'segment' && this.#channels.has('text')
-      this.#channels.set(piece, (channel = new GuardedStreamedText(this.#guards, PIECE, isRepeated)))
-    }
-    return channel
+  *push(bytes: Buffer): Generator<void, string> {
+    return this.isBlocked ? '' : yield* this.#screened(splitEvents(this.#frames, bytes, this.#stream))
   }
 
   /** Ends all texts; returns events with the parts of them that were held back. */
   endText(): string {
-    if (this.#isBlocked) return ''
-    const rest = this.#endOf('text')
-    this.#sent += rest
-    const ofSegments = this.#isBlocked ? '' : this.#endOf('segment')
-    const sent = rest === '' ? '' : transcriptDeltaEvent(rest)
-    if (!this.#segment || ofSegments === '' || this.#isBlocked) return sent
-    const { frame, scan, from, to } = this.#segment
-    const data = applyTextChanges(scan.bytes, [{ from, to, text: JSON.stringify(ofSegments) }])
-    return sent + frameWithData(frame, data.toString())
+    return this.#screen.endAll()
   }
 
-  #endOf(piece: 'text' | 'segment'): string {
-    const channel = this.#channels.get(piece)
-    const rest = channel?.end() ?? ''
-    if (channel?.isBlocked) this.#isBlocked = true
-    return rest
+  /** Checks a whole stream, first by services. Resolves to the stream to send. */
+  async whole(bytes: Buffer, check: AnswerCheck): Promise<Buffer> {
+    const events = splitEvents(this.#frames, bytes, this.#stream)
+    const served = await unlessBlocked(this.#served(events, check))
+    if (!served) this.#screen.block(events)
+    const sent = (await check.turns.run(this.#screened(served ?? []))) + this.endText()
+    return Buffer.from(this.isBlocked ? sent + this.refusal : sent)
+  }
+
+  *#screened(events: readonly StreamEvent[]): Generator<void, string> {
+    let sent = ''
+    for (const [index, event] of events.entries()) {
+      if (this.isBlocked) break
+      if (index > 0) yield
+      sent += yield* this.#screen.screen(event)
+    }
+    return sent
+  }
+
+  /**
+   * Has services check a whole stream. Where they have changed the text of a transcript, or have not seen a text that
+   * arrived in pieces, it is sent in a single event.
+   */
+  async #served(events: readonly StreamEvent[], check: AnswerCheck): Promise<readonly StreamEvent[]> {
+    const read = events.map((event) => ({ event, texts: textsIn(event) }))
+    const all = read.flatMap(({ texts }) => texts)
+    const pieces = all.filter(({ channel }) => channel?.key === TRANSCRIPT_TEXT)
+    const said = pieces.map(({ text }) => text).join('')
+    const given = all.find(({ isRepeated }) => isRepeated)?.text ?? said
+    const others = all.filter(
+      ({ channel, isRepeated, text }) => !isRepeated && (!channel || !given.includes(text.trim())),
+    )
+    const [served = '', ...rest] = await servedTexts(check, [outputText(given), ...others])
+    const next = new Map(others.map((one, index) => [one, rest[index] ?? '']))
+    for (const { event, texts } of read)
+      event.texts = texts.map((one) => (one.isRepeated ? served : (next.get(one) ?? one.text)))
+    if (served === given && (said === '' || said === given)) return events
+    const done = read.find(({ texts }) => texts.some(({ isRepeated }) => isRepeated))?.event
+    return [
+      ...(served === '' ? [] : [this.#event(transcriptDelta(served))]),
+      done ?? this.#event(`data: ${JSON.stringify({ type: 'transcript.text.done', text: served })}\n\n`),
+    ]
+  }
+
+  #event(frame: string): StreamEvent {
+    return new StreamEvent(frame, this.#stream)
   }
 }
 
-/** Writes an event with a piece of a transcript. */
-export function transcriptDeltaEvent(text: string): string {
-  return `data: ${JSON.stringify({ type: 'transcript.text.delta', delta: text })}\n\n`
+/** A text of an event as it arrived. */
+interface ArrivedText extends EventText {
+  readonly text: string
+}
+
+function textsIn({ read }: StreamEvent): ArrivedText[] {
+  if (!read) return []
+  const { bytes } = read.scan
+  return read.texts.map((found) => ({ ...found, text: decodeStringAt(bytes, found.from, found.to) }))
 }

@@ -28,16 +28,9 @@ import {
 } from './answer-check.ts'
 import type { CallGuards } from './call-guards.ts'
 import { GuardedMediaEvents } from './guarded-media-events.ts'
-import { servedMediaEvents } from './served-media-events.ts'
 
 const OUTPUT = { place: 'output', isSigned: false, isJson: false } as const
 const NOTHING = Buffer.alloc(0)
-/** The error that ends a blocked stream of images. */
-const BLOCKED = {
-  message: 'a guard refused the answer',
-  type: 'invalid_request_error',
-  code: 'guard_blocked',
-} as const
 
 /**
  * Returns the endpoint's responses with a check by guards: of the texts that accompany images or vectors, or of a
@@ -54,9 +47,14 @@ export function guardedPassthrough(passed: PassthroughResponses, guards: CallGua
       const { tap } = inner
       if (tap && guards.services?.concerns('output') !== true)
         return new GuardedEvents(inner, tap, about, guards)
-      return new HeldAnswer(inner, checkOf(about, contentType, guards, tap))
+      return new HeldAnswer(inner, checkOf(about, contentType, guards, tap !== undefined))
     },
   }
+}
+
+/** Only images and transcripts are streamed. */
+function kindOf(about: MediaAnswerKind): 'images' | 'transcript' {
+  return about === 'transcript' ? about : 'images'
 }
 
 /** Checks a whole answer in turns with other work; resolves to the answer to send. */
@@ -69,9 +67,13 @@ function checkOf(
   about: MediaAnswerKind,
   contentType: string,
   guards: CallGuards,
-  tap: Tap | undefined,
+  isStream: boolean,
 ): CheckBeginner {
-  if (tap) return (bytes) => (signal) => checkedEvents(bytes, about, tap, answerCheck(guards, signal))
+  if (isStream)
+    return (bytes) => (signal) => {
+      const check = answerCheck(guards, signal)
+      return new GuardedMediaEvents(guards, kindOf(about), check.turns).whole(bytes, check)
+    }
   const isJson = isAlwaysJson(about) || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
   if (isJson) return (bytes) => checkOfJson(bytes, about, guards)
   return (bytes) => (signal) => checkedText(bytes, answerCheck(guards, signal))
@@ -200,34 +202,14 @@ async function checkedParts(parts: readonly string[], check: AnswerCheck): Promi
   return check.guards.checkAnswerParts(served, OUTPUT, check.turns)
 }
 
-/** Checks a whole stream of events. */
-async function checkedEvents(
-  bytes: Buffer,
-  about: MediaAnswerKind,
-  tap: Tap,
-  check: AnswerCheck,
-): Promise<Buffer> {
-  const served = await servedMediaEvents(bytes, about, check)
-  if (!served) return tap.failureFrame(BLOCKED)
-  const events = new GuardedMediaEvents(check.guards, check.turns)
-  const sent = Buffer.from((await check.turns.run(events.push(served))) + events.endText())
-  return events.isBlocked ? Buffer.concat([sent, refusalEnd(about, tap, events)]) : sent
-}
-
-/** The bytes that end a blocked stream: an error for images, the last event for a transcript. */
-function refusalEnd(about: MediaAnswerKind, tap: Tap, { lastEvent }: GuardedMediaEvents): Buffer {
-  return about === 'transcript' ? Buffer.from(lastEvent) : tap.failureFrame(BLOCKED)
-}
-
 /** Checks a stream of events with images or with a transcript. */
 class GuardedEvents implements Passthrough {
   readonly tap: Tap
   readonly #inner: Passthrough
-  readonly #about: MediaAnswerKind
   readonly checks: CheckTurns
   readonly #events: GuardedMediaEvents
   /** The check of what has arrived, if it goes on. */
-  #steps: Generator<undefined, string> | undefined
+  #steps: Generator<void, string> | undefined
   #isOver = false
   #isUnread = false
   #rest: Buffer = NOTHING
@@ -235,9 +217,8 @@ class GuardedEvents implements Passthrough {
   constructor(inner: Passthrough, tap: Tap, about: MediaAnswerKind, guards: CallGuards) {
     this.#inner = inner
     this.tap = tap
-    this.#about = about
     this.checks = guards.turnsUntil(() => this.#isUnread)
-    this.#events = new GuardedMediaEvents(guards, this.checks)
+    this.#events = new GuardedMediaEvents(guards, kindOf(about), this.checks)
   }
 
   get hasBegun(): boolean {
@@ -289,7 +270,7 @@ class GuardedEvents implements Passthrough {
 
   rest(): Buffer {
     if (!this.isBlocked) return this.#rest
-    return Buffer.concat([this.#rest, refusalEnd(this.#about, this.tap, this.#events)])
+    return Buffer.concat([this.#rest, Buffer.from(this.#events.refusal)])
   }
 
   measure(call: Call, isComplete: boolean, ending: ResponseEnding): ReturnType<Passthrough['measure']> {

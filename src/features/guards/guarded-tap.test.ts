@@ -344,3 +344,58 @@ test('the check of a large event ends when the client leaves', async () => {
   expect(sent).toBe('')
   expect(matches).toBeLessThan(100_000)
 })
+
+/** Events whose ids and names are no words of a protocol, and the piece of a text in each. */
+const NAMED: readonly (readonly [dialect: ClientProtocol, events: readonly object[]])[] = [
+  [
+    'chat',
+    [{ id: 'a code-1-x', model: 'a code-1-x', choices: [{ index: 0, delta: { content: 'code-4' } }] }],
+  ],
+  [
+    'messages',
+    [
+      { type: 'message_start', message: { id: 'a code-1-x', model: 'a code-1-x', usage: {}, content: [] } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'a code-1-x', text: 'code-4' } },
+    ],
+  ],
+  ['responses', [{ type: 'response.created', response: { id: 'a code-1-x', output: [] } }]],
+  [
+    'gemini',
+    [
+      {
+        candidates: [
+          {
+            content: {
+              parts: [
+                {
+                  functionCall: {
+                    partialArgs: [{ jsonPath: 'a code-1-x', stringValue: 'code-4', willContinue: true }],
+                  },
+                },
+              ],
+            },
+          },
+        ],
+      },
+    ],
+  ],
+]
+
+test.each(
+  NAMED.flatMap(([dialect, events]) =>
+    (['redact', 'block'] as const).map((action) => [dialect, action, events] as const),
+  ),
+)(
+  'events that a guard adds to a stream have no names that it has changed or blocked (%s, %s)',
+  (dialect, action, events) => {
+    const { guards } = guardsWith(action)
+    const stream = { guards, dialect, signsReasoning: false, isArray: false }
+    const tap = new GuardedTap(passing(), stream, { resize() {} })
+    let sent = ''
+    for (const event of events)
+      sent += String(tap.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`)).forward ?? '')
+    tap.end()
+    sent += tap.isBlocked ? String(tap.refusalBytes(NO_USAGE)) : String(tap.finalBytes(NO_USAGE))
+    expect(sent).not.toContain('code-1-x')
+  },
+)

@@ -5,18 +5,16 @@ import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { StreamCheck, Tap } from '../../call/dialects/dialect.ts'
 import { atOnce, inTurns } from './check-steps.ts'
-import { checkableFramePart, endedFrames, eventOfElement, REPEATS } from './event-frames.ts'
+import { endedFrames, eventOfElement, REPEATS } from './event-frames.ts'
 import { EventScreen } from './event-screen.ts'
 import { EVENT_BYTES, HeldEvents } from './held-events.ts'
-import { type GuardedStream, StreamEvent } from './stream-event.ts'
+import { eventOf, type GuardedStream, splitEvents, type StreamEvent } from './stream-event.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
 /** Length of an event that is checked in turns, so that other calls run in between; smaller ones are checked at once. */
 const LARGE_EVENT = 2_048
 
 const NO_BYTES = Buffer.alloc(0)
-/** The byte order mark with which a stream may begin. */
-const BYTE_ORDER_MARK = '\ufeff'
 /** Comment that keeps a stream alive while services check it. Clients ignore comments. */
 const COMMENT = Buffer.from(': checking\n\n')
 
@@ -237,32 +235,18 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
   }
 
   #split(given: Buffer): StreamEvent[] {
-    const bytes = this.#frames.take(this.#array ? Buffer.from(this.#framesOf(given)) : given)
-    const events: StreamEvent[] = []
-    if (!bytes) return events
-    let at = 0
-    for (let end = this.#frames.next(at); end >= 0; end = this.#frames.next(at)) {
-      const event = this.#event(bytes.toString('utf8', at, end))
-      if (event.frame !== '') events.push(event)
-      at = end
-    }
-    this.#frames.markRead(at)
-    return events
+    const bytes = this.#array ? Buffer.from(this.#framesOf(given)) : given
+    return splitEvents(this.#frames, bytes, this.#stream)
   }
 
   /** Takes the last event of a stream, which may have ended only because the stream ended. */
   #takeBuffered(): StreamEvent[] {
-    const rest = this.#frames.takeBuffered()
-    return rest.length === 0 ? [] : [this.#event(rest.toString())]
+    const event = eventOf(this.#frames.takeBuffered().toString(), this.#stream)
+    return event ? [event] : []
   }
 
   #takeLastEvents(): StreamEvent[] {
     return [...this.#split(this.inner.takeLastTexts?.() ?? NO_BYTES), ...this.#takeBuffered()]
-  }
-
-  #event(given: string): StreamEvent {
-    const frame = given.startsWith(BYTE_ORDER_MARK) ? given.slice(1) : given
-    return new StreamEvent(this.#stream.guards.withholds ? checkableFramePart(frame) : frame, this.#stream)
   }
 
   #wait(events: readonly StreamEvent[]): void {

@@ -1,8 +1,8 @@
 import { type EventText, type EventTexts, eventTexts, type StreamContext } from '@sluice/wire/event-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { frameData } from '@sluice/wire/sse/frame-splitter'
+import { frameData, type FrameSplitter } from '@sluice/wire/sse/frame-splitter'
 import type { CallGuards } from './call-guards.ts'
-import { scanEventData } from './event-frames.ts'
+import { checkableFramePart, scanEventData } from './event-frames.ts'
 import { isStreamedTextEnded } from './streamed-text-map.ts'
 
 /** The guards that check a call's stream, and facts about the stream. */
@@ -65,4 +65,29 @@ export class StreamEvent {
     }
     return { ...found, scan, own, last }
   }
+}
+
+/** The byte order mark with which a stream may begin. */
+const BYTE_ORDER_MARK = '\ufeff'
+
+/** An event of a stream, without what cannot be checked; undefined if nothing is left. */
+export function eventOf(given: string, stream: GuardedStream): StreamEvent | undefined {
+  const whole = given.startsWith(BYTE_ORDER_MARK) ? given.slice(1) : given
+  const frame = stream.guards.withholds ? checkableFramePart(whole) : whole
+  return frame === '' ? undefined : new StreamEvent(frame, stream)
+}
+
+/** The events that are complete with these bytes. */
+export function splitEvents(frames: FrameSplitter, given: Buffer, stream: GuardedStream): StreamEvent[] {
+  const bytes = frames.take(given)
+  const events: StreamEvent[] = []
+  if (!bytes) return events
+  let at = 0
+  for (let end = frames.next(at); end >= 0; end = frames.next(at)) {
+    const event = eventOf(bytes.toString('utf8', at, end), stream)
+    if (event) events.push(event)
+    at = end
+  }
+  frames.markRead(at)
+  return events
 }
