@@ -26,7 +26,7 @@ export function upstreamErrorFrame(target: AttemptTarget, tap: Tap, error: Strea
   const change = features?.changesErrors ? (text: string) => features.errorText(text) : undefined
   const own = tap.errorFrame && redactFrame(tap.errorFrame, channel, change)
   if (own) {
-    const held = tap.takeUncheckedEvents?.()
+    const held = tap.check?.takeHeldEvents()
     if (held && held.length > 0) return Buffer.concat([held, afterHeld(own, target, tap, error)])
   }
   return afterHeld(own, target, tap, error)

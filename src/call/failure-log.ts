@@ -5,7 +5,7 @@ import type { Failure } from './failure.ts'
 import { storableMessage, type ComparedRequestTexts } from './provider-messages.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
-/** Maximum number of log lines in `WINDOW_MS`, for each channel or guard and each cause. */
+/** Maximum number of log lines in `WINDOW_MS`, for each thing that fails and each cause. */
 const MAX_LINES = 5
 /** Time in milliseconds for which the log lines of one cause are counted and limited. */
 const WINDOW_MS = 60_000
@@ -35,11 +35,12 @@ export interface UpstreamFailure extends Pick<Failure, 'cause' | 'status' | 'ups
   readonly key: UpstreamKey
 }
 
-/** What failed: a channel, or a guard's service. */
-type Failed = { readonly channel: string } | { readonly guard: string }
+/** What failed, as log lines name it: a channel, or what a feature depends on. */
+type Failed = Readonly<Record<string, string>>
 
 interface Window {
   readonly failed: Failed
+  readonly message: string
   readonly cause: string
   readonly endsMs: number
   logged: number
@@ -47,7 +48,7 @@ interface Window {
 }
 
 /**
- * Warns about failed upstreams and guards' services: at most five lines per minute for each of them and each
+ * Warns about failed upstreams and what features depend on: at most five lines per minute for each of them and each
  * cause. At the end of the minute, the number of suppressed warnings is logged. `docs/operations.md: Logs`.
  */
 export class FailureLog {
@@ -69,7 +70,7 @@ export class FailureLog {
     nowMs: number,
   ): void {
     if (!this.#log.isLevelEnabled('warn')) return
-    if (!this.#mayLog({ channel: channel.name }, cause, nowMs)) return
+    if (!this.#mayLog({ channel: channel.name }, UPSTREAM_FAILED, cause, nowMs)) return
     const place = channel.keys.indexOf(key.value)
     this.#log.warn(
       {
@@ -87,12 +88,12 @@ export class FailureLog {
   }
 
   /**
-   * Logs that a guard's service could not decide about a call. If `MAX_LINES` of its kind were logged in the
+   * Logs that what a feature depends on has failed for a call. If `MAX_LINES` of its kind were logged in the
    * current minute, this is only counted.
    */
-  reportGuard(guard: string, id: string, cause: string, nowMs: number): void {
-    if (!this.#log.isLevelEnabled('warn') || !this.#mayLog({ guard }, cause, nowMs)) return
-    this.#log.warn({ id, guard, cause }, GUARD_FAILED)
+  reportOther(failed: Failed, message: string, id: string, cause: string, nowMs: number): void {
+    if (!this.#log.isLevelEnabled('warn') || !this.#mayLog(failed, message, cause, nowMs)) return
+    this.#log.warn({ id, ...failed, cause }, message)
   }
 
   /**
@@ -100,11 +101,10 @@ export class FailureLog {
    * second.
    */
   tick(nowMs: number): void {
-    for (const [name, { failed, cause, endsMs, suppressed: unreported }] of this.#windows) {
+    for (const [name, { failed, message, cause, endsMs, suppressed: unreported }] of this.#windows) {
       if (endsMs > nowMs) continue
       this.#windows.delete(name)
       if (unreported === 0) continue
-      const message = 'guard' in failed ? GUARD_FAILED : UPSTREAM_FAILED
       this.#log.warn({ ...failed, cause: causeText(cause), suppressed: unreported }, message)
     }
   }
@@ -114,11 +114,11 @@ export class FailureLog {
     this.tick(Number.POSITIVE_INFINITY)
   }
 
-  #mayLog(failed: Failed, cause: string, nowMs: number): boolean {
+  #mayLog(failed: Failed, message: string, cause: string, nowMs: number): boolean {
     const name = `${JSON.stringify(failed)}\0${cause}`
     let window = this.#windows.get(name)
     if (!window) {
-      window = { failed, cause, endsMs: nowMs + WINDOW_MS, logged: 0, suppressed: 0 }
+      window = { failed, message, cause, endsMs: nowMs + WINDOW_MS, logged: 0, suppressed: 0 }
       this.#windows.set(name, window)
     }
     if (window.logged === MAX_LINES) {
@@ -131,7 +131,6 @@ export class FailureLog {
 }
 
 const UPSTREAM_FAILED = 'upstream failed'
-const GUARD_FAILED = 'guard failed'
 
 /** Descriptions of the operating system's error codes for log lines. */
 const CAUSE_TEXTS = new Map([

@@ -133,7 +133,7 @@ export class PassthroughResponse extends ResponseHandler {
     }
   }
 
-  // Ends a response that a guard has blocked: what has arrived is charged, and only its final bytes are sent.
+  // Ends a response that a check has blocked: what has arrived is charged, and only its final bytes are sent.
   #refuse(isComplete: boolean): void {
     if (!isComplete) this.upstream.cancel()
     const ending = this.#isDraining ? 'client_gone' : isComplete ? 'complete' : 'cut'

@@ -83,29 +83,30 @@ export function statedServiceSoFar({
   return served?.tier === undefined && served?.region === undefined ? usage?.served : served
 }
 
-/** Facts of a stream for its charge, at its end or up to the point where it broke off. */
+/**
+ * Facts of a stream for its charge, at its end or up to the point where it broke off. Of a stream that is free nothing is
+ * counted: it repeats a response that was charged when it was generated.
+ */
 export function chargeBasisOfStream(
-  tap: Pick<
-    Tap,
-    'isReplay' | 'usage' | 'served' | 'diagnosis' | 'names' | 'tools' | 'arrived' | 'emittedBytes' | 'text'
-  >,
+  tap: Pick<Tap, 'usage' | 'served' | 'diagnosis' | 'names' | 'tools' | 'arrived' | 'emittedBytes' | 'text'>,
   ending: ResponseEnding,
   isComplete: boolean,
+  isFree: boolean,
 ): ChargeBasis {
-  const { isReplay, usage, emittedBytes } = tap
+  const { usage, emittedBytes } = tap
   const { uses: tools } = tap.tools
   return {
     ending,
     isComplete,
-    reported: isReplay ? NO_USAGE : usage,
+    reported: isFree ? NO_USAGE : usage,
     served: statedServiceSoFar(tap),
     diagnosis: tap.diagnosis,
     tools,
     hasUnknownEnd: tap.names?.hasUnknownEnd,
     names: () => tap.names,
     arrived: () => tap.arrived,
-    hasText: () => !isReplay && emittedBytes > 0,
-    text: () => (isReplay ? '' : tap.text),
+    hasText: () => !isFree && emittedBytes > 0,
+    text: () => (isFree ? '' : tap.text),
   }
 }
 

@@ -134,8 +134,8 @@ export class StreamedResponse extends ResponseHandler {
       const { isShort } = this.memory
       this.close()
       this.#outgoing.drop()
-      if (failure.isCharged) return this.refused(chargeBasisOfStream(this.#tap, 'stopped', false), failure)
-      if (isShort) return this.refused(chargeBasisOfStream(this.#tap, 'cut', false))
+      if (failure.isCharged) return this.refused(this.#basis('stopped', false), failure)
+      if (isShort) return this.refused(this.#basis('cut', false))
       return this.undelivered(failure, this.#tap.error && this.#tap.usage)
     }
     this.#cut(failure)
@@ -213,7 +213,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#sendOutgoing()
   }
 
-  // Guards check streams in turns with other work, whatever their texts are.
+  // Streams are checked in turns with other work, whatever their texts are.
   #noteCheck(checks: CheckTurns, ms: number): void {
     const turn = checks.note(ms)
     if (turn && this.state !== 'over' && !this.#pauses.mayNotRead) this.#readAfter('turn', turn)
@@ -243,7 +243,7 @@ export class StreamedResponse extends ResponseHandler {
     else if (!this.#watch.isWithinHold(this.state !== 'draining')) this.#checkHold()
   }
 
-  // A guard has ended the stream. What was generated is charged, but only the ending that the guard wrote is
+  // A check has ended the stream. What was generated is charged, but only the ending that the check wrote is
   // sent.
   #refuse(isComplete: boolean): void {
     if (!isComplete) this.upstream.cancel()
@@ -284,6 +284,11 @@ export class StreamedResponse extends ResponseHandler {
       const ending = this.state === 'draining' ? 'client_gone' : 'complete'
       this.#finish(ending, (charged) => this.#tap.finalBytes(charged), true)
     } else this.#fail(failure)
+  }
+
+  #basis(ending: ResponseEnding, isComplete: boolean): ReturnType<typeof chargeBasisOfStream> {
+    const { charging } = this.call.plan.request
+    return chargeBasisOfStream(this.#tap, ending, isComplete, charging === 'free')
   }
 
   get #hasContent(): boolean {
@@ -429,7 +434,7 @@ export class StreamedResponse extends ResponseHandler {
     } else if (ending === 'cut' && !this.#hasContent)
       this.call.settleUndelivered(this.target, tap.error && tap.usage)
     else {
-      const basis = chargeBasisOfStream(tap, ending, isComplete)
+      const basis = this.#basis(ending, isComplete)
       const delivered = ending !== 'client_gone' || response.headersSent
       // After the first event, a client knows the response's id and may refer to it even if it received no
       // end.

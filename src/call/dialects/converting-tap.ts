@@ -128,10 +128,6 @@ export class ConvertingTap implements Tap {
     return (this.#finalBytes ??= Buffer.from(this.#lastFrames + this.#encoder.finalFrames(charged)))
   }
 
-  takeUncheckedEvents(): Buffer {
-    return this.takeLastTexts()
-  }
-
   /** Takes the events that were written at the end of the upstream's stream. */
   takeLastTexts(): Buffer {
     const last = Buffer.from(this.#lastFrames)

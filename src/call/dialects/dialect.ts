@@ -96,17 +96,17 @@ export interface StreamCheck {
   readonly isBlocked: boolean
   /** Cancels running checks, because nobody reads the stream any more. */
   stopChecking(): void
+  /**
+   * When the stream breaks off: returns the events that were held back, as far as they may be sent. `failureFrame`
+   * does not repeat them.
+   */
+  takeHeldEvents(): Buffer
   /** Returns the bytes that end a stream which the check has ended. `charged` is the usage to report. */
   refusalBytes(charged: Usage): Buffer
 }
 
 /** Watches or converts a stream on its way to the client. */
 export interface Tap extends StorableResponse {
-  /**
-   * Set if the stream repeats a response that was charged when it was generated. Nothing of it is charged or
-   * counted again.
-   */
-  readonly isReplay?: true | undefined
   /** The last valid usage that the stream has reported. */
   readonly usage: ReportedUsage | undefined
   /**
@@ -146,15 +146,10 @@ export interface Tap extends StorableResponse {
   /** The client has left, and the stream is only read to its end, for its charge. */
   clientLeft?(): void
   /**
-   * Takes those events at the end of a complete stream that may contain new texts out of `finalBytes`, so that they
-   * can be checked before the charge. They have the form of `finalBytes` and are sent before it.
+   * Takes those events at the end of a stream that may contain new texts out of `finalBytes` and `failureFrame`, so that
+   * they can be checked before. They have the form of `finalBytes`. `isCut`: the stream has broken off.
    */
-  takeLastTexts?(): Buffer
-  /**
-   * When the stream breaks off: returns the events that were held back, apart from those that are
-   * not checked yet. `failureFrame` does not repeat them.
-   */
-  takeUncheckedEvents?(): Buffer
+  takeLastTexts?(isCut: boolean): Buffer
   /**
    * Returns an event that only shows that the reply is in progress; undefined if none can be sent now, or if
    * the dialect has no such event.

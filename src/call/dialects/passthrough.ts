@@ -36,7 +36,7 @@ export interface Passthrough {
   readonly error: StreamError | undefined
   /** Bytes that are held back in memory; undefined if they are negligible. */
   readonly held?: number
-  /** Whether a guard has ended the answer. Only `rest` is sent then. */
+  /** Whether a check has ended the answer. Only `rest` is sent then. */
   readonly isBlocked?: boolean
   /** The tap of a stream of events. Its clients can be informed why the stream ends. */
   readonly tap?: Tap

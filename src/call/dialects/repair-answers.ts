@@ -47,8 +47,9 @@ function repairing(tap: Tap, stream: StreamRepair): Tap {
       last = push(stream.end()).forward ?? last
       return end()
     },
-    takeLastTexts() {
-      const taken = Buffer.concat([last, takeLastTexts?.() ?? NO_BYTES])
+    takeLastTexts(isCut: boolean) {
+      if (isCut) return takeLastTexts?.(isCut) ?? NO_BYTES
+      const taken = Buffer.concat([last, takeLastTexts?.(isCut) ?? NO_BYTES])
       last = NO_BYTES
       return taken
     },

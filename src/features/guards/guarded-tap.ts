@@ -123,7 +123,7 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
   }
 
   failureFrame(error: ErrorContent): Buffer {
-    const unjudged = this.takeUncheckedEvents()
+    const unjudged = this.takeHeldEvents()
     const rest = this.#rest + this.#screen.endAll()
     const last = this.#lastWritten(
       rest +
@@ -147,9 +147,9 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
   }
 
   /** When the stream breaks off: returns the events that were held back, as far as guards let them pass. */
-  takeUncheckedEvents(): Buffer {
+  takeHeldEvents(): Buffer {
     this.#held?.stop()
-    const last = this.#split(this.inner.takeUncheckedEvents?.() ?? NO_BYTES)
+    const last = this.#split(this.inner.takeLastTexts?.(true) ?? NO_BYTES)
     const events = [...(this.#held?.takeHeld() ?? []), ...this.#takeWaiting(), ...last]
     // The end of a complete stream has been checked together with what was held back before it.
     const isLost = this.#last !== undefined || this.isBlocked || this.#held?.withholds === true
@@ -246,7 +246,7 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
   }
 
   #takeLastEvents(): StreamEvent[] {
-    return [...this.#split(this.inner.takeLastTexts?.() ?? NO_BYTES), ...this.#takeBuffered()]
+    return [...this.#split(this.inner.takeLastTexts?.(false) ?? NO_BYTES), ...this.#takeBuffered()]
   }
 
   #wait(events: readonly StreamEvent[]): void {

@@ -55,7 +55,8 @@ export function makeGuards(services: GuardFeatureServices): Guards {
     memory,
     client: new ServiceClient(),
     moderate: (request) => moderations.moderate(request),
-    onFailure: (guard, id, reason) => failureLog.reportGuard(guard, id, reason, performance.now()),
+    onFailure: (guard, id, reason) =>
+      failureLog.reportOther({ guard }, 'guard failed', id, reason, performance.now()),
   })
 }
 

@@ -16,10 +16,6 @@ export abstract class WrappedTap implements Tap {
     this.inner = inner
   }
 
-  get isReplay(): true | undefined {
-    return this.inner.isReplay
-  }
-
   get usage(): Tap['usage'] {
     return this.inner.usage
   }

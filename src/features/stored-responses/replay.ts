@@ -67,7 +67,6 @@ export function replayRequest(replay: Replay): ParsedRequest {
 
 /** Reads a stored response that is streamed again. Its tokens were already charged when it was generated. */
 class ReplayTap extends RenamingTap {
-  readonly isReplay = true
   readonly #replay: Replay
   readonly #endNote: () => void
 

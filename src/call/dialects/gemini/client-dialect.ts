@@ -156,8 +156,8 @@ class ArrayTap extends GeminiTap {
     return end
   }
 
-  override takeLastTexts(): Buffer {
-    return this.#array.push(super.takeLastTexts())
+  override takeLastTexts(isCut: boolean): Buffer {
+    return this.#array.push(super.takeLastTexts(isCut))
   }
 
   override finalBytes(charged: Usage): Buffer {

@@ -61,9 +61,9 @@ export class GeminiTap extends StreamTap {
     return Buffer.concat([...this.#held, super.finalBytes(charged)])
   }
 
-  /** Takes the chunks that are held back, which contain the last texts, out of `finalBytes`. */
-  takeLastTexts(): Buffer {
-    return Buffer.concat(this.#held.splice(0))
+  /** Takes the chunks that are held back, which contain the last texts, out of `finalBytes`. A stream that is cut has none. */
+  takeLastTexts(isCut: boolean): Buffer {
+    return Buffer.concat(isCut ? [] : this.#held.splice(0))
   }
 
   failureFrame(error: ErrorContent): Buffer {
