@@ -2,7 +2,7 @@ import { ActionIcon, Button } from '@mantine/core'
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { appShellQuery, type ChannelIncident, troubleIn, troubleQuery } from '../api/account.ts'
 import { testChannel } from '../api/channels.ts'
 import { setChannelDraining, reloadChannels, setChannelEnabled } from '../components/channel-actions.ts'
@@ -43,9 +43,9 @@ function WatchedIncidents() {
   return (
     <section aria-label={t.title} className={classes['incidents']}>
       {refused && (
-        <div className={classes['incident']} role="alert">
-          <p>{t.refusedConfiguration(refused.message, refused.mistakes)}</p>
-        </div>
+        <FoldedAlert state={t.refusedFile}>
+          {t.refusedConfiguration(refused.message, refused.mistakes)}
+        </FoldedAlert>
       )}
       {shown.map((one) => (
         <OneIncident
@@ -70,10 +70,10 @@ function OneIncident({
   readonly onHide: () => void
 }) {
   const { incidents: t, channels, common, failures, tag } = useTexts()
+  const space = common.betweenSentences
   const { percent, count, timeZone } = useFormatters()
   const { channel_id, channel, condition, tried, since, calls, failed, rescued, lost, cause } = incident
   const act = useChannelActions(incident)
-  const [isOpen, setIsOpen] = useState(false)
   const state = condition === 'probing' && !tried ? channels.toBeTried : channels.states[condition]
   const clock = new Intl.DateTimeFormat(tag, {
     timeZone,
@@ -82,17 +82,65 @@ function OneIncident({
     hourCycle: 'h23',
   })
   return (
-    <div className={classes['incident']} role="alert" data-open={isOpen || undefined}>
-      <p>
+    <FoldedAlert
+      name={
         <Link to="/channels/$id" params={{ id: String(channel_id) }} title={channel}>
           {channel}
         </Link>
+      }
+      state={state}
+      actions={
+        <>
+          <Button size="xs" variant="default" onClick={() => void act.drain()}>
+            {channels.drain}
+          </Button>
+          <Button size="xs" variant="default" onClick={() => void act.disable()}>
+            {common.disable}
+          </Button>
+          <Button
+            size="xs"
+            variant="default"
+            title={incident.test_costs ? channels.testCosts : undefined}
+            onClick={() => void act.test()}
+          >
+            {channels.test}
+          </Button>
+          <Button size="xs" variant="subtle" onClick={onHide}>
+            {t.hide}
+          </Button>
+        </>
+      }
+    >
+      {t.sentence(state, percent(failed / Math.max(1, calls)), clock.format(since * 1000))}
+      {space}
+      {t.calls(count(rescued), count(lost))}
+      {space}
+      {cause !== '' && t.cause(failureDescription(cause, failures))}
+    </FoldedAlert>
+  )
+}
+
+/** An alert with its sentence and actions; on a phone, one line that opens. */
+function FoldedAlert({
+  name,
+  state,
+  actions,
+  children,
+}: {
+  readonly name?: ReactNode
+  /** What a phone shows in place of the sentence. */
+  readonly state: string
+  readonly actions?: ReactNode
+  readonly children: ReactNode
+}) {
+  const { common } = useTexts()
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <div className={classes['incident']} role="alert" data-open={isOpen || undefined}>
+      <p>
+        {name}
         <span className={classes['state']}>{state}</span>
-        <span className={classes['sentence']}>
-          {t.sentence(state, percent(failed / Math.max(1, calls)), clock.format(since * 1000))}{' '}
-          {t.calls(count(rescued), count(lost))}{' '}
-          {cause !== '' && t.cause(failureDescription(cause, failures))}
-        </span>
+        <span className={classes['sentence']}>{children}</span>
       </p>
       <ActionIcon
         className={classes['more']}
@@ -102,25 +150,7 @@ function OneIncident({
       >
         {isOpen ? <IconChevronUp size={16} /> : <IconChevronDown size={16} />}
       </ActionIcon>
-      <div className={classes['actions']}>
-        <Button size="xs" variant="default" onClick={() => void act.drain()}>
-          {channels.drain}
-        </Button>
-        <Button size="xs" variant="default" onClick={() => void act.disable()}>
-          {common.disable}
-        </Button>
-        <Button
-          size="xs"
-          variant="default"
-          title={incident.test_costs ? channels.testCosts : undefined}
-          onClick={() => void act.test()}
-        >
-          {channels.test}
-        </Button>
-        <Button size="xs" variant="subtle" onClick={onHide}>
-          {t.hide}
-        </Button>
-      </div>
+      {actions !== undefined && <div className={classes['actions']}>{actions}</div>}
     </div>
   )
 }

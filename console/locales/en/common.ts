@@ -19,6 +19,8 @@ export const common = {
   any: 'Any',
   none: 'None',
   unlimited: 'Unlimited',
+  /** What stands between two sentences. */
+  betweenSentences: ' ',
   details: 'Details',
   requestId: (id: string) => `Request ${id}`,
   loading: 'Loading',

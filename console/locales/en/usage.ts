@@ -54,6 +54,7 @@ export const usage = {
     'Refused before they began, and free of charge. Filters by model, channel and group do not apply.',
   code: 'Code',
   meaning: 'Meaning',
+  refusalSentence: (meaning: string) => `${meaning}.`,
   refusals: {
     missing_api_key: 'No key was sent',
     invalid_api_key: 'The key does not exist',
@@ -67,7 +68,7 @@ export const usage = {
     group_not_allowed: 'The key may not use its group',
     insufficient_quota: 'Not enough quota was left',
     insufficient_user_quota: 'Not enough quota was left',
-    budget_exceeded: 'The budget of the period was spent',
+    budget_exceeded: 'What was left of the budget was not enough',
     quota_held: 'Calls under way held what was left',
     rate_limited: 'A rate limit was reached',
     model_price_error: 'The model has no price',

@@ -19,6 +19,7 @@ export const common: Texts['common'] = {
   any: '全部',
   none: '无',
   unlimited: '不限',
+  betweenSentences: '',
   details: '详情',
   requestId: (id) => `请求 ${id}`,
   loading: '加载中',

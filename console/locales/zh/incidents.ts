@@ -7,6 +7,7 @@ export const incidents: Texts['incidents'] = {
   calls: (rescued, lost) => `${rescued} 次由其他渠道完成，${lost} 次失败。`,
   cause: (words) => `最近失败：${words}。`,
   hide: '隐藏',
+  refusedFile: '配置文件被拒绝',
   refusedConfiguration: (mistake, mistakes) =>
     `修改后的配置文件被拒绝，仍在使用原来的配置：${mistake}${mistakes > 1 ? `（共 ${mistakes} 处错误）` : ''}。下次启动将会失败。`,
 }

@@ -55,6 +55,7 @@ export const usage: Texts['usage'] = {
   refusedHint: '在开始前被拒绝，不收费。按模型、渠道和分组的筛选对其无效。',
   code: '代码',
   meaning: '含义',
+  refusalSentence: (meaning) => `${meaning}。`,
   refusals: {
     missing_api_key: '没有发送密钥',
     invalid_api_key: '密钥不存在',
@@ -68,7 +69,7 @@ export const usage: Texts['usage'] = {
     group_not_allowed: '密钥不允许使用其分组',
     insufficient_quota: '剩余额度不足',
     insufficient_user_quota: '剩余额度不足',
-    budget_exceeded: '本周期的预算已用尽',
+    budget_exceeded: '预算的剩余不足',
     quota_held: '剩余额度被进行中的调用占用',
     rate_limited: '达到速率限制',
     model_price_error: '模型没有价格',

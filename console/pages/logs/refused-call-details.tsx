@@ -13,6 +13,7 @@ import { useCallOriginRows } from './use-call-origin-rows.tsx'
 /** A call that was refused before it began: the message that its client got, and what has to be changed. */
 export function RefusedCallDetails({ call }: { readonly call: RefusedCall }) {
   const texts = useTexts()
+  const meanings: Readonly<Record<string, string>> = texts.usage.refusals
   const rows: DetailRows = [
     ...useCallOriginRows(call),
     [texts.call.group, call.group],
@@ -23,8 +24,10 @@ export function RefusedCallDetails({ call }: { readonly call: RefusedCall }) {
     <DetailsFrame call={call} state={<StateMark tone="bad" word={texts.call.refused} />} rows={rows}>
       <h3>{texts.call.why}</h3>
       <p className={classes['why']}>
-        {asSentence(call.message)} {texts.call.notCharged}
+        {texts.usage.refusalSentence(meanings[call.code] ?? call.code)}
+        {texts.common.betweenSentences + texts.call.notCharged}
       </p>
+      <blockquote className={classes['words']}>{call.message}</blockquote>
       <p className={classes['why']}>
         <WayOn call={call} />
       </p>
@@ -49,10 +52,6 @@ function useLimitRows({ limit }: RefusedCall): DetailRows {
   ]
 }
 
-function asSentence(text: string): string {
-  return /[.!?。！？]$/.test(text) ? text : `${text}.`
-}
-
 /** Error codes of refusals that no longer occur once a price is set. */
 const WITHOUT_A_PRICE: ReadonlySet<string> = new Set(['model_price_error', 'tool_not_priced'])
 
@@ -73,7 +72,13 @@ function WayOn({
       call.askAdministrator
     )
   if (limit?.subject === 'group')
-    return isRoot ? <Link to="/settings">{call.openGroups}</Link> : call.askAdministrator
+    return isRoot ? (
+      <Link to="/settings" hash="group-budgets">
+        {call.openGroups}
+      </Link>
+    ) : (
+      call.askAdministrator
+    )
   const isOfKey = limit === null ? token_id !== 0 : limit.subject === 'token'
   if (isOfKey && user_id === profile.id)
     return (
@@ -82,8 +87,12 @@ function WayOn({
       </Link>
     )
   if (isAdmin && user_id !== 0)
-    return (
-      <Link to="/users/$id" params={{ id: String(user_id) }} {...(isOfKey && { search: { tab: 'keys' } })}>
+    return isOfKey ? (
+      <Link to="/users/$id/keys/$key" params={{ id: String(user_id), key: String(token_id) }}>
+        {call.openKey}
+      </Link>
+    ) : (
+      <Link to="/users/$id" params={{ id: String(user_id) }}>
         {call.openUser}
       </Link>
     )

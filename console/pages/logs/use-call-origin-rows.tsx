@@ -30,7 +30,7 @@ export function useCallOriginRows(call: CallDetail | RefusedCall): DetailRows {
         {token_name}
       </Link>
     ) : (
-      <Link to="/users/$id" params={user} search={{ tab: 'keys' }}>
+      <Link to="/users/$id/keys/$key" params={{ ...user, key: String(token_id) }}>
         {token_name}
       </Link>
     )

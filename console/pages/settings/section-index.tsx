@@ -1,3 +1,4 @@
+import { useEffect } from 'react'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './settings-page.module.css'
 
@@ -8,6 +9,8 @@ export function SectionIndex({
   readonly sections: readonly (readonly [id: string, title: string])[]
 }) {
   const { settings } = useTexts()
+  // The sections are there only now, after their data, so that the browser has not found the one in the address.
+  useEffect(() => open(location.hash.slice(1)), [])
   return (
     <nav aria-label={settings.sections} className={classes['index']}>
       {sections.map(([id, title]) => (
@@ -17,9 +20,7 @@ export function SectionIndex({
           // A new address would be a navigation, which asks whether to leave unsaved changes.
           onClick={(event) => {
             event.preventDefault()
-            const section = document.getElementById(id)
-            section?.scrollIntoView()
-            section?.focus({ preventScroll: true })
+            open(id)
           }}
         >
           {title}
@@ -27,4 +28,10 @@ export function SectionIndex({
       ))}
     </nav>
   )
+}
+
+function open(id: string): void {
+  const section = document.getElementById(id)
+  section?.scrollIntoView()
+  section?.focus({ preventScroll: true })
 }

@@ -110,13 +110,17 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
       .poll(() => stage.api<{ total: number }>('GET', `/api/log/refused?request_id=${id}`))
       .toMatchObject({ total: 1 })
     for (const [person, link, path] of [
-      ['root', 'Open the user', /^\/users\/\d+\?tab=keys$/],
+      ['root', 'Open the key', /^\/users\/\d+\/keys\/\d+$/],
       ['caller', 'Open the key', /^\/keys\/\d+$/],
     ] as const) {
       const page = await stage.open(person, `/logs/${id}`)
       const sheet = page.getByRole('dialog', { name: 'Call details' })
       await sheet.getByText('Refused', { exact: true }).waitFor()
-      await sheet.getByText(/no-such-model.*Not charged\./).waitFor()
+      await sheet.getByText('No channel serves the model. Not charged.').waitFor()
+      await sheet
+        .locator('blockquote')
+        .getByText(/no-such-model/)
+        .waitFor()
       await sheet.getByText(id, { exact: true }).waitFor()
       expect(await sheet.getByRole('link', { name: link }).getAttribute('href')).toMatch(path)
       await page.goto('/logs?status=refused')
