@@ -114,6 +114,14 @@ export async function unlinkIdentity({ issuer, subject }: LinkedIdentity): Promi
 }
 
 /** Signs in; the session is a cookie. */
+/** Accepts an invitation: creates a user with this name and password, who can sign in then. */
+export async function acceptInvitation(
+  token: string,
+  credentials: { readonly username: string; readonly password: string },
+): Promise<void> {
+  await send('POST', '/api/user/invite/accept', { token, ...credentials })
+}
+
 export async function signIn(credentials: Credentials): Promise<void> {
   await send('POST', '/api/user/login', credentials)
 }

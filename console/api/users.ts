@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { TokenPage } from '../../src/management/tokens/list-tokens.ts'
 import type { ManagedUserObject } from '../../src/management/users/user-object.ts'
+import type { invitationsSchema } from '../../src/management/users/invitations.ts'
 import type { z } from 'zod'
 import type { groupBudgetsSchema } from '../../src/management/account-limits.ts'
 import type { ListOrder } from '../components/sorting.ts'
@@ -22,6 +23,7 @@ export interface NewUser extends LimitFields {
   readonly role: number
   readonly group: string
   readonly quota: number
+  readonly unlimited_quota: boolean
 }
 
 type Action = 'disable' | 'enable' | 'delete'
@@ -73,10 +75,33 @@ export function changeUser(
     readonly role?: number
     readonly remark?: string
     readonly password?: string
+    readonly unlimited_quota?: boolean
     readonly version?: string | undefined
   },
 ): Promise<ManagedUser> {
   return request<ManagedUser>('PUT', '/api/user/', { id, ...fields })
+}
+
+/** An invitation that is open. */
+export type Invitation = z.output<typeof invitationsSchema>[number]
+
+/** The open invitations that the signed-in administrator may withdraw. */
+export function invitationsQuery(userId: number) {
+  return queryOptions({
+    queryKey: [userId, 'invitations'],
+    queryFn: () => request<readonly Invitation[]>('GET', '/api/user/invite'),
+  })
+}
+
+/** Invites somebody, and returns the link, which is a path alone if the gateway does not know its address. */
+export function invite(
+  fields: Pick<LimitFields, 'budget' | 'budget_period'> & { readonly group: string; readonly quota: number },
+): Promise<{ readonly link: string; readonly expires_at: number }> {
+  return request('POST', '/api/user/invite', fields)
+}
+
+export async function withdrawInvitation(id: number): Promise<void> {
+  await request('DELETE', `/api/user/invite/${id}`)
 }
 
 /** Disables, enables or deletes a user. */

@@ -18,6 +18,12 @@ const login = createRoute({
   component: lazyPage(async () => (await import('../pages/login/login-page.tsx')).LoginPage),
 })
 
+const invitation = createRoute({
+  getParentRoute: () => root,
+  path: '/invite',
+  component: lazyPage(async () => (await import('../pages/login/invite-page.tsx')).InvitePage),
+})
+
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: 'signed-in',
@@ -217,6 +223,7 @@ const ofRoot = [
 export const router = createRouter({
   routeTree: root.addChildren([
     login,
+    invitation,
     signedIn.addChildren([
       member.addChildren(ofMembers),
       admin.addChildren(ofAdmins),

@@ -22,45 +22,16 @@ export function LimitInputs<Typed extends LimitFormValues>({
   readonly form: UseFormReturnType<Typed>
   readonly isDisabled?: boolean
 }) {
-  const { limits, common } = useTexts()
-  const { display } = useSignedInAccount()
+  const { limits } = useTexts()
   const { count } = useFormatters()
   // The form has more fields; only those of the limits are used here.
   const form = given as unknown as UseFormReturnType<LimitFormValues>
-  const { budget_period: period, rate_limit_window: window } = form.values
+  const { rate_limit_window: window } = form.values
   const windows = new Map<string, string>(Object.entries(limits.windows))
   if (window !== '' && !windows.has(window)) windows.set(window, limits.seconds(count(Number(window))))
-  const budgetInput = form.getInputProps('budget')
   return (
     <>
-      <div className={classes['pair']}>
-        <TextInput
-          label={limits.budget}
-          description={limits.budgetHint}
-          inputMode="decimal"
-          disabled={isDisabled}
-          rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
-          rightSectionWidth={60}
-          {...budgetInput}
-          onChange={(event: ChangeEvent<HTMLInputElement>) => {
-            budgetInput.onChange(event)
-            const isBudget = (parseMoney(event.currentTarget.value, display) ?? 0) > 0
-            if (isBudget && period === '') form.setFieldValue('budget_period', DEFAULT_PERIOD)
-          }}
-        />
-        <Select
-          label={limits.budgetPeriod}
-          description={limits.budgetPeriodHint}
-          allowDeselect={false}
-          disabled={isDisabled}
-          data={PERIOD_CHOICES.map((value) => ({ value, label: limits.periods[value] }))}
-          {...form.getInputProps('budget_period')}
-          onChange={(chosen) => {
-            form.setFieldValue('budget_period', (chosen ?? '') as LimitFormValues['budget_period'])
-            if (chosen === '') form.setFieldValue('budget', '')
-          }}
-        />
-      </div>
+      <BudgetInputs form={given} isDisabled={isDisabled} />
       {[RATE_LIMIT_NAMES.slice(0, 2), RATE_LIMIT_NAMES.slice(2)].map((names) => (
         <div key={names.join()} className={classes['pair']}>
           {names.map((name) =>
@@ -89,6 +60,54 @@ export function LimitInputs<Typed extends LimitFormValues>({
         </div>
       ))}
     </>
+  )
+}
+
+/** The values of the fields for a budget. */
+export type BudgetFormValues = Pick<LimitFormValues, 'budget' | 'budget_period'>
+
+/** The fields for a budget and its period. */
+export function BudgetInputs<Typed extends BudgetFormValues>({
+  form: given,
+  isDisabled = false,
+}: {
+  readonly form: UseFormReturnType<Typed>
+  readonly isDisabled?: boolean
+}) {
+  const { limits, common } = useTexts()
+  const { display } = useSignedInAccount()
+  const form = given as unknown as UseFormReturnType<BudgetFormValues>
+  const { budget_period: period } = form.values
+  const budgetInput = form.getInputProps('budget')
+  return (
+    <div className={classes['pair']}>
+      <TextInput
+        label={limits.budget}
+        description={limits.budgetHint}
+        inputMode="decimal"
+        disabled={isDisabled}
+        rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
+        rightSectionWidth={60}
+        {...budgetInput}
+        onChange={(event: ChangeEvent<HTMLInputElement>) => {
+          budgetInput.onChange(event)
+          const isBudget = (parseMoney(event.currentTarget.value, display) ?? 0) > 0
+          if (isBudget && period === '') form.setFieldValue('budget_period', DEFAULT_PERIOD)
+        }}
+      />
+      <Select
+        label={limits.budgetPeriod}
+        description={limits.budgetPeriodHint}
+        allowDeselect={false}
+        disabled={isDisabled}
+        data={PERIOD_CHOICES.map((value) => ({ value, label: limits.periods[value] }))}
+        {...form.getInputProps('budget_period')}
+        onChange={(chosen) => {
+          form.setFieldValue('budget_period', (chosen ?? '') as LimitFormValues['budget_period'])
+          if (chosen === '') form.setFieldValue('budget', '')
+        }}
+      />
+    </div>
   )
 }
 

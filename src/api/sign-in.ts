@@ -1,9 +1,11 @@
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { refuseCrossSite } from '../accounts/authentication/refuse-cross-site.ts'
 import { sessionCookie, sessionFromCookie } from '../accounts/authentication/session-cookie.ts'
 import type { OidcProvider, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../http/request.ts'
+import { acceptanceInput, acceptInvitation } from '../management/users/invitations.ts'
 import { linkIdentity } from '../management/users/own-account.ts'
 import { logIn, loginInput, signInByIdentity } from '../management/users/sign-in.ts'
 import { defineUnauthenticatedEndpoint, type JsonEndpoint } from './endpoint.ts'
@@ -69,6 +71,26 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
       exchange.response.setHeader('set-cookie', sessionCookie(exchange.request, session, options))
       const { id, username, display_name, role, status, group } = user
       return { id, username, display_name, role, status, group }
+    },
+  }),
+  defineUnauthenticatedEndpoint('POST', '/api/user/invite/accept', {
+    summary: 'Accept an invitation: become a user with a name and a password',
+    errorStatuses: [403, 404],
+    limit: 'critical',
+    // One invitation must not allow many guesses at the names of others, whatever the addresses.
+    limitSubjects: ({ body, addressBlock }) => [
+      { subject: addressBlock, label: 'this address', factor: 1 },
+      { subject: `invited ${hash('sha256', body.token)}`, label: 'this invitation', factor: 1 },
+    ],
+    cache: 'never',
+    body: acceptanceInput,
+    bodyLimit: 4096,
+    responseBody: z.object({ id: z.int(), username: z.string() }),
+    async handle({ body, addressBlock, exchange, services }) {
+      refuseCrossSite(exchange.request, services.settings().options.trusted_proxies)
+      const user = await acceptInvitation(services, body, addressBlock)
+      exchange.record.userId = user.id
+      return user
     },
   }),
   endsSession('POST'),

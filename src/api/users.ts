@@ -15,6 +15,15 @@ import {
   unlinkIdentity,
 } from '../management/users/own-account.ts'
 import {
+  invitationIdText,
+  invitationsFor,
+  invitationsSchema,
+  inviteAs,
+  newInvitationInput,
+  newInvitationSchema,
+  withdrawInvitationAs,
+} from '../management/users/invitations.ts'
+import {
   findUsers,
   manageableUser,
   userNotFound,
@@ -49,6 +58,24 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     query: userSearchInput,
     responseBody: userPageSchema,
     handle: ({ query, services }) => findUsers(services, query),
+  }),
+  defineAdminEndpoint('POST', '/api/user/invite', {
+    summary: 'Invite somebody to become a user, by a link that is valid once and for 72 hours',
+    cache: 'never',
+    body: newInvitationInput,
+    responseBody: newInvitationSchema,
+    handle: ({ user, body, services }) => inviteAs(services, body, user),
+  }),
+  defineAdminEndpoint('GET', '/api/user/invite', {
+    summary: 'Open invitations, the newest first',
+    responseBody: invitationsSchema,
+    handle: ({ user, services }) => invitationsFor(services, user),
+  }),
+  defineAdminEndpoint('DELETE', '/api/user/invite/:id', {
+    summary: 'Withdraw an invitation',
+    errorStatuses: [404],
+    params: z.object({ id: invitationIdText }),
+    handle: ({ user, params, services }) => withdrawInvitationAs(services, params.id, user),
   }),
   defineAdminEndpoint('GET', '/api/user/:id', {
     summary: 'One user',

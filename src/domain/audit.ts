@@ -7,6 +7,7 @@ export const CHANGE_INTERFACES = ['console', 'api', 'command', 'file'] as const
 /** Kinds of objects in the audit log; `key` is an API key, which elsewhere is called a token. */
 export const OBJECT_KINDS = [
   'user',
+  'invite',
   'key',
   'channel',
   'option',

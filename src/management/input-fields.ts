@@ -192,3 +192,12 @@ export function requireQuota(field: string, quota: number, min: number, settings
     `${field}: expected whole quota units from ${min} to ${max}, not ${quota}`,
   )
 }
+
+/** The id of an object in a path, as digits. */
+export function idText(error: string) {
+  return z
+    .string()
+    .regex(/^\d{1,16}$/, { error })
+    .transform(Number)
+    .refine((id) => Number.isSafeInteger(id) && id > 0, { error })
+}

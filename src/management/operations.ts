@@ -15,6 +15,7 @@ import {
 import { listGroups, showGroup } from './groups/list-groups.ts'
 import { createToken, tokenWarnings } from './tokens/create-token.ts'
 import { createUser } from './users/create-user.ts'
+import { inviteUser, listInvitations, withdrawInvitation } from './users/invitations.ts'
 import { listPrices } from './models/list-prices.ts'
 import { listTokens } from './tokens/list-tokens.ts'
 import { listAllTokens } from './tokens/tokens-of-all.ts'
@@ -39,12 +40,14 @@ export const operations = {
   enableChannel,
   enableToken,
   enableUser,
+  inviteUser,
   issueAccessToken,
   listAllChannels,
   listAllTokens,
   listCalls,
   listChannelStates,
   listGroups,
+  listInvitations,
   listPrices,
   listRefusals,
   listTokens,
@@ -59,6 +62,7 @@ export const operations = {
   tokenWarnings,
   topUpUser,
   usageByDimension,
+  withdrawInvitation,
 } as const
 
 export type OperationName = keyof typeof operations

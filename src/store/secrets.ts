@@ -127,7 +127,8 @@ export function hmacOf(
     | 'model list'
     | 'version'
     | 'answer'
-    | 'key end',
+    | 'key end'
+    | 'invitation',
   text: string,
 ): string {
   return createHmac('sha256', secrets.lookupKey).update(`${purpose}\n`).update(text).digest('base64url')

@@ -125,6 +125,24 @@ export const TABLES = {
   },
 
   /** Links users to their identities at OpenID Connect providers. */
+  /** Invitations that are not accepted, withdrawn or expired yet. */
+  invitations: {
+    columns: {
+      id: 'id',
+      /** HMAC of the token in the link. */
+      token_hash: 'text unique',
+      /** Id of the user who invites; 0 for a command. */
+      inviter_id: 'integer',
+      group_name: 'text',
+      quota: 'integer',
+      budget: 'integer',
+      budget_period: 'text',
+      created_time: 'integer',
+      expires_time: 'integer',
+    },
+    indexes: { invitations_by_inviter: '(inviter_id)' },
+  },
+
   identities: {
     columns: {
       issuer: 'text',

@@ -49,6 +49,7 @@ describe('a page of the console', () => {
     '/channels/3',
     '/guards',
     '/guards/secrets',
+    '/invite',
     '/users',
     '/users/1',
     '/users/1/keys/2',

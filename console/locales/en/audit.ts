@@ -7,6 +7,7 @@ export const audit = {
   allKinds: 'All',
   kinds: {
     user: 'User',
+    invite: 'Invitation',
     key: 'Key',
     channel: 'Channel',
     option: 'Setting',
@@ -35,6 +36,7 @@ export const audit = {
     reveal: 'Revealed',
     begin: 'Signed in',
     end: 'Signed out',
+    accept: 'Accepted',
     stop: 'Stopped',
     read: 'Read',
     refuse: 'Was refused',

@@ -15,4 +15,8 @@ export const login = {
   limited: (seconds: number | string) => `Too many attempts. Try again in ${seconds} s.`,
   unreachable: 'The gateway does not answer. Try again in a moment.',
   tagline: 'Gateway for language models',
+  join: 'Join',
+  joinHint: 'You were invited. Choose a name and a password for your account.',
+  joinPasswordHint: 'At least 8 characters.',
+  joinButton: 'Create account',
 }

@@ -9,6 +9,7 @@ export const audit: Texts['audit'] = {
   allKinds: '全部',
   kinds: {
     user: '用户',
+    invite: '邀请',
     key: '密钥',
     channel: '渠道',
     option: '设置',
@@ -37,6 +38,7 @@ export const audit: Texts['audit'] = {
     reveal: '显示密钥',
     begin: '登录',
     end: '退出登录',
+    accept: '接受',
     stop: '停止',
     read: '查看',
     refuse: '被拒绝',

@@ -17,4 +17,8 @@ export const login: Texts['login'] = {
   limited: (seconds) => `尝试次数过多，请在 ${seconds} 秒后重试。`,
   unreachable: '网关没有响应，请稍后重试。',
   tagline: '大语言模型网关',
+  join: '加入',
+  joinHint: '你收到了邀请。请为账户选择名称和密码。',
+  joinPasswordHint: '至少 8 个字符。',
+  joinButton: '创建账户',
 }

@@ -1,4 +1,4 @@
-import { Modal, PasswordInput, Select, Stack, TextInput } from '@mantine/core'
+import { Modal, Select, Stack, Switch, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
 import { Role, ROLES } from '../../../src/domain/role.ts'
@@ -8,6 +8,7 @@ import { characterCount } from '../../components/character-count.ts'
 import { ContentInputs, useContentRules } from '../../components/content-inputs.tsx'
 import { LimitInputs, useLimitRules } from '../../components/limit-inputs.tsx'
 import { moneyUnit, parseMoney } from '../../components/money.ts'
+import { NewPasswordInput } from '../../components/new-password-input.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -35,6 +36,7 @@ interface TypedUser extends LimitFormValues, ContentLogFormValues {
   readonly role: string
   readonly group: string
   readonly quota: string
+  readonly unlimited_quota: boolean
 }
 
 /** Creates a user who can sign in. */
@@ -71,6 +73,7 @@ function useUserForm() {
       username: '',
       password: '',
       role: String(Role.user),
+      unlimited_quota: false,
       group: 'default',
       quota: '0',
     },
@@ -89,7 +92,8 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
   const { reload } = useUserChanges()
   const { data: groups = ['default'] } = useQuery(groupsQuery(profile.id))
   const form = useUserForm()
-  const creating = useAction(async ({ username, password, role, group, quota, ...typed }: TypedUser) => {
+  const creating = useAction(async (given: TypedUser) => {
+    const { username, password, role, group, quota, unlimited_quota, ...typed } = given
     const fields = {
       ...changedLimitFields(typed, EMPTY_LIMIT_VALUES, display),
       ...changedContentLogFields(typed, EMPTY_CONTENT_LOG_VALUES),
@@ -97,6 +101,7 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
       password,
       role: Number(role),
       group,
+      unlimited_quota,
     }
     try {
       await createUser({ ...fields, quota: parseMoney(quota, display) ?? 0 })
@@ -120,11 +125,10 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
           data-autofocus
           {...form.getInputProps('username')}
         />
-        <PasswordInput
+        <NewPasswordInput
           label={users.password}
           description={users.passwordHint}
-          autoComplete="new-password"
-          visibilityToggleButtonProps={{ 'aria-hidden': true }}
+          onGenerate={(password) => form.setFieldValue('password', password)}
           {...form.getInputProps('password')}
         />
         <Select
@@ -139,9 +143,15 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
           data={[...groups]}
           {...form.getInputProps('group')}
         />
+        <Switch
+          label={users.unlimited}
+          description={users.unlimitedHint}
+          {...form.getInputProps('unlimited_quota', { type: 'checkbox' })}
+        />
         <TextInput
           label={users.quota}
           inputMode="decimal"
+          disabled={form.values.unlimited_quota}
           rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
           rightSectionWidth={60}
           {...form.getInputProps('quota')}

@@ -1,7 +1,8 @@
-import { Modal, PasswordInput } from '@mantine/core'
+import { Modal } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { changeUser, type ManagedUser } from '../../api/users.ts'
 import { characterCount } from '../../components/character-count.ts'
+import { NewPasswordInput } from '../../components/new-password-input.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useAction } from '../../components/use-action.ts'
@@ -36,7 +37,7 @@ function PasswordForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
   const { users, account } = useTexts()
   const { reload } = useUserChanges()
   const form = useForm({
-    mode: 'uncontrolled',
+    mode: 'controlled',
     initialValues: { password: '' },
     validate: { password: (text) => (characterCount(text) < MIN_LENGTH ? account.shortPassword : null) },
   })
@@ -49,13 +50,11 @@ function PasswordForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
   return (
     <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
       <input type="text" hidden readOnly autoComplete="username" value={user.username} />
-      <PasswordInput
-        key={form.key('password')}
+      <NewPasswordInput
         label={account.newPassword}
         description={users.passwordHint}
-        autoComplete="new-password"
-        visibilityToggleButtonProps={{ 'aria-hidden': true }}
         data-autofocus
+        onGenerate={(password) => form.setFieldValue('password', password)}
         {...form.getInputProps('password')}
       />
       <RefusalMessage error={saving.error} />

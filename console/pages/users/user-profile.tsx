@@ -1,4 +1,4 @@
-import { Button, Select, Stack, TextInput } from '@mantine/core'
+import { Button, Select, Stack, Switch, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { ROLES } from '../../../src/domain/role.ts'
 import { changeUser, type ManagedUser } from '../../api/users.ts'
@@ -44,13 +44,15 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
       role: users.role,
       group: users.group,
       remark: users.remark,
+      unlimited_quota: users.unlimited,
       ...labels,
     },
-    save({ role, display_name, group, remark, ...typed }, version, over) {
+    save({ role, display_name, group, remark, unlimited_quota, ...typed }, version, over) {
       const fields = {
         display_name,
         group,
         remark,
+        ...(unlimited_quota !== (over ?? user).unlimited_quota && { unlimited_quota }),
         ...changedLimitFields(typed, limitFormValues(over ?? user, display), display),
         ...changedContentLogFields(typed, contentLogFormValues(over ?? user)),
       }
@@ -101,6 +103,12 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
             onFocus={groups.onFocus}
           />
           <TextInput label={users.remark} {...form.getInputProps('remark')} />
+          <Switch
+            label={users.unlimited}
+            description={users.unlimitedHint}
+            disabled={!isOther}
+            {...form.getInputProps('unlimited_quota', { type: 'checkbox' })}
+          />
           <LimitInputs form={form} isDisabled={!isOther} />
           <ContentInputs form={form} hint={content.userHint} isDisabled={!isOther} />
           <RefusalMessage error={edit.error} />
@@ -120,7 +128,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
 }
 
 function profileFormValues(user: ManagedUser, display: MoneyDisplay) {
-  const { display_name, role, group, remark } = user
+  const { display_name, role, group, remark, unlimited_quota } = user
   return {
     ...limitFormValues(user, display),
     ...contentLogFormValues(user),
@@ -128,5 +136,6 @@ function profileFormValues(user: ManagedUser, display: MoneyDisplay) {
     role: String(role),
     group,
     remark,
+    unlimited_quota,
   }
 }

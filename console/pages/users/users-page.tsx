@@ -15,6 +15,7 @@ import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AddUserDialog } from './add-user-dialog.tsx'
+import { InviteDialog } from './invite-dialog.tsx'
 import { useAddedQuota } from './use-added-quota.ts'
 import { useUserColumns } from './use-user-columns.tsx'
 
@@ -23,7 +24,7 @@ export function UsersPage() {
   const { users, common } = useTexts()
   const { profile } = useSignedInAccount()
   const [search, setSearch] = useSearchState()
-  const { q = '', p = '1', new: isNew } = search
+  const { q = '', p = '1', new: isNew, invite } = search
   const fund = useAddedQuota()
   const columns = useUserColumns(fund.open)
   const page = Number(p)
@@ -34,6 +35,9 @@ export function UsersPage() {
   return (
     <>
       <PageHead title={users.title}>
+        <Button variant="default" onClick={() => setSearch({ invite: '1' })}>
+          {users.invite}
+        </Button>
         <Button
           data-new
           leftSection={<IconPlus size={16} aria-hidden />}
@@ -78,6 +82,7 @@ export function UsersPage() {
         }
       </QueryResult>
       <AddUserDialog opened={isNew !== undefined} onClose={() => setSearch({ new: undefined })} />
+      <InviteDialog opened={invite !== undefined} onClose={() => setSearch({ invite: undefined })} />
       <AddAmountDialog {...fund.dialog} />
     </>
   )

@@ -19,7 +19,7 @@ import {
   usageLimitsWithUse,
   type LimitedOwner,
 } from '../usage-limits.ts'
-import { textField } from '../input-fields.ts'
+import { idText, textField } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { declareResponse } from '../record-schemas.ts'
 import { budgetsOf, remainingSpendOf, remainingSchema } from '../remaining-spend.ts'
@@ -205,11 +205,7 @@ const USER_ID = 'expected the id of a user'
 export const userIdField = z.int({ error: USER_ID }).positive({ error: USER_ID })
 
 /** The id of a user in a path, as digits. */
-export const userIdText = z
-  .string()
-  .regex(/^\d{1,16}$/, { error: USER_ID })
-  .transform(Number)
-  .refine((id) => Number.isSafeInteger(id) && id > 0, { error: USER_ID })
+export const userIdText = idText(USER_ID)
 
 /**
  * Throws if the configuration does not declare a group; the message begins with `field`, the name of the

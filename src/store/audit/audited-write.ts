@@ -1,4 +1,4 @@
-import type { ChangeOrigin } from '../../domain/audit.ts'
+import type { AuditedObject, ChangeOrigin } from '../../domain/audit.ts'
 import type { Db } from '../operations/operation.ts'
 import * as writes from '../operations/writes.ts'
 import { type Secrets, hashSession } from '../secrets.ts'
@@ -6,6 +6,7 @@ import { appendAuditEntries, type NewAuditEntry } from './append-audit-entries.t
 import { entriesBetween, type ObjectReference, objectStates } from './object-states.ts'
 import type { DeclaredRow } from '../row-types.ts'
 import { undeletedTokens } from '../account-rows.ts'
+import { findInvitation } from '../operations/invitations.ts'
 import { userOfIdentity } from '../operations/sign-ins.ts'
 import { readSeededAccounts } from '../operations/seed-accounts.ts'
 import { declaredRows, declaredState, rowKey } from './declared-rows.ts'
@@ -29,7 +30,7 @@ type AnyAudited =
         input: unknown,
         db: Db,
         secrets: Secrets,
-      ) => Promise<(output: unknown) => Iterable<NewAuditEntry>>
+      ) => Promise<(output: unknown) => Iterable<NewAuditEntry> | Promise<Iterable<NewAuditEntry>>>
     }
   | null
 
@@ -45,7 +46,7 @@ export async function auditedWrite(db: Db, name: string, input: unknown, secrets
   if ('entries' in audited) {
     const entriesOf = await audited.entries(input, db, secrets)
     const output = await run()
-    await appendAuditEntries(db, origin, entriesOf(output))
+    await appendAuditEntries(db, origin, await entriesOf(output))
     return output
   }
   const touched = (await audited.touches?.(input, db, secrets)) ?? []
@@ -81,7 +82,7 @@ interface ReportsEntries<Input, Output> {
     input: Input,
     db: Db,
     secrets: Secrets,
-  ) => Promise<(output: Output) => Iterable<NewAuditEntry>>
+  ) => Promise<(output: Output) => Iterable<NewAuditEntry> | Promise<Iterable<NewAuditEntry>>>
 }
 
 type Name = keyof typeof writes
@@ -92,10 +93,24 @@ const user = (id: number): ObjectReference => ({ kind: 'user', id })
 const key = (id: number): ObjectReference => ({ kind: 'key', id })
 const channel = (id: number): ObjectReference => ({ kind: 'channel', id })
 
+const invitation = (id: number): AuditedObject => ({ kind: 'invite', id, name: String(id) })
+
 /** How each write is recorded in the audit log; null if it does not change an object that people manage. */
 export const AUDIT_RULES: {
   readonly [Of in Name]: ChangesObjects<Input<Of>, Output<Of>> | ReportsEntries<Input<Of>, Output<Of>> | null
 } = {
+  acceptInvitation: {
+    async entries({ token, nowSeconds }, db, secrets) {
+      const open = await findInvitation(db, { token, nowSeconds }, secrets)
+      return async (made) => {
+        if (!made || !open) return []
+        const actor = { id: made.id, name: made.username }
+        const created = entriesBetween(new Map(), await objectStates(db, [user(made.id)], secrets))
+        const accepted = { action: 'invite.accept', object: invitation(open.id), changes: [] }
+        return [accepted, ...created].map((entry) => ({ ...entry, actor }))
+      }
+    },
+  },
   addRefusals: null,
   addRefusedCalls: null,
   beginSession: {
@@ -110,6 +125,13 @@ export const AUDIT_RULES: {
   changeUser: { touches: ({ userId }) => [user(userId)] },
   claimAlerts: null,
   createChannels: { makes: (ids) => ids.map(channel) },
+  createInvitation: {
+    async entries({ terms: { group, quota, budget } }) {
+      const terms = { group, quota, budget: budget?.amount ?? 0, budget_period: budget?.period ?? '' }
+      const changes = Object.entries(terms).map(([field, after]) => ({ field, before: null, after }))
+      return ({ id }) => [{ action: 'invite.create', object: invitation(id), changes }]
+    },
+  },
   createToken: { makes: ({ id }) => [key(id)] },
   createUser: { makes: ({ id }) => [user(id)] },
   createUserOfIdentity: {
@@ -121,6 +143,12 @@ export const AUDIT_RULES: {
   },
   createUserToken: { makes: ({ id }) => [key(id)] },
   deleteChannels: { touches: ({ ids }) => ids.map(channel) },
+  deleteInvitation: {
+    async entries({ id }) {
+      return (isDeleted) =>
+        isDeleted ? [{ action: 'invite.delete', object: invitation(id), changes: [] }] : []
+    },
+  },
   deleteResponse: null,
   deleteTokens: { touches: ({ tokenIds }) => tokenIds.map(key) },
   deleteUser: {

@@ -38,6 +38,10 @@ export const STEPS: readonly Step[] = [
     name: '0007-key-ends',
     run: async (db, types) => (await import('./schema/key-ends.ts')).addKeyEnds(db, types),
   },
+  {
+    name: '0008-invitations',
+    run: async (db, types) => (await import('./schema/invitations.ts')).createInvitations(db, types),
+  },
 ]
 
 /**

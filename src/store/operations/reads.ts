@@ -41,6 +41,7 @@ export {
 } from './find-accounts.ts'
 export { callFacts, usersOfFilter } from './call-facts.ts'
 export { channelIds, namesOfChannels } from './channel-names.ts'
+export { findInvitation, listInvitations } from './invitations.ts'
 export { findKeys } from './find-keys.ts'
 export { matchingTokens, tokensWithOwners } from './tokens-of-all.ts'
 export { failedCalls } from './failed-calls.ts'

@@ -47,6 +47,7 @@ export {
   storeKeptFacts,
   storeKeptPart,
 } from './kept.ts'
+export { acceptInvitation, createInvitation, deleteInvitation } from './invitations.ts'
 export { reportModelRetirements, storeModelRetirements } from './model-retirements.ts'
 export { recordNodeSecrets } from './secret-state.ts'
 export { addRefusals } from './refusals.ts'

@@ -187,6 +187,7 @@ const SECRET_COLUMNS: ReadonlySet<string> = new Set([
   'key_end',
   'keys_cipher',
   'id_hash',
+  'token_hash',
 ])
 
 /** Row counts of a table in the source and in the target. */

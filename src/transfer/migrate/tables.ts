@@ -22,6 +22,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'audit_log', key: ['id'], batchSize: 1000 },
   { name: 'sessions', key: ['id_hash'], batchSize: 1000 },
   { name: 'identities', key: ['issuer', 'subject'], batchSize: 1000 },
+  { name: 'invitations', key: ['id'], batchSize: 1000 },
   { name: 'stored_responses', key: ['id'], batchSize: 100 },
   { name: 'reasoning_origins', key: ['hash'], batchSize: 1000 },
   { name: 'kept', key: ['kind', 'key'], batchSize: 20 },
