@@ -19,6 +19,7 @@ const SYSTEM = [
     'endpoints',
     'fidelity',
     'guards',
+    'mcp',
     'prices',
     'providers',
     'responses',

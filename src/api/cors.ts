@@ -16,6 +16,7 @@ const EXPOSED = [
     ...DESCRIBED_HEADER_NAMES,
     'allow',
     'deprecation',
+    'mcp-session-id',
     'ratelimit-limit',
     'ratelimit-remaining',
     'ratelimit-reset',
@@ -23,6 +24,7 @@ const EXPOSED = [
     'sunset',
     'x-gateway-dropped',
     'x-gateway-guards',
+    'x-gateway-mcp-unavailable',
     'x-gateway-model',
     'x-should-retry',
   ].toSorted(),
@@ -56,7 +58,13 @@ export function applyCors(
 
 /** Whether pages of other origins may call a path. They may call models, but not manage accounts. */
 function allowsCors(path: string): boolean {
-  return path.startsWith('/v1/') || path.startsWith('/v1beta/') || path === '/v2/rerank'
+  return (
+    path.startsWith('/v1/') ||
+    path.startsWith('/v1beta/') ||
+    path === '/v2/rerank' ||
+    path === '/mcp' ||
+    path.startsWith('/mcp/')
+  )
 }
 
 /** The headers of every response to this origin; undefined if it is not allowed. */

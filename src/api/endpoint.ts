@@ -11,6 +11,7 @@ import type { ModelLists } from '../call/model-lists.ts'
 import type { Relay } from '../call/relay.ts'
 import type { MediaDialects } from '../features/media/media-endpoints.ts'
 import type { WebSockets } from '../features/websocket/web-sockets.ts'
+import type { McpEndpoint } from '../features/mcp/mcp-endpoint.ts'
 import type { StoredResponses } from '../features/stored-responses/stored-responses.ts'
 import type { Request } from '../http/request.ts'
 import type { ApiArea, RenderedError } from './envelopes.ts'
@@ -89,6 +90,8 @@ export interface ClientExchange {
   unlessKept?: GatewayError
   /** Facts for the log and metrics; set if the relay refuses the call. */
   refusal?: RefusalFacts
+  /** Renders the error with which the request is refused, if its area does not suffice. */
+  renderRefusal?: (error: unknown) => RenderedError
 }
 
 /** What carries out model calls. */
@@ -98,6 +101,7 @@ export interface CallHandlers {
   /** Dialects of the endpoints for images and audio. */
   readonly media: MediaDialects
   readonly webSockets: WebSockets
+  readonly mcp: McpEndpoint
 }
 
 /**

@@ -100,6 +100,15 @@ const RENDERERS = {
       facts.status === 429 && !facts.hasOwnType ? { ...facts, type: 'gateway_error' } : facts,
       requestId,
     ),
+  mcp: ({ status, code, message, ours, funds }, requestId) =>
+    json({
+      jsonrpc: '2.0',
+      error: {
+        code: status,
+        message: ours ? withRequestId(message, requestId) : message,
+        data: { code, ...funds },
+      },
+    }),
   page: ({ message }, requestId) => refusalPage('en', message, requestId),
   'page-zh': ({ message }, requestId) => refusalPage('zh', message, requestId),
   management: ({ code, message, details, present }) =>
@@ -183,6 +192,8 @@ export function renderError(area: ApiArea, error: unknown, requestId: string): R
   }
   if (facts.retryAfter !== undefined) headers['retry-after'] = facts.retryAfter
   if (facts.recurs) headers['x-should-retry'] = 'false'
+  // Without metadata of an OAuth server: keys are the only credentials.
+  if (area === 'mcp' && facts.status === 401) headers['www-authenticate'] = 'Bearer'
   if (facts.ours && facts.code === 'upgrade_required') Object.assign(headers, UPGRADE)
   if (error instanceof GatewayError) {
     if (error.allow !== undefined) headers['allow'] = error.allow

@@ -44,6 +44,7 @@ function settingsOf(models: number, channels: number): Settings {
     channels: Array.from({ length: channels }, channel),
     alerts: [],
     guards: [],
+    mcp: { servers: [], toolsets: [] },
     contentLog: CONTENT_LOG_DEFAULTS,
   }
 }

@@ -2,6 +2,7 @@ import { answerHeaders } from '../http/answer-headers.ts'
 import { CALL_ENDPOINTS, PLAYGROUND_ENDPOINTS } from './calls.ts'
 import type { UnauthenticatedEndpoint, RawEndpoint } from './endpoint.ts'
 import { GEMINI_ENDPOINTS } from './gemini.ts'
+import { MCP_ENDPOINTS } from './mcp.ts'
 import { MEDIA_ENDPOINTS } from './media.ts'
 import { healthz, metricsEndpoint, readyz } from './monitoring.ts'
 import { STORED_RESPONSE_ENDPOINTS } from './stored-responses.ts'
@@ -37,6 +38,7 @@ export const RAW_ROUTES: readonly RawEndpoint[] = [
   ...GEMINI_ENDPOINTS,
   ...PLAYGROUND_ENDPOINTS,
   ...MEDIA_ENDPOINTS,
+  ...MCP_ENDPOINTS,
   healthz,
   readyz,
   metricsEndpoint,

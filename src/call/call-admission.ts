@@ -33,6 +33,9 @@ export interface AdmissionServices extends CallServices {
   readonly sessions: Sessions
 }
 
+/** What makes the calls that are admitted. */
+export type AdmittedAttempts = Pick<Attempts, 'isStopped' | 'run'>
+
 /** A call that is neither charged nor recorded. */
 export interface UnchargedCall extends Pick<AdmittedRequest, 'caller' | 'settings' | 'request'> {
   readonly dialect: DialectFacts
@@ -49,10 +52,15 @@ export interface UnchargedCall extends Pick<AdmittedRequest, 'caller' | 'setting
 export class CallAdmission {
   readonly #services: AdmissionServices
   readonly #rates: CallRates
-  readonly #attempts: Attempts
+  readonly #attempts: AdmittedAttempts
   readonly #running: RunningCalls
 
-  constructor(services: AdmissionServices, rates: CallRates, attempts: Attempts, running: RunningCalls) {
+  constructor(
+    services: AdmissionServices,
+    rates: CallRates,
+    attempts: AdmittedAttempts,
+    running: RunningCalls,
+  ) {
     this.#services = services
     this.#rates = rates
     this.#attempts = attempts

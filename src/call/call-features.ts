@@ -1,4 +1,6 @@
 import type { MediaPart } from '@sluice/wire/conversation'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { Shape } from '@sluice/wire/shape/define-shape'
 import type { Usage } from '@sluice/wire/usage'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settlement } from '../domain/records/usage.ts'
@@ -174,6 +176,22 @@ export class CallFeatures {
     return part
   }
 
+  /** Whether a feature checks what tools answer. */
+  get checksResults(): boolean {
+    return this.#takesPart('result')
+  }
+
+  /** Resolves to undefined if the answer must not be sent. */
+  async result(call: Call, answer: ScannedObject, shape: Shape): Promise<ScannedObject | undefined> {
+    let checked: ScannedObject | undefined = answer
+    for (let at = 0; checked && at < this.#features.length; at++) {
+      const feature = this.#features[at]
+      if (this.#states[at] !== undefined && feature?.result)
+        checked = await feature.result(this.#states[at], call, checked, shape)
+    }
+    return checked
+  }
+
   /** Whether a feature changes texts of errors. */
   get changesErrors(): boolean {
     return this.#takesPart('errorText')
@@ -196,7 +214,7 @@ export class CallFeatures {
     return columns ?? NO_COLUMNS
   }
 
-  #takesPart(moment: 'fetched' | 'errorText'): boolean {
+  #takesPart(moment: 'fetched' | 'errorText' | 'result'): boolean {
     for (let at = 0; at < this.#features.length; at++)
       if (this.#states[at] !== undefined && this.#features[at]?.[moment]) return true
     return false

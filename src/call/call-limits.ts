@@ -24,7 +24,7 @@ const PARALLEL_WAIT_MS = 1_000
 const NOTHING_TO_LEAVE = (): void => {}
 
 /** A limit and its owner, who is named in the error message. */
-interface OwnedLimit extends SubjectLimit {
+export interface OwnedLimit extends SubjectLimit {
   readonly owner: string
 }
 
@@ -83,11 +83,17 @@ export class CallLimits {
   /**
    * Counts a call against the limits of its key, its user and its model, or throws `rate_limited`. A refused
    * call is not counted, unless several nodes use up one of the limits at the same moment. Returns a promise
-   * only if other nodes must be asked.
+   * only if other nodes must be asked. `another`: a further limit of the call.
    */
-  enter({ rateLimits }: Settings, caller: Caller, { name, rate_limit }: Model): void | Promise<void> {
+  enter(
+    { rateLimits }: Settings,
+    caller: Caller,
+    { name, rate_limit }: Model,
+    another?: OwnedLimit,
+  ): void | Promise<void> {
     this.#remember(caller)
-    const limits = limitsOfCall(rateLimits.key, caller, name, rate_limit)
+    const known = limitsOfCall(rateLimits.key, caller, name, rate_limit)
+    const limits = another && !isOff(another.limit) ? [...known, another] : known
     // The other limits are checked before any is counted, so that a call refused by one of them does not
     // count against the others.
     for (let at = limits.length - 1; at > 0; at--) {
@@ -200,6 +206,16 @@ export class CallLimits {
   }
 }
 
+/** The limit of an MCP server on the calls of an API key. */
+export function serverLimit({ token }: Caller, server: string, limit: RateLimit): OwnedLimit {
+  return {
+    name: LIMIT_NAMES.server,
+    subject: `${server}:${token.id}`,
+    limit,
+    owner: `this API key at the server ${server}`,
+  }
+}
+
 /** The limits of a call that are switched on: of its key, its user and its model. */
 function limitsOfCall(
   ofKeys: RateLimit,
@@ -251,6 +267,8 @@ function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly Owne
 
 /** The subject of a limit, as refused calls show it. */
 function subjectOf({ name, subject }: OwnedLimit): Pick<RefusedLimit, 'subject' | 'id' | 'name'> {
+  if (name === LIMIT_NAMES.server)
+    return { subject: 'token', id: Number(String(subject).split(':')[1]), name: null }
   if (typeof subject === 'string') return { subject: 'model', id: null, name: subject }
   return { subject: name === LIMIT_NAMES.user ? 'user' : 'token', id: subject, name: null }
 }

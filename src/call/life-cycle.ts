@@ -1,5 +1,7 @@
 import type { ResponseHeaders, UpstreamResponseHead } from '@sluice/http1'
 import type { Conversation } from '@sluice/wire/conversation'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { Shape } from '@sluice/wire/shape/define-shape'
 import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
 import type { MediaPart } from '@sluice/wire/conversation'
 import type { Usage } from '@sluice/wire/usage'
@@ -134,6 +136,11 @@ export interface CallFeature<State = undefined> {
   ): AttemptRequest | Promise<AttemptRequest>
   /** Called before a request is sent to a channel with one of its keys. May return callbacks for the attempt. */
   attempted?(state: State, call: Call, target: AttemptTarget): AttemptWatcher | void
+  /**
+   * Called with what a tool has answered, before it is charged and sent. `shape` describes it like a request, in which
+   * results of tools stand. Resolves to what may be sent; undefined if nothing may.
+   */
+  result?(state: State, call: Call, answer: ScannedObject, shape: Shape): Promise<ScannedObject | undefined>
   /**
    * Called once a second while a stream is relayed. Returns whether the feature sends keep-alives, so that the stream does
    * not have to.

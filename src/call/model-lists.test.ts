@@ -68,6 +68,7 @@ function settingsOf(world: World): Settings {
     channels: world.channels.map((fields, index) => channelOf({ name: `c${index}`, ...fields })),
     alerts: [],
     guards: [],
+    mcp: { servers: [], toolsets: [] },
     contentLog: CONTENT_LOG_DEFAULTS,
   }
 }

@@ -22,6 +22,9 @@ import { messagesCountTokens } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCountTokens } from './dialects/responses/input-tokens.ts'
 import type { AdmittedRequest, AnswerRead } from './answer-request.ts'
+import type { Call } from './call.ts'
+import type { OwnedLimit } from './call-limits.ts'
+import type { Dialect } from './dialects/dialect.ts'
 import type { MediaFetcher } from './media-fetcher.ts'
 import {
   bodyOptions,
@@ -37,13 +40,27 @@ import { type Routes, Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 import { simulateCall } from './simulate-call.ts'
-import type { IncomingCall, ParsedRequest } from './request-stages.ts'
+import type { IncomingCall, ParsedRequest, Plan } from './request-stages.ts'
 
 const COUNTING = { messages: messagesCountTokens, responses: responsesCountTokens } as const
 
 /** A request that is being parsed. */
 interface RequestReading extends Pick<AdmittedRequest, 'read' | 'reader'> {
   readonly parsing: ParsedRequest | Promise<ParsedRequest>
+}
+
+/** A call to something that is not a channel, such as an MCP server. */
+export interface OtherCall {
+  readonly dialect: Dialect
+  readonly body: Body
+  /** What is called, as a model with its price and a channel. */
+  readonly routes: Routes
+  /** Whether the call counts against the limits of its key and user. */
+  readonly isCounted: boolean
+  /** A further limit of the call. */
+  readonly limit?: OwnedLimit
+  /** Makes the call, and settles it. `stopping` is aborted when the gateway stops. */
+  run(call: Call, plan: Plan, stopping: AbortSignal): Promise<void>
 }
 
 export interface RelayServices extends AdmissionServices, AttemptServices {
@@ -65,6 +82,7 @@ export class Relay {
   readonly #dialects: ClientDialects
   readonly #attempts: Attempts
   readonly #admission: CallAdmission
+  readonly #stopping = new AbortController()
 
   constructor(services: RelayServices) {
     this.#services = services
@@ -90,6 +108,7 @@ export class Relay {
   /** Ends the running calls. Streams end with an error event; every call is settled. */
   stop(): void {
     this.#attempts.stop()
+    this.#stopping.abort()
   }
 
   /** Stops the timer that watches running calls. */
@@ -209,13 +228,71 @@ export class Relay {
       if (answer) await this.#answerRead(answer, dialects, body, incoming, caller, settings)
       else await this.#relay(dialects, body, incoming, caller, settings)
     } catch (error) {
-      if (error instanceof BudgetExceeded) this.#services.ledger.exceededBudgets.note(error)
-      const refusal = error instanceof Unaffordable ? withDisplayedAmounts(error, settings.options) : error
-      recordRefusal(incoming, caller, { dialects, body }, refusal)
-      throw refusal
+      throw this.#refusal(error, dialects, body, incoming, caller, settings)
     } finally {
       body?.release()
       leave()
+    }
+  }
+
+  /** Records that a call was refused, and returns the error for the client. */
+  #refusal(
+    error: unknown,
+    dialects: EndpointDialects,
+    body: Body | FormBody | undefined,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+  ): unknown {
+    if (error instanceof BudgetExceeded) this.#services.ledger.exceededBudgets.note(error)
+    const refusal = error instanceof Unaffordable ? withDisplayedAmounts(error, settings.options) : error
+    recordRefusal(incoming, caller, { dialects, body }, refusal)
+    return refusal
+  }
+
+  /** Makes a call to something that is not a channel, with all that a call has. The body stays allocated. Rejects like `call`. */
+  async callOther(other: OtherCall, incoming: IncomingCall, caller: Caller): Promise<void> {
+    const { dialect, body, routes, isCounted, limit } = other
+    const { lifeCycle, limits, reads } = this.#services
+    const settings = this.#services.settings()
+    const dialects = { json: dialect }
+    let leave: (() => void) | undefined
+    try {
+      if (isCounted) leave = await limits.begin(caller)
+      const read = scanRequest(dialects, body)
+      const reader = {
+        caller,
+        settings,
+        hold: body.hold,
+        holdCopies: body.holdCopies,
+        readStore: () => reads.of(caller.user.id, body.allocation),
+        features: lifeCycle.reading(settings, dialect.endpoint),
+      }
+      const request = await parseRequest(read, incoming.request.headers, reader)
+      incoming.record.model = request.model
+      if (isCounted) await limits.enter(settings, caller, routes.requestedModel, limit)
+      const attempts = this.#attempts
+      const { signal } = this.#stopping
+      const admission = new CallAdmission(
+        this.#services,
+        this.#rates,
+        {
+          get isStopped() {
+            return attempts.isStopped
+          },
+          run: (call, [plan]) => other.run(call, plan as Plan, signal),
+        },
+        this.running,
+      )
+      await lifeCycle.answer(
+        { dialect, body, caller, settings, request, routes, read, reader },
+        incoming,
+        admission,
+      )
+    } catch (error) {
+      throw this.#refusal(error, dialects, body, incoming, caller, settings)
+    } finally {
+      leave?.()
     }
   }
 

@@ -13,6 +13,7 @@ import {
   sectionSchema,
   textSchema,
 } from './fields.ts'
+import { headersSchema } from './header-fields.ts'
 
 /** Address of the service Lakera Guard, unless the file states another. */
 const LAKERA_URL = 'https://api.lakera.ai'
@@ -29,35 +30,7 @@ const address: Field<string> = secretSchema(
   },
 )
 
-const headerValue = secretSchema('a header value: printable characters, no line breaks', (given) =>
-  /^[\t -~]*$/.test(given) ? given.trim() : undefined,
-)
-
-/** Headers that the gateway sets itself, so that an operator may not set them. */
-const OWN_HEADERS: ReadonlySet<string> = new Set([
-  'accept-encoding',
-  'connection',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
-
-const headers: Field<Readonly<Record<string, string>>> = dictionarySchema(headerValue, 'a mapping of headers')
-  .superRefine((given, ctx) => {
-    for (const header of given.keys()) {
-      const isName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header)
-      if (isName && !OWN_HEADERS.has(header.toLowerCase())) continue
-      const expected = isName ? 'another header, the gateway sets this one itself' : 'the name of a header'
-      ctx.addIssue({ code: 'custom', path: [header], message: `expected ${expected}` })
-    }
-  })
-  .transform((given) => Object.fromEntries(given))
+const headers = headersSchema()
 
 const score = scalarSchema('a score from 0 to 1', ({ value }) => {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value

@@ -37,7 +37,7 @@ export const callRateLimitSchema: Field<CallRateLimit | undefined> = sectionSche
   .optional()
 
 /** A rate limit `{ requests, window }` for requests that use no tokens. */
-function requestLimit(windowMs: number): Field<RateLimit> {
+export function requestLimitSchema(windowMs: number): Field<RateLimit> {
   return sectionSchema({ requests: count, window: window(windowMs) }).transform(({ requests, window }) => ({
     requests,
     tokens: 0,
@@ -50,10 +50,10 @@ function requestLimit(windowMs: number): Field<RateLimit> {
  * that is not given is off. Without the section, `DEFAULTS` apply.
  */
 export const rateLimitsSchema: Field<RateLimits> = sectionSchema({
-  global: requestLimit(DEFAULTS.global.windowMs),
-  relay: requestLimit(DEFAULTS.relay.windowMs),
-  search: requestLimit(DEFAULTS.search.windowMs),
-  critical: requestLimit(DEFAULTS.critical.windowMs),
+  global: requestLimitSchema(DEFAULTS.global.windowMs),
+  relay: requestLimitSchema(DEFAULTS.relay.windowMs),
+  search: requestLimitSchema(DEFAULTS.search.windowMs),
+  critical: requestLimitSchema(DEFAULTS.critical.windowMs),
   key: rateLimitSchema,
-  console: requestLimit(DEFAULTS.console.windowMs),
+  console: requestLimitSchema(DEFAULTS.console.windowMs),
 }).default(DEFAULTS)

@@ -1,6 +1,7 @@
 import { ALERT_FORMATS, ALERT_TYPES, type AlertTarget, mailAddresses } from '../domain/alert.ts'
 import type { Guard } from '../domain/guard.ts'
 import type { ContentLogSettings } from '../domain/content-log.ts'
+import type { McpSettings } from '../domain/mcp.ts'
 import type { LoginSettings, RateLimits } from '../domain/settings.ts'
 import { pointsToMetadataAddress } from '../domain/metadata-address.ts'
 import { type Options, OPTIONS } from '../domain/options.ts'
@@ -28,6 +29,7 @@ import { declaredGroups, groupsSchema } from './groups.ts'
 import { guardsSchema, unknownGuards } from './guards.ts'
 import { invisibleNames } from './invisible-names.ts'
 import { loginSchema } from './login.ts'
+import { mcpSchema } from './mcp.ts'
 import { optionsSchema } from './options.ts'
 import { priceSchema } from './prices.ts'
 import { rateLimitSchema, rateLimitsSchema } from './rate-limits.ts'
@@ -46,6 +48,7 @@ export interface ConfigFileContent {
   readonly alerts: readonly AlertTarget[]
   readonly guards: readonly Guard[]
   readonly contentLog: ContentLogSettings
+  readonly mcp: McpSettings
 }
 
 /** Reads the sections of the file. Errors are returned as diagnostics with their lines. */
@@ -85,6 +88,7 @@ export function readSections(tree: YamlNode): { content?: ConfigFileContent; iss
     alerts,
     guards: guardsSchema,
     content_log: contentLogSchema,
+    mcp: mcpSchema,
   }).safeParse(tree)
   const repeated = [...duplicates(tree), ...unknownGuards(tree)]
   if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }
@@ -174,7 +178,7 @@ const target: Field<AlertTarget> = sectionSchema({
 const alerts: Field<readonly AlertTarget[]> = listSchema(target, 'a list of receivers')
 
 /**
- * Finds duplicate names of channels, identity providers, guards and alert receivers, duplicate user ids and
+ * Finds duplicate names of channels, identity providers, guards, MCP servers, toolsets and alert receivers, duplicate user ids and
  * names, access tokens and API keys, and duplicate token names of a user. It searches the YAML tree, so that
  * it finds them even in entries with other errors.
  */
@@ -186,6 +190,9 @@ function duplicates(tree: YamlNode): Issue[] {
     ...repeated(entries(childOfNode(childOfNode(tree, 'login'), 'oidc'), ['login', 'oidc']), 'name'),
     ...repeated(entries(childOfNode(tree, 'alerts'), ['alerts']), 'url'),
     ...repeated(entries(childOfNode(tree, 'guards'), ['guards']), 'name'),
+    ...['servers', 'toolsets'].flatMap((list) =>
+      repeated(entries(childOfNode(childOfNode(tree, 'mcp'), list), ['mcp', list]), 'name'),
+    ),
     ...repeated(users, 'id'),
     ...repeated(users, 'username'),
     ...repeated(users, 'access_token'),

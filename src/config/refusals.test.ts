@@ -105,12 +105,12 @@ const YAML: Case[] = [
   [
     'a list where the sections should be',
     '- options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, guards, content_log, found a list',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, guards, content_log, mcp, found a list',
   ],
   [
     'a text where the sections should be',
     'options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, guards, content_log, found "options"',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, guards, content_log, mcp, found "options"',
   ],
 ]
 
@@ -415,6 +415,31 @@ const LIMITS_AND_GROUPS: Case[] = [
     'a ratio that is no number',
     'groups:\n  vip:\n    ratio: half\n',
     'gateway.yaml:3: groups.vip.ratio: expected a decimal number from 0 to 1000000, found "half"',
+  ],
+  [
+    'an MCP server with an underscore in its name',
+    "mcp:\n  servers:\n    - { name: my_tools, url: 'http://a/mcp' }\n",
+    'gateway.yaml:3: mcp.servers[0].name: expected a name of 1 to 32 lowercase letters, digits and hyphens that begins with a letter, found "my_tools"',
+  ],
+  [
+    'an MCP server at a metadata address',
+    "mcp: { servers: [{ name: a, url: 'http://[::ffff:169.254.169.254]/' }] }\n",
+    "gateway.yaml:1: mcp.servers[0].url: expected an http:// or https:// URL without a user and a fragment, and not of a cloud's metadata service, found something else",
+  ],
+  [
+    'credentials of an MCP server without their kind',
+    "mcp: { servers: [{ name: a, url: 'http://a', client_id: b }] }\n",
+    'gateway.yaml:1: mcp.servers[0].client_id: expected no client_id with auth: none',
+  ],
+  [
+    'a toolset with a pattern without a server',
+    'mcp: { toolsets: [{ name: a, tools: [search] }] }\n',
+    'gateway.yaml:1: mcp.toolsets[0].tools[0]: expected a pattern SERVER.NAME, in which * stands for any characters, found "search"',
+  ],
+  [
+    'two MCP servers of one name',
+    "mcp: { servers: [{ name: a, url: 'http://a' }, { name: a, url: 'http://b' }] }\n",
+    'gateway.yaml:1: mcp.servers[1].name: expected a different name, another entry has the same',
   ],
   [
     'a level of the content log that there is not',

@@ -6,6 +6,7 @@ import { isDecimal, SINGLE_PRICE_UNITS, type Price, type TieredTokenPrices } fro
 import { type Channel, CHANNEL_SETTINGS } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
 import { type Model, MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
+import type { McpSettings } from '../domain/mcp.ts'
 import type { ModelCatalogue, Settings } from '../domain/settings.ts'
 import { TOKEN_KINDS, type TokenPrices } from '../domain/token-kinds.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
@@ -20,13 +21,20 @@ import { VENDORS } from './vendors.ts'
  * the file does not price. Patterns in `models` are replaced by names.
  */
 export function settingsOf(
-  { options, rateLimits, groups, models, login, alerts, guards, contentLog }: ConfigFileContent,
+  { options, rateLimits, groups, models, login, alerts, guards, contentLog, mcp }: ConfigFileContent,
   channels: readonly Channel[],
   { preferred }: VendorChannels,
   listed: PriceList,
 ): Settings {
   const aliases = aliasesOf(channels)
-  const priced = { quotaPerUnit: options.quota_per_unit, groups, models, preferred, aliases }
+  const priced = {
+    quotaPerUnit: options.quota_per_unit,
+    groups,
+    models,
+    preferred,
+    aliases,
+    servers: mcp.servers,
+  }
   const catalogue = modelCatalogue(models, preferred, listed, aliases)
   return {
     priceVersion: priceVersion({ ...priced, listedVersion: listed.version }),
@@ -37,6 +45,7 @@ export function settingsOf(
     alerts,
     guards,
     contentLog,
+    mcp,
     models: catalogue,
     channels: replaceModelPatterns(channels, catalogue, listed),
   }
@@ -153,6 +162,7 @@ interface Priced {
   readonly preferred: ReadonlyMap<string, string>
   /** The upstream's name of each alias. */
   readonly aliases: ReadonlyMap<string, string>
+  readonly servers: McpSettings['servers']
   readonly listedVersion: string
 }
 
@@ -160,7 +170,15 @@ interface Priced {
  * Twelve hexadecimal digits that identify a set of prices. Equal prices that are written differently have the
  * same digits.
  */
-function priceVersion({ quotaPerUnit, groups, models, preferred, aliases, listedVersion }: Priced): string {
+function priceVersion({
+  quotaPerUnit,
+  groups,
+  models,
+  preferred,
+  aliases,
+  servers,
+  listedVersion,
+}: Priced): string {
   const content = [
     quotaPerUnit,
     byName(groups, ({ ratio }) => canonical(ratio)),
@@ -168,6 +186,7 @@ function priceVersion({ quotaPerUnit, groups, models, preferred, aliases, listed
     byName(preferred, (vendor) => vendor),
     byName(aliases, (upstream) => upstream),
     listedVersion,
+    ...servers.map(({ name, price }) => [name, canonical(price.call), byName(price.tools, canonical)]),
   ]
   return createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 12)
 }

@@ -156,8 +156,8 @@ function roundedQuota(sum: Decimal, factor: Decimal): bigint {
   return (2n * digits + unit) / (2n * unit)
 }
 
-/** Kinds of cost lines of a call. */
-export type CostKind = TokenCostLine | MeasuredUnit['line'] | ToolCostKind | 'request'
+/** Kinds of cost lines of a call. `tool_call` is the price of a call to an MCP server. */
+export type CostKind = TokenCostLine | MeasuredUnit['line'] | ToolCostKind | 'request' | 'tool_call'
 
 /** A cost line: something that a call is charged for. */
 interface PricedLine {

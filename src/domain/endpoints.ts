@@ -27,6 +27,8 @@ export const ENDPOINTS = {
   transcriptions: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
   moderations: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
   rerank: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
+  /** Requests to MCP servers, which no model list names. */
+  tool: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
 } as const satisfies Record<ServedProtocol, EndpointRow> & Record<string, EndpointRow>
 
 /** Name of an endpoint for model calls. */

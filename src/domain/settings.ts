@@ -2,6 +2,7 @@ import type { AlertTarget } from './alert.ts'
 import type { Guard } from './guard.ts'
 import type { ContentLogSettings } from './content-log.ts'
 import type { Json } from './json.ts'
+import type { McpSettings } from './mcp.ts'
 import type { Options } from './options.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { Channel, StoredChannel } from './records/channel.ts'
@@ -21,6 +22,7 @@ export interface Settings {
   readonly alerts: readonly AlertTarget[]
   readonly guards: readonly Guard[]
   readonly contentLog: ContentLogSettings
+  readonly mcp: McpSettings
 }
 
 /** Rate limits that do not belong to a model or a channel; `docs/configuration.md: Rate limits`. */

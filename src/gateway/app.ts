@@ -292,7 +292,8 @@ export class App {
         const caller = entering instanceof Promise ? await entering : entering
         exchange.record.userId = caller.user.id
         exchange.record.tokenId = caller.token.id
-        lifeCycle.addHeaders(exchange, caller, protocolOf(area))
+        // The limits of models do not apply to tools.
+        if (area !== 'mcp') lifeCycle.addHeaders(exchange, caller, protocolOf(area))
         if (mayRepeat(exchange.request)) exchange.render = (error) => renderError(area, error, exchange.id)
         const taken = admission.takeCallSlot(exchange, caller.token.id)
         if (!(taken instanceof Promise ? await taken : taken)) return
@@ -339,13 +340,13 @@ export class App {
     if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))
       this.#services.log.error({ id, err: error }, 'unforeseen error')
-    if (!response.headersSent && endpoint && isCallEndpoint(endpoint))
+    if (!response.headersSent && area !== 'mcp' && endpoint && isCallEndpoint(endpoint))
       await this.#stateKnown(exchange, endpoint, error)
     if (response.headersSent || response.isAborted) {
       response.destroy()
       return
     }
-    const { status, headers, body } = renderError(area, error, id)
+    const { status, headers, body } = exchange.renderRefusal?.(error) ?? renderError(area, error, id)
     // Do not wait for the rest of the request, because the client hardly sends anything.
     if (code === 'request_timeout') {
       response.closesConnection = true

@@ -74,6 +74,7 @@ import { nodeName } from './node-name.ts'
 import { openContentLog, withContentPruning } from './open-content-log.ts'
 import { createCallFindings, openAlerts, receiverTag } from './open-alerts.ts'
 import { openConversationMemory } from './open-conversation-memory.ts'
+import { openMcp } from './open-mcp.ts'
 import { openModelRetirements } from './open-model-retirements.ts'
 import { openRequestMemory } from './open-request-memory.ts'
 import { openResponses } from './open-responses.ts'
@@ -376,8 +377,7 @@ export async function serveGateway({
     }),
   )
 
-  const uploads = removeUploadsRegularly(environment.dataDir)
-  opened.defer(() => uploads.stop())
+  opened.adopt(removeUploadsRegularly(environment.dataDir), (files) => files.stop())
   const pruning = pruneRegularly(
     withContentPruning(accounts, content, store),
     () => retentionDays(inForce.settings.options),
@@ -427,6 +427,7 @@ export async function serveGateway({
     responses: new StoredResponses({ ...callServices, ...kept, ...shared, lifeCycle, relay }),
     media: mediaDialects(recordings),
     webSockets,
+    mcp: opened.use(openMcp(secrets, relay, { ...callServices, ...shared })).endpoint,
     opensWebSockets: () => inForce.settings.options.websocket.enabled,
     lifeCycle,
     json,

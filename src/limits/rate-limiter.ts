@@ -21,6 +21,8 @@ export const LIMIT_NAMES = {
   user: named('user'),
   model: named('model'),
   channel: named('channel'),
+  /** The limit of an MCP server for each API key. */
+  server: named('server'),
   search: named('search'),
   critical: named('critical'),
   console: named('console'),

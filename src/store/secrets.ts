@@ -122,6 +122,7 @@ export function hmacOf(
     | 'reasoning'
     | 'signature'
     | 'state'
+    | 'mcp session'
     | 'alert receiver'
     | 'audit'
     | 'model list'

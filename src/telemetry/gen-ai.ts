@@ -33,6 +33,7 @@ export const OPERATIONS: Readonly<Record<CallKind, Operation>> = {
   transcriptions: { name: 'generate_content', output: 'text' },
   moderations: { name: 'moderation' },
   rerank: { name: 'rerank' },
+  tool: { name: 'execute_tool' },
   '': { name: 'chat' },
 }
 

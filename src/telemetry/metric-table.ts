@@ -72,6 +72,7 @@ export const METRICS = {
     'guard',
     'verdict',
   ),
+  mcpCalls: counter('sluice_mcp_calls_total', 'Calls of tools, by server and outcome.', 'server', 'outcome'),
   cacheBreaks: counter(
     'sluice_cache_breaks_total',
     'Calls of sessions that missed the prompt cache of the previous call, by reason.',

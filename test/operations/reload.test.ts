@@ -43,6 +43,7 @@ beforeAll(async () => {
     alerts: [],
     guards: [],
     content_log: {},
+    mcp: {},
   }
   program = await runProgram({ config: base })
   await program.ready()

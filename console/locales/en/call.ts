@@ -72,6 +72,7 @@ export const call = {
     google_maps: 'Google Maps',
     url_context: 'URL context',
     mcp: 'MCP calls',
+    tool_call: 'Tool call',
     request: 'Calls',
   } satisfies Record<NamedLine, string>,
   modalities: { audio: 'audio', image: 'images' },

@@ -67,6 +67,7 @@ export const call: Texts['call'] = {
     google_maps: 'Google 地图',
     url_context: 'URL 上下文',
     mcp: 'MCP 调用',
+    tool_call: '工具调用',
     request: '调用次数',
   },
   modalities: { audio: '音频', image: '图片' },

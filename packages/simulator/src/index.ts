@@ -1,5 +1,14 @@
 export { chatUpstream } from './chat.ts'
 export { DEMO_MODELS } from './demo-models.ts'
+export {
+  type McpServerBehaviour,
+  type Offered,
+  type RunningMcpServer,
+  serveMcp,
+  textTool,
+  type ToolCall,
+  ToolError,
+} from './mcp/mcp-server.ts'
 export { messagesUpstream } from './messages.ts'
 export { PromptCache } from './prompt-cache.ts'
 export { Refusal } from './refusal.ts'

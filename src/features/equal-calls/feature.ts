@@ -6,7 +6,8 @@ import type { AskedCall } from './shared-answer.ts'
 /** Gives equal calls one answer: `docs/api.md: Idempotency keys`, `docs/answer-cache.md`. */
 export function equalCalls(idempotent: IdempotentCalls, cache: AnswerCache): CallFeature<AskedCall> {
   return {
-    concerns: ({ options }) => options.cache !== undefined,
+    // Tools may have effects, and their answers change.
+    concerns: ({ options }, endpoint) => options.cache !== undefined && endpoint !== 'tool',
     read: (incoming, settings) => idempotent.of(incoming, settings),
     answer: (request, incoming, ways) => cache.answer(request, incoming, ways),
     head(asked, _, headers) {

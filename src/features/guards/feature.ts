@@ -1,4 +1,5 @@
 import { GUARDS_HEADER } from '../../domain/guard.ts'
+import { GatewayError } from '../../errors.ts'
 import type { AdmittedRequest } from '../../call/answer-request.ts'
 import { CheckCancelled } from '../../call/check-turns.ts'
 import type { RequestReaderContext } from '../../call/dialects/dialect.ts'
@@ -37,6 +38,14 @@ export function guardFeature(guards: Guards): CallFeature<CallGuards> {
     },
     fetched: (active, call, part, place) => guardedFetched(active, call, part, place),
     adapted: (active, call, request) => guardedAttempt(active, call, request),
+    async result(active, _, answer, shape) {
+      try {
+        return await applyGuardsToScan(active, answer, shape)
+      } catch (error) {
+        if (error instanceof GatewayError) return undefined
+        throw error
+      }
+    },
     head(active, { plan }, headers) {
       const verdicts = plan.request.stream ? active.ofRequest : active.text
       if (verdicts !== '') headers[GUARDS_HEADER] = verdicts

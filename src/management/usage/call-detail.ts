@@ -152,7 +152,7 @@ function explained(detail: CallDetail) {
   return {
     cost: addsUp
       ? cost.lines.map(({ kind, count, price: each, quota }) => ({
-          kind,
+          kind: kind === 'request' && entry.kind === 'tool' ? ('tool_call' as const) : kind,
           count,
           price_usd: decimalText(each),
           quota: decimalText(quota),

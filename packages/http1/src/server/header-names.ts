@@ -21,16 +21,19 @@ interface WantedHeader {
 /**
  * The headers of a request that are read: the given ones, and those that the server itself needs. Other
  * headers count towards the limits, but are never decoded. Names are in lower case. A name that ends with
- * `*`, such as `x-forwarded-*`, stands for all headers with this prefix that are not listed.
+ * `*`, such as `x-forwarded-*`, stands for all headers with this prefix that are not listed. Headers with one of the
+ * prefixes `named` are read under their own names.
  */
 export class HeaderNames<const Name extends string> {
   readonly names: readonly Name[]
   /** Complete names, which contain no `*`, by their length. */
   readonly #byLength: (WantedHeader[] | undefined)[] = []
   readonly #prefixes: WantedHeader[] = []
+  readonly #named: readonly Buffer[]
 
-  constructor(names: readonly Name[]) {
+  constructor(names: readonly Name[], named: readonly string[] = []) {
     this.names = names
+    this.#named = named.map((prefix) => Buffer.from(prefix))
     for (const name of new Set<string>([...names, ...OWN_NAMES])) {
       if (name.endsWith('*')) this.#prefixes.push({ name, bytes: Buffer.from(name.slice(0, -1)) })
       else (this.#byLength[name.length] ??= []).push({ name, bytes: Buffer.from(name) })
@@ -46,6 +49,9 @@ export class HeaderNames<const Name extends string> {
       for (const { name, bytes: letters } of candidates) if (matchesAt(bytes, start, letters)) return name
     for (const { name, bytes: letters } of this.#prefixes)
       if (end - start > letters.length && matchesAt(bytes, start, letters)) return name
+    for (const letters of this.#named)
+      if (end - start > letters.length && matchesAt(bytes, start, letters))
+        return Buffer.from(bytes.subarray(start, end)).toString('latin1').toLowerCase()
     return undefined
   }
 }

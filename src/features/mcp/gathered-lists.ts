@@ -1,0 +1,91 @@
+import { byCodePoints, listedName, type ListName } from './listed-entries.ts'
+import type { Fields } from './protocol.ts'
+import type { KnownServer } from './servers.ts'
+import { ServerFailure } from './server-transport.ts'
+import type { ToolAccess } from './toolsets.ts'
+
+/** Milliseconds for which an empty list may be kept. */
+const EMPTY_TTL_MS = 60_000
+
+/** The lists of all servers as one. */
+export interface GatheredList {
+  readonly entries: readonly Fields[]
+  readonly ttlMs: number
+  /** Names of the servers that have failed, whose entries are missing. */
+  readonly unavailable: readonly string[]
+}
+
+/** Gathers a list of these servers, which are in the order of their names. */
+export async function gatherList(
+  servers: readonly KnownServer[],
+  list: ListName,
+  tokenId: number,
+  access: ToolAccess,
+): Promise<GatheredList> {
+  const isNamed = list === 'tools' || list === 'prompts'
+  const asked = isNamed ? servers : servers.filter(({ server }) => access.hasAll(server.name))
+  const unavailable: string[] = []
+  let ttlMs = EMPTY_TTL_MS
+  const lists = await Promise.all(
+    asked.map(async ({ server, lists: known }): Promise<readonly Fields[]> => {
+      try {
+        const { entries, untilMs } = await known.get(list, tokenId)
+        ttlMs = Math.min(ttlMs, Math.max(0, Math.floor(untilMs - performance.now())))
+        if (!isNamed) return entries
+        return entries
+          .filter(({ name }) => access.has(server.name, String(name)))
+          .map((entry) => ({ ...entry, name: listedName(server.name, String(entry['name'])) }))
+      } catch (error) {
+        if (!(error instanceof ServerFailure)) throw error
+        unavailable.push(server.name)
+        return []
+      }
+    }),
+  )
+  const all = lists.flat()
+  return {
+    entries: isNamed
+      ? all.toSorted((a, b) => byCodePoints(String(a['name']), String(b['name'])))
+      : withoutRepeated(all, list === 'resources' ? 'uri' : 'uriTemplate'),
+    ttlMs: unavailable.length > 0 ? 0 : ttlMs,
+    unavailable: unavailable.toSorted(),
+  }
+}
+
+// A resource is read from the first server that lists it.
+function withoutRepeated(entries: readonly Fields[], member: string): readonly Fields[] {
+  const seen = new Set<unknown>()
+  return entries.filter((entry) => !seen.has(entry[member]) && seen.add(entry[member]))
+}
+
+const MAX_TEMPLATE = 1_024
+const MAX_URI = 8_192
+
+/**
+ * Whether a URI could have been made with a template (RFC 6570). Servers and clients choose both, so the time is bounded by
+ * the product of their lengths.
+ */
+export function templateFits(template: string, uri: string): boolean {
+  if (template.length > MAX_TEMPLATE || uri.length > MAX_URI) return false
+  /** The positions in the URI at which the parts of the template so far may end. */
+  let ends = new Uint8Array(uri.length + 1)
+  ends[0] = 1
+  for (const part of template.split(/(\{[^{}]*\})/)) {
+    if (part === '') continue
+    const next = new Uint8Array(uri.length + 1)
+    if (!part.startsWith('{')) {
+      for (let at = 0; at < ends.length; at++)
+        if (ends[at] && uri.startsWith(part, at)) next[at + part.length] = 1
+    } else {
+      const isWide = /^\{[+#/.;?&]/.test(part)
+      let isOpen = false
+      for (let at = 0; at < ends.length; at++) {
+        if (ends[at]) isOpen = true
+        if (isOpen) next[at] = 1
+        if (!isWide && /[/?#]/.test(uri[at] ?? '')) isOpen = false
+      }
+    }
+    ends = next
+  }
+  return ends[uri.length] === 1
+}

@@ -1,0 +1,447 @@
+import { MCP_VERSIONS, type McpServer, type McpSessionVersion, type McpVersion } from '../../domain/mcp.ts'
+import { AccessToken } from './client-credentials.ts'
+import {
+  asFields,
+  CODES,
+  type Fields,
+  gatewayInfo,
+  hasSessions,
+  headerValue,
+  isObject,
+  META,
+  STATELESS,
+  USUAL_SESSION,
+} from './protocol.ts'
+import { type PostAnswer, ServerFailure, type ServerTransport } from './server-transport.ts'
+
+/** Milliseconds after which an unused session is given up. */
+const IDLE_MS = 600_000
+const SWEEP_MS = 60_000
+const ACCEPT = 'application/json, text/event-stream'
+
+/** A request to a server on behalf of an API key. */
+export interface ServerRequest {
+  readonly method: string
+  /** The parameters without `_meta`. */
+  readonly params: Fields
+  /** Members of `_meta` that the protocol does not define. */
+  readonly meta?: Fields
+  /** Values of parameters that are sent as headers too, by the name in the header. */
+  readonly paramHeaders?: Readonly<Record<string, string>>
+  readonly tokenId: number
+  /** What the client can be asked for, if it speaks 2026-07-28. */
+  readonly capabilities?: Fields
+  readonly logLevel?: unknown
+  /** Aborted when the answer is no longer needed. The request then rejects with its reason. */
+  readonly signal: AbortSignal
+  readonly timeoutMs?: number
+  readonly take?: ((bytes: number) => void) | undefined
+  /** Whether the server may report progress. */
+  readonly wantsProgress?: boolean
+  /** Called with the parameters of progress of this request, which have no token, and of log messages. */
+  readonly onNotification?: (method: string, params: Fields) => void
+}
+
+/** The answer of a server: a result or an error. */
+export interface ServerReply {
+  readonly version: McpVersion
+  readonly result?: Fields
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
+}
+
+interface Session {
+  readonly id: string | undefined
+  readonly version: McpSessionVersion
+  readonly capabilities: Fields
+}
+
+/** What was found out about a server. */
+interface Found {
+  readonly version: McpVersion
+  readonly capabilities: Fields
+}
+
+/** Whether a server answers, as far as the last request showed. */
+export type ServerState = 'ok' | 'unavailable' | 'unauthorized'
+
+/** Speaks with one server, in the revision that the server has. */
+export class ServerConnection {
+  readonly server: McpServer
+  readonly #transport: ServerTransport
+  readonly #token: AccessToken | undefined
+  #found: Promise<Found> | undefined
+  /** The session of each API key. */
+  readonly #sessions = new Map<number, { session: Promise<Session>; usedMs: number }>()
+  #sweptMs = 0
+  #lastId = 0
+  /** State by the last request. */
+  state: ServerState = 'ok'
+  /** The revision that the server speaks; undefined if that is not known yet. */
+  version: McpVersion | undefined
+
+  constructor(server: McpServer, transport: ServerTransport) {
+    this.server = server
+    this.#transport = transport
+    this.#token =
+      server.auth.kind === 'oauth_client' ? new AccessToken(server.auth, server.url, transport) : undefined
+  }
+
+  /** The capabilities that the server declares. Rejects with `ServerFailure`. */
+  async capabilities(tokenId: number): Promise<Fields> {
+    const { version, capabilities } = await this.#find()
+    return version === STATELESS ? capabilities : (await this.#session(tokenId)).capabilities
+  }
+
+  /** Rejects with `ServerFailure`, or with the reason of the signal. */
+  async request(asked: ServerRequest): Promise<ServerReply> {
+    const timeout = new AbortController()
+    const { timeoutMs = this.server.timeout } = asked
+    const timer = setTimeout(
+      () => timeout.abort(new ServerFailure('server_timeout', `no answer in ${timeoutMs} ms`)),
+      timeoutMs,
+    )
+    const signal = AbortSignal.any([asked.signal, timeout.signal])
+    try {
+      const { version } = await untilAborted(this.#find(), signal)
+      const reply =
+        version === STATELESS ? await this.#stateless(asked, signal) : await this.#inSession(asked, signal)
+      this.state = 'ok'
+      return reply
+    } catch (error) {
+      this.#failed(error)
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Gives up everything that is known, because the server is no longer configured. */
+  async close(): Promise<void> {
+    const sessions = [...this.#sessions.values()]
+    this.#sessions.clear()
+    await Promise.all(sessions.map(({ session }) => session.then((one) => this.#end(one)).catch(() => {})))
+  }
+
+  #failed(error: unknown): void {
+    if (!(error instanceof ServerFailure)) return
+    if (error.code === 'server_auth') this.state = 'unauthorized'
+    else if (error.code !== 'server_timeout') {
+      this.state = 'unavailable'
+      // The server may have been replaced by one of another revision.
+      this.#found = undefined
+    } else this.state = 'unavailable'
+  }
+
+  /** Finds out which revision the server speaks. Concurrent requests ask once. */
+  #find(): Promise<Found> {
+    if (this.#found) return this.#found
+    const finding = this.#probe().then(
+      (found) => {
+        this.version = found.version
+        return found
+      },
+      (error: unknown) => {
+        if (this.#found === finding) this.#found = undefined
+        this.#failed(error)
+        throw error
+      },
+    )
+    this.#found = finding
+    return finding
+  }
+
+  async #probe(): Promise<Found> {
+    const { era } = this.server
+    if (hasSessions(era)) return { version: era, capabilities: {} }
+    const signal = this.#ownSignal()
+    const asked = { method: 'server/discover', params: {}, tokenId: 0, signal }
+    const headers = this.#statelessHeaders(asked.method, asked.params)
+    const { reply } = await this.#send(asked, signal, headers, undefined).catch((error: unknown) => {
+      // A server of an older revision may answer in any form.
+      if (error instanceof ServerFailure && error.code === 'server_answer') return { reply: undefined }
+      throw error
+    })
+    const { supportedVersions, capabilities } = asFields(reply?.result)
+    const supported = supportedVersions ?? asFields(reply?.error?.data)['supported']
+    const versions: readonly unknown[] = Array.isArray(supported) ? supported : []
+    if (reply?.result && versions.includes(STATELESS))
+      return { version: STATELESS, capabilities: asFields(capabilities) }
+    if (era === STATELESS) throw new ServerFailure('server_answer', `it does not speak ${STATELESS}`)
+    const version = MCP_VERSIONS.find(
+      (one): one is McpSessionVersion => hasSessions(one) && versions.includes(one),
+    )
+    return { version: version ?? USUAL_SESSION, capabilities: {} }
+  }
+
+  #ownSignal(): AbortSignal {
+    const controller = new AbortController()
+    const { timeout } = this.server
+    setTimeout(
+      () => controller.abort(new ServerFailure('server_timeout', `no answer in ${timeout} ms`)),
+      timeout,
+    ).unref()
+    return controller.signal
+  }
+
+  async #stateless(asked: ServerRequest, signal: AbortSignal): Promise<ServerReply> {
+    const headers = this.#statelessHeaders(asked.method, asked.params, asked.paramHeaders)
+    const { reply } = await this.#send(asked, signal, headers, undefined)
+    if (!reply) throw new ServerFailure('server_answer', 'no JSON-RPC answer')
+    if (reply.error?.code === CODES.version) throw new ServerFailure('server_answer', 'another revision')
+    const type = reply.result?.['resultType'] ?? 'complete'
+    if (reply.result && type !== 'complete' && !(type === 'input_required' && MAY_ASK.has(asked.method)))
+      throw new ServerFailure('server_answer', 'an unknown resultType')
+    return reply
+  }
+
+  #statelessHeaders(method: string, params: Fields, paramHeaders: Readonly<Record<string, string>> = {}) {
+    const named = NAMED_BY[method]
+    const name = named === undefined ? undefined : params[named]
+    return {
+      'mcp-protocol-version': STATELESS,
+      'mcp-method': method,
+      ...(typeof name === 'string' && { 'mcp-name': headerValue(name) }),
+      ...Object.fromEntries(
+        Object.entries(paramHeaders).map(([header, value]) => [`mcp-param-${header}`, headerValue(value)]),
+      ),
+    }
+  }
+
+  async #inSession(asked: ServerRequest, signal: AbortSignal): Promise<ServerReply> {
+    for (const isLast of [false, true]) {
+      const session = await untilAborted(this.#session(asked.tokenId), signal)
+      const { post, reply } = await this.#send(asked, signal, sessionHeaders(session), session)
+      if (post.status === 404 && session.id !== undefined && !isLast) {
+        this.#sessions.delete(asked.tokenId)
+        continue
+      }
+      if (!reply) throw new ServerFailure('server_answer', `no JSON-RPC answer (status ${post.status})`)
+      return reply
+    }
+    throw new ServerFailure('server_answer', 'its sessions end at once')
+  }
+
+  #session(tokenId: number): Promise<Session> {
+    const nowMs = performance.now()
+    this.#sweep(nowMs)
+    const known = this.#sessions.get(tokenId)
+    if (known && nowMs - known.usedMs < IDLE_MS) {
+      known.usedMs = nowMs
+      return known.session
+    }
+    const session = this.#initialize()
+    const entry = { session, usedMs: nowMs }
+    this.#sessions.set(tokenId, entry)
+    session.catch((error: unknown) => {
+      if (this.#sessions.get(tokenId) === entry) this.#sessions.delete(tokenId)
+      this.#failed(error)
+    })
+    return session
+  }
+
+  #sweep(nowMs: number): void {
+    if (nowMs - this.#sweptMs < SWEEP_MS) return
+    this.#sweptMs = nowMs
+    for (const [tokenId, { session, usedMs }] of this.#sessions) {
+      if (nowMs - usedMs < IDLE_MS) continue
+      this.#sessions.delete(tokenId)
+      session.then((one) => this.#end(one)).catch(() => {})
+    }
+  }
+
+  async #end(session: Session): Promise<void> {
+    if (session.id === undefined) return
+    await this.#transport.delete(this.server.url, { ...(await this.#auth()), ...sessionHeaders(session) })
+  }
+
+  async #initialize(): Promise<Session> {
+    const found = await this.#find()
+    const version = hasSessions(found.version) ? found.version : USUAL_SESSION
+    const signal = this.#ownSignal()
+    const params = { protocolVersion: version, capabilities: {}, clientInfo: gatewayInfo() }
+    const asked = { method: 'initialize', params, tokenId: 0, signal }
+    const { post, reply } = await this.#send(
+      asked,
+      signal,
+      { 'mcp-protocol-version': version },
+      undefined,
+      true,
+    )
+    const agreed = reply?.result?.['protocolVersion']
+    if (typeof agreed !== 'string' || !hasSessions(agreed))
+      throw new ServerFailure('server_answer', 'its answer to initialize has no known version')
+    if (post.session !== undefined && !/^[!-~]{1,1024}$/.test(post.session))
+      throw new ServerFailure('server_answer', 'its session id is not valid')
+    const session: Session = {
+      id: post.session,
+      version: agreed,
+      capabilities: asFields(reply?.result?.['capabilities']),
+    }
+    this.version = agreed
+    await this.#notify(session, { method: 'notifications/initialized' }, signal)
+    return session
+  }
+
+  /** Sends a notification, or an answer to the server's own request. */
+  async #notify(session: Session, message: Fields, signal: AbortSignal): Promise<void> {
+    const { url, most_answer: maxBytes } = this.server
+    await this.#transport.post({
+      url,
+      headers: { ...POST_HEADERS, ...(await this.#auth()), ...sessionHeaders(session) },
+      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      maxBytes,
+      signal,
+      onMessage: () => false,
+    })
+  }
+
+  /** Sends a request. `reply` is undefined if the answer is not one of JSON-RPC. */
+  async #send(
+    asked: ServerRequest,
+    signal: AbortSignal,
+    headers: Readonly<Record<string, string>>,
+    session: Session | undefined,
+    isInitialize = false,
+  ): Promise<{ readonly post: PostAnswer; readonly reply: ServerReply | undefined }> {
+    const version = session?.version ?? STATELESS
+    this.#lastId += 1
+    const id = this.#lastId
+    let reply: ServerReply | undefined
+    const read = (message: Fields): boolean => {
+      if (typeof message['method'] === 'string') {
+        this.#receive(message, id, asked, session)
+        return false
+      }
+      reply = replyIn(message, id, version)
+      return true
+    }
+    const { url, most_answer: maxBytes } = this.server
+    const body = JSON.stringify({
+      jsonrpc: '2.0',
+      id,
+      method: asked.method,
+      params: isInitialize ? asked.params : { ...asked.params, ...metaOf(asked, id, session) },
+    })
+    const cancel = (): void => {
+      // Closing the stream cancels a request of 2026-07-28; before, the server must be told.
+      if (session) this.#cancel(session, id)
+    }
+    signal.addEventListener('abort', cancel)
+    try {
+      for (const isLast of [this.#token === undefined, true]) {
+        const auth = await this.#auth()
+        try {
+          const post = await this.#transport.post({
+            url,
+            headers: { ...POST_HEADERS, ...auth, ...headers },
+            body,
+            maxBytes,
+            signal,
+            take: asked.take,
+            onMessage: read,
+          })
+          const isEnd = post.status === 404 && session?.id !== undefined
+          if (post.message && !isEnd && !read(post.message))
+            throw new ServerFailure('server_answer', 'a message without an answer')
+          return { post, reply }
+        } catch (error) {
+          if (isLast || !(error instanceof ServerFailure) || error.code !== 'server_auth') throw error
+          this.#token?.discard(auth['authorization']?.slice('Bearer '.length) ?? '')
+        }
+      }
+    } finally {
+      signal.removeEventListener('abort', cancel)
+    }
+    throw new ServerFailure('server_auth', 'refused')
+  }
+
+  /** Handles a notification or a request that the server sends before its answer. */
+  #receive(message: Fields, id: number, asked: ServerRequest, session: Session | undefined): void {
+    const { method } = message
+    const params = asFields(message['params'])
+    if (message['id'] === undefined) {
+      if (method === 'notifications/message') asked.onNotification?.(method, params)
+      if (method === 'notifications/progress' && params['progressToken'] === id) {
+        const { progressToken: _, ...progress } = params
+        asked.onNotification?.(method, progress)
+      }
+      return
+    }
+    if (!session) throw new ServerFailure('server_answer', 'a request on the stream of an answer')
+    const answer =
+      method === 'ping'
+        ? { id: message['id'], result: {} }
+        : { id: message['id'], error: { code: CODES.method, message: 'this client has no such method' } }
+    this.#notify(session, answer, AbortSignal.timeout(5_000)).catch(() => {})
+  }
+
+  #cancel(session: Session, requestId: number): void {
+    const params = { requestId, reason: 'the client has left' }
+    const message = { method: 'notifications/cancelled', params }
+    this.#notify(session, message, AbortSignal.timeout(5_000)).catch(() => {})
+  }
+
+  async #auth(): Promise<Readonly<Record<string, string>>> {
+    const { auth } = this.server
+    if (this.#token) return { authorization: `Bearer ${await this.#token.value()}` }
+    return auth.kind === 'header' ? auth.headers : {}
+  }
+}
+
+const POST_HEADERS = { 'content-type': 'application/json', accept: ACCEPT }
+
+/** The parameter that the header `Mcp-Name` repeats, by method. */
+export const NAMED_BY: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+}
+
+/** Methods whose result may request input from the client. */
+export const MAY_ASK: ReadonlySet<string> = new Set(Object.keys(NAMED_BY))
+
+function sessionHeaders({ id, version }: Session): Readonly<Record<string, string>> {
+  return { 'mcp-protocol-version': version, ...(id !== undefined && { 'mcp-session-id': id }) }
+}
+
+function metaOf(
+  { meta = {}, capabilities = {}, logLevel, wantsProgress = false }: ServerRequest,
+  id: number,
+  session: Session | undefined,
+): Fields {
+  const all = {
+    ...meta,
+    ...(wantsProgress && { progressToken: id }),
+    ...(!session && {
+      [META.version]: STATELESS,
+      [META.clientInfo]: gatewayInfo(),
+      [META.capabilities]: capabilities,
+      ...(logLevel !== undefined && { [META.logLevel]: logLevel }),
+    }),
+  }
+  return Object.keys(all).length > 0 ? { _meta: all } : {}
+}
+
+/** Reads the answer to the request with this id. Throws `server_answer` if it is none. */
+function replyIn(message: Fields, id: number, version: McpVersion): ServerReply {
+  const { result, error } = message
+  // Errors about a request that could not be read have no id.
+  const isOwn = message['id'] === id || (isObject(error) && (message['id'] ?? null) === null)
+  if (!isOwn) throw new ServerFailure('server_answer', 'an answer with another id')
+  if (isObject(result) && error === undefined) return { version, result }
+  if (isObject(error) && result === undefined) {
+    const { code, message: text, data } = error
+    if (Number.isSafeInteger(code) && typeof text === 'string')
+      return { version, error: { code: code as number, message: text, ...(data !== undefined && { data }) } }
+  }
+  throw new ServerFailure('server_answer', 'an answer that is not one of JSON-RPC')
+}
+
+/** Waits for a promise that others wait for too, until the signal is aborted. */
+export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  if (signal.aborted) return Promise.reject(signal.reason as Error)
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = (): void => reject(signal.reason as Error)
+  signal.addEventListener('abort', onAbort)
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort))
+}

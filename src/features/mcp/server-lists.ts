@@ -1,0 +1,124 @@
+import { LRUCache } from 'lru-cache'
+import { LISTS, type ListName, validEntries } from './listed-entries.ts'
+import { asFields, CODES, type Fields, STATELESS } from './protocol.ts'
+import { type ServerConnection, untilAborted } from './server-connection.ts'
+import { ServerFailure } from './server-transport.ts'
+
+const MAX_PAGES = 100
+const MAX_ENTRIES = 2_000
+const MAX_BYTES = 4 * 1_048_576
+const MAX_TTL_MS = 3_600_000
+/** Maximum milliseconds for which a list waits for one server. */
+const MAX_WAIT_MS = 10_000
+/** Maximum bytes of the lists of single API keys that are kept for one server. */
+const MAX_PRIVATE_BYTES = 16 * 1_048_576
+
+/** A list of one server. */
+export interface ServerList {
+  /** Valid entries, as the server gave them. */
+  readonly entries: readonly Fields[]
+  /** When the list was read, and until when it may be shown, by `performance.now()`. */
+  readonly readMs: number
+  readonly untilMs: number
+}
+
+interface KeptList extends ServerList {
+  readonly bytes: number
+}
+
+/**
+ * The lists of one server. Those that the server calls public are shared, all others belong to one API key.
+ * `docs/mcp.md: Lists`.
+ */
+export class ServerLists {
+  readonly #connection: ServerConnection
+  readonly #shared = new Map<ListName, KeptList>()
+  readonly #private = new LRUCache<string, KeptList>({
+    maxSize: MAX_PRIVATE_BYTES,
+    sizeCalculation: ({ bytes }) => bytes + 1_000,
+  })
+  readonly #asked = new Map<string, Promise<ServerList>>()
+
+  constructor(connection: ServerConnection) {
+    this.#connection = connection
+  }
+
+  /**
+   * Resolves to a list as this API key may see it. Rejects with `ServerFailure`. `ageMs`: age up to which a list serves
+   * that the server does not want to be kept, because it is not shown.
+   */
+  async get(list: ListName, tokenId: number, ageMs = 0): Promise<ServerList> {
+    const key = `${list} ${tokenId}`
+    const known = this.#shared.get(list) ?? this.#private.get(key)
+    const nowMs = performance.now()
+    if (known && (nowMs < known.untilMs || nowMs - known.readMs < ageMs)) return known
+    let asked = this.#asked.get(key)
+    if (!asked) {
+      asked = this.#read(list, tokenId).finally(() => this.#asked.delete(key))
+      this.#asked.set(key, asked)
+    }
+    return asked
+  }
+
+  async #read(list: ListName, tokenId: number): Promise<ServerList> {
+    const { server } = this.#connection
+    const waitMs = Math.min(server.timeout, MAX_WAIT_MS)
+    const controller = new AbortController()
+    const timer = setTimeout(
+      () => controller.abort(new ServerFailure('server_timeout', `no list in ${waitMs} ms`)),
+      waitMs,
+    )
+    try {
+      return await this.#gather(list, tokenId, controller.signal)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #gather(list: ListName, tokenId: number, signal: AbortSignal): Promise<ServerList> {
+    const { method, member, capability } = LISTS[list]
+    const { server } = this.#connection
+    const beganMs = performance.now()
+    const capabilities = await untilAborted(this.#connection.capabilities(tokenId), signal)
+    const entries: unknown[] = []
+    let bytes = 0
+    let ttlMs = server.list_ttl
+    let isShared = true
+    let cursor: string | undefined
+    let pages = 0
+    let isLast = capabilities[capability] === undefined
+    while (!isLast) {
+      if (pages === MAX_PAGES) throw new ServerFailure('server_unavailable', `more than ${MAX_PAGES} pages`)
+      const params: Fields = cursor === undefined ? {} : { cursor }
+      const reply = await this.#connection.request({ method, params, tokenId, signal })
+      if (reply.error?.code === CODES.method) break
+      if (!reply.result) throw new ServerFailure('server_unavailable', `${method} is an error`)
+      const { [member]: found, nextCursor } = reply.result
+      if (!Array.isArray(found)) throw new ServerFailure('server_answer', `${method} has no list`)
+      entries.push(...(found as unknown[]))
+      bytes += JSON.stringify(found).length
+      if (entries.length > MAX_ENTRIES || bytes > MAX_BYTES)
+        throw new ServerFailure('server_unavailable', 'its list is too large')
+      if (reply.version === STATELESS) {
+        ttlMs = Math.min(pages === 0 ? MAX_TTL_MS : ttlMs, ttlOf(reply.result))
+        isShared &&= reply.result['cacheScope'] === 'public'
+      }
+      cursor = typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined
+      isLast = cursor === undefined
+      pages += 1
+    }
+    const valid = validEntries(server.name, list, entries)
+    const kept = { entries: valid, readMs: beganMs, untilMs: beganMs + ttlMs, bytes }
+    const key = `${list} ${tokenId}`
+    this.#shared.delete(list)
+    this.#private.delete(key)
+    if (isShared) this.#shared.set(list, kept)
+    else this.#private.set(key, kept)
+    return kept
+  }
+}
+
+function ttlOf(result: Fields): number {
+  const { ttlMs } = asFields(result)
+  return typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(ttlMs, MAX_TTL_MS) : 0
+}

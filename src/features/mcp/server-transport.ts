@@ -1,0 +1,249 @@
+import { parseExact } from '@sluice/wire/json/exact-json'
+import { FrameSplitter } from '@sluice/wire/sse/frame-splitter'
+import type { Agent, Dispatcher } from 'undici'
+import { packageVersion } from '../../domain/version.ts'
+import { lookupBlockingMetadata } from '../../upstreams/lookup-blocking-metadata.ts'
+import { LOOP_MARK_HEADER } from '../../upstreams/loop-detection.ts'
+import { type Fields, isObject } from './protocol.ts'
+
+/** Why a server gave no answer of its own: `docs/mcp.md: Servers that fail`. */
+export type FailureCode = 'server_unavailable' | 'server_auth' | 'server_timeout' | 'server_answer'
+
+/** A server has failed. The reason is for operators; it has no words of the server. */
+export class ServerFailure extends Error {
+  readonly code: FailureCode
+
+  constructor(code: FailureCode, reason: string, options?: ErrorOptions) {
+    super(reason, options)
+    this.name = 'ServerFailure'
+    this.code = code
+  }
+}
+
+/** Maximum levels of an answer's JSON. */
+const MAX_LEVELS = 1_000
+const CONNECTIONS = 256
+/** Milliseconds of the HTTP client's timeouts, which the timeouts of servers are within. */
+const MAX_MS = 3_700_000
+
+/** A message for a server. */
+export interface ServerPost {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+  /** Allocates memory for bytes that have arrived. Throws if there is none. */
+  readonly take?: ((bytes: number) => void) | undefined
+  /** Called with each message of a stream. Returns whether it was the last one that is expected. */
+  readonly onMessage: (message: Fields) => boolean
+}
+
+/** What a server answered. */
+export interface PostAnswer {
+  readonly status: number
+  readonly session: string | undefined
+  /** The JSON of an answer that is not a stream; undefined for a stream, or if there is no object. */
+  readonly message: Fields | undefined
+}
+
+/** Sends messages to servers. Redirects are not followed, because they could lead to any address. */
+export class ServerTransport {
+  readonly #mark: string
+  #agent: Agent | undefined
+
+  /** `mark`: the text by which the gateway recognises its own requests. */
+  constructor(mark: string) {
+    this.#mark = mark
+  }
+
+  /** Rejects with `ServerFailure`, with the reason of `signal`, or with whatever `take` throws. */
+  async post({ url, headers, body, maxBytes, signal, take, onMessage }: ServerPost): Promise<PostAnswer> {
+    const response = await this.#send('POST', url, headers, body, signal)
+    const { statusCode: status, body: answer } = response
+    // `destroy` at the end makes the body emit an error, which can be ignored.
+    answer.on('error', () => {})
+    try {
+      if (status === 401 || status === 403) throw new ServerFailure('server_auth', `status ${status}`)
+      if (status >= 500) throw new ServerFailure('server_unavailable', `status ${status}`)
+      if (status >= 300 && status < 400) throw new ServerFailure('server_answer', `a redirect (${status})`)
+      const session = response.headers['mcp-session-id']
+      const head = { status, session: typeof session === 'string' && session !== '' ? session : undefined }
+      const pieces = piecesOf(answer, maxBytes, signal, take)
+      const type = String(response.headers['content-type'] ?? '')
+      if (status === 200 && /^text\/event-stream\b/i.test(type)) {
+        await readEvents(pieces, maxBytes, onMessage)
+        return { ...head, message: undefined }
+      }
+      const bytes: Buffer[] = []
+      for await (const piece of pieces) bytes.push(piece)
+      return { ...head, message: status === 202 ? undefined : objectIn(Buffer.concat(bytes)) }
+    } finally {
+      // A body that is not read to its end would keep its connection open.
+      answer.destroy()
+    }
+  }
+
+  /** Ends a session. Failures are ignored, because the server ends idle sessions itself. */
+  async delete(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
+    try {
+      const { body } = await this.#send('DELETE', url, headers, undefined, AbortSignal.timeout(5_000))
+      body.on('error', () => {})
+      body.destroy()
+    } catch {
+      // The session ends by itself.
+    }
+  }
+
+  /** Posts a form to a token endpoint. Rejects with `ServerFailure`. */
+  async postForm(url: string, form: string, signal: AbortSignal): Promise<{ status: number; body: unknown }> {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+    const response = await this.#send('POST', url, headers, form, signal)
+    response.body.on('error', () => {})
+    try {
+      const bytes: Buffer[] = []
+      for await (const piece of piecesOf(response.body, 65_536, signal, undefined)) bytes.push(piece)
+      return { status: response.statusCode, body: objectIn(Buffer.concat(bytes)) }
+    } finally {
+      response.body.destroy()
+    }
+  }
+
+  async #send(
+    method: 'POST' | 'DELETE',
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    body: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
+    // Loaded with the first request, so that gateways without servers start faster.
+    const { Agent, request } = await import('undici')
+    this.#agent ??= new Agent({
+      allowH2: false,
+      connections: CONNECTIONS,
+      maxHeaderSize: 16_384,
+      headersTimeout: MAX_MS,
+      bodyTimeout: MAX_MS,
+      connect: { timeout: MAX_MS, lookup: lookupBlockingMetadata },
+    })
+    try {
+      return await request(url, {
+        method,
+        dispatcher: this.#agent,
+        signal,
+        headers: {
+          'accept-encoding': 'identity',
+          'user-agent': `sluice/${packageVersion()}`,
+          ...headers,
+          [LOOP_MARK_HEADER]: this.#mark,
+        },
+        ...(body !== undefined && { body }),
+      })
+    } catch (error) {
+      throw unreachable(error, signal)
+    }
+  }
+
+  /** Ends all running requests. */
+  async close(): Promise<void> {
+    await this.#agent?.destroy()
+  }
+}
+
+/** The pieces of an answer, within its maximum size. */
+async function* piecesOf(
+  body: AsyncIterable<Buffer>,
+  maxBytes: number,
+  signal: AbortSignal,
+  take: ServerPost['take'],
+): AsyncGenerator<Buffer> {
+  const pieces = body[Symbol.asyncIterator]()
+  let length = 0
+  for (;;) {
+    const next = await pieces.next().catch((error: unknown) => {
+      throw signal.aborted
+        ? signal.reason
+        : new ServerFailure('server_answer', 'it broke off', { cause: error })
+    })
+    if (next.done) return
+    length += next.value.length
+    if (length > maxBytes) throw new ServerFailure('server_answer', `more than ${maxBytes} bytes`)
+    take?.(next.value.length)
+    yield next.value
+  }
+}
+
+async function readEvents(
+  pieces: AsyncIterable<Buffer>,
+  maxBytes: number,
+  onMessage: ServerPost['onMessage'],
+): Promise<void> {
+  const splitter = new FrameSplitter(maxBytes)
+  const read = (frame: string): boolean => {
+    const data = dataOf(frame)
+    if (data === '') return false
+    const message = objectIn(Buffer.from(data))
+    if (!message) throw new ServerFailure('server_answer', 'an event without a JSON object')
+    return onMessage(message)
+  }
+  for await (const piece of pieces) {
+    const bytes = splitter.take(piece)
+    if (!bytes) continue
+    let from = 0
+    for (let end = splitter.next(from); end !== -1; end = splitter.next(from)) {
+      if (read(bytes.toString('utf8', from, end))) return
+      from = end
+    }
+    splitter.markRead(from)
+  }
+  read(splitter.takeBuffered().toString())
+}
+
+/** The data of an event, without its other fields. */
+function dataOf(frame: string): string {
+  return frame
+    .split(/\r\n|\r|\n/)
+    .flatMap((line) => (line.startsWith('data:') ? [line.slice(line[5] === ' ' ? 6 : 5)] : []))
+    .join('\n')
+}
+
+/** The JSON object of an answer; undefined if there is none. Throws a `ServerFailure` if it is too deep. */
+function objectIn(bytes: Buffer): Fields | undefined {
+  if (isTooDeep(bytes)) throw new ServerFailure('server_answer', `more than ${MAX_LEVELS} levels`)
+  try {
+    const value = parseExact(bytes.toString())
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+// Deeper values would exhaust the stack when they are written.
+function isTooDeep(bytes: Buffer): boolean {
+  let levels = 0
+  let isText = false
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (isText) {
+      if (byte === BACKSLASH) at += 1
+      else if (byte === QUOTE) isText = false
+    } else if (byte === QUOTE) isText = true
+    else if (byte === 0x7b || byte === 0x5b) {
+      levels += 1
+      if (levels > MAX_LEVELS) return true
+    } else if (byte === 0x7d || byte === 0x5d) levels -= 1
+  }
+  return false
+}
+
+// Error messages may contain URLs with passwords, so only the error's code is included.
+function unreachable(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return new ServerFailure('server_unavailable', typeof code === 'string' ? code : 'no connection', {
+    cause: error,
+  })
+}

@@ -1,0 +1,45 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { McpServer, McpSettings } from '../../domain/mcp.ts'
+import { ServerConnection } from './server-connection.ts'
+import { ServerLists } from './server-lists.ts'
+import { ServerTransport } from './server-transport.ts'
+
+/** A server with what the gateway knows of it. */
+export interface KnownServer {
+  readonly server: McpServer
+  readonly connection: ServerConnection
+  readonly lists: ServerLists
+}
+
+/** The servers of the configuration. A server stays connected while its entry does not change. */
+export class McpServers {
+  readonly #transport: ServerTransport
+  #settings: McpSettings | undefined
+  #known: ReadonlyMap<string, KnownServer> = new Map()
+
+  constructor(mark: string) {
+    this.#transport = new ServerTransport(mark)
+  }
+
+  /** The servers by name, in the order of their names. */
+  of(settings: McpSettings): ReadonlyMap<string, KnownServer> {
+    if (this.#settings === settings) return this.#known
+    const before = this.#known
+    const servers = settings.servers.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    this.#known = new Map(servers.map((server) => [server.name, this.#keep(server)]))
+    this.#settings = settings
+    for (const [name, known] of before) if (this.#known.get(name) !== known) void known.connection.close()
+    return this.#known
+  }
+
+  #keep(server: McpServer): KnownServer {
+    const known = this.#known.get(server.name)
+    if (known && isDeepStrictEqual(known.server, server)) return known
+    const connection = new ServerConnection(server, this.#transport)
+    return { server, connection, lists: new ServerLists(connection) }
+  }
+
+  async close(): Promise<void> {
+    await this.#transport.close()
+  }
+}

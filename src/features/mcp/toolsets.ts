@@ -1,0 +1,64 @@
+import type { Caller } from '../../accounts/authentication/caller.ts'
+import type { McpSettings, McpToolset } from '../../domain/mcp.ts'
+
+/** What a caller may use. */
+export interface ToolAccess {
+  /** Whether a tool or a prompt may be used. */
+  has(server: string, name: string): boolean
+  /** Whether everything of a server may be used, so that its resources may be read. */
+  hasAll(server: string): boolean
+}
+
+const EVERYTHING: ToolAccess = { has: () => true, hasAll: () => true }
+
+/**
+ * What a caller may use: all of the caller's toolsets, or the named one of them. Undefined if the caller has no toolset of
+ * that name. `docs/mcp.md: Toolsets`.
+ */
+export function toolAccess(
+  { toolsets }: McpSettings,
+  caller: Caller,
+  only: string | undefined,
+): ToolAccess | undefined {
+  if (toolsets.length === 0) return only === undefined ? EVERYTHING : undefined
+  const own = toolsets.filter((one) => isFor(one, caller))
+  const used = only === undefined ? own : own.filter(({ name }) => name === only)
+  if (only !== undefined && used.length === 0) return undefined
+  const patterns = used.flatMap(({ tools }) => tools.map(splitPattern))
+  return {
+    has: (server, name) => patterns.some((one) => matches(one.server, server) && matches(one.name, name)),
+    hasAll: (server) => patterns.some((one) => one.name === '*' && matches(one.server, server)),
+  }
+}
+
+function isFor({ groups, users }: McpToolset, { token, user }: Caller): boolean {
+  if (!groups && !users) return true
+  const group = token.group === '' ? user.group : token.group
+  return groups?.includes(group) === true || users?.includes(user.username) === true
+}
+
+function splitPattern(pattern: string): { readonly server: string; readonly name: string } {
+  const at = pattern.indexOf('.')
+  return { server: pattern.slice(0, at), name: pattern.slice(at + 1) }
+}
+
+/** Whether a text matches a pattern in which `*` stands for any characters. */
+export function matches(pattern: string, text: string): boolean {
+  let [p, t, star, from] = [0, 0, -1, 0]
+  while (t < text.length) {
+    if (pattern[p] === '*') {
+      star = p
+      from = t
+      p += 1
+    } else if (pattern[p] === text[t]) {
+      p += 1
+      t += 1
+    } else if (star !== -1) {
+      p = star + 1
+      from += 1
+      t = from
+    } else return false
+  }
+  while (pattern[p] === '*') p += 1
+  return p === pattern.length
+}
