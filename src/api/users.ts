@@ -1,6 +1,18 @@
 import { z } from 'zod'
 import { groupBudgets, groupBudgetsSchema } from '../management/account-limits.ts'
 import {
+  changedGroupInput,
+  changeGroup,
+  createGroup,
+  deleteGroup,
+} from '../management/groups/change-group.ts'
+import {
+  groupField,
+  groupSchema,
+  groupsOfAllSchema,
+  listManagedGroups,
+} from '../management/groups/list-groups.ts'
+import {
   changedUserInput,
   changeUser,
   deleteUser,
@@ -37,7 +49,7 @@ import {
   passwordField,
   userIdText,
 } from '../management/users/user-object.ts'
-import { defineAdminEndpoint, type JsonEndpoint } from './endpoint.ts'
+import { defineAdminEndpoint, defineRootUserEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 const IDENTITIES = '/api/user/:id/identities'
 const USER_PATH = z.object({ id: userIdText })
@@ -147,5 +159,31 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'The budgets of all groups, with their use in the current period',
     responseBody: groupBudgetsSchema,
     handle: ({ services }) => groupBudgets(services),
+  }),
+  defineAdminEndpoint('GET', '/api/group/all', {
+    summary: 'All groups: ratio, members, models, channels, guards and budget',
+    responseBody: groupsOfAllSchema,
+    handle: ({ services }) => listManagedGroups(services),
+  }),
+  defineRootUserEndpoint('POST', '/api/group/', {
+    summary: 'Create a group',
+    body: changedGroupInput,
+    responseBody: groupSchema,
+    handle: ({ body, services }) => createGroup(services, body),
+  }),
+  defineRootUserEndpoint('PUT', '/api/group/', {
+    summary: 'Change the given fields of a group',
+    errorStatuses: [404, 409],
+    body: changedGroupInput,
+    responseBody: groupSchema,
+    handle: ({ body, services }) => changeGroup(services, body),
+  }),
+  defineRootUserEndpoint('DELETE', '/api/group/', {
+    summary: 'Delete a group without members',
+    errorStatuses: [400, 404, 409],
+    query: z.object({ group: groupField }),
+    async handle({ query, services }) {
+      await deleteGroup(services, query)
+    },
   }),
 ]

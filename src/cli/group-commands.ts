@@ -1,8 +1,10 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { GroupObject } from '../management/groups/list-groups.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { CommandContext } from './command-context.ts'
-import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
+import { BUDGET_OPTIONS, type BudgetOptions, commaList, CONFIG_OPTION, JSON_OPTION } from './options.ts'
+import { quotaOfAmounts } from './amount.ts'
+import { plainText } from './plain-text.ts'
 import { budgetText, isBudgetUsedUp } from './quota-text.ts'
 import { type Column, details, table } from './table.ts'
 import { type AccountOptions, printResult } from './with-accounts.ts'
@@ -12,9 +14,23 @@ A user belongs to one group, which decides on prices (ratio), channels, guards a
 Example:
   sluice group show sales`
 
+const CHANGE_HELP = `
+A group of gateway.yaml is changed there. A change counts from the next call on; a new budget keeps the period, --budget 0
+removes both, and --guards '' removes the guards.
+Examples:
+  sluice group create sales --ratio 0.8 --budget 100usd --per month
+  sluice group update sales --guards secrets`
+
+interface ChangeOptions extends AccountOptions, BudgetOptions {
+  readonly ratio?: string
+  readonly open?: boolean
+  readonly closed?: boolean
+  readonly guards?: readonly string[]
+}
+
 /** Adds the commands `sluice group …`. */
 export function addGroupCommands(program: Command, shell: CommandContext): void {
-  const group = program.command('group').description('show groups of users')
+  const group = program.command('group').description('manage groups of users')
   group
     .command('list')
     .description('all groups, with ratio, members, budget, models and guards')
@@ -24,6 +40,43 @@ export function addGroupCommands(program: Command, shell: CommandContext): void 
     .action((options: AccountOptions) =>
       printResult(shell, options, 'listGroups', {}, (groups, display) =>
         table(groups, columns(display), shell.out),
+      ),
+    )
+  const changing = (name: string, description: string, operation: 'createGroup' | 'changeGroup'): void => {
+    group
+      .command(`${name} <name>`)
+      .description(description)
+      .option('--ratio <number>', 'the factor of all prices')
+      .addOption(new Option('--open', 'keys of any user may name it').conflicts('closed'))
+      .option('--closed', 'keys of its members alone may name it')
+      .option('--guards <names>', 'guards that check its calls, separated by commas', commaList)
+      .addOption(BUDGET_OPTIONS[0])
+      .addOption(BUDGET_OPTIONS[1])
+      .addOption(JSON_OPTION)
+      .addOption(CONFIG_OPTION)
+      .addHelpText('after', CHANGE_HELP)
+      .action((named: string, options: ChangeOptions) => change(shell, operation, named, options))
+  }
+  changing('create', 'make a group, closed unless --open is given', 'createGroup')
+  changing('update', "change a group's ratio, guards, budget, and who may name it", 'changeGroup')
+  group
+    .command('add <group> <user>')
+    .description('move a user to a group')
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
+    .action((named: string, user: string, options: AccountOptions) =>
+      printResult(shell, options, 'moveToGroup', { group: named, user }, (moved) =>
+        plainText(`The user "${moved.username}" belongs to the group "${moved.group}".\n`),
+      ),
+    )
+  group
+    .command('delete <name>')
+    .description('delete a group without members')
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
+    .action((named: string, options: AccountOptions) =>
+      printResult(shell, options, 'deleteGroup', { group: named }, () =>
+        plainText(`The group "${named}" is deleted.\n`),
       ),
     )
   group
@@ -48,6 +101,28 @@ export function addGroupCommands(program: Command, shell: CommandContext): void 
         ])
       }),
     )
+}
+
+function change(
+  shell: CommandContext,
+  operation: 'createGroup' | 'changeGroup',
+  group: string,
+  { ratio, open, closed, guards, budget, per, ...options }: ChangeOptions,
+): Promise<void> {
+  return printResult(
+    shell,
+    options,
+    operation,
+    (display) => ({
+      group,
+      ...(ratio !== undefined && { ratio }),
+      ...((open || closed) && { open: open ?? false }),
+      ...(guards && { guards: [...guards] }),
+      ...quotaOfAmounts(shell, display, { budget }),
+      ...(per && { budget_period: per }),
+    }),
+    (changed, display) => table([changed], columns(display), shell.out),
+  )
 }
 
 function columns(display: QuotaDisplay): readonly Column<GroupObject>[] {

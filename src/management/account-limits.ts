@@ -6,7 +6,8 @@ import type { ManagementServices } from './services.ts'
 import { groupBudget, remainingSpendOf, userBudget } from './remaining-spend.ts'
 
 const { budget, budget_period, budget_used, budget_held, budget_resets_at } = usageLimitSchema
-const budgetFields = { budget, budget_period, budget_used, budget_held, budget_resets_at }
+/** A budget with its use in the current period, in responses. */
+export const budgetFields = { budget, budget_period, budget_used, budget_held, budget_resets_at }
 
 /** A budget that limits the calls of an account. */
 export const accountBudgetSchema = z.object({

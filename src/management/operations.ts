@@ -12,6 +12,7 @@ import {
   setPassword,
   topUpUser,
 } from './users/change-user.ts'
+import { changeGroup, createGroup, deleteGroup, moveToGroup } from './groups/change-group.ts'
 import { listGroups, showGroup } from './groups/list-groups.ts'
 import { createToken, tokenWarnings } from './tokens/create-token.ts'
 import { createUser } from './users/create-user.ts'
@@ -30,9 +31,12 @@ import { usageByDimension } from './usage/sum-usage.ts'
 export const operations = {
   backup,
   budgetUser: setUserBudget,
+  changeGroup,
   changeToken: changeAnyToken,
+  createGroup,
   createToken,
   createUser,
+  deleteGroup,
   deleteToken,
   disableChannel,
   disableToken,
@@ -52,6 +56,7 @@ export const operations = {
   listRefusals,
   listTokens,
   listUsers,
+  moveToGroup,
   removeUser: deleteUserAsOperator,
   rotateToken,
   setPassword,

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { decimalText } from '../../domain/decimal.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
-import { groupBudgets } from '../account-limits.ts'
+import { budgetFields, groupBudgets } from '../account-limits.ts'
 import { readInput, textField } from '../input-fields.ts'
-import type { ManagementServices } from '../services.ts'
+import type { AdministrationServices, ManagementServices } from '../services.ts'
 
 /** Maximum number of members that are listed by name. */
 const MAX_NAMED_MEMBERS = 100
@@ -12,24 +12,30 @@ const MAX_NAMED_MEMBERS = 100
 type GroupServices = Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>
 
 /** A group: its terms, its budget, who belongs to it and what it may call. */
-export interface GroupObject {
-  readonly group: string
-  /** Factor of all prices, as a decimal. */
-  readonly ratio: string
-  /** Whether any user's key may name the group. */
-  readonly open: boolean
-  readonly guards: readonly string[]
-  /** Number of users whose group it is. */
-  readonly members: number
-  /** Names of models that its channels serve. */
-  readonly models: readonly string[]
-  /** Names of the enabled channels that serve it. */
-  readonly channels: readonly string[]
-  readonly budget: number
-  readonly budget_period: string
-  readonly budget_used: number
-  readonly budget_held: number
-  readonly budget_resets_at: number
+export const groupSchema = z.object({
+  group: z.string(),
+  ratio: z.string().describe('factor of all prices, as a decimal'),
+  open: z.boolean().describe('whether keys of any user may name the group'),
+  guards: z.array(z.string()),
+  members: z.int().describe('number of users whose group it is'),
+  models: z.array(z.string()).describe('models that its channels serve'),
+  channels: z.array(z.string()).describe('channels that serve it'),
+  ...budgetFields,
+})
+
+export type GroupObject = z.output<typeof groupSchema>
+
+/** All groups, and whether gateway.yaml declares each. */
+export const groupsOfAllSchema = z.array(
+  groupSchema.extend({ managed: z.boolean().describe('whether gateway.yaml declares it') }),
+)
+
+/** All groups as the console shows them. */
+export async function listManagedGroups(
+  services: GroupServices & Pick<AdministrationServices, 'liveConfig'>,
+): Promise<z.output<typeof groupsOfAllSchema>> {
+  const { groups: declared } = services.liveConfig.declared
+  return (await listGroups(services)).map((one) => ({ ...one, managed: declared.has(one.group) }))
 }
 
 /** All groups, in the order of their names. */
@@ -46,7 +52,11 @@ export async function listGroups(services: GroupServices): Promise<GroupObject[]
 }
 
 const EXPECTED = 'expected the name of a group'
-const INPUT = z.object({ group: textField(EXPECTED) }, { error: 'expected an object that names a group' })
+
+/** The name of a group. */
+export const groupField = textField(EXPECTED).min(1, { error: EXPECTED }).max(200, { error: EXPECTED })
+
+const INPUT = z.object({ group: groupField }, { error: 'expected an object that names a group' })
 
 /** One group, with the names of its first members. */
 export async function showGroup(
@@ -77,7 +87,7 @@ function termsOf({ groups, channels }: Settings, name: string) {
     group: name,
     ratio: group ? decimalText(group.ratio) : '1',
     open: group?.open ?? false,
-    guards: group?.guards ?? [],
+    guards: [...(group?.guards ?? [])],
     models: [...new Set(serving.flatMap(({ models }) => models))].toSorted(),
     channels: serving.map((channel) => channel.name),
   }

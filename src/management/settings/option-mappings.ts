@@ -123,7 +123,8 @@ function changesOf(
   })
 }
 
-function groupJson({ ratio, open, budget, guards }: Omit<Group, 'name'>): JsonObject {
+/** A group in the form that it has in gateway.yaml. */
+export function groupJson({ ratio, open, budget, guards }: Omit<Group, 'name'>): JsonObject {
   const named = guards.length > 0 && { guards }
   return { ratio: decimalText(ratio), open, ...named, ...budgetJson(budget) }
 }
