@@ -16,7 +16,7 @@ import { answerHeaders } from '../http/answer-headers.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { CallLimits } from './call-limits.ts'
-import type { StorableResponse } from './dialects/dialect.ts'
+import type { RecordedResponse } from './dialects/dialect.ts'
 import type { ChargedUsage } from './dialects/passthrough.ts'
 import type { DrainedResponses } from './response-handler.ts'
 import { storableMessage, ComparedRequestTexts } from './provider-messages.ts'
@@ -320,13 +320,13 @@ export class Call implements MediaRequester {
   /**
    * Ends the call with its charge, or without one if `basis` is undefined because nothing was delivered.
    * Resolves to the charged usage when the charge is durable. `delivered`: whether the client received any of
-   * the response. `lasting`: the response, if the client can refer to it later.
+   * the response. `response`: the response, if the client may know of it.
    */
   settle(
     target: AttemptTarget | undefined,
     basis: ChargeBasis | undefined,
     delivered: boolean,
-    lasting?: StorableResponse,
+    response?: RecordedResponse,
   ): Promise<Usage> {
     this.#hasUnknownEnd = basis?.hasUnknownEnd === true
     const credible = target && basis && credibleBasis(this, target, basis)
@@ -334,7 +334,7 @@ export class Call implements MediaRequester {
     const book = (known: PricedUsage): Promise<Usage> => {
       const bookNow = (columns?: FeatureColumns): Promise<Usage> => {
         this.#columns = columns
-        return this.#book(target, known, delivered, basis, lasting)
+        return this.#book(target, known, delivered, basis, response)
       }
       if (!target || !basis || this.#cut || basis.ending === 'failed') return bookNow()
       const isReported = basis.reported !== undefined && !this.#isImplausible
@@ -395,7 +395,7 @@ export class Call implements MediaRequester {
     priced: PricedUsage,
     delivered: boolean,
     basis: ChargeBasis | undefined,
-    lasting: StorableResponse | undefined,
+    response: RecordedResponse | undefined,
     form?: ImageForm,
   ): Promise<Usage> {
     const { facts } = this.hold
@@ -436,9 +436,9 @@ export class Call implements MediaRequester {
       ),
       note: this.#isImplausible
         ? 'usage_implausible'
-        : (columns.note ?? lasting?.note ?? (this.#hasUnknownEnd ? 'unknown_end' : undefined)),
+        : (columns.note ?? response?.note ?? (this.#hasUnknownEnd ? 'unknown_end' : undefined)),
       guards: columns.guards ?? '',
-      provenance: target && lasting?.provenance?.(target, this, usage),
+      provenance: target && response?.lasting?.provenance?.(target, this, usage),
     }
     const { record } = this.incoming
     record.upstreamModel = settlement.upstream_model

@@ -302,8 +302,8 @@ export class StreamedResponse extends ResponseHandler {
 
   /** Whether a stream whose end marker was read is complete, so that it is charged at once. */
   get #endsNow(): boolean {
-    const { error, check, isMidEvent, continueInBackground } = this.#tap
-    return !error && !check?.isBlocked && !check?.checking && !isMidEvent && !continueInBackground
+    const { error, check, isMidEvent, lasting } = this.#tap
+    return !error && !check?.isBlocked && !check?.checking && !isMidEvent && !lasting?.continueInBackground
   }
 
   // `docs/ledger.md: Durability before delivery`: nothing is sent before the call's hold (its reserved quota)
@@ -316,7 +316,7 @@ export class StreamedResponse extends ResponseHandler {
     if (!isDue && !this.call.mayReplaceFiltered)
       this.#leadTimer ??= setTimeout(() => this.#releaseLead(), MAX_LEAD_MS)
     if (isEnd || this.#pauses.has('hold')) return
-    const { continueInBackground } = this.#tap
+    const continueInBackground = this.#tap.lasting?.continueInBackground
     const opening = this.#gate.open(
       continueInBackground && (() => continueInBackground(this.target, this.call)),
     )
@@ -440,7 +440,7 @@ export class StreamedResponse extends ResponseHandler {
       // end.
       const known = isComplete || response.headersSent ? tap : undefined
       const charging = this.call.settle(this.target, basis, delivered, known)
-      const keeping = isComplete && tap.keep?.(this.target, this.call, charging)
+      const keeping = isComplete && tap.lasting?.keep?.(this.target, this.call, charging)
       charged = (await Promise.all([charging, keeping]))[0]
     }
     if (!lastFrame || ending === 'client_gone') return

@@ -6,7 +6,7 @@ import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { ChargeBasis, ResponseEnding } from './price-usage.ts'
 import { type Failure, failureInAnswer, failureWithoutResponse, FILTERED_ANSWER } from './failure.ts'
-import type { WholeReply } from './dialects/dialect.ts'
+import type { LastingResponse, WholeReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
 
 /** Maximum bytes of the responses of one call that are kept in memory until the call is charged. */
@@ -57,9 +57,9 @@ export class WholeResponse extends ResponseHandler {
       facts.text() === ''
     )
       this.onFailure(FILTERED_ANSWER)
-    else if (reply.continueInBackground) {
+    else if (reply.lasting?.continueInBackground) {
       this.close()
-      this.settled(this.#deliverBegun(reply, reply.continueInBackground))
+      this.settled(this.#deliverBegun(reply, reply.lasting.continueInBackground))
     } else if (this.state === 'draining') this.settleWithoutClient(facts)
     else if (reply.next) {
       const { next } = reply
@@ -174,7 +174,7 @@ export class WholeResponse extends ResponseHandler {
   // `docs/ledger.md: Durability before delivery`: the response is sent once its charge is durable.
   async #deliver(reply: WholeReply): Promise<void> {
     const charging = this.call.settle(this.target, chargeBasis('complete', reply.facts), true, reply)
-    const keeping = reply.keep?.(this.target, this.call, charging)
+    const keeping = reply.lasting?.keep?.(this.target, this.call, charging)
     const charged = await charging
     if (keeping) await keeping
     this.#send(reply.body(charged))
@@ -184,7 +184,7 @@ export class WholeResponse extends ResponseHandler {
   // before the client receives the response.
   async #deliverBegun(
     reply: WholeReply,
-    goOn: NonNullable<WholeReply['continueInBackground']>,
+    goOn: NonNullable<LastingResponse['continueInBackground']>,
   ): Promise<void> {
     const { hold } = this.call
     if (!(await hold.whenDurable()) || !(await goOn(this.target, this.call)))

@@ -411,13 +411,15 @@ function convertedReply(
         replyContext,
       ),
     ...(signed !== decoded && { note: 'cut_arguments' }),
-    async keep(target, call, charging, form) {
-      const keepingParts = history.keep?.(signed.parts, target, call)
-      if (!keeper) return keepingParts
-      const charged = await charging
-      await keepingParts
-      const kept = encoded(charged)
-      await keeper.keep((form?.(kept) ?? kept).toString(), charged, target, call)
+    lasting: {
+      async keep(target, call, charging, form) {
+        const keepingParts = history.keep?.(signed.parts, target, call)
+        if (!keeper) return keepingParts
+        const charged = await charging
+        await keepingParts
+        const kept = encoded(charged)
+        await keeper.keep((form?.(kept) ?? kept).toString(), charged, target, call)
+      },
     },
   }
 }

@@ -19,7 +19,7 @@ import type { StatedService } from '@sluice/wire/service-tier'
 import type { Call } from '../call.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
 import type { AttemptTarget } from '../request-stages.ts'
-import type { Tap } from './dialect.ts'
+import type { LastingResponse, Tap } from './dialect.ts'
 import type { StreamedParts } from './decoded-conversation.ts'
 import type { AnswerKeeper } from './references.ts'
 
@@ -139,7 +139,13 @@ export class ConvertingTap implements Tap {
     return Buffer.from(this.#lastFrames + this.#encoder.failureFrame(error))
   }
 
-  async keep(
+  /** A response without a keeper, whose parts are not kept either, does not last. */
+  get lasting(): LastingResponse | undefined {
+    if (!this.#parts && !this.#keeper) return undefined
+    return { keep: (target, call, charging, form) => this.#keep(target, call, charging, form) }
+  }
+
+  async #keep(
     target: AttemptTarget,
     call: Call,
     charging: Promise<Usage>,

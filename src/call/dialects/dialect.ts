@@ -27,8 +27,8 @@ import type { Call } from '../call.ts'
 import type { ReadingFeatures } from '../reading-features.ts'
 import type { ParsedRequest, AttemptTarget } from '../request-stages.ts'
 
-/** A response to which later requests of the client may refer. */
-export interface StorableResponse {
+/** How a response lasts beyond its call: later requests of the client may refer to it. */
+export interface LastingResponse {
   /**
    * Stores the response for later requests, before the client receives its end; never rejects. `charged` is
    * the usage for which the call was charged. `form` is what a check makes of the bytes for the client; absent if they
@@ -51,6 +51,12 @@ export interface StorableResponse {
    * once, before the client receives anything.
    */
   readonly continueInBackground?: ((target: AttemptTarget, call: Call) => Promise<boolean>) | undefined
+}
+
+/** What the row of a call states of its response. */
+export interface RecordedResponse {
+  /** Absent if later requests cannot refer to the response. */
+  readonly lasting?: LastingResponse | undefined
   /**
    * Special outcome of the response, such as cut arguments, that is noted in the call's row in the usage
    * log.
@@ -59,7 +65,7 @@ export interface StorableResponse {
 }
 
 /** A response that is not a stream, ready for the client. */
-export interface WholeReply extends StorableResponse {
+export interface WholeReply extends RecordedResponse {
   readonly facts: ReplyFacts
   /**
    * Returns the bytes for the client. Called only if `facts` states a valid reply. `charged`: the usage for
@@ -106,7 +112,7 @@ export interface StreamCheck {
 }
 
 /** Watches or converts a stream on its way to the client. */
-export interface Tap extends StorableResponse {
+export interface Tap extends RecordedResponse {
   /** The last valid usage that the stream has reported. */
   readonly usage: ReportedUsage | undefined
   /**

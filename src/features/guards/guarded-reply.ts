@@ -48,9 +48,12 @@ export function checkWholeReply(reply: WholeReply, guards: CallGuards, origin: A
       return {
         ...reply,
         body: (charged) => form(reply.body(charged)),
-        // A blocked answer is not stored, so that it cannot be read later.
-        keep: async (target, call, charged) => {
-          if (!isBlocked) await reply.keep?.(target, call, charged, form)
+        lasting: {
+          ...reply.lasting,
+          // A blocked answer is not stored, so that it cannot be read later.
+          keep: async (target, call, charged) => {
+            if (!isBlocked) await reply.lasting?.keep?.(target, call, charged, form)
+          },
         },
       }
     },

@@ -1,9 +1,7 @@
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
-import type { Call } from '../../call/call.ts'
-import type { Tap } from '../../call/dialects/dialect.ts'
-import type { AttemptTarget } from '../../call/request-stages.ts'
+import type { LastingResponse, Tap } from '../../call/dialects/dialect.ts'
 
 /**
  * A tap (reader of a stream on its way to the client) around another tap. It changes what is sent; facts
@@ -73,10 +71,6 @@ export abstract class WrappedTap implements Tap {
     return this.inner.arrived
   }
 
-  get continueInBackground(): Tap['continueInBackground'] {
-    return this.inner.continueInBackground
-  }
-
   get note(): Tap['note'] {
     return this.inner.note
   }
@@ -97,22 +91,20 @@ export abstract class WrappedTap implements Tap {
     return this.inner.keepAliveFrame()
   }
 
-  async keep(
-    target: AttemptTarget,
-    call: Call,
-    charged: Promise<Usage>,
-    form: (bytes: Buffer) => Buffer = (bytes) => bytes,
-  ): Promise<void> {
-    // A blocked answer is not stored, so that it cannot be read later.
-    if (!this.isBlocked) await this.inner.keep?.(target, call, charged, (bytes) => form(this.kept(bytes)))
+  get lasting(): LastingResponse | undefined {
+    const { lasting } = this.inner
+    if (!lasting?.keep) return lasting
+    return {
+      ...lasting,
+      // A blocked answer is not stored, so that it cannot be read later.
+      keep: async (target, call, charged, form = (bytes) => bytes) => {
+        if (!this.isBlocked) await lasting.keep?.(target, call, charged, (bytes) => form(this.kept(bytes)))
+      },
+    }
   }
 
   /** The last bytes of the inner tap, as they are stored. */
   protected abstract kept(bytes: Buffer): Buffer
-
-  provenance(target: AttemptTarget, call: Call, charged: Usage): ReturnType<NonNullable<Tap['provenance']>> {
-    return this.inner.provenance?.(target, call, charged)
-  }
 
   release(): void {
     this.inner.release()

@@ -5,7 +5,7 @@ import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { priceSetText } from '../../domain/price.ts'
 import { NATIVE_RETENTION_MS, type Provenance, type StoredResponse } from '../../domain/stored-response.ts'
 import type { Call } from '../../call/call.ts'
-import type { WholeReply } from '../../call/dialects/dialect.ts'
+import type { LastingResponse, WholeReply } from '../../call/dialects/dialect.ts'
 import type { AttemptTarget } from '../../call/request-stages.ts'
 import { serviceToCharge } from '../../call/service-tier-rates.ts'
 import type { BackgroundCalls } from './background-calls.ts'
@@ -79,10 +79,12 @@ export class NativeResponse {
     return {
       facts,
       body: () => this.ids.whole(bytes),
-      provenance: (target, call, charged) => this.provenance(facts, target, call, charged),
-      continueInBackground: goesOn
-        ? (target, call) => this.continueInBackground(target, call, facts.id)
-        : undefined,
+      lasting: {
+        provenance: (target, call, charged) => this.provenance(facts, target, call, charged),
+        continueInBackground: goesOn
+          ? (target, call) => this.continueInBackground(target, call, facts.id)
+          : undefined,
+      },
     }
   }
 
@@ -159,22 +161,30 @@ export class NativeTap extends RenamingTap {
   /** Must be called at the end of the stream: ends the record of what is streamed. */
   #endNote: (() => void) | undefined
   #isReleased = false
+  readonly #referable: LastingResponse = {
+    provenance: (target, call, charged) => this.#provenance(target, call, charged),
+  }
 
   constructor(memory: EventMemory, response: NativeResponse) {
     super(memory, response.ids)
     this.#response = response
   }
 
-  /** A background stream continues without its client once it has an id by which it can be retrieved. */
-  get continueInBackground(): ((target: AttemptTarget, call: Call) => Promise<boolean>) | undefined {
+  get lasting(): LastingResponse {
     const { responseId } = this
-    if (!this.#response.isBackground || responseId === '') return undefined
-    return async (target, call) => {
-      const goesOn = await this.#response.continueInBackground(target, call, responseId)
-      if (goesOn) this.#endNote = this.#response.note(this)
-      if (this.#isReleased) this.#endNote?.()
-      return goesOn
+    if (!this.#response.isBackground || responseId === '') return this.#referable
+    // A background stream continues without its client once it has an id by which it can be retrieved.
+    return {
+      ...this.#referable,
+      continueInBackground: (target, call) => this.#continueInBackground(target, call, responseId),
     }
+  }
+
+  async #continueInBackground(target: AttemptTarget, call: Call, upstreamId: string): Promise<boolean> {
+    const goesOn = await this.#response.continueInBackground(target, call, upstreamId)
+    if (goesOn) this.#endNote = this.#response.note(this)
+    if (this.#isReleased) this.#endNote?.()
+    return goesOn
   }
 
   override release(): void {
@@ -183,7 +193,7 @@ export class NativeTap extends RenamingTap {
     this.#endNote?.()
   }
 
-  provenance(target: AttemptTarget, call: Call, charged: Usage): Provenance | undefined {
+  #provenance(target: AttemptTarget, call: Call, charged: Usage): Provenance | undefined {
     const { responseId: id, encrypted, itemIds, usage } = this
     return this.#response.provenance({ id, encrypted, itemIds, usage }, target, call, charged)
   }

@@ -1,7 +1,7 @@
 import { type IdReplacer, responsesFieldNames } from '@sluice/wire/responses'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
-import { type DialectFacts, throwNoStreams } from '../../call/dialects/dialect.ts'
+import { type DialectFacts, type LastingResponse, throwNoStreams } from '../../call/dialects/dialect.ts'
 import type { ResponseAccount } from './response-account.ts'
 import type { StreamReadSoFar } from './stream-progress.ts'
 import { RenamingTap } from './renaming-tap.ts'
@@ -76,7 +76,11 @@ class ReplayTap extends RenamingTap {
     this.#endNote = replay.note(this)
   }
 
-  async keep(): Promise<void> {
+  get lasting(): LastingResponse {
+    return { keep: () => this.#noteEnd() }
+  }
+
+  async #noteEnd(): Promise<void> {
     const { status, usage } = this
     if (status !== undefined) await this.#replay.onEnd(status, usage)
   }

@@ -173,9 +173,11 @@ class FoundReferences implements ResolvedReferences {
         return {
           facts,
           body: () => ids.whole(bytes),
-          // Only the provider account that compacted a conversation can read the result.
-          provenance: ({ key }, call) =>
-            responses.provenance(call.hold.account.user.id, key.value, null, facts.encrypted),
+          lasting: {
+            // Only the provider account that compacted a conversation can read the result.
+            provenance: ({ key }, call) =>
+              responses.provenance(call.hold.account.user.id, key.value, null, facts.encrypted),
+          },
         }
       },
     }
