@@ -162,6 +162,18 @@ describe('stored responses under a guard with a service', () => {
     },
   )
 
+  test.each([false, true])(
+    "a response that a guard's service blocks is not stored (stream: %s)",
+    async (isStream) => {
+      if (isStream) stream(roleFrame(), contentFrame(`it is ${CODE}`), finishFrame(), DONE_FRAME)
+      else fixture.upstream.script('claude', wholeMessage([{ text: `it is ${CODE}` }]))
+      const made = await respond('stop', { model: isStream ? 'm' : 'claude', input: 'hi', stream: isStream })
+      expect(made.text).toContain('content_filter')
+      const id = /"id":"(resp_[^"]+)"/.exec(made.text)?.[1] ?? ''
+      expect((await read('free', id)).status).toBe(404)
+    },
+  )
+
   test('reading a stored response applies the guards of the key that reads it', async () => {
     fixture.upstream.script('claude', wholeMessage([{ text: `it is ${CODE}` }]))
     const { id } = JSON.parse((await respond('free', { model: 'claude', input: 'hi' })).text) as {

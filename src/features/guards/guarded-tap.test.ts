@@ -10,7 +10,7 @@ import { expect, test } from 'vitest'
 import { lawRuns } from '../../../test/runner/tier.ts'
 import { type GuardAction, redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
-import type { Tap } from '../../call/dialects/dialect.ts'
+import type { LastingResponse, Tap } from '../../call/dialects/dialect.ts'
 import { textGuard } from '../../../test/fixtures/text-guard.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { GuardedTap } from './guarded-tap.ts'
@@ -397,5 +397,19 @@ test.each(
     tap.end()
     sent += tap.isBlocked ? String(tap.refusalBytes(NO_USAGE)) : String(tap.finalBytes(NO_USAGE))
     expect(sent).not.toContain('code-1-x')
+  },
+)
+
+test.each([['block', 0] as const, ['redact', 1] as const])(
+  'a stream that a guard has blocked is not stored, and neither are its signatures (%s)',
+  async (action, times) => {
+    let kept = 0
+    const lasting = { keep: async () => void (kept += 1) }
+    const { guards } = guardsWith(action)
+    const stream = { guards, dialect: 'chat', signsReasoning: false, isArray: false } as const
+    const tap = new GuardedTap(Object.assign(passing(), { lasting }), stream, { resize() {} })
+    tap.push(Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"a code-1-x."}}]}\n\n'))
+    await tap.lasting?.keep?.(...([] as unknown as Parameters<NonNullable<LastingResponse['keep']>>))
+    expect(kept).toBe(times)
   },
 )
