@@ -2,19 +2,19 @@ import type { AttemptEntry } from '../domain/call-detail.ts'
 import type { Store } from '../store/store.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 
-const HOUR_MS = 3_600_000
+const DAY_MS = 86_400_000
 /** Maximum number of calls that are read, the latest first, so that a start stays cheap. */
 const MAX_CALLS = 5_000
 /** What the log has in the place of a cause where the client left. The channel did not fail. */
 const CLIENT_LEFT = 'caller gone'
 
-/** Fills the statistics of channels with the calls of the usage log that ended in the hour before a start. */
+/** Fills the statistics of channels with the calls of the usage log that ended in the day before a start. */
 export async function restoreChannelMinutes(
   store: Pick<Store, 'read'>,
   minutes: ChannelMinutes,
   startMs: number,
 ): Promise<void> {
-  const filter = { fromMs: startMs - HOUR_MS, beforeMs: startMs }
+  const filter = { fromMs: startMs - DAY_MS, beforeMs: startMs }
   const { entries } = await store.read('listUsage', { filter, offset: 0, limit: MAX_CALLS })
   for (const { attempts, cache, channel, ended_ms: endMs, duration_ms: tookMs } of entries) {
     if (attempts === null) {

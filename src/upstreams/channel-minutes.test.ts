@@ -44,6 +44,9 @@ describe('the minutes of a channel', () => {
     expect(minutes.recordOf('a').record).toBe('answered')
     minutes.restore('b', nowMs, 9, 'status 500')
     expect(minutes.recordOf('b').record).toBe('failed')
+    minutes.restore('b', nowMs - 600 * MINUTE_MS, 9, null)
+    expect(minutes.recordOf('b').record).toBe('answered')
+    expect(minutes.hour('b').requests).toBe(1)
     expect(minutes.recent('a').sinceRecovery).toEqual({ requests: 1, failed: 0 })
   })
 

@@ -142,12 +142,13 @@ export class ChannelMinutes {
   restore(name: string, atMs: number, tookMs: number, cause: string | null): void {
     const number = minuteOf(atMs)
     const last = minuteOf(this.#now())
-    if (number <= last - RECORDED_MINUTES || number > last) return
+    if (number > last) return
     const figures = this.#figuresOf(name)
+    if (cause === null) figures.record = 'answered'
+    if (number <= last - RECORDED_MINUTES) return
     const minute = minuteAt(figures, number)
     minute.requests += 1
     if (cause === null) {
-      figures.record = 'answered'
       const at = countOf(tookMs)
       minute.durations[at] = (minute.durations[at] ?? 0) + 1
       return
@@ -199,7 +200,7 @@ export class ChannelMinutes {
     return figures
   }
 
-  /** Whether a channel has answered in this process or in the hour before, and whether its last test failed. */
+  /** Whether a channel has answered in this process or in the day before, and whether its last test failed. */
   recordOf(name: string): { readonly record: ChannelAnswerHistory; readonly hasFailedTest: boolean } {
     const { record = 'untried', hasFailedTest = false } = this.#channels.get(name) ?? {}
     return { record, hasFailedTest }
