@@ -54,6 +54,7 @@ beforeAll(async () => {
         ...plain.users,
         ADMIN_USER,
         user(4, 'bob', [token('bob', { remain_quota: 7_000 })]),
+        user(6, 'dan', [token('dan', { remain_quota: 50_000 })]),
         user(5, 'cy', [token('cy', { rate_limit: { requests: 1 } })]),
       ],
     }
@@ -159,4 +160,18 @@ test("neither the client's key nor its session reaches a server", async () => {
     expect(JSON.stringify(seen)).not.toContain('sk-ann')
     expect(JSON.stringify(seen)).not.toContain(session.id)
   }
+})
+
+test('many calls at once spend what the quota pays for, and nothing more', async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, id) => callTool('dan', 'web_search', { q: 'x' }, { id })),
+  )
+  const served = answers.filter(({ message }) => message.result !== undefined)
+  expect(served.length).toBe(10)
+  const others = answers.filter((one) => !served.includes(one))
+  const codes = others.map(
+    ({ message }) => (message.error?.data as { code: string } | undefined)?.code ?? 'none',
+  )
+  // Calls that arrive after the last charge are refused by their key's status.
+  expect(codes.filter((code) => code !== 'insufficient_quota' && code !== 'token_exhausted')).toEqual([])
 })

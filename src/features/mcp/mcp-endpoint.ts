@@ -391,10 +391,16 @@ async function listOrFailure(
 }
 
 /** A result in the revision of the client. */
-function convertedResult({ result = {} }: ServerReply, version: McpVersion, method: string): Fields {
+function convertedResult(
+  { result = {}, version: given }: ServerReply,
+  version: McpVersion,
+  method: string,
+): Fields {
   // What one API key may read, another may not.
   const isRead = method === 'resources/read'
-  const { ttlMs, cacheScope: _, ...rest } = result
+  const { ttlMs, cacheScope: _, resultType, ...others } = result
+  // Results of older revisions have no types, so that a type in them means nothing.
+  const rest = given === STATELESS && resultType !== undefined ? { ...others, resultType } : others
   const own = isRead ? { ...rest, ttlMs: typeof ttlMs === 'number' ? ttlMs : 0, cacheScope: 'private' } : rest
   return forClient(version, own)
 }

@@ -18,3 +18,11 @@ test.each([
   const bytes = Buffer.from(`: ${name}: `)
   expect(names.at(bytes, 2, 2 + name.length)).toBe(expected)
 })
+
+test('headers with a named prefix are read under their own names', () => {
+  const own = new HeaderNames(['x-a'], ['x-param-'])
+  const read = (name: string) => own.at(Buffer.from(name), 0, name.length)
+  expect(read('X-Param-Region')).toBe('x-param-region')
+  expect(read('x-param-')).toBeUndefined()
+  expect(read('x-parameter')).toBeUndefined()
+})
