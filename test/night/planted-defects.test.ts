@@ -489,6 +489,26 @@ const DEFECTS: readonly Defect[] = [
     'is redacted and encoded again, whatever its media type states',
   ],
   [
+    'events that a guard adds to a stream repeat names as the provider wrote them',
+    {
+      file: 'src/features/guards/event-screen.ts',
+      text: "return this.#served.get(given) ?? this.#stream.guards.repeat(given, found) ?? ''",
+      by: 'return given',
+    },
+    'src/features/guards/guarded-tap.test.ts',
+    'events that a guard adds to a stream have no names that it has changed or blocked',
+  ],
+  [
+    "a service's decision about an event that is held back is not waited for",
+    {
+      file: 'src/features/guards/held-events.ts',
+      text: 'if (texts.some(({ next }) => next === undefined)) break',
+      by: 'for (const text of texts) text.next ??= text.given',
+    },
+    'src/features/guards/stream-bounds.test.ts',
+    'the memory of the part of a stream that a guard holds back is counted',
+  ],
+  [
     'a guard that blocks an answer lets the rest of its stream pass',
     {
       file: 'src/features/guards/guarded-streamed-text.ts',

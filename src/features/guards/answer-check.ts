@@ -60,7 +60,7 @@ export async function screenedTexts(
 ): Promise<readonly string[]> {
   const screened: string[] = []
   for (const [index, one] of texts.entries())
-    screened.push(await guards.checkLongAnswerText(served[index] ?? '', one, turns))
+    screened.push(await guards.checkLongAnswer(served[index] ?? '', one, turns))
   return screened
 }
 

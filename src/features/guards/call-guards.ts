@@ -68,6 +68,12 @@ export interface TextLocation {
   readonly isSigned: boolean
 }
 
+/** Where a text was found, and how it is read. */
+export interface TextSpot extends TextLocation {
+  /** Whether the text is JSON, in which the strings are checked: the arguments of a tool call. */
+  readonly isJson: boolean
+}
+
 /**
  * The guards that search the texts of one place in requests or answers, combined so that a text is searched
  * only once.
@@ -156,8 +162,8 @@ export class CallGuards {
    * Checks a whole text of the request. Returns the text to send on, which is the same text if no guard
    * changes it. Throws `GuardBlock`.
    */
-  checkRequest(text: string, spot: TextLocation): string {
-    return this.#check(spot, text, ({ screen }) => screen.apply(text, this.pseudonyms))
+  checkRequest(text: string, spot: TextSpot): string {
+    return this.#check(spot, text, this.pseudonyms)
   }
 
   /**
@@ -165,16 +171,12 @@ export class CallGuards {
    * `end`, and returns the part that can be sent on or throws `GuardBlock`. Returns undefined if no guard
    * checks the text.
    */
-  requestSteps(text: string, spot: TextLocation & { readonly isJson: boolean }): CheckStep | undefined {
+  requestSteps(text: string, spot: TextSpot): CheckStep | undefined {
     return this.#steps(text, spot, this.pseudonyms)
   }
 
-  /** Checks a text of the answer as `checkAnswerText` does, in turns. Throws `GuardBlock`. */
-  async checkLongAnswerText(
-    text: string,
-    spot: TextLocation & { readonly isJson: boolean },
-    turns: CheckTurns,
-  ): Promise<string> {
+  /** Checks a text of the answer as `checkAnswer` does, in turns. Throws `GuardBlock`. */
+  async checkLongAnswer(text: string, spot: TextSpot, turns: CheckTurns): Promise<string> {
     const step = this.answerSteps(text, spot)
     return this.restored(step ? await turns.checkLong(text, step) : text, spot)
   }
@@ -183,23 +185,19 @@ export class CallGuards {
    * Checks a text of the answer step by step, as `requestSteps` does. What the steps return goes to `restored`.
    * @param isRepeated Whether the text repeats another one, so that its matches are not counted again.
    */
-  answerSteps(
-    text: string,
-    spot: TextLocation & { readonly isJson: boolean },
-    isRepeated = false,
-  ): CheckStep | undefined {
+  answerSteps(text: string, spot: TextSpot, isRepeated = false): CheckStep | undefined {
     return this.#steps(text, spot, undefined, isRepeated)
   }
 
   /** A whole text of the answer that was checked, with the values of the request in place of the tokens that replaced them. */
-  restored(checked: string, spot: TextLocation & { readonly isJson: boolean }): string {
+  restored(checked: string, spot: TextSpot): string {
     if (this.pseudonyms.size === 0 || spot.isSigned) return checked
     return spot.isJson ? this.pseudonyms.restoreJson(checked) : this.pseudonyms.restore(checked)
   }
 
   #steps(
     text: string,
-    spot: TextLocation & { readonly isJson: boolean },
+    spot: TextSpot,
     pseudonyms: Pseudonyms | undefined,
     isRepeated = false,
   ): CheckStep | undefined {
@@ -233,28 +231,16 @@ export class CallGuards {
     }
   }
 
-  /** Checks the arguments of a tool call in the request, that is the strings in their JSON. */
-  checkRequestJson(text: string, spot: TextLocation): string {
-    return this.#check(spot, text, ({ screen }) => screen.apply(text, this.pseudonyms, true))
-  }
-
-  /** Checks a whole text of the answer, and replaces placeholders with the values of the request. */
-  checkAnswer(text: string, spot: TextLocation): string {
-    const checked = this.#check(spot, text, ({ screen }) => screen.apply(text))
-    return this.pseudonyms.size === 0 || spot.isSigned ? checked : this.pseudonyms.restore(checked)
-  }
-
-  /** Checks the arguments of a tool call in the answer. */
-  checkAnswerJson(text: string, spot: TextLocation): string {
-    const checked = this.#check(spot, text, ({ screen }) => screen.apply(text, undefined, true))
-    return this.pseudonyms.size === 0 ? checked : this.pseudonyms.restoreJson(checked)
+  /** Checks a whole text of the answer, and replaces placeholders with the values of the request. Throws `GuardBlock`. */
+  checkAnswer(text: string, spot: TextSpot): string {
+    return this.restored(this.#check(spot, text), spot)
   }
 
   /**
    * Changes a text of the answer that repeats an earlier text, in the same way as the earlier one. Matches
    * are not recorded again. Returns undefined if the text is blocked.
    */
-  repeat(text: string, spot: TextLocation & { readonly isJson: boolean }): string | undefined {
+  repeat(text: string, spot: TextSpot): string | undefined {
     const checked = this.screened(text, spot)
     return checked === undefined ? undefined : this.restored(checked, spot)
   }
@@ -263,7 +249,7 @@ export class CallGuards {
    * Changes a text of the answer as guards require. Matches are not recorded, and placeholders stay. Returns
    * undefined if the text is blocked.
    */
-  screened(text: string, spot: TextLocation & { readonly isJson: boolean }): string | undefined {
+  screened(text: string, spot: TextSpot): string | undefined {
     const screen = this.screenOf(spot)?.screen
     const applied = screen?.apply(text, undefined, spot.isJson)
     return applied?.blockedBy === undefined ? (applied?.text ?? text) : undefined
@@ -277,11 +263,6 @@ export class CallGuards {
     if (ERROR_CODE.test(text)) return text
     const bounded = this.screenOf(ERROR_TEXT) ? text.slice(0, MAX_ERROR_LENGTH) : text
     return this.repeat(bounded, ERROR_TEXT) ?? BLOCKED_ERROR
-  }
-
-  /** Checks a whole text of the answer, or the arguments of a tool call. */
-  checkAnswerText(text: string, spot: TextLocation & { readonly isJson: boolean }): string {
-    return spot.isJson ? this.checkAnswerJson(text, spot) : this.checkAnswer(text, spot)
   }
 
   /**
@@ -341,15 +322,11 @@ export class CallGuards {
     return this.#ofAnswer.some(({ guard }) => actionOf(guard, false) !== 'flag')
   }
 
-  #check(
-    spot: TextLocation,
-    text: string,
-    apply: (place: GuardScreen) => ReturnType<TextScreen['apply']>,
-  ): string {
+  #check(spot: TextSpot, text: string, pseudonyms?: Pseudonyms): string {
     const place = this.screenOf(spot)
     if (!place) return text
     const beganMs = performance.now()
-    const { text: checked, counts, blockedBy } = apply(place)
+    const { text: checked, counts, blockedBy } = place.screen.apply(text, pseudonyms, spot.isJson)
     const tookMs = performance.now() - beganMs
     this.record(place, counts, spot.isSigned, tookMs)
     const blocking = blockedBy === undefined ? undefined : place.guards[blockedBy]

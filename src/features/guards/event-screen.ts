@@ -180,7 +180,7 @@ export class EventScreen {
   *#checkedWhole(given: string, text: EventText, isSeen: boolean): Generator<void, string | undefined> {
     const { guards } = this.#stream
     try {
-      if (!this.turns) return isSeen ? guards.repeat(given, text) : guards.checkAnswerText(given, text)
+      if (!this.turns) return isSeen ? guards.repeat(given, text) : guards.checkAnswer(given, text)
       const step = guards.answerSteps(given, text, isSeen)
       if (!step) return guards.restored(given, text)
       let checked = ''

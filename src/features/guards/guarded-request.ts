@@ -14,12 +14,12 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Shape } from '@sluice/wire/shape/define-shape'
 import type { JsonRequest } from '../../call/parse-request.ts'
 import { readFilesWithin } from './files-within.ts'
-import { type CallGuards, GuardBlock, type TextLocation } from './call-guards.ts'
+import { type CallGuards, GuardBlock, type TextLocation, type TextSpot } from './call-guards.ts'
 import { checkRequestTexts } from './services/checked-request.ts'
 import { CheckRefused } from './services/service-checks.ts'
 
-/** Number of bytes from which a text is checked in pieces. */
-const LONG_BYTES = 1024
+/** Length from which a text is checked in pieces. */
+const LONG_LENGTH = 1024
 
 /**
  * Checks the texts of a request. Resolves to the request with the texts that guards have changed; all other
@@ -36,9 +36,11 @@ export async function applyGuardsToScan(
     if (hasTokenIds) guards.failedRequest('input')
     const checked = texts.filter((found) => guards.screenOf(found))
     const changes = await changesOf(guards, scan.bytes, checked)
-    const next =
-      changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes), RESPONSE_LIMITS)
-    return guards.services ? checkRequestTexts(guards.services, next, shape, guards.turns) : next
+    const isChanged = changes.length > 0
+    const next = isChanged ? scanObject(applyTextChanges(scan.bytes, changes), RESPONSE_LIMITS) : scan
+    if (!guards.services) return next
+    const left = isChanged ? requestTexts(next, shape).texts : texts
+    return checkRequestTexts(guards.services, next, left, guards.turns)
   })
 }
 
@@ -71,7 +73,6 @@ async function changesOf(
   texts: readonly FoundText[],
 ): Promise<TextChange[]> {
   const changes: TextChange[] = []
-  const { turns } = guards
   for (const found of texts) {
     const { from, to } = found
     const place = guards.screenOf(found)
@@ -83,40 +84,21 @@ async function changesOf(
     const before = guards.matches
     const change = await (mayBeFile(bytes, found)
       ? fileChange(guards, bytes, found)
-      : to - from > LONG_BYTES
-        ? longChange(guards, bytes, found)
-        : turns.check(() => changeOf(guards, bytes, found)))
+      : textChange(guards, bytes, found))
     if (change) changes.push(change)
     else if (name !== undefined && guards.matches === before) guards.known.add(name)
   }
   return changes
 }
 
-// A long text is checked in pieces, so that other calls can run in between.
-async function longChange(
+async function textChange(
   guards: CallGuards,
   bytes: Buffer,
   found: FoundText,
 ): Promise<TextChange | undefined> {
   const text = decodeStringAt(bytes, found.from, found.to)
-  const checked = await longText(guards, text, found)
+  const checked = await wholeText(guards, text, found)
   return checked === text ? undefined : { from: found.from, to: found.to, text: JSON.stringify(checked) }
-}
-
-async function longText(
-  guards: CallGuards,
-  text: string,
-  spot: TextLocation & { readonly isJson: boolean },
-): Promise<string> {
-  const step = guards.requestSteps(text, spot)
-  return step ? guards.turns.checkLong(text, step) : text
-}
-
-function changeOf(guards: CallGuards, bytes: Buffer, found: FoundText): TextChange | undefined {
-  const { from, to, isJson } = found
-  const text = decodeStringAt(bytes, from, to)
-  const checked = isJson ? guards.checkRequestJson(text, found) : guards.checkRequest(text, found)
-  return checked === text ? undefined : { from, to, text: JSON.stringify(checked) }
 }
 
 // Of a file its content is checked, not its letters in base64.
@@ -170,15 +152,11 @@ async function checkedFilesWithin(
   return changes.length === 0 ? value : withFiles(value, changes)
 }
 
-async function wholeText(
-  guards: CallGuards,
-  text: string,
-  spot: TextLocation & { readonly isJson: boolean },
-): Promise<string> {
-  if (text.length > LONG_BYTES) return longText(guards, text, spot)
-  return guards.turns.check(() =>
-    spot.isJson ? guards.checkRequestJson(text, spot) : guards.checkRequest(text, spot),
-  )
+// A long text is checked in pieces, so that other calls can run in between.
+async function wholeText(guards: CallGuards, text: string, spot: TextSpot): Promise<string> {
+  if (text.length <= LONG_LENGTH) return guards.turns.check(() => guards.checkRequest(text, spot))
+  const step = guards.requestSteps(text, spot)
+  return step ? guards.turns.checkLong(text, step) : text
 }
 
 const NO_FACTS: FileFacts = { mediaType: '', name: '' }

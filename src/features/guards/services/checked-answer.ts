@@ -14,7 +14,7 @@ export async function checkedAnswer(
   const screened = answer.texts.map((one) => {
     const text = guards.screened(one.text, one)
     // A text that is blocked is checked once more, which records the match and throws.
-    return text ?? guards.checkAnswerText(one.text, one)
+    return text ?? guards.checkAnswer(one.text, one)
   })
   const texts = answer.texts.map((one, index) => ({ ...one, text: screened[index] ?? '' }))
   const calls = callsWithArguments(answer.calls, answer.texts, screened)
@@ -23,7 +23,7 @@ export async function checkedAnswer(
     const next = checked[index] ?? ''
     if (next === screened[index]) return one.text
     // The matches are recorded now, because a later check of the changed text no longer finds them.
-    if (screened[index] !== one.text) guards.checkAnswerText(one.text, one)
+    if (screened[index] !== one.text) guards.checkAnswer(one.text, one)
     return next
   })
 }

@@ -14,10 +14,8 @@ import {
   readingsOf,
   withFiles,
 } from '@sluice/wire/files-in-values'
-import { requestTexts } from '@sluice/wire/text-finder'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { Shape } from '@sluice/wire/shape/define-shape'
 import { readFilesWithin } from '../files-within.ts'
 import { atOnce } from '../check-steps.ts'
 import type { CheckTurns } from '../../../call/check-turns.ts'
@@ -32,18 +30,18 @@ interface ReadText {
 }
 
 /**
- * Has services check the texts of a request. Resolves to the request to send on, which is the same object if
+ * Has services check the texts that were found in a request. Resolves to the request to send on, which is the same object if
  * nothing changes. Rejects like `ServiceChecks.check`.
  */
 export async function checkRequestTexts(
   checks: ServiceChecks,
   scan: ScannedObject,
-  shape: Shape,
+  found: readonly FoundText[],
   turns: CheckTurns,
 ): Promise<ScannedObject> {
-  const found = requestTexts(scan, shape).texts.filter(({ place }) => checks.concerns(place))
   const read: ReadText[] = []
-  for (const one of found) read.push(...(await readTexts(scan.bytes, one, turns)))
+  for (const one of found)
+    if (checks.concerns(one.place)) read.push(...(await readTexts(scan.bytes, one, turns)))
   const texts = read.map(({ found: one, text }): CheckedText => ({ ...one, text }))
   const next = await checks.check({ texts, ...findToolCallsAndImages(scan), side: 'request' })
   const changed = new Map<FoundText, (readonly [ReadText, string])[]>()
