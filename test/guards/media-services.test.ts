@@ -210,6 +210,11 @@ describe('in a stream of pictures, a service judges the revised prompt', () => {
     expect(eventsIn(free)).toEqual([PARTIAL, { ...COMPLETED, revised_prompt: 'A square' }])
   })
 
+  test("a guard's service judges members of streamed pictures that no API describes", async () => {
+    expect((await draw('block', { note: CODE })).text).not.toMatch(/four two|aGk=/)
+    expect(eventsIn(await draw('redact', { note: CODE }))).toEqual([PARTIAL, { ...COMPLETED, note: '#' }])
+  })
+
   test("streamed pictures are sent after a failure of the guard's service only where on_failure says so", async () => {
     const blocked = await draw('failing', { revised_prompt: 'A square' })
     expect(blocked.text).not.toMatch(/aGk=|square/)
