@@ -26,29 +26,32 @@ export function IntervalTooltip({
   })
   const sum = parts.reduce((total, { value }) => total + value, 0)
   return (
-    <table className={classes['tooltip']}>
-      <caption>{label}</caption>
-      <tbody>
-        {parts.map(({ name, label: part, color, isDashed, value }) => (
-          <tr key={name}>
-            <th scope="row">
-              <i style={{ borderColor: color }} data-dashed={isDashed} aria-hidden />
-              {part}
-            </th>
-            <td>{format(value)}</td>
-            {hasSum && <td>{percent(sum === 0 ? 0 : value / sum)}</td>}
-          </tr>
-        ))}
-      </tbody>
-      {hasSum && (
-        <tfoot>
-          <tr>
-            <th scope="row">{usage.sum}</th>
-            <td>{format(sum)}</td>
-            <td />
-          </tr>
-        </tfoot>
-      )}
-    </table>
+    // Not the table itself, whose caption would be outside of its border.
+    <div className={classes['tooltip']}>
+      <table>
+        <caption>{label}</caption>
+        <tbody>
+          {parts.map(({ name, label: part, color, isDashed, value }) => (
+            <tr key={name}>
+              <th scope="row">
+                <i style={{ borderColor: color }} data-dashed={isDashed} aria-hidden />
+                {part}
+              </th>
+              <td>{format(value)}</td>
+              {hasSum && <td>{percent(sum === 0 ? 0 : value / sum)}</td>}
+            </tr>
+          ))}
+        </tbody>
+        {hasSum && (
+          <tfoot>
+            <tr>
+              <th scope="row">{usage.sum}</th>
+              <td>{format(sum)}</td>
+              <td />
+            </tr>
+          </tfoot>
+        )}
+      </table>
+    </div>
   )
 }
