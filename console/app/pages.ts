@@ -15,6 +15,7 @@ import {
   IconRouteAltLeft,
   IconShieldCheck,
   IconUsers,
+  IconUsersGroup,
   IconUserKey,
 } from '@tabler/icons-react'
 import { Role } from '../../src/domain/role.ts'
@@ -36,6 +37,7 @@ export interface Page {
     | 'routing'
     | 'guards'
     | 'users'
+    | 'groups'
     | 'userKeys'
     | 'audit'
     | 'settings'
@@ -74,6 +76,7 @@ const PAGES: readonly Page[] = [
   { name: 'routing', path: '/routing', icon: IconRouteAltLeft, role: Role.admin, letter: 'r' },
   { name: 'guards', path: '/guards', icon: IconShieldCheck, role: Role.admin, letter: 'a' },
   { name: 'users', path: '/users', icon: IconUsers, role: Role.admin, letter: 'e' },
+  { name: 'groups', path: '/groups', icon: IconUsersGroup, role: Role.admin, letter: 'q' },
   { name: 'userKeys', path: '/user-keys', icon: IconUserKey, role: Role.admin, letter: 'y' },
   {
     name: 'audit',

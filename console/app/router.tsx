@@ -171,6 +171,11 @@ const ofAdmins = [
   }),
   createRoute({
     getParentRoute: () => admin,
+    path: '/groups',
+    component: lazyPage(async () => (await import('../pages/groups/groups-page.tsx')).GroupsPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
     path: '/user-keys',
     component: lazyPage(async () => (await import('../pages/keys/keys-of-all-page.tsx')).KeysOfAllPage),
   }),

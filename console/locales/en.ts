@@ -9,6 +9,7 @@ import { common } from './en/common.ts'
 import { content } from './en/content.ts'
 import { errors } from './en/errors.ts'
 import { failures } from './en/failures.ts'
+import { groups } from './en/groups.ts'
 import { guards } from './en/guards.ts'
 import { imports } from './en/imports.ts'
 import { incidents } from './en/incidents.ts'
@@ -58,6 +59,7 @@ export const texts = {
   sessions,
   channels,
   routing,
+  groups,
   guards,
   failures,
   imports,

@@ -10,6 +10,7 @@ import { common } from './zh/common.ts'
 import { content } from './zh/content.ts'
 import { errors } from './zh/errors.ts'
 import { failures } from './zh/failures.ts'
+import { groups } from './zh/groups.ts'
 import { guards } from './zh/guards.ts'
 import { imports } from './zh/imports.ts'
 import { incidents } from './zh/incidents.ts'
@@ -59,6 +60,7 @@ export const texts: Texts = {
   sessions,
   channels,
   routing,
+  groups,
   guards,
   failures,
   imports,

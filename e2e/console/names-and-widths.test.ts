@@ -24,6 +24,7 @@ const PAGES = [
   '/users',
   '/users?new=1',
   '/user-keys',
+  '/groups',
   '/audit',
   '/setup',
   '/settings',

@@ -55,6 +55,7 @@ const PAGES: readonly (readonly [name: string, path: string, user: string])[] = 
   ['user-keys', '/users/3?tab=keys', 'root'],
   ['user-usage', '/users/3?tab=usage', 'root'],
   ['add-user', '/users?new=1', 'root'],
+  ['groups', '/groups', 'root'],
   ['keys-of-all', '/user-keys', 'root'],
   ['audit', '/audit', 'root'],
   ['setup', '/setup', 'root'],

@@ -128,7 +128,7 @@ function groupsFound({ settings }: Services, query: string): Found[] {
     id: name,
     label: name,
     detail: '',
-    path: `/usage?group=${encodeURIComponent(name)}`,
+    path: `/groups?group=${encodeURIComponent(name)}`,
   }))
 }
 

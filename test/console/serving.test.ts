@@ -54,6 +54,7 @@ describe('a page of the console', () => {
     '/users/1',
     '/users/1/keys/2',
     '/user-keys',
+    '/groups',
     '/audit',
     '/live',
     '/what-if',

@@ -46,7 +46,7 @@ test('the search of the console finds names that contain the text in either lett
   ])
   expect(await find('root', 'azure')).toEqual([expect.stringMatching(/^channel azure-eu \/channels\/\d+$/)])
   expect(await find('root', 'ann')).toEqual(['user ann /users/2'])
-  expect(await find('root', 'sale')).toEqual(['group sales /usage?group=sales'])
+  expect(await find('root', 'sale')).toEqual(['group sales /groups?group=sales'])
   expect(await find('root', '')).toEqual([])
 })
 

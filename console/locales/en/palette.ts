@@ -37,6 +37,7 @@ export const palette = {
     usage: 'usage spend charts statistics',
     live: 'live running calls stop 实时调用',
     whatIf: 'what if prices recost 假设',
+    groups: 'groups, ratio, members, budgets',
     userKeys: 'keys of all users, search by last characters',
     audit: 'audit changes history',
   },

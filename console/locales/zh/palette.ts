@@ -39,6 +39,7 @@ export const palette: Texts['palette'] = {
     usage: '用量 统计 消费 usage',
     live: 'live running calls stop 实时调用',
     whatIf: 'what if prices recost 假设',
+    groups: '分组 倍率 成员 groups',
     userKeys: '所有用户的密钥 keys',
     audit: '审计 更改 audit',
   },

@@ -1,0 +1,23 @@
+/** Texts in English: the page Groups. */
+export const groups = {
+  title: 'Groups',
+  hint: 'A user belongs to one group. It decides on prices, channels and guards, and all members share its budget.',
+  add: 'Add group',
+  create: 'Create group',
+  name: 'Name',
+  members: 'Members',
+  noMembers: 'No user belongs to this group.',
+  more: (count: number) => `and ${count} more`,
+  ratio: 'Ratio',
+  ratioHint: 'Prices of calls are multiplied by it.',
+  open: 'Keys of',
+  anyone: 'any user',
+  membersAlone: 'members',
+  openLabel: 'Keys of any user may name this group',
+  models: 'Models',
+  guards: 'Guards',
+  fromFile: 'Declared in gateway.yaml, and changed there.',
+  saved: (name: string) => `Group “${name}” saved`,
+  remove: 'Delete group',
+  deleted: (name: string) => `Group “${name}” deleted`,
+}

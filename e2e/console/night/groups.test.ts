@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withoutBrowser } from '../chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
+
+interface Group {
+  readonly group: string
+  readonly ratio: string
+  readonly open: boolean
+  readonly budget: number
+}
+
+describe.skipIf(withoutBrowser())('groups in the console', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+  const groupNamed = async (name: string): Promise<Group | undefined> =>
+    (await stage.api<Group[]>('GET', '/api/group/all')).find(({ group }) => group === name)
+
+  test('root adds a group, changes it and deletes it', async () => {
+    const page = await stage.open('root', '/groups')
+    await page.getByRole('button', { name: 'Add group' }).click()
+    const adding = page.getByRole('dialog', { name: 'Add group' })
+    await adding.getByRole('textbox', { name: 'Name' }).fill('lab')
+    await adding.getByRole('textbox', { name: 'Ratio' }).fill('0.50')
+    await adding.getByRole('textbox', { name: 'Budget', exact: true }).fill('5')
+    await adding.getByRole('button', { name: 'Create group' }).click()
+    await expect.poll(() => groupNamed('lab')).toMatchObject({ ratio: '0.5', open: false, budget: 2_500_000 })
+
+    await page.getByRole('link', { name: 'lab' }).click()
+    const dialog = page.getByRole('dialog', { name: 'lab' })
+    await dialog.getByText('No user belongs to this group.').waitFor()
+    await dialog.getByRole('checkbox', { name: 'Keys of any user may name this group' }).check()
+    await dialog.getByRole('button', { name: 'Save changes' }).click()
+    await expect.poll(() => groupNamed('lab')).toMatchObject({ ratio: '0.5', open: true, budget: 2_500_000 })
+
+    await page.getByRole('link', { name: 'lab' }).click()
+    await page.getByRole('dialog', { name: 'lab' }).getByRole('button', { name: 'Delete group' }).click()
+    await expect.poll(() => groupNamed('lab')).toBeUndefined()
+    await page.context().close()
+  })
+
+  test('an administrator sees the members of a group, and cannot change it', async () => {
+    const page = await stage.open('admin', '/groups?group=default')
+    const dialog = page.getByRole('dialog', { name: 'default' })
+    await dialog.getByRole('link', { name: PEOPLE.member.username }).waitFor()
+    expect(await dialog.getByRole('textbox', { name: 'Ratio' }).isDisabled()).toBe(true)
+    expect(await dialog.getByRole('button', { name: 'Save changes' }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'Add group' }).count()).toBe(0)
+    await page.context().close()
+  })
+})
