@@ -84,13 +84,21 @@ export function methodNotAllowedError(
   { method, headers }: Pick<Request, 'method' | 'headers'>,
   path: string,
   { methods }: AllowedMethods,
+  basePath: string,
 ): GatewayError {
   const allow = methods.join(', ')
   if (path === RESPONSES_ENDPOINT.path && headers.upgrade?.toLowerCase() === 'websocket')
-    return new GatewayError('upgrade_required', `${path} serves no WebSocket, but POST with stream: true`)
-  return new GatewayError('method_not_allowed', `${redactedPath(path)} takes ${allow}, not ${method}`, {
-    allow,
-  })
+    return new GatewayError(
+      'upgrade_required',
+      `${basePath}${path} serves no WebSocket, but POST with stream: true`,
+    )
+  return new GatewayError(
+    'method_not_allowed',
+    `${basePath}${redactedPath(path)} takes ${allow}, not ${method}`,
+    {
+      allow,
+    },
+  )
 }
 
 /** The error for new requests while the gateway is shutting down. */

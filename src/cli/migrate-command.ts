@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { MigrationReport } from '../transfer/migrate/migrate.ts'
 import type { AccountSums } from '../transfer/migrate/quota-sums.ts'
 import { JSON_OPTION } from './options.ts'
+import { quotaText } from './quota-text.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
 import type { CommandContext } from './command-context.ts'
@@ -66,6 +67,7 @@ async function migrate(
 
 function report(migration: MigrationReport, { out }: CommandContext): string {
   const { to, dryRun, openCalls, before, tables, here, there, differences } = migration
+  const amount = amountTextIn(migration)
   const rows = tables.map(({ table: name, here, there }) => ({
     what: `rows of ${name}`,
     here: String(here),
@@ -73,8 +75,8 @@ function report(migration: MigrationReport, { out }: CommandContext): string {
   }))
   const sums = Object.entries(here.totals).map(([what, sum]) => ({
     what,
-    here: sum,
-    there: there?.totals[what as keyof typeof here.totals] ?? '',
+    here: amount(sum),
+    there: there ? amount(there.totals[what as keyof typeof here.totals]) : '',
   }))
   const users = here.users.slice(0, MAX_LISTED)
   const more = here.users.length - users.length
@@ -83,10 +85,10 @@ function report(migration: MigrationReport, { out }: CommandContext): string {
     openCalls.count > 0 &&
       (dryRun
         ? `${openCalls.count} calls that an earlier run left open would be settled first.\n`
-        : `Settled ${openCalls.count} calls that an earlier run left open: ${openCalls.quota} quota units.\n`),
+        : `Settled ${openCalls.count} calls that an earlier run left open: ${amount(openCalls.quota).replace(/(?= \(|$)/, ' quota units')}.\n`),
     table([...rows, ...sums], COLUMNS, out),
     '\n',
-    table(users, userColumns(there?.users ?? []), out),
+    table(users, userColumns(there?.users ?? [], amount), out),
     more > 0 && `and ${more} more users\n`,
     '\n',
     dryRun && `A dry run: nothing was written to ${to}.\n`,
@@ -105,15 +107,23 @@ const COLUMNS: readonly Column<{ what: string; here: string; there: string }>[] 
   { title: 'THERE', cell: ({ there }) => there, right: true, warns: ({ here, there }) => here !== there },
 ]
 
-function userColumns(there: readonly AccountSums[]): readonly Column<AccountSums>[] {
+type AmountText = (quota: number | string) => string
+
+/** Formats quota units with their value in money, if the configuration says what they are worth. */
+function amountTextIn({ display }: MigrationReport): AmountText {
+  return (quota) =>
+    display && Number.isSafeInteger(Number(quota)) ? quotaText(Number(quota), display) : String(quota)
+}
+
+function userColumns(there: readonly AccountSums[], amount: AmountText): readonly Column<AccountSums>[] {
   const others = new Map(there.map((one) => [one.id, one]))
   const both = (title: string, of: (sums: AccountSums) => number): Column<AccountSums>[] => [
-    { title, cell: (one) => String(of(one)), right: true },
+    { title, cell: (one) => amount(of(one)), right: true },
     {
       title: 'THERE',
       cell: ({ id }) => {
         const other = others.get(id)
-        return other ? String(of(other)) : ''
+        return other ? amount(of(other)) : ''
       },
       right: true,
       warns: (one) => {

@@ -97,6 +97,10 @@ export function refuseOtherAddress(allowed: AddressSet, address: string): void {
   throw new GatewayError('ip_not_allowed', 'this API key may not be used from this address')
 }
 
+/** Who can raise the quota of a key; a client is often used by somebody who has never seen the gateway. */
+export const TOKEN_QUOTA_RAISED_BY =
+  'whoever manages this API key, or an administrator of the gateway, can raise its quota'
+
 function refusal(status: Exclude<TokenStatus, 1>): GatewayError {
   switch (status) {
     case TOKEN_STATUS.disabled:
@@ -104,6 +108,9 @@ function refusal(status: Exclude<TokenStatus, 1>): GatewayError {
     case TOKEN_STATUS.expired:
       return new GatewayError('token_expired', 'this API key has expired')
     case TOKEN_STATUS.exhausted:
-      return new GatewayError('token_exhausted', 'the quota of this API key is exhausted')
+      return new GatewayError(
+        'token_exhausted',
+        `the quota of this API key is exhausted; ${TOKEN_QUOTA_RAISED_BY}`,
+      )
   }
 }

@@ -253,7 +253,7 @@ export class App {
     // POST to an unknown method of a model gets 404 instead of 405, although its path also matches the
     // endpoint that reads a model.
     const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
-    if (found && !isUnknown) throw methodNotAllowedError(request, path, found)
+    if (found && !isUnknown) throw methodNotAllowedError(request, path, found, basePath)
     const suggestion = json.suggest(path)
     if (suggestion !== undefined && route.area === 'relay') route.area = areaOfUnknownPath(suggestion)
     throw pathNotFound(basePath + path, suggestion === undefined ? undefined : basePath + suggestion)

@@ -61,9 +61,9 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     const database = await engine.database()
     const outcome = await migrate(folder, database.place)
     expect(outcome).toMatchObject({ code: 0, err: '' })
-    expect(outcome.out).toContain('Settled 2 calls that an earlier run left open: 200 quota units.')
+    expect(outcome.out).toContain('Settled 2 calls that an earlier run left open: 200 quota units ($0.0004).')
     // Three users with 1,000,000 each, of which 1,300 were charged and 200 settled.
-    expect(outcome.out).toMatch(/^quota of users +2998500 +2998500$/m)
+    expect(outcome.out).toMatch(/^quota of users +2998500 \(\$5\.997\) +2998500 \(\$5\.997\)$/m)
     expect(outcome.out).toMatch(/^rows of usage_log +9 +9$/m)
     expect(outcome.out).toContain('and the sums of 3 users and 6 tokens.')
     expect(outcome.out).toContain('1. Set DATABASE_URL')

@@ -89,6 +89,15 @@ describe('with options.base_path', () => {
     expect(text).toContain('did you mean /team/ai/v1/models?')
   })
 
+  test('a path that takes another method is named with the base path', async () => {
+    const refused = await call(fixture.gateway.url, undefined, {
+      method: 'DELETE',
+      path: '/team/ai/api/status',
+    })
+    expect(refused.status).toBe(405)
+    expect(refused.text).toContain('/team/ai/api/status takes GET, HEAD, not DELETE')
+  })
+
   test('an unreadable request gets the error format of its path below the base path', async () => {
     const { text } = await call(fixture.gateway.url, 'x', {
       path: '/team/ai/v1/messages',

@@ -1,4 +1,5 @@
 import type { BudgetOwner, PeriodBudget } from '../../domain/budget.ts'
+import { TOKEN_QUOTA_RAISED_BY } from '../../domain/api-key.ts'
 import { GatewayError, type RefusedLimit } from '../../errors.ts'
 import type { Balance } from './balance.ts'
 import type { ChargedBudget, ChargedBalances } from './charged-balances.ts'
@@ -31,7 +32,7 @@ export abstract class Unaffordable extends GatewayError {
 /** Who can raise a quota that is too low; a client is often used by somebody who has never seen the gateway. */
 const RAISED_BY = {
   user: 'an administrator of the gateway can raise the quota of this user',
-  token: 'whoever manages this API key, or an administrator of the gateway, can raise its quota',
+  token: TOKEN_QUOTA_RAISED_BY,
 } as const
 
 /** Refusal of a call that costs more than its token or its user has. */

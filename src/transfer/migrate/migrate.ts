@@ -1,7 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { readConfig } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
+import { mergeStoredSettings } from '../../config/merge-stored-settings.ts'
 import { postgresUrl, sqlitePath } from '../../domain/database-url.ts'
+import { type QuotaDisplay, quotaDisplay } from '../../management/gateway-status.ts'
+import { storedConfiguration } from '../../store/operations/configuration.ts'
 import type { Database } from '../../store/row-types.ts'
 import { secretState } from '../../store/operations/secret-state.ts'
 import { settleSecrets } from '../../store/secret-state.ts'
@@ -42,6 +46,8 @@ export interface MigrationReport {
   /** Row counts of each table after the copy; in a dry run the same as `before`. */
   readonly tables: readonly TableState[]
   readonly here: QuotaSums
+  /** How amounts are shown; undefined if the configuration cannot be read. */
+  readonly display: QuotaDisplay | undefined
   /** Sums of usage and balances in the target database; undefined if it has no tables yet. */
   readonly there: QuotaSums | undefined
   /** Sentences about differences between source and target. Empty if there are none, and in a dry run. */
@@ -83,13 +89,14 @@ async function copyAndVerify(
   source: MigrationSource,
   target: Db,
   isEmpty: boolean,
-  { to, dryRun, onProgress }: MigrateOptions,
+  { environment, to, dryRun, onProgress }: MigrateOptions,
 ): Promise<MigrationReport> {
   if (!isEmpty) await refuseOtherTargetSecret(target, source, to)
   const existing = isEmpty ? undefined : await compare(source.db, target)
   if (existing) await refuseOtherContent(existing, target, to)
   const before = existing?.tables ?? (await countsOfEmptyTarget(source.db))
-  const common = { to: databaseName(to), dryRun, openCalls: source.openCalls, before }
+  const display = await displayOf(source, environment).catch(() => undefined)
+  const common = { to: databaseName(to), dryRun, openCalls: source.openCalls, before, display }
   const here = await readQuotaSums(source.db)
   if (dryRun) {
     const there = isEmpty ? undefined : await readQuotaSums(target)
@@ -108,6 +115,12 @@ async function copyAndVerify(
     there,
     differences: [...remainingDifferences(after), ...describeDifferingSums(here, there)],
   }
+}
+
+/** How the gateway of the source shows amounts, by its file and by what was set over HTTP. */
+async function displayOf({ db, secrets }: MigrationSource, environment: Environment): Promise<QuotaDisplay> {
+  const stored = await storedConfiguration(db, {}, secrets)
+  return quotaDisplay(mergeStoredSettings(readConfig(environment), stored).settings)
 }
 
 async function copyRows(source: Db, target: Db, onProgress: (rows: number) => void): Promise<void> {
