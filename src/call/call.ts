@@ -438,6 +438,7 @@ export class Call implements MediaRequester {
         ? 'usage_implausible'
         : (columns.note ?? response?.note ?? (this.#hasUnknownEnd ? 'unknown_end' : undefined)),
       guards: columns.guards ?? '',
+      transport: this.incoming.transport ?? 'http',
       provenance: target && response?.lasting?.provenance?.(target, this, usage),
     }
     const { record } = this.incoming

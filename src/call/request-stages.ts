@@ -1,5 +1,6 @@
 import type { Response } from '@sluice/http1'
 import type { SessionFinder } from './session.ts'
+import type { Transport } from '../domain/call-outcome.ts'
 import type { UsageBounds } from '../domain/charge.ts'
 import type { ChargeRate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
@@ -34,6 +35,8 @@ import type { CheckTurns } from './check-turns.ts'
 /** A client's request as it arrives, and the response to it. */
 export interface IncomingCall {
   readonly id: string
+  /** `http` if absent. */
+  readonly transport?: Transport
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord

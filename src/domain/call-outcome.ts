@@ -56,3 +56,8 @@ export const CALL_NOTES = [
 
 /** Note about a response in the usage log. */
 export type CallNote = (typeof CALL_NOTES)[number]
+
+/** The ways in which calls come. */
+export const TRANSPORTS = ['http', 'websocket'] as const
+
+export type Transport = (typeof TRANSPORTS)[number]

@@ -33,6 +33,7 @@ import {
   RouteTable,
 } from '../api/route-table.ts'
 import type { Console } from '../console/console.ts'
+import type { Transport } from '../domain/call-outcome.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import type { RefusedCall } from '../domain/refused-call.ts'
 import { withoutBasePath } from '../http/base-path.ts'
@@ -174,7 +175,7 @@ export class App {
   serveTurn({ id, request, response, generates }: ServedTurn): void {
     const endpoint = generates ? RESPONSES_ENDPOINT : RESPONSE_CHECK_ENDPOINT
     const route: Route = { endpoint, area: endpoint.area, isOutside: false }
-    const { exchange, over } = this.#open(id, request, response, route)
+    const { exchange, over } = this.#open(id, request, response, route, 'websocket')
     this.#enter(exchange, endpoint.path, route, { endpoint, params: {} }, over)
   }
 
@@ -185,9 +186,10 @@ export class App {
     return found && 'endpoint' in found ? found : undefined
   }
 
-  #open(id: string, request: Request, response: Response, route: Route): OpenExchange {
+  #open(id: string, request: Request, response: Response, route: Route, transport?: Transport): OpenExchange {
     const exchange: ClientExchange = {
       id,
+      ...(transport && { transport }),
       startedMs: Date.now(),
       startedAt: performance.now(),
       request,

@@ -190,6 +190,7 @@ export async function serveGateway({
   const metrics = new Metrics({
     connections,
     openStreams: () => relay.openStreams,
+    openWebSockets: () => webSockets.open,
     openCalls: () => app.openExchanges,
     openHolds: () => ledger.openHolds.size + ledger.parkedHolds.size,
     openBreakers: () => health.openBreakers(performance.now()),
@@ -403,13 +404,13 @@ export async function serveGateway({
     management,
   })
 
-  const webSockets = opened.adopt(
+  const webSockets: WebSockets = opened.adopt(
     new WebSockets({
       ...shared,
       settings: () => inForce.settings,
       serveTurn: (turn) => app.serveTurn(turn),
       renderError: (error, id) => renderError('relay', error, id),
-      onClosed: () => {},
+      onClosed: (code) => metrics.add('closedWebSockets', 1, String(code)),
       nowMs,
     }),
     (open) => open.close(),

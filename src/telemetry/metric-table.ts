@@ -5,6 +5,7 @@ import type { Metric, Sample } from './series.ts'
 export interface MetricSources {
   readonly connections: { readonly open: number; readonly refused: number; readonly displaced: number }
   readonly openStreams: () => number
+  readonly openWebSockets: () => number
   readonly openCalls: () => number
   readonly openHolds: () => number
   readonly openBreakers: () => number
@@ -144,6 +145,14 @@ export const METRICS = {
   openStreams: gauge('sluice_open_streams', 'Streams under way.', {
     read: ({ openStreams }) => openStreams(),
   }),
+  openWebSockets: gauge('sluice_websockets_open', 'WebSockets of clients.', {
+    read: ({ openWebSockets }) => openWebSockets(),
+  }),
+  closedWebSockets: counter(
+    'sluice_websockets_closed_total',
+    'WebSockets that were closed, by the code of the side that closed first.',
+    'code',
+  ),
   openCalls: gauge('sluice_open_calls', 'Requests whose response is not complete.', {
     read: ({ openCalls }) => openCalls(),
   }),

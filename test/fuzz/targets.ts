@@ -29,6 +29,7 @@ export const READERS: Readonly<Record<string, LoadTarget>> = {
   'request-bodies': async () => (await import('./targets/request-bodies.ts')).REQUEST_BODIES,
   forms: async () => (await import('./targets/forms.ts')).FORMS,
   'event-streams': async () => (await import('./targets/event-streams.ts')).EVENT_STREAMS,
+  'web-socket-messages': async () => (await import('./targets/web-socket-messages.ts')).WEB_SOCKET_MESSAGES,
   'event-messages': async () => (await import('./targets/event-messages.ts')).EVENT_MESSAGES,
 }
 

@@ -113,6 +113,7 @@ class ExceededHolds {
   readonly #metrics = new Metrics({
     connections: { open: 0, refused: 0, displaced: 0 },
     openStreams: () => 0,
+    openWebSockets: () => 0,
     openCalls: () => 0,
     openHolds: () => 0,
     openBreakers: () => 0,

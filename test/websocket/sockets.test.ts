@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Behaviour } from '../fixtures/behaviour.ts'
 import { streamedChat } from '../fixtures/chat-behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -7,6 +7,7 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { streamedMessage } from '../fixtures/messages-behaviour.ts'
 import { streamedResponse } from '../fixtures/responses-behaviour.ts'
 import {
+  eventually,
   isEnd,
   maskedFrame,
   openSocket,
@@ -96,7 +97,7 @@ describe.each(PROTOCOLS)('state on a socket, for a channel of %s', (protocol) =>
     })
     const sent = fixture.upstream.only(protocol).text
     for (const text of ['Be brief.', 'context', 'question']) expect(sent).toContain(text)
-    await vi.waitFor(() => expect(row(client, 2)).toBeDefined())
+    await eventually(() => expect(row(client, 2)).toBeDefined())
     expect(row(client, 1)).toBeUndefined()
     client.socket.close(1000)
   })
@@ -205,7 +206,7 @@ describe('lanes', () => {
     expect(fixture.upstream.received('slow')).toHaveLength(16)
     client.socket.terminate()
     // What waited is dropped with its client, and what ran is charged like a stream that was left.
-    await vi.waitFor(() => expect(reasons(client, 16)).toEqual(Array(16).fill('client_gone')))
+    await eventually(() => expect(reasons(client, 16)).toEqual(Array(16).fill('client_gone')))
     all.end()
     expect(row(client, 17)).toBeUndefined()
     expect(fixture.upstream.received('slow')).toHaveLength(16)

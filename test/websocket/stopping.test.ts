@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { isEnd, openSocket } from '../fixtures/web-socket-client.ts'
+import { eventually, isEnd, openSocket } from '../fixtures/web-socket-client.ts'
 
 async function start(websocket: object = {}): Promise<Fixture> {
   const fixture = await startFixture((upstream) => ({
@@ -75,7 +75,7 @@ test('a client from which nothing came for two pings is gone, and its turn is ch
   await client.next(({ type }) => type === 'response.output_text.delta')
   // A paused client reads no pings, and does not answer them.
   client.socket.pause()
-  await vi.waitFor(() => expect(databaseOf(fixture.gateway.dataDir).usage()).toHaveLength(1), {
+  await eventually(() => expect(databaseOf(fixture.gateway.dataDir).usage()).toHaveLength(1), {
     timeout: 60_000,
   })
   expect(databaseOf(fixture.gateway.dataDir).usage()[0]).toMatchObject({ reason: 'client_gone' })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { streamedChat } from '../fixtures/chat-behaviour.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -9,6 +9,7 @@ import { streamedMessage } from '../fixtures/messages-behaviour.ts'
 import { responsesUsage, streamedResponse } from '../fixtures/responses-behaviour.ts'
 import { rawConnection } from '../fixtures/raw-socket.ts'
 import {
+  eventually,
   isEnd,
   lines,
   maskedFrame,
@@ -66,7 +67,7 @@ describe.each(PROTOCOLS)('a turn to a channel that speaks %s', (protocol) => {
     expect(events.slice(0, 2).map(({ type }) => type)).toEqual(['response.created', 'response.in_progress'])
     expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: { status: 'completed' } })
     expect(events.some((event) => 'stream_id' in event)).toBe(false)
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(rowOf(`${client.id}.1`)).toMatchObject({ quota: CHARGE, reason: 'complete' }),
     )
     client.socket.close(1000)
@@ -238,7 +239,7 @@ describe('messages', () => {
     await client.turn({ model: 'chat', input: 'one' })
     await client.turn({ model: 'none', input: 'refused' })
     await client.turn({ model: 'chat', input: 'three' })
-    await vi.waitFor(() => expect(rowOf(`${client.id}.3`)).toBeDefined())
+    await eventually(() => expect(rowOf(`${client.id}.3`)).toBeDefined())
     expect([1, 2, 3].map((number) => rowOf(`${client.id}.${number}`) !== undefined)).toEqual([
       true,
       false,

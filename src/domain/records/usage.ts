@@ -1,7 +1,7 @@
 import type { Usage } from '@sluice/wire/usage'
 import type { CallKind } from '../endpoints.ts'
 import { CACHE_BREAKS } from '../cache-break.ts'
-import { CALL_NOTES, type SettlementReason } from '../call-outcome.ts'
+import { CALL_NOTES, TRANSPORTS, type SettlementReason } from '../call-outcome.ts'
 import type { FailureCause } from '../failure-cause.ts'
 import type { Provenance } from '../stored-response.ts'
 import {
@@ -25,7 +25,10 @@ const integer = integerType()
 export const USAGE = declareRecord(
   'usage_log',
   {
-    /** UUIDv7 of the call, also the id of its hold, and the `x-request-id` of its response. */
+    /**
+     * UUIDv7 of the call, also the id of its hold, and the `x-request-id` of its response. That of a turn on a WebSocket
+     * has the id of the upgrade, a point and a number.
+     */
     id: { type: text, key: 'primary key' },
     ended_ms: { type: integer, shown: false },
     user_id: { type: integer },
@@ -129,6 +132,11 @@ export const USAGE = declareRecord(
     kind: {
       type: text as FieldType<CallKind, string>,
       about: 'The endpoint; empty in the estimate for a lost node',
+    },
+    transport: {
+      type: oneOfType(TRANSPORTS, 'a transport'),
+      default: 'http',
+      about: 'Whether the call came as a request of its own, or as a turn on a WebSocket',
     },
     /** Channel that answered, not necessarily the first one tried. */
     channel: { type: text, shown: 'admin' },

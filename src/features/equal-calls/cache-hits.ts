@@ -81,6 +81,7 @@ export class CacheHits {
       delivered: true,
       cache: 'hit',
       guards: facts?.guards ?? '',
+      transport: incoming.transport ?? 'http',
       hit_saved: facts ? facts.quota - quota : 0,
       service_tier: '',
       requested_service_tier: request.requested?.serviceTier ?? '',

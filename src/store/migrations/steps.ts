@@ -42,6 +42,10 @@ export const STEPS: readonly Step[] = [
     name: '0008-invitations',
     run: async (db, types) => (await import('./schema/invitations.ts')).createInvitations(db, types),
   },
+  {
+    name: '0009-transport',
+    run: async (db, types) => (await import('./schema/transport.ts')).addTransport(db, types),
+  },
 ]
 
 /**
