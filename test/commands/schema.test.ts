@@ -27,7 +27,7 @@ test('sluice schema fails for a database of a newer version, and for an unreacha
   const environment = { DATA_DIR: folder, GATEWAY_SECRET: SECRET }
   await sluice(['user', 'create', 'ann'], environment)
   const database = new DatabaseSync(join(folder, 'sluice.db'))
-  database.exec("INSERT INTO kysely_migration VALUES ('0009-later', '2027-01-01T00:00:00.000Z')")
+  database.exec("INSERT INTO kysely_migration VALUES ('0010-later', '2027-01-01T00:00:00.000Z')")
   database.close()
   const newer = await sluice(['schema'], environment)
   expect(newer).toMatchObject({ code: 1, out: '', err: expect.stringContaining('newer version of sluice') })
