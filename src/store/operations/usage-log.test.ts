@@ -73,6 +73,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           requested_model: 'asked',
           price_incomplete: false,
           service_tier: '',
+          transport: 'http',
           requested_service_tier: '',
           region: '',
           note: '',
