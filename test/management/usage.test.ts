@@ -227,6 +227,7 @@ describe('GET /api/log/', () => {
           price_incomplete: false,
           service_tier: 'standard',
           requested_service_tier: '',
+          transport: 'http',
           region: '',
           note: '',
           cause: '',

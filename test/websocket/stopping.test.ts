@@ -75,9 +75,7 @@ test('a client from which nothing came for two pings is gone, and its turn is ch
   await client.next(({ type }) => type === 'response.output_text.delta')
   // A paused client reads no pings, and does not answer them.
   client.socket.pause()
-  await eventually(() => expect(databaseOf(fixture.gateway.dataDir).usage()).toHaveLength(1), {
-    timeout: 60_000,
-  })
+  await eventually(() => expect(databaseOf(fixture.gateway.dataDir).usage()).toHaveLength(1))
   expect(databaseOf(fixture.gateway.dataDir).usage()[0]).toMatchObject({ reason: 'client_gone' })
   client.socket.terminate()
 })

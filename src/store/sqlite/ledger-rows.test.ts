@@ -98,6 +98,7 @@ describe('a settlement', () => {
         cache_write_30m_tokens: 16,
         cache_write_12h_tokens: 17,
         service_tier: '',
+        transport: 'http',
         requested_service_tier: '',
         region: '',
         output_tokens: 5,
