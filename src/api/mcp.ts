@@ -1,5 +1,13 @@
+import { z } from 'zod'
+import {
+  approveMcpTool,
+  listMcpTools,
+  mcpApproval,
+  mcpToolQuery,
+  mcpToolSchema,
+} from '../management/mcp/mcp-tools.ts'
 import { renderError, type RenderedError } from './envelopes.ts'
-import type { CallEndpoint, ClientExchange } from './endpoint.ts'
+import { type CallEndpoint, type ClientExchange, defineAdminEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 /** Statuses of refusals that clients of the protocol get as errors of JSON-RPC, with HTTP status 200. */
 const IN_MESSAGE: ReadonlySet<number> = new Set([400, 403, 429])
@@ -57,4 +65,21 @@ export const MCP_ENDPOINTS: readonly CallEndpoint[] = [
         exchange.renderRefusal = (error) => refusalOf(exchange, id, error)
       }),
   },
+]
+
+/** Endpoints to approve the definitions of tools: `docs/mcp.md: Approval`. */
+export const MCP_TOOL_ENDPOINTS: readonly JsonEndpoint[] = [
+  defineAdminEndpoint('GET', '/api/mcp/tools', {
+    summary: 'The tools of MCP servers, with the definitions that are approved',
+    query: mcpToolQuery,
+    responseBody: z.array(mcpToolSchema),
+    handle: ({ query, services }) => listMcpTools(services, query.server),
+  }),
+  defineAdminEndpoint('POST', '/api/mcp/approve', {
+    summary: 'Approves the present definition of a tool',
+    errorStatuses: [404, 409],
+    body: mcpApproval,
+    responseBody: mcpToolSchema,
+    handle: ({ body, services }) => approveMcpTool(services, body),
+  }),
 ]

@@ -1,5 +1,6 @@
 import { ZERO } from '../domain/decimal.ts'
 import {
+  MCP_APPROVALS,
   MCP_VERSIONS,
   type McpAuth,
   type McpServer,
@@ -78,6 +79,7 @@ export const mcpServerSchema: Field<McpServer> = sectionSchema({
     tools: dictionarySchema(decimalSchema(), 'a mapping from names of tools to prices'),
   }),
   rate_limit: requestLimitSchema(MINUTE),
+  approve: oneOfSchema(MCP_APPROVALS).default('first'),
 })
   .superRefine((given, ctx) => {
     const refuse = (name: string, message: string): void => {
@@ -147,4 +149,4 @@ export const mcpToolsetSchema: Field<McpToolset> = sectionSchema({
 export const mcpSchema: Field<McpSettings> = sectionSchema({
   servers: listSchema(mcpServerSchema, 'a list of servers'),
   toolsets: listSchema(mcpToolsetSchema, 'a list of toolsets'),
-})
+}).transform((given): McpSettings => ({ ...given, approved: new Map() }))

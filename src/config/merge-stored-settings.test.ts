@@ -48,11 +48,14 @@ rate_limits: { console: { requests: 7 } }
 login:
   password: false
   oidc: [{ name: corp, issuer: "https://id.example", client_id: sluice, client_secret: secret }]
+mcp: { servers: [{ name: web, url: "https://web.example/mcp" }] }
 `)
   const { settings } = mergeStoredSettings(file, only({ channels: [stored('on')] }))
   expect(settings.login).toEqual(file.settings.login)
   expect(settings.rateLimits).toEqual(file.settings.rateLimits)
   expect(settings.login.oidc).toHaveLength(1)
+  expect(settings.mcp).toEqual(file.settings.mcp)
+  expect(settings.mcp.servers).toHaveLength(1)
 })
 
 test('channels in the database follow those of gateway.yaml; disabled channels are known, but not called', () => {
@@ -168,4 +171,12 @@ test('a change with a new name that has invisible characters is refused; names s
     { section: 'channels', name: 'new\u2800' },
     { section: 'models', name: 'new' },
   ])
+})
+
+test('approved definitions of tools are state, and no settings of the file', () => {
+  const file = fileOf(FILE)
+  const entry = { section: 'mcp_tools', name: 'web_read', value: { digest: 'd', definition: {} } } as const
+  const { settings, ignored } = mergeStoredSettings(file, only({ entries: [entry] }))
+  expect(settings.mcp.approved.get('web_read')).toEqual({ digest: 'd', definition: {} })
+  expect(ignored).toEqual([])
 })

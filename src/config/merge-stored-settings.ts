@@ -5,7 +5,8 @@ import { priceFromRatios, readRatios } from '../domain/ratios.ts'
 import type { Guard } from '../domain/guard.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { asObject, type Json, type JsonObject } from '../domain/json.ts'
-import type { Settings, StoredConfiguration, StoredSection } from '../domain/settings.ts'
+import type { ApprovedTool } from '../domain/mcp.ts'
+import type { Settings, StateSection, StoredConfiguration, StoredSection } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Config } from './config.ts'
 import { priceSchema } from './prices.ts'
@@ -22,7 +23,7 @@ import { childOfNode, isMapping, itemsOfNode, keysOfNode, type YamlNode, YamlSca
 /** A setting that was set over HTTP and conflicts with the file. */
 export interface IgnoredStoredSetting {
   /** The section that contains the entry; `name` is unique in it. */
-  readonly section: 'channels' | Exclude<StoredSection, 'drains'>
+  readonly section: 'channels' | Exclude<StoredSection, StateSection>
   readonly name: string
   readonly message: string
   /** Value of the ignored setting as JSON, to detect changes. */
@@ -68,14 +69,38 @@ export function mergeStoredSettings(
   for (;;) {
     const { content, issues } = readSections(mergedNode(config.fileNode, entries))
     if (content && issues.length === 0)
-      return { ...settingsFrom(config, content, entries, drainTest(stored, drained)), drained, ignored }
+      return withApprovedTools(
+        { ...settingsFrom(config, content, entries, drainTest(stored, drained)), drained, ignored },
+        stored,
+      )
     const faulty = faultyEntries(config.fileNode, entries, issues)
     // No stored entry causes the errors. This cannot happen if the file is valid by itself.
     if (faulty.size === 0)
-      return { ...fileOnly(config), drained, ignored: entries.map((one) => ignoredEntry(one, 'not read')) }
+      return withApprovedTools(
+        { ...fileOnly(config), drained, ignored: entries.map((one) => ignoredEntry(one, 'not read')) },
+        stored,
+      )
     for (const [one, message] of faulty) ignored.push(ignoredEntry(one, message))
     entries = entries.filter((one) => !faulty.has(one))
   }
+}
+
+function withApprovedTools(merged: MergedSettings, { entries }: StoredConfiguration): MergedSettings {
+  const approved = new Map(
+    entries.flatMap(({ section, name, value }): [string, ApprovedTool][] => {
+      if (section !== 'mcp_tools') return []
+      const { digest, definition } = asObject(value)
+      return typeof digest === 'string' ? [[name, { digest, definition: asObject(definition ?? null) }]] : []
+    }),
+  )
+  if (approved.size === 0) return merged
+  const { settings } = merged
+  return { ...merged, settings: Object.freeze({ ...settings, mcp: { ...settings.mcp, approved } }) }
+}
+
+/** Whether the entries of a section are no settings of the file. */
+export function isState(section: StoredSection): section is StateSection {
+  return section === 'drains' || section === 'mcp_tools'
 }
 
 function fileOnly({ settings }: Config): MergedSettings {
@@ -151,6 +176,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     alerts: withStored('alerts'),
     guards: withStored('guards'),
     content_log: childOfNode(file, 'content_log'),
+    mcp: childOfNode(file, 'mcp'),
     groups: under('groups'),
     models: under('models'),
     channels: withStored('channels'),
@@ -216,7 +242,7 @@ function ignoredEntry({ section, name, content }: LayerEntry, message: string): 
 
 /** One setting that was set over HTTP, in the form that it would have in the file. */
 interface LayerEntry {
-  readonly section: 'channels' | Exclude<StoredSection, 'drains'>
+  readonly section: 'channels' | Exclude<StoredSection, StateSection>
   readonly name: string
   /** Value of the setting as JSON, to detect changes. */
   readonly content: string
@@ -267,8 +293,7 @@ function storedLayer(
       return { section: 'channels', name, content, tree: jsonToYaml(entry), enabled: status === 1 }
     }),
     ...entries.flatMap(({ section, name, value }): LayerEntry[] => {
-      // Drained channels are not a setting of the file.
-      if (section === 'drains') return []
+      if (isState(section)) return []
       const entry = section === 'ratios' ? modelOf(value, priceOf(name)) : value
       if (entry === undefined) return []
       return [{ section, name, content: JSON.stringify(value), tree: jsonToYaml(entry), enabled: true }]

@@ -20,6 +20,7 @@ export const OBJECT_KINDS = [
   'content',
   'alert',
   'guard',
+  'mcp_tool',
   'secret',
 ] as const
 

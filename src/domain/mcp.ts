@@ -1,4 +1,5 @@
 import type { Decimal } from './decimal.ts'
+import type { JsonObject } from './json.ts'
 import type { RateLimit } from './rate-limit.ts'
 
 /** Revisions of the Model Context Protocol that the gateway speaks, the newest first. */
@@ -37,6 +38,19 @@ export interface McpServer {
   readonly price: McpPrice
   /** Limit on the calls of each API key. */
   readonly rate_limit: RateLimit
+  readonly approve: McpApproval
+}
+
+/** Whose definitions of tools clients see: `first`, those first seen; `always`, those that an administrator approved. */
+export const MCP_APPROVALS = ['first', 'always', 'never'] as const
+
+export type McpApproval = (typeof MCP_APPROVALS)[number]
+
+/** The approved definition of a tool. */
+export interface ApprovedTool {
+  readonly digest: string
+  /** Empty if it is too large to be kept. */
+  readonly definition: JsonObject
 }
 
 /** Prices in USD before the group's ratio. `tools` are named as the server names them. */
@@ -58,4 +72,6 @@ export interface McpToolset {
 export interface McpSettings {
   readonly servers: readonly McpServer[]
   readonly toolsets: readonly McpToolset[]
+  /** The approved definitions of tools, by their listed names. */
+  readonly approved: ReadonlyMap<string, ApprovedTool>
 }

@@ -82,9 +82,21 @@ export interface OidcProvider {
 
 /**
  * Sections of settings that can be changed over HTTP. `ratios` has the prices of models, relative or `exact`.
- * The entries of `drains` are named by channel ids, those of `alerts` by ids of receivers.
+ * The entries of `drains` are named by channel ids, those of `alerts` by ids of receivers, and those of `mcp_tools` by
+ * listed names.
  */
-export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains' | 'alerts' | 'guards'
+export type StoredSection =
+  | 'options'
+  | 'groups'
+  | 'models'
+  | 'ratios'
+  | 'drains'
+  | 'alerts'
+  | 'guards'
+  | 'mcp_tools'
+
+/** Sections whose entries are no settings of the file: drained channels, and approved definitions of MCP tools. */
+export type StateSection = Extract<StoredSection, 'drains' | 'mcp_tools'>
 
 /** An entry of a section: an option, group or model as in gateway.yaml, or price ratios as decimal texts. */
 export interface StoredSetting {

@@ -22,11 +22,8 @@ import { Overload } from '../limits/overload.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import { RefusalCounts, RefusedCalls } from '../limits/refused-calls.ts'
 import { LastDeliveries } from '../alerts/last-deliveries.ts'
-import { healthOfThisNode } from '../management/channels/channel-health.ts'
-import { answerGuardFigureRequests } from '../management/guards/guards.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
-import { answerRunningCallRequests } from '../management/usage/running-calls.ts'
 import { AnswerCache } from '../features/equal-calls/answer-cache.ts'
 import { StoredResponses } from '../features/stored-responses/stored-responses.ts'
 import { IdempotentCalls } from '../features/equal-calls/idempotent-calls.ts'
@@ -64,6 +61,7 @@ import { KeyRings } from '../upstreams/key-ring.ts'
 import { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
+import { answerNodes } from './answer-nodes.ts'
 import { App } from './app.ts'
 import { callFeatures } from './features.ts'
 import { followChangesOfOtherNodes } from './follow-changes.ts'
@@ -318,6 +316,7 @@ export async function serveGateway({
     }),
     (open) => open.close(),
   )
+  const mcp = opened.use(openMcp(secrets, relay, store, inForce, { ...callServices, ...shared }))
   const slots = new RequestSlots(() => inForce.settings.options.max_calls, nowMs)
   const liveCalls = new LiveCalls({
     ledger: ledger.writes,
@@ -345,6 +344,7 @@ export async function serveGateway({
     node: nodeName(node),
     otherNodes: nodes.reports,
     running: relay.running,
+    mcpTools: mcp.tools,
     answers: kept.answers,
     imports: new ImportPlanning(environment, () => inForce.file.texts),
     liveCalls,
@@ -358,9 +358,7 @@ export async function serveGateway({
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),
   }
-  if (nodes.reports) answerGuardFigureRequests(nodes.reports, management)
-  nodes.reports?.answerWith(async () => JSON.stringify(await healthOfThisNode(management)))
-  if (nodes.reports) answerRunningCallRequests(nodes.reports, management)
+  answerNodes(management)
   opened.use(
     await serveOperator({
       running: config,
@@ -428,7 +426,7 @@ export async function serveGateway({
     responses: new StoredResponses({ ...callServices, ...kept, ...shared, lifeCycle, relay }),
     media: mediaDialects(recordings),
     webSockets,
-    mcp: opened.use(openMcp(secrets, relay, { ...callServices, ...shared })).endpoint,
+    mcp: mcp.endpoint,
     opensWebSockets: () => inForce.settings.options.websocket.enabled,
     lifeCycle,
     json,

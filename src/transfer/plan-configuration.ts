@@ -1,7 +1,7 @@
 import type { OtherGatewayDatabase } from '@sluice/import/other-gateway'
 import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
 import type { Config } from '../config/config.ts'
-import { mergeStoredSettings, SECTION_KEYS } from '../config/merge-stored-settings.ts'
+import { isState, mergeStoredSettings, SECTION_KEYS } from '../config/merge-stored-settings.ts'
 import { childOfNode, keysOfNode } from '../config/yaml-node.ts'
 import { type Decimal, decimalText } from '../domain/decimal.ts'
 import { type RatioName, type Ratios, ratiosJson } from '../domain/ratios.ts'
@@ -115,7 +115,7 @@ function entryIsThere(
   stored: StoredConfiguration,
 ): boolean {
   return (
-    (section !== 'drains' && keysOfNode(childOfNode(tree, SECTION_KEYS[section])).includes(name)) ||
+    (!isState(section) && keysOfNode(childOfNode(tree, SECTION_KEYS[section])).includes(name)) ||
     stored.entries.some((one) => one.section === section && one.name === name)
   )
 }

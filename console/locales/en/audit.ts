@@ -20,6 +20,7 @@ export const audit = {
     content: 'Content of calls',
     alert: 'Receiver of alerts',
     guard: 'Guard',
+    mcp_tool: 'MCP tool',
     secret: 'Secret',
   },
   actor: 'Actor',
@@ -31,6 +32,7 @@ export const audit = {
   change: 'Change',
   actions: {
     create: 'Created',
+    approve: 'Approved',
     update: 'Changed',
     delete: 'Deleted',
     reveal: 'Revealed',

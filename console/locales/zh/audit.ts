@@ -22,6 +22,7 @@ export const audit: Texts['audit'] = {
     content: '调用内容',
     alert: '告警接收方',
     guard: '防护规则',
+    mcp_tool: 'MCP 工具',
     secret: '密钥（GATEWAY_SECRET）',
   },
   actor: '操作者',
@@ -33,6 +34,7 @@ export const audit: Texts['audit'] = {
   change: '更改内容',
   actions: {
     create: '创建',
+    approve: '已批准',
     update: '更改',
     delete: '删除',
     reveal: '显示密钥',

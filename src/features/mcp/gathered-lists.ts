@@ -2,6 +2,7 @@ import { byCodePoints, listedName, type ListName } from './listed-entries.ts'
 import type { Fields } from './protocol.ts'
 import type { KnownServer } from './servers.ts'
 import { ServerFailure } from './server-transport.ts'
+import type { ToolApprovals } from './tool-approvals.ts'
 import type { ToolAccess } from './toolsets.ts'
 
 /** Milliseconds for which an empty list may be kept. */
@@ -21,6 +22,7 @@ export async function gatherList(
   list: ListName,
   tokenId: number,
   access: ToolAccess,
+  approvals: ToolApprovals,
 ): Promise<GatheredList> {
   const isNamed = list === 'tools' || list === 'prompts'
   const asked = isNamed ? servers : servers.filter(({ server }) => access.hasAll(server.name))
@@ -32,7 +34,8 @@ export async function gatherList(
         const { entries, untilMs } = await known.get(list, tokenId)
         ttlMs = Math.min(ttlMs, Math.max(0, Math.floor(untilMs - performance.now())))
         if (!isNamed) return entries
-        return entries
+        const visible = list === 'tools' ? await approvals.visible(server, entries) : entries
+        return visible
           .filter(({ name }) => access.has(server.name, String(name)))
           .map((entry) => ({ ...entry, name: listedName(server.name, String(entry['name'])) }))
       } catch (error) {

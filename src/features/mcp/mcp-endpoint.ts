@@ -38,6 +38,7 @@ import { type ServerCall, serverCall } from './server-call.ts'
 import type { ServerReply } from './server-connection.ts'
 import { ServerFailure } from './server-transport.ts'
 import type { KnownServer, McpServers } from './servers.ts'
+import type { ToolApprovals } from './tool-approvals.ts'
 import { type ToolAccess, toolAccess } from './toolsets.ts'
 
 /** Milliseconds for which the definition of a tool serves for calls, if its server wants it not to be kept. */
@@ -49,6 +50,7 @@ export interface McpEndpointServices {
   readonly bodies: BodyReader
   readonly relay: Relay
   readonly metrics: Metrics
+  readonly approvals: ToolApprovals
   /** Signs ids of sessions. */
   readonly sign: (text: string) => string
 }
@@ -201,6 +203,7 @@ export class McpEndpoint {
       list,
       caller.token.id,
       access,
+      this.#services.approvals,
     )
     const result = { [LISTS[list].member]: entries, ttlMs, cacheScope: 'private' }
     const headers: Record<string, string> =
@@ -224,6 +227,15 @@ export class McpEndpoint {
       const tools = await known.lists.get('tools', caller.token.id, DEFINITION_AGE_MS)
       const tool = tools.entries.find(({ name }) => name === split.name)
       if (!tool) throw unknown
+      const visible = await this.#services.approvals.visible(known.server, [tool])
+      if (visible.length === 0)
+        throw new McpError(
+          CODES.params,
+          'this tool is withheld until an administrator approves its definition',
+          {
+            data: { code: 'tool_withheld' },
+          },
+        )
       marked = paramHeaders(asFields(tool['inputSchema'])) ?? []
     } catch (error) {
       if (!(error instanceof ServerFailure)) throw error

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { LISTS, type ListName, validEntries } from './listed-entries.ts'
-import { asFields, CODES, type Fields, STATELESS } from './protocol.ts'
+import { asFields, CODES, type Fields, isObject, STATELESS } from './protocol.ts'
 import { type ServerConnection, untilAborted } from './server-connection.ts'
 import { ServerFailure } from './server-transport.ts'
 
@@ -17,6 +17,8 @@ const MAX_PRIVATE_BYTES = 16 * 1_048_576
 export interface ServerList {
   /** Valid entries, as the server gave them. */
   readonly entries: readonly Fields[]
+  /** Entries that are left out. */
+  readonly invalid: readonly Fields[]
   /** When the list was read, and until when it may be shown, by `performance.now()`. */
   readonly readMs: number
   readonly untilMs: number
@@ -108,7 +110,9 @@ export class ServerLists {
       pages += 1
     }
     const valid = validEntries(server.name, list, entries)
-    const kept = { entries: valid, readMs: beganMs, untilMs: beganMs + ttlMs, bytes }
+    const isValid = new Set(valid)
+    const invalid = entries.filter(isObject).filter((one) => !isValid.has(one))
+    const kept = { entries: valid, invalid, readMs: beganMs, untilMs: beganMs + ttlMs, bytes }
     const key = `${list} ${tokenId}`
     this.#shared.delete(list)
     this.#private.delete(key)

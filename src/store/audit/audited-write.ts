@@ -1,4 +1,5 @@
 import type { AuditedObject, ChangeOrigin } from '../../domain/audit.ts'
+import { asObject, type Json } from '../../domain/json.ts'
 import type { Db } from '../operations/operation.ts'
 import * as writes from '../operations/writes.ts'
 import { type Secrets, hashSession } from '../secrets.ts'
@@ -190,6 +191,22 @@ export const AUDIT_RULES: {
       const object = { kind: 'channel', id, name } as const
       const changes = [{ field: 'drained', before, after: on }]
       return () => (before === on ? [] : [{ action: 'channel.update', object, changes }])
+    },
+  },
+  approveFirstTools: null,
+  approveTool: {
+    async entries({ name, value }, db) {
+      const row = await db
+        .selectFrom('stored_settings')
+        .select('value')
+        .where('section', '=', 'mcp_tools')
+        .where('name', '=', name)
+        .executeTakeFirst()
+      const digestIn = (given: Json): Json => asObject(given)['digest'] ?? null
+      const before = row ? digestIn(JSON.parse(row.value) as Json) : null
+      const object = { kind: 'mcp_tool', id: null, name } as const
+      const changes = [{ field: 'digest', before, after: digestIn(value) }]
+      return () => [{ action: 'mcp_tool.approve', object, changes }]
     },
   },
   claimCall: null,

@@ -19,6 +19,7 @@ export const OBJECT_KIND_OF_SECTION: Readonly<Record<StoredSection, ObjectKind>>
   drains: 'channel',
   alerts: 'alert',
   guards: 'guard',
+  mcp_tools: 'mcp_tool',
 }
 
 /** Options that are secret as a whole, or that contain secrets. */

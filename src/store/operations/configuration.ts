@@ -93,6 +93,31 @@ export async function setStoredSettings(
   }
 }
 
+/** Approves definitions of tools that have none yet. */
+export async function approveFirstTools(
+  db: Db,
+  { tools }: { readonly tools: readonly { readonly name: string; readonly value: Json }[] },
+  secrets: Secrets,
+): Promise<void> {
+  for (const { name, value } of tools) {
+    const text = storedSettingText({ section: 'mcp_tools', name, value }, secrets)
+    await db
+      .insertInto('stored_settings')
+      .values({ section: 'mcp_tools', name, value: text })
+      .onConflict((conflict) => conflict.columns(['section', 'name']).doNothing())
+      .execute()
+  }
+}
+
+/** Approves the definition of a tool in place of an earlier one. */
+export async function approveTool(
+  db: Db,
+  { name, value }: { readonly name: string; readonly value: Json },
+  secrets: Secrets,
+): Promise<void> {
+  await setStoredSettings(db, { changes: [{ section: 'mcp_tools', name, value }] }, secrets)
+}
+
 /**
  * Creates channels with encrypted keys. Resolves to their ids. Rejects if a stored channel has one of the
  * names.

@@ -21,6 +21,8 @@ export {
 } from './audit-log.ts'
 export { pruneBudgets, pruneLentBudgets } from './budgets.ts'
 export {
+  approveFirstTools,
+  approveTool,
   changeChannel,
   createChannels,
   deleteChannels,
