@@ -109,16 +109,20 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.context().close()
   })
 
-  test('the CSV file of the usage page has the shown rows, with the same sum', async () => {
+  test('the CSV file of the usage page has the shown rows and a total of them, both with the same sum', async () => {
     const page = await open('?model=scripted')
     await foot(page)
       .filter({ hasText: `$${2 * COST}` })
       .waitFor()
     const href = await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href')
     const [head = '', ...rows] = (await (await page.request.get(href ?? '')).text()).trim().split(/\r?\n/)
-    const column = head.split(',').indexOf('quota')
-    const sum = rows.reduce((total, row) => total + Number(row.split(',')[column]), 0)
-    expect(sum / 500_000).toBeCloseTo(2 * COST, 10)
+    const [start = -1, quota = -1] = ['start', 'quota'].map((name) => head.split(',').indexOf(name))
+    const cells = rows.map((row) => row.split(','))
+    for (const isTotal of [false, true]) {
+      const found = cells.filter((one) => (one[start] === 'total') === isTotal)
+      const sum = found.reduce((total, one) => total + Number(one[quota]), 0)
+      expect(sum / 500_000).toBeCloseTo(2 * COST, 10)
+    }
     await page.context().close()
   })
 
