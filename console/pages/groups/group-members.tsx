@@ -1,3 +1,4 @@
+import { Box } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { groupMembersQuery, type ManagedGroup } from '../../api/groups.ts'
@@ -12,7 +13,7 @@ export function GroupMembers({ group }: { readonly group: ManagedGroup }) {
   const more = (data?.total ?? 0) - (data?.items.length ?? 0)
   return (
     <>
-      <section aria-label={groups.members}>
+      <Box component="section" mt="lg" aria-label={groups.members}>
         <h2>{groups.members}</h2>
         <p>
           {data?.total === 0 && groups.noMembers}
@@ -26,11 +27,11 @@ export function GroupMembers({ group }: { readonly group: ManagedGroup }) {
           ))}
           {more > 0 && ` ${groups.more(more)}`}
         </p>
-      </section>
-      <section aria-label={groups.models}>
+      </Box>
+      <Box component="section" mt="lg" aria-label={groups.models}>
         <h2>{groups.models}</h2>
         <p>{group.models.length > 0 ? group.models.join(', ') : common.none}</p>
-      </section>
+      </Box>
     </>
   )
 }

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core'
+import { Box, Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -166,9 +166,9 @@ function OpenInvitations() {
     },
   ]
   return (
-    <section aria-label={users.openInvitations}>
+    <Box component="section" mt="xl" aria-label={users.openInvitations}>
       <h2>{users.openInvitations}</h2>
       <DataTable label={users.openInvitations} columns={columns} rows={open} keyOf={({ id }) => id} />
-    </section>
+    </Box>
   )
 }
