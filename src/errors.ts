@@ -55,6 +55,7 @@ export const ERRORS = {
   },
   budget_exceeded: { status: 403, type: 'permission_error', recurs: true },
   quota_held: { status: 429, type: 'rate_limit_error', recurs: false },
+  files_full: { status: 403, type: 'permission_error', recurs: true },
   role_too_low: { status: 403, type: 'permission_error', recurs: true },
   operator_limit: { status: 403, type: 'permission_error', recurs: true },
   other_site: { status: 403, type: 'permission_error', recurs: true },

@@ -10,6 +10,7 @@ import type { JsonSchema } from '@sluice/wire/field-check'
 import type { GatewayError } from '../errors.ts'
 import type { ModelLists } from '../call/model-lists.ts'
 import type { Relay } from '../call/relay.ts'
+import type { Files } from '../features/batches/files.ts'
 import type { MediaDialects } from '../features/media/media-endpoints.ts'
 import type { WebSockets } from '../features/websocket/web-sockets.ts'
 import type { McpEndpoint } from '../features/mcp/mcp-endpoint.ts'
@@ -101,6 +102,7 @@ export interface ClientExchange {
 export interface CallHandlers {
   readonly relay: Relay
   readonly responses: StoredResponses
+  readonly files: Files
   /** Dialects of the endpoints for images and audio. */
   readonly media: MediaDialects
   readonly webSockets: WebSockets

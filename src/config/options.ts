@@ -43,6 +43,11 @@ const idempotency = sectionSchema({
   most_answer: sizeSchema(1024, 1024 * MEBIBYTE).default(32 * MEBIBYTE),
 })
 
+const files = sectionSchema({
+  keep: durationSchema.default(30 * 86_400_000),
+  most: sizeSchema(MEBIBYTE, MEBIBYTE * MEBIBYTE).default(10_000_000_000),
+})
+
 const media = sectionSchema({
   allow_private_networks: flagSchema.default(false),
   max_bytes: sizeSchema(1, 1024 * MEBIBYTE).default(20 * MEBIBYTE),
@@ -109,6 +114,7 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
   affinity,
   // Without this option no answers are cached; with an empty one, requests can ask for caching.
   cache: cache.optional(),
+  files,
   idempotency,
   media,
   cors,

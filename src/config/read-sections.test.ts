@@ -68,6 +68,7 @@ describe('the documented defaults', () => {
         affinity: { enabled: true, most: 100_000, cache_key: true },
         model_dates: true,
         keep_signatures: 86_400_000,
+        files: { keep: 30 * 86_400_000, most: 10_000_000_000 },
         idempotency: { keep: 86_400_000, most_answer: 33_554_432 },
         keep_bytes: 268_435_456,
         media: { allow_private_networks: false, max_bytes: 20_971_520, timeout: 10_000 },

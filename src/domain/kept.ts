@@ -2,14 +2,18 @@
 interface KeptShare {
   /** Whether all users share one maximum. Then the size of each user's entries is counted as well. */
   readonly isCommon: boolean
+  /** Whether a new entry is refused if there is no room for it; otherwise the oldest entries are removed. */
+  readonly refuses: boolean
 }
 
 /** The shares, by their names in `kept_sums`. */
 export const KEPT_SHARES = {
   /** What is kept for one user: `options.keep_bytes`. */
-  user: { isCommon: false },
+  user: { isCommon: false, refuses: false },
   /** The answer cache: `options.cache.most`. */
-  cache: { isCommon: true },
+  cache: { isCommon: true, refuses: false },
+  /** Files of one user: `options.files.most`. */
+  files: { isCommon: false, refuses: true },
 } as const satisfies Readonly<Record<string, KeptShare>>
 export type KeptShareName = keyof typeof KEPT_SHARES
 
@@ -47,6 +51,8 @@ export const KEPT_KINDS = {
   idempotency: { share: 'user', readers: 'owner', room: 'responses' },
   /** Answer for equal requests, by an HMAC of the request and of who shares it. */
   cache: { share: 'cache', readers: 'everybody', room: 'responses' },
+  /** Uploaded file or result of a batch, by the id of the file. */
+  file: { share: 'files', readers: 'owner', room: 'responses' },
   /** Content whose entry is not written yet, or whose removal has begun, by the id of the content. */
   incomplete: { share: null, readers: 'owner', room: 'responses' },
 } as const satisfies Readonly<Record<string, KeptKindRules>>

@@ -26,6 +26,7 @@ type OptionRow =
         | 'addresses'
         | 'affinity'
         | 'cache'
+        | 'files'
         | 'idempotency'
         | 'media'
         | 'cors'
@@ -174,6 +175,8 @@ export const OPTIONS = {
    * such an answer in bytes.
    */
   idempotency: { type: 'idempotency' },
+  /** How long uploaded files and results of batches are kept, and the maximum size of all files of one user. */
+  files: { type: 'files' },
   /** Maximum size in bytes of all stored responses, signatures and answers of one user. */
   keep_bytes: { type: 'size', min: MEBIBYTE, max: MEBIBYTE * MEBIBYTE, default: 256 * MEBIBYTE },
   /** Whether the web console is served. */
@@ -258,6 +261,12 @@ interface Values {
     readonly keep: number
     /** Maximum size in bytes of an answer that is kept. */
     readonly most_answer: number
+  }
+  readonly files: {
+    /** Milliseconds for which files are kept. */
+    readonly keep: number
+    /** Maximum size in bytes of all files of one user. */
+    readonly most: number
   }
   /** Origins of web pages that may call the API; `*` allows all. */
   readonly cors: { readonly origins: readonly string[] }

@@ -19,6 +19,7 @@ import { type Secrets, hmacOf } from '../store/secrets.ts'
 interface OpenedResponses {
   readonly responses: ResponseStore
   readonly answers: KeptAnswers
+  readonly kept: KeptStore
   readonly claims: IdempotencyClaims
   readonly background: BackgroundCalls
   readonly signatures: SignatureStore
@@ -55,6 +56,7 @@ export async function openResponses(
     maxBytes: {
       user: () => services.settings().options.keep_bytes,
       cache: () => services.settings().options.cache?.most ?? 0,
+      files: () => services.settings().options.files.most,
     },
     room,
   })
@@ -72,5 +74,5 @@ export async function openResponses(
   // uses its name.
   await store.write('lapseClaims', { node: others && node })
   const claims = { rows: store, node, tag }
-  return { responses, background, signatures, answers, claims, close }
+  return { kept, responses, background, signatures, answers, claims, close }
 }

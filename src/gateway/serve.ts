@@ -25,6 +25,8 @@ import { LastDeliveries } from '../alerts/last-deliveries.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { AnswerCache } from '../features/equal-calls/answer-cache.ts'
+import { Files } from '../features/batches/files.ts'
+import { FileStore } from '../features/batches/file-store.ts'
 import { StoredResponses } from '../features/stored-responses/stored-responses.ts'
 import { IdempotentCalls } from '../features/equal-calls/idempotent-calls.ts'
 import { CallLimits } from '../call/call-limits.ts'
@@ -423,6 +425,7 @@ export async function serveGateway({
     admission: new RequestAdmission(overload, slots),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
+    files: new Files({ ...callServices, ...shared, lifeCycle, files: new FileStore(kept.kept) }),
     responses: new StoredResponses({ ...callServices, ...kept, ...shared, lifeCycle, relay }),
     media: mediaDialects(recordings),
     webSockets,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../test/stores/engines.ts'
 import { failingWrites, keptEntry, keptStore, partsIn } from '../../test/stores/kept.ts'
 import { holdOf, settledCall, storeWithAccount } from '../../test/stores/rows.ts'
-import { KEPT_KINDS, KEPT_PART_BYTES, type KeptKind, rulesOf } from '../domain/kept.ts'
+import { KEPT_KINDS, KEPT_SHARES, KEPT_PART_BYTES, type KeptKind, rulesOf } from '../domain/kept.ts'
 import { type KeptStore, pruneKeptOfDeleted, removeKeptOfUser } from './kept-store.ts'
 import { pruneExpired } from './prune.ts'
 import type { RowStore } from './store.ts'
@@ -157,18 +157,28 @@ describe.each(ENGINES)('what is kept, on $name', (engine) => {
       const sums = (): Promise<object> =>
         database.sql('select share, user_id, bytes from kept_sums order by user_id')
       const bytes = 300_000 + 100 + 2 * 512
-      const share = kind === 'cache' ? 'cache' : 'user'
+      const { share } = rulesOf(kind)
       const users = kind === 'cache' ? [0, 2] : [2]
       expect(await sums()).toEqual(users.map((user_id) => ({ share, user_id, bytes })))
       expect(await kept.remove({ kind, userId: 2 })).toBe(2)
       expect(await sums()).toEqual(users.map((user_id) => ({ share, user_id, bytes: 0 })))
     })
 
-    test('an entry larger than its share is not admitted, and the oldest entries of the share are removed for the newest', async () => {
+    test('an entry larger than its share is not admitted, and the oldest entries of the share are removed for the newest, or the newest is refused', async () => {
       const { store, database } = await openedRows(engine)
-      const share = kind === 'cache' ? 'cache' : 'user'
+      const share = rulesOf(kind).share ?? 'user'
       const kept = keptStore(store, { [share]: 2_000 })
       expect([kept.admits(kind, 2_000), kept.admits(kind, 2_001)]).toEqual([true, false])
+      if (KEPT_SHARES[share].refuses) {
+        for (const key of ['a', 'b']) await kept.write(keptEntry(kind, key), [Buffer.alloc(400)])
+        const third = kept.write(keptEntry(kind, 'c'), [Buffer.alloc(400)])
+        await expect(third).rejects.toMatchObject({ code: 'files_full' })
+        expect([await database.sql('select key from kept order by key'), await partsIn(database)]).toEqual([
+          [{ key: 'a' }, { key: 'b' }],
+          2,
+        ])
+        return
+      }
       for (const [index, key] of ['a', 'b', 'c'].entries())
         await kept.write(keptEntry(kind, key, { createdMs: index }), [Buffer.alloc(400)])
       const keys = (): Promise<object> => database.sql('select key from kept order by key')
@@ -232,7 +242,8 @@ describe.each(ENGINES)('what is kept, on $name', (engine) => {
     const part = { kind: 'cache', contentId: 'left', userId: 2, bytes: Buffer.from('left') } as const
     const nowMs = Date.now()
     for (const index of [0, 1]) await store.write('storeKeptPart', { ...part, part: index, nowMs })
-    expect(await keptStore(store).write(keptEntry('cache', 'live'), [Buffer.alloc(MIB)])).toBe(true)
+    const live = keptEntry('cache', 'live', { expiresMs: nowMs + 2 * HOUR_MS })
+    expect(await keptStore(store).write(live, [Buffer.alloc(MIB)])).toBe(true)
     expect(await pruneExpired(store, 'pruneKept', nowMs + HOUR_MS - 1)).toBe(0)
     expect(await pruneExpired(store, 'pruneKept', nowMs + HOUR_MS)).toBe(1)
     expect([await partsIn(database), await database.sql('select key from kept')]).toEqual([

@@ -14,10 +14,14 @@ import {
 } from '../domain/kept.ts'
 import { GatewayError } from '../errors.ts'
 import type { EntryToKeep } from './operations/kept.ts'
+import type { KeptPage } from './operations/read-kept.ts'
 import type { RowStore } from './store.ts'
 
 /** Number of rows that one write removes. It is small, because charges of calls wait for the same commit. */
 const REMOVED_AT_A_TIME = 20
+
+/** A content in pieces of any size, which may arrive while it is stored. */
+type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 /** Services that the store of what is kept needs. */
 interface KeptStoreServices {
@@ -53,9 +57,10 @@ export class KeptStore {
   /**
    * Stores an entry with its content in pieces of any size, replacing one with the same key: first the parts except the
    * last one, then that one with the row, by which the entry is found. Resolves to false if it was not stored: `storeKept`.
-   * Then, and if a write fails, no parts stay.
+   * Then, and if a write or the reading of the pieces fails, no parts stay. Rejects with `files_full` above `maxBytes` of
+   * a share that refuses entries.
    */
-  async write(entry: EntryToKeep, pieces: Iterable<Uint8Array> = []): Promise<boolean> {
+  async write(entry: EntryToKeep, pieces: Pieces = []): Promise<boolean> {
     const { rows } = this.#services
     const { kind, userId } = entry
     const contentId = randomUUID()
@@ -64,7 +69,7 @@ export class KeptStore {
     let bytes = 0
     let isStored = false
     try {
-      for (const part of partsOf(pieces)) {
+      for await (const part of partsOf(pieces)) {
         if (last) {
           const earlier = { kind, userId, contentId, part: earlierParts, bytes: last, nowMs: Date.now() }
           earlierParts += 1
@@ -76,7 +81,7 @@ export class KeptStore {
       }
       const content = { contentId, bytes, earlierParts, last }
       const sums = await this.#turns.run(userId, last?.length ?? entry.facts.length, () =>
-        rows.write('storeKept', { ...entry, content }),
+        rows.write('storeKept', { ...entry, ...this.#boundOf(kind), content }),
       )
       isStored = sums !== undefined
       this.#note(sums ?? [])
@@ -86,6 +91,16 @@ export class KeptStore {
       if (!isStored && earlierParts > 0)
         await removeAll(rows, { kind: 'incomplete', key: contentId }).catch(() => {})
     }
+  }
+
+  /** Bytes that a user keeps in a share. */
+  bytesOf(share: KeptShareName, userId: number): Promise<number> {
+    return this.#services.rows.read('keptBytes', { share, userId })
+  }
+
+  /** Finds a user's entries of a kind, by their keys in this order, that have not expired. */
+  list(page: KeptPage): Promise<readonly KeptEntry[]> {
+    return this.#services.rows.read('listKept', { ...page, nowMs: Date.now() })
   }
 
   /** Stores entries that consist of facts, in one write that begins at once. */
@@ -123,8 +138,16 @@ export class KeptStore {
     return removeAll(this.#services.rows, filter)
   }
 
+  /** The maximum above which a write of the kind is refused, if its share has one. */
+  #boundOf(kind: KeptKind): { readonly maxShareBytes?: number } {
+    const { share } = rulesOf(kind)
+    if (share === null || !KEPT_SHARES[share].refuses) return {}
+    return { maxShareBytes: this.#services.maxBytes[share]() }
+  }
+
   #note(sums: readonly KeptSum[]): void {
     for (const { share, userId, bytes } of sums) {
+      if (KEPT_SHARES[share].refuses) continue
       const isWhole = !KEPT_SHARES[share].isCommon || userId === ALL_USERS
       if (isWhole && bytes > this.#services.maxBytes[share]()) void this.#shrink(share, userId)
     }
@@ -192,10 +215,10 @@ async function removeRest(rows: Pick<RowStore, 'write'>): Promise<void> {
  * Cuts a content into parts. Each has its own memory: posting a view to a thread would clone all of the memory that the view
  * belongs to.
  */
-function* partsOf(pieces: Iterable<Uint8Array>): Generator<Uint8Array, void, undefined> {
+async function* partsOf(pieces: Pieces): AsyncGenerator<Uint8Array, void, undefined> {
   let waiting: Uint8Array[] = []
   let bytes = 0
-  for (const piece of pieces) {
+  for await (const piece of pieces) {
     let rest = piece
     while (bytes + rest.length >= KEPT_PART_BYTES) {
       const fitting = rest.subarray(0, KEPT_PART_BYTES - bytes)

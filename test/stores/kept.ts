@@ -11,7 +11,11 @@ export function keptStore(
   maxBytes: Partial<Record<KeptShareName, number>> = {},
 ): KeptStore {
   const limit = (share: KeptShareName) => (): number => maxBytes[share] ?? Number.POSITIVE_INFINITY
-  return new KeptStore({ rows, maxBytes: { user: limit('user'), cache: limit('cache') }, room: undefined })
+  return new KeptStore({
+    rows,
+    maxBytes: { user: limit('user'), cache: limit('cache'), files: limit('files') },
+    room: undefined,
+  })
 }
 
 /** An entry of user 2 that lasts an hour. */

@@ -11,7 +11,8 @@ import {
   rulesOf,
 } from '../../domain/kept.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
-import { type SealContext, seal, type Secrets, unseal, unsealBytes } from '../secrets.ts'
+import { GatewayError } from '../../errors.ts'
+import { type SealContext, seal, type Secrets } from '../secrets.ts'
 import { wereRemovedSince } from './answer-removals.ts'
 import { type Db, inChunks } from './operation.ts'
 import { storeResponse } from './stored-responses.ts'
@@ -19,7 +20,7 @@ import { storeResponse } from './stored-responses.ts'
 /** Bytes counted for a row (its ids, other columns and indexes) in addition to its content. */
 const ROW_BYTES = 512
 /** Maximum number of rows in one statement and of keys in a query, because databases limit the parameters. */
-const MAX_ROWS = 1_000
+export const MAX_ROWS = 1_000
 /** Maximum number of parts that one write removes. It is small, because charges of calls wait for the commit. */
 const MAX_REMOVED_PARTS = 32
 
@@ -49,7 +50,7 @@ interface ContentToKeep {
 }
 
 /** Where a part of a content is. `part` counts from 0. */
-interface PartPlace {
+export interface PartPlace {
   readonly kind: KeptKind
   readonly contentId: string
   readonly part: number
@@ -106,7 +107,7 @@ export async function storeKeptPart(
   return true
 }
 
-interface UserAndTime {
+export interface UserAndTime {
   readonly userId: number
   readonly nowMs: number
 }
@@ -130,11 +131,16 @@ async function insertPart(db: Db, place: PartPlace, bytes: Uint8Array, secrets: 
 /**
  * Stores the row of an entry, and the last part of its content. An earlier entry with the same key is replaced together
  * with its parts. Nothing is stored if the user was deleted, if answers like it were removed after `lastRemoval`, or if
- * its earlier parts were removed meanwhile. Resolves to the sizes of its shares; undefined if it was not stored.
+ * its earlier parts were removed meanwhile. Resolves to the sizes of its shares; undefined if it was not stored. Throws
+ * `files_full` if its share would have more than `maxShareBytes`.
  */
 export async function storeKept(
   db: Db,
-  { content, ...entry }: EntryToKeep & { readonly content: ContentToKeep },
+  {
+    content,
+    maxShareBytes = Number.POSITIVE_INFINITY,
+    ...entry
+  }: EntryToKeep & { readonly content: ContentToKeep; readonly maxShareBytes?: number },
   secrets: Secrets,
 ): Promise<KeptSum[] | undefined> {
   const { kind, key, userId, lastRemoval, record } = entry
@@ -148,7 +154,18 @@ export async function storeKept(
   const row = rowOf(entry, content, secrets)
   await db.insertInto('kept').values(row).execute()
   if (record) await storeResponse(db, record)
-  return updateSums(db, { written: [row], removed: earlier })
+  const sums = await updateSums(db, { written: [row], removed: earlier })
+  for (const { bytes } of sums)
+    if (bytes > maxShareBytes) throw filesFull(bytes - countedBytes(row), maxShareBytes)
+  return sums
+}
+
+/** The error if a user keeps too many bytes for another file. */
+export function filesFull(keptBytes: number, maxBytes: number): GatewayError {
+  return new GatewayError(
+    'files_full',
+    `the files of this user have ${keptBytes} of at most ${maxBytes} bytes, so there is no room for this one; delete files`,
+  )
 }
 
 /** Stores entries that consist of facts, with few statements. Resolves to the sizes of their shares. */
@@ -212,7 +229,7 @@ function rowOf(
 }
 
 /** The owner of a row in its share: its user, or all users. */
-function ownerOf(kind: KeptKind, userId: number): number {
+export function ownerOf(kind: KeptKind, userId: number): number {
   const { share } = rulesOf(kind)
   return share !== null && KEPT_SHARES[share].isCommon ? ALL_USERS : userId
 }
@@ -220,55 +237,6 @@ function ownerOf(kind: KeptKind, userId: number): number {
 async function isDeleted(db: Db, userId: number): Promise<boolean> {
   const query = db.selectFrom('users').select('id').where('id', '=', userId)
   return (await query.where('deleted_time', 'is not', null).executeTakeFirst()) !== undefined
-}
-
-/**
- * Finds entries by their keys, in any order. Leaves out what has expired, what belongs to another user if only its user may
- * find it, and what cannot be decrypted because it was changed, moved or encrypted with another secret.
- */
-export async function findKept(
-  db: Db,
-  { kind, keys, userId, nowMs }: UserAndTime & { readonly kind: KeptKind; readonly keys: readonly string[] },
-  secrets: Secrets,
-): Promise<KeptEntry[]> {
-  const select = (some: readonly string[]) => {
-    const found = db.selectFrom('kept').selectAll().where('kind', '=', kind).where('key', 'in', some)
-    const live = found.where('expires_ms', '>', nowMs)
-    return (rulesOf(kind).readers === 'owner' ? live.where('user_id', '=', userId) : live).execute()
-  }
-  return (await inChunks(keys, select, MAX_ROWS)).flatMap((row) => {
-    const place = {
-      kind,
-      key: row.key,
-      userId: row.user_id,
-      contentId: row.content_id,
-      parts: row.parts,
-      bytes: row.bytes,
-    }
-    const facts = unsealed(row.cipher, (cipher) => unseal(secrets, cipher, keptContext(place)))
-    if (facts === null) return []
-    const { token_id: tokenId, model, created_ms: createdMs, expires_ms: expiresMs } = row
-    return [{ ...place, tokenId, model, facts, createdMs, expiresMs }]
-  })
-}
-
-/** Reads a part of a content; null if it was removed or cannot be decrypted. */
-export async function readKeptPart(db: Db, place: PartPlace, secrets: Secrets): Promise<Uint8Array | null> {
-  const row = await db
-    .selectFrom('kept_parts')
-    .select('cipher')
-    .where('content_id', '=', place.contentId)
-    .where('part', '=', place.part)
-    .executeTakeFirst()
-  return unsealed(row?.cipher ?? null, (cipher) => unsealBytes(secrets, cipher, keptPartContext(place)))
-}
-
-function unsealed<Plain>(cipher: string | null, open: (cipher: string) => Plain): Plain | null {
-  try {
-    return cipher === null ? null : open(cipher)
-  } catch {
-    return null
-  }
 }
 
 /** What a write has removed. */

@@ -1,0 +1,237 @@
+import { sendResponsePieces } from '@sluice/http1'
+import type { FormPart } from '@sluice/wire/multipart'
+import type { Caller } from '../../accounts/authentication/caller.ts'
+import type { BodyReader, FormBody } from '../../call/body-reader.ts'
+import type { CallLimits } from '../../call/call-limits.ts'
+import { readStoredBytes, type StoredBytes } from '../../call/form-body.ts'
+import type { LifeCycle } from '../../call/life-cycle.ts'
+import type { IncomingCall } from '../../call/request-stages.ts'
+import type { Settings } from '../../domain/settings.ts'
+import { GatewayError } from '../../errors.ts'
+import { answerHeaders } from '../../http/answer-headers.ts'
+import type { StoreReads } from '../../limits/store-reads.ts'
+import { filesFull } from '../../store/operations/kept.ts'
+import { type FileStore, MAX_FILE_BYTES, newFileId, type StoredFile } from './file-store.ts'
+
+/** Maximum bytes of a form around the file: fields, boundaries and headers. */
+const MAX_FORM_BYTES = 1_048_576
+/** Bytes of memory that are reserved while a file is sent part by part. */
+const PARTS_BYTES = 1_048_576
+/** Default and maximum number of files in one list. */
+const MAX_LISTED = 10_000
+const MIN_EXPIRY_SECONDS = 3_600
+const MAX_NAME_LENGTH = 512
+
+/** Services that the endpoints for files need. */
+export interface FileServices {
+  readonly settings: () => Settings
+  readonly files: FileStore
+  readonly bodies: BodyReader
+  readonly limits: CallLimits
+  readonly reads: StoreReads
+  readonly lifeCycle: Pick<LifeCycle, 'read'>
+}
+
+/** The caller's files: `docs/batches.md: Files`. */
+export class Files {
+  readonly #services: FileServices
+
+  constructor(services: FileServices) {
+    this.#services = services
+  }
+
+  /** Stores the file of a form. It is found once all of it is stored. */
+  async upload(incoming: IncomingCall, caller: Caller): Promise<void> {
+    const { bodies, lifeCycle } = this.#services
+    const settings = this.#services.settings()
+    const limit = MAX_FILE_BYTES + MAX_FORM_BYTES
+    if (Number(incoming.request.headers['content-length'] ?? 0) > limit) throw tooLarge()
+    const owner = { client: caller.user.id, key: caller.token.id }
+    const body = await bodies.readForm(incoming, { owner, limit })
+    try {
+      const run = (call: IncomingCall): Promise<void> => this.#store(call, caller, settings, body)
+      const answer = lifeCycle.read(incoming, settings)
+      await (answer ? answer({ body, incoming, caller, settings }, run) : run(incoming))
+    } finally {
+      body.release()
+    }
+  }
+
+  async #store(
+    incoming: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+    { parts, bytes }: FormBody,
+  ): Promise<void> {
+    if (incoming.unlessKept) throw incoming.unlessKept
+    const { files, limits } = this.#services
+    const { keep, most } = settings.options.files
+    const { part, filename, expiresInMs } = readForm(parts, keep)
+    const size = part.end - part.start
+    if (size > MAX_FILE_BYTES) throw tooLarge()
+    await limits.enter(settings, caller, settings.models.get(''))
+    const userId = caller.user.id
+    const keptBytes = await files.bytesOf(userId)
+    // Refused before anything is written; the write checks it again, because other uploads may end before it.
+    if (keptBytes + size > most) throw filesFull(keptBytes, most)
+    const createdMs = Date.now()
+    const id = newFileId()
+    const expiresMs = createdMs + expiresInMs
+    const file = { id, userId, filename, purpose: 'batch', bytes: size, createdMs, expiresMs } as const
+    await files.store(file, piecesOf(bytes, part))
+    answer(incoming, fileObject(await files.find(userId, id)))
+  }
+
+  async list(incoming: IncomingCall, caller: Caller): Promise<void> {
+    const query = readQuery(incoming)
+    await this.#begin(incoming, caller)
+    const page = {
+      userId: caller.user.id,
+      purpose: query.get('purpose') ?? undefined,
+      after: query.get('after') ?? undefined,
+      order: orderIn(query),
+      limit: limitIn(query, MAX_LISTED, MAX_LISTED),
+    }
+    const { files, hasMore } = await this.#services.files.list(page)
+    const [first_id, last_id] = [files[0]?.id ?? null, files.at(-1)?.id ?? null]
+    answer(incoming, { object: 'list', data: files.map(fileObject), first_id, last_id, has_more: hasMore })
+  }
+
+  async retrieve(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    await this.#begin(incoming, caller)
+    answer(incoming, fileObject(await this.#services.files.find(caller.user.id, id)))
+  }
+
+  async content(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    await this.#begin(incoming, caller, PARTS_BYTES)
+    const { files } = this.#services
+    const file = await files.find(caller.user.id, id)
+    const headers = {
+      ...answerHeaders(incoming.id, 'chat'),
+      'content-type': 'application/octet-stream',
+      'content-length': String(file.bytes),
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+    }
+    await sendResponsePieces(incoming.response, headers, files.content(file))
+  }
+
+  async remove(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    const { files } = this.#services
+    await files.find(caller.user.id, id)
+    await files.remove(caller.user.id, id)
+    answer(incoming, { id, object: 'file', deleted: true })
+  }
+
+  /** Waits until the user may read the database, and until memory for what is read is free. */
+  async #begin({ response }: IncomingCall, caller: Caller, bytes = 0): Promise<void> {
+    const reading = this.#services.reads.of(caller.user.id)
+    response.onClosed(() => reading.end())
+    // If the client left before `onClosed` was called, its listener is not called.
+    if (response.isAborted) reading.end()
+    await reading.begin()
+    if (bytes > 0) await reading.hold(bytes)
+  }
+}
+
+/** A file as clients see it. */
+function fileObject({ id, filename, purpose, bytes, entry }: StoredFile): object {
+  const created_at = seconds(entry.createdMs)
+  const expires_at = seconds(entry.expiresMs)
+  return { id, object: 'file', bytes, created_at, expires_at, filename, purpose, status: 'processed' }
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1_000)
+}
+
+/** What the form of an upload states. */
+interface FileForm {
+  readonly part: FormPart
+  readonly filename: string
+  readonly expiresInMs: number
+}
+
+function readForm(parts: readonly FormPart[], keepMs: number): FileForm {
+  const texts = new Map<string, string>()
+  const found: FormPart[] = []
+  for (const part of parts) {
+    const { name, filename, text } = part
+    if (filename !== undefined) {
+      if (name !== 'file') throw invalid(`expected the file in the field "file", not in ${quoted(name)}`)
+      found.push(part)
+    } else if (name === 'file') throw invalid('file: expected a file with a filename')
+    else if (texts.has(name)) throw invalid(`${quoted(name)} is given twice`)
+    else texts.set(name, text ?? '')
+  }
+  if (texts.get('purpose') !== 'batch') throw invalid('purpose: expected "batch"')
+  const [part, ...others] = found
+  if (!part || others.length > 0) throw invalid('expected one file, in the field "file"')
+  if (part.end === part.start) throw invalid('file: the file is empty')
+  const filename = part.filename ?? ''
+  if (filename === '' || filename.length > MAX_NAME_LENGTH)
+    throw invalid(`file: expected a filename of 1 to ${MAX_NAME_LENGTH} characters`)
+  return { part, filename, expiresInMs: expiryIn(texts, keepMs) }
+}
+
+function expiryIn(texts: ReadonlyMap<string, string>, keepMs: number): number {
+  const anchor = texts.get('expires_after[anchor]')
+  const given = texts.get('expires_after[seconds]')
+  if (anchor === undefined && given === undefined) return keepMs
+  if (anchor !== 'created_at') throw invalid('expires_after[anchor]: expected "created_at"')
+  const count = /^\d{1,12}$/.test(given ?? '') ? Number(given) : 0
+  const max = Math.floor(keepMs / 1_000)
+  if (count < MIN_EXPIRY_SECONDS || count > max)
+    throw invalid(`expires_after[seconds]: expected ${MIN_EXPIRY_SECONDS} to ${max}`)
+  return count * 1_000
+}
+
+async function* piecesOf(
+  bytes: StoredBytes,
+  { start, end }: FormPart,
+): AsyncGenerator<Buffer, void, undefined> {
+  for (let at = start; at < end; ) {
+    const piece = await readStoredBytes(bytes, at, end - at)
+    at += piece.length
+    yield piece
+  }
+}
+
+function readQuery({ request: { url } }: IncomingCall): URLSearchParams {
+  const at = url.indexOf('?')
+  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1))
+}
+
+function orderIn(query: URLSearchParams): 'asc' | 'desc' {
+  const given = query.get('order') ?? 'desc'
+  if (given !== 'asc' && given !== 'desc') throw invalid('order: expected asc or desc')
+  return given
+}
+
+function limitIn(query: URLSearchParams, max: number, usual: number): number {
+  const given = query.get('limit')
+  if (given === null) return usual
+  const limit = /^\d{1,6}$/.test(given) ? Number(given) : 0
+  if (limit < 1 || limit > max) throw invalid(`limit: expected 1 to ${max}`)
+  return limit
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, 64))
+}
+
+function invalid(message: string): GatewayError {
+  return new GatewayError('invalid_request', message)
+}
+
+function tooLarge(): GatewayError {
+  return new GatewayError('request_too_large', `the file is larger than ${MAX_FILE_BYTES} bytes`)
+}
+
+function answer({ id, response }: IncomingCall, value: object): void {
+  if (response.isAborted) return
+  const body = Buffer.from(JSON.stringify(value))
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  const all = { ...answerHeaders(id, 'chat'), ...headers, 'content-length': String(body.length) }
+  response.writeHead(200, all).end(body)
+}
