@@ -83,6 +83,7 @@ export const settings: Texts['settings'] = {
     affinity: '同一会话的调用是否留在拥有其提示词缓存的账户上。',
     keep_responses: '响应保留多久以便继续；0 表示不保留。',
     keep_signatures: '为会丢弃签名的客户端保留签名的时间。',
+    files: '客户端文件保留多久，以及每个用户的文件总大小上限。',
     idempotency: '为重复幂等键的调用保留答复的时间。',
     keep_bytes: '每个用户最多保留的数据量。',
     media: '替客户端获取的文件：大小、时间、私有网络。',

@@ -33,6 +33,7 @@ const EXAMPLES: Readonly<Record<FileOptionName, string>> = {
   affinity: '{ enabled: true }',
   keep_responses: '720h',
   keep_signatures: '24h',
+  files: '{ keep: 720h, most: 10GiB }',
   idempotency: '{ keep: 24h }',
   keep_bytes: '256MiB',
   media: '{ max_bytes: 20MiB, timeout: 10s }',
