@@ -1,12 +1,19 @@
+import type { CallHandlers } from '../api/endpoint.ts'
 import type { Cluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import type { IdempotencyClaims } from '../features/equal-calls/idempotent-calls.ts'
+import { FileStore } from '../features/batches/file-store.ts'
+import { Files, type FileServices } from '../features/batches/files.ts'
 import { KeptAnswers } from '../features/equal-calls/kept-answers.ts'
 import {
   BackgroundCalls,
   type BackgroundCallServices,
 } from '../features/stored-responses/background-calls.ts'
 import { FreeSpaceMonitor, measureDiskSpace, type SpaceLog } from '../store/free-space-monitor.ts'
+import {
+  StoredResponses,
+  type StoredResponseEndpoints,
+} from '../features/stored-responses/stored-responses.ts'
 import { SignatureStore } from '../features/stored-responses/signature-store.ts'
 import { ResponseStore } from '../features/stored-responses/response-store.ts'
 import { KeptStore } from '../store/kept-store.ts'
@@ -19,7 +26,7 @@ import { type Secrets, hmacOf } from '../store/secrets.ts'
 interface OpenedResponses {
   readonly responses: ResponseStore
   readonly answers: KeptAnswers
-  readonly kept: KeptStore
+  readonly files: FileStore
   readonly claims: IdempotencyClaims
   readonly background: BackgroundCalls
   readonly signatures: SignatureStore
@@ -74,5 +81,13 @@ export async function openResponses(
   // uses its name.
   await store.write('lapseClaims', { node: others && node })
   const claims = { rows: store, node, tag }
-  return { kept, responses, background, signatures, answers, claims, close }
+  const files = new FileStore(kept)
+  return { files, responses, background, signatures, answers, claims, close }
+}
+
+/** The endpoints that read what is kept for users. */
+export function keptEndpoints(
+  services: StoredResponseEndpoints & FileServices,
+): Pick<CallHandlers, 'responses' | 'files'> {
+  return { responses: new StoredResponses(services), files: new Files(services) }
 }

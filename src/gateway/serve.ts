@@ -25,9 +25,6 @@ import { LastDeliveries } from '../alerts/last-deliveries.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { AnswerCache } from '../features/equal-calls/answer-cache.ts'
-import { Files } from '../features/batches/files.ts'
-import { FileStore } from '../features/batches/file-store.ts'
-import { StoredResponses } from '../features/stored-responses/stored-responses.ts'
 import { IdempotentCalls } from '../features/equal-calls/idempotent-calls.ts'
 import { CallLimits } from '../call/call-limits.ts'
 import { DrainedResponses } from '../call/response-handler.ts'
@@ -77,7 +74,7 @@ import { openConversationMemory } from './open-conversation-memory.ts'
 import { openMcp } from './open-mcp.ts'
 import { openModelRetirements } from './open-model-retirements.ts'
 import { openRequestMemory } from './open-request-memory.ts'
-import { openResponses } from './open-responses.ts'
+import { keptEndpoints, openResponses } from './open-responses.ts'
 import { openUpstreams, UNSOLICITED } from './open-upstreams.ts'
 import type { StartedHelperThreads } from './start-helper-threads.ts'
 import type { OpenedLedger } from './open-ledger.ts'
@@ -425,8 +422,7 @@ export async function serveGateway({
     admission: new RequestAdmission(overload, slots),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
-    files: new Files({ ...callServices, ...shared, lifeCycle, files: new FileStore(kept.kept) }),
-    responses: new StoredResponses({ ...callServices, ...kept, ...shared, lifeCycle, relay }),
+    ...keptEndpoints({ ...callServices, ...kept, ...shared, lifeCycle, relay }),
     media: mediaDialects(recordings),
     webSockets,
     mcp: mcp.endpoint,

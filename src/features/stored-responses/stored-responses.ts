@@ -8,7 +8,7 @@ import { type ResponseRequestServices, ResponseRequests } from './response-reque
 const NO_BYTES = Buffer.alloc(0)
 
 /** Services for the endpoints of stored responses. */
-interface StoredResponseEndpoints extends ResponseRequestServices {
+export interface StoredResponseEndpoints extends ResponseRequestServices {
   readonly lifeCycle: LifeCycle
   readonly relay: Relay
 }
