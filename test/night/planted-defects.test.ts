@@ -329,7 +329,7 @@ const DEFECTS: readonly Defect[] = [
   [
     'a kept answer is found for any user',
     {
-      file: 'src/store/operations/kept.ts',
+      file: 'src/store/operations/read-kept.ts',
       text: "rulesOf(kind).readers === 'owner' ? live.where('user_id', '=', userId) : live",
       by: 'live',
     },
