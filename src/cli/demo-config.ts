@@ -12,7 +12,8 @@ export type DemoUrls = Pick<
   | 'rerankUrl'
   | 'embeddingsUrl'
   | 'mediaUrl'
->
+> &
+  Partial<Pick<Simulator, 'mcpUrls'>>
 
 /**
  * Renders a gateway.yaml with a channel for each simulated upstream. Without users in it, the first start
@@ -84,7 +85,17 @@ models:
 
 channels:
 ${channels.join('\n')}
-`
+${mcpYaml(urls.mcpUrls)}`
+}
+
+/** Searches have a price, other tools are free. */
+function mcpYaml(urls: DemoUrls['mcpUrls'] = new Map()): string {
+  if (urls.size === 0) return ''
+  const servers = [...urls].map(
+    ([name, url]) =>
+      `    - { name: ${name}, url: "${url}"${name === 'web' ? ', price: { tools: { search: 0.01 } }' : ''} }\n`,
+  )
+  return `\nmcp:\n  servers:\n${servers.join('')}`
 }
 
 /** A channel in the gateway.yaml of `sluice demo`. */

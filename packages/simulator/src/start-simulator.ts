@@ -4,6 +4,8 @@ import { chatUpstream } from './chat.ts'
 import { DEMO_MODELS } from './demo-models.ts'
 import { embeddingsUpstream } from './embeddings.ts'
 import { geminiUpstream } from './gemini.ts'
+import { DEMO_MCP_SERVERS } from './mcp/demo-servers.ts'
+import { serveMcp } from './mcp/mcp-server.ts'
 import { mediaUpstream } from './media-upstream.ts'
 import { messagesUpstream } from './messages.ts'
 import { REALISTIC_PACE, type Pace } from './pace.ts'
@@ -30,6 +32,8 @@ export interface Simulator {
   readonly rerankUrl: string
   readonly embeddingsUrl: string
   readonly mediaUrl: string
+  /** Servers of tools, by name. */
+  readonly mcpUrls: ReadonlyMap<string, string>
   /** Closes every connection and waits until the ports are free. */
   close(): Promise<void>
 }
@@ -55,7 +59,13 @@ export async function startSimulator(
     serveUpstream(mediaUpstream(models('media')), pace),
   ])
   const all = [chat, messages, responses, gemini, bedrock, rerank, embeddings, media]
-  const servers = all.map(({ server }) => server)
+  const tools = await Promise.all(
+    Object.entries(DEMO_MCP_SERVERS).map(async ([name, behaviour]) => ({
+      name,
+      ...(await serveMcp(behaviour)),
+    })),
+  )
+  const servers = [...all, ...tools].map(({ server }) => server)
   return {
     chatUrl: chat.url,
     messagesUrl: messages.url,
@@ -65,6 +75,7 @@ export async function startSimulator(
     rerankUrl: rerank.url,
     embeddingsUrl: embeddings.url,
     mediaUrl: media.url,
+    mcpUrls: new Map(tools.map(({ name, url }) => [name, url])),
     close: async () => void (await Promise.all(servers.map(closed))),
   }
 }
