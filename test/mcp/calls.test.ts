@@ -48,6 +48,7 @@ beforeAll(async () => {
         servers: [
           { name: 'web', url: web.url, price: { call: 0.001, tools: { search: 0.01, free: 0 } } },
           { name: 'old', url: old.url },
+          { name: 'tight', url: web.url, rate_limit: { requests: 1, window: '10m' } },
         ],
       },
       users: [
@@ -78,12 +79,15 @@ test('the tools of all servers are one list in the order of their names', async 
   expect(listed(message).map(({ name }) => name)).toEqual([
     'old_search',
     'old_slow',
+    'tight_broken',
+    'tight_free',
+    'tight_search',
     'web_broken',
     'web_free',
     'web_search',
   ])
   expect(message.result).toMatchObject({ resultType: 'complete', cacheScope: 'private' })
-  expect(listed(message)[4]).toEqual({ ...SEARCH, name: 'web_search' })
+  expect(listed(message)[7]).toEqual({ ...SEARCH, name: 'web_search' })
 })
 
 test('a call of a tool is charged its price and has a row of kind tool', async () => {
@@ -174,4 +178,13 @@ test('many calls at once spend what the quota pays for, and nothing more', async
   )
   // Calls that arrive after the last charge are refused by their key's status.
   expect(codes.filter((code) => code !== 'insufficient_quota' && code !== 'token_exhausted')).toEqual([])
+})
+
+test('the rate limit of a server counts the calls of each key', async () => {
+  expect((await callTool('ann', 'tight_free')).message.result).toBeDefined()
+  const { headers, message } = await callTool('ann', 'tight_search')
+  expect(message.error).toMatchObject({ code: 429, data: { code: 'rate_limited' } })
+  expect(Number(headers['retry-after'])).toBeGreaterThan(60)
+  expect((await callTool('bob', 'tight_free')).message.result).toBeDefined()
+  expect((await callTool('ann', 'web_free')).message.result).toBeDefined()
 })
