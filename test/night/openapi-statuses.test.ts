@@ -60,7 +60,12 @@ beforeAll(async () => {
     content_log: { what: 'metadata' },
     guards: [{ name: 'filed', do: 'flag', match: { secrets: true }, users: ['root'] }],
     alerts: [{ url: 'http://127.0.0.1:9/filed', secret: SIGNING_SECRET, events: ['channel.back'] }],
-    options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
+    options: {
+      retries: 0,
+      body_limit: '64KiB',
+      metrics_token: 'token-of-metrics',
+      idempotency: { most_answer: '1KiB' },
+    },
     rate_limits: { global: off, search: off, critical: off, relay: off },
     models: priced(['m', 'claude', 'sorter', 'native', 'flash']),
     channels: [
@@ -82,6 +87,7 @@ beforeAll(async () => {
   await provokeByName()
   await provokeUpstreams()
   await provokeStored()
+  await provokeFiles()
   await provokeSignIns()
 }, 300_000)
 afterAll(async () => {
@@ -397,6 +403,44 @@ async function provokeStored(): Promise<void> {
     await requestAndRecord(route, route.path.replace(':id', id), KEY_OF_ANN)
     if (!route.path.endsWith(':id') || isDelete(route)) continue
     await requestAndRecord(route, `${route.path.replace(':id', id)}?stream=true`, KEY_OF_ANN)
+  }
+}
+
+/** Uploads files, reads and deletes one, and provokes the errors of an upload. */
+async function provokeFiles(): Promise<void> {
+  const routes = ROUTES.filter(({ path }) => path.startsWith('/v1/files'))
+  const routeOf = (name: string): Endpoint => {
+    const route = routes.find((one) => nameOf(one) === name)
+    if (!route) throw new Error(`there is no ${name}`)
+    return route
+  }
+  const upload = (content: string, filename: string, more: Headers = {}): Promise<string> => {
+    const body = formBytes([
+      { name: 'purpose', content: 'batch' },
+      { name: 'file', content, filename },
+    ])
+    const { headers = {} } = formCall('/v1/files', '', body)
+    return requestAndRecord(
+      routeOf('POST /v1/files'),
+      '/v1/files',
+      { ...KEY_OF_ANN, ...headers, ...more },
+      body,
+    )
+  }
+  const { id } = JSON.parse(await upload('{}', 'a.jsonl', { 'idempotency-key': 'small' }))
+  await upload('[]', 'a.jsonl', { 'idempotency-key': 'small' })
+  // The answer has more than a KiB, so that it is not kept for the second upload.
+  for (let times = 0; times < 2; times++) await upload('{}', 'ü'.repeat(500), { 'idempotency-key': 'large' })
+  await upload('{}', 'a.jsonl', { 'content-length': '300000000' })
+  await requestAndRecord(routeOf('GET /v1/files'), '/v1/files?limit=0', KEY_OF_ANN)
+  for (const name of [
+    'GET /v1/files',
+    'GET /v1/files/:id',
+    'GET /v1/files/:id/content',
+    'DELETE /v1/files/:id',
+  ]) {
+    const route = routeOf(name)
+    await requestAndRecord(route, filledPath(route, id), KEY_OF_ANN)
   }
 }
 
