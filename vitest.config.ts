@@ -16,6 +16,7 @@ const SYSTEM = [
     'clients',
     'converted-calls',
     'demo',
+    'batches',
     'endpoints',
     'fidelity',
     'guards',

@@ -186,6 +186,21 @@ describe.each(ENGINES)('what is kept, on $name', (engine) => {
       expect(await partsIn(database)).toBe(2)
     })
 
+    test('entries of a user are listed in pages in the order of their keys, without expired ones', async () => {
+      const { store } = await openedRows(engine)
+      const kept = keptStore(store)
+      for (const key of ['b', 'a', 'c']) await kept.write(keptEntry(kind, key))
+      await kept.write(keptEntry(kind, 'of another', { userId: 3 }))
+      await kept.write(keptEntry(kind, 'expired', { expiresMs: Date.now() }))
+      const keys = async (after: string | undefined, order: 'asc' | 'desc', limit: number) =>
+        (await kept.list({ kind, userId: 2, after, order, limit })).map(({ key }) => key)
+      expect(await keys(undefined, 'asc', 2)).toEqual(['a', 'b'])
+      expect(await keys('b', 'asc', 2)).toEqual(['c'])
+      expect(await keys('c', 'desc', 5)).toEqual(['b', 'a'])
+      const { share } = rulesOf(kind)
+      if (share !== null) expect(await kept.bytesOf(share, 3)).toBe(512)
+    })
+
     test('an entry replaces an earlier one with its parts, and an expired one is pruned with its parts', async () => {
       const { store, database } = await openedRows(engine)
       const kept = keptStore(store)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { randomUUID } from 'node:crypto'
+import { request } from 'node:http'
 import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -180,6 +181,22 @@ describe('docs/batches.md: Files', () => {
     await Promise.all(data.map(({ id }) => ask('dan', `/v1/files/${id}`, 'DELETE')))
     expect(data.map(({ id }) => id)).toContain(first)
     await ask('dan', `/v1/files/${await uploaded('dan', Buffer.alloc(900_000, 'x'))}`, 'DELETE')
+  })
+
+  test('an interrupted upload leaves nothing in the list', async () => {
+    const body = formBytes([PURPOSE, fileOf(Buffer.alloc(500_000, 'x'))])
+    const { headers } = formCall('/v1/files', 'eve', body)
+    const sending = request(`${fixture.gateway.url}/v1/files`, {
+      method: 'POST',
+      headers: { ...headers, authorization: 'Bearer sk-boss' },
+    })
+    const closed = new Promise((resolve) => sending.once('close', resolve))
+    sending.on('error', () => {})
+    await new Promise((resolve) => sending.write(body.subarray(0, 400_000), resolve))
+    sending.destroy()
+    await closed
+    expect(bodyOf(await ask('boss', '/v1/files')).data).toEqual([])
+    expect((await upload('boss', [PURPOSE, fileOf(Buffer.alloc(900_000))])).status).toBe(200)
   })
 
   test('an upload counts as one request of its key', async () => {
