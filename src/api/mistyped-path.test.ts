@@ -60,7 +60,6 @@ describe('paths without a suggestion', () => {
     '/../../etc/passwd',
     '/v1/assistants',
     '/v1/batches',
-    '/v1/files',
     '/v1/messages/batches',
     '/v1/fine_tuning/jobs',
     `/v1/chat/completions${'/x'.repeat(5000)}`,

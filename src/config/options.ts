@@ -44,7 +44,9 @@ const idempotency = sectionSchema({
 })
 
 const files = sectionSchema({
-  keep: durationSchema.default(30 * 86_400_000),
+  keep: retentionSchema
+    .refine((keepMs) => keepMs > 0, { error: 'expected a duration above 0' })
+    .default(30 * 86_400_000),
   most: sizeSchema(MEBIBYTE, MEBIBYTE * MEBIBYTE).default(10_000_000_000),
 })
 

@@ -254,6 +254,11 @@ const OPTIONS: Case[] = [
     'gateway.yaml:2: options.cache: expected a mapping with ttl, max_ttl, scope, most, price, found "on"',
   ],
   [
+    'files that are not kept',
+    'options:\n  files: { keep: 0 }\n',
+    'gateway.yaml:2: options.files.keep: expected a duration above 0',
+  ],
+  [
     'a time for which answers of a model are kept without a unit',
     'models:\n  m: { cache: 10 }\n',
     'gateway.yaml:2: models.m.cache: expected a duration such as 24h or 720h, or 0, found 10',

@@ -46,7 +46,6 @@ describe('a mistyped path', () => {
     '/v1/conversations',
     '/v1/batches',
     '/v1/assistants',
-    '/v1/files',
     '/v1/uploads',
     '/v1/evals',
     '/v1/containers',

@@ -93,6 +93,11 @@ export const logs = {
     unsupported_endpoint: 'endpoint not supported',
     overloaded: 'gateway busy',
     storage_unavailable: 'database away',
+    files_full: 'no room for files',
+    invalid_stream_id: 'invalid stream id',
+    websocket_stream_limit_reached: 'too many streams',
+    websocket_queue_full: 'too many turns waiting',
+    websocket_connection_limit_reached: 'socket too old',
   },
   reasons: {
     complete: 'Complete',

@@ -83,5 +83,10 @@ export const usage = {
     unsupported_endpoint: 'The channels of the model do not serve the endpoint',
     overloaded: 'The gateway had too many calls',
     storage_unavailable: 'The gateway could not write its database',
+    files_full: 'The files of the user left no room for another one',
+    invalid_stream_id: 'The stream id was not valid',
+    websocket_stream_limit_reached: 'The WebSocket had too many streams',
+    websocket_queue_full: 'Too many turns waited on the WebSocket',
+    websocket_connection_limit_reached: 'The WebSocket had reached its maximum age',
   },
 }

@@ -92,6 +92,11 @@ export const logs: Texts['logs'] = {
     unsupported_endpoint: '不支持的端点',
     overloaded: '网关繁忙',
     storage_unavailable: '数据库不可用',
+    files_full: '文件空间不足',
+    invalid_stream_id: '无效的流 ID',
+    websocket_stream_limit_reached: '流过多',
+    websocket_queue_full: '等待的轮次过多',
+    websocket_connection_limit_reached: '连接已到期',
   },
   reasons: {
     complete: '完成',

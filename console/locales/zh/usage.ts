@@ -84,5 +84,10 @@ export const usage: Texts['usage'] = {
     unsupported_endpoint: '模型的渠道不支持该端点',
     overloaded: '网关调用过多',
     storage_unavailable: '网关无法写入数据库',
+    files_full: '该用户的文件已占满空间',
+    invalid_stream_id: '流 ID 无效',
+    websocket_stream_limit_reached: 'WebSocket 上的流过多',
+    websocket_queue_full: 'WebSocket 上等待的轮次过多',
+    websocket_connection_limit_reached: 'WebSocket 已达到最长存在时间',
   },
 }

@@ -10,7 +10,7 @@ import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import { answerHeaders } from '../../http/answer-headers.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'
-import { filesFull } from '../../store/operations/kept.ts'
+import { filesFull } from '../../store/files-full.ts'
 import { type FileStore, MAX_FILE_BYTES, newFileId, type StoredFile } from './file-store.ts'
 
 /** Maximum bytes of a form around the file: fields, boundaries and headers. */

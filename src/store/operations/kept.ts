@@ -11,7 +11,7 @@ import {
   rulesOf,
 } from '../../domain/kept.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
-import { GatewayError } from '../../errors.ts'
+import { filesFull } from '../files-full.ts'
 import { type SealContext, seal, type Secrets } from '../secrets.ts'
 import { wereRemovedSince } from './answer-removals.ts'
 import { type Db, inChunks } from './operation.ts'
@@ -158,14 +158,6 @@ export async function storeKept(
   for (const { bytes } of sums)
     if (bytes > maxShareBytes) throw filesFull(bytes - countedBytes(row), maxShareBytes)
   return sums
-}
-
-/** The error if a user keeps too many bytes for another file. */
-export function filesFull(keptBytes: number, maxBytes: number): GatewayError {
-  return new GatewayError(
-    'files_full',
-    `the files of this user have ${keptBytes} of at most ${maxBytes} bytes, so there is no room for this one; delete files`,
-  )
 }
 
 /** Stores entries that consist of facts, with few statements. Resolves to the sizes of their shares. */
