@@ -168,7 +168,7 @@ function heard({ status, text }: FullResponse): Verdict {
 function codeIn(text: string): string | undefined {
   const [body] = [JSON.parse(text)].flat()
   const info = body.error?.details?.find((detail: { reason?: string }) => detail.reason !== undefined)
-  return info?.reason.toLowerCase() ?? body.error?.code ?? body.code
+  return info?.reason.toLowerCase() ?? body.error?.data?.code ?? body.error?.code ?? body.code
 }
 
 /**

@@ -83,6 +83,7 @@ function keyPlaces({ method, path }: Endpoint): readonly Place[] {
   if (method === 'POST' && /^\/v1(?:beta)?\/models\//.test(path)) return ['bearer', 'x-alt-api-key', 'query']
   if (path.startsWith('/v1/models/')) return ['bearer', 'x-api-key', 'x-alt-api-key', 'query']
   if (path.startsWith('/v1beta/')) return ['bearer', 'x-alt-api-key', 'query']
-  if (path.startsWith('/v1/messages') || path === '/v1/models') return ['bearer', 'x-api-key']
+  if (path.startsWith('/v1/messages') || path === '/v1/models' || path.startsWith('/mcp'))
+    return ['bearer', 'x-api-key']
   return ['bearer']
 }
