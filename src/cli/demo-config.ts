@@ -83,9 +83,9 @@ models:
     vendor: simulator
     price: { second: 0.0001 }
 
-channels:
+${mcpYaml(urls.mcpUrls)}channels:
 ${channels.join('\n')}
-${mcpYaml(urls.mcpUrls)}`
+`
 }
 
 /** Searches have a price, other tools are free. */
@@ -95,7 +95,7 @@ function mcpYaml(urls: DemoUrls['mcpUrls'] = new Map()): string {
     ([name, url]) =>
       `    - { name: ${name}, url: "${url}"${name === 'web' ? ', price: { tools: { search: 0.01 } }' : ''} }\n`,
   )
-  return `\nmcp:\n  servers:\n${servers.join('')}`
+  return `mcp:\n  servers:\n${servers.join('')}\n`
 }
 
 /** A channel in the gateway.yaml of `sluice demo`. */

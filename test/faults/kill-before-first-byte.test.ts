@@ -26,7 +26,7 @@ const PATIENT: readonly Patch[] = [
 const WITHOUT_GATE: readonly Patch[] = [
   {
     file: 'src/call/streamed-response.ts',
-    text: 'const { continueInBackground } = this.#tap',
+    text: 'const continueInBackground = this.#tap.lasting?.continueInBackground',
     by: 'return',
   },
   { file: 'src/call/streamed-response.ts', text: ' || !this.call.hold.isDurable', by: '' },
