@@ -26,6 +26,8 @@ const NOTHING_TO_LEAVE = (): void => {}
 /** A limit and its owner, who is named in the error message. */
 export interface OwnedLimit extends SubjectLimit {
   readonly owner: string
+  /** The API key that a refused call shows as its subject, if `subject` is not its id. */
+  readonly tokenId?: number
 }
 
 /**
@@ -206,16 +208,6 @@ export class CallLimits {
   }
 }
 
-/** The limit of an MCP server on the calls of an API key. */
-export function serverLimit({ token }: Caller, server: string, limit: RateLimit): OwnedLimit {
-  return {
-    name: LIMIT_NAMES.server,
-    subject: `${server}:${token.id}`,
-    limit,
-    owner: `this API key at the server ${server}`,
-  }
-}
-
 /** The limits of a call that are switched on: of its key, its user and its model. */
 function limitsOfCall(
   ofKeys: RateLimit,
@@ -266,9 +258,8 @@ function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly Owne
 }
 
 /** The subject of a limit, as refused calls show it. */
-function subjectOf({ name, subject }: OwnedLimit): Pick<RefusedLimit, 'subject' | 'id' | 'name'> {
-  if (name === LIMIT_NAMES.server)
-    return { subject: 'token', id: Number(String(subject).split(':')[1]), name: null }
+function subjectOf({ name, subject, tokenId }: OwnedLimit): Pick<RefusedLimit, 'subject' | 'id' | 'name'> {
+  if (tokenId !== undefined) return { subject: 'token', id: tokenId, name: null }
   if (typeof subject === 'string') return { subject: 'model', id: null, name: subject }
   return { subject: name === LIMIT_NAMES.user ? 'user' : 'token', id: subject, name: null }
 }

@@ -253,22 +253,14 @@ export class Relay {
   /** Makes a call to something that is not a channel, with all that a call has. The body stays allocated. Rejects like `call`. */
   async callOther(other: OtherCall, incoming: IncomingCall, caller: Caller): Promise<void> {
     const { dialect, body, routes, isCounted, limit } = other
-    const { lifeCycle, limits, reads } = this.#services
+    const { lifeCycle, limits } = this.#services
     const settings = this.#services.settings()
     const dialects = { json: dialect }
     let leave: (() => void) | undefined
     try {
       if (isCounted) leave = await limits.begin(caller)
-      const read = scanRequest(dialects, body)
-      const reader = {
-        caller,
-        settings,
-        hold: body.hold,
-        holdCopies: body.holdCopies,
-        readStore: () => reads.of(caller.user.id, body.allocation),
-        features: lifeCycle.reading(settings, dialect.endpoint),
-      }
-      const request = await parseRequest(read, incoming.request.headers, reader)
+      const { read, reader, parsing } = this.#reading(dialects, body, incoming, caller, settings)
+      const request = await parsing
       incoming.record.model = request.model
       if (isCounted) await limits.enter(settings, caller, routes.requestedModel, limit)
       const attempts = this.#attempts

@@ -15,6 +15,11 @@ const DISCOVERED = {
   ttlMs: 0,
   cacheScope: 'public',
 }
+const INITIALIZED = {
+  protocolVersion: '2025-11-25',
+  capabilities: { tools: {} },
+  serverInfo: { name: 'raw', version: '1' },
+}
 const ONE_TOOL = {
   resultType: 'complete',
   tools: [{ name: 'go', description: 'goes', inputSchema: { type: 'object' } }],
@@ -28,13 +33,16 @@ async function rawServer(onCall: RequestListener): Promise<{ url: string; server
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
-      const { id, method } = JSON.parse(body) as { id: number; method: string }
+      const { id, method } = JSON.parse(body) as { id: number; method?: string }
+      if (method === undefined || method === 'notifications/initialized')
+        return void response.writeHead(202).end()
       if (method === 'tools/call') {
         request.headers['x-id'] = String(id)
         onCall(request, response)
         return
       }
-      const result = method === 'server/discover' ? DISCOVERED : ONE_TOOL
+      const result =
+        method === 'server/discover' ? DISCOVERED : method === 'initialize' ? INITIALIZED : ONE_TOOL
       response.writeHead(200, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
     })
@@ -74,6 +82,15 @@ const FAILURES: Readonly<Record<string, readonly [RequestListener, string]>> = {
     (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.end('data: {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}\n\n')
+    },
+    'server_answer',
+  ],
+  pinging: [
+    (request, response) => {
+      const pings = Array.from({ length: 200 }, (_, at) => ({ id: `ping${at}`, method: 'ping' }))
+      const messages = [...pings, { id: Number(request.headers['x-id']), result: { content: [] } }]
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end(messages.map((one) => `data: ${JSON.stringify({ jsonrpc: '2.0', ...one })}\n\n`).join(''))
     },
     'server_answer',
   ],
@@ -148,7 +165,8 @@ beforeAll(async () => {
         name,
         url,
         price: { call: 1 },
-        most_answer: 10_000,
+        most_answer: 19_000,
+        ...(name === 'pinging' && { era: '2025-11-25' }),
         ...(name === 'slow' && { timeout: '300ms' }),
       }
     }),

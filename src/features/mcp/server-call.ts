@@ -8,7 +8,7 @@ import { usableGroup, groupRefusedError } from '../../call/key-permissions.ts'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { Body } from '../../call/body-reader.ts'
 import type { Call } from '../../call/call.ts'
-import { serverLimit } from '../../call/call-limits.ts'
+import type { OwnedLimit } from '../../call/call-limits.ts'
 import { CheckCancelled } from '../../call/check-turns.ts'
 import { type Dialect, throwNoStreams } from '../../call/dialects/dialect.ts'
 import { failureWithoutResponse } from '../../call/failure.ts'
@@ -23,6 +23,7 @@ import { MODEL_SETTINGS, type Model } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { ZERO } from '../../domain/decimal.ts'
 import { GatewayError } from '../../errors.ts'
+import { LIMIT_NAMES } from '../../limits/rate-limiter.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { type ParamHeader, paramValue } from './listed-entries.ts'
 import { asFields, type Fields } from './protocol.ts'
@@ -129,7 +130,7 @@ export function serverCall(
     body,
     routes: routesOf(settings, caller, server, isCharged ? call.name : undefined, listed),
     isCounted: isCharged,
-    ...(isCharged && { limit: serverLimit(caller, server.name, server.rate_limit) }),
+    ...(isCharged && { limit: limitOf(caller, server) }),
     run: async (made, plan, stopping) => {
       const outcome = await new RunningServerCall(call, made, plan).run(stopping)
       if (isCharged) metrics.add('mcpCalls', 1, server.name, outcome)
@@ -195,6 +196,18 @@ function routesOf(
   }
   const resolution = { name: listed, model, group, channels: [channelOf(server)] }
   return { requestedModel: model, resolutions: [resolution] }
+}
+
+/** The limit of a server on the calls of an API key. */
+function limitOf({ token }: Caller, { name, rate_limit: limit }: McpServer): OwnedLimit {
+  const subject = `${name}:${token.id}`
+  return {
+    name: LIMIT_NAMES.server,
+    subject,
+    limit,
+    owner: `this API key at the server ${name}`,
+    tokenId: token.id,
+  }
 }
 
 const channels = new WeakMap<McpServer, Channel>()

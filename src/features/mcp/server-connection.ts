@@ -17,6 +17,8 @@ import { type PostAnswer, ServerFailure, type ServerTransport } from './server-t
 /** Milliseconds after which an unused session is given up. */
 const IDLE_MS = 600_000
 const SWEEP_MS = 60_000
+/** Maximum number of requests of a server on the stream of one answer. The gateway answers each with another POST. */
+const MAX_SERVER_REQUESTS = 16
 const ACCEPT = 'application/json, text/event-stream'
 
 /** A request to a server on behalf of an API key. */
@@ -307,8 +309,12 @@ export class ServerConnection {
     this.#lastId += 1
     const id = this.#lastId
     let reply: ServerReply | undefined
+    let requests = 0
     const read = (message: Fields): boolean => {
       if (typeof message['method'] === 'string') {
+        if (message['id'] !== undefined) requests += 1
+        if (requests > MAX_SERVER_REQUESTS)
+          throw new ServerFailure('server_answer', `more than ${MAX_SERVER_REQUESTS} requests`)
         this.#receive(message, id, asked, session)
         return false
       }
