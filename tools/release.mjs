@@ -22,8 +22,8 @@ const { values: options } = parseArgs({
   },
 })
 
-/** The packages that the program contains (docs/dependencies.md) take about 4 MB of it. */
-const MAX_UNPACKED_BYTES = 17 * 2 ** 20
+/** Program 8 MB (half of it packages: docs/dependencies.md) with maps of 4 MB, console 4 MB, documentation 1 MB. */
+const MAX_UNPACKED_BYTES = 18 * 2 ** 20
 const MAX_UNMAPPED_BYTES = 512
 /** Files that are not built from sources. */
 const UNMAPPED = /\/(rolldown-runtime[^/]*|early-theme)\.js$/
