@@ -54,6 +54,12 @@ export function groupNameForVendor(
   return routed ?? (token.group === '' ? user.group : token.group)
 }
 
+/** The groups to which calls of an API key may be charged: the key's or the user's, and those that the key assigns to vendors. */
+export function chargeableGroups({ token, user }: Caller): readonly string[] {
+  const routes = parseVendorRoutes(token.vendor_routes)?.values() ?? []
+  return [token.group === '' ? user.group : token.group, ...routes]
+}
+
 /**
  * The group of this name, if the API key may use it: a group that is open to all users, the user's own, or the group that
  * the key was imported with.

@@ -1,5 +1,6 @@
 import type { Conversation } from '@sluice/wire/conversation'
 import { expect, test } from 'vitest'
+import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Endpoint } from '../domain/endpoints.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -12,8 +13,8 @@ import { type CallFeature, LifeCycle, type PlannedCall } from './life-cycle.ts'
 import type { Plans } from './plan.ts'
 import type { IncomingCall } from './request-stages.ts'
 
-const callOf = (endpoint: string, settings: object): PlannedCall =>
-  ({ dialect: { endpoint }, settings }) as unknown as PlannedCall
+const callOf = (endpoint: string, settings: object, caller = {}): PlannedCall =>
+  ({ dialect: { endpoint }, settings, caller }) as unknown as PlannedCall
 const CALL = {} as Call
 const INCOMING = { id: 'as it came' } as IncomingCall
 
@@ -31,6 +32,35 @@ test('whether a feature concerns an endpoint is decided once while the settings 
   for (const endpoint of ['chat', 'messages', 'chat']) lifeCycle.begin(callOf(endpoint, settings))
   lifeCycle.begin(callOf('chat', {}))
   expect(asked).toEqual(['chat', 'messages', 'chat'])
+})
+
+test('whether a feature concerns an API key is decided once for its endpoint and settings', () => {
+  const asked: unknown[] = []
+  const closed: unknown[] = []
+  const lifeCycle = new LifeCycle([
+    {
+      concerns: (_, endpoint) => (caller) => {
+        asked.push([endpoint, caller.token.name])
+        return caller.token.name === 'concerned'
+      },
+      closed: () => void closed.push('keys'),
+    },
+    { concerns: () => false, closed: () => void closed.push('none') },
+    { closed: () => void closed.push('all') },
+  ])
+  const settings = {}
+  const [concerned, other] = [{ token: { name: 'concerned' } }, { token: { name: 'other' } }]
+  for (const caller of [concerned, { ...concerned }, other, other])
+    lifeCycle.begin(callOf('chat', settings, caller)).closed(CALL)
+  lifeCycle.begin(callOf('messages', settings, other))
+  lifeCycle.begin(callOf('chat', {}, other))
+  expect(asked).toEqual([
+    ['chat', 'concerned'],
+    ['chat', 'other'],
+    ['messages', 'other'],
+    ['chat', 'other'],
+  ])
+  expect(closed).toEqual(['keys', 'all', 'keys', 'all', 'all', 'all'])
 })
 
 test('only features that take part in a call are called at its moments, each with its own state', () => {
@@ -76,7 +106,7 @@ test('a request is read by the first feature that concerns its endpoint, or as i
   const lifeCycle = new LifeCycle([resolving('a', 'responses'), resolving('b', 'responses')])
   const conversation = {} as Conversation
   const readAt = async (endpoint: Endpoint): Promise<unknown[]> => {
-    const reading = lifeCycle.reading({} as Settings, endpoint)
+    const reading = lifeCycle.reading({} as Settings, {} as Caller, endpoint)
     const { dropped } = await reading.refer({} as ReferringRequest, {} as RequestReaderContext)
     const decoded = await reading.decoded(conversation, new Set(), {} as RequestReaderContext)
     const [same] = decoded.conversationsFor({} as Channel, 'chat')

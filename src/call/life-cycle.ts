@@ -9,6 +9,7 @@ import type { ChargedBalances } from '../accounts/ledger/charged-balances.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Endpoint } from '../domain/endpoints.ts'
 import type { Channel } from '../domain/records/channel.ts'
+import type { Token } from '../domain/records/token.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { GatewayError } from '../errors.ts'
@@ -50,10 +51,10 @@ import type { CallSession } from './session.ts'
  */
 export interface CallFeature<State = undefined> {
   /**
-   * Whether the feature may take part in calls of an endpoint. The result is cached until the settings change. If absent,
-   * the feature may take part in all calls.
+   * Whether the feature may take part in calls of an endpoint, or a function that decides that for an API key. The results
+   * are cached until the settings or the key change. If absent, the feature may take part in all calls.
    */
-  concerns?(settings: Settings, endpoint: Endpoint): boolean
+  concerns?(settings: Settings, endpoint: Endpoint): boolean | ConcernsKey
   /**
    * Called when only the API key of a request is known. Returns a function that is called when the head of the response is
    * written, and returns headers. `protocol` is undefined if several protocols share the path.
@@ -166,6 +167,9 @@ export interface CallFeature<State = undefined> {
   close?(): void
 }
 
+/** Whether a feature may take part in calls of an API key. */
+export type ConcernsKey = (caller: Caller) => boolean
+
 type MakeHeaders = () => ResponseHeaders | undefined
 
 /** Callbacks of a feature during one attempt. */
@@ -261,7 +265,7 @@ export interface KeptAnswerCheck {
 /** The features of the gateway, and which of them concern which calls. */
 export class LifeCycle {
   readonly #features: readonly CallFeature<unknown>[]
-  readonly #bySettings = new WeakMap<Settings, Map<Endpoint, ConcernedFeatures>>()
+  readonly #bySettings = new WeakMap<Settings, Map<Endpoint, FeaturesOfEndpoint>>()
 
   constructor(features: readonly CallFeature<unknown>[]) {
     this.#features = features
@@ -293,14 +297,15 @@ export class LifeCycle {
     return answer
   }
 
-  /** The features that take part in reading the requests of an endpoint. */
-  reading(settings: Settings, endpoint: Endpoint): ReadingFeatures {
-    return this.#concerned(settings, endpoint).reading
+  /** The features that take part in reading a caller's requests to an endpoint. */
+  reading(settings: Settings, caller: Caller, endpoint: Endpoint): ReadingFeatures {
+    return this.#concerned(settings, caller, endpoint).reading
   }
 
   /** Lets the features answer a request, or makes its call if none does. */
   answer(request: AdmittedRequest, incoming: IncomingCall, admission: Admission): Promise<void> {
-    const { answering, features } = this.#concerned(request.settings, request.dialect.endpoint)
+    const { settings, caller, dialect } = request
+    const { answering, features } = this.#concerned(settings, caller, dialect.endpoint)
     // Without such a feature, a call allocates nothing here.
     if (answering.length === 0) return admission.admit(request, incoming)
     return answerWith(answering, features, request, incoming, admission)
@@ -317,7 +322,7 @@ export class LifeCycle {
 
   /** The features that take part in a call. */
   begin(call: PlannedCall, known?: KnownState): CallFeatures {
-    const { features, shared } = this.#concerned(call.settings, call.dialect.endpoint)
+    const { features, shared } = this.#concerned(call.settings, call.caller, call.dialect.endpoint)
     let states: unknown[] | undefined
     for (let at = 0; at < features.length; at++) {
       const state = stateIn(known, features[at]) ?? features[at]?.begin?.(call)
@@ -333,25 +338,53 @@ export class LifeCycle {
     for (const feature of this.#features) feature.close?.()
   }
 
-  #concerned(settings: Settings, endpoint: Endpoint): ConcernedFeatures {
+  #concerned(settings: Settings, caller: Caller, endpoint: Endpoint): ConcernedFeatures {
     let byEndpoint = this.#bySettings.get(settings)
     if (!byEndpoint) this.#bySettings.set(settings, (byEndpoint = new Map()))
-    let concerned = byEndpoint.get(endpoint)
-    if (!concerned) {
-      const features = this.#features.filter((feature) => feature.concerns?.(settings, endpoint) ?? true)
-      concerned = {
-        features,
-        reading: new ReadingFeatures(features),
-        answering: features.filter((feature) => feature.answer !== undefined),
-        shared: new CallFeatures(features, features.map(stateWithoutCall)),
-      }
-      byEndpoint.set(endpoint, concerned)
-    }
-    return concerned
+    let features = byEndpoint.get(endpoint)
+    if (!features)
+      byEndpoint.set(endpoint, (features = new FeaturesOfEndpoint(this.#features, settings, endpoint)))
+    return features.of(caller)
   }
 }
 
 /** The features that may take part in calls of an endpoint under some settings. */
+class FeaturesOfEndpoint {
+  readonly #features: readonly CallFeature<unknown>[]
+  readonly #decisions: readonly ConcernsKey[]
+  /** By the decisions about a key, so that keys with equal decisions share an object. */
+  readonly #byDecisions = new Map<string, ConcernedFeatures>()
+  readonly #byKey = new WeakMap<Token, ConcernedFeatures>()
+  /** Undefined if a feature decides for each key. */
+  readonly #ofAllKeys: ConcernedFeatures | undefined
+
+  constructor(all: readonly CallFeature<unknown>[], settings: Settings, endpoint: Endpoint) {
+    const concerned = all.map((feature) => feature.concerns?.(settings, endpoint) ?? true)
+    this.#features = all
+    this.#decisions = concerned.map((one) => (typeof one === 'function' ? one : () => one))
+    const decidesForKeys = concerned.some((one) => typeof one === 'function')
+    this.#ofAllKeys = decidesForKeys ? undefined : concernedFeatures(all.filter((_, at) => concerned[at]))
+  }
+
+  of(caller: Caller): ConcernedFeatures {
+    return this.#ofAllKeys ?? this.#byKey.get(caller.token) ?? this.#decide(caller)
+  }
+
+  #decide(caller: Caller): ConcernedFeatures {
+    const decided = this.#decisions.map((concerns) => concerns(caller))
+    const name = String(decided)
+    let concerned = this.#byDecisions.get(name)
+    if (!concerned)
+      this.#byDecisions.set(
+        name,
+        (concerned = concernedFeatures(this.#features.filter((_, at) => decided[at]))),
+      )
+    this.#byKey.set(caller.token, concerned)
+    return concerned
+  }
+}
+
+/** The features that may take part in calls of an endpoint with an API key. */
 interface ConcernedFeatures {
   readonly features: readonly CallFeature<unknown>[]
   readonly reading: ReadingFeatures
@@ -359,6 +392,15 @@ interface ConcernedFeatures {
   readonly answering: readonly CallFeature<unknown>[]
   /** Used for all calls in which only features without a state take part. */
   readonly shared: CallFeatures
+}
+
+function concernedFeatures(features: readonly CallFeature<unknown>[]): ConcernedFeatures {
+  return {
+    features,
+    reading: new ReadingFeatures(features),
+    answering: features.filter((feature) => feature.answer !== undefined),
+    shared: new CallFeatures(features, features.map(stateWithoutCall)),
+  }
 }
 
 /** The state of a feature that takes part in every call and has none; undefined for one that decides for each call. */

@@ -342,7 +342,7 @@ export class Relay {
       hold: body.hold,
       holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
-      features: lifeCycle.reading(settings, read.dialect.endpoint),
+      features: lifeCycle.reading(settings, caller, read.dialect.endpoint),
     }
     return { read, reader, parsing: parseRequest(read, headers, reader) }
   }

@@ -16,7 +16,7 @@ import type { Guards } from './guards.ts'
 /** Searches requests and answers, changes them, and refuses them: `docs/guards.md`. */
 export function guardFeature(guards: Guards): CallFeature<CallGuards> {
   const feature: CallFeature<CallGuards> = {
-    concerns: (settings) => settings.guards.length > 0,
+    concerns: (settings) => settings.guards.length > 0 && ((caller) => guards.concern(settings, caller)),
     async answer(request, incoming, ways) {
       const { settings, caller, routes } = request
       const active = guards.of(settings, caller, request.request.model, routes)

@@ -13,6 +13,7 @@ import {
 } from '../../domain/guard.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { FailureLog } from '../../call/failure-log.ts'
+import { chargeableGroups } from '../../call/key-permissions.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { GuardFigures } from '../../telemetry/guard-figures.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -84,6 +85,14 @@ export class Guards {
     this.#random = random
   }
 
+  /** Whether a guard may apply to calls of an API key, which depends on the model of each call. */
+  concern(settings: Settings, caller: Caller): boolean {
+    const groups = chargeableGroups(caller)
+    return settings.guards.some(
+      (guard) => isAdded(guard, settings, caller, groups) || fitsKey(guard, caller, groups),
+    )
+  }
+
   /**
    * Finds the guards of a call to the model `requested`, which any of the routes may serve; undefined if no
    * guard applies.
@@ -107,13 +116,9 @@ export class Guards {
     groups: readonly string[],
     read?: string,
   ): CallGuards | undefined {
-    if (settings.guards.length === 0) return undefined
-    const isAdded = ({ name }: Guard): boolean =>
-      caller.token.guards.includes(name) ||
-      groups.some((group) => settings.groups.get(group)?.guards.includes(name))
     const applying = settings.guards.filter(
       (guard) =>
-        (isAdded(guard) || fits(guard, caller, models, groups)) &&
+        (isAdded(guard, settings, caller, groups) || fits(guard, caller, models, groups)) &&
         (guard.sample === 1 || this.#drawn(guard, read) < guard.sample),
     )
     if (applying.length === 0) return undefined
@@ -195,14 +200,24 @@ export class Guards {
   }
 }
 
-function fits(
-  { models, groups, users, tokens }: Guard,
+/** Whether the API key or one of the groups has a guard in its own list. */
+function isAdded({ name }: Guard, settings: Settings, { token }: Caller, groups: readonly string[]): boolean {
+  return (
+    token.guards.includes(name) || groups.some((group) => settings.groups.get(group)?.guards.includes(name))
+  )
+}
+
+function fits(guard: Guard, caller: Caller, called: readonly string[], charged: readonly string[]): boolean {
+  const { models } = guard
+  return (!models || models.some((name) => called.includes(name))) && fitsKey(guard, caller, charged)
+}
+
+function fitsKey(
+  { groups, users, tokens }: Guard,
   { token, user }: Caller,
-  called: readonly string[],
   charged: readonly string[],
 ): boolean {
   return (
-    (!models || models.some((name) => called.includes(name))) &&
     (!groups || groups.some((name) => charged.includes(name))) &&
     (!users || users.includes(user.username)) &&
     (!tokens || tokens.includes(token.name))
