@@ -6,7 +6,7 @@ import { BILLING_ENDPOINTS } from './billing.ts'
 import { CHANNEL_ENDPOINTS } from './channels.ts'
 import type { JsonEndpoint } from './endpoint.ts'
 import { GUARD_ENDPOINTS } from './guards.ts'
-import { MCP_TOOL_ENDPOINTS } from './mcp.ts'
+import { MCP_MANAGEMENT_ENDPOINTS } from './mcp.ts'
 import { IMPORT_ENDPOINTS } from './imports.ts'
 import { MODEL_ENDPOINTS } from './models.ts'
 import { openApi } from './openapi.ts'
@@ -30,7 +30,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   ...ADMINISTRATION_ENDPOINTS,
   ...ALERT_ENDPOINTS,
   ...GUARD_ENDPOINTS,
-  ...MCP_TOOL_ENDPOINTS,
+  ...MCP_MANAGEMENT_ENDPOINTS,
   ...TELEMETRY_ENDPOINTS,
   ...IMPORT_ENDPOINTS,
   ...USAGE_ENDPOINTS,

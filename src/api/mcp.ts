@@ -1,5 +1,24 @@
 import { z } from 'zod'
 import {
+  addMcpServer,
+  changeMcpServer,
+  listMcpServers,
+  mcpServerInput,
+  mcpServerPath,
+  mcpServerSchema,
+  mcpVersionQuery,
+  removeMcpServer,
+} from '../management/mcp/mcp-servers.ts'
+import {
+  addMcpToolset,
+  changeMcpToolset,
+  listMcpToolsets,
+  mcpToolsetInput,
+  mcpToolsetPath,
+  mcpToolsetSchema,
+  removeMcpToolset,
+} from '../management/mcp/mcp-toolsets.ts'
+import {
   approveMcpTool,
   listMcpTools,
   mcpApproval,
@@ -67,8 +86,58 @@ export const MCP_ENDPOINTS: readonly CallEndpoint[] = [
   },
 ]
 
-/** Endpoints to approve the definitions of tools: `docs/mcp.md: Approval`. */
-export const MCP_TOOL_ENDPOINTS: readonly JsonEndpoint[] = [
+/** Endpoints to manage servers, toolsets and the approval of tools: `docs/mcp.md: Over HTTP`. */
+export const MCP_MANAGEMENT_ENDPOINTS: readonly JsonEndpoint[] = [
+  defineAdminEndpoint('GET', '/api/mcp/servers', {
+    summary: 'The servers, with their states',
+    responseBody: z.array(mcpServerSchema),
+    handle: ({ services }) => listMcpServers(services),
+  }),
+  defineAdminEndpoint('POST', '/api/mcp/servers', {
+    summary: 'A new server, in the form of gateway.yaml',
+    body: mcpServerInput,
+    responseBody: mcpServerSchema,
+    handle: ({ body, services }) => addMcpServer(services, body),
+  }),
+  defineAdminEndpoint('PUT', '/api/mcp/servers', {
+    summary: 'Replaces a server that was added over HTTP',
+    errorStatuses: [404, 409],
+    body: mcpServerInput,
+    responseBody: mcpServerSchema,
+    handle: ({ body, services }) => changeMcpServer(services, body),
+  }),
+  defineAdminEndpoint('DELETE', '/api/mcp/servers/:name', {
+    summary: 'Removes a server that was added over HTTP',
+    errorStatuses: [404, 409],
+    params: mcpServerPath,
+    query: mcpVersionQuery,
+    handle: ({ params, query, services }) => removeMcpServer(services, params.name, query.version),
+  }),
+  defineAdminEndpoint('GET', '/api/mcp/toolsets', {
+    summary: 'The toolsets',
+    responseBody: z.array(mcpToolsetSchema),
+    handle: ({ services }) => listMcpToolsets(services),
+  }),
+  defineAdminEndpoint('POST', '/api/mcp/toolsets', {
+    summary: 'A new toolset, in the form of gateway.yaml',
+    body: mcpToolsetInput,
+    responseBody: mcpToolsetSchema,
+    handle: ({ body, services }) => addMcpToolset(services, body),
+  }),
+  defineAdminEndpoint('PUT', '/api/mcp/toolsets', {
+    summary: 'Replaces a toolset that was added over HTTP',
+    errorStatuses: [404, 409],
+    body: mcpToolsetInput,
+    responseBody: mcpToolsetSchema,
+    handle: ({ body, services }) => changeMcpToolset(services, body),
+  }),
+  defineAdminEndpoint('DELETE', '/api/mcp/toolsets/:name', {
+    summary: 'Removes a toolset that was added over HTTP and that no key names',
+    errorStatuses: [404, 409],
+    params: mcpToolsetPath,
+    query: mcpVersionQuery,
+    handle: ({ params, query, services }) => removeMcpToolset(services, params.name, query.version),
+  }),
   defineAdminEndpoint('GET', '/api/mcp/tools', {
     summary: 'The tools of MCP servers, with the definitions that are approved',
     query: mcpToolQuery,

@@ -44,7 +44,7 @@ function settingsOf(models: number, channels: number): Settings {
     channels: Array.from({ length: channels }, channel),
     alerts: [],
     guards: [],
-    mcp: { servers: [], toolsets: [], approved: new Map() },
+    mcp: { servers: [], toolsets: [], isRestricted: false, approved: new Map() },
     contentLog: CONTENT_LOG_DEFAULTS,
   }
 }

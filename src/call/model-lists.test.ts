@@ -68,7 +68,7 @@ function settingsOf(world: World): Settings {
     channels: world.channels.map((fields, index) => channelOf({ name: `c${index}`, ...fields })),
     alerts: [],
     guards: [],
-    mcp: { servers: [], toolsets: [], approved: new Map() },
+    mcp: { servers: [], toolsets: [], isRestricted: false, approved: new Map() },
     contentLog: CONTENT_LOG_DEFAULTS,
   }
 }

@@ -149,4 +149,10 @@ export const mcpToolsetSchema: Field<McpToolset> = sectionSchema({
 export const mcpSchema: Field<McpSettings> = sectionSchema({
   servers: listSchema(mcpServerSchema, 'a list of servers'),
   toolsets: listSchema(mcpToolsetSchema, 'a list of toolsets'),
-}).transform((given): McpSettings => ({ ...given, approved: new Map() }))
+}).transform(
+  (given): McpSettings => ({
+    ...given,
+    isRestricted: given.toolsets.length > 0,
+    approved: new Map(),
+  }),
+)

@@ -69,14 +69,14 @@ export function mergeStoredSettings(
   for (;;) {
     const { content, issues } = readSections(mergedNode(config.fileNode, entries))
     if (content && issues.length === 0)
-      return withApprovedTools(
+      return withMcpState(
         { ...settingsFrom(config, content, entries, drainTest(stored, drained)), drained, ignored },
         stored,
       )
     const faulty = faultyEntries(config.fileNode, entries, issues)
     // No stored entry causes the errors. This cannot happen if the file is valid by itself.
     if (faulty.size === 0)
-      return withApprovedTools(
+      return withMcpState(
         { ...fileOnly(config), drained, ignored: entries.map((one) => ignoredEntry(one, 'not read')) },
         stored,
       )
@@ -85,7 +85,8 @@ export function mergeStoredSettings(
   }
 }
 
-function withApprovedTools(merged: MergedSettings, { entries }: StoredConfiguration): MergedSettings {
+/** Adds what was approved, and whether there has been a toolset. */
+function withMcpState(merged: MergedSettings, { entries }: StoredConfiguration): MergedSettings {
   const approved = new Map(
     entries.flatMap(({ section, name, value }): [string, ApprovedTool][] => {
       if (section !== 'mcp_tools') return []
@@ -93,14 +94,19 @@ function withApprovedTools(merged: MergedSettings, { entries }: StoredConfigurat
       return typeof digest === 'string' ? [[name, { digest, definition: asObject(definition ?? null) }]] : []
     }),
   )
-  if (approved.size === 0) return merged
+  const hadToolsets = entries.some(({ section }) => section === 'mcp_state')
+  if (approved.size === 0 && !hadToolsets) return merged
   const { settings } = merged
-  return { ...merged, settings: Object.freeze({ ...settings, mcp: { ...settings.mcp, approved } }) }
+  const isRestricted = hadToolsets || settings.mcp.isRestricted
+  return {
+    ...merged,
+    settings: Object.freeze({ ...settings, mcp: { ...settings.mcp, isRestricted, approved } }),
+  }
 }
 
 /** Whether the entries of a section are no settings of the file. */
-export function isState(section: StoredSection): section is StateSection {
-  return section === 'drains' || section === 'mcp_tools'
+function isState(section: StoredSection): section is StateSection {
+  return section === 'drains' || section === 'mcp_tools' || section === 'mcp_state'
 }
 
 function fileOnly({ settings }: Config): MergedSettings {
@@ -137,15 +143,11 @@ function conflictOf(
     })
     return named && `${named}: expected another address than that of a cloud's metadata service`
   }
-  if (section === 'guards') {
-    const isDeclared = itemsOfNode(childOfNode(fileNode, 'guards')).some((one) =>
-      isText(childOfNode(one, 'name'), name),
-    )
-    return isDeclared ? 'the configuration file declares a guard of that name' : undefined
+  if (isListed(section)) {
+    const isDeclared = itemsAt(fileNode, section).some((one) => isText(childOfNode(one, 'name'), name))
+    return isDeclared ? `the configuration file declares a ${LISTS[section].noun} of that name` : undefined
   }
-  return keysOfNode(childOfNode(fileNode, SECTION_KEYS[section])).includes(name)
-    ? 'the configuration file overrides it'
-    : undefined
+  return isDeclaredSetting(fileNode, section, name) ? 'the configuration file overrides it' : undefined
 }
 
 function isText(tree: YamlNode, text: string): boolean {
@@ -166,7 +168,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     return mapping
   }
   const withStored = (list: ListSection): YamlNode[] => [
-    ...itemsOfNode(childOfNode(file, list)),
+    ...itemsAt(file, list),
     ...entries.filter(({ section }) => section === list).map(({ tree }) => tree),
   ]
   return {
@@ -176,7 +178,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     alerts: withStored('alerts'),
     guards: withStored('guards'),
     content_log: childOfNode(file, 'content_log'),
-    mcp: childOfNode(file, 'mcp'),
+    mcp: { servers: withStored('mcp_servers'), toolsets: withStored('mcp_toolsets') },
     groups: under('groups'),
     models: under('models'),
     channels: withStored('channels'),
@@ -213,19 +215,19 @@ function faultyEntries(
 ): ReadonlyMap<LayerEntry, string> {
   const faulty = new Map<LayerEntry, string>()
   for (const { path, message } of issues) {
-    const [place, which, ...rest] = path
-    const declared = isListed(place) ? itemsOfNode(childOfNode(file, place)).length : 0
-    const one = isListed(place)
-      ? entries.filter(({ section }) => section === place)[Number(which) - declared]
+    const list = LIST_SECTIONS.find((section) => LISTS[section].path.every((step, at) => path[at] === step))
+    const [place, which, ...rest] = list ? [list, ...path.slice(LISTS[list].path.length)] : path
+    const one = list
+      ? entries.filter(({ section }) => section === list)[Number(which) - itemsAt(file, list).length]
       : entries.find(
           ({ section, name }) =>
-            section !== 'channels' &&
+            !isListed(section) &&
             SECTION_KEYS[section] === place &&
             name === which &&
             (place !== 'models' || (section === 'ratios') === (rest[0] === 'price')),
         )
     if (!one) continue
-    const text = sentence(isListed(place) ? rest : path, message)
+    const text = sentence(list ? rest : path, message)
     const before = faulty.get(one)
     faulty.set(one, before === undefined ? text : `${before}; ${text}`)
   }
@@ -257,23 +259,44 @@ function invisibleNamesOf({ section, name, tree }: LayerEntry) {
   )
 }
 
-/** The key in gateway.yaml of each section of stored settings. */
-export const SECTION_KEYS = {
+/** The key in gateway.yaml of each section of stored settings that is a mapping there. */
+const SECTION_KEYS = {
   options: 'options',
   groups: 'groups',
   models: 'models',
   ratios: 'models',
-  alerts: 'alerts',
-  guards: 'guards',
 } as const
 
-/** Sections of stored settings that are lists in gateway.yaml, not mappings. */
-const LISTS = ['channels', 'alerts', 'guards'] as const
+/** Sections of stored settings that are lists in gateway.yaml: where, and what an entry is called. */
+const LISTS = {
+  channels: { path: ['channels'], noun: 'channel' },
+  alerts: { path: ['alerts'], noun: 'receiver' },
+  guards: { path: ['guards'], noun: 'guard' },
+  mcp_servers: { path: ['mcp', 'servers'], noun: 'server' },
+  mcp_toolsets: { path: ['mcp', 'toolsets'], noun: 'toolset' },
+} as const
 
-type ListSection = (typeof LISTS)[number]
+type ListSection = keyof typeof LISTS
 
-function isListed(section: unknown): section is ListSection {
-  return LISTS.some((one) => one === section)
+const LIST_SECTIONS = Object.keys(LISTS) as ListSection[]
+
+function isListed(section: LayerEntry['section']): section is ListSection {
+  return Object.hasOwn(LISTS, section)
+}
+
+/** The entries that a file has in a list. */
+function itemsAt(file: YamlNode, section: ListSection): readonly YamlNode[] {
+  const { path }: { path: readonly string[] } = LISTS[section]
+  return itemsOfNode(path.reduce<YamlNode>(childOfNode, file))
+}
+
+/** Whether the file declares the setting of a section that is a mapping there. */
+export function isDeclaredSetting(file: YamlNode, section: StoredSection, name: string): boolean {
+  return (
+    !isState(section) &&
+    !isListed(section) &&
+    keysOfNode(childOfNode(file, SECTION_KEYS[section])).includes(name)
+  )
 }
 
 /**

@@ -20,6 +20,8 @@ export const OBJECT_KINDS = [
   'content',
   'alert',
   'guard',
+  'mcp_server',
+  'mcp_toolset',
   'mcp_tool',
   'secret',
 ] as const

@@ -72,6 +72,8 @@ export interface McpToolset {
 export interface McpSettings {
   readonly servers: readonly McpServer[]
   readonly toolsets: readonly McpToolset[]
+  /** Whether callers without a toolset have no tools: there is a toolset, or was one. */
+  readonly isRestricted: boolean
   /** The approved definitions of tools, by their listed names. */
   readonly approved: ReadonlyMap<string, ApprovedTool>
 }

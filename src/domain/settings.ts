@@ -83,7 +83,7 @@ export interface OidcProvider {
 /**
  * Sections of settings that can be changed over HTTP. `ratios` has the prices of models, relative or `exact`.
  * The entries of `drains` are named by channel ids, those of `alerts` by ids of receivers, and those of `mcp_tools` by
- * listed names.
+ * listed names. `mcp_state` has the entry `toolsets` once there has been a toolset.
  */
 export type StoredSection =
   | 'options'
@@ -93,10 +93,16 @@ export type StoredSection =
   | 'drains'
   | 'alerts'
   | 'guards'
+  | 'mcp_servers'
+  | 'mcp_toolsets'
   | 'mcp_tools'
+  | 'mcp_state'
 
-/** Sections whose entries are no settings of the file: drained channels, and approved definitions of MCP tools. */
-export type StateSection = Extract<StoredSection, 'drains' | 'mcp_tools'>
+/**
+ * Sections whose entries are no settings of the file: drained channels, approved definitions of MCP tools, and whether there
+ * has been a toolset.
+ */
+export type StateSection = Extract<StoredSection, 'drains' | 'mcp_tools' | 'mcp_state'>
 
 /** An entry of a section: an option, group or model as in gateway.yaml, or price ratios as decimal texts. */
 export interface StoredSetting {

@@ -11,12 +11,13 @@ import { configFileOrigin, type FirstCredentials, seedAccounts } from './seed-ac
  */
 export async function recordConfiguration(
   store: Store,
-  { users, fileNode, priceFile }: Config,
+  { users, fileNode, priceFile, settings }: Config,
 ): Promise<FirstCredentials | undefined> {
   const firstCredentials = await seedAccounts(store, users)
   await store.write('recordDeclaredRows', {
     settings: declaredSettings(fileNode, declaredId, priceFile?.tree),
     origin: configFileOrigin('gateway.yaml'),
   })
+  if (settings.mcp.toolsets.length > 0) await store.write('recordToolsets')
   return firstCredentials
 }

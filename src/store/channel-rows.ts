@@ -69,7 +69,7 @@ export function unencryptedDefinition({ name, declared, status, family }: Channe
 }
 
 /** Sections whose values are encrypted, because their addresses and headers often contain secrets. */
-export const SEALED_SECTIONS: ReadonlySet<string> = new Set(['alerts', 'guards'])
+export const SEALED_SECTIONS: ReadonlySet<string> = new Set(['alerts', 'guards', 'mcp_servers'])
 
 /** Converts a row to the setting that it stores, decrypting it if necessary. */
 export function storedSettingFromRow(

@@ -1,8 +1,7 @@
 import type { OtherGatewayDatabase } from '@sluice/import/other-gateway'
 import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
 import type { Config } from '../config/config.ts'
-import { isState, mergeStoredSettings, SECTION_KEYS } from '../config/merge-stored-settings.ts'
-import { childOfNode, keysOfNode } from '../config/yaml-node.ts'
+import { isDeclaredSetting, mergeStoredSettings } from '../config/merge-stored-settings.ts'
 import { type Decimal, decimalText } from '../domain/decimal.ts'
 import { type RatioName, type Ratios, ratiosJson } from '../domain/ratios.ts'
 import type { ChannelDefinition } from '../domain/records/channel.ts'
@@ -115,7 +114,7 @@ function entryIsThere(
   stored: StoredConfiguration,
 ): boolean {
   return (
-    (!isState(section) && keysOfNode(childOfNode(tree, SECTION_KEYS[section])).includes(name)) ||
+    isDeclaredSetting(tree, section, name) ||
     stored.entries.some((one) => one.section === section && one.name === name)
   )
 }

@@ -1,4 +1,5 @@
 import { MCP_VERSIONS, type McpServer, type McpSessionVersion, type McpVersion } from '../../domain/mcp.ts'
+import type { McpServerState } from '../../management/mcp/mcp-tools.ts'
 import { AccessToken } from './client-credentials.ts'
 import {
   asFields,
@@ -63,9 +64,6 @@ interface Found {
   readonly capabilities: Fields
 }
 
-/** Whether a server answers, as far as the last request showed. */
-export type ServerState = 'ok' | 'unavailable' | 'unauthorized'
-
 /** Speaks with one server, in the revision that the server has. */
 export class ServerConnection {
   readonly server: McpServer
@@ -77,7 +75,7 @@ export class ServerConnection {
   #sweptMs = 0
   #lastId = 0
   /** State by the last request. */
-  state: ServerState = 'ok'
+  state: McpServerState = 'ok'
   /** The revision that the server speaks; undefined if that is not known yet. */
   version: McpVersion | undefined
 

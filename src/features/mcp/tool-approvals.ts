@@ -149,5 +149,16 @@ export function mcpToolSource(
       )
       return (await Promise.all(known.map(toolsOf))).flat()
     },
+    states: () =>
+      new Map(
+        [...servers.of(mcp())].map(
+          ([
+            name,
+            {
+              connection: { state, version },
+            },
+          ]) => [name, { state, version }],
+        ),
+      ),
   }
 }

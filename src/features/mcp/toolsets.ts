@@ -16,11 +16,11 @@ const EVERYTHING: ToolAccess = { has: () => true, hasAll: () => true }
  * that name. `docs/mcp.md: Toolsets`.
  */
 export function toolAccess(
-  { toolsets }: McpSettings,
+  { toolsets, isRestricted }: McpSettings,
   caller: Caller,
   only: string | undefined,
 ): ToolAccess | undefined {
-  if (toolsets.length === 0) return only === undefined ? EVERYTHING : undefined
+  if (!isRestricted) return only === undefined ? EVERYTHING : undefined
   const own = toolsets.filter((one) => isFor(one, caller))
   const used = only === undefined ? own : own.filter(({ name }) => name === only)
   if (only !== undefined && used.length === 0) return undefined

@@ -14,19 +14,19 @@ import {
   redactionMatchOf,
 } from '../../domain/guard.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
-import { requireVersion, versionOf } from '../../domain/object-version.ts'
-import type { StoredConfiguration } from '../../domain/settings.ts'
+import { versionOf } from '../../domain/object-version.ts'
 import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
 import { addGuardSums, delayP95, type GuardSums } from '../../telemetry/guard-figures.ts'
 import { addCurrentObject, versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
+import { type NamedSection, requireChangeable, setNamedEntry } from '../named-entries.ts'
 import type { AdministrationServices } from '../services.ts'
 import { restoreHiddenSecrets } from './restore-hidden-secrets.ts'
 
 /** Maximum number of guards that can be added over HTTP. */
 const MAX_GUARDS = 200
-const SECTION = 'guards'
+const SECTION: NamedSection = { section: 'guards', noun: 'guard', maximum: MAX_GUARDS }
 /** Name of the question with which nodes ask each other for guard statistics. */
 const FIGURES = 'guards'
 
@@ -112,7 +112,7 @@ export async function listGuards(services: GuardServices): Promise<GuardObject[]
     store.read('storedConfiguration'),
     otherNodes?.others(FIGURES),
   ])
-  const stored = new Set(entries.flatMap(({ section, name }) => (section === SECTION ? [name] : [])))
+  const stored = new Set(entries.flatMap(({ section, name }) => (section === SECTION.section ? [name] : [])))
   const others = reports.map(readReport).filter((one) => one !== undefined)
   return settings().guards.map((guard) => {
     const known = others.flatMap((one) => one[guard.name] ?? [])
@@ -193,7 +193,7 @@ export async function addGuard(
 ): Promise<GuardObject> {
   if (services.settings().guards.some(({ name }) => name === given.name))
     throw new GatewayError('invalid_request', `name: there is a guard "${given.name}" already`)
-  await setGuard(services, given.name, withSecrets(given, undefined))
+  await setNamedEntry(services, SECTION, given.name, withSecrets(given, undefined))
   return present(services, given.name)
 }
 
@@ -212,7 +212,7 @@ export async function changeGuard(
     async () => {
       await requireStored(services, given.name, version)
       const replaced = services.settings().guards.find(({ name }) => name === given.name)
-      await setGuard(services, given.name, withSecrets(given, replaced))
+      await setNamedEntry(services, SECTION, given.name, withSecrets(given, replaced))
     },
     () => present(services, given.name),
   )
@@ -222,7 +222,7 @@ export async function changeGuard(
 /** Removes a guard that was added over HTTP. */
 export async function removeGuard(services: GuardServices, name: string, version?: string): Promise<void> {
   await requireStored(services, name, version)
-  await setGuard(services, name, undefined)
+  await setNamedEntry(services, SECTION, name, undefined)
 }
 
 async function present(services: GuardServices, name: string): Promise<GuardObject> {
@@ -232,37 +232,7 @@ async function present(services: GuardServices, name: string): Promise<GuardObje
 }
 
 async function requireStored(services: GuardServices, name: string, version: unknown): Promise<void> {
-  const found = await present(services, name)
-  if (found.managed)
-    throw new GatewayError(
-      'managed_by_file',
-      'this guard is set in gateway.yaml, and can be changed there alone',
-    )
-  requireVersion(typeof version === 'string' ? version : undefined, found.version)
-}
-
-async function setGuard(
-  { store, liveConfig }: GuardServices,
-  name: string,
-  value: Json | undefined,
-): Promise<void> {
-  const change = { section: SECTION, name, value } as const
-  await liveConfig.change(
-    (stored) => ({ ...stored, entries: entriesWith(stored, name, value) }),
-    () => store.write('setStoredSettings', { changes: [change] }),
-  )
-}
-
-function entriesWith(
-  { entries }: StoredConfiguration,
-  name: string,
-  value: Json | undefined,
-): StoredConfiguration['entries'] {
-  const others = entries.filter((entry) => entry.section !== SECTION || entry.name !== name)
-  if (value === undefined) return others
-  if (others.filter(({ section }) => section === SECTION).length >= MAX_GUARDS)
-    throw new GatewayError('invalid_request', `expected at most ${MAX_GUARDS} guards`)
-  return [...others, { section: SECTION, name, value }]
+  requireChangeable(SECTION, await present(services, name), version)
 }
 
 /** Maximum size in bytes of a text with which guards are tried. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Json, JsonObject } from '../../domain/json.ts'
+import type { McpVersion } from '../../domain/mcp.ts'
 import { GatewayError } from '../../errors.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
@@ -17,10 +18,16 @@ export interface PresentTool {
   readonly definition: Readonly<Record<string, unknown>>
 }
 
-/** The tools of the servers behind the gateway, or of one of them. Servers that fail have none. */
+/** What this node knows of the servers behind the gateway. */
 export interface McpToolSource {
+  /** The tools of all servers, or of one of them. Servers that fail have none. */
   list(server: string | undefined): Promise<readonly PresentTool[]>
+  /** Whether each server answers, by the last request, and the revision that it was found to speak. */
+  states(): ReadonlyMap<string, { readonly state: McpServerState; readonly version: McpVersion | undefined }>
 }
+
+/** Whether a server answers. */
+export type McpServerState = 'ok' | 'unavailable' | 'unauthorized'
 
 const definition = z.record(z.string(), z.unknown())
 

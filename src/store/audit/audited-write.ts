@@ -248,6 +248,7 @@ export const AUDIT_RULES: {
   recordCacheRemoval: null,
   recordCallStop: null,
   recordStreamedPart: null,
+  recordToolsets: null,
   pruneAuditLog: null,
   pruneBudgets: null,
   pruneLentBudgets: null,

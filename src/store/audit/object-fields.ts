@@ -19,7 +19,10 @@ export const OBJECT_KIND_OF_SECTION: Readonly<Record<StoredSection, ObjectKind>>
   drains: 'channel',
   alerts: 'alert',
   guards: 'guard',
+  mcp_servers: 'mcp_server',
+  mcp_toolsets: 'mcp_toolset',
   mcp_tools: 'mcp_tool',
+  mcp_state: 'mcp_toolset',
 }
 
 /** Options that are secret as a whole, or that contain secrets. */
@@ -27,6 +30,7 @@ const SECRET_OPTIONS: ReadonlySet<string> = new Set([
   ...Object.entries(OPTIONS).flatMap(([name, { type }]) => (type === 'bearer' ? [name] : [])),
   'login',
   'alerts',
+  'mcp',
 ])
 
 /** The fields of a user that can be changed, by their names in the API. */
@@ -84,6 +88,7 @@ export function settingFieldsInAudit({ section, name, value }: StoredSetting, se
     }
   }
   if (section === 'guards') return guardFields(asObject(value), secrets)
+  if (section === 'mcp_servers') return mcpServerFields(asObject(value), secrets)
   const isSecret = SECRET_OPTIONS.has(name) || (name === 'guards' && haveCredentials(value, secrets))
   if (section === 'options' && isSecret) return { value: secretValue(value, secrets) }
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -113,6 +118,18 @@ function guardFields(guard: JsonObject, secrets: Secrets): Fields {
   }
 }
 
+const MCP_SECRETS: ReadonlySet<string> = new Set(['headers', 'client_secret'])
+
+function mcpServerFields(server: JsonObject, secrets: Secrets): Fields {
+  return Object.fromEntries(
+    Object.entries(server).map(([name, value]) => {
+      const isAddress = name === 'url' || name === 'token_url'
+      const isSecret = MCP_SECRETS.has(name) || (isAddress && !isPlainAddress(value))
+      return [name, isSecret ? secretValue(value, secrets) : value]
+    }),
+  )
+}
+
 function receiverHost(value: Json): string {
   const { url } = asObject(value)
   return typeof url === 'string' ? (URL.parse(url)?.host ?? '') : ''
@@ -138,8 +155,8 @@ function secretValue(value: Json, secrets: Secrets): Secret {
   return new Secret(hmacOf(secrets, 'audit', JSON.stringify(value)))
 }
 
-/** Paths that belong to the API of a provider. Any other path may contain a key, as some servers expect. */
-const PLAIN_PATH = /^(?:\/(?:v\d+(?:alpha|beta)?\d*|api|openai|anthropic))*\/?$/
+/** Paths that belong to the API of a provider or an MCP server. Any other path may contain a key, as some servers expect. */
+const PLAIN_PATH = /^(?:\/(?:v\d+(?:alpha|beta)?\d*|api|openai|anthropic|mcp))*\/?$/
 
 /**
  * Whether an address can be shown: it contains no credentials, no query, and no path that may contain a key.

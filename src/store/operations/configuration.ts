@@ -90,7 +90,17 @@ export async function setStoredSettings(
       .values({ section, name, value: text })
       .onConflict((conflict) => conflict.columns(['section', 'name']).doUpdateSet({ value: text }))
       .execute()
+    if (section === 'mcp_toolsets') await recordToolsets(db)
   }
+}
+
+/** Records that there has been a toolset, so that its removal does not give every key every tool. */
+export async function recordToolsets(db: Db): Promise<void> {
+  await db
+    .insertInto('stored_settings')
+    .values({ section: 'mcp_state', name: 'toolsets', value: 'true' })
+    .onConflict((conflict) => conflict.columns(['section', 'name']).doNothing())
+    .execute()
 }
 
 /** Approves definitions of tools that have none yet. */

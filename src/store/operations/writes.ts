@@ -28,6 +28,7 @@ export {
   deleteChannels,
   drainChannel,
   recordChannelTest,
+  recordToolsets,
   setStoredSettings,
   storePriceSet,
 } from './configuration.ts'
