@@ -20,6 +20,8 @@ export const audit = {
     content: 'Content of calls',
     alert: 'Receiver of alerts',
     guard: 'Guard',
+    mcp_server: 'MCP server',
+    mcp_toolset: 'MCP toolset',
     mcp_tool: 'MCP tool',
     secret: 'Secret',
   },

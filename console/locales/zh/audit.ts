@@ -22,6 +22,8 @@ export const audit: Texts['audit'] = {
     content: '调用内容',
     alert: '告警接收方',
     guard: '防护规则',
+    mcp_server: 'MCP 服务器',
+    mcp_toolset: 'MCP 工具集',
     mcp_tool: 'MCP 工具',
     secret: '密钥（GATEWAY_SECRET）',
   },
