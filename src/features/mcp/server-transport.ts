@@ -1,12 +1,11 @@
 import { parseExact } from '@sluice/wire/json/exact-json'
 import { FrameSplitter } from '@sluice/wire/sse/frame-splitter'
-import type { Agent, Dispatcher } from 'undici'
-import { packageVersion } from '../../domain/version.ts'
-import { lookupBlockingMetadata } from '../../upstreams/lookup-blocking-metadata.ts'
+import type { Dispatcher } from 'undici'
 import { LOOP_MARK_HEADER } from '../../upstreams/loop-detection.ts'
+import { NamedServerClient } from '../../upstreams/named-server-client.ts'
 import { type Fields, isObject } from './protocol.ts'
 
-/** Why a server gave no answer of its own: `docs/mcp.md: Servers that fail`. */
+/** Why a request to a server has failed. `docs/mcp.md: Servers that fail` */
 export type FailureCode = 'server_unavailable' | 'server_auth' | 'server_timeout' | 'server_answer'
 
 /** A server has failed. The reason is for operators; it has no words of the server. */
@@ -22,9 +21,8 @@ export class ServerFailure extends Error {
 
 /** Maximum levels of an answer's JSON. */
 const MAX_LEVELS = 1_000
-const CONNECTIONS = 256
-/** Milliseconds of the HTTP client's timeouts, which the timeouts of servers are within. */
-const MAX_MS = 3_700_000
+/** `maxMs` is more than the timeouts of servers may be. */
+const LIMITS = { connections: 256, maxMs: 3_700_000 }
 
 /** A message for a server. */
 export interface ServerPost {
@@ -47,22 +45,20 @@ export interface PostAnswer {
   readonly message: Fields | undefined
 }
 
-/** Sends messages to servers. Redirects are not followed, because they could lead to any address. */
+/** Sends messages to servers. */
 export class ServerTransport {
   readonly #mark: string
-  #agent: Agent | undefined
+  readonly #client = new NamedServerClient(LIMITS)
 
   /** `mark`: the text by which the gateway recognises its own requests. */
   constructor(mark: string) {
     this.#mark = mark
   }
 
-  /** Rejects with `ServerFailure`, with the reason of `signal`, or with whatever `take` throws. */
+  /** Rejects with `ServerFailure`, with the reason of `signal`, or with an error that `take` throws. */
   async post({ url, headers, body, maxBytes, signal, take, onMessage }: ServerPost): Promise<PostAnswer> {
     const response = await this.#send('POST', url, headers, body, signal)
     const { statusCode: status, body: answer } = response
-    // `destroy` at the end makes the body emit an error, which can be ignored.
-    answer.on('error', () => {})
     try {
       if (status === 401 || status === 403) throw new ServerFailure('server_auth', `status ${status}`)
       if (status >= 500) throw new ServerFailure('server_unavailable', `status ${status}`)
@@ -88,7 +84,6 @@ export class ServerTransport {
   async delete(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
     try {
       const { body } = await this.#send('DELETE', url, headers, undefined, AbortSignal.timeout(5_000))
-      body.on('error', () => {})
       body.destroy()
     } catch {
       // The session ends by itself.
@@ -99,7 +94,6 @@ export class ServerTransport {
   async postForm(url: string, form: string, signal: AbortSignal): Promise<{ status: number; body: unknown }> {
     const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
     const response = await this.#send('POST', url, headers, form, signal)
-    response.body.on('error', () => {})
     try {
       const bytes: Buffer[] = []
       for await (const piece of piecesOf(response.body, 65_536, signal, undefined)) bytes.push(piece)
@@ -116,37 +110,22 @@ export class ServerTransport {
     body: string | undefined,
     signal: AbortSignal,
   ): Promise<Dispatcher.ResponseData> {
-    // Loaded with the first request, so that gateways without servers start faster.
-    const { Agent, request } = await import('undici')
-    this.#agent ??= new Agent({
-      allowH2: false,
-      connections: CONNECTIONS,
-      maxHeaderSize: 16_384,
-      headersTimeout: MAX_MS,
-      bodyTimeout: MAX_MS,
-      connect: { timeout: MAX_MS, lookup: lookupBlockingMetadata },
-    })
     try {
-      return await request(url, {
+      return await this.#client.request(
         method,
-        dispatcher: this.#agent,
+        url,
+        { ...headers, [LOOP_MARK_HEADER]: this.#mark },
+        body,
         signal,
-        headers: {
-          'accept-encoding': 'identity',
-          'user-agent': `sluice/${packageVersion()}`,
-          ...headers,
-          [LOOP_MARK_HEADER]: this.#mark,
-        },
-        ...(body !== undefined && { body }),
-      })
+      )
     } catch (error) {
       throw unreachable(error, signal)
     }
   }
 
   /** Ends all running requests. */
-  async close(): Promise<void> {
-    await this.#agent?.destroy()
+  close(): Promise<void> {
+    return this.#client.close()
   }
 }
 

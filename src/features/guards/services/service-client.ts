@@ -1,17 +1,10 @@
-import type { Agent } from 'undici'
-import { packageVersion } from '../../../domain/version.ts'
-import { lookupBlockingMetadata } from '../../../upstreams/lookup-blocking-metadata.ts'
+import { NamedServerClient } from '../../../upstreams/named-server-client.ts'
 import { ServiceFailure } from './service.ts'
 
 /** Maximum size of a service's answer in bytes. */
 const MAX_ANSWER_BYTES = 1_048_576
-/** Maximum number of connections to one service. Further requests wait, within their timeout. */
-const CONNECTIONS = 128
-/**
- * Timeouts of the HTTP client, in milliseconds. They only limit what a guard's own, shorter timeout does not
- * cover.
- */
-const MAX_MS = 600_000
+/** `maxMs` is more than the timeouts of guards may be. */
+const LIMITS = { connections: 128, maxMs: 600_000 }
 
 /** A POST request to a guard's service. */
 export interface PostRequest {
@@ -28,36 +21,19 @@ export interface PostLimits {
   readonly take: (bytes: number) => void | Promise<void>
 }
 
-/**
- * Sends requests to guards' services. Private addresses are allowed, because the configuration names them.
- * Redirects are not followed, because they could lead to any address.
- */
+/** Sends requests to guards' services. */
 export class ServiceClient {
-  #agent: Agent | undefined
+  readonly #client = new NamedServerClient(LIMITS)
 
-  /** Resolves to the JSON of the answer. Rejects with `ServiceFailure`, and with whatever `take` rejects with. */
-  async post({ url, headers, body }: PostRequest, { signal, take }: PostLimits): Promise<unknown> {
-    // Loaded with the first request, so that gateways without services start faster.
-    const { Agent, request } = await import('undici')
-    this.#agent ??= new Agent(AGENT_OPTIONS)
-    const response = await request(url, {
-      method: 'POST',
-      dispatcher: this.#agent,
-      signal,
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json',
-        'accept-encoding': 'identity',
-        'user-agent': `sluice/${packageVersion()}`,
-        ...headers,
-      },
-      body,
-    }).catch((error: unknown) => {
-      throw unreachable(error)
-    })
+  /** Resolves to the JSON of the answer. Rejects with `ServiceFailure`, or with an error of `take`. */
+  async post({ url, headers: more, body }: PostRequest, { signal, take }: PostLimits): Promise<unknown> {
+    const headers = { 'content-type': 'application/json', accept: 'application/json', ...more }
+    const response = await this.#client
+      .request('POST', url, headers, body, signal)
+      .catch((error: unknown) => {
+        throw unreachable(error)
+      })
     const { statusCode, body: answer } = response
-    // `destroy` at the end makes the body emit an error, which can be ignored.
-    answer.on('error', () => {})
     try {
       if (statusCode !== 200) throw new ServiceFailure(`it answered with status ${statusCode}`)
       if (Number(response.headers['content-length'] ?? 0) > MAX_ANSWER_BYTES) throw tooLarge()
@@ -69,18 +45,9 @@ export class ServiceClient {
   }
 
   /** Ends all running requests. */
-  async close(): Promise<void> {
-    await this.#agent?.destroy()
+  close(): Promise<void> {
+    return this.#client.close()
   }
-}
-
-const AGENT_OPTIONS: Agent.Options = {
-  allowH2: false,
-  connections: CONNECTIONS,
-  maxHeaderSize: 16_384,
-  headersTimeout: MAX_MS,
-  bodyTimeout: MAX_MS,
-  connect: { timeout: MAX_MS, lookup: lookupBlockingMetadata },
 }
 
 async function collected(body: AsyncIterable<Buffer>, take: PostLimits['take']): Promise<Buffer> {
