@@ -3,7 +3,9 @@ import { manage } from '../fixtures/account.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
+import { startGateway } from '../fixtures/gateway.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { startUpstream } from '../fixtures/scripted-upstream.ts'
 import { ENGINES } from '../stores/engines.ts'
 import { addedCode, databaseOf } from '../recipes/recipe.ts'
 
@@ -21,6 +23,34 @@ const SOURCE = {
   text: "      guards: columns.guards ?? '',\n",
   by: "      guards: columns.guards ?? '',\n      shard: 'blue',\n",
 }
+
+/** The step by which a database that exists gets the column. */
+const STEP = [
+  {
+    file: 'src/store/migrations/schema/shard.ts',
+    text: '',
+    by: `import type { Kysely } from 'kysely'
+import { USAGE } from '../../../domain/records/usage.ts'
+import { addMissingColumns, type ColumnTypes } from './table.ts'
+
+export async function addShard(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
+  await addMissingColumns(db, USAGE, ['shard'], types)
+}
+`,
+  },
+  {
+    file: 'src/store/migrations/steps.ts',
+    text: ']\n\n/**\n * Whether all steps have run.',
+    by: `  {
+    name: '9001-shard',
+    run: async (db, types) => (await import('./schema/shard.ts')).addShard(db, types),
+  },
+]
+
+/**
+ * Whether all steps have run.`,
+  },
+]
 
 interface Page {
   readonly items: readonly Readonly<Record<string, unknown>>[]
@@ -52,5 +82,30 @@ test.each(ENGINES)(
     expect(values.split(',')[names.split(',').indexOf('shard')]).toBe('blue')
     const { text } = await call(url, undefined, { method: 'GET', path: '/openapi.json' })
     expect(text.includes('"shard":{"type":"string","description":"The part of the site"}')).toBe(true)
+  },
+)
+
+test.each(ENGINES)(
+  'a database that exists gets a new field of the usage log by a migration step, and its rows the default, on $name',
+  async (engine) => {
+    const upstream = await startUpstream()
+    onTestFinished(() => upstream.stop())
+    const config = {
+      models: { m: { price: { input: '1', output: '2' } } },
+      channels: [channel('up', upstream.baseUrl('up'), { models: ['m'] })],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }
+    const env = await databaseOf(engine)
+    const before = await startGateway({ config, env })
+    onTestFinished(() => before.discard())
+    expect((await call(before.url, ask('m'), { key: 'ann' })).status).toBe(200)
+    await before.stop()
+    const copy = await patchedProgram([FIELD, SOURCE, ...STEP])
+    onTestFinished(() => copy.discard())
+    const after = await startGateway({ config, env, root: copy.root, dataDir: before.dataDir })
+    onTestFinished(() => after.discard())
+    expect((await call(after.url, ask('m'), { key: 'ann' })).status).toBe(200)
+    const rows = async () => (await manage<Page>(after.url, ROOT_ACCOUNT, 'GET /api/log/')).data.items
+    await expect.poll(rows).toMatchObject([{ shard: 'blue' }, { shard: '' }])
   },
 )
