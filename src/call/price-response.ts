@@ -1,5 +1,6 @@
 import { withCredibleTotal } from '@sluice/wire/reported-usage'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
+import { MEASURED_UNITS } from '../domain/price.ts'
 import type { Call } from './call.ts'
 import { outputMaximum } from './estimate.ts'
 import { hasImplausibleTokens, isImplausible } from './plausible-usage.ts'
@@ -41,8 +42,8 @@ export function plausibleMeasure(
 ): { readonly usage: Usage; readonly held?: number } {
   if (!hasImplausibleTokens(call, target, usage)) return { usage }
   call.noteImplausible(target)
-  const { seconds, characters, images, searchUnits } = usage
-  return { usage: { ...NO_USAGE, seconds, characters, images, searchUnits }, held: call.hold.amount }
+  const units = Object.fromEntries(MEASURED_UNITS.map(({ count }) => [count, usage[count]]))
+  return { usage: { ...NO_USAGE, ...units }, held: call.hold.amount }
 }
 
 /**
