@@ -142,13 +142,13 @@ export interface CallFeature<State = undefined> {
    * results of tools stand. Resolves to what may be sent; undefined if nothing may.
    */
   result?(state: State, call: Call, answer: ScannedObject, shape: Shape): Promise<ScannedObject | undefined>
+  /** Called when the head of the answer is written. Adds headers. */
+  head?(state: State, call: Call, headers: Record<string, string>): void
   /**
    * Called once a second while a stream is relayed. Returns whether the feature sends keep-alives, so that the stream does
    * not have to.
    */
   relaying?(state: State, call: Call, nowMs: number, stream: RelayedStream): boolean
-  /** Called when the head of the answer is written. Adds headers. */
-  head?(state: State, call: Call, headers: Record<string, string>): void
   /** Changes a text of a channel's error before it is sent to the client or recorded. */
   errorText?(state: State, text: string): string
   /** Called when all channels have failed, before the error is sent to the client. */

@@ -179,3 +179,15 @@ test('every link to a heading leads to an existing heading', () => {
   )
   expect(broken).toEqual([])
 })
+
+test('the picture of the moments of a call has them in the order in which CallFeature declares them, and the page names all', () => {
+  const [, declaration = ''] =
+    /interface CallFeature<.*?\{\n(.*?)^\}/ms.exec(page('src/call/life-cycle.ts')) ?? []
+  const moments = [...declaration.matchAll(/^ {2}(\w+)\?\(/gm)].map(([, name = '']) => name)
+  const [, section = ''] = /^### Features\n(.*?)^## /ms.exec(page('docs/architecture.md')) ?? []
+  const pictured = [...section.matchAll(/^ {4}(\w+(?: --> \w+)+)$/gm)].flatMap(([, way = '']) =>
+    way.split(' --> '),
+  )
+  expect(pictured).toEqual(moments.filter((name) => pictured.includes(name)))
+  expect(moments.filter((name) => !new RegExp(`\\b${name}\\b`).test(section))).toEqual([])
+})
