@@ -93,7 +93,7 @@ export function invitationsQuery(userId: number) {
   })
 }
 
-/** Invites somebody, and returns the link, which is a path alone if the gateway does not know its address. */
+/** Makes an invitation, and returns its link, which is a path alone if the gateway does not know its address. */
 export function invite(
   fields: Pick<LimitFields, 'budget' | 'budget_period'> & { readonly group: string; readonly quota: number },
 ): Promise<{ readonly link: string; readonly expires_at: number }> {

@@ -77,7 +77,7 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Accept an invitation: become a user with a name and a password',
     errorStatuses: [403, 404],
     limit: 'critical',
-    // One invitation must not allow many guesses at the names of others, whatever the addresses.
+    // One invitation must not allow many guesses at the names of others, also from different addresses.
     limitSubjects: ({ body, addressBlock }) => [
       { subject: addressBlock, label: 'this address', factor: 1 },
       { subject: `invited ${hash('sha256', body.token)}`, label: 'this invitation', factor: 1 },

@@ -67,7 +67,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('GET', '/api/token/all', {
     limit: 'search',
     limitIf: ({ keyword, user }) => Boolean(keyword || user),
-    summary: 'A page of the tokens of all users that the administrator manages, and of its own',
+    summary: 'A page of the tokens of all users that the administrator manages, and of the administrator',
     errorStatuses: [400],
     query: allTokensQuery,
     responseBody: allTokensSchema,

@@ -72,7 +72,7 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ query, services }) => findUsers(services, query),
   }),
   defineAdminEndpoint('POST', '/api/user/invite', {
-    summary: 'Invite somebody to become a user, by a link that is valid once and for 72 hours',
+    summary: 'Invite a person to create an account, by a link that is valid once and for 72 hours',
     cache: 'never',
     body: newInvitationInput,
     responseBody: newInvitationSchema,

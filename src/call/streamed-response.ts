@@ -213,7 +213,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#sendOutgoing()
   }
 
-  // Streams are checked in turns with other work, whatever their texts are.
+  // All streams are checked in turns with other work.
   #noteCheck(checks: CheckTurns, ms: number): void {
     const turn = checks.note(ms)
     if (turn && this.state !== 'over' && !this.#pauses.mayNotRead) this.#readAfter('turn', turn)

@@ -101,7 +101,7 @@ export function addUserCommands(program: Command, shell: CommandContext): void {
 
   user
     .command('invite')
-    .description('print a link by which somebody becomes a user, once and within 72 hours')
+    .description('print a link with which a person creates an account, once and within 72 hours')
     .option('--group <name>', 'the group of the user')
     .addOption(new Option('--quota <amount>', `the quota of the user: ${AMOUNT_FORM}`).argParser(parseAmount))
     .addOption(BUDGET_OPTIONS[0])

@@ -97,7 +97,7 @@ export function refuseOtherAddress(allowed: AddressSet, address: string): void {
   throw new GatewayError('ip_not_allowed', 'this API key may not be used from this address')
 }
 
-/** Who can raise the quota of a key; a client is often used by somebody who has never seen the gateway. */
+/** Who can raise the quota of a key; users of a client have often never seen the gateway. */
 export const TOKEN_QUOTA_RAISED_BY =
   'whoever manages this API key, or an administrator of the gateway, can raise its quota'
 

@@ -179,7 +179,7 @@ describe('an invitation', () => {
     })
   })
 
-  test('guesses at names with one invitation are limited, whatever the address', async () => {
+  test('guesses at names with one invitation are limited, from any address', async () => {
     const token = tokenOf(await invited())
     const statuses = []
     for (let n = 0; n < 27; n += 1) statuses.push((await accept(token, 'ann', {}, `198.51.100.${n}`)).status)

@@ -6,7 +6,7 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
 
 const PLACES = 4
-// Each round has a user of its own, so that none waits for the places of the round before.
+// Each round has another user, so that none waits for the places of the round before.
 const USERS = Array.from({ length: 9 }, (_, index) => 2 + index)
 
 let fixture: Fixture

@@ -103,7 +103,7 @@ function keyLabels(keys: Texts['keys']) {
   }
 }
 
-/** The fields that differ, so that a limit which nobody changed does not become the operator's. */
+/** The fields that differ, so that an unchanged limit does not become the operator's. */
 function changedFields<Fields extends object>(fields: Fields, before: Fields): Partial<Fields> {
   const same = (name: string): boolean =>
     JSON.stringify(fields[name as keyof Fields]) === JSON.stringify(before[name as keyof Fields])

@@ -22,7 +22,7 @@ import { TimeText } from '../../components/time-text.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** Makes a link by which somebody becomes a user, and lists the links that are open. */
+/** Makes invitation links, and lists those that are open. */
 export function InviteDialog({
   opened,
   onClose,

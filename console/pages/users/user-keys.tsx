@@ -18,7 +18,7 @@ import { useKeyChanges } from '../../components/use-key-changes.ts'
 
 const ENABLED = 1
 
-/** The keys of another user, masked. Nobody but the user can reveal them. */
+/** The keys of another user, masked. Only the user can reveal them. */
 export function UserKeys({ user }: { readonly user: ManagedUser }) {
   const { users, keys } = useTexts()
   const { profile } = useSignedInAccount()

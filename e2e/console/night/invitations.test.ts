@@ -23,7 +23,7 @@ describe.skipIf(withoutBrowser())('invitations and new users in the console', ()
     return items.find(({ username }) => username === name)
   }
 
-  test('an administrator makes a link, by which somebody creates an account and is signed in', async () => {
+  test('an administrator makes a link, with which a person creates an account and is signed in', async () => {
     const page = await stage.open('admin', '/users')
     await page.getByRole('button', { name: 'Invite' }).click()
     const dialog = page.getByRole('dialog', { name: 'Invite' })

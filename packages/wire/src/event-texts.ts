@@ -358,7 +358,7 @@ const media: EventReader = (scan, texts) => {
   return {
     ends: type === 'transcript.text.done' ? ALL : [],
     read(found, way) {
-      // Whatever shape it has, what is said about media is output.
+      // All texts about media are output, described by the shape or not.
       const text: FoundText = { ...found, place: 'output', isSigned: false, isJson: false }
       const name = way.length === 1 ? way[0]?.name : undefined
       if (type === 'transcript.text.delta' && name === 'delta')

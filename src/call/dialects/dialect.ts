@@ -100,10 +100,10 @@ export interface StreamCheck {
   readonly holdsText: boolean
   /** Whether the check has ended the stream; `refusalBytes` then completes it. */
   readonly isBlocked: boolean
-  /** Cancels running checks, because nobody reads the stream any more. */
+  /** Cancels running checks, because the stream is no longer read. */
   stopChecking(): void
   /**
-   * When the stream breaks off: returns the events that were held back, as far as they may be sent. `failureFrame`
+   * When the stream breaks off: returns those events that were held back and may be sent. `failureFrame`
    * does not repeat them.
    */
   takeHeldEvents(): Buffer

@@ -136,7 +136,7 @@ export const USAGE = declareRecord(
     transport: {
       type: oneOfType(TRANSPORTS, 'a transport'),
       default: 'http',
-      about: 'Whether the call came as a request of its own, or as a turn on a WebSocket',
+      about: 'Whether the call came as an HTTP request, or as a turn on a WebSocket',
     },
     /** Channel that answered, not necessarily the first one tried. */
     channel: { type: text, shown: 'admin' },

@@ -382,7 +382,7 @@ export class McpEndpoint {
   }
 }
 
-/** What the gateway offers, whatever its servers have. Subscriptions and changes of lists are not passed on. */
+/** What the gateway offers, regardless of its servers. Subscriptions and changes of lists are not passed on. */
 const CAPABILITIES = { tools: {}, prompts: {}, resources: {}, completions: {}, logging: {} }
 
 function runningKey({ token }: Caller, session: string, id: unknown): string {

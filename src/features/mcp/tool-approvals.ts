@@ -116,7 +116,7 @@ export class ToolApprovals {
   }
 }
 
-/** Reads the tools of servers for administrators, with a session of their own. */
+/** Reads the tools of servers for administrators, in a separate session. */
 export function mcpToolSource(
   servers: McpServers,
   approvals: ToolApprovals,

@@ -60,7 +60,7 @@ export class MessageMeter {
     return at
   }
 
-  /** Length of the head, as far as the bytes show it that have arrived. */
+  /** Length of the head according to the bytes that have arrived. */
   get #headLength(): number {
     if (this.#headBytes < SHORT_HEAD_BYTES) return SHORT_HEAD_BYTES
     const second = this.#head[1] as number

@@ -60,7 +60,7 @@ export class TurnResponse extends Response {
     this.#output.ended(() => this.onConnectionEnd('finished'))
   }
 
-  // A socket has pings of its own, and nothing is sent before the status of the turn is known.
+  // The socket sends pings, and nothing is sent before the status of the turn is known.
   override keepAlive(): void {}
 
   override needsUpstream(): void {}

@@ -48,7 +48,7 @@ export const invitationIdText = idText('expected the id of an invitation')
 
 type Services = Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>
 
-/** Invites somebody to become a user with the lowest role. Throws if passwords are switched off. */
+/** Makes an invitation to create an account with the lowest role. Throws if passwords are switched off. */
 export async function inviteAs(
   { store, settings: live, nowMs }: Services,
   input: z.output<typeof newInvitationInput>,
@@ -75,7 +75,7 @@ export async function inviteAs(
   return { id, link: `${origin}${basePath}/invite#${token}`, expires_at: expires_time }
 }
 
-/** Invites somebody, as an operator. */
+/** Makes an invitation as an operator. */
 export function inviteUser(
   services: Services,
   given: z.input<typeof newInvitationInput>,
@@ -145,8 +145,8 @@ export const acceptanceInput = z.object(
 )
 
 /**
- * Creates the user whom an invitation allows. An unknown, used, expired or withdrawn invitation is one error, whatever
- * name is given. With an open one, a refused name is an error that says nothing about other users.
+ * Creates the user whom an invitation allows. An unknown, used, expired or withdrawn invitation is the same
+ * error for every name. With an open one, a refused name is an error that says nothing about other users.
  */
 export async function acceptInvitation(
   {

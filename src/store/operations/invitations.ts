@@ -86,7 +86,7 @@ export async function listInvitations(
   return rows.filter((row) => isWithin(row, within)).map(invitationFromRow)
 }
 
-/** Finds the open invitation with this token, as far as its inviter may still invite; null if there is none. */
+/** Finds the open invitation with this token, if its inviter may still invite; null if there is none. */
 export async function findInvitation(
   db: Db,
   { token, nowSeconds }: { readonly token: string; readonly nowSeconds: number },

@@ -17,7 +17,7 @@ export interface UpgradableSource {
 
 /**
  * The bytes of a connection whose client has changed to another protocol. Pieces that are read are copies. Reading
- * pauses while nobody takes them, and writing waits for the client.
+ * pauses while none is consumed, and writing waits for the client.
  */
 export class UpgradedConnection extends Duplex {
   /** Called with each piece that arrives, before it can be read. Returns false to discard it. */

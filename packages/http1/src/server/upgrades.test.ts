@@ -44,7 +44,7 @@ test('a request that asks for no upgrade, or has an incomplete body, is not upgr
   expect(await cut.until('http')).toMatch(/^HTTP\/1\.1 200 /)
 })
 
-test('an upgraded connection whose bytes nobody reads stops reading its client', async () => {
+test('an upgraded connection whose bytes are not read stops reading its client', async () => {
   const upgraded = Promise.withResolvers<UpgradedConnection>()
   const own = await startOwnServer((_, response) => {
     const connection = response.upgrade()
