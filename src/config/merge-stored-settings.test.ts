@@ -94,6 +94,25 @@ test('an invalid setting in the database is ignored, and all valid settings in t
   )
 })
 
+test('an incomplete price in the database is ignored by itself, whichever entry of its model states it', () => {
+  const { settings, ignored } = mergeStoredSettings(
+    fileOf(FILE),
+    only({
+      channels: [stored('on')],
+      entries: [
+        { section: 'models', name: 'half', value: { price: { input: '1' } } },
+        { section: 'models', name: 'both', value: { price: { input: '1' } } },
+        { section: 'ratios', name: 'both', value: { model: '2' } },
+        { section: 'models', name: 'whole', value: { price: { input: '1', output: '2' } } },
+      ],
+    }),
+  )
+  expect(ignored).toMatchObject([{ section: 'models', name: 'half' }])
+  expect(settings.channels.map(({ name }) => name)).toEqual(['filed', 'on'])
+  expect(settings.models.get('whole').price).toBeDefined()
+  expect(settings.models.get('both').price).toBeDefined()
+})
+
 test('${NAME} in a setting stored in the database is not replaced by a variable', () => {
   const { settings } = mergeStoredSettings(
     fileOf(FILE, { HOME: '/root' }),

@@ -219,12 +219,11 @@ function faultyEntries(
     const [place, which, ...rest] = list ? [list, ...path.slice(LISTS[list].path.length)] : path
     const one = list
       ? entries.filter(({ section }) => section === list)[Number(which) - itemsAt(file, list).length]
-      : entries.find(
-          ({ section, name }) =>
-            !isListed(section) &&
-            SECTION_KEYS[section] === place &&
-            name === which &&
-            (place !== 'models' || (section === 'ratios') === (rest[0] === 'price')),
+      : causeAmong(
+          entries.filter(
+            ({ section, name }) => !isListed(section) && SECTION_KEYS[section] === place && name === which,
+          ),
+          rest[0],
         )
     if (!one) continue
     const text = sentence(list ? rest : path, message)
@@ -232,6 +231,11 @@ function faultyEntries(
     faulty.set(one, before === undefined ? text : `${before}; ${text}`)
   }
   return faulty
+}
+
+// Of the two entries that a model can have, the later one that states the member is in force.
+function causeAmong(entries: readonly LayerEntry[], member: Path[number] | undefined): LayerEntry | undefined {
+  return entries.findLast(({ tree }) => keysOfNode(tree).includes(String(member))) ?? entries[0]
 }
 
 function sentence(path: Path, message: string): string {

@@ -157,6 +157,24 @@ model_list:
     expect(configuration.left).toMatchObject([{ kind: 'price', name: 'b', fate: 'left' }])
   })
 
+  test('a LiteLLM embedding model has a complete price, of which LiteLLM states the input alone', () => {
+    const configuration = read(`
+model_list:
+  - { model_name: text-embedding-3-small, litellm_params: { model: openai/e, api_key: k, input_cost_per_token: 0.00000002 } }
+  - model_name: vectors
+    litellm_params: { model: openai/v, api_key: k, input_cost_per_token: 0.0000001 }
+    model_info: { mode: embedding }
+`)
+    expect(configuration.entries.map(({ entry }) => entry)).toEqual([
+      {
+        section: 'models',
+        name: 'text-embedding-3-small',
+        value: { price: { input: '0.02', output: '0' } },
+      },
+      { section: 'models', name: 'vectors', value: { price: { input: '0.1', output: '0' } } },
+    ])
+  })
+
   test('patterns of LiteLLM models become patterns of a channel, and a prefix becomes the models of the built-in prices', () => {
     const [all, some, prefixed] = channelsIn(
       read(`

@@ -229,7 +229,7 @@ function planPrice(price: LitellmPrice): PlannedEntry | ReportLine | undefined {
     const note = 'expected both input_cost_per_token and output_cost_per_token'
     return leftLine('price', { name: model, note })
   }
-  const value = { price: { input: perMillion(input), ...(output && { output: perMillion(output) }) } }
+  const value = { price: { input: perMillion(input), output: output ? perMillion(output) : '0' } }
   return {
     entry: { section: 'models', name: model, value },
     line: importedLine('price', undefined, model, []),
