@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import { type Decimal, multiply, parseDecimal } from '../domain/decimal.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { CommandContext } from './command-context.ts'
-import { quotaUnitsText } from './quota-text.ts'
+import { quotaUnitsText } from '../management/quota-text.ts'
 
 /** An amount as it is given on the command line: quota units, or dollars with the suffix `usd`. */
 export interface Amount {

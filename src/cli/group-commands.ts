@@ -5,7 +5,7 @@ import type { CommandContext } from './command-context.ts'
 import { BUDGET_OPTIONS, type BudgetOptions, commaList, CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { quotaOfAmounts } from './amount.ts'
 import { plainText } from './plain-text.ts'
-import { budgetText, isBudgetUsedUp } from './quota-text.ts'
+import { budgetText, isBudgetUsedUp } from '../management/quota-text.ts'
 import { type Column, details, table } from './table.ts'
 import { type AccountOptions, printResult } from './with-accounts.ts'
 

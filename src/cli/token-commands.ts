@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { TokenObject } from '../management/tokens/token-object.ts'
 import { type Amount, AMOUNT_FORM, parseAmount, quotaOfAmounts } from './amount.ts'
-import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
+import { budgetText, isBudgetUsedUp, quotaText } from '../management/quota-text.ts'
 import {
   addRecordOptions,
   BUDGET_OPTIONS,

@@ -7,7 +7,7 @@ import { Role } from '../domain/role.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { UserObject } from '../management/users/user-object.ts'
 import { type Amount, AMOUNT_FORM, parseAmount, quotaOfAmounts } from './amount.ts'
-import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
+import { budgetText, isBudgetUsedUp, quotaText } from '../management/quota-text.ts'
 import {
   addRecordOptions,
   BUDGET_OPTIONS,

@@ -75,7 +75,7 @@ describe('the text of a first start', () => {
 
   test('says what is missing where no call would be answered: a channel, or one for the group of root', () => {
     const none = textOf({})
-    expect(none).toContain('There is no channel yet: write one into gateway.yaml')
+    expect(none).toContain('No channel is enabled: write one into gateway.yaml')
     expect(none).not.toMatch(/Try it|curl|No channel serves/)
     const closed = textOf(
       {},
@@ -84,6 +84,25 @@ describe('the text of a first start', () => {
     )
     expect(closed).toContain('No channel serves the group default, in which root is')
     expect(closed).not.toMatch(/Try it|curl/)
+  })
+
+  test('does not say that the file has no channel if the database has some', () => {
+    rmSync(join(folder, 'gateway.yaml'), { force: true })
+    const { settings } = readConfig(readEnvironment({ OPENAI_API_KEY: 'k' }, {}, folder))
+    const { warnings, environment } = readConfig(readEnvironment({}, {}, folder))
+    expect(warnings).toMatchObject([{ message: expect.stringContaining('there is no channel') }])
+    const text = welcome(
+      {
+        url: 'http://localhost:3000',
+        settings,
+        firstCredentials: undefined,
+        recovered: { count: 0, quota: 0 },
+        failed: Promise.race([]),
+        close: async () => 0,
+      },
+      { warnings, environment },
+    )
+    expect(text).toBe('Sluice listens on http://localhost:3000 with 1 channel.\n')
   })
 
   test('suggests a call below the base path', () => {

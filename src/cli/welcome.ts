@@ -1,5 +1,6 @@
 import { PROTOCOLS } from '@sluice/wire/protocols'
 import type { Config } from '../config/config.ts'
+import { NO_CHANNEL } from '../config/warnings.ts'
 import { formatDiagnostic } from '../config/diagnostics.ts'
 import { USER } from '../domain/records/user.ts'
 import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoints.ts'
@@ -9,7 +10,7 @@ import type { ProxyVariables } from '../upstreams/environment-proxies.ts'
 import type { Gateway } from '../gateway/main.ts'
 import { quotaDisplay } from '../management/gateway-status.ts'
 import { plainText } from './plain-text.ts'
-import { quotaUnitsText } from './quota-text.ts'
+import { quotaUnitsText } from '../management/quota-text.ts'
 
 /** Maximum number of warnings that a start prints. */
 const MAX_WARNINGS = 10
@@ -27,12 +28,14 @@ export function welcome(
   const lines = [`Sluice listens on ${url} with ${plural(channels.length, 'channel')}.`]
   if (channels.length === 0) {
     lines.push(
-      'There is no channel yet: write one into gateway.yaml (docs/configuration.md), or set a vendor key such as OPENAI_API_KEY.',
+      'No channel is enabled: write one into gateway.yaml (docs/configuration.md), set a vendor key such as OPENAI_API_KEY, or enable one that `sluice channel list` shows.',
     )
   } else {
-    for (const warning of warnings.slice(0, MAX_WARNINGS))
+    // Warnings are of the file and the environment; the channels can be those of the database.
+    const others = warnings.filter(({ message }) => message !== NO_CHANNEL.message)
+    for (const warning of others.slice(0, MAX_WARNINGS))
       lines.push(`warning: ${plainText(formatDiagnostic(warning))}`)
-    const more = warnings.length - MAX_WARNINGS
+    const more = others.length - MAX_WARNINGS
     if (more > 0) lines.push(`${plural(more, 'more warning')}: \`sluice check\` lists all of them.`)
   }
   lines.push(...proxyLines(proxies))

@@ -430,7 +430,7 @@ describe('warnings about the configuration', () => {
 
   test('there is a warning about a configuration without channels', () => {
     expect(warnings(withoutFile({}))).toEqual([
-      'environment: channels: there is no channel, and no *_API_KEY of a known vendor in the environment: no call can be served',
+      'environment: channels: there is no channel, and no *_API_KEY of a known vendor in the environment: only channels that were added over HTTP can serve calls',
     ])
   })
 

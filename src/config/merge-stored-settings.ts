@@ -234,7 +234,10 @@ function faultyEntries(
 }
 
 // Of the two entries that a model can have, the later one that states the member is in force.
-function causeAmong(entries: readonly LayerEntry[], member: Path[number] | undefined): LayerEntry | undefined {
+function causeAmong(
+  entries: readonly LayerEntry[],
+  member: Path[number] | undefined,
+): LayerEntry | undefined {
   return entries.findLast(({ tree }) => keysOfNode(tree).includes(String(member))) ?? entries[0]
 }
 

@@ -142,10 +142,11 @@ function endWarnings(settings: Settings, tree: YamlNode): Issue[] {
 /** Shutdown dates from the price data alone, because checking a file must not send requests to upstreams. */
 const NO_LISTS = new ModelRetirements((address) => address)
 
-const NO_CHANNEL: Issue = {
+/** The warning of a file and an environment without channels; the database may have some. */
+export const NO_CHANNEL: Issue = {
   path: ['channels'],
   message:
-    'there is no channel, and no *_API_KEY of a known vendor in the environment: no call can be served',
+    'there is no channel, and no *_API_KEY of a known vendor in the environment: only channels that were added over HTTP can serve calls',
 }
 
 function channelWarnings(channel: Channel, index: number): Issue[] {

@@ -164,11 +164,13 @@ async function applyPlan(
 }> {
   const { entries, channels } = configuration
   const origin = importOrigin()
-  if (entries.length > 0) await target.rows.write('setStoredSettings', { changes: entries, origin })
+  const created_time = Math.floor(Date.now() / 1000)
+  const spent = configuration.spent.map((one) => ({ ...one, nowSeconds: created_time }))
+  if (entries.length > 0) await target.rows.write('setStoredSettings', { changes: entries, spent, origin })
   if (channels.length > 0) {
     await target.rows.write('createChannels', {
       channels,
-      created_time: Math.floor(Date.now() / 1000),
+      created_time,
       origin,
     })
   }

@@ -4,7 +4,7 @@ import { type ImportSource, readSource, type SourceReadingOptions } from '@sluic
 import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
 import { listNotImported } from './not-imported.ts'
 import { configurationIn, OtherGatewayOptions, type SourceConfiguration } from './plan-configuration.ts'
-import { planLitellm } from './plan-litellm.ts'
+import { planLitellm, withModelNames } from './plan-litellm.ts'
 import { SOURCE_READERS } from './source-readers.ts'
 
 /** What a source means to this gateway, before it is compared with what the gateway has. */
@@ -32,10 +32,14 @@ export interface ImportReadingOptions extends Omit<SourceReadingOptions, 'reader
 function interpret(source: ImportSource, { missing, unitsHere }: ImportReadingOptions): InterpretedSource {
   if (source.kind === 'litellm') {
     const { accounts } = source
+    const configuration = planLitellm(source, missing, unitsHere)
     return {
       name: 'litellm',
-      configuration: planLitellm(source, missing, unitsHere),
-      accounts: { users: accounts?.users ?? [], tokens: accounts?.tokens ?? [] },
+      configuration,
+      accounts: {
+        users: accounts?.users ?? [],
+        tokens: withModelNames(accounts?.tokens ?? [], configuration),
+      },
       quotaUnit: LITELLM_UNITS_PER_DOLLAR,
       left: listNotImported({ users: [], leftTables: accounts?.leftTables ?? [] }),
     }

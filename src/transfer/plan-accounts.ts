@@ -1,3 +1,5 @@
+import { quotaDisplay } from '../management/gateway-status.ts'
+import { quotaText } from '../management/quota-text.ts'
 import { isRowDeleted, type OtherGatewayDatabase } from '@sluice/import/other-gateway'
 import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
 import type { SourceRow } from '@sluice/import/source'
@@ -225,7 +227,7 @@ function accountToImport(
   { user }: Owner,
   tokens: readonly ImportedToken[],
   cells: RowReader,
-  { identifiers, nowSeconds }: AccountRules,
+  { identifiers, nowSeconds, settings }: AccountRules,
 ): ImportedAccount | undefined {
   const common = { usedElsewhere: undefined, nowSeconds }
   if (!user) {
@@ -234,7 +236,8 @@ function accountToImport(
   }
   const used = tokens.reduce((sum, { used_quota }) => sum + used_quota, 0)
   if (used > user.used_quota) {
-    cells.note(`used_quota: ${used}, the sum of its tokens; the source has ${user.used_quota} stands there`)
+    const [sum, stated] = [used, user.used_quota].map((one) => quotaText(one, quotaDisplay(settings)))
+    cells.note(`used_quota: ${sum}, the sum of its tokens; ${stated} there`)
     return { ...common, user: { ...user, used_quota: used }, tokens }
   }
   if (used === user.used_quota) return { ...common, user, tokens }

@@ -11,6 +11,7 @@ import { toStoredChannel } from '../management/channels/channel-definition.ts'
 import { parseDecimalValue, parseJsonMapping } from '../management/settings/decimal-map.ts'
 import { settingOf } from '../management/settings/list-options.ts'
 import { RATIO_OPTIONS } from '../management/settings/option-mappings.ts'
+import type { GroupSpending } from '../store/operations/configuration.ts'
 import { planChannels, type PlannedChannel, splitList } from './plan-channels.ts'
 import type { ImportOutcome, ReportLine } from '../domain/import-line.ts'
 import { importedLine } from './report.ts'
@@ -18,6 +19,7 @@ import { importedLine } from './report.ts'
 /** The settings and channels to write, and the complete settings after that. */
 export interface ConfigurationPlan {
   readonly entries: readonly StoredSetting[]
+  readonly spent: readonly Omit<GroupSpending, 'nowSeconds'>[]
   readonly channels: readonly ChannelDefinition[]
   readonly settings: Settings
   readonly lines: readonly ReportLine[]
@@ -65,6 +67,7 @@ export function planConfiguration(
   )
   return {
     entries: madeEntries.map(({ entry }) => entry),
+    spent: madeEntries.flatMap(({ entry, spent }) => (spent ? [{ group: entry.name, ...spent }] : [])),
     channels: madeChannels.map(({ channel }) => channel),
     settings,
     lines: [
@@ -266,6 +269,8 @@ export const AUTO_GROUP = 'auto'
 export interface PlannedEntry {
   readonly entry: StoredSetting
   readonly line: ReportLine
+  /** What a group spent in the present period of its budget. */
+  readonly spent?: Omit<GroupSpending, 'group' | 'nowSeconds'> | undefined
 }
 
 /**

@@ -1,7 +1,7 @@
 import { readLitellm, type VariableReader } from '@sluice/import/litellm'
 import { describe, expect, test } from 'vitest'
 import type { SourceConfiguration } from './plan-configuration.ts'
-import { planLitellm } from './plan-litellm.ts'
+import { planLitellm, withModelNames } from './plan-litellm.ts'
 import { SOURCE_READERS } from './source-readers.ts'
 
 const HTTP: VariableReader = { variable: () => undefined, missing: 'is not read over HTTP' }
@@ -191,6 +191,26 @@ model_list:
       models: expect.arrayContaining(['google/gemini-2.5-pro']),
       model_mapping: { 'google/gemini-2.5-pro': 'gemini-2.5-pro' },
     })
+  })
+
+  test('a pattern among the models of a LiteLLM key becomes the names that match it', () => {
+    const source = read(`
+model_list:
+  - { model_name: team-a/small, litellm_params: { model: openai/a, api_key: k } }
+  - { model_name: team-a/large, litellm_params: { model: openai/b, api_key: k } }
+  - { model_name: other, litellm_params: { model: openai/c, api_key: k } }
+`)
+    const limited = (models: string) => ({ model_limits_enabled: true, model_limits: models })
+    const [some, none, exact] = withModelNames(
+      [limited('team-a/*,other'), limited('team-b/*'), limited('other')],
+      source,
+    )
+    expect(some).toMatchObject({
+      model_limits: 'team-a/small,team-a/large,other',
+      notes: 'models: team-a/* becomes the 2 models here that match it',
+    })
+    expect(none).toMatchObject({ model_limits_enabled: true, model_limits: 'team-b/*' })
+    expect(exact).toEqual(limited('other'))
   })
 
   test('other names of LiteLLM models are names of the same models, with the same price', () => {

@@ -13,6 +13,7 @@ import {
   type LitellmTeam,
 } from '@sluice/import/litellm-database'
 import type { LitellmSource } from '@sluice/import/read-source'
+import type { SourceRow } from '@sluice/import/source'
 import { UnreadableValue } from '@sluice/import/row-reader'
 import { type Decimal, decimalText, parseDecimal } from '../domain/decimal.ts'
 import { endpointByName } from '../domain/endpoints.ts'
@@ -23,6 +24,7 @@ import { GatewayError } from '../errors.ts'
 import { channelDefinition } from '../management/channels/channel-definition.ts'
 import { addApiVersion, channelType } from '../management/channels/channel-types.ts'
 import { builtInPrices } from '../config/built-in-prices.ts'
+import { isModelPattern, matchesModelPattern } from '../config/model-patterns.ts'
 import { VENDORS } from '../config/vendors.ts'
 import { QuotaConverter } from './amounts.ts'
 import type { PlannedChannel } from './plan-channels.ts'
@@ -89,13 +91,15 @@ function planTeam(
   hasChannels: boolean,
   units: QuotaConverter,
 ): PlannedEntry {
-  const amounts = budget && {
-    budget: units.convert('max_budget', budget.amount),
-    budget_period: budget.period,
-  }
+  const limit = budget && { amount: units.convert('max_budget', budget.amount), period: budget.period }
   const unserved = hasChannels ? [] : ['no channel serves it yet: add it to the groups of the channels']
   return {
-    entry: { section: 'groups', name, value: { ratio: '1', open: false, ...amounts } },
+    entry: {
+      section: 'groups',
+      name,
+      value: { ratio: '1', open: false, ...(limit && { budget: limit.amount, budget_period: limit.period }) },
+    },
+    spent: budget && limit && { budget: limit, budgetUsed: units.convert('spend', budget.used) },
     line: importedLine('group', undefined, name, [...notes, ...unserved]),
   }
 }
@@ -151,6 +155,29 @@ const VENDOR_IDS: ReadonlyMap<string, string> = new Map([
   ['fireworks_ai', 'fireworks'],
   ['jina_ai', 'jina'],
 ])
+
+/**
+ * The tokens with the names of models in place of patterns, because limits of a key are names here. A pattern without
+ * such models stays, so that the key is not without limits.
+ */
+export function withModelNames(
+  tokens: readonly SourceRow[],
+  { channels }: Pick<SourceConfiguration, 'channels'>,
+): readonly SourceRow[] {
+  const served = new Set(channels.flatMap(({ channel }) => channel.declared['models'] as readonly string[]))
+  return tokens.map((token) => {
+    const limits = String(token['model_limits'] ?? '').split(',')
+    if (!limits.some(isModelPattern)) return token
+    const notes = token['notes'] === undefined ? [] : [String(token['notes'])]
+    const names = limits.flatMap((limit) => {
+      if (!isModelPattern(limit)) return [limit]
+      const matching = [...served].filter((name) => matchesModelPattern(name, limit))
+      notes.push(`models: ${limit} becomes the ${matching.length} models here that match it`)
+      return matching.length === 0 ? [limit] : matching
+    })
+    return { ...token, model_limits: [...new Set(names)].join(','), notes: notes.join('\n') }
+  })
+}
 
 function planChannel(channel: LitellmChannel, why: string, groups: readonly string[]): PlannedChannel {
   const { name, provider, key, other, project, missing } = channel

@@ -152,6 +152,9 @@ general_settings: { master_key: ${MASTER} }
     })
     // What was spent in the present period counts against the budget.
     expect(database.budgets()).toContainEqual(expect.objectContaining({ amount: 1_000_000, used: 375_000 }))
+    expect(database.budgets()).toContainEqual(
+      expect.objectContaining({ owner: 'g:research', amount: 25_000_000, used: 6_250_000 }),
+    )
 
     for (const [key, model, upstreamModel] of [
       [FREE, 'gpt', 'gpt-up'],

@@ -1,5 +1,12 @@
 import { sql } from 'kysely'
-import { BUDGET_PERIODS, type BudgetName, budgetPeriodAt } from '../../domain/budget.ts'
+import {
+  BUDGET_PERIODS,
+  type Budget,
+  budgetInPeriodAt,
+  type BudgetName,
+  type BudgetOwner,
+  budgetPeriodAt,
+} from '../../domain/budget.ts'
 import type { Db } from './operation.ts'
 
 const DAY_MS = 86_400_000
@@ -45,6 +52,27 @@ async function prune(db: Db, { nowMs, limit }: Pruning, condition: ReturnType<ty
     return accounts.length
   }
   return 0
+}
+
+/** Quota units that were spent elsewhere in the present period of a budget, if there is one. */
+export interface ImportedBudgetUse {
+  readonly budgetUsed?: number
+}
+
+/** Enters what was spent in the present period of a budget, if anything was. A period in which something was spent here is unchanged. */
+export async function openBudget(
+  db: Db,
+  { budget, budgetUsed = 0 }: ImportedBudgetUse & { readonly budget?: Budget | null | undefined },
+  owner: BudgetOwner,
+  nowSeconds: number,
+): Promise<void> {
+  if (!budget || budgetUsed === 0) return
+  const { name } = budgetInPeriodAt(budget, owner, nowSeconds * 1000)
+  await db
+    .insertInto('budget_periods')
+    .values({ account: name, owner, amount: budget.amount, used: budgetUsed })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
 }
 
 /** The use of a budget in one period. */

@@ -9,9 +9,11 @@ import {
 } from '../channel-rows.ts'
 import type { StoredPriceSet } from '../ledger-writes.ts'
 import type { Secrets } from '../secrets.ts'
+import { type ImportedBudgetUse, openBudget } from './budgets.ts'
 import { recordChannelRename, recordChannelName } from './channel-names.ts'
 import type { Db } from './operation.ts'
 import { requireVersion } from '../../domain/object-version.ts'
+import type { Budget } from '../../domain/budget.ts'
 import type { Json } from '../../domain/json.ts'
 import { GatewayError } from '../../errors.ts'
 import { CHANNEL, type ChannelDefinition, type StoredChannel } from '../../domain/records/channel.ts'
@@ -58,6 +60,13 @@ export interface SettingRowChange {
   readonly value: Json | undefined
 }
 
+/** What an imported group spent elsewhere in the present period of its budget. */
+export interface GroupSpending extends ImportedBudgetUse {
+  readonly group: string
+  readonly budget: Budget
+  readonly nowSeconds: number
+}
+
 /**
  * Sets and removes stored settings, all or none. Rejects with `changed_meanwhile` unless all `expected`
  * settings have their expected values.
@@ -67,7 +76,12 @@ export async function setStoredSettings(
   {
     changes,
     expected = [],
-  }: { readonly changes: readonly SettingRowChange[]; readonly expected?: readonly SettingRowChange[] },
+    spent = [],
+  }: {
+    readonly changes: readonly SettingRowChange[]
+    readonly expected?: readonly SettingRowChange[]
+    readonly spent?: readonly GroupSpending[]
+  },
   secrets: Secrets,
 ): Promise<void> {
   for (const { section, name, value } of expected) {
@@ -92,6 +106,7 @@ export async function setStoredSettings(
       .execute()
     if (section === 'mcp_toolsets') await recordToolsets(db)
   }
+  for (const { group, nowSeconds, ...use } of spent) await openBudget(db, use, `g:${group}`, nowSeconds)
 }
 
 /** Records that there has been a toolset, so that its removal does not give every key every tool. */

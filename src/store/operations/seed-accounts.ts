@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import { type BudgetOwner, budgetInPeriodAt } from '../../domain/budget.ts'
 import type { ContentLogColumns } from '../../domain/records/content-log.ts'
 import { type NewToken, TOKEN, type DeclaredToken } from '../../domain/records/token.ts'
 import { type NewUser, USER_STATUS, type DeclaredUser, type ManagedUser } from '../../domain/records/user.ts'
@@ -10,6 +9,7 @@ import {
   declaredUsageLimitColumns,
   operatorLimitsOfNewToken,
 } from '../usage-limit-columns.ts'
+import { type ImportedBudgetUse, openBudget } from './budgets.ts'
 import { createTokens, refuseTakenKey, createToken } from './tokens.ts'
 import { createUsers, createUser, endSessionsOf } from './users.ts'
 import { inChunks, type Db } from './operation.ts'
@@ -350,11 +350,6 @@ export type ImportedUser = NewUser &
 export type ImportedToken = NewToken &
   ImportedBudgetUse & { readonly id: number; readonly used_quota: number }
 
-/** Quota units that were spent in the present period of a budget, if there is one. */
-interface ImportedBudgetUse {
-  readonly budgetUsed?: number
-}
-
 /** A new user with tokens, or tokens for an existing user. */
 export interface ImportedAccount {
   readonly user: ImportedUser | undefined
@@ -387,21 +382,6 @@ export async function importAccount(
   const { tokenId, quota } = usedElsewhere
   await makeToken(db, { ...deletedToken(user, nowSeconds), id: tokenId, used_quota: quota }, day, secrets)
   await db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', '=', tokenId).execute()
-}
-
-/** Enters what was spent in the present period of a budget, if anything was. */
-async function openBudget(
-  db: Db,
-  { budget, budgetUsed = 0 }: Pick<ImportedToken, 'budget' | 'budgetUsed'>,
-  owner: BudgetOwner,
-  nowSeconds: number,
-): Promise<void> {
-  if (!budget || budgetUsed === 0) return
-  const { name } = budgetInPeriodAt(budget, owner, nowSeconds * 1000)
-  await db
-    .insertInto('budget_periods')
-    .values({ account: name, owner, amount: budget.amount, used: budgetUsed })
-    .execute()
 }
 
 async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Secrets): Promise<void> {

@@ -1,5 +1,5 @@
-import type { UsageLimitsObject } from '../management/usage-limits.ts'
-import type { QuotaDisplay } from '../management/gateway-status.ts'
+import type { UsageLimitsObject } from './usage-limits.ts'
+import type { QuotaDisplay } from './gateway-status.ts'
 
 /**
  * Formats quota units with their value in money: `500000 ($1.00)`. Without money if the gateway displays
