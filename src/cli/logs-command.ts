@@ -67,9 +67,17 @@ async function logs(
           .run('listCalls', filter)
           .then((found) => [found, () => table(found, callColumns(display), shell.out)] as const)
     if (json) printJson(shell, rows)
-    else if (rows.length === 0) shell.err.write('There is no such call.\n')
+    else if (rows.length === 0) shell.err.write(emptyText(refused === true, Object.keys(filter)))
     else shell.out.write(text())
   })
+}
+
+/** What an empty list leaves out; `filters` are the options that were given, `limit` always. */
+function emptyText(refused: boolean, filters: readonly string[]): string {
+  const which = filters.length > 1 ? 'There is no such call' : 'There is no call yet'
+  return refused
+    ? `${which} that was refused in the last 72 hours.\n`
+    : `${which} that reached a channel; --refused lists refused calls.\n`
 }
 
 /** The columns of calls that reached a channel, in the order of a reader's questions. */

@@ -40,7 +40,7 @@ First steps:
                                   an account, and then
   sluice token create --user NAME --name KEY --unlimited
                                   an API key for it
-  sluice import SOURCE            imports users, keys and channels of a one-api or new-api
+  sluice import SOURCE            imports users, keys and channels of a one-api, new-api or LiteLLM
 
 user, token, channel, group, usage, logs, prices and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
 docs/configuration.md lists all environment variables (PORT, HOST, GATEWAY_SECRET, LOG_LEVEL, …), and

@@ -50,7 +50,7 @@ const INVITE_HELP = `
 The link is printed once, alone on standard output. Whoever opens it first chooses a name and a password, and becomes a user
 with the role 1. "sluice user invitations" lists open ones, and "sluice user withdraw ID" ends one.
 Example:
-  sluice user invite --group sales --budget 10usd --per month`
+  sluice user invite --group sales --quota 100usd --budget 10usd --per month`
 
 const TOP_UP_HELP = `
 Running calls go on; the added quota can be spent at once.
@@ -60,9 +60,11 @@ Example:
 const UPDATE_HELP = `
 The budget counts from the next call on; a new amount keeps the period, and --budget 0 removes both. What is used of
 the period stays used. A budget that gateway.yaml declares is restored when the file is next read.
+With --unlimited-quota budgets alone limit the user, and with --limited-quota the quota does again.
 Examples:
   sluice user update ann --budget 10usd --per month
-  sluice user update ann --budget 0`
+  sluice user update ann --budget 0
+  sluice user update lab --unlimited-quota`
 
 const DELETE_HELP = `
 Running calls go on and are charged. The name can be used again, but a user that gateway.yaml declares is not made
@@ -193,15 +195,15 @@ export function addUserCommands(program: Command, shell: CommandContext): void {
 
   user
     .command('update <name>')
-    .description("set a user's budget")
+    .description("set a user's budget, or whether budgets alone limit the user")
     .addOption(BUDGET_OPTIONS[0])
     .addOption(BUDGET_OPTIONS[1])
+    .addOption(new Option('--unlimited-quota', 'limit the user by budgets alone').conflicts('limitedQuota'))
+    .option('--limited-quota', 'limit the user by its quota, too')
     .addOption(JSON_OPTION)
     .addOption(CONFIG_OPTION)
     .addHelpText('after', UPDATE_HELP)
-    .action((name: string, options: AccountOptions & BudgetOptions, command: Command) =>
-      update(shell, name, changedBudgetFromOptions(options, command), options),
-    )
+    .action((name: string, options: UpdateOptions, command: Command) => update(shell, name, options, command))
 
   user
     .command('top-up <name> <amount>')
@@ -245,8 +247,18 @@ function create(
       ...period,
       ...quotaOfAmounts(shell, display, { quota: options.quota, budget }),
     }),
-    (made, display) => `Created the user ${named(made)} with ${quotaOf(made, display)}.\n`,
+    (made, display) => {
+      if (!made.unlimited_quota && made.quota === 0) warnOfNoQuota(shell, plainText(made.username))
+      return `Created the user ${named(made)} with the quota ${quotaOf(made, display)}.\n`
+    },
     { createsDatabase: true },
+  )
+}
+
+/** A budget limits what may be spent, but it gives nothing to spend. */
+function warnOfNoQuota(shell: CommandContext, name: string): void {
+  shell.err.write(
+    `Warning: calls are refused until there is a quota, for example by sluice user top-up ${name} 10usd, or sluice user update ${name} --unlimited-quota.\n`,
   )
 }
 
@@ -315,16 +327,32 @@ const remove = onUser('removeUser', 'is deleted: every key is refused from now o
 function update(
   shell: CommandContext,
   user: string,
-  { budget, ...period }: ReturnType<typeof changedBudgetFromOptions>,
-  options: AccountOptions,
+  options: UpdateOptions,
+  command: Command,
 ): Promise<void> {
+  const isUnlimited = options.unlimitedQuota ? true : options.limitedQuota ? false : undefined
+  const { budget, ...period } =
+    isUnlimited === undefined || options.budget || options.per
+      ? changedBudgetFromOptions(options, command)
+      : { budget: undefined }
   return printResult(
     shell,
     options,
     'budgetUser',
-    (display) => ({ user, ...period, ...quotaOfAmounts(shell, display, { budget }) }),
-    (changed, display) => `The budget of ${named(changed)}: ${budgetText(changed, display)}.\n`,
+    (display) => ({
+      user,
+      ...period,
+      ...(isUnlimited !== undefined && { unlimited_quota: isUnlimited }),
+      ...quotaOfAmounts(shell, display, { budget }),
+    }),
+    (changed, display) =>
+      `The budget of ${named(changed)}: ${budgetText(changed, display)}.${isUnlimited === undefined ? '' : ` Its quota: ${quotaOf(changed, display)}.`}\n`,
   )
+}
+
+interface UpdateOptions extends AccountOptions, BudgetOptions {
+  readonly unlimitedQuota?: boolean
+  readonly limitedQuota?: boolean
 }
 
 function topUp(shell: CommandContext, user: string, given: string, options: AccountOptions): Promise<void> {
@@ -477,6 +505,7 @@ async function invite(
     if (options.json) printJson(shell, made)
     else {
       const until = timeText(made.expires_at)
+      if ((given.quota ?? 0) === 0) warnOfNoQuota(shell, 'NAME')
       shell.err.write(`The invitation ${made.id}, valid once and until ${until}, printed once:\n`)
       shell.out.write(`${made.link}\n`)
     }

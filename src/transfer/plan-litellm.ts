@@ -14,7 +14,7 @@ import {
 } from '@sluice/import/litellm-database'
 import type { LitellmSource } from '@sluice/import/read-source'
 import type { SourceRow } from '@sluice/import/source'
-import { UnreadableValue } from '@sluice/import/row-reader'
+import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
 import { type Decimal, decimalText, parseDecimal } from '../domain/decimal.ts'
 import { endpointByName } from '../domain/endpoints.ts'
 import type { ImportKind, ReportLine } from '../domain/import-line.ts'
@@ -166,9 +166,10 @@ export function withModelNames(
 ): readonly SourceRow[] {
   const served = new Set(channels.flatMap(({ channel }) => channel.declared['models'] as readonly string[]))
   return tokens.map((token) => {
-    const limits = String(token['model_limits'] ?? '').split(',')
+    const cells = new RowReader(token)
+    const limits = cells.text('model_limits').split(',')
     if (!limits.some(isModelPattern)) return token
-    const notes = token['notes'] === undefined ? [] : [String(token['notes'])]
+    const notes = cells.isAbsent('notes') ? [] : [cells.text('notes')]
     const names = limits.flatMap((limit) => {
       if (!isModelPattern(limit)) return [limit]
       const matching = [...served].filter((name) => matchesModelPattern(name, limit))

@@ -68,7 +68,7 @@ describe.each(GATEWAY_STATES)('%s', (manner) => {
     expect(await during(() => run('logs', '--model', 'none'))).toMatchObject({
       code: 0,
       out: '',
-      err: 'There is no such call.\n',
+      err: 'There is no such call that reached a channel; --refused lists refused calls.\n',
     })
   })
 

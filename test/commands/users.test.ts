@@ -95,7 +95,11 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     }
     expect(made).toMatchObject({ code: 0, err: 'quota: 750000 quota units ($1.50)\n' })
     expect(made.json()).toEqual(bob)
-    expect(plain).toMatchObject({ code: 0, out: 'Created the user Zoë (id 10) with 0 ($0.00).\n', err: '' })
+    expect(plain).toMatchObject({
+      code: 0,
+      out: 'Created the user Zoë (id 10) with the quota 0 ($0.00).\n',
+      err: 'Warning: calls are refused until there is a quota, for example by sluice user top-up Zoë 10usd, or sluice user update Zoë --unlimited-quota.\n',
+    })
     expect((listed.json() as UserLine[]).map(({ username }) => username)).toEqual([
       'root',
       'ann',
@@ -236,6 +240,16 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     const removed = await during(() => run('update', 'raised', '--budget', '0'))
     expect(removed.out).toBe('The budget of raised (id 8): none.\n')
     await checks.run(async () => expect(await said('raised')).toEqual([200]))
+  })
+
+  test('sluice user update lets budgets alone limit a user, and the quota again', async () => {
+    await during(() => run('create', 'lab'))
+    const unlimited = await during(() => run('update', 'lab', '--unlimited-quota'))
+    expect(unlimited.out).toMatch(/^The budget of lab \(id \d+\): none\. Its quota: unlimited\.\n$/)
+    const limited = await during(() => run('update', 'lab', '--limited-quota', '--json'))
+    expect(limited.json()).toMatchObject({ username: 'lab', quota: 0, unlimited_quota: false, budget: 0 })
+    const both = await during(() => run('update', 'lab', '--unlimited-quota', '--limited-quota'))
+    expect(both).toMatchObject({ code: 1, err: expect.stringContaining('cannot be used with') })
   })
 
   test('the effects of these commands hold after the next start', () => checks.runAfterStart(fixture.gateway))

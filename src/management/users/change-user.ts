@@ -157,12 +157,12 @@ export async function topUpUser(
 const { budget, budget_period } = usageLimitFields
 
 const BUDGET_INPUT = z.object(
-  { user: userField, budget, budget_period },
-  { error: 'expected an object that names a user and a budget' },
+  { user: userField, budget, budget_period, unlimited_quota: z.boolean().optional() },
+  { error: 'expected an object that names a user, a budget or whether the quota is unlimited' },
 )
 
 /**
- * Sets a user's budget from now on. If only the amount or only the period is given, the other stays; 0
+ * Sets a user's budget, and whether budgets alone limit the user, from now on. If only the amount or only the period is given, the other stays; 0
  * removes both. If gateway.yaml declares a budget, that is restored when the file is next read.
  */
 export async function setUserBudget(
@@ -170,10 +170,11 @@ export async function setUserBudget(
   given: z.input<typeof BUDGET_INPUT>,
 ): Promise<UserObject> {
   const { store, ledger, apiKeys, settings } = services
-  const { user: idOrName, ...fields } = readInput(BUDGET_INPUT, given)
+  const { user: idOrName, unlimited_quota: isUnlimited, ...fields } = readInput(BUDGET_INPUT, given)
   const { id: userId, budget: before } = await findUser(store, idOrName)
   const limits = usageLimitChanges(fields, before, settings())
-  const user = (await ledger.changeUser({ userId, fields: { limits } })) ?? userNotFound(idOrName)
+  const columns = { limits, ...(isUnlimited !== undefined && { unlimited_quota: isUnlimited }) }
+  const user = (await ledger.changeUser({ userId, fields: columns })) ?? userNotFound(idOrName)
   apiKeys.forgetUser(userId)
   return userObject(services, user)
 }
