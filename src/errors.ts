@@ -82,6 +82,7 @@ export const ERRORS = {
   method_not_allowed: { status: 405, type: 'invalid_request_error', recurs: true },
   changed_meanwhile: { status: 409, type: 'invalid_request_error', recurs: true },
   managed_by_file: { status: 409, type: 'invalid_request_error', recurs: true },
+  in_use: { status: 409, type: 'invalid_request_error', recurs: true },
   request_timeout: { status: 408, type: 'invalid_request_error', recurs: false },
   expectation_failed: { status: 417, type: 'invalid_request_error', recurs: true },
   request_too_large: {

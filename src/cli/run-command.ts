@@ -4,6 +4,7 @@ import { addChannelCommands } from './channel-commands.ts'
 import { addGroupCommands } from './group-commands.ts'
 import { addImportCommand } from './import-command.ts'
 import { addLogsCommand } from './logs-command.ts'
+import { addMcpCommands } from './mcp-commands.ts'
 import { addMigrateCommand } from './migrate-command.ts'
 import { addServiceCommands, addSchemaCommand } from './service-commands.ts'
 import { addPricesCommand } from './prices-command.ts'
@@ -42,7 +43,7 @@ First steps:
                                   an API key for it
   sluice import SOURCE            imports users, keys and channels of a one-api, new-api or LiteLLM
 
-user, token, channel, group, usage, logs, prices and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
+user, token, channel, group, mcp, usage, logs, prices and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
 docs/configuration.md lists all environment variables (PORT, HOST, GATEWAY_SECRET, LOG_LEVEL, …), and
 docs/operations.md describes how to run the gateway.`,
     )
@@ -52,6 +53,7 @@ docs/operations.md describes how to run the gateway.`,
   addTokenCommands(program, shell)
   addChannelCommands(program, shell)
   addGroupCommands(program, shell)
+  addMcpCommands(program, shell)
   addUsageCommand(program, shell)
   addLogsCommand(program, shell)
   addPricesCommand(program, shell)

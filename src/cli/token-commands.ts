@@ -60,7 +60,7 @@ Example:
 const UPDATE_HELP = `
 "sluice token list" shows the ids. A change counts from the next call on, and the holder of the key can only tighten what is
 set so. A new budget keeps the period, and --budget 0 removes both; what is used of the period stays used. An empty text
-removes models, addresses, guards and the group.
+removes models, addresses, guards, toolsets and the group.
 Examples:
   sluice token update 7 --budget 1usd --per day
   sluice token update 7 --models gpt-4o-mini --expires 30d
@@ -98,6 +98,7 @@ interface UpdateOptions extends AccountOptions, BudgetOptions {
   readonly models?: readonly string[]
   readonly allowIps?: readonly string[]
   readonly guards?: readonly string[]
+  readonly toolsets?: readonly string[]
   readonly group?: string
 }
 
@@ -177,6 +178,7 @@ export function addTokenCommands(program: Command, shell: CommandContext): void 
     .option('--models <names>', 'the models that the key may use, separated by commas', commaList)
     .option('--allow-ips <ranges>', 'the addresses that may use the key, separated by commas', commaList)
     .option('--guards <names>', 'guards that check its calls, separated by commas', commaList)
+    .option('--toolsets <names>', 'MCP toolsets to which it is restricted, separated by commas', commaList)
     .option('--group <name>', 'the group that its calls use')
     .addOption(JSON_OPTION)
     .addOption(CONFIG_OPTION)
@@ -267,7 +269,16 @@ function list(shell: CommandContext, { user, ...options }: ListOptions): Promise
 }
 
 /** The fields that the options name, without amounts. */
-function changedFields({ name, unlimited, expires, models, allowIps, guards, group }: UpdateOptions) {
+function changedFields({
+  name,
+  unlimited,
+  expires,
+  models,
+  allowIps,
+  guards,
+  toolsets,
+  group,
+}: UpdateOptions) {
   return {
     ...(name !== undefined && { name }),
     ...(unlimited && { unlimited_quota: true }),
@@ -275,6 +286,7 @@ function changedFields({ name, unlimited, expires, models, allowIps, guards, gro
     ...(models && { model_limits_enabled: models.length > 0, model_limits: models.join(',') }),
     ...(allowIps && { allow_ips: allowIps.length > 0 ? allowIps.join('\n') : null }),
     ...(guards && { guards: [...guards] }),
+    ...(toolsets && { toolsets: [...toolsets] }),
     ...(group !== undefined && { group }),
   }
 }

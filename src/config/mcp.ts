@@ -14,6 +14,7 @@ import {
   dictionarySchema,
   durationSchema,
   type Field,
+  type Issue,
   listSchema,
   nameSchema,
   oneOfSchema,
@@ -24,6 +25,7 @@ import {
 } from './fields.ts'
 import { headersSchema } from './header-fields.ts'
 import { requestLimitSchema } from './rate-limits.ts'
+import { childOfNode, itemsOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 const MINUTE = 60_000
 const MAX_TIMEOUT_MS = 60 * MINUTE
@@ -144,6 +146,23 @@ export const mcpToolsetSchema: Field<McpToolset> = sectionSchema({
   groups: scope('the name of a group'),
   users: scope('the name of a user'),
 }).transform(({ name, tools, groups, users }): McpToolset => ({ name, tools, groups, users }))
+
+/** Errors for the toolsets of API keys that the section does not declare. */
+export function unknownToolsets(tree: YamlNode): Issue[] {
+  const names = itemsOfNode(childOfNode(childOfNode(tree, 'mcp'), 'toolsets')).map((one) =>
+    childOfNode(one, 'name'),
+  )
+  const declared = new Set(names.flatMap((name) => (name instanceof YamlScalar ? [String(name.value)] : [])))
+  return itemsOfNode(childOfNode(tree, 'users')).flatMap((user, u) =>
+    itemsOfNode(childOfNode(user, 'tokens')).flatMap((token, t) =>
+      itemsOfNode(childOfNode(token, 'toolsets')).flatMap((one, index): Issue[] => {
+        if (!(one instanceof YamlScalar) || declared.has(String(one.value))) return []
+        const message = `expected a toolset that mcp.toolsets declares, found ${JSON.stringify(String(one.value).slice(0, 64))}`
+        return [{ path: ['users', u, 'tokens', t, 'toolsets', index], message }]
+      }),
+    ),
+  )
+}
 
 /** Schema of the section `mcp`. */
 export const mcpSchema: Field<McpSettings> = sectionSchema({

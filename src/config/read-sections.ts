@@ -29,7 +29,7 @@ import { declaredGroups, groupsSchema } from './groups.ts'
 import { guardsSchema, unknownGuards } from './guards.ts'
 import { invisibleNames } from './invisible-names.ts'
 import { loginSchema } from './login.ts'
-import { mcpSchema } from './mcp.ts'
+import { mcpSchema, unknownToolsets } from './mcp.ts'
 import { optionsSchema } from './options.ts'
 import { priceSchema } from './prices.ts'
 import { rateLimitSchema, rateLimitsSchema } from './rate-limits.ts'
@@ -90,7 +90,7 @@ export function readSections(tree: YamlNode): { content?: ConfigFileContent; iss
     content_log: contentLogSchema,
     mcp: mcpSchema,
   }).safeParse(tree)
-  const repeated = [...duplicates(tree), ...unknownGuards(tree)]
+  const repeated = [...duplicates(tree), ...unknownGuards(tree), ...unknownToolsets(tree)]
   if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }
   const { rate_limits, content_log, ...rest } = read.data
   if (rest.options.smtp === undefined)

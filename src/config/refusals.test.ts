@@ -442,6 +442,11 @@ const LIMITS_AND_GROUPS: Case[] = [
     'gateway.yaml:1: mcp.toolsets[0].tools[0]: expected a pattern SERVER.NAME, in which * stands for any characters, found "search"',
   ],
   [
+    'an API key with a toolset that is not declared',
+    'users: [{ id: 1, username: a, quota: 0, tokens: [{ name: t, unlimited_quota: true, toolsets: [none] }] }]\n',
+    'gateway.yaml:1: users[0].tokens[0].toolsets[0]: expected a toolset that mcp.toolsets declares, found "none"',
+  ],
+  [
     'two MCP servers of one name',
     "mcp: { servers: [{ name: a, url: 'http://a' }, { name: a, url: 'http://b' }] }\n",
     'gateway.yaml:1: mcp.servers[1].name: expected a different name, another entry has the same',
@@ -938,7 +943,7 @@ const TOKENS: Case[] = [
   [
     'an unknown key',
     token('unlimited: true'),
-    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes, guards, budget, budget_period, rate_limit, content_log',
+    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes, guards, toolsets, budget, budget_period, rate_limit, content_log',
   ],
 ]
 

@@ -22,6 +22,8 @@ import { listTokens } from './tokens/list-tokens.ts'
 import { listAllTokens } from './tokens/tokens-of-all.ts'
 import { listUsers, showUser } from './users/list-users.ts'
 import { listCalls, listRefusals, showCall } from './usage/operator-calls.ts'
+import { listMcpServers } from './mcp/mcp-servers.ts'
+import { approveMcpTool, listToolsOfServers, showMcpTool } from './mcp/mcp-tools.ts'
 import { usageByDimension } from './usage/sum-usage.ts'
 
 /**
@@ -29,6 +31,7 @@ import { usageByDimension } from './usage/sum-usage.ts'
  * returns JSON. Errors are `GatewayError`s whose messages clients may see.
  */
 export const operations = {
+  approveMcpTool,
   backup,
   budgetUser: setUserBudget,
   changeGroup,
@@ -52,9 +55,11 @@ export const operations = {
   listChannelStates,
   listGroups,
   listInvitations,
+  listMcpServers,
   listPrices,
   listRefusals,
   listTokens,
+  listToolsOfServers,
   listUsers,
   moveToGroup,
   removeUser: deleteUserAsOperator,
@@ -62,6 +67,7 @@ export const operations = {
   setPassword,
   showCall,
   showGroup,
+  showMcpTool,
   showUser,
   testNamedChannel,
   tokenWarnings,

@@ -17,7 +17,7 @@ test('sluice schema brings the schema up to date, and a second run changes nothi
   for (let run = 0; run < 2; run += 1)
     expect(await sluice(['schema'], environment)).toMatchObject({
       code: 0,
-      out: 'The schema is up to date (0009-transport).\n',
+      out: 'The schema is up to date (0010-toolsets).\n',
       err: '',
     })
 })

@@ -115,6 +115,7 @@ describe('GET /api/token/', () => {
       group: 'vip',
       vendor_routes: '{"acme":"vip"}',
       guards: [],
+      toolsets: [],
       content_log_what: '',
       content_log_sample: null,
       content_log_keep: null,

@@ -11,6 +11,7 @@ export const errors = {
     insufficient_quota: 'There is not enough quota left.',
     quota_held: 'Calls under way hold what is left. Try again when they have ended.',
     changed_meanwhile: 'Somebody else has changed this meanwhile. Close it and look again.',
+    in_use: 'This is still in use elsewhere.',
     managed_by_file: 'This is set in gateway.yaml, and can be changed there alone.',
     role_too_low: 'Your role does not allow this.',
     rate_limited: 'Too many requests. Wait a moment, then try again.',

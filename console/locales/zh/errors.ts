@@ -13,6 +13,7 @@ export const errors: Texts['errors'] = {
     insufficient_quota: '剩余额度不足。',
     quota_held: '进行中的调用占用了剩余额度，请在其结束后重试。',
     changed_meanwhile: '已有人修改了它。请关闭后重新查看。',
+    in_use: '它仍在别处使用。',
     managed_by_file: '此项在 gateway.yaml 中设置，只能在那里更改。',
     role_too_low: '你的角色无权执行此操作。',
     rate_limited: '请求过多，请稍后重试。',

@@ -203,6 +203,15 @@ export const TOKEN = declareRecord(
       admission: 'heed',
       declared: true,
     },
+    /** Names of MCP toolsets, to which the key is restricted; if empty, it has all toolsets of its user. */
+    toolsets: {
+      type: listType(nameType(64), 'a list of names of toolsets'),
+      default: [],
+      edit: 'holder',
+      audit: true,
+      admission: 'heed',
+      declared: true,
+    },
     ...TOKEN_CONTENT_FIELDS,
     /** The limits that an operator set; the holder of the key can only tighten them. */
     operator_terms: { type: operatorLimits, default: NO_OPERATOR_LIMITS, shown: false, admission: 'heed' },

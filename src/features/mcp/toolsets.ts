@@ -20,8 +20,9 @@ export function toolAccess(
   caller: Caller,
   only: string | undefined,
 ): ToolAccess | undefined {
-  if (!isRestricted) return only === undefined ? EVERYTHING : undefined
-  const own = toolsets.filter((one) => isFor(one, caller))
+  if (!isRestricted && caller.token.toolsets.length === 0) return only === undefined ? EVERYTHING : undefined
+  const { toolsets: named } = caller.token
+  const own = toolsets.filter((one) => isFor(one, caller) && (named.length === 0 || named.includes(one.name)))
   const used = only === undefined ? own : own.filter(({ name }) => name === only)
   if (only !== undefined && used.length === 0) return undefined
   const patterns = used.flatMap(({ tools }) => tools.map(splitPattern))

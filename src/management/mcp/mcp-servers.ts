@@ -10,6 +10,7 @@ import { addCurrentObject, versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
 import { type NamedSection, requireChangeable, setNamedEntry } from '../named-entries.ts'
 import type { AdministrationServices } from '../services.ts'
+import type { McpToolSource } from './mcp-tools.ts'
 
 const SECTION: NamedSection = { section: 'mcp_servers', noun: 'server', maximum: 200 }
 
@@ -32,7 +33,10 @@ export const mcpServerSchema = z.object({
   price: z.object({ call: z.string(), tools: z.record(z.string(), z.string()) }),
   rate_limit: z.object({ requests: z.int(), window: z.int().describe('milliseconds') }),
   approve: z.enum(MCP_APPROVALS),
-  state: z.enum(['ok', 'unavailable', 'unauthorized']).describe('by the last request of this node'),
+  state: z
+    .enum(['ok', 'unavailable', 'unauthorized'])
+    .nullable()
+    .describe('by the last request of this node; null if no gateway runs'),
   era: z.enum(ERAS).describe('the revision that was found; as declared until a request was made'),
   managed: z.boolean().describe('whether gateway.yaml declares it, so that it can be changed there alone'),
   managed_by: z.string(),
@@ -76,15 +80,18 @@ export const mcpServerPath = z.object({ name: nameField })
 /** Query parameters with the version on which a deletion is based. */
 export const mcpVersionQuery = z.object({ version: versionField.optional() })
 
-type McpServices = Pick<AdministrationServices, 'mcpTools' | 'settings' | 'liveConfig' | 'store'>
+type McpServices = Pick<AdministrationServices, 'settings' | 'liveConfig' | 'store'> & {
+  /** Undefined in a command without a running gateway. */
+  readonly mcpTools?: McpToolSource
+}
 
 /** All servers: first those in gateway.yaml, then those added over HTTP. */
 export async function listMcpServers({ mcpTools, settings, store }: McpServices): Promise<McpServerObject[]> {
   const { entries } = await store.read('storedConfiguration')
   const stored = new Set(entries.flatMap(({ section, name }) => (section === SECTION.section ? [name] : [])))
-  const states = mcpTools.states()
+  const states = mcpTools?.states()
   return settings().mcp.servers.map((server) => {
-    const { state, version } = states.get(server.name) ?? { state: 'ok' as const, version: undefined }
+    const { state = null, version } = states?.get(server.name) ?? {}
     const isStored = stored.has(server.name)
     return {
       ...serverObject(server),

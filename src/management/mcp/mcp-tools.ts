@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import type { McpVersion } from '../../domain/mcp.ts'
 import { GatewayError } from '../../errors.ts'
-import { textField } from '../input-fields.ts'
+import { readInput, textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
 
 /** Maximum size of a definition that is kept beside its digest, so that it can be compared. */
@@ -41,6 +41,9 @@ export const mcpToolSchema = z.object({
   approved_definition: definition.nullable(),
 })
 
+/** A tool as responses show it. */
+export type McpToolObject = z.output<typeof mcpToolSchema>
+
 const name = textField('expected a name', 128)
 
 /** Query parameters with the name of a server; all servers without it. */
@@ -52,13 +55,21 @@ export const mcpApproval = z.object(
   { error: 'expected an object with server, tool and digest' },
 )
 
-type McpServices = Pick<AdministrationServices, 'mcpTools' | 'settings' | 'liveConfig' | 'store'>
+type McpServices = Pick<AdministrationServices, 'settings' | 'liveConfig' | 'store'> & {
+  /** Undefined in a command without a running gateway. */
+  readonly mcpTools?: McpToolSource
+}
 
 /** The tools with their definitions, and those that are approved. */
 export async function listMcpTools(
-  { mcpTools, settings }: McpServices,
+  { mcpTools, settings }: Pick<McpServices, 'mcpTools' | 'settings'>,
   server: string | undefined,
-): Promise<z.output<typeof mcpToolSchema>[]> {
+): Promise<McpToolObject[]> {
+  if (!mcpTools)
+    throw new GatewayError(
+      'invalid_request',
+      'no gateway runs on this data folder, which could ask the servers',
+    )
   const tools = await mcpTools.list(server)
   const { approved } = settings().mcp
   return tools.map((one) => {
@@ -72,14 +83,34 @@ export async function listMcpTools(
   })
 }
 
+/** The same, for a command. */
+export function listToolsOfServers(
+  services: McpServices,
+  given: z.input<typeof mcpToolQuery>,
+): Promise<McpToolObject[]> {
+  return listMcpTools(services, readInput(mcpToolQuery, given).server)
+}
+
+/** One tool. */
+export async function showMcpTool(
+  services: McpServices,
+  given: { readonly server: string; readonly tool: string },
+): Promise<McpToolObject> {
+  const { server, tool } = readInput(z.object({ server: name, tool: name }), given)
+  const found = (await listMcpTools(services, server)).find((one) => one.tool === tool)
+  if (!found) throw new GatewayError('not_found', 'there is no such tool')
+  return found
+}
+
 /** Approves the present definition of a tool, in place of an earlier one. */
 export async function approveMcpTool(
   services: McpServices,
-  { server, tool, digest }: z.output<typeof mcpApproval>,
-): Promise<z.output<typeof mcpToolSchema>> {
-  const { mcpTools, liveConfig, store } = services
-  const found = (await mcpTools.list(server)).find((one) => one.tool === tool && one.state !== 'invalid')
-  if (!found) throw new GatewayError('not_found', 'there is no such tool')
+  given: z.input<typeof mcpApproval>,
+): Promise<McpToolObject> {
+  const { server, tool, digest } = readInput(mcpApproval, given)
+  const { liveConfig, store } = services
+  const found = await showMcpTool(services, { server, tool })
+  if (found.state === 'invalid') throw new GatewayError('not_found', 'there is no such tool')
   if (found.digest !== digest)
     throw new GatewayError('changed_meanwhile', 'the tool has another definition now')
   const entry = { section: 'mcp_tools', name: `${server}_${tool}`, value: approvalOf(found) } as const
@@ -90,9 +121,7 @@ export async function approveMcpTool(
     },
     () => store.write('approveTool', { name: entry.name, value: entry.value }),
   )
-  const shown = (await listMcpTools(services, server)).find((one) => one.tool === tool)
-  if (!shown) throw new GatewayError('not_found', 'there is no such tool')
-  return shown
+  return showMcpTool(services, { server, tool })
 }
 
 /** The entry of an approved definition, as it is stored. */

@@ -95,6 +95,8 @@ export async function changeMcpToolset(
 /** Removes a toolset that was added over HTTP. */
 export async function removeMcpToolset(services: McpServices, name: string, version?: string): Promise<void> {
   requireChangeable(SECTION, await present(services, name), version)
+  if (await services.store.read('isToolsetNamed', { name }))
+    throw new GatewayError('in_use', `an API key is restricted to the toolset "${name}"`)
   await setNamedEntry(services, SECTION, name, undefined)
 }
 

@@ -9,7 +9,7 @@ import { maxQuota, readInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { storedFields } from '../record-schemas.ts'
 import { findUser } from '../users/list-users.ts'
-import { requireGroups, requireGuards } from '../users/user-object.ts'
+import { requireGroups, requireGuards, requireToolsets } from '../users/user-object.ts'
 import { anyTokenInput, findToken, tokenNotFound } from './list-tokens.ts'
 import {
   changedTokenFields,
@@ -41,6 +41,7 @@ export async function changeToken(
   }
   requireGroups(settings(), user, fields, await teamGroupOf(services, fields.group, tokenId))
   requireGuards(settings(), fields.guards)
+  requireToolsets(settings(), fields.toolsets)
   const change = {
     tokenId,
     userId,

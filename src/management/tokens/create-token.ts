@@ -10,7 +10,7 @@ import type { ManagementServices } from '../services.ts'
 import { readInput, requireQuota, userField } from '../input-fields.ts'
 import { storedFields } from '../record-schemas.ts'
 import { findUser } from '../users/list-users.ts'
-import { requireGroups, requireGuards } from '../users/user-object.ts'
+import { requireGroups, requireGuards, requireToolsets } from '../users/user-object.ts'
 import { newTokenFields, type TokenObject, tokenObject } from './token-object.ts'
 
 const INPUT = newTokenFields.extend({ user: userField })
@@ -41,6 +41,7 @@ export async function createTokenAs(
   const fields = { ...TOKEN.defaults, ...storedFields(TOKEN.fields, input), name, expired_time, remain_quota }
   requireGroups(settings(), user, fields)
   requireGuards(settings(), fields.guards)
+  requireToolsets(settings(), fields.toolsets)
   const key = generateKey()
   const token = await store.write('createUserToken', {
     maxTokens: settings().options.max_user_tokens,

@@ -223,6 +223,13 @@ export function requireGuards(settings: Settings, guards: readonly string[] | un
   throw new GatewayError('invalid_request', `guards: there is no guard "${unknown}"`)
 }
 
+/** Throws if one of these MCP toolsets does not exist. */
+export function requireToolsets({ mcp }: Settings, toolsets: readonly string[] | undefined): void {
+  const unknown = toolsets?.find((name) => mcp.toolsets.every((one) => one.name !== name))
+  if (unknown === undefined) return
+  throw new GatewayError('invalid_request', `toolsets: there is no toolset "${unknown}"`)
+}
+
 /**
  * Throws if the group or the routes of an API key (token) name a group that this user may not use. `teamGroup` is the group
  * that the key was imported with.

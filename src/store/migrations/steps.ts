@@ -46,6 +46,10 @@ export const STEPS: readonly Step[] = [
     name: '0009-transport',
     run: async (db, types) => (await import('./schema/transport.ts')).addTransport(db, types),
   },
+  {
+    name: '0010-toolsets',
+    run: async (db, types) => (await import('./schema/toolsets.ts')).addToolsets(db, types),
+  },
 ]
 
 /**

@@ -29,6 +29,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
       group: '',
       vendor_routes: '',
       guards: [],
+      toolsets: [],
       team_group: '',
       key_form: 'plain',
       deleted_time: null,
