@@ -25,6 +25,8 @@ const TITLES: Readonly<Record<AlertType | 'test', (data: Data) => string>> = {
   'provider.limit': ({ channel }) =>
     `The limit of the provider of channel ${textOf(channel)} is nearly reached`,
   'config.refused': () => 'A configuration file was refused, and the former configuration stays',
+  'mcp.tool_changed': ({ server, tool }) =>
+    `The tool ${textOf(tool)} of the MCP server ${textOf(server)} is withheld until its definition is approved`,
   'storage.failed': ({ node }) => `The node ${textOf(node)} cannot charge calls`,
   'storage.back': ({ node }) => `The node ${textOf(node)} charges calls again`,
   test: () => 'A test of this receiver',

@@ -22,6 +22,7 @@ import {
   type ImplausibleUsage,
   REPORT_INTERVAL_MS,
   type UnpricedTool,
+  type WithheldTool,
 } from './hourly-reports.ts'
 
 /** Interval at which the table of undelivered alerts is read. */
@@ -240,6 +241,7 @@ interface ConditionSources {
   readonly shed: () => CallsRefusedByOverload
   readonly unpriced: Pick<HourlyReports<UnpricedTool>, 'due' | 'forget'>
   readonly implausible: Pick<HourlyReports<ImplausibleUsage>, 'due' | 'forget'>
+  readonly withheldTools: Pick<HourlyReports<WithheldTool>, 'due' | 'forget'>
   readonly lowLimits: Pick<LowLimits, 'due' | 'forget'>
   /** Name of this node, as people see it. */
   readonly nodeName: string
@@ -292,11 +294,12 @@ class ConditionWatch {
     if (isOverloadDue || !hasShed) this.#shedCount = count
     const unpriced = isWanted('price.incomplete') ? this.#sources.unpriced.due(nowMs) : []
     const implausible = isWanted('usage.implausible') ? this.#sources.implausible.due(nowMs) : []
+    const withheld = isWanted('mcp.tool_changed') ? this.#sources.withheldTools.due(nowMs) : []
     const limits = isWanted('provider.limit') ? this.#sources.lowLimits.due(nowMs) : []
     const refused = isWanted('config.refused') ? this.#sources.refusedConfig() : undefined
     const isRefusalNew = refused !== undefined && refused !== this.#reportedRefusal
     this.#reportedRefusal = refused
-    const news = [due, keysDue, unpriced, implausible, limits].some((some) => some.length > 0)
+    const news = [due, keysDue, unpriced, implausible, withheld, limits].some((some) => some.length > 0)
     if (!news && !isRefusalNew && !isOverloadDue) return undefined
     const untilMs = timeMs + REPORT_INTERVAL_MS
     return {
@@ -307,6 +310,7 @@ class ConditionWatch {
       backAtMs: timeMs + CALM_MS,
       ...(unpriced.length > 0 && { unpriced: { tools: unpriced, untilMs } }),
       ...(implausible.length > 0 && { implausible: { usages: implausible, untilMs } }),
+      ...(withheld.length > 0 && { withheld }),
       ...(limits.length > 0 && { limits: limits.map((one) => limitCondition(one, timeMs)) }),
       overload: isOverloadDue ? { reason, untilMs: timeMs + OVERLOAD_CALM_MS } : undefined,
       ...(isRefusalNew && {
@@ -327,6 +331,7 @@ class ConditionWatch {
     this.#reportedRefusal = undefined
     this.#sources.unpriced.forget()
     this.#sources.implausible.forget()
+    this.#sources.withheldTools.forget()
     this.#sources.lowLimits.forget()
     this.#overloadReportedMs = Number.NEGATIVE_INFINITY
     this.#shedCount = Math.max(0, this.#shedCount - 1)

@@ -1,3 +1,5 @@
+import type { AlertEvent } from '../domain/alert.ts'
+
 /** A tool offered in a request, or a service tier named in a response, for which no price is configured. */
 export interface UnpricedTool {
   readonly model: string
@@ -13,6 +15,9 @@ export interface ImplausibleUsage {
   readonly model: string
   readonly channel: string
 }
+
+/** A tool of an MCP server with a definition that is not approved. */
+export type WithheldTool = Extract<AlertEvent, { readonly type: 'mcp.tool_changed' }>['data']
 
 /** Interval at which a fact that continues to be true is reported again. */
 export const REPORT_INTERVAL_MS = 3_600_000
@@ -70,6 +75,11 @@ export class HourlyReports<Fact> {
 /** Key of a tool or service tier without a price: model, channel and tool, or model and tier. */
 export function unpricedToolKey({ model, channel, tool, tier }: UnpricedTool): string {
   return JSON.stringify(tier === undefined ? [model, channel, tool] : [model, { tier }])
+}
+
+/** Key of a withheld tool: server, tool and definition. */
+export function withheldToolKey({ server, tool, digest }: WithheldTool): string {
+  return JSON.stringify([server, tool, digest])
 }
 
 /** Key of an implausible usage: model and channel. */

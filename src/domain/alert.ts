@@ -105,6 +105,15 @@ export const ALERTS = {
       mistakes: integerType(),
     },
   },
+  /** A tool of an MCP server is withheld; `approved_digest` is null if no definition of it was approved. */
+  'mcp.tool_changed': {
+    data: {
+      server: plainTextType(),
+      tool: plainTextType(),
+      digest: plainTextType(),
+      approved_digest: nullableType(plainTextType()),
+    },
+  },
   'storage.failed': { data: { node: plainTextType(), reason: plainTextType() } },
   'storage.back': { data: { node: plainTextType() } },
 } as const satisfies Readonly<Record<string, Alert>>

@@ -8,6 +8,8 @@ import {
   type ImplausibleUsage,
   type UnpricedTool,
   unpricedToolKey,
+  type WithheldTool,
+  withheldToolKey,
 } from '../alerts/hourly-reports.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import type { RefusedConfiguration, Settings } from '../domain/settings.ts'
@@ -27,6 +29,7 @@ import { announcedRetirements } from './open-model-retirements.ts'
 export interface CallFindings {
   readonly unpriced: HourlyReports<UnpricedTool>
   readonly implausible: HourlyReports<ImplausibleUsage>
+  readonly withheldTools: HourlyReports<WithheldTool>
 }
 
 /** Creates the collections of what calls have shown. */
@@ -34,6 +37,7 @@ export function createCallFindings(): CallFindings {
   return {
     unpriced: new HourlyReports(unpricedToolKey),
     implausible: new HourlyReports(implausibleUsageKey),
+    withheldTools: new HourlyReports(withheldToolKey),
   }
 }
 
@@ -73,6 +77,7 @@ export function openAlerts(
     metrics,
     unpriced,
     implausible,
+    withheldTools,
     providerLimits,
     deliveries,
     ends,
@@ -100,6 +105,7 @@ export function openAlerts(
     shed: () => overload.shed,
     unpriced,
     implausible,
+    withheldTools,
     ending: () => announcedRetirements(ends, settings()),
     lowLimits: providerLimits.low,
     refusedConfig,

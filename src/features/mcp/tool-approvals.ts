@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { HourlyReports, WithheldTool } from '../../alerts/hourly-reports.ts'
 import { isJsonText } from '@sluice/wire/json/exact-json'
 import type { McpServer, McpSettings } from '../../domain/mcp.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
@@ -67,6 +68,8 @@ interface ApprovalServices {
   }
   /** The current settings. */
   readonly mcp: () => McpSettings
+  /** What alerts report. */
+  readonly withheldTools: Pick<HourlyReports<WithheldTool>, 'note'>
 }
 
 /** Approves the first definitions of tools, and knows which tools clients may see. `docs/mcp.md: Approval`. */
@@ -82,7 +85,18 @@ export class ToolApprovals {
     if (server.approve === 'never') return tools
     if (server.approve === 'first') await this.#approveFirst(server, tools)
     const mcp = this.#services.mcp()
-    return tools.filter((tool) => definedTool(mcp, server, tool).state === 'approved')
+    return tools.filter((tool) => {
+      const { state, digest, listed } = definedTool(mcp, server, tool)
+      if (state === 'approved') return true
+      const approved_digest = mcp.approved.get(listed)?.digest ?? null
+      this.#services.withheldTools.note({
+        server: server.name,
+        tool: String(tool['name']),
+        digest,
+        approved_digest,
+      })
+      return false
+    })
   }
 
   async #approveFirst(server: McpServer, tools: readonly Fields[]): Promise<void> {

@@ -212,6 +212,11 @@ const UNPRICED = 'unpriced '
 /** Prefix of a condition that stands for a usage that is not believed. */
 const IMPLAUSIBLE = 'implausible '
 
+/** Prefix of a condition that stands for a definition of a tool that is withheld. */
+const WITHHELD = 'withheld '
+/** Time in which a definition that is withheld is not reported again. */
+const WITHHELD_MS = 366 * 86_400_000
+
 /** Prefix of a condition that stands for a provider's rate limit that is nearly used up. */
 const LOW_LIMIT = 'limit '
 
@@ -269,6 +274,8 @@ export interface ReportedConditions {
     /** Unix milliseconds before which none of these is reported again. */
     readonly untilMs: number
   }
+  /** Tools of MCP servers with definitions that are not approved. */
+  readonly withheld?: readonly Extract<AlertEvent, { type: 'mcp.tool_changed' }>['data'][]
   /** Rate limits of providers that have become nearly used up, or that have recovered. */
   readonly limits?: readonly LimitCondition[]
   /**
@@ -294,6 +301,7 @@ export async function reportConditions(
     backAtMs,
     unpriced,
     implausible,
+    withheld = [],
     limits = [],
     overload,
     refusedConfig,
@@ -317,6 +325,10 @@ export async function reportConditions(
     const name = `${IMPLAUSIBLE}${JSON.stringify([model, channel])}`
     const event = { type: 'usage.implausible', data: { model, channel } } as const
     await report(db, name, implausible?.untilMs ?? nowMs, nowMs, event, true)
+  }
+  for (const data of withheld) {
+    const name = `${WITHHELD}${JSON.stringify([data.server, data.tool, data.digest])}`
+    await report(db, name, nowMs + WITHHELD_MS, nowMs, { type: 'mcp.tool_changed', data }, true)
   }
   for (const limit of limits) await reportLimit(db, limit, nowMs)
   if (!overload) return
