@@ -1,14 +1,21 @@
 /** The part of the package `ws` that this project uses; its own types are a package that would have to follow its versions. */
 declare module 'ws' {
   import type { EventEmitter } from 'node:events'
+  import type { Socket } from 'node:net'
   import type { Duplex } from 'node:stream'
 
   export class WebSocket extends EventEmitter {
     static readonly OPEN: 1
     constructor(
-      url: string,
+      url: string | URL,
       protocols: readonly string[],
-      options: { readonly headers: Readonly<Record<string, string>>; readonly perMessageDeflate?: boolean },
+      options: {
+        readonly headers: Readonly<Record<string, string>>
+        readonly perMessageDeflate?: boolean
+        readonly maxPayload?: number
+        readonly handshakeTimeout?: number
+        readonly createConnection?: () => Socket
+      },
     )
     /** The subprotocol that the server has chosen; empty if none. */
     readonly protocol: string

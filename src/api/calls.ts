@@ -47,7 +47,10 @@ export const RESPONSES_ENDPOINT: CallEndpoint = {
 /** Checks a request for a response without making the call: for a frame of a WebSocket that generates nothing. */
 export const RESPONSE_CHECK_ENDPOINT: CallEndpoint = {
   ...RESPONSES_ENDPOINT,
-  handle: (exchange, caller, { relay }) => relay.check('responses', exchange, caller),
+  async handle(exchange, caller, { relay, webSockets }) {
+    const routes = await relay.check('responses', exchange, caller)
+    exchange.response.writeHead(webSockets.statusOfCheck(routes), {}).end()
+  },
 }
 
 /** Endpoints that change the connection to a WebSocket, by the path of the requests that are sent on it. */

@@ -185,24 +185,23 @@ export class Relay {
   }
 
   /**
-   * Checks a request like one that `call` relays, and answers it with a 204. Nothing is counted, reserved or sent. Rejects
-   * like `call`.
+   * Checks a request like one that `call` relays, and returns the channels that would serve it. Nothing is counted, reserved or
+   * sent. Rejects like `call`.
    */
-  async check(endpoint: keyof ClientDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
+  async check(endpoint: keyof ClientDialects, incoming: IncomingCall, caller: Caller): Promise<Routes> {
     const settings = this.#services.settings()
     const dialects = { json: this.#dialects[endpoint] }
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
       const reading = this.#reading(dialects, body, incoming, caller, settings)
-      this.#resolve(reading, await reading.parsing, incoming, caller, settings)
+      return this.#resolve(reading, await reading.parsing, incoming, caller, settings).routes
     } catch (error) {
       recordRefusal(incoming, caller, { dialects, body }, error)
       throw error
     } finally {
       body?.release()
     }
-    incoming.response.writeHead(204, {}).end()
   }
 
   /** Relays a call of a Gemini client. Its path names the model, and whether the answer is streamed. */

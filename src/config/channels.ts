@@ -167,7 +167,15 @@ function channelWith(
 /** The settings of a channel that depend on its provider; the base URL may be missing. */
 type GivenProvider = Pick<
   Channel,
-  'provider' | 'api_version' | 'region' | 'project' | 'location' | 'protocol' | 'keys' | 'service_tier'
+  | 'provider'
+  | 'api_version'
+  | 'region'
+  | 'project'
+  | 'location'
+  | 'protocol'
+  | 'keys'
+  | 'service_tier'
+  | 'websocket'
 > & { readonly base_url?: string | undefined }
 
 /** An error in a channel, with the path of the faulty setting. */
@@ -208,6 +216,8 @@ function providerIssues(given: GivenProvider): ProviderIssue[] {
     add(['protocol'], `expected ${spoken.join(', ')} with provider ${provider}, found ${one}`)
   const noTier = given.service_tier === null ? undefined : tierError(given, given.service_tier)
   if (noTier !== undefined) add(['service_tier'], noTier)
+  if (given.websocket === true && !(provider === 'generic' && protocol.includes('responses')))
+    add(['websocket'], 'only channels with protocol responses and provider generic have WebSockets')
   for (const [index, key] of keys.entries()) {
     const expected = KEY_FORMS[provider]?.(key)
     if (expected !== undefined) add(['keys', index], `expected ${expected}`)

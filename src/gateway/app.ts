@@ -172,8 +172,8 @@ export class App {
   }
 
   /** Serves a turn of a WebSocket like a request to the endpoint of responses. */
-  serveTurn({ id, request, response, generates }: ServedTurn): void {
-    const endpoint = generates ? RESPONSES_ENDPOINT : RESPONSE_CHECK_ENDPOINT
+  serveTurn({ id, request, response, isCheck }: ServedTurn): void {
+    const endpoint = isCheck ? RESPONSE_CHECK_ENDPOINT : RESPONSES_ENDPOINT
     const route: Route = { endpoint, area: endpoint.area, isOutside: false }
     const { exchange, over } = this.#open(id, request, response, route, 'websocket')
     this.#enter(exchange, endpoint.path, route, { endpoint, params: {} }, over)

@@ -16,6 +16,8 @@ import { callTelemetry } from '../features/telemetry/feature.ts'
 import type { AnswerCache } from '../features/equal-calls/answer-cache.ts'
 import { equalCalls } from '../features/equal-calls/feature.ts'
 import type { IdempotentCalls } from '../features/equal-calls/idempotent-calls.ts'
+import { turnsOverSockets } from '../features/websocket/feature.ts'
+import type { ProviderSockets } from '../features/websocket/provider-sockets.ts'
 import type { CallLimits } from '../call/call-limits.ts'
 import type { CallFeature } from '../call/life-cycle.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
@@ -35,6 +37,7 @@ interface FeatureServices extends StoredResponseServices, GuardFeatureServices {
   readonly idempotent: IdempotentCalls
   readonly cache: AnswerCache
   readonly content: ContentLogForCalls
+  readonly providerSockets: ProviderSockets
   /** Undefined if no telemetry collector is configured in the environment. */
   readonly telemetry: Telemetry | undefined
 }
@@ -54,6 +57,7 @@ export function callFeatures({
   idempotent,
   cache,
   content,
+  providerSockets,
   telemetry,
   ...others
 }: FeatureServices): readonly CallFeature<unknown>[] {
@@ -69,6 +73,7 @@ export function callFeatures({
     // After the sessions, which decide the channel whose prompt is looked up.
     promptBounds(prompts),
     earlyStreams(),
+    turnsOverSockets(providerSockets),
     contentLog({ content, telemetry }),
     // After the content log, which decides whether content is exported too.
     ...(telemetry ? [callTelemetry(telemetry)] : []),

@@ -34,6 +34,7 @@ import { MediaFetcher } from '../call/media-fetcher.ts'
 import { ModelLists } from '../call/model-lists.ts'
 import { mediaDialects } from '../features/media/media-endpoints.ts'
 import { RecordingLengths } from '../features/media/recording-length.ts'
+import { ProviderSockets } from '../features/websocket/provider-sockets.ts'
 import { WebSockets } from '../features/websocket/web-sockets.ts'
 import { renderError } from '../api/envelopes.ts'
 import { Relay } from '../call/relay.ts'
@@ -276,6 +277,7 @@ export async function serveGateway({
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const idempotent = new IdempotentCalls({ ...callServices, ...shared, ...kept })
   const cache = new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations })
+  const providerSockets = new ProviderSockets(nowMs)
   const lifeCycle = new LifeCycle(
     callFeatures({
       ...callServices,
@@ -286,6 +288,7 @@ export async function serveGateway({
       idempotent,
       cache,
       content,
+      providerSockets,
       guardKey: guardKey(secrets),
       guardFigures,
       memory: shared.memory,
@@ -404,6 +407,7 @@ export async function serveGateway({
   const webSockets: WebSockets = opened.adopt(
     new WebSockets({
       ...shared,
+      providers: providerSockets,
       settings: () => inForce.settings,
       serveTurn: (turn) => app.serveTurn(turn),
       renderError: (error, id) => renderError('relay', error, id),

@@ -1,4 +1,5 @@
-import type { OutgoingBody, UpstreamResponseListener } from '@sluice/http1'
+import type { Socket } from 'node:net'
+import type { OutgoingBody, UpstreamRequest, UpstreamResponseListener } from '@sluice/http1'
 import type { Channel } from '../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { UpstreamKey } from './key-ring.ts'
@@ -26,6 +27,27 @@ export interface WireRequest {
   readonly stream?: boolean
   /** Called with each body when it is sent. */
   readonly onBody?: ((body: Buffer | OutgoingBody) => void) | undefined
+  /** Sends the request otherwise than by HTTP. */
+  readonly transport?: UpstreamTransport
+}
+
+/** Sends requests to channels otherwise than by HTTP. */
+export interface UpstreamTransport {
+  send(request: WireRequest, way: UpstreamWay, listener: UpstreamResponseListener): UpstreamRequest
+}
+
+/** How a transport reaches the channel of a request. Nothing may be sent for a hold that is settled: then its methods throw. */
+export interface UpstreamWay {
+  readonly channel: Channel
+  readonly key: UpstreamKey
+  readonly url: URL
+  /** The credentials and the headers that all requests of the channel have; names and values alternate. */
+  readonly headers: readonly string[]
+  /** Opens a connection to the channel. */
+  dial(): Promise<Socket>
+  /** Sends the request by HTTP after all. */
+  sendByHttp(listener: UpstreamResponseListener): UpstreamRequest
+  requireHold(): void
 }
 
 /** A request whose body is JSON. */

@@ -1,7 +1,7 @@
-import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
-import { connect as connectSecure } from 'node:tls'
-import { openTunnel, type Origin, originOf, type Proxy } from '@sluice/http1'
+import type { LookupFunction, Socket } from 'node:net'
+import { originOf } from '@sluice/http1'
 import { Agent, type buildConnector } from 'undici'
+import { dial } from './dial.ts'
 import { parseProxy } from './parse-proxy.ts'
 
 /** An HTTP agent whose connections go through a proxy. Disposing of it closes all of them. */
@@ -26,7 +26,7 @@ export function proxiedAgent(
     bodyTimeout: timeoutMs,
     connect({ protocol, host }, callback) {
       const origin = { ...originOf(new URL(`${protocol}//${host}`), lookup, proxy), isHostChecked }
-      void report(openedThrough(proxy, origin, timeoutMs), callback)
+      void report(dial(origin, timeoutMs), callback)
     },
   })
   return Object.assign(agent, { [Symbol.asyncDispose]: () => agent.destroy() })
@@ -41,45 +41,4 @@ async function report(opening: Promise<Socket>, callback: buildConnector.Callbac
     return
   }
   callback(null, socket)
-}
-
-async function openedThrough(proxy: Proxy, origin: Origin, timeoutMs: number): Promise<Socket> {
-  const { host, lookup } = origin
-  const socket = connectPlain({ host: proxy.host, port: proxy.port, ...(lookup && { lookup }) })
-  const timer = setTimeout(() => socket.destroy(new Error('connect time-out')), timeoutMs)
-  try {
-    await ended(socket, (done) => openTunnel(socket, origin, proxy, done))
-    if (!origin.isSecure) return socket
-    const secured = connectSecure({
-      socket,
-      ALPNProtocols: ['http/1.1'],
-      ...(isIP(host) === 0 && { servername: host }),
-    })
-    await ended(secured, (done) => secured.once('secureConnect', () => done(undefined)))
-    return secured
-  } catch (error) {
-    socket.destroy()
-    throw error
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/**
- * Runs `begin` on a socket. Resolves when `begin` reports success; rejects if it reports a failure, or if the
- * socket ends.
- */
-async function ended(
-  socket: Socket,
-  begin: (done: (failure: string | undefined) => void) => void,
-): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const onClose = (): void => reject(new Error('connection closed'))
-  socket.once('error', reject).once('close', onClose)
-  begin((failure) => (failure === undefined ? resolve() : reject(new Error(failure))))
-  try {
-    await promise
-  } finally {
-    socket.off('error', reject).off('close', onClose)
-  }
 }

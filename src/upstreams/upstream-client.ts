@@ -17,12 +17,13 @@ import type { Hold } from '../domain/hold.ts'
 import { type Channel, type RequestBodyEdits, editsRequestBodies } from '../domain/records/channel.ts'
 import { channelTierEdits, mayNameTier, type TierEdits, withTierHeaders } from './channel-tier.ts'
 import type { UpstreamKey } from './key-ring.ts'
+import { dial } from './dial.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import type { ProxyOfAddress } from './environment-proxies.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
 import { parseProxy } from './parse-proxy.ts'
 import { ProviderExchange } from './provider-exchange.ts'
-import type { AdaptedBody, WireRequest } from './provider.ts'
+import type { AdaptedBody, UpstreamWay, WireRequest } from './provider.ts'
 import { PROVIDER_LIMIT_HEADERS } from './stated-limits.ts'
 import type { Providers } from './providers.ts'
 
@@ -104,6 +105,39 @@ export class UpstreamClient {
 
   /** Sends an adapted request to a path relative to the channel's base URL. */
   send(
+    hold: Hold,
+    channel: Channel,
+    key: UpstreamKey,
+    request: WireRequest,
+    listener: UpstreamResponseListener,
+  ): UpstreamRequest {
+    const { transport, ...byHttp } = request
+    if (!transport) return this.#sendByHttp(hold, channel, key, request, listener)
+    return transport.send(request, this.#wayOf(hold, channel, key, byHttp), listener)
+  }
+
+  #wayOf(hold: Hold, channel: Channel, key: UpstreamKey, request: WireRequest): UpstreamWay {
+    const { destination, basePath } = this.#address(channel, key)
+    const { url, origin } = destination
+    return {
+      channel,
+      key,
+      url: new URL(basePath + request.path, url),
+      headers: [
+        ...[LOOP_MARK_HEADER, this.#loopMark],
+        ...credentials(request.protocol, key.value),
+        ...[...channel.headers].flat(),
+      ],
+      dial() {
+        requireUnsettled(hold)
+        return dial(origin, channel.timeouts.connect)
+      },
+      sendByHttp: (listener) => this.#sendByHttp(hold, channel, key, request, listener),
+      requireHold: () => requireUnsettled(hold),
+    }
+  }
+
+  #sendByHttp(
     hold: Hold,
     channel: Channel,
     key: UpstreamKey,

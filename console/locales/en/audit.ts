@@ -95,6 +95,7 @@ export const audit = {
     disable_store: 'Storing disabled',
     pass_through: 'Passed through',
     cache_diagnostics: 'Cache diagnostics',
+    websocket: 'WebSockets',
     repair: 'Repair of answers',
     headers: 'Headers',
     status_mapping: 'Status mapping',

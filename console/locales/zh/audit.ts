@@ -97,6 +97,7 @@ export const audit: Texts['audit'] = {
     disable_store: '禁用存储',
     pass_through: '透传',
     cache_diagnostics: '缓存诊断',
+    websocket: 'WebSocket',
     repair: '修复回答',
     headers: '请求头',
     status_mapping: '状态映射',

@@ -124,6 +124,8 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   pass_through: { ...OPEN, type: flagType, default: false },
   /** Whether requests ask the provider why it did not find the conversation in its prompt cache. */
   cache_diagnostics: { ...OPEN, type: flagType, default: false, edit: 'admin' },
+  /** Whether turns of WebSockets are sent over WebSockets of the provider; null decides by the address. */
+  websocket: { ...OPEN, type: nullableType(flagType), default: null, edit: 'admin' },
   /** Whether answers in the client's own dialect go through its codec, which mends faults of their form. */
   repair: { ...OPEN, type: flagType, default: false, edit: 'admin' },
   /** Headers that are added to each request; names in lower case. */
@@ -154,6 +156,15 @@ export type Channel = Values<typeof CHANNEL_SETTINGS.fields> & {
   readonly isSetOverHttp?: true
   /** Set for channels that get no new calls while others can serve them. */
   readonly isDrained?: true
+}
+
+/** Providers that serve WebSockets for the Responses API, and recommend them. */
+const WEB_SOCKET_HOSTS: ReadonlySet<string> = new Set(['api.openai.com', 'api.x.ai'])
+
+/** Whether turns of WebSockets are sent to the channel over WebSockets. */
+export function usesWebSockets({ websocket, protocol, provider, base_url: baseUrl }: Channel): boolean {
+  if (!protocol.includes('responses') || provider !== 'generic') return false
+  return websocket ?? WEB_SOCKET_HOSTS.has(new URL(baseUrl).hostname)
 }
 
 /** Changes to the bodies of a channel's requests. */

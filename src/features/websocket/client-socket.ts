@@ -8,7 +8,18 @@ import { newResponseId } from '../../call/response-id.ts'
 import type { ResizableAllocation } from '../../limits/request-memory.ts'
 import type { ConversationState, SocketConversations } from './conversations.ts'
 import { MessageMeter } from './message-meter.ts'
-import { AnswerCollector, bodyAfter, preparedEvents, refusalEvent, turnRequest, withLane } from './turn.ts'
+import type { ProviderLane } from './provider-lane.ts'
+import {
+  AnswerCollector,
+  bodyAfter,
+  CHECKED,
+  needsPlaceholder,
+  preparedEvents,
+  refusalEvent,
+  stateOf,
+  turnRequest,
+  withLane,
+} from './turn.ts'
 import { type Frame, frameType, readFrame, readTurnFrame, type TurnFrame } from './turn-frame.ts'
 import { TurnResponse } from './turn-response.ts'
 
@@ -27,8 +38,8 @@ export interface ServedTurn {
   readonly id: string
   readonly request: Request
   readonly response: TurnResponse
-  /** Whether a response is generated; otherwise the request is only checked, and answered with a 204. */
-  readonly generates: boolean
+  /** Whether the request is only checked: then it is answered with a 204, or with a 202 if a provider should answer it. */
+  readonly isCheck: boolean
 }
 
 /** What a socket needs of the gateway. */
@@ -41,6 +52,10 @@ export interface SocketServices {
   /** Takes memory of the client's share for messages that wait. */
   readonly memory: ResizableAllocation
   readonly conversations: SocketConversations
+  /** Sends the turns of a new lane over sockets of providers. */
+  readonly providerLane: () => ProviderLane
+  /** Notes the lane of a turn's request. */
+  readonly noteLane: (request: Request, lane: ProviderLane) => void
   readonly nowMs: () => number
   readonly onClosed: (code: number) => void
 }
@@ -69,6 +84,7 @@ interface WaitingTurn {
 interface Lane {
   readonly name: string | undefined
   readonly waiting: WaitingTurn[]
+  readonly provider: ProviderLane
   running: TurnResponse | undefined
 }
 
@@ -237,7 +253,7 @@ export class ClientSocket {
         'websocket_stream_limit_reached',
         `a socket has at most ${MAX_LANES} stream ids; open another socket for more`,
       )
-    lane = { name, waiting: [], running: undefined }
+    lane = { name, waiting: [], provider: this.#services.providerLane(), running: undefined }
     this.#lanes.set(name, lane)
     return lane
   }
@@ -259,9 +275,16 @@ export class ClientSocket {
     if (this.#running === 0 && this.#ending) this.#finish()
   }
 
-  #start(lane: Lane, { frame, number, bytes }: WaitingTurn): void {
-    const { conversations, memory, serveTurn } = this.#services
-    const base = frame.previousId === undefined ? undefined : conversations.find(frame.previousId)
+  #start(lane: Lane, turn: WaitingTurn): void {
+    const { previousId, generates } = turn.frame
+    const base = previousId === undefined ? undefined : this.#services.conversations.find(previousId)
+    this.#running += 1
+    this.#serve(lane, turn, base, !generates)
+  }
+
+  #serve(lane: Lane, turn: WaitingTurn, base: ConversationState | undefined, isCheck: boolean): void {
+    const { conversations, memory, serveTurn, noteLane } = this.#services
+    const { frame, number, bytes } = turn
     const collector = new AnswerCollector()
     const id = `${this.#upgrade.id}.${number}`
     let status = 200
@@ -273,43 +296,44 @@ export class ClientSocket {
       },
       whole: (given, headers, body) => {
         status = given
-        if (given === 204) this.#prepared(lane, frame, base)
-        else this.#send(refusalEvent(given, headers, body, lane.name))
+        if (given === CHECKED.prepareHere) this.#prepared(lane, frame, base)
+        else if (given !== CHECKED.prepareThere) this.#send(refusalEvent(given, headers, body, lane.name))
       },
       ended: (sent) => this.#afterSending(sent),
       broke: () => this.#refuse(new GatewayError('upstream_error', 'the response broke off'), id, lane.name),
     })
     response.onClosed(() => {
-      memory.give(bytes)
       lane.running = undefined
+      if (status === CHECKED.prepareThere && !this.#isClosed) return this.#serve(lane, turn, base, false)
+      memory.give(bytes)
       this.#running -= 1
       this.#usedMs = this.#services.nowMs()
       if (this.#isClosed) return
       const state = collector.stateAfter(frame, base)
+      lane.provider.answered(state?.id)
       if (state) conversations.remember(lane.name, state)
       if (status === 401) this.#end(CLOSE.policy)
       this.#startWaiting()
     })
     lane.running = response
-    this.#running += 1
+    lane.provider.turn = {
+      previousId: frame.previousId,
+      items: frame.itemCount,
+      generates: frame.generates,
+      isEmpty: needsPlaceholder(frame, base),
+      prepared: () => preparedEvents(newResponseId(), frame, Date.now()),
+    }
     const body = bodyAfter(frame, base)
     const { url, headers, remoteAddress } = this.#upgrade
     const request = turnRequest(url, headers, body, { remoteAddress, bytesRead: 0 })
-    serveTurn({ id, request, response, generates: frame.generates })
+    noteLane(request, lane.provider)
+    serveTurn({ id, request, response, isCheck })
   }
 
   /** Answers a frame that was only checked. */
   #prepared(lane: Lane, frame: TurnFrame, base: ConversationState | undefined): void {
     const id = newResponseId()
-    const earlier = base?.items.toString() ?? ''
-    const items = earlier !== '' && frame.items !== '' ? `${earlier},${frame.items}` : earlier + frame.items
-    const instructions = frame.scan.span('instructions')
-    this.#services.conversations.remember(lane.name, {
-      id,
-      items: Buffer.from(items),
-      after: base ? base.after : frame.previousId,
-      instructions: instructions ? frame.scan.textOf(instructions.node) : base?.instructions,
-    })
+    this.#services.conversations.remember(lane.name, stateOf(id, frame, base))
     for (const event of preparedEvents(id, frame, Date.now())) this.#send(withLane(event, lane.name))
   }
 
@@ -361,6 +385,7 @@ export class ClientSocket {
     for (const lane of this.#lanes.values()) {
       lane.waiting.length = 0
       lane.running?.onConnectionEnd('aborted')
+      lane.provider.close()
     }
     this.#services.memory.release()
     this.#services.conversations.close()

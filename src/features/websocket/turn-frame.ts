@@ -41,6 +41,8 @@ export interface TurnFrame extends Frame {
   readonly generates: boolean
   /** JSON texts of the items of the input, with commas between them. */
   readonly items: string
+  /** Number of these items. */
+  readonly itemCount: number
 }
 
 /** Reads a frame that asks for a response. Only what concerns the socket is checked; the call checks the rest. */
@@ -55,11 +57,13 @@ export function readTurnFrame(frame: Frame): TurnFrame {
       `Invalid 'background': expected false, got true: responses in the background are made by POST.`,
     )
   const previousId = scan.value('previous_response_id')
+  const items = inputTexts(scan)
   return {
     ...frame,
     generates: generate,
     previousId: typeof previousId === 'string' ? previousId : undefined,
-    items: inputTexts(scan),
+    items: items.join(','),
+    itemCount: items.length,
   }
 }
 
@@ -88,17 +92,13 @@ function laneOf(scan: ScannedObject): string | undefined {
   )
 }
 
-function inputTexts(scan: ScannedObject): string {
+function inputTexts(scan: ScannedObject): string[] {
   const input = scan.span('input')
-  if (!input) return ''
+  if (!input) return []
   const kind = scan.kindOf(input.node)
-  if (kind === 'null') return ''
-  if (kind === 'array')
-    return scan
-      .elements(input.node)
-      .map((item) => scan.textOf(item))
-      .join(',')
-  if (kind === 'string' && scan.value('input') !== '') return messageOf(scan.textOf(input.node))
+  if (kind === 'null') return []
+  if (kind === 'array') return scan.elements(input.node).map((item) => scan.textOf(item))
+  if (kind === 'string' && scan.value('input') !== '') return [messageOf(scan.textOf(input.node))]
   throw new GatewayError(
     'invalid_request',
     `Invalid 'input': expected a non-empty string or an array of items.`,

@@ -25,6 +25,9 @@ const NOT_OF_TURNS: ReadonlySet<string> = new Set([
   'sec-websocket-version',
 ])
 
+/** Statuses of a request that was only checked: who answers it. */
+export const CHECKED = { prepareHere: 204, prepareThere: 202 } as const
+
 /** The headers of an upgrade that hold for each turn. */
 export function headersOfTurns(headers: Headers): Headers {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_OF_TURNS.has(name)))
@@ -56,6 +59,11 @@ export function turnRequest(
 /** Input of a request for which only state is prepared, and which may have none: it is checked with this in its place. */
 const NO_INPUT = '"."'
 
+/** Whether a request has no input at all, which only one may that generates nothing. */
+export function needsPlaceholder(frame: TurnFrame, base: ConversationState | undefined): boolean {
+  return !frame.generates && base === undefined && frame.items === ''
+}
+
 /** The body of a turn that goes on from a remembered answer, if `base` is one. */
 export function bodyAfter(frame: TurnFrame, base: ConversationState | undefined): Buffer {
   const replaced = new Map<string, string>()
@@ -65,8 +73,24 @@ export function bodyAfter(frame: TurnFrame, base: ConversationState | undefined)
     if (base.instructions !== undefined && !frame.scan.has('instructions'))
       replaced.set('instructions', base.instructions)
   }
-  if (!frame.generates && base === undefined && frame.items === '') replaced.set('input', NO_INPUT)
+  if (needsPlaceholder(frame, base)) replaced.set('input', NO_INPUT)
   return turnBody(frame, replaced, base !== undefined && base.after === undefined)
+}
+
+/** The state after a turn whose answer has these items. */
+export function stateOf(
+  id: string,
+  frame: TurnFrame,
+  base: ConversationState | undefined,
+  answer: readonly string[] = [],
+): ConversationState {
+  const instructions = frame.scan.span('instructions')
+  return {
+    id,
+    items: Buffer.from(joined(base?.items.toString() ?? '', frame.items, ...answer)),
+    after: base ? base.after : frame.previousId,
+    instructions: instructions ? frame.scan.textOf(instructions.node) : base?.instructions,
+  }
 }
 
 /** Collects what a later turn needs of an answer, from the events of its stream. */
@@ -87,9 +111,8 @@ export class AnswerCollector {
     const id = this.#id
     const none = Buffer.alloc(0)
     if (this.#isStored) return { id, items: none, after: id, instructions: undefined }
-    const items = joined(base?.items.toString() ?? '', frame.items, ...this.#items)
-    const after = base ? base.after : frame.previousId
-    return { id, items: Buffer.from(items), after, instructions: undefined }
+    const state = stateOf(id, frame, base, this.#items)
+    return frame.generates ? { ...state, instructions: undefined } : state
   }
 
   #addItem(json: string): void {

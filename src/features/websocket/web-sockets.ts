@@ -5,11 +5,14 @@ import { DenseSet } from '../../domain/dense-set.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import type { BodyReader } from '../../call/body-reader.ts'
+import type { Routes } from '../../call/routing.ts'
 import type { IncomingCall, RenderedRefusal } from '../../call/request-stages.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { ClientSocket, ServedTurn } from './client-socket.ts'
 import { Conversations } from './conversations.ts'
-import { headersOfTurns } from './turn.ts'
+import type { ProviderLane } from './provider-lane.ts'
+import type { ProviderSockets } from './provider-sockets.ts'
+import { CHECKED, headersOfTurns } from './turn.ts'
 
 const TICK_MS = 1_000
 /** Milliseconds for which a socket that was closed waits for the client to close it too. */
@@ -31,6 +34,7 @@ export interface WebSocketServices {
   readonly renderError: (error: unknown, id: string) => RenderedRefusal
   /** Counts a socket that was closed. */
   readonly onClosed: (code: number) => void
+  readonly providers: ProviderSockets
   readonly nowMs: () => number
 }
 
@@ -38,6 +42,7 @@ export interface WebSocketServices {
 interface Library {
   readonly ws: typeof import('ws')
   readonly ClientSocket: typeof ClientSocket
+  readonly ProviderLane: typeof ProviderLane
 }
 
 /** The WebSockets of clients: `docs/websocket.md`. */
@@ -82,6 +87,12 @@ export class WebSockets {
     )
   }
 
+  /** The status for a request that was only checked: whether the gateway or a provider answers it. */
+  statusOfCheck({ resolutions: [first] }: Routes): number {
+    const isThere = first?.channels.some((channel) => this.#services.providers.reach(channel))
+    return isThere ? CHECKED.prepareThere : CHECKED.prepareHere
+  }
+
   /** Ends all sockets, each once none of its turns is running. */
   drain(): void {
     this.#isDraining = true
@@ -115,7 +126,7 @@ export class WebSockets {
     upgrade: ConstructorParameters<typeof ClientSocket>[2],
     { user, token }: Caller,
   ): void {
-    const { settings, memory, bodies, serveTurn, renderError, onClosed, nowMs } = this.#services
+    const { settings, memory, bodies, serveTurn, renderError, onClosed, providers, nowMs } = this.#services
     const { body_limit: maxBytes, websocket: times } = settings().options
     const owner = { client: user.id, key: token.id }
     const opened = new library.ClientSocket(socket, connection, upgrade, times, {
@@ -124,6 +135,8 @@ export class WebSockets {
       arrival: (refuse) => bodies.arrival(connection, owner, refuse),
       memory: new ResizableAllocation(memory, owner),
       conversations: this.#conversations.ofSocket(owner, maxBytes),
+      providerLane: () => new library.ProviderLane(providers, new ResizableAllocation(memory, owner)),
+      noteLane: (request, lane) => providers.note(request, lane),
       nowMs,
       onClosed: (code) => {
         this.#open.delete(opened)
@@ -145,6 +158,10 @@ export class WebSockets {
 }
 
 async function loadLibrary(): Promise<Library> {
-  const [ws, { ClientSocket: socket }] = await Promise.all([import('ws'), import('./client-socket.ts')])
-  return { ws, ClientSocket: socket }
+  const [ws, { ClientSocket: socket }, { ProviderLane: lane }] = await Promise.all([
+    import('ws'),
+    import('./client-socket.ts'),
+    import('./provider-lane.ts'),
+  ])
+  return { ws, ClientSocket: socket, ProviderLane: lane }
 }

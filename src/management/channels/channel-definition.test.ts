@@ -70,6 +70,7 @@ const FIELDS = {
   project: fc.option(word),
   service_tier: fc.option(fc.constantFrom('flex', 'fast', 'auto')),
   cache_diagnostics: fc.boolean(),
+  websocket: fc.constantFrom(null, false),
   repair: fc.boolean(),
   auto_ban: fc.constantFrom(0, 1),
   status_code_mapping: fc.string(),

@@ -1,0 +1,28 @@
+import { usesWebSockets } from '../../domain/records/channel.ts'
+import type { CallFeature } from '../../call/life-cycle.ts'
+import type { Plans } from '../../call/plan.ts'
+import type { ProviderLane } from './provider-lane.ts'
+import type { ProviderSockets } from './provider-sockets.ts'
+
+/** Sends turns over WebSockets of their providers, where a channel has them: `docs/websocket.md: Sockets of providers`. */
+export function turnsOverSockets(sockets: ProviderSockets): CallFeature<ProviderLane> {
+  return {
+    concerns: ({ channels }, endpoint) => endpoint === 'responses' && channels.some(usesWebSockets),
+    begin: ({ incoming: { transport, request } }) =>
+      transport === 'websocket' ? sockets.laneOf(request) : undefined,
+    plan(lane, plans) {
+      // Only over its socket a provider takes requests that generate nothing.
+      return lane.turn.generates ? plans : (withSockets(plans, sockets) ?? plans)
+    },
+    adapted: (lane, _, request, channel) =>
+      request.protocol === 'responses' && sockets.reach(channel) ? { ...request, transport: lane } : request,
+  }
+}
+
+/** The plans with channels that are reached over sockets only; undefined if there are none. */
+function withSockets(plans: Plans, sockets: ProviderSockets): Plans | undefined {
+  const [first, ...others] = plans
+    .map((plan) => ({ ...plan, channels: plan.channels.filter(({ channel }) => sockets.reach(channel)) }))
+    .filter(({ channels }) => channels.length > 0)
+  return first && [first, ...others]
+}

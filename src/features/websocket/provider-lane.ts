@@ -1,0 +1,290 @@
+import { TransportError, type UpstreamRequest, type UpstreamResponseListener } from '@sluice/http1'
+import type { ResizableAllocation } from '../../limits/request-memory.ts'
+import type { UpstreamTransport, UpstreamWay, WireRequest } from '../../upstreams/provider.ts'
+import { type Continuation, createFrame, type ProviderEvent, readProviderEvent } from './provider-frame.ts'
+import { openProviderSocket, type ProviderSocket, type UpgradeRefusal } from './provider-socket.ts'
+import type { ProviderSockets } from './provider-sockets.ts'
+
+/** Statuses of an upgrade that mean the same as by HTTP: the key may not call, or not now. */
+const MEANT_STATUSES: ReadonlySet<number> = new Set([401, 403, 429])
+/** Codes of errors after which the same turn is sent over a new socket, with its whole conversation. */
+const RENEWED_CODES: ReadonlySet<string> = new Set([
+  'previous_response_not_found',
+  'websocket_connection_limit_reached',
+])
+const STREAM_HEAD = { status: 200, contentType: 'text/event-stream', retryAfter: undefined, headers: {} }
+/** Headers of requests by HTTP that an upgrade does not have. */
+const NOT_OF_UPGRADES: ReadonlySet<string> = new Set(['accept', 'content-type'])
+
+/** The turn of a lane that is sent next. */
+export interface LaneTurn {
+  /** Id of the answer that the turn goes on from, as the client knows it. */
+  readonly previousId: string | undefined
+  /** Number of items that the turn adds. */
+  readonly items: number
+  /** Whether a response is generated. */
+  readonly generates: boolean
+  /** Whether its input is a placeholder, because it has none. */
+  readonly isEmpty: boolean
+  /** Events that answer a turn without a response if no provider does. */
+  readonly prepared: () => readonly string[]
+}
+
+/** Sends the turns of one lane over a provider's socket: `docs/websocket.md: Sockets of providers`. */
+export class ProviderLane implements UpstreamTransport {
+  readonly #sockets: ProviderSockets
+  readonly #memory: ResizableAllocation
+  #socket: ProviderSocket | undefined
+  #isRunning = false
+  #isClosed = false
+  /** The turn that runs or is about to. */
+  turn: LaneTurn = { previousId: undefined, items: 0, generates: true, isEmpty: false, prepared: () => [] }
+
+  constructor(sockets: ProviderSockets, memory: ResizableAllocation) {
+    this.#sockets = sockets
+    this.#memory = memory
+  }
+
+  /** Notes under which id the client knows the last answer; undefined if it cannot be continued. */
+  answered(shownId: string | undefined): void {
+    const last = this.#socket?.last
+    if (this.#socket && last) this.#socket.last = shownId === undefined ? undefined : { ...last, shownId }
+  }
+
+  /** Closes the socket, once the turn is over whose answer may still be read to its end. */
+  close(): void {
+    this.#isClosed = true
+    if (!this.#isRunning) this.#release()
+  }
+
+  send(request: WireRequest, way: UpstreamWay, listener: UpstreamResponseListener): UpstreamRequest {
+    this.#isRunning = true
+    return new SocketExchange(this, request, way, listener)
+  }
+
+  /** The open socket, if it serves the channel and the key. Closes it otherwise: the lane has moved. */
+  socketFor(way: UpstreamWay): ProviderSocket | undefined {
+    const socket = this.#socket
+    if (socket?.serves(way)) return socket
+    this.drop()
+    return undefined
+  }
+
+  /** How the turn goes on from the last answer on the socket; undefined if its conversation is sent whole. */
+  continuation(socket: ProviderSocket): Continuation | undefined {
+    const { previousId, items } = this.turn
+    if (previousId === undefined || socket.last?.shownId !== previousId) return undefined
+    return { after: socket.last.id, items }
+  }
+
+  /** Opens a socket for a request. Resolves to undefined if the request is to be sent by HTTP. */
+  async open(request: WireRequest, way: UpstreamWay): Promise<Opened | undefined> {
+    const own = request.headers.filter(
+      (_, at) => !NOT_OF_UPGRADES.has(request.headers[at - (at % 2)] as string),
+    )
+    const upgraded = await openProviderSocket(way, [...own, ...way.headers], this.#memory)
+    if ('unreachable' in upgraded) return upgraded
+    if ('socket' in upgraded) {
+      this.#socket = upgraded.socket
+      return upgraded
+    }
+    const { refusal } = upgraded
+    if (refusal && MEANT_STATUSES.has(refusal.status)) return { refusal }
+    this.#sockets.refused(way.channel)
+    return undefined
+  }
+
+  drop(): void {
+    this.#socket?.close()
+    this.#socket = undefined
+  }
+
+  /** Notes that the turn needs the socket no more. */
+  over(): void {
+    this.#isRunning = false
+    if (this.#isClosed) this.#release()
+  }
+
+  #release(): void {
+    this.drop()
+    this.#memory.release()
+  }
+}
+
+type Opened =
+  | { readonly socket: ProviderSocket; readonly connectMs: number }
+  | { readonly refusal: UpgradeRefusal }
+  | { readonly unreachable: string }
+
+/** One turn over a provider's socket, whose events are read like those of a stream by HTTP. */
+class SocketExchange implements UpstreamRequest {
+  readonly #lane: ProviderLane
+  readonly #request: WireRequest
+  readonly #way: UpstreamWay
+  readonly #listener: UpstreamResponseListener
+  #socket: ProviderSocket | undefined
+  #byHttp: UpstreamRequest | undefined
+  #timer: NodeJS.Timeout | undefined
+  #wasSent = false
+  #connectMs = 0
+  #hasBegun = false
+  #isRenewed = false
+  #isPaused = false
+  #isOver = false
+
+  constructor(
+    lane: ProviderLane,
+    request: WireRequest,
+    way: UpstreamWay,
+    listener: UpstreamResponseListener,
+  ) {
+    this.#lane = lane
+    this.#request = request
+    this.#way = way
+    this.#listener = listener
+    // The request begins later, because the caller must have this object before its listener is called.
+    queueMicrotask(() => this.#begin(lane.socketFor(way)))
+  }
+
+  get isSent(): boolean {
+    return this.#wasSent || this.#byHttp?.isSent === true
+  }
+
+  get connectDurationMs(): number {
+    return this.#byHttp?.connectDurationMs ?? this.#connectMs
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#byHttp?.pause()
+    this.#socket?.pause()
+    clearTimeout(this.#timer)
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#byHttp?.resume()
+    this.#socket?.resume()
+    if (this.#socket && this.#hasBegun) this.#expect(this.#way.channel.timeouts.idle, 'idle time-out')
+  }
+
+  cancel(): void {
+    this.#byHttp?.cancel()
+    const isRunning = this.#socket !== undefined && !this.#isOver
+    this.#end()
+    // What the provider still sends belongs to this turn, so that the socket can carry no other.
+    if (isRunning) this.#lane.drop()
+  }
+
+  onMessage(message: Buffer): void {
+    if (this.#isOver) return
+    const event = readProviderEvent(message)
+    if (!event) return this.#fail('an unreadable event')
+    if (!this.#hasBegun && event.refusal) return this.#refuse(event.refusal)
+    if (!this.#isPaused) this.#expect(this.#way.channel.timeouts.idle, 'idle time-out')
+    if (!this.#hasBegun) this.#listener.onHead(STREAM_HEAD)
+    this.#hasBegun = true
+    this.#deliver(event)
+  }
+
+  onBreak(cause: string): void {
+    if (this.#isOver) return
+    if (this.#hasBegun || this.#isRenewed) return this.#fail(cause)
+    this.#renew()
+  }
+
+  #begin(socket: ProviderSocket | undefined): void {
+    if (this.#isOver) return
+    if (socket) return this.#send(socket)
+    this.#lane.open(this.#request, this.#way).then(
+      (opened) => this.#onOpened(opened),
+      (error: unknown) => this.#fail((error as Error).message),
+    )
+  }
+
+  #onOpened(opened: Opened | undefined): void {
+    if (this.#isOver) return this.#lane.drop()
+    if (!opened) return this.#sendByHttp()
+    if ('unreachable' in opened) return this.#fail(opened.unreachable)
+    if ('refusal' in opened) return this.#answer(opened.refusal)
+    this.#connectMs = opened.connectMs
+    this.#send(opened.socket)
+  }
+
+  #send(socket: ProviderSocket): void {
+    const { turn } = this.#lane
+    this.#way.requireHold()
+    const frame = createFrame(this.#request.body as Buffer, turn, this.#lane.continuation(socket))
+    this.#request.onBody?.(frame)
+    this.#socket = socket
+    socket.last = undefined
+    this.#wasSent = true
+    if (this.#isPaused) socket.pause()
+    this.#expect(this.#way.channel.timeouts.first_byte, 'first byte time-out')
+    socket.send(frame, this)
+  }
+
+  /** Sends the turn as before sockets; one that generates nothing needs no provider then. */
+  #sendByHttp(): void {
+    const { generates, prepared } = this.#lane.turn
+    if (generates) {
+      this.#byHttp = this.#way.sendByHttp(this.#listener)
+      if (this.#isPaused) this.#byHttp.pause()
+      return
+    }
+    this.#listener.onHead(STREAM_HEAD)
+    for (const json of prepared()) this.#listener.onData(Buffer.from(`data: ${json}\n\n`))
+    this.#end()
+    this.#listener.onEnd()
+  }
+
+  /** Sends the turn once more over a new socket, with its whole conversation. */
+  #renew(): void {
+    this.#isRenewed = true
+    this.#socket?.release()
+    this.#socket = undefined
+    clearTimeout(this.#timer)
+    this.#lane.drop()
+    this.#begin(undefined)
+  }
+
+  #refuse({ code, ...refusal }: NonNullable<ProviderEvent['refusal']>): void {
+    if (RENEWED_CODES.has(code) && !this.#isRenewed) return this.#renew()
+    this.#answer({ ...refusal, contentType: 'application/json' })
+  }
+
+  /** Passes an answer on that is no stream. */
+  #answer({ status, contentType, retryAfter, body }: UpgradeRefusal): void {
+    this.#end()
+    this.#listener.onHead({ status, contentType, retryAfter, headers: {} })
+    this.#listener.onData(body)
+    this.#listener.onEnd()
+  }
+
+  #deliver({ bytes, end }: ProviderEvent): void {
+    if (end && this.#socket)
+      this.#socket.last = end.id === undefined ? undefined : { id: end.id, shownId: undefined }
+    if (end) this.#end()
+    this.#listener.onData(bytes)
+    if (end) this.#listener.onEnd()
+  }
+
+  #fail(cause: string): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#lane.drop()
+    this.#listener.onError(new TransportError(cause, false))
+  }
+
+  #end(): void {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.#socket?.release()
+    this.#lane.over()
+  }
+
+  #expect(ms: number, cause: string): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#fail(cause), ms).unref()
+  }
+}

@@ -1,0 +1,179 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import { WebSocket } from 'ws'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { ResizableAllocation } from '../../limits/request-memory.ts'
+import type { UpstreamKey } from '../../upstreams/key-ring.ts'
+import type { UpstreamWay } from '../../upstreams/provider.ts'
+import { MessageMeter } from './message-meter.ts'
+
+/** Maximum bytes of the answer to an upgrade that are read. */
+const MAX_REFUSAL_BYTES = 65_536
+
+/** Receives what comes over a provider's socket. */
+export interface ProviderListener {
+  onMessage(message: Buffer): void
+  /** Called once, if the socket breaks. */
+  onBreak(cause: string): void
+}
+
+/** What became of an upgrade. */
+export type Upgraded =
+  | { readonly socket: ProviderSocket; readonly connectMs: number }
+  /** The provider has answered with another status, or not as the protocol demands. */
+  | { readonly refusal: UpgradeRefusal | undefined }
+  | { readonly unreachable: string }
+
+/** The answer of a provider that does not upgrade. */
+export interface UpgradeRefusal {
+  readonly status: number
+  readonly contentType: string
+  readonly retryAfter: string | undefined
+  readonly body: Buffer
+}
+
+/** A WebSocket to a provider: for one lane of a client's socket, one channel and one key. */
+export class ProviderSocket {
+  readonly #socket: WebSocket
+  readonly #channel: Channel
+  readonly #key: UpstreamKey
+  readonly #memory: ResizableAllocation
+  readonly #meter = new MessageMeter()
+  #listener: ProviderListener | undefined
+  /** Bytes of an unfinished message for which memory is taken. */
+  #taken = 0
+  #isBroken = false
+  /** The last answer, if it can be continued: the provider's id of it, and the client's once it is known. */
+  last: { readonly id: string; readonly shownId: string | undefined } | undefined
+
+  constructor(socket: WebSocket, raw: Socket, { channel, key }: UpstreamWay, memory: ResizableAllocation) {
+    this.#socket = socket
+    this.#channel = channel
+    this.#key = key
+    this.#memory = memory
+    raw.on('data', (bytes) => this.#count(bytes))
+    socket.on('message', (message: Buffer, isBinary: boolean) => {
+      // A message that no turn waits for would be taken for the answer to the next one.
+      if (isBinary || !this.#listener) this.close()
+      else this.#listener.onMessage(message)
+    })
+    socket.on('close', () => this.#break('connection closed'))
+  }
+
+  /** Whether a request to this channel with this key can be sent. */
+  serves({ channel, key }: UpstreamWay): boolean {
+    return !this.#isBroken && this.#channel === channel && this.#key.value === key.value
+  }
+
+  /** Sends a message, whose answer the listener gets until `release`. */
+  send(message: Buffer, listener: ProviderListener): void {
+    this.#listener = listener
+    this.#socket.send(message, { binary: false })
+  }
+
+  /** Ends the turn: nothing more is expected from the provider. */
+  release(): void {
+    this.#listener = undefined
+    this.#socket.resume()
+  }
+
+  pause(): void {
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#socket.resume()
+  }
+
+  close(): void {
+    this.#socket.terminate()
+    this.#break('connection closed')
+  }
+
+  #count(bytes: Buffer): void {
+    const hasEnded = this.#meter.count(bytes)
+    if (hasEnded) this.#giveAll()
+    const missing = this.#meter.unfinished - this.#taken
+    if (missing <= 0) return
+    this.#taken += missing
+    if (this.#memory.take(missing)) return
+    this.#taken -= missing
+    this.#socket.terminate()
+    this.#break('no memory for an event')
+  }
+
+  #giveAll(): void {
+    this.#memory.give(this.#taken)
+    this.#taken = 0
+  }
+
+  #break(cause: string): void {
+    if (this.#isBroken) return
+    this.#isBroken = true
+    this.#giveAll()
+    const listener = this.#listener
+    this.#listener = undefined
+    listener?.onBreak(cause)
+  }
+}
+
+/** Opens a WebSocket to a provider. `headers`: names and values alternate. */
+export async function openProviderSocket(
+  way: UpstreamWay,
+  headers: readonly string[],
+  memory: ResizableAllocation,
+): Promise<Upgraded> {
+  const begunAt = performance.now()
+  let raw: Socket
+  try {
+    raw = await way.dial()
+  } catch (error) {
+    return { unreachable: (error as NodeJS.ErrnoException).code ?? (error as Error).message }
+  }
+  const connectMs = Math.ceil(performance.now() - begunAt)
+  const { promise, resolve } = Promise.withResolvers<Upgraded>()
+  const socket = new WebSocket(way.url, [], {
+    headers: named(headers),
+    perMessageDeflate: false,
+    maxPayload: MAX_EVENT_BYTES,
+    handshakeTimeout: way.channel.timeouts.first_byte,
+    createConnection: () => raw,
+  })
+  // The event 'close' follows.
+  socket.on('error', () => resolve({ refusal: undefined }))
+  socket.on('unexpected-response', (_: unknown, response: IncomingMessage) => {
+    void readRefusal(response).then((refusal) => {
+      raw.destroy()
+      resolve({ refusal })
+    })
+  })
+  socket.on('open', () => resolve({ socket: new ProviderSocket(socket, raw, way, memory), connectMs }))
+  return promise
+}
+
+async function readRefusal(response: IncomingMessage): Promise<UpgradeRefusal> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const piece of response as AsyncIterable<Buffer>) {
+      pieces.push(piece)
+      bytes += piece.length
+      if (bytes >= MAX_REFUSAL_BYTES) break
+    }
+  } catch {
+    // What has arrived says enough.
+  }
+  return {
+    status: response.statusCode ?? 0,
+    contentType: response.headers['content-type'] ?? '',
+    retryAfter: response.headers['retry-after'],
+    body: Buffer.concat(pieces).subarray(0, MAX_REFUSAL_BYTES),
+  }
+}
+
+function named(headers: readonly string[]): Record<string, string> {
+  const result: Record<string, string> = {}
+  for (let at = 0; at + 1 < headers.length; at += 2) result[headers[at] as string] = headers[at + 1] as string
+  return result
+}

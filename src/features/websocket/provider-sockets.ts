@@ -1,0 +1,38 @@
+import { type Channel, usesWebSockets } from '../../domain/records/channel.ts'
+import type { Request } from '../../http/request.ts'
+import type { ProviderLane } from './provider-lane.ts'
+
+/** Milliseconds for which a channel that refused an upgrade is not asked for another. */
+const REFUSAL_MS = 600_000
+
+/** Which turns are sent over WebSockets of providers. */
+export class ProviderSockets {
+  readonly #lanes = new WeakMap<Request, ProviderLane>()
+  /** When channels that refused an upgrade are asked again, by name. */
+  readonly #untilMs = new Map<string, number>()
+  readonly #nowMs: () => number
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  /** Notes the lane to which the request of a turn belongs. */
+  note(request: Request, lane: ProviderLane): void {
+    this.#lanes.set(request, lane)
+  }
+
+  /** The lane of a turn; undefined for other requests. */
+  laneOf(request: Request): ProviderLane | undefined {
+    return this.#lanes.get(request)
+  }
+
+  /** Notes that the channel's provider has refused an upgrade. */
+  refused({ name }: Channel): void {
+    this.#untilMs.set(name, this.#nowMs() + REFUSAL_MS)
+  }
+
+  /** Whether a turn to this channel is sent over a WebSocket. */
+  reach(channel: Channel): boolean {
+    return usesWebSockets(channel) && (this.#untilMs.get(channel.name) ?? 0) <= this.#nowMs()
+  }
+}
