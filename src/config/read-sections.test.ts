@@ -321,6 +321,7 @@ describe('channels', () => {
         service_tier: null,
         pass_through: false,
         cache_diagnostics: false,
+        websocket: null,
         repair: false,
         headers: new Map(),
         rate_limit: NO_LIMIT,
@@ -343,7 +344,7 @@ describe('channels', () => {
 groups: { vip: {} }
 channels:
   - name: b
-    protocol: messages
+    protocol: [messages, responses]
     base_url: \${BASE}
     keys: ["\${KEY}", "$\${KEY}"]
     models: [m, n]
@@ -356,6 +357,7 @@ channels:
     service_tier: fast
     pass_through: true
     cache_diagnostics: true
+    websocket: true
     repair: true
     headers: { X-Team: red }
     rate_limit: { requests: 1, tokens: 2, window: 3s }
@@ -367,7 +369,7 @@ channels:
     expect(channels[0]).toEqual({
       ...UNSTATED,
       name: 'b',
-      protocol: ['messages'],
+      protocol: ['messages', 'responses'],
       base_url: 'http://127.0.0.1:4000/v1',
       keys: ['k1', '${KEY}'],
       models: ['m', 'n'],
@@ -380,6 +382,7 @@ channels:
       service_tier: 'fast',
       pass_through: true,
       cache_diagnostics: true,
+      websocket: true,
       repair: true,
       headers: new Map([['x-team', 'red']]),
       rate_limit: { requests: 1, tokens: 2, windowMs: 3_000 },

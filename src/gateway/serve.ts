@@ -234,6 +234,7 @@ export async function serveGateway({
     threads,
     limits: new CallLimits(limits, nodes.semaphore),
     ...createCallFindings(),
+    providerSockets: new ProviderSockets(nowMs),
     settings: () => inForce.settings,
     log,
   }
@@ -277,7 +278,6 @@ export async function serveGateway({
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const idempotent = new IdempotentCalls({ ...callServices, ...shared, ...kept })
   const cache = new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations })
-  const providerSockets = new ProviderSockets(nowMs)
   const lifeCycle = new LifeCycle(
     callFeatures({
       ...callServices,
@@ -288,7 +288,6 @@ export async function serveGateway({
       idempotent,
       cache,
       content,
-      providerSockets,
       guardKey: guardKey(secrets),
       guardFigures,
       memory: shared.memory,
@@ -407,7 +406,7 @@ export async function serveGateway({
   const webSockets: WebSockets = opened.adopt(
     new WebSockets({
       ...shared,
-      providers: providerSockets,
+      providers: callServices.providerSockets,
       settings: () => inForce.settings,
       serveTurn: (turn) => app.serveTurn(turn),
       renderError: (error, id) => renderError('relay', error, id),

@@ -213,7 +213,7 @@ describe('a socket of a provider that fails', () => {
     provider.answer = () => ({ breaks: true })
     const client = await opened()
     const events = await client.turn({ model: 'm', input: 'one' })
-    expect(events.at(-1)).toMatchObject({ type: 'error', status: 502, error: { code: 'x' } })
+    expect(events.at(-1)).toMatchObject({ type: 'error', status: 500, error: { code: 'upstream_error' } })
     expect(provider.turns).toHaveLength(2)
   })
 

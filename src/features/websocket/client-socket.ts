@@ -54,8 +54,6 @@ export interface SocketServices {
   readonly conversations: SocketConversations
   /** Sends the turns of a new lane over sockets of providers. */
   readonly providerLane: () => ProviderLane
-  /** Notes the lane of a turn's request. */
-  readonly noteLane: (request: Request, lane: ProviderLane) => void
   readonly nowMs: () => number
   readonly onClosed: (code: number) => void
 }
@@ -283,7 +281,7 @@ export class ClientSocket {
   }
 
   #serve(lane: Lane, turn: WaitingTurn, base: ConversationState | undefined, isCheck: boolean): void {
-    const { conversations, memory, serveTurn, noteLane } = this.#services
+    const { conversations, memory, serveTurn } = this.#services
     const { frame, number, bytes } = turn
     const collector = new AnswerCollector()
     const id = `${this.#upgrade.id}.${number}`
@@ -310,23 +308,22 @@ export class ClientSocket {
       this.#usedMs = this.#services.nowMs()
       if (this.#isClosed) return
       const state = collector.stateAfter(frame, base)
-      lane.provider.answered(state?.id)
+      told.answered(state?.id)
       if (state) conversations.remember(lane.name, state)
       if (status === 401) this.#end(CLOSE.policy)
       this.#startWaiting()
     })
     lane.running = response
-    lane.provider.turn = {
+    const body = bodyAfter(frame, base)
+    const { url, headers, remoteAddress } = this.#upgrade
+    const request = turnRequest(url, headers, body, { remoteAddress, bytesRead: 0 })
+    const told = lane.provider.turn(request, {
       previousId: frame.previousId,
       items: frame.itemCount,
       generates: frame.generates,
       isEmpty: needsPlaceholder(frame, base),
       prepared: () => preparedEvents(newResponseId(), frame, Date.now()),
-    }
-    const body = bodyAfter(frame, base)
-    const { url, headers, remoteAddress } = this.#upgrade
-    const request = turnRequest(url, headers, body, { remoteAddress, bytesRead: 0 })
-    noteLane(request, lane.provider)
+    })
     serveTurn({ id, request, response, isCheck })
   }
 

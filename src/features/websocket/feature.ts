@@ -1,21 +1,21 @@
 import { usesWebSockets } from '../../domain/records/channel.ts'
 import type { CallFeature } from '../../call/life-cycle.ts'
 import type { Plans } from '../../call/plan.ts'
-import type { ProviderLane } from './provider-lane.ts'
+import type { LaneTurn } from './provider-lane.ts'
 import type { ProviderSockets } from './provider-sockets.ts'
 
 /** Sends turns over WebSockets of their providers, where a channel has them: `docs/websocket.md: Sockets of providers`. */
-export function turnsOverSockets(sockets: ProviderSockets): CallFeature<ProviderLane> {
+export function turnsOverSockets(sockets: ProviderSockets): CallFeature<LaneTurn> {
   return {
     concerns: ({ channels }, endpoint) => endpoint === 'responses' && channels.some(usesWebSockets),
     begin: ({ incoming: { transport, request } }) =>
-      transport === 'websocket' ? sockets.laneOf(request) : undefined,
-    plan(lane, plans) {
+      transport === 'websocket' ? sockets.turnOf(request) : undefined,
+    plan({ facts }, plans) {
       // Only over its socket a provider takes requests that generate nothing.
-      return lane.turn.generates ? plans : (withSockets(plans, sockets) ?? plans)
+      return facts.generates ? plans : (withSockets(plans, sockets) ?? plans)
     },
-    adapted: (lane, _, request, channel) =>
-      request.protocol === 'responses' && sockets.reach(channel) ? { ...request, transport: lane } : request,
+    adapted: (turn, _, request, channel) =>
+      request.protocol === 'responses' && sockets.reach(channel) ? { ...request, transport: turn } : request,
   }
 }
 

@@ -1,4 +1,5 @@
 import { TransportError, type UpstreamRequest, type UpstreamResponseListener } from '@sluice/http1'
+import type { Request } from '../../http/request.ts'
 import type { ResizableAllocation } from '../../limits/request-memory.ts'
 import type { UpstreamTransport, UpstreamWay, WireRequest } from '../../upstreams/provider.ts'
 import { type Continuation, createFrame, type ProviderEvent, readProviderEvent } from './provider-frame.ts'
@@ -16,8 +17,8 @@ const STREAM_HEAD = { status: 200, contentType: 'text/event-stream', retryAfter:
 /** Headers of requests by HTTP that an upgrade does not have. */
 const NOT_OF_UPGRADES: ReadonlySet<string> = new Set(['accept', 'content-type'])
 
-/** The turn of a lane that is sent next. */
-export interface LaneTurn {
+/** What a lane needs to know of a turn. */
+interface TurnFacts {
   /** Id of the answer that the turn goes on from, as the client knows it. */
   readonly previousId: string | undefined
   /** Number of items that the turn adds. */
@@ -30,25 +31,51 @@ export interface LaneTurn {
   readonly prepared: () => readonly string[]
 }
 
-/** Sends the turns of one lane over a provider's socket: `docs/websocket.md: Sockets of providers`. */
-export class ProviderLane implements UpstreamTransport {
+/** A turn of a lane, which is sent over the lane's socket. */
+export class LaneTurn implements UpstreamTransport {
+  readonly facts: TurnFacts
+  readonly #lane: ProviderLane
+  /** The provider's id of the answer; undefined if it cannot be continued over the socket. */
+  providerId: string | undefined
+
+  constructor(lane: ProviderLane, facts: TurnFacts) {
+    this.#lane = lane
+    this.facts = facts
+  }
+
+  send(request: WireRequest, way: UpstreamWay, listener: UpstreamResponseListener): UpstreamRequest {
+    return this.#lane.send(this, request, way, listener)
+  }
+
+  /** Notes under which id the client knows the answer; undefined if the turn failed. */
+  answered(shownId: string | undefined): void {
+    if (this.providerId !== undefined) this.#lane.answered(this.providerId, shownId)
+  }
+}
+
+/** The socket of one lane to a provider: `docs/websocket.md: Sockets of providers`. */
+export class ProviderLane {
   readonly #sockets: ProviderSockets
   readonly #memory: ResizableAllocation
   #socket: ProviderSocket | undefined
   #isRunning = false
   #isClosed = false
-  /** The turn that runs or is about to. */
-  turn: LaneTurn = { previousId: undefined, items: 0, generates: true, isEmpty: false, prepared: () => [] }
 
   constructor(sockets: ProviderSockets, memory: ResizableAllocation) {
     this.#sockets = sockets
     this.#memory = memory
   }
 
-  /** Notes under which id the client knows the last answer; undefined if it cannot be continued. */
-  answered(shownId: string | undefined): void {
-    const last = this.#socket?.last
-    if (this.#socket && last) this.#socket.last = shownId === undefined ? undefined : { ...last, shownId }
+  /** Adds a turn. `request`: the one that stands for it. */
+  turn(request: Request, facts: TurnFacts): LaneTurn {
+    const turn = new LaneTurn(this, facts)
+    this.#sockets.note(request, turn)
+    return turn
+  }
+
+  /** Notes under which id the client knows the provider's last answer; undefined if it cannot be continued. */
+  answered(id: string, shownId: string | undefined): void {
+    if (this.#socket?.last?.id === id) this.#socket.last = shownId === undefined ? undefined : { id, shownId }
   }
 
   /** Closes the socket, once the turn is over whose answer may still be read to its end. */
@@ -57,9 +84,14 @@ export class ProviderLane implements UpstreamTransport {
     if (!this.#isRunning) this.#release()
   }
 
-  send(request: WireRequest, way: UpstreamWay, listener: UpstreamResponseListener): UpstreamRequest {
+  send(
+    turn: LaneTurn,
+    request: WireRequest,
+    way: UpstreamWay,
+    listener: UpstreamResponseListener,
+  ): UpstreamRequest {
     this.#isRunning = true
-    return new SocketExchange(this, request, way, listener)
+    return new SocketExchange(this, turn, request, way, listener)
   }
 
   /** The open socket, if it serves the channel and the key. Closes it otherwise: the lane has moved. */
@@ -71,8 +103,7 @@ export class ProviderLane implements UpstreamTransport {
   }
 
   /** How the turn goes on from the last answer on the socket; undefined if its conversation is sent whole. */
-  continuation(socket: ProviderSocket): Continuation | undefined {
-    const { previousId, items } = this.turn
+  continuation(socket: ProviderSocket, { previousId, items }: TurnFacts): Continuation | undefined {
     if (previousId === undefined || socket.last?.shownId !== previousId) return undefined
     return { after: socket.last.id, items }
   }
@@ -119,6 +150,7 @@ type Opened =
 /** One turn over a provider's socket, whose events are read like those of a stream by HTTP. */
 class SocketExchange implements UpstreamRequest {
   readonly #lane: ProviderLane
+  readonly #turn: LaneTurn
   readonly #request: WireRequest
   readonly #way: UpstreamWay
   readonly #listener: UpstreamResponseListener
@@ -134,11 +166,13 @@ class SocketExchange implements UpstreamRequest {
 
   constructor(
     lane: ProviderLane,
+    turn: LaneTurn,
     request: WireRequest,
     way: UpstreamWay,
     listener: UpstreamResponseListener,
   ) {
     this.#lane = lane
+    this.#turn = turn
     this.#request = request
     this.#way = way
     this.#listener = listener
@@ -212,9 +246,10 @@ class SocketExchange implements UpstreamRequest {
   }
 
   #send(socket: ProviderSocket): void {
-    const { turn } = this.#lane
+    const { facts } = this.#turn
     this.#way.requireHold()
-    const frame = createFrame(this.#request.body as Buffer, turn, this.#lane.continuation(socket))
+    const continued = this.#lane.continuation(socket, facts)
+    const frame = createFrame(this.#request.body as Buffer, facts, continued)
     this.#request.onBody?.(frame)
     this.#socket = socket
     socket.last = undefined
@@ -226,7 +261,7 @@ class SocketExchange implements UpstreamRequest {
 
   /** Sends the turn as before sockets; one that generates nothing needs no provider then. */
   #sendByHttp(): void {
-    const { generates, prepared } = this.#lane.turn
+    const { generates, prepared } = this.#turn.facts
     if (generates) {
       this.#byHttp = this.#way.sendByHttp(this.#listener)
       if (this.#isPaused) this.#byHttp.pause()
@@ -262,11 +297,15 @@ class SocketExchange implements UpstreamRequest {
   }
 
   #deliver({ bytes, end }: ProviderEvent): void {
-    if (end && this.#socket)
-      this.#socket.last = end.id === undefined ? undefined : { id: end.id, shownId: undefined }
+    if (end && this.#socket) this.#note(this.#socket, end.id)
     if (end) this.#end()
     this.#listener.onData(bytes)
     if (end) this.#listener.onEnd()
+  }
+
+  #note(socket: ProviderSocket, id: string | undefined): void {
+    this.#turn.providerId = id
+    socket.last = id === undefined ? undefined : { id, shownId: undefined }
   }
 
   #fail(cause: string): void {

@@ -1,13 +1,13 @@
 import { type Channel, usesWebSockets } from '../../domain/records/channel.ts'
 import type { Request } from '../../http/request.ts'
-import type { ProviderLane } from './provider-lane.ts'
+import type { LaneTurn } from './provider-lane.ts'
 
 /** Milliseconds for which a channel that refused an upgrade is not asked for another. */
 const REFUSAL_MS = 600_000
 
 /** Which turns are sent over WebSockets of providers. */
 export class ProviderSockets {
-  readonly #lanes = new WeakMap<Request, ProviderLane>()
+  readonly #turns = new WeakMap<Request, LaneTurn>()
   /** When channels that refused an upgrade are asked again, by name. */
   readonly #untilMs = new Map<string, number>()
   readonly #nowMs: () => number
@@ -16,14 +16,14 @@ export class ProviderSockets {
     this.#nowMs = nowMs
   }
 
-  /** Notes the lane to which the request of a turn belongs. */
-  note(request: Request, lane: ProviderLane): void {
-    this.#lanes.set(request, lane)
+  /** Notes the turn for which a request stands. */
+  note(request: Request, turn: LaneTurn): void {
+    this.#turns.set(request, turn)
   }
 
-  /** The lane of a turn; undefined for other requests. */
-  laneOf(request: Request): ProviderLane | undefined {
-    return this.#lanes.get(request)
+  /** The turn for which a request stands; undefined for other requests. */
+  turnOf(request: Request): LaneTurn | undefined {
+    return this.#turns.get(request)
   }
 
   /** Notes that the channel's provider has refused an upgrade. */

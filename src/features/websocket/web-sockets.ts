@@ -136,7 +136,6 @@ export class WebSockets {
       memory: new ResizableAllocation(memory, owner),
       conversations: this.#conversations.ofSocket(owner, maxBytes),
       providerLane: () => new library.ProviderLane(providers, new ResizableAllocation(memory, owner)),
-      noteLane: (request, lane) => providers.note(request, lane),
       nowMs,
       onClosed: (code) => {
         this.#open.delete(opened)
