@@ -124,7 +124,8 @@ export class UpstreamClient {
       key,
       url: new URL(basePath + request.path, url),
       headers: [
-        ...[LOOP_MARK_HEADER, this.#loopMark],
+        LOOP_MARK_HEADER,
+        this.#loopMark,
         ...credentials(request.protocol, key.value),
         ...[...channel.headers].flat(),
       ],
