@@ -25,32 +25,11 @@ const SOURCE = {
 }
 
 /** The step by which a database that exists gets the column. */
-const STEP = [
-  {
-    file: 'src/store/migrations/schema/shard.ts',
-    text: '',
-    by: `import type { Kysely } from 'kysely'
-import { USAGE } from '../../../domain/records/usage.ts'
-import { addMissingColumns, type ColumnTypes } from './table.ts'
-
-export async function addShard(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
-  await addMissingColumns(db, USAGE, ['shard'], types)
+const STEP = {
+  file: 'src/store/migrations/steps.ts',
+  text: ']\n\n/** Adds columns',
+  by: "  { name: '9001-shard', run: added(USAGE, 'shard') },\n]\n\n/** Adds columns",
 }
-`,
-  },
-  {
-    file: 'src/store/migrations/steps.ts',
-    text: ']\n\n/**\n * Whether all steps have run.',
-    by: `  {
-    name: '9001-shard',
-    run: async (db, types) => (await import('./schema/shard.ts')).addShard(db, types),
-  },
-]
-
-/**
- * Whether all steps have run.`,
-  },
-]
 
 interface Page {
   readonly items: readonly Readonly<Record<string, unknown>>[]
@@ -100,7 +79,7 @@ test.each(ENGINES)(
     onTestFinished(() => before.discard())
     expect((await call(before.url, ask('m'), { key: 'ann' })).status).toBe(200)
     await before.stop()
-    const copy = await patchedProgram([FIELD, SOURCE, ...STEP])
+    const copy = await patchedProgram([FIELD, SOURCE, STEP])
     onTestFinished(() => copy.discard())
     const after = await startGateway({ config, env, root: copy.root, dataDir: before.dataDir })
     onTestFinished(() => after.discard())

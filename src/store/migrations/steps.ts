@@ -1,4 +1,6 @@
 import type { Kysely } from 'kysely'
+import type { RecordColumns } from '../../domain/records/record.ts'
+import { USAGE } from '../../domain/records/usage.ts'
 import type { ColumnTypes } from './schema/table.ts'
 
 /** A step of a schema migration. */
@@ -44,13 +46,19 @@ export const STEPS: readonly Step[] = [
   },
   {
     name: '0009-transport',
-    run: async (db, types) => (await import('./schema/transport.ts')).addTransport(db, types),
+    run: added(USAGE, 'transport'),
   },
   {
     name: '0010-toolsets',
     run: async (db, types) => (await import('./schema/toolsets.ts')).addToolsets(db, types),
   },
 ]
+
+/** Adds columns of a record to a database that exists. A new database has them from the first step on. */
+function added(record: RecordColumns & { readonly table: string }, ...columns: string[]): Step['run'] {
+  return async (db, types) =>
+    (await import('./schema/table.ts')).addMissingColumns(db, record, columns, types)
+}
 
 /**
  * Whether all steps have run. Throws a sentence for the operator if the database was migrated by a newer
