@@ -184,8 +184,7 @@ export class Attempts {
     const left: { readonly candidate: Candidate; readonly request: AttemptRequest }[] = []
     for (const candidate of candidates) {
       // The prompt may have more tokens here than at the channel for which quota was reserved.
-      const trying = call.features.tried(call, plan, candidate.plan)
-      const refusal = trying && (await trying)
+      const refusal = await call.features.tried(call, plan, candidate.plan)
       if (refusal) {
         if (call.response.isAborted) this.#leave(failed)
         failed.preparationError ??= refusal
@@ -214,11 +213,9 @@ export class Attempts {
   ): Promise<AttemptRequest | undefined> {
     const { request, settings } = call.plan
     try {
-      const preparing = plan.prepare(settings.options.pass_through, call)
-      const prepared = preparing instanceof Promise ? await preparing : preparing
+      const prepared = await plan.prepare(settings.options.pass_through, call)
       const own = this.#adapted(call, prepared, plan.channel, request)
-      const adapting = call.features.adapted(call, own, plan.channel)
-      return adapting instanceof Promise ? await adapting : adapting
+      return await call.features.adapted(call, own, plan.channel)
     } catch (error) {
       if (call.response.isAborted) this.#leave(failed)
       if (error instanceof GatewayError && error.isFinal) throw error
@@ -245,8 +242,7 @@ export class Attempts {
       // asks again where the call has failed, or where everything is known to fail.
       const isPaid = !failed.hasAny || this.#retries.take()
       if (!isPaid && (isLastResort || failed.isOf(account))) continue
-      const asked = this.#services.limits.ask(channel)
-      if (!(asked instanceof Promise ? await asked : asked)) break
+      if (!(await this.#services.limits.ask(channel))) break
       failed.nextAttemptAt(channel)
       const { name: client } = call.plan.dialect
       const target = { channel, key, client, request, plan, words: call.words, features: call.features }

@@ -78,8 +78,7 @@ export class CallAdmission {
     const bytes = 'parts' in body ? NO_BYTES : body.bytes
     const fields = 'parts' in body ? formFieldTexts(body) : NO_FIELDS
     const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
-    const planning = planCall(common, request, resolutions, this.#rates)
-    const possible = planning instanceof Promise ? await planning : planning
+    const possible = await planCall(common, request, resolutions, this.#rates)
     const { startedMs } = incoming
     const session = this.#services.sessions.of(caller.user.id, request)
     const priceVersion = priceVersionOf(settings, possible)

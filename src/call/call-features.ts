@@ -57,34 +57,16 @@ export class CallFeatures {
       if (this.#states[at] !== undefined) this.#features[at]?.admitted?.(this.#states[at], call)
   }
 
-  tried(call: Call, plan: Plan, candidate: ChannelPlan): Promise<GatewayError | undefined> | undefined {
-    let trying: Promise<GatewayError | undefined> | undefined
+  async tried(call: Call, plan: Plan, candidate: ChannelPlan): Promise<GatewayError | undefined> {
     for (let at = 0; at < this.#features.length; at++) {
-      if (this.#states[at] === undefined || !this.#features[at]?.tried) continue
-      trying = trying
-        ? this.#tryLater(at, trying, call, plan, candidate)
-        : this.#tryAt(at, call, plan, candidate)
+      const feature = this.#features[at]
+      const refusal =
+        this.#states[at] !== undefined &&
+        feature?.tried &&
+        (await feature.tried(this.#states[at], call, plan, candidate))
+      if (refusal) return refusal
     }
-    return trying
-  }
-
-  async #tryLater(
-    at: number,
-    trying: Promise<GatewayError | undefined>,
-    call: Call,
-    plan: Plan,
-    candidate: ChannelPlan,
-  ): Promise<GatewayError | undefined> {
-    return (await trying) ?? (await this.#tryAt(at, call, plan, candidate))
-  }
-
-  #tryAt(
-    at: number,
-    call: Call,
-    plan: Plan,
-    candidate: ChannelPlan,
-  ): Promise<GatewayError | undefined> | undefined {
-    return this.#features[at]?.tried?.(this.#states[at], call, plan, candidate)
+    return undefined
   }
 
   adapt(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest {
@@ -95,34 +77,14 @@ export class CallFeatures {
     return adapted
   }
 
-  adapted(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest | Promise<AttemptRequest> {
-    let adapted: AttemptRequest | Promise<AttemptRequest> = request
+  async adapted(call: Call, request: AttemptRequest, channel: Channel): Promise<AttemptRequest> {
+    let adapted = request
     for (let at = 0; at < this.#features.length; at++) {
-      if (this.#states[at] === undefined || !this.#features[at]?.adapted) continue
-      adapted =
-        adapted instanceof Promise
-          ? this.#adaptLater(at, call, adapted, channel)
-          : this.#adaptAt(at, call, adapted, channel)
+      const feature = this.#features[at]
+      if (this.#states[at] !== undefined && feature?.adapted)
+        adapted = await feature.adapted(this.#states[at], call, adapted, channel)
     }
     return adapted
-  }
-
-  async #adaptLater(
-    at: number,
-    call: Call,
-    adapted: Promise<AttemptRequest>,
-    channel: Channel,
-  ): Promise<AttemptRequest> {
-    return this.#adaptAt(at, call, await adapted, channel)
-  }
-
-  #adaptAt(
-    at: number,
-    call: Call,
-    request: AttemptRequest,
-    channel: Channel,
-  ): AttemptRequest | Promise<AttemptRequest> {
-    return this.#features[at]?.adapted?.(this.#states[at], call, request, channel) ?? request
   }
 
   keys(plan: Plan, candidate: ChannelPlan, upstreamModel: string, keys: readonly UpstreamKey[]): OrderedKeys {

@@ -60,20 +60,17 @@ export function scanRequest(
   return { dialect: usual.ofForm?.(scan) ?? usual, body, scan }
 }
 
-/** Checks a request. Throws `invalid_request` that names the field. */
-export function parseRequest(
+/** Checks a request. Rejects with `invalid_request` that names the field. */
+export async function parseRequest(
   request: JsonRequest | FormRequest,
   headers: Headers,
   reader: RequestReaderContext,
-): ParsedRequest | Promise<ParsedRequest> {
+): Promise<ParsedRequest> {
   if (!request.scan) {
     const { dialect, body } = request
     for (const { name } of body.parts) dialect.names.checkName(name)
-    const read = dialect.read(body, reader)
-    const named = namedSessionFinder(headers)
-    if (!named) return read
-    const session = { session: named }
-    return read instanceof Promise ? read.then((one) => withFacts(one, session)) : withFacts(read, session)
+    const session = namedSessionFinder(headers)
+    return withFacts(await dialect.read(body, reader), session ? { session } : {})
   }
   const { scan, dialect } = request
   dialect.names.check(scan)
@@ -93,8 +90,7 @@ export function parseRequest(
     ...(lifetimes.length > 0 && { lifetimes }),
   }
   const facts = { json: request, ...(requested && { requested }), ...(session && { session }) }
-  const parsed = dialect.read(scan, headers, reader)
-  return parsed instanceof Promise ? parsed.then((one) => withFacts(one, facts)) : withFacts(parsed, facts)
+  return withFacts(await dialect.read(scan, headers, reader), facts)
 }
 
 function withFacts(

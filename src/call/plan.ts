@@ -23,19 +23,25 @@ export function groupsOfPlans(plans: Plans): readonly Plan['group'][] {
 }
 
 /**
- * Plans the request for each model that may serve it, with prices and limits. Throws or rejects if the first
- * model cannot be used; other models that cannot be used are left out. Returns a promise only if there are
- * other models, or if something must be looked up.
+ * Plans the request for each model that may serve it, with prices and limits. Rejects if the first model cannot be used;
+ * other models that cannot be used are left out.
  */
-export function planCall(
+export async function planCall(
   common: CommonFacts,
   request: ParsedRequest,
   [first, ...others]: readonly ResolvedModel[],
   rates: CallRates,
-): Plans | Promise<Plans> {
-  const plan = planFor(first as ResolvedModel, common, request, rates)
-  if (others.length === 0 && !(plan instanceof Promise)) return [plan]
-  return withFallbacks(plan, others, (resolution) => planFor(resolution, common, request, rates))
+): Promise<Plans> {
+  const plans: [Plan, ...Plan[]] = [await planFor(first as ResolvedModel, common, request, rates)]
+  for (const resolution of others) {
+    try {
+      plans.push(await planFor(resolution, common, request, rates))
+    } catch (error) {
+      // A fallback is skipped if it has no price or cannot serve this request.
+      if (!asGatewayError(error)) throw error
+    }
+  }
+  return plans
 }
 
 /**
@@ -47,54 +53,34 @@ export function withPromptBound(plan: Plan, bound: number): Plan {
   return { ...plan, estimate: estimate(dialect.endpoint, request, channels, rate, settings, model, bound) }
 }
 
-async function withFallbacks(
-  first: Plan | Promise<Plan>,
-  others: readonly ResolvedModel[],
-  planned: (resolution: ResolvedModel) => Plan | Promise<Plan>,
-): Promise<Plans> {
-  const plans: [Plan, ...Plan[]] = [await first]
-  for (const resolution of others) {
-    try {
-      plans.push(await planned(resolution))
-    } catch (error) {
-      // A fallback is skipped if it has no price or cannot serve this request.
-      if (!asGatewayError(error)) throw error
-    }
-  }
-  return plans
-}
-
-function planFor(
+async function planFor(
   { name, model, group, channels: all, reason }: ResolvedModel,
   common: CommonFacts,
   called: ParsedRequest,
   rates: CallRates,
-): Plan | Promise<Plan> {
+): Promise<Plan> {
   const { dialect, body, fields, takeMemory, settings, requestedModel } = common
   const request = name === called.model ? called : (called.forModel?.(name) ?? called)
   const serving = request.channelsFor?.(all) ?? all
   const isFree = request.charging !== undefined || (dialect.isFreeUnpriced && !model.price)
   const rate = isFree ? rates.free : rates.of(settings, model, group)
-  const planned = request.forChannels(serving, model)
-  const withChannels = (channels: Plan['channels']): Plan => {
-    refuseUnpricedTools(settings, rate, channels)
-    return {
-      dialect,
-      request,
-      body: request.responses?.composed ?? body,
-      fields,
-      takeMemory,
-      settings,
-      requestedModel,
-      model,
-      group,
-      rate,
-      estimate: estimate(dialect.endpoint, request, channels, rate, settings, model),
-      channels,
-      ...(reason && { reason }),
-    }
+  const channels = await request.forChannels(serving, model)
+  refuseUnpricedTools(settings, rate, channels)
+  return {
+    dialect,
+    request,
+    body: request.responses?.composed ?? body,
+    fields,
+    takeMemory,
+    settings,
+    requestedModel,
+    model,
+    group,
+    rate,
+    estimate: estimate(dialect.endpoint, request, channels, rate, settings, model),
+    channels,
+    ...(reason && { reason }),
   }
-  return planned instanceof Promise ? planned.then(withChannels) : withChannels(planned)
 }
 
 /**

@@ -46,7 +46,7 @@ const COUNTING = { messages: messagesCountTokens, responses: responsesCountToken
 
 /** A request that is being parsed. */
 interface RequestReading extends Pick<AdmittedRequest, 'read' | 'reader'> {
-  readonly parsing: ParsedRequest | Promise<ParsedRequest>
+  readonly parsing: Promise<ParsedRequest>
 }
 
 /** A call to something that is not a channel, such as an MCP server. */
@@ -217,12 +217,10 @@ export class Relay {
   /** Relays one call in the dialects of its endpoint, as JSON or as a form. Rejects like `call`. */
   async callIn(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#services.settings()
-    const begun = this.#services.limits.begin(caller)
-    const leave = begun instanceof Promise ? await begun : begun
+    const leave = await this.#services.limits.begin(caller)
     let body: Body | FormBody | undefined
     try {
-      const reading = readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
-      body = reading instanceof Promise ? await reading : reading
+      body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
       const answer = this.#services.lifeCycle.read(incoming, settings)
       if (answer) await this.#answerRead(answer, dialects, body, incoming, caller, settings)
       else await this.#relay(dialects, body, incoming, caller, settings)
@@ -313,12 +311,8 @@ export class Relay {
     const reading = this.#reading(dialects, body, incoming, caller, settings)
     const { read, reader, parsing } = reading
     const { dialect } = read
-    // A simple call is read and planned in one turn of the event loop. If `await` were used even where there
-    // is no promise, the call would cost about 3 % more (`npm run bench -- --only whole-2kb`).
-    const parsed = parsing instanceof Promise ? await parsing : parsing
-    const { request, routes } = this.#resolve(reading, parsed, incoming, caller, settings)
-    const entering = limits.enter(settings, caller, routes.requestedModel)
-    if (entering) await entering
+    const { request, routes } = this.#resolve(reading, await parsing, incoming, caller, settings)
+    await limits.enter(settings, caller, routes.requestedModel)
     return lifeCycle.answer(
       { dialect, body, caller, settings, request, routes, read, reader },
       incoming,

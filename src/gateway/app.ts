@@ -280,25 +280,19 @@ export class App {
         if (!this.#services.isOpen()) throw gatewayStoppingError()
         refuseLoop(exchange.request, mark)
         const address = clientAddress()(exchange.request)
-        const taking = limits.take({
+        const taken = await limits.take({
           name: LIMIT_NAMES.relay,
           subject: addressBlock(address),
           limit: relayLimit(),
         })
-        requireWithinRateLimit(
-          taking instanceof Promise ? await taking : taking,
-          'this address',
-          () => ADDRESS,
-        )
-        const entering = this.#callerOf(exchange, endpoint, address)
-        const caller = entering instanceof Promise ? await entering : entering
+        requireWithinRateLimit(taken, 'this address', () => ADDRESS)
+        const caller = await this.#callerOf(exchange, endpoint, address)
         exchange.record.userId = caller.user.id
         exchange.record.tokenId = caller.token.id
         // The limits of models do not apply to tools.
         if (area !== 'mcp') lifeCycle.addHeaders(exchange, caller, protocolOf(area))
         if (mayRepeat(exchange.request)) exchange.render = (error) => renderError(area, error, exchange.id)
-        const taken = admission.takeCallSlot(exchange, caller.token.id)
-        if (!(taken instanceof Promise ? await taken : taken)) return
+        if (!(await admission.takeCallSlot(exchange, caller.token.id))) return
         return endpoint.handle(exchange, caller, this.#services, params)
       }
     }
