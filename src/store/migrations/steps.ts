@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { RecordColumns } from '../../domain/records/record.ts'
+import { TOKEN } from '../../domain/records/token.ts'
 import { USAGE } from '../../domain/records/usage.ts'
 import type { ColumnTypes } from './schema/table.ts'
 
@@ -50,7 +51,7 @@ export const STEPS: readonly Step[] = [
   },
   {
     name: '0010-toolsets',
-    run: async (db, types) => (await import('./schema/toolsets.ts')).addToolsets(db, types),
+    run: added(TOKEN, 'toolsets'),
   },
 ]
 
