@@ -10,10 +10,8 @@ import { useSignedInAccount } from './session.tsx'
  * may read.
  */
 export function GuardNamesInput({
-  label,
   ...input
 }: {
-  readonly label?: string
   readonly value?: string[]
   readonly disabled?: boolean
   readonly error?: ReactNode
@@ -25,8 +23,8 @@ export function GuardNamesInput({
   const { data: known = [] } = useQuery({ ...guardsQuery(profile.id), enabled: isUsed && isAdmin })
   return (
     <TagsInput
-      label={label ?? guards.title}
-      description={label === undefined ? guards.namesHint : undefined}
+      label={guards.title}
+      description={guards.namesHint}
       data={known.map(({ name }) => name)}
       splitChars={[',', ' ', '\n']}
       spellCheck={false}

@@ -10,7 +10,8 @@ interface ModelPrices {
 
 /**
  * Texts for the prices of a model. `input` has every price in its own unit (`$5.00 + $0.04 an image`), without that of
- * tokens if they cost nothing and something else does; `tokens` is another price of tokens, `–` in that case.
+ * tokens if they cost nothing and something else does; `tokens` is another price of tokens, `–` in that case. `output` is
+ * also `–` if output costs nothing and input does, as it is for embeddings, which have no output.
  */
 export function usePriceText() {
   const { models } = useTexts()
@@ -25,6 +26,8 @@ export function usePriceText() {
     amount === undefined || (!hasTokenPrice(model) && amount === 0) ? '–' : price(amount)
   return {
     tokens,
+    output: (model: ModelPrices, amount: number | undefined): string =>
+      amount === 0 && model.input !== 0 ? '–' : tokens(model, amount),
     input: (model: ModelPrices): string =>
       [...(hasTokenPrice(model) ? [tokens(model, model.input)] : []), ...model.units.map(unitText)].join(
         ' + ',

@@ -17,7 +17,7 @@ export const call = {
   needed: 'Needed by this call',
   resets: 'Resets',
   openKey: 'Open the key',
-  openGroups: 'Open the budgets of groups',
+  openGroups: 'Open the group',
   openUser: 'Open the user',
   openModels: 'Open the prices of models',
   askAdministrator: 'Ask an administrator.',

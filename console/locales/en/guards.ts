@@ -146,5 +146,4 @@ export const guards = {
   counted: (verdict: string, text: string, count: number) =>
     `${verdict}, ${text} ${count === 1 ? 'match' : 'matches'}`,
   namesHint: 'Guards that check its calls in addition.',
-  namesOf: (group: string) => `Guards of ${group}`,
 }

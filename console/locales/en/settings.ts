@@ -12,10 +12,6 @@ export const settings = {
   fromFile: 'from gateway.yaml',
   fromLine: (file: string, line: number) => `from ${file}, line ${line}`,
   discard: 'Discard',
-  groupGuards: 'Guards of groups',
-  groupBudgets: 'Budgets of groups',
-  groupBudgetsHint: 'What all keys of a group may spend in each period. Empty: no budget.',
-  periodOf: (group: string) => `Budget period of ${group}`,
   fallback: 'Fallback',
   fallbackHint:
     'Models that are tried in the place of one, the model that succeeds it once it has ended, and how its channels share its calls.',
@@ -174,11 +170,6 @@ export const settings = {
     failing: (cause: string) => `The last attempt failed: ${cause}`,
     empty: 'Nothing is exported. The variables of OpenTelemetry name a collector.',
   },
-  groupName: 'Group',
-  groupRatio: 'Ratio',
-  groupOpen: 'Open to all users',
-  groupHint: 'A call costs its price times the ratio of its group.',
-  addGroup: 'Add group',
-  removeGroup: (name: string) => `Remove group ${name}`,
+  groupHint: 'Ratio, budget and guards of each group are set on the page of groups.',
   notANumber: 'Enter a number.',
 }

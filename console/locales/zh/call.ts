@@ -10,7 +10,7 @@ export const call: Texts['call'] = {
   left: '剩余',
   needed: '此调用所需',
   resets: '重置时间',
-  openGroups: '打开分组预算',
+  openGroups: '打开该分组',
   openKey: '打开密钥',
   openUser: '打开用户',
   openModels: '打开模型价格',

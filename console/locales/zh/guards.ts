@@ -131,5 +131,4 @@ export const guards: Texts['guards'] = {
   },
   counted: (verdict, text) => `${verdict}，${text} 处命中`,
   namesHint: '额外检查其调用的规则。',
-  namesOf: (group) => `${group} 的规则`,
 }

@@ -11,10 +11,6 @@ export const settings: Texts['settings'] = {
   fromFile: '来自 gateway.yaml',
   fromLine: (file, line) => `来自 ${file} 第 ${line} 行`,
   discard: '放弃',
-  groupGuards: '分组的防护规则',
-  groupBudgets: '分组预算',
-  groupBudgetsHint: '一个分组的所有密钥在每个周期内可花费的上限。留空表示没有预算。',
-  periodOf: (group) => `${group} 的预算周期`,
   fallback: '后备',
   fallbackHint: '代替某个模型尝试的其他模型，该模型停用后接替它的模型，以及其渠道如何分担调用。',
   modelSettings: {
@@ -159,11 +155,6 @@ export const settings: Texts['settings'] = {
     failing: (cause) => `最近一次尝试失败：${cause}`,
     empty: '没有导出任何内容。OpenTelemetry 的环境变量指定收集器。',
   },
-  groupName: '分组',
-  groupRatio: '倍率',
-  groupOpen: '对所有用户开放',
-  groupHint: '调用的费用为其价格乘以分组的倍率。',
-  addGroup: '添加分组',
-  removeGroup: (name) => `移除分组 ${name}`,
+  groupHint: '各分组的倍率、预算和规则在分组页面设置。',
   notANumber: '请输入数字。',
 }

@@ -57,7 +57,7 @@ const WITHOUT_A_PRICE: ReadonlySet<string> = new Set(['model_price_error', 'tool
 
 /** A link to the page on which the reason of the refusal can be removed. */
 function WayOn({
-  call: { code, limit, model_name: model, token_id, user_id },
+  call: { code, group, limit, model_name: model, token_id, user_id },
 }: {
   readonly call: RefusedCall
 }) {
@@ -73,7 +73,7 @@ function WayOn({
     )
   if (limit?.subject === 'group')
     return isRoot ? (
-      <Link to="/settings" hash="group-budgets">
+      <Link to="/groups" search={{ group: limit.name ?? group }}>
         {call.openGroups}
       </Link>
     ) : (

@@ -77,8 +77,8 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
     input: amount(prices, 'input'),
     units: unitPrices(prices),
   })
-  const price = ({ price: prices }: ManagedModel, name: string): string =>
-    prices === null ? '–' : priceText.tokens(pricesOf(prices), amount(prices, name))
+  const price = ({ price: prices }: ManagedModel, name: string, kind: 'tokens' | 'output'): string =>
+    prices === null ? '–' : priceText[kind](pricesOf(prices), amount(prices, name))
   const input = ({ price: prices }: ManagedModel): string =>
     prices === null ? '–' : priceText.input(pricesOf(prices))
   const channelsText = ({ channels: [only = '–', ...further] }: ManagedModel): ReactNode =>
@@ -123,8 +123,18 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
       cell: ({ vendor }) => vendor ?? '–',
     },
     { key: 'input', label: models.input, isNumber: true, cell: input },
-    { key: 'output', label: models.output, isNumber: true, cell: (model) => price(model, 'output') },
-    { key: 'cached', label: models.cached, isNumber: true, cell: (model) => price(model, 'cache_read') },
+    {
+      key: 'output',
+      label: models.output,
+      isNumber: true,
+      cell: (model) => price(model, 'output', 'output'),
+    },
+    {
+      key: 'cached',
+      label: models.cached,
+      isNumber: true,
+      cell: (model) => price(model, 'cache_read', 'tokens'),
+    },
     {
       key: 'service',
       label: models.tiersAndRegions,

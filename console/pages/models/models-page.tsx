@@ -156,7 +156,7 @@ function useColumns(): readonly Column<PricedModel>[] {
       key: 'output',
       label: models.output,
       isNumber: true,
-      cell: (model) => price.tokens(model, model.output),
+      cell: (model) => price.output(model, model.output),
     },
     {
       key: 'cached',

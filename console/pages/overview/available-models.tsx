@@ -28,7 +28,7 @@ export function AvailableModels() {
       key: 'output',
       label: models.output,
       isNumber: true,
-      cell: (model) => price.tokens(model, model.output),
+      cell: (model) => price.output(model, model.output),
     },
   ]
   return (

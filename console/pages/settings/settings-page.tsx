@@ -21,9 +21,6 @@ import { AnswerCacheInputs } from './answer-cache-inputs.tsx'
 import { lineOfDeclaredEntry } from './line-of-declared-entry.ts'
 import { FileSection } from './file-section.tsx'
 import { OPTION_SETTINGS, RATE_LIMIT_SETTINGS, SIGN_IN_SETTINGS } from './file-settings.ts'
-import { GroupBudgets } from './group-budgets.tsx'
-import { GroupGuards } from './group-guards.tsx'
-import { GroupRows } from './group-rows.tsx'
 import { ModelSettingRows } from './model-setting-rows.tsx'
 import { SectionIndex } from './section-index.tsx'
 import { SettingInput } from './setting-input.tsx'
@@ -155,33 +152,16 @@ function OptionSections({ options, declared, form: { typed, type, refused } }: S
   ))
 }
 
-/** The options that have a value for each group or model. */
-function OptionsByName({ options, declared, form: { typed, type, refused, groups, setGroups } }: Sections) {
-  const { guards, settings } = useTexts()
+/** The options that have a value for each model, and the way to the groups. */
+function OptionsByName({ options, declared, form: { typed, type, refused } }: Sections) {
+  const { groups, settings } = useTexts()
   const valueOf = (wanted: string, none = '{}'): string =>
     typed.get(wanted) ?? options.find(({ key }) => key === wanted)?.value ?? none
   const isCacheDeclared = options.some(({ key, managed }) => key === ANSWER_CACHE && managed)
-  const names = groups.map(({ name }) => name.trim()).filter((name) => name !== '')
   return (
     <>
       <FormSection id="groups" title={settings.groups} text={settings.groupHint}>
-        <GroupRows groups={groups} onChange={setGroups} />
-      </FormSection>
-      <FormSection id="group-budgets" title={settings.groupBudgets} text={settings.groupBudgetsHint}>
-        <GroupBudgets
-          names={names}
-          value={valueOf('GroupBudget')}
-          declared={declared}
-          onChange={(value) => type('GroupBudget', value)}
-        />
-      </FormSection>
-      <FormSection id="group-guards" title={settings.groupGuards} text={guards.namesHint}>
-        <GroupGuards
-          names={names}
-          value={valueOf('GroupGuards')}
-          declared={declared}
-          onChange={(value) => type('GroupGuards', value)}
-        />
+        <Link to="/groups">{groups.title}</Link>
       </FormSection>
       <FormSection id="fallback" title={settings.fallback} text={settings.fallbackHint}>
         <ModelSettingRows
@@ -242,8 +222,6 @@ function sectionsOf(settings: Texts['settings']): readonly (readonly [id: string
   return [
     ...SETTINGS_SECTIONS.map((region) => [region, settings[region]] as const),
     ['groups', settings.groups],
-    ['group-budgets', settings.groupBudgets],
-    ['group-guards', settings.groupGuards],
     ['fallback', settings.fallback],
     ['answer-cache', settings.answerCache.title],
     ['alerts', settings.alerts.title],
@@ -267,8 +245,6 @@ function labelOf(settings: Texts['settings'], key: string): string {
   const options: Readonly<Record<string, readonly string[]>> = settings.options
   const byName: Readonly<Record<string, string>> = {
     [ANSWER_CACHE]: settings.answerCache.title,
-    GroupBudget: settings.groupBudgets,
-    GroupGuards: settings.groupGuards,
     ModelFallback: settings.modelSettings.fallback,
     ModelContextFallback: settings.modelSettings.context_fallback,
     ModelContentFallback: settings.modelSettings.content_fallback,
@@ -276,5 +252,5 @@ function labelOf(settings: Texts['settings'], key: string): string {
     ModelBalance: settings.modelSettings.balance,
     ModelCache: settings.modelSettings.cache,
   }
-  return options[key]?.[0] ?? byName[key] ?? settings.groups
+  return options[key]?.[0] ?? byName[key] ?? key
 }

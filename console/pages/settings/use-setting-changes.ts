@@ -7,7 +7,6 @@ import { showNotice } from '../../components/notify.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { changedGroupOptions, groupsInOptions } from './groups.ts'
 
 /** The unsaved changes of the settings, and functions to save or discard them. */
 export function useSettingChanges(options: readonly GatewayOption[]) {
@@ -15,18 +14,13 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
   const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const [typed, setTyped] = useState<ReadonlyMap<string, string>>(new Map())
-  const [groups, setGroups] = useState(() => groupsInOptions(options))
   const [refused, setRefused] = useState<{ readonly key: string; readonly message: string }>()
   // Changes are relative to the values that the form was opened with, not to those that the page loads later.
   const [basis, setBasis] = useState(options)
   const [present, setPresent] = useState<GatewayOption>()
   const [generation, setGeneration] = useState(0)
   const stored = new Map(options.map(({ key, value }) => [key, value]))
-  // Groups come first, because only existing groups can have budgets.
-  const changes = [
-    ...changedGroupOptions(groups, groupsInOptions(basis)),
-    ...[...typed].filter(([key, value]) => stored.get(key) !== value),
-  ]
+  const changes = [...typed].filter(([key, value]) => stored.get(key) !== value)
   const saving = useAction(async (versions: readonly GatewayOption[]) => {
     setRefused(undefined)
     for (const [key, value] of changes) {
@@ -46,7 +40,6 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
   const restart = (now: readonly GatewayOption[]): void => {
     setTyped(new Map())
     setBasis(now)
-    setGroups(groupsInOptions(now))
     setRefused(undefined)
     setGeneration((before) => before + 1)
   }
@@ -60,8 +53,6 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
   return {
     typed,
     type: (key: string, value: string) => setTyped(new Map(typed).set(key, value)),
-    groups,
-    setGroups,
     changes,
     refused,
     error: saving.error,

@@ -24,13 +24,11 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     return JSON.parse(options.find(({ key }) => key === wanted)?.value ?? 'null')
   }
 
-  test('fallbacks, balancing and budgets can be set; unsaved changes are in a bar with Discard', async () => {
+  test('options, fallbacks and balancing can be set; unsaved changes are in a bar with Discard', async () => {
     const page = await stage.open('root', '/settings')
-    const budget = page
-      .getByRole('region', { name: 'Budgets of groups' })
-      .getByRole('textbox', { name: 'Budget of sales' })
+    const perUser = page.getByRole('textbox', { name: 'Keys per user' })
     const save = page.getByRole('button', { name: 'Save settings' })
-    await budget.fill('20')
+    await perUser.fill('20')
     await page.getByText('1 change not saved').waitFor()
     const fallback = page.getByRole('region', { name: 'Fallback' })
     await fallback.getByRole('button', { name: 'Add fallback' }).click()
@@ -61,15 +59,15 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
       .getByRole('status')
       .filter({ hasText: /^Saved/ })
       .waitFor()
-    expect(await optionOf('GroupBudget')).toEqual({ sales: { budget: 10_000_000, budget_period: 'month' } })
+    expect(await optionOf('token_setting.max_user_tokens')).toBe(20)
     expect(await optionOf('ModelFallback')).toEqual({ 'house-model': ['demo-chat', 'demo-claude'] })
     expect(await optionOf('ModelSuccessor')).toEqual({ 'house-model': 'demo-claude' })
     expect(await optionOf('ModelBalance')).toEqual({ 'house-model': 'least_busy' })
 
-    await budget.fill('35')
+    await perUser.fill('35')
     await page.getByText('1 change not saved').waitFor()
     await page.getByRole('button', { name: 'Discard' }).click()
-    expect(await budget.inputValue()).toMatch(/^20(?:\.00)?$/)
+    expect(await perUser.inputValue()).toBe('20')
     expect(await save.isDisabled()).toBe(true)
     await page.context().close()
   })
@@ -116,6 +114,15 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
       }
       expect(() => readConfig(readEnvironment(environment, { config })), line).not.toThrow()
     }
+    await page.context().close()
+  })
+
+  test('the settings lead to the page of groups, which alone changes them', async () => {
+    const page = await stage.open('root', '/settings')
+    const groups = page.getByRole('region', { name: 'Groups' })
+    expect(await groups.locator('input, button').count()).toBe(0)
+    await groups.getByRole('link', { name: 'Groups' }).click()
+    await page.getByRole('heading', { name: 'Groups', level: 1 }).waitFor()
     await page.context().close()
   })
 
