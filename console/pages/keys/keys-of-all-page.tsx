@@ -2,22 +2,20 @@ import { Button, Select } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { KEY_PAGE_SIZE, keysOfAllQuery, type KeyOfUser } from '../../api/keys.ts'
-import { BudgetMeter } from '../../components/budget-meter.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { FilterField } from '../../components/filter-field.tsx'
 import { KeyState } from '../../components/key-state.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { Pager } from '../../components/pager.tsx'
-import { QueryResult } from '../../components/query-result.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
-import { listOrderOf, sortingOf } from '../../components/sorting.ts'
-import { TimeText } from '../../components/time-text.tsx'
+import { listOrderOf } from '../../components/sorting.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { TruncatedText } from '../../components/truncated-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { useKeyUseColumns } from './use-key-columns.tsx'
 
 const END_LENGTH = 4
 
@@ -68,43 +66,28 @@ export function KeysOfAllPage() {
           onChange={(chosen) => setSearch({ state: chosen ?? undefined, p: undefined })}
         />
       </Toolbar>
-      <QueryResult query={query}>
-        {({ items, total }) =>
-          items.length === 0 ? (
-            <EmptyState text={userKeys.empty}>
-              <Button
-                variant="default"
-                onClick={() => setSearch({ q: undefined, user: undefined, end: undefined, state: undefined })}
-              >
-                {common.clearFilters}
-              </Button>
-            </EmptyState>
-          ) : (
-            <>
-              <DataTable
-                label={userKeys.title}
-                columns={columns}
-                rows={items}
-                keyOf={({ id }) => id}
-                isStale={query.isPlaceholderData}
-                sorting={sortingOf(search, setSearch)}
-              />
-              <Pager
-                page={page}
-                pageSize={KEY_PAGE_SIZE}
-                total={total}
-                onPage={(next) => setSearch({ p: String(next) })}
-              />
-            </>
-          )
+      <PagedTable
+        label={userKeys.title}
+        columns={columns}
+        query={query}
+        pageSize={KEY_PAGE_SIZE}
+        empty={
+          <EmptyState text={userKeys.empty}>
+            <Button
+              variant="default"
+              onClick={() => setSearch({ q: undefined, user: undefined, end: undefined, state: undefined })}
+            >
+              {common.clearFilters}
+            </Button>
+          </EmptyState>
         }
-      </QueryResult>
+      />
     </>
   )
 }
 
 function useColumns(): readonly Column<KeyOfUser>[] {
-  const { keys, userKeys, common, limits } = useTexts()
+  const { keys, userKeys } = useTexts()
   const { profile } = useSignedInAccount()
   return [
     {
@@ -142,18 +125,7 @@ function useColumns(): readonly Column<KeyOfUser>[] {
       isNumber: true,
       cell: ({ used_quota }) => <MoneyText quota={used_quota} />,
     },
-    {
-      key: 'budget',
-      label: limits.budget,
-      cell: ({ name, ...row }) => (row.budget > 0 ? <BudgetMeter name={name} state={row} /> : '–'),
-    },
-    {
-      key: 'used',
-      sortField: 'accessed_time',
-      label: keys.lastUsed,
-      isOptional: true,
-      cell: ({ accessed_time }) => (accessed_time > 0 ? <TimeText at={accessed_time} /> : common.never),
-    },
+    ...useKeyUseColumns(),
     {
       key: 'status',
       sortField: 'status',

@@ -4,16 +4,14 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, KEY_PAGE_SIZE, keysQuery } from '../../api/keys.ts'
-import { QueryResult } from '../../components/query-result.tsx'
 import { BudgetMeters } from '../../components/budget-meter.tsx'
-import { DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { FilterField } from '../../components/filter-field.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { Pager } from '../../components/pager.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
-import { listOrderOf, sortingOf } from '../../components/sorting.ts'
+import { listOrderOf } from '../../components/sorting.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
@@ -55,38 +53,23 @@ export function KeysPage() {
           onFilter={(text) => setSearch({ q: text, p: undefined })}
         />
       </Toolbar>
-      <QueryResult query={query}>
-        {({ items, total }) =>
-          items.length === 0 ? (
-            <EmptyState text={q === '' ? keys.empty : keys.emptyFiltered}>
-              {q === '' ? (
-                create
-              ) : (
-                <Button variant="default" onClick={() => setSearch({ q: undefined })}>
-                  {common.clearFilters}
-                </Button>
-              )}
-            </EmptyState>
-          ) : (
-            <>
-              <DataTable
-                label={keys.title}
-                columns={columns}
-                rows={items}
-                keyOf={({ id }) => id}
-                isStale={query.isPlaceholderData}
-                sorting={sortingOf(search, setSearch)}
-              />
-              <Pager
-                page={page}
-                pageSize={KEY_PAGE_SIZE}
-                total={total}
-                onPage={(next) => setSearch({ p: String(next) })}
-              />
-            </>
-          )
+      <PagedTable
+        label={keys.title}
+        columns={columns}
+        query={query}
+        pageSize={KEY_PAGE_SIZE}
+        empty={
+          <EmptyState text={q === '' ? keys.empty : keys.emptyFiltered}>
+            {q === '' ? (
+              create
+            ) : (
+              <Button variant="default" onClick={() => setSearch({ q: undefined })}>
+                {common.clearFilters}
+              </Button>
+            )}
+          </EmptyState>
         }
-      </QueryResult>
+      />
       <CreateKeyDialog
         opened={isNew !== undefined}
         onClose={() => setSearch({ new: undefined })}

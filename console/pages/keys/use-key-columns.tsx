@@ -22,7 +22,7 @@ export function useKeyColumns(
   onDelete: (key: ApiKey) => void,
 ): readonly Column<ApiKey>[] {
   const texts = useTexts()
-  const { keys, common, limits } = texts
+  const { keys, common } = texts
   const { profile } = useSignedInAccount()
   const { data: stopped = [] } = useQuery(keysStoppedByBudgetQuery(profile.id, shown))
   const { turn } = useKeyChanges()
@@ -68,18 +68,7 @@ export function useKeyColumns(
       isNumber: true,
       cell: (row) => <RemainingSpendText of={row} group={row.group || profile.group} />,
     },
-    {
-      key: 'budget',
-      label: limits.budget,
-      cell: ({ name, ...row }) => (row.budget > 0 ? <BudgetMeter name={name} state={row} /> : '–'),
-    },
-    {
-      key: 'used',
-      sortField: 'accessed_time',
-      label: keys.lastUsed,
-      isOptional: true,
-      cell: ({ accessed_time }) => (accessed_time > 0 ? <TimeText at={accessed_time} /> : common.never),
-    },
+    ...useKeyUseColumns(),
     {
       key: 'status',
       sortField: 'status',
@@ -101,6 +90,25 @@ export function useKeyColumns(
           onDelete={() => onDelete(row)}
         />
       ),
+    },
+  ]
+}
+
+/** The columns with the budget of a key and the time of its last call. */
+export function useKeyUseColumns(): readonly Column<ApiKey>[] {
+  const { keys, common, limits } = useTexts()
+  return [
+    {
+      key: 'budget',
+      label: limits.budget,
+      cell: ({ name, ...row }) => (row.budget > 0 ? <BudgetMeter name={name} state={row} /> : '–'),
+    },
+    {
+      key: 'used',
+      sortField: 'accessed_time',
+      label: keys.lastUsed,
+      isOptional: true,
+      cell: ({ accessed_time }) => (accessed_time > 0 ? <TimeText at={accessed_time} /> : common.never),
     },
   ]
 }

@@ -2,36 +2,24 @@ import { Button, PasswordInput, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { acceptInvitation, appShellQuery, signIn } from '../../api/account.ts'
 import { characterCount } from '../../components/character-count.ts'
-import { LanguageChoice } from '../../components/language-choice.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import classes from './login-page.module.css'
+import { LoginFrame } from './login-frame.tsx'
 
 const MIN_LENGTH = 8
 
 /** The page of an invitation, whose token is in the fragment of the address: a name and a password are chosen there. */
 export function InvitePage() {
-  const { login, product } = useTexts()
-  useEffect(() => {
-    document.title = `${login.join} – ${product}`
-  }, [login.join, product])
+  const { login } = useTexts()
   return (
-    <main className={classes['page']}>
-      <div className={classes['form']}>
-        <p className={classes['product']}>
-          <strong>{product}</strong>
-          <span>{login.tagline}</span>
-        </p>
-        <h1>{login.join}</h1>
-        <p>{login.joinHint}</p>
-        <JoinForm />
-        <LanguageChoice />
-      </div>
-    </main>
+    <LoginFrame title={login.join}>
+      <p>{login.joinHint}</p>
+      <JoinForm />
+    </LoginFrame>
   )
 }
 

@@ -3,15 +3,13 @@ import { IconPlus } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { USER_PAGE_SIZE, usersQuery } from '../../api/users.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
-import { QueryResult } from '../../components/query-result.tsx'
-import { DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { FilterField } from '../../components/filter-field.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { Pager } from '../../components/pager.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
-import { listOrderOf, sortingOf } from '../../components/sorting.ts'
+import { listOrderOf } from '../../components/sorting.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AddUserDialog } from './add-user-dialog.tsx'
@@ -53,34 +51,19 @@ export function UsersPage() {
           onFilter={(text) => setSearch({ q: text, p: undefined })}
         />
       </Toolbar>
-      <QueryResult query={query}>
-        {({ items, total }) =>
-          items.length === 0 ? (
-            <EmptyState text={users.emptyFiltered}>
-              <Button variant="default" onClick={() => setSearch({ q: undefined })}>
-                {common.clearFilters}
-              </Button>
-            </EmptyState>
-          ) : (
-            <>
-              <DataTable
-                label={users.title}
-                columns={columns}
-                rows={items}
-                keyOf={({ id }) => id}
-                isStale={query.isPlaceholderData}
-                sorting={sortingOf(search, setSearch)}
-              />
-              <Pager
-                page={page}
-                pageSize={USER_PAGE_SIZE}
-                total={total}
-                onPage={(next) => setSearch({ p: String(next) })}
-              />
-            </>
-          )
+      <PagedTable
+        label={users.title}
+        columns={columns}
+        query={query}
+        pageSize={USER_PAGE_SIZE}
+        empty={
+          <EmptyState text={users.emptyFiltered}>
+            <Button variant="default" onClick={() => setSearch({ q: undefined })}>
+              {common.clearFilters}
+            </Button>
+          </EmptyState>
         }
-      </QueryResult>
+      />
       <AddUserDialog opened={isNew !== undefined} onClose={() => setSearch({ new: undefined })} />
       <InviteDialog opened={invite !== undefined} onClose={() => setSearch({ invite: undefined })} />
       <AddAmountDialog {...fund.dialog} />
