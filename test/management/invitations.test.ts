@@ -22,21 +22,24 @@ interface Invitation {
   readonly expires_at: number
 }
 
+const configuration = (changes: object = {}) => ({
+  options: { public_url: 'https://ai.example.com', base_path: '/ai', trusted_proxies: ['127.0.0.1'] },
+  rate_limits: { global: { requests: 0 }, critical: { requests: 25, window: '1h' } },
+  groups: { default: {}, sales: { open: false } },
+  models: priced(['m']),
+  channels: [],
+  users: [
+    ROOT,
+    user(2, 'ann', [], { access_token: ANN.accessToken }),
+    user(3, 'admin', [], { access_token: ADMIN.accessToken, role: 10 }),
+    user(4, 'peer', [], { access_token: PEER.accessToken, role: 10 }),
+  ],
+  ...changes,
+})
+
 let fixture: Fixture
 beforeAll(async () => {
-  fixture = await startFixture(() => ({
-    options: { public_url: 'https://ai.example.com', base_path: '/ai', trusted_proxies: ['127.0.0.1'] },
-    rate_limits: { global: { requests: 0 }, critical: { requests: 25, window: '1h' } },
-    groups: { default: {}, sales: { open: false } },
-    models: priced(['m']),
-    channels: [],
-    users: [
-      ROOT,
-      user(2, 'ann', [], { access_token: ANN.accessToken }),
-      user(3, 'admin', [], { access_token: ADMIN.accessToken, role: 10 }),
-      user(4, 'peer', [], { access_token: PEER.accessToken, role: 10 }),
-    ],
-  }))
+  fixture = await startFixture(() => configuration())
 })
 afterAll(() => fixture?.close())
 
@@ -177,6 +180,30 @@ describe('an invitation', () => {
       status: 404,
       message: NOT_OPEN,
     })
+  })
+
+  test.each([
+    [
+      'login.password is off',
+      {
+        login: {
+          password: false,
+          oidc: [{ name: 'corp', issuer: 'https://id.example', client_id: 'sluice', client_secret: 's' }],
+        },
+      },
+    ],
+    ['its group is not configured any more', { groups: { default: {} } }],
+  ])('an invitation is void while %s', async (reason, changes) => {
+    const token = tokenOf(await invited({ group: 'sales' }))
+    const name = reason.startsWith('login') ? 'hans' : 'ilse'
+    await fixture.gateway.apply(configuration(changes))
+    for (const wanted of ['ann', name])
+      expect(await accept(token, wanted, {}, '203.0.113.5')).toMatchObject({ status: 404, message: NOT_OPEN })
+    const another = await admin('POST /api/user/invite', { group: 'sales' })
+    expect(another.status).toBe(400)
+    await fixture.gateway.apply(configuration())
+    expect(await userNamed(name)).toBeUndefined()
+    expect((await accept(token, name, {}, '203.0.113.5')).status).toBe(200)
   })
 
   test('guesses at names with one invitation are limited, from any address', async () => {

@@ -58,6 +58,7 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     login: { oidc: [client] },
     content_log: { what: 'metadata' },
+    groups: { default: {}, filed: {} },
     guards: [{ name: 'filed', do: 'flag', match: { secrets: true }, users: ['root'] }],
     alerts: [{ url: 'http://127.0.0.1:9/filed', secret: SIGNING_SECRET, events: ['channel.back'] }],
     options: {
@@ -86,6 +87,7 @@ beforeAll(async () => {
   for (const route of ROUTES) await provoke(route)
   await provokeByName()
   await provokeUpstreams()
+  await provokePeople()
   await provokeStored()
   await provokeFiles()
   await provokeSignIns()
@@ -324,6 +326,44 @@ async function provokeByName(): Promise<void> {
   await at('GET /v1beta/models/:id*', KEY_OF_ANN, undefined, 'm')
   await at('GET /api/user/token', AS_ANN)
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
+}
+
+/** Makes, changes and removes groups, invitations and keys, and provokes the errors of objects that are missing or declared. */
+async function provokePeople(): Promise<void> {
+  const at = async (name: string, path: string, headers: Headers, body?: Body) => {
+    const route = ROUTES.find((one) => nameOf(one) === name)
+    if (!route) throw new Error(`there is no ${name}`)
+    const text = await requestAndRecord(route, path, headers, body)
+    return text.startsWith('{') ? JSON.parse(text).data : undefined
+  }
+  for (const group of ['added', 'added', 'filed'])
+    await at('POST /api/group/', '/api/group/', AS_ROOT, { group })
+  for (const group of ['added', 'filed', 'none'])
+    await at('PUT /api/group/', '/api/group/', AS_ROOT, { group, ratio: '2' })
+  for (const group of ['added', 'filed', 'none', 'default'])
+    await at('DELETE /api/group/', `/api/group/?group=${group}`, AS_ROOT)
+  const invitation = await at('POST /api/user/invite', '/api/user/invite', AS_ROOT, {})
+  const accepting = { token: invitation.link.split('#')[1], username: 'invited', password: 'a password' }
+  for (const body of [{ ...accepting, username: 'ann' }, accepting, accepting])
+    await at('POST /api/user/invite/accept', '/api/user/invite/accept', {}, body)
+  const { id } = await at('POST /api/user/invite', '/api/user/invite', AS_ROOT, {})
+  for (const one of [id, id]) await at('DELETE /api/user/invite/:id', `/api/user/invite/${one}`, AS_ROOT)
+  const { items: own } = await at('GET /api/token/', '/api/token/', AS_ROOT)
+  const last = own.at(-1).id
+  await at('POST /api/token/:id/rotate', `/api/token/${last}/rotate`, AS_ROOT)
+  await at('GET /api/user/:id/tokens', '/api/user/2/tokens', AS_ROOT)
+  const given = { name: 'given', expired_time: -1, remain_quota: 0, unlimited_quota: true }
+  const key = await at('POST /api/user/:id/tokens', '/api/user/2/tokens', AS_ROOT, given)
+  for (const one of [key.id, 999_999]) {
+    const path = `/api/user/2/tokens/${one}`
+    await at('GET /api/user/:id/tokens/:token_id', path, AS_ROOT)
+    await at('POST /api/user/:id/tokens/:token_id/rotate', `${path}/rotate`, AS_ROOT)
+    await at('PUT /api/user/:id/tokens', '/api/user/2/tokens', AS_ROOT, { id: one, name: 'renamed' })
+  }
+  const stale = { id: key.id, name: 'again', version: 'an old one' }
+  await at('PUT /api/user/:id/tokens', '/api/user/2/tokens', AS_ROOT, stale)
+  for (const one of [key.id, key.id])
+    await at('DELETE /api/user/:id/tokens/:token_id', `/api/user/2/tokens/${one}`, AS_ROOT)
 }
 
 /** Signs in at a provider, is refused because the name exists; links, unlinks, ends a session. */

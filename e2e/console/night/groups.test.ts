@@ -43,6 +43,15 @@ describe.skipIf(withoutBrowser())('groups in the console', () => {
     await page.context().close()
   })
 
+  test('a group of gateway.yaml is locked', async () => {
+    const page = await stage.open('root', '/groups?group=vip')
+    const dialog = page.getByRole('dialog', { name: 'vip' })
+    await dialog.getByText('gateway.yaml').waitFor()
+    expect(await dialog.getByRole('textbox', { name: 'Budget', exact: true }).isDisabled()).toBe(true)
+    expect(await dialog.getByRole('button', { name: /Save changes|Delete group/ }).count()).toBe(0)
+    await page.context().close()
+  })
+
   test('an administrator sees the members of a group, and cannot change it', async () => {
     const page = await stage.open('admin', '/groups?group=default')
     const dialog = page.getByRole('dialog', { name: 'default' })

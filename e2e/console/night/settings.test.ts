@@ -81,14 +81,6 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
       .getByText(`from gateway.yaml, line ${lineOf('critical:')}`)
       .first()
       .waitFor()
-    const vip = page
-      .getByRole('region', { name: 'Budgets of groups' })
-      .getByRole('textbox', { name: 'Budget of vip' })
-    expect(await vip.isDisabled()).toBe(true)
-    await page
-      .getByRole('region', { name: 'Budgets of groups' })
-      .getByText(`from gateway.yaml, line ${lineOf('vip:')}`)
-      .waitFor()
     const signIn = page.getByRole('region', { name: 'Sign-in' })
     await signIn.getByText('login: { password: true }', { exact: true }).waitFor()
     const inFile = page.getByRole('region', { name: 'Only in the file' })
