@@ -167,6 +167,7 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
   defineRootUserEndpoint('POST', '/api/group/', {
     summary: 'Create a group',
+    errorStatuses: [409],
     body: changedGroupInput,
     responseBody: groupSchema,
     handle: ({ body, services }) => createGroup(services, body),

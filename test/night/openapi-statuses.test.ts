@@ -346,6 +346,8 @@ async function provokePeople(): Promise<void> {
   const accepting = { token: invitation.link.split('#')[1], username: 'invited', password: 'a password' }
   for (const body of [{ ...accepting, username: 'ann' }, accepting, accepting])
     await at('POST /api/user/invite/accept', '/api/user/invite/accept', {}, body)
+  const fromElsewhere = { 'sec-fetch-site': 'cross-site' }
+  await at('POST /api/user/invite/accept', '/api/user/invite/accept', fromElsewhere, accepting)
   const { id } = await at('POST /api/user/invite', '/api/user/invite', AS_ROOT, {})
   for (const one of [id, id]) await at('DELETE /api/user/invite/:id', `/api/user/invite/${one}`, AS_ROOT)
   const { items: own } = await at('GET /api/token/', '/api/token/', AS_ROOT)
