@@ -59,7 +59,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     await filled(database, [{ id: idAt(T0), endedMs: T0 + 1500, quota: 300 }])
     await database.sql('UPDATE users SET deleted_time = 5')
     await database.sql('UPDATE tokens SET deleted_time = 5')
-    expect(await store.read('listUsage', { filter: {}, offset: 0, limit: 10 })).toEqual({
+    expect(await store.read('listUsage', { filter: {}, offset: 0, limit: 10 })).toMatchObject({
       total: 1,
       entries: [
         {

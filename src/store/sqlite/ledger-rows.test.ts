@@ -70,7 +70,7 @@ describe('a settlement', () => {
     const file = new DatabaseSync(path, { readOnly: true })
     const rows = file.prepare('SELECT * FROM usage_log').all()
     file.close()
-    expect(rows.map((row) => ({ ...row }))).toEqual([
+    expect(rows.map((row) => ({ ...row }))).toMatchObject([
       {
         id: 'a',
         cache_saved: 31,
