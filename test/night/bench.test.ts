@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -6,7 +8,7 @@ import { withoutRedis } from '../fixtures/redis-server.ts'
 
 /** Runs a measurement, and prints its output, including the seed. */
 function bench(
-  name: 'race' | 'nodes' | 'json' | 'signatures',
+  name: 'race' | 'nodes' | 'json' | 'signatures' | 'code',
   ...options: readonly string[]
 ): { readonly code: number | null; readonly output: string } {
   const program = fileURLToPath(new URL('../../bench/run.ts', import.meta.url))
@@ -50,3 +52,15 @@ test.skipIf(withoutRedis('CPU over three nodes'))(
     expect(bench('nodes', '--quick', '--check')).toMatchObject({ code: 0 })
   },
 )
+
+test('the walk of a streamed call in docs/architecture.md names every file of src/call that the call passes', {
+  timeout: 120_000,
+}, () => {
+  const page = readFileSync(new URL('../../docs/architecture.md', import.meta.url), 'utf8')
+  const [, walk = ''] = /^## A streamed call\n(.*?)^## A management write/ms.exec(page) ?? []
+  const [, passed = ''] =
+    /native streamed chat(.*?)chat to messages/s.exec(bench('code', '--files').output) ?? []
+  const files = passed.match(/^src\/call\/\S+\.ts$/gm) ?? []
+  expect(files).toContain('src/call/relay.ts')
+  expect(files.filter((file) => !walk.includes(`${basename(file)}\``))).toEqual([])
+})
