@@ -15,8 +15,10 @@ import { litellmDatabase } from '../stores/litellm-database.ts'
 const KEYS = 50
 const TEAMS = 5
 const UNITS = 500_000
+/** The key whose models are a pattern. */
+const PATTERNED = 3
 
-test('50 keys of a LiteLLM database, in the tables that LiteLLM itself makes, work after the import, with their budgets and spend', async () => {
+test('50 keys of a LiteLLM database, in the tables that LiteLLM itself makes, work after the import, with their budgets, spend, models and fallbacks', async () => {
   const postgres = ENGINES.find(({ name }) => name === 'PostgreSQL')
   if (!postgres) throw new Error('there is no PostgreSQL server')
   const source = await litellmDatabase(await postgres.database(), await litellmMigrations())
@@ -31,7 +33,10 @@ test('50 keys of a LiteLLM database, in the tables that LiteLLM itself makes, wo
     file,
     `model_list:
   - { model_name: m, litellm_params: { model: openai/m-up, api_key: sk-provider, api_base: "${upstream.baseUrl('m')}", ${price} } }
-router_settings: { model_group_alias: { alias: m } }
+  - { model_name: failing, litellm_params: { model: openai/failing-up, api_key: sk-provider, api_base: "${upstream.baseUrl('failing')}", ${price} } }
+  - { model_name: "openai/*", litellm_params: { model: "openai/*", api_key: sk-provider, api_base: "${upstream.baseUrl('any')}" } }
+  - { model_name: vectors, litellm_params: { model: openai/vectors-up, api_key: sk-provider, api_base: "${upstream.baseUrl('vectors')}", input_cost_per_token: 0.000001 }, model_info: { mode: embedding } }
+router_settings: { model_group_alias: { alias: m }, fallbacks: [{ failing: [m] }] }
 `,
   )
   for (let team = 0; team < TEAMS; team += 1)
@@ -40,6 +45,7 @@ router_settings: { model_group_alias: { alias: m } }
       team_alias: `team ${team}`,
       max_budget: 100,
       budget_duration: '30d',
+      spend: 10 + team,
     })
   await source.insert('BudgetTable', {
     budget_id: 'b',
@@ -66,6 +72,7 @@ router_settings: { model_group_alias: { alias: m } }
       key_alias: name,
       spend,
       user_id: `u-${n % (KEYS / 2)}`,
+      ...(n === PATTERNED && { models: ['openai/*'] }),
       ...(n % 2 === 0 && { team_id: `t-${n % TEAMS}` }),
       ...(n % 3 === 0
         ? { max_budget: 5 }
@@ -85,7 +92,27 @@ router_settings: { model_group_alias: { alias: m } }
     if (n % 3 === 0) expect(row.remain_quota, name).toBe(Math.round((5 - spend) * UNITS))
     else expect(row, name).toMatchObject({ budget: n % 3 === 1 ? 2 * UNITS : 3 * UNITS })
   }
-  for (const { key, name } of keys) {
+  for (let team = 0; team < TEAMS; team += 1)
+    expect(database.budgets()).toContainEqual(
+      expect.objectContaining({
+        owner: `g:team ${team}`,
+        amount: 100 * UNITS,
+        used: (10 + team) * UNITS,
+      }),
+    )
+  const statusOf = async (n: number, model: string): Promise<number> =>
+    (
+      await call(gateway.url, ask(model), {
+        headers: { authorization: `Bearer ${keys[n]?.key}` },
+      })
+    ).status
+  // A pattern of the file, one of a key, and a model that is tried after another.
+  expect(await statusOf(1, 'openai/gpt-4o-mini')).toBe(200)
+  expect(await statusOf(PATTERNED, 'openai/gpt-4o-mini')).toBe(200)
+  expect(await statusOf(PATTERNED, 'm')).toBe(403)
+  upstream.script('failing', { kind: 'status', status: 500, body: '{}' })
+  expect(await statusOf(1, 'failing')).toBe(200)
+  for (const { key, name } of keys.filter((_, n) => n !== PATTERNED)) {
     const answer = await call(gateway.url, ask('alias'), { headers: { authorization: `Bearer ${key}` } })
     expect(answer.status, `${name}: ${answer.text}`).toBe(200)
     expect(
