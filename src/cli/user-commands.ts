@@ -190,7 +190,8 @@ function create(
       ...quotaOfAmounts(shell, display, { quota: options.quota, budget }),
     }),
     (made, display) => {
-      if (!made.unlimited_quota && made.quota === 0) warnOfNoQuota(shell, plainText(made.username))
+      if (made.role === Role.user && !made.unlimited_quota && made.quota === 0)
+        warnOfNoQuota(shell, plainText(made.username))
       return `Created the user ${named(made)} with the quota ${quotaOf(made, display)}.\n`
     },
     { createsDatabase: true },

@@ -160,7 +160,9 @@ describe('a data folder', () => {
 
   test('several commands can run at once on the data folder of a stopped gateway', async () => {
     const place = stopped()
-    const made = await Promise.all(['a', 'b', 'c'].map((name) => processOn(place, 'user', 'create', name)))
+    const made = await Promise.all(
+      ['a', 'b', 'c'].map((name) => processOn(place, 'user', 'create', name, '--unlimited-quota')),
+    )
     expect(made.map(({ code, err }) => [code, err])).toEqual([
       [0, ''],
       [0, ''],

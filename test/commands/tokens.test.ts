@@ -136,6 +136,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       group: 'open',
       vendor_routes: '{"acme": "default"}',
       guards: [],
+      toolsets: [],
       content_log_what: '',
       content_log_sample: null,
       content_log_keep: null,

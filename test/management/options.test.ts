@@ -201,7 +201,7 @@ test.each(GATEWAY_STATES)(
     await put('GroupRatio', '{"silver": 0.9}')
     const { dataDir } = fixture.gateway
     const outcome = await inGatewayState(manner, fixture.gateway, () =>
-      sluice(['user', 'create', `silver-${manner.length}`, '--group', 'silver'], {
+      sluice(['user', 'create', `silver-${manner.length}`, '--group', 'silver', '--unlimited-quota'], {
         DATA_DIR: dataDir,
         GATEWAY_SECRET,
         GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),

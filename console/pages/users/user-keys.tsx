@@ -69,7 +69,7 @@ function useColumns(user: ManagedUser, shown: readonly ApiKey[]): readonly Colum
     {
       key: 'budget',
       label: limits.budget,
-      cell: ({ name, ...row }) => (row.budget > 0 ? <BudgetMeter name={name} state={row} /> : common.none),
+      cell: ({ name, ...row }) => (row.budget > 0 ? <BudgetMeter name={name} state={row} /> : '–'),
     },
     {
       key: 'used',
