@@ -4,18 +4,15 @@ import { GatewayError } from '../errors.ts'
 import { rateLimitError } from '../limits/rate-limiter.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Account, ALL_MODELS, type RestKind } from '../upstreams/account-rests.ts'
-import type { ChannelHealth, CountedAttempt } from '../upstreams/channel-health.ts'
+import type { CountedAttempt } from '../upstreams/channel-health.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
-import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
-import type { ModelRetirements } from '../upstreams/model-retirements.ts'
-import type { MissingModels } from '../upstreams/missing-models.ts'
+import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { Attempt } from './attempt.ts'
 import { both } from './call-features.ts'
-import type { CallLimits } from './call-limits.ts'
 import type { Call } from './call.ts'
-import { type Candidate, candidatesOf, shortestRestMs } from './candidates.ts'
+import { type Candidate, type CandidateServices, candidatesOf, shortestRestMs } from './candidates.ts'
 import { FailedAttempts } from './failed-attempts.ts'
 import type { FailureLog } from './failure-log.ts'
 import { type NextAttempt, ruleOf } from './failure-table.ts'
@@ -34,16 +31,11 @@ import { sessionHeaders } from './session.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, AttemptTarget } from './request-stages.ts'
 
 /** Services that attempts need. */
-export interface AttemptServices {
+export interface AttemptServices extends CandidateServices {
   readonly upstreams: UpstreamClient
-  readonly keyRings: KeyRings
-  readonly health: ChannelHealth
   readonly load: ChannelLoad
   readonly minutes: ChannelMinutes
-  readonly missing: MissingModels
-  readonly ends: ModelRetirements
   readonly metrics: Metrics
-  readonly limits: CallLimits
   readonly failureLog: FailureLog
 }
 

@@ -1,5 +1,8 @@
-import type { AttemptServices } from './attempts.ts'
-import type { UpstreamKey } from '../upstreams/key-ring.ts'
+import type { ChannelHealth } from '../upstreams/channel-health.ts'
+import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
+import type { MissingModels } from '../upstreams/missing-models.ts'
+import type { ModelRetirements } from '../upstreams/model-retirements.ts'
+import type { CallLimits } from './call-limits.ts'
 import type { Call } from './call.ts'
 import type { ChannelPlan, Plan } from './request-stages.ts'
 
@@ -13,7 +16,14 @@ export interface Candidate {
   readonly isLastResort?: true
 }
 
-type CandidateServices = Pick<AttemptServices, 'health' | 'keyRings' | 'limits' | 'missing' | 'ends'>
+/** Services that are needed to find the channels and keys of a call. */
+export interface CandidateServices {
+  readonly keyRings: KeyRings
+  readonly health: ChannelHealth
+  readonly missing: MissingModels
+  readonly ends: ModelRetirements
+  readonly limits: CallLimits
+}
 
 /**
  * The channels and keys that may serve a call with one model, at most `options.retries` further channels, and as

@@ -28,7 +28,7 @@ import type { CallLimits } from '../../call/call-limits.ts'
 import type { Call } from '../../call/call.ts'
 import type { TokenCounter } from '../../call/token-counter.ts'
 import { isImplausibleOutcome, maxTokens } from '../../call/plausible-usage.ts'
-import { tracedBackgroundCall } from './traced-background-call.ts'
+import { type CallOrigin, tracedBackgroundCall } from './traced-background-call.ts'
 import { toolPricingInputs } from '../../call/tool-pricing.ts'
 import { chargedUsage, isFinished, type Outcome, outcomeOf } from './background-outcome.ts'
 import { accountOf } from './response-account.ts'
@@ -63,12 +63,6 @@ export interface BackgroundCallServices {
   /** Whether there may be other nodes, which may see the ends of calls that this node admitted. */
   readonly isShared: boolean
   readonly log: { warn(fields: object, sentence: string): void }
-}
-
-/** Facts about the request that began a call, for telemetry. */
-export interface CallOrigin {
-  readonly traceparent: string | undefined
-  readonly sessionName: string | undefined
 }
 
 /** A call whose response is generated without its client. */

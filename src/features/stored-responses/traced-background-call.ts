@@ -3,8 +3,13 @@ import { genAiProvider } from '../../domain/gen-ai-provider.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
-import type { CallOrigin } from './background-calls.ts'
 import { serverAddress } from '../../call/server-address.ts'
+
+/** Facts about the request that began a call, for telemetry. */
+export interface CallOrigin {
+  readonly traceparent: string | undefined
+  readonly sessionName: string | undefined
+}
 
 /**
  * The telemetry record of a call that ended without its client. The attempts of the call are in the record of

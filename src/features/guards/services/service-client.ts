@@ -1,17 +1,10 @@
 import { NamedServerClient } from '../../../upstreams/named-server-client.ts'
-import { ServiceFailure } from './service.ts'
+import { type PostRequest, ServiceFailure } from './service.ts'
 
 /** Maximum size of a service's answer in bytes. */
 const MAX_ANSWER_BYTES = 1_048_576
 /** `maxMs` is more than the timeouts of guards may be. */
 const LIMITS = { connections: 128, maxMs: 600_000 }
-
-/** A POST request to a guard's service. */
-export interface PostRequest {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer
-}
 
 /** Limits of time and memory of a request to a guard's service. */
 export interface PostLimits {

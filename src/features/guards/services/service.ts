@@ -1,6 +1,12 @@
 import type { FoundToolCall } from '@sluice/wire/tool-calls-and-images'
 import type { ServiceMatch } from '../../../domain/guard.ts'
-import type { PostRequest } from './service-client.ts'
+
+/** A POST request to a guard's service. */
+export interface PostRequest {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
 
 /** What a guard's service is asked to check. */
 export interface CheckRequest {

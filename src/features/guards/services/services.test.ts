@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ServiceMatch } from '../../../domain/guard.ts'
 import { applyJudgement, changedRange } from './apply-judgement.ts'
-import { type Judgement, ServiceFailure } from './service.ts'
-import type { PostRequest } from './service-client.ts'
+import { type Judgement, type PostRequest, ServiceFailure } from './service.ts'
 import { serviceOf } from './services.ts'
 
 const MATCHES = {
