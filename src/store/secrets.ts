@@ -91,10 +91,10 @@ export function hashKey(secrets: SecretKeys, key: string): string {
   return createHmac('sha256', secrets.ownLookupKey).update('api key\n').update(key).digest('hex')
 }
 
-/** Number of last characters of a key by which the key can be found. */
+/** Number of last characters of a key that find it. */
 export const KEY_END_LENGTH = 4
 
-/** The HMAC by which a key is found by its last characters, `end`. */
+/** The HMAC that finds a key by its last characters, `end`. */
 export function hashKeyEnd(secrets: Secrets, end: string): string {
   return hmacOf(secrets, 'key end', end)
 }

@@ -21,7 +21,7 @@ export const keys = {
   unlimitedSwitch: 'Unlimited',
   moreLimits: 'More limits',
   moreLimitsHint:
-    'The spending limit counts once, for the whole life of the key. A budget begins anew in each period. Limits of a window bound how fast the key calls, regardless of cost.',
+    'The spending limit counts once, for the whole life of the key. A budget starts again in each period. Limits of a window bound how fast the key calls, regardless of cost.',
   budget: 'Budget',
   expires: 'Expires',
   expiry: {

@@ -9,7 +9,7 @@ export const limits = {
   budget: 'Budget',
   budgetHint: 'The most that may be spent in each period. Empty: no budget.',
   budgetPeriod: 'Budget period',
-  budgetPeriodHint: 'When the budget begins anew.',
+  budgetPeriodHint: 'When the budget starts again.',
   periods: { '': 'None', day: 'Day', week: 'Week', month: 'Month' } satisfies Record<
     BudgetPeriod | '',
     string

@@ -50,7 +50,7 @@ export class ServerTransport {
   readonly #mark: string
   readonly #client = new NamedServerClient(LIMITS)
 
-  /** `mark`: the text by which the gateway recognises its own requests. */
+  /** `mark`: the text that marks requests of this gateway. */
   constructor(mark: string) {
     this.#mark = mark
   }

@@ -65,7 +65,7 @@ export interface SocketTimes {
   readonly ping: number
 }
 
-/** The upgrade by which a socket was opened. */
+/** The upgrade that opened a socket. */
 export interface Upgrade {
   readonly id: string
   readonly url: string

@@ -69,7 +69,7 @@ export class WebSockets {
   async upgrade({ id, request, response }: IncomingCall, caller: Caller, url: string): Promise<void> {
     const { headers } = request
     if (!request.asksUpgrade)
-      throw new GatewayError('invalid_request', 'a WebSocket is asked for with "connection: upgrade"')
+      throw new GatewayError('invalid_request', 'a WebSocket request has the header "connection: upgrade"')
     if (headers['sec-websocket-version'] !== VERSION)
       throw new GatewayError('invalid_request', `expected "sec-websocket-version: ${VERSION}"`, {
         headers: { 'sec-websocket-version': VERSION },
