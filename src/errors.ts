@@ -55,6 +55,9 @@ export const ERRORS = {
   },
   budget_exceeded: { status: 403, type: 'permission_error', recurs: true },
   quota_held: { status: 429, type: 'rate_limit_error', recurs: false },
+  invalid_batch: { status: 400, type: 'invalid_request_error', recurs: true },
+  batch_unsupported: { status: 400, type: 'invalid_request_error', recurs: true },
+  too_many_batches: { status: 429, type: 'rate_limit_error', recurs: false },
   files_full: { status: 403, type: 'permission_error', recurs: true },
   role_too_low: { status: 403, type: 'permission_error', recurs: true },
   operator_limit: { status: 403, type: 'permission_error', recurs: true },
@@ -151,6 +154,8 @@ export class GatewayError extends Error {
   readonly limit: RefusedLimit | undefined
   /** Further headers of the response. */
   readonly headers: Readonly<Record<string, string>> | undefined
+  /** Further members of the error, for a program that sent many requests at once. */
+  readonly members: Readonly<Record<string, unknown>> | undefined
   /** Whether the call ends with the error, although another channel might serve it. */
   readonly isFinal: boolean
   /** The recognized key and its user, for an error that says that the key cannot be used. */
@@ -166,6 +171,7 @@ export class GatewayError extends Error {
       present?: object | undefined
       limit?: RefusedLimit | undefined
       headers?: Readonly<Record<string, string>> | undefined
+      members?: Readonly<Record<string, unknown>>
       isFinal?: boolean
       cause?: unknown
     } = {},
@@ -179,6 +185,7 @@ export class GatewayError extends Error {
     this.present = options.present
     this.limit = options.limit
     this.headers = options.headers
+    this.members = options.members
     this.isFinal = options.isFinal ?? false
   }
 

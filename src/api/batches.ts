@@ -59,3 +59,128 @@ export const FILE_ENDPOINTS: readonly CallEndpoint[] = [
     handle: (exchange, caller, { files }, { id = '' }) => files.remove(exchange, caller, id),
   },
 ]
+
+function batchSchema(): JsonSchema {
+  const expiry = {
+    type: 'object',
+    required: ['anchor', 'seconds'],
+    properties: {
+      anchor: { type: 'string', enum: ['created_at'] },
+      seconds: { type: 'integer', minimum: 3_600 },
+    },
+  } as const
+  const properties = {
+    input_file_id: { type: 'string' },
+    endpoint: {
+      type: 'string',
+      enum: ['/v1/chat/completions', '/v1/responses', '/v1/embeddings', '/v1/completions', '/v1/moderations'],
+    },
+    completion_window: { type: 'string', enum: ['24h'] },
+    metadata: { type: ['object', 'null'], additionalProperties: { type: 'string' } },
+    output_expires_after: expiry,
+  } as const
+  return { type: 'object', required: ['input_file_id', 'endpoint', 'completion_window'], properties }
+}
+
+function messageBatchSchema(): JsonSchema {
+  const request = {
+    type: 'object',
+    required: ['custom_id', 'params'],
+    properties: { custom_id: { type: 'string' }, params: { type: 'object' } },
+  } as const
+  return {
+    type: 'object',
+    required: ['requests'],
+    properties: { requests: { type: 'array', items: request } },
+  }
+}
+
+const MESSAGES = { ...COMMON, area: 'messages', keyIn: 'x-api-key' } as const
+
+/** Batches of both APIs: `docs/batches.md: Batches`. */
+export const BATCH_ENDPOINTS: readonly CallEndpoint[] = [
+  {
+    ...COMMON,
+    method: 'POST',
+    path: '/v1/batches',
+    summary: 'Makes a batch of the lines of a file',
+    requestSchema: batchSchema,
+    hiddenStatuses: [529],
+    handle: (exchange, caller, { batches }) => batches.create(exchange, caller),
+  },
+  {
+    ...COMMON,
+    method: 'GET',
+    path: '/v1/batches',
+    summary: 'Lists batches',
+    errorStatuses: [400],
+    handle: (exchange, caller, { batches }) => batches.list('openai', exchange, caller),
+  },
+  {
+    ...COMMON,
+    method: 'GET',
+    path: '/v1/batches/:id',
+    summary: 'A batch',
+    errorStatuses: [404],
+    handle: (exchange, caller, { batches }, { id = '' }) => batches.retrieve('openai', exchange, caller, id),
+  },
+  {
+    ...COMMON,
+    method: 'POST',
+    path: '/v1/batches/:id/cancel',
+    summary: 'Cancels a batch',
+    errorStatuses: [400, 404],
+    handle: (exchange, caller, { batches }, { id = '' }) => batches.cancel('openai', exchange, caller, id),
+  },
+  {
+    ...MESSAGES,
+    method: 'POST',
+    path: '/v1/messages/batches',
+    summary: 'Makes a message batch of requests',
+    requestSchema: messageBatchSchema,
+    hiddenStatuses: [404, 529],
+    handle: (exchange, caller, { batches }) => batches.createOfMessages(exchange, caller),
+  },
+  {
+    ...MESSAGES,
+    method: 'GET',
+    path: '/v1/messages/batches',
+    summary: 'Lists message batches',
+    errorStatuses: [400],
+    handle: (exchange, caller, { batches }) => batches.list('messages', exchange, caller),
+  },
+  {
+    ...MESSAGES,
+    method: 'GET',
+    path: '/v1/messages/batches/:id',
+    summary: 'A message batch',
+    errorStatuses: [404],
+    handle: (exchange, caller, { batches }, { id = '' }) =>
+      batches.retrieve('messages', exchange, caller, id),
+  },
+  {
+    ...MESSAGES,
+    method: 'GET',
+    path: '/v1/messages/batches/:id/results',
+    summary: 'The results of a message batch',
+    contentTypes: ['application/x-jsonl'],
+    errorStatuses: [404],
+    handle: (exchange, caller, { batches }, { id = '' }) => batches.results(exchange, caller, id),
+  },
+  {
+    ...MESSAGES,
+    method: 'POST',
+    path: '/v1/messages/batches/:id/cancel',
+    summary: 'Cancels a message batch',
+    errorStatuses: [400, 404],
+    handle: (exchange, caller, { batches }, { id = '' }) => batches.cancel('messages', exchange, caller, id),
+  },
+  {
+    ...MESSAGES,
+    method: 'DELETE',
+    path: '/v1/messages/batches/:id',
+    summary: 'Deletes a message batch that has ended',
+    errorStatuses: [400, 404],
+    handle: (exchange, caller, { batches }, { id = '' }) => batches.remove(exchange, caller, id),
+  },
+]

@@ -10,6 +10,7 @@ import type { JsonSchema } from '@sluice/wire/field-check'
 import type { GatewayError } from '../errors.ts'
 import type { ModelLists } from '../call/model-lists.ts'
 import type { Relay } from '../call/relay.ts'
+import type { Batches } from '../features/batches/batches.ts'
 import type { Files } from '../features/batches/files.ts'
 import type { MediaDialects } from '../features/media/media-endpoints.ts'
 import type { WebSockets } from '../features/websocket/web-sockets.ts'
@@ -103,6 +104,7 @@ export interface CallHandlers {
   readonly relay: Relay
   readonly responses: StoredResponses
   readonly files: Files
+  readonly batches: Batches
   /** Dialects of the endpoints for images and audio. */
   readonly media: MediaDialects
   readonly webSockets: WebSockets

@@ -45,10 +45,12 @@ interface ErrorFacts {
    * units.
    */
   readonly funds: Readonly<Record<string, number>> | undefined
+  /** Further members of an error about one of many requests. */
+  readonly members: Readonly<Record<string, unknown>> | undefined
 }
 
-const relayError: Renderer = ({ type, code, message, ours, funds }, requestId) =>
-  chatErrorBody({ type, code, message: ours ? withRequestId(message, requestId) : message }, funds)
+const relayError: Renderer = ({ type, code, message, ours, funds, members }, requestId) =>
+  chatErrorBody({ type, code, message: ours ? withRequestId(message, requestId) : message }, funds ?? members)
 
 const geminiError: Renderer = ({ status, code, message, ours, retryAfter, envelope, funds }, requestId) =>
   ownEnvelope('gemini', envelope) ??
@@ -80,14 +82,17 @@ const RENDERERS = {
     const error = balanceError(facts, 'gateway_error', requestId)
     return json({ code: false, message: error.message, data: {}, error })
   },
-  messages: ({ type, code, codeInMessages, hasOwnCode, message, ours, envelope, funds }, requestId) =>
+  messages: (
+    { type, code, codeInMessages, hasOwnCode, message, ours, envelope, funds, members },
+    requestId,
+  ) =>
     ours
       ? messagesErrorBody({
           type: 'gateway_error',
           message: withRequestId(message, requestId),
           code: codeInMessages,
           requestId,
-          numbers: funds,
+          members: funds ?? members,
         })
       : (ownEnvelope('messages', envelope) ??
         messagesErrorBody({ type, message, code: hasOwnCode ? code : undefined, requestId })),
@@ -212,6 +217,7 @@ function errorFacts(error: unknown): ErrorFacts {
       details: undefined,
       present: undefined,
       funds: undefined,
+      members: undefined,
     }
   }
   const known = asGatewayError(error) ?? new GatewayError('internal_error', 'internal error')
@@ -231,6 +237,7 @@ function errorFacts(error: unknown): ErrorFacts {
     details: known.details,
     present: known.present,
     funds: fundsOf(known),
+    members: known.members,
   }
 }
 

@@ -1,5 +1,5 @@
 import { answerHeaders } from '../http/answer-headers.ts'
-import { FILE_ENDPOINTS } from './batches.ts'
+import { BATCH_ENDPOINTS, FILE_ENDPOINTS } from './batches.ts'
 import { CALL_ENDPOINTS, PLAYGROUND_ENDPOINTS } from './calls.ts'
 import type { UnauthenticatedEndpoint, RawEndpoint } from './endpoint.ts'
 import { GEMINI_ENDPOINTS } from './gemini.ts'
@@ -37,6 +37,7 @@ export const RAW_ROUTES: readonly RawEndpoint[] = [
   ...CALL_ENDPOINTS,
   ...STORED_RESPONSE_ENDPOINTS,
   ...FILE_ENDPOINTS,
+  ...BATCH_ENDPOINTS,
   ...GEMINI_ENDPOINTS,
   ...PLAYGROUND_ENDPOINTS,
   ...MEDIA_ENDPOINTS,

@@ -4,13 +4,13 @@ import type { Response } from '@sluice/http1'
 import { GatewayError } from '../errors.ts'
 import { MemoryAllocation, RequestMemory } from '../limits/request-memory.ts'
 import type { PoolShareOwner } from '../limits/fair-pool.ts'
-import { boundaryOf, type FormPart, FormReader, isForm } from '@sluice/wire/multipart'
+import { boundaryOf, isForm } from '@sluice/wire/multipart'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Request } from '../http/request.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
-import type { Replacement, StoredBytes } from './form-body.ts'
+import { type BodySink, FileSink, type FormContent, FormSink, LargeSink, MemorySink } from './body-sinks.ts'
 import { PendingBody, SlowBodies } from './slow-bodies.ts'
-import { Spool, type SpoolFile } from './spool.ts'
+import type { Spool } from './spool.ts'
 import { ZstdFrames } from './zstd-frames.ts'
 
 /** Memory of a decompressor in bytes, independent of the size of the body. */
@@ -142,6 +142,21 @@ export class BodyReader {
       sink.drop()
     }
     return { ...body, release, ...content, contentType: contentType.trim() }
+  }
+
+  /**
+   * Reads a JSON body that may be larger than memory, and is stored like a form: as one of a single part. Rejects like `read`.
+   */
+  async readLarge(exchange: HttpExchange, options: BodyOptions): Promise<FormBody> {
+    requireJson(exchange.request.headers['content-type'])
+    const sink = new LargeSink(() => this.#spool.newFile(options.owner))
+    const body = this.#newBody(exchange.response, options)
+    const content = await this.#receive(exchange, options, body.allocation, sink)
+    const release = (): void => {
+      body.release()
+      sink.drop()
+    }
+    return { ...body, release, ...content, contentType: 'application/json' }
   }
 
   /**
@@ -358,127 +373,4 @@ function undecodable(): GatewayError {
 
 function cutShort(): GatewayError {
   return new GatewayError('invalid_request', 'the request body ended before it was complete')
-}
-
-/** A form up to this size stays in memory; a larger one is stored on disk. */
-const MAX_FORM_MEMORY = 1024 * 1024
-
-/** Receives the decoded bytes of one body. */
-interface BodySink<Content> {
-  /** Number of bytes received. */
-  readonly length: number
-  /** Bytes of memory that the sink occupies. */
-  readonly heldBytes: number
-  /**
-   * Adds bytes of the body. Throws the error for the client if they cannot be stored. If it returns a
-   * promise, no more bytes may be added until that settles; it resolves to the number of bytes that were
-   * moved from memory to disk.
-   */
-  add(bytes: Buffer): Promise<number> | undefined
-  /** Ends the body. Throws the error for the client if it is incomplete. */
-  finish(): Content
-  /** Discards the body. */
-  drop(): void
-}
-
-/** Keeps a body in memory. */
-class MemorySink implements BodySink<Buffer> {
-  readonly #chunks = new ChunkList()
-
-  get length(): number {
-    return this.#chunks.length
-  }
-
-  get heldBytes(): number {
-    return this.#chunks.length
-  }
-
-  add(bytes: Buffer): undefined {
-    this.#chunks.add(bytes)
-  }
-
-  finish(): Buffer {
-    return this.#chunks.take()
-  }
-
-  drop(): void {
-    this.#chunks.take()
-  }
-}
-
-/** Writes a body to a file. */
-class FileSink implements BodySink<undefined> {
-  readonly heldBytes = 0
-  readonly #file: SpoolFile
-
-  constructor(file: SpoolFile) {
-    this.#file = file
-  }
-
-  get length(): number {
-    return this.#file.length
-  }
-
-  add(bytes: Buffer): Promise<number> {
-    return this.#file.append(bytes).then(() => bytes.length)
-  }
-
-  finish(): undefined {
-    return undefined
-  }
-
-  drop(): void {
-    void this.#file.close()
-  }
-}
-
-/** Content of a form: its parts, and the bytes that contain them. */
-interface FormContent {
-  readonly parts: readonly FormPart[]
-  readonly bytes: StoredBytes
-  /** Offsets of the first boundary, and of the end of the last one. */
-  readonly bounds: readonly [from: number, to: number]
-  /** Parts of the bytes that a feature has changed, apart from the texts of fields. */
-  readonly edits?: readonly Replacement[]
-}
-
-/** Stores a small form in memory and a large one on disk, and parses it at the same time. */
-class FormSink implements BodySink<FormContent> {
-  length = 0
-  readonly #reader: FormReader
-  readonly #newFile: () => SpoolFile
-  readonly #chunks = new ChunkList()
-  #file: SpoolFile | undefined
-
-  constructor(boundary: string, newFile: () => SpoolFile) {
-    this.#reader = new FormReader(boundary)
-    this.#newFile = newFile
-  }
-
-  get heldBytes(): number {
-    return this.#file ? 0 : this.length
-  }
-
-  add(bytes: Buffer): Promise<number> | undefined {
-    this.#reader.push(bytes)
-    this.length += bytes.length
-    let toWrite = bytes
-    if (!this.#file) {
-      this.#chunks.add(bytes)
-      if (this.#chunks.length <= MAX_FORM_MEMORY) return undefined
-      toWrite = this.#chunks.take()
-      this.#file = this.#newFile()
-    }
-    return this.#file.append(toWrite).then(() => toWrite.length)
-  }
-
-  finish(): FormContent {
-    const parts = this.#reader.end()
-    return { parts, bytes: this.#file ?? this.#chunks.take(), bounds: this.#reader.bounds }
-  }
-
-  drop(): void {
-    this.#chunks.take()
-    void this.#file?.close()
-  }
 }

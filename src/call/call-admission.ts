@@ -9,6 +9,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 import { GatewayError } from '../errors.ts'
 import type { Attempts } from './attempts.ts'
+import type { Body } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
 import type { DialectFacts } from './dialects/dialect.ts'
 import { FREE_STREAM_ESTIMATE } from './estimate.ts'
@@ -35,6 +36,15 @@ export interface AdmissionServices extends CallServices {
 
 /** What makes the calls that are admitted. */
 export type AdmittedAttempts = Pick<Attempts, 'isStopped' | 'run'>
+
+/** What a call would hold. */
+export interface MeasuredCall {
+  /** Quota units. */
+  readonly amount: number
+  /** The groups that may serve the call. */
+  readonly groups: readonly Plan['group'][]
+  readonly plans: Plans
+}
 
 /** A call that is neither charged nor recorded. */
 export interface UnchargedCall extends Pick<AdmittedRequest, 'caller' | 'settings' | 'request'> {
@@ -65,6 +75,28 @@ export class CallAdmission {
     this.#rates = rates
     this.#attempts = attempts
     this.#running = running
+  }
+
+  /** What the call of a request would hold, and the groups that may serve it. Rejects like `admit`; nothing is reserved. */
+  async measure({
+    dialect,
+    body,
+    settings,
+    request,
+    routes: { requestedModel, resolutions },
+  }: Pick<AdmittedRequest, 'dialect' | 'settings' | 'request' | 'routes'> & {
+    readonly body: Body
+  }): Promise<MeasuredCall> {
+    const common = {
+      dialect,
+      body: body.bytes,
+      fields: NO_FIELDS,
+      takeMemory: body.hold,
+      settings,
+      requestedModel,
+    }
+    const plans = await planCall(common, request, resolutions, this.#rates)
+    return { amount: amountOf(plans), groups: groupsOfPlans(plans), plans }
   }
 
   /** Reserves the maximum cost of a request and makes its call. */
@@ -131,12 +163,14 @@ export class CallAdmission {
     const hold =
       request.charging === 'free'
         ? OpenHold.unrecorded(account, facts)
-        : request.charging === 'unpaid' || amount <= affordableAmount(account, budgets)
-          ? ledger.admit(account, amount, facts, budgets)
-          : await ledger.admitInTime(payer, amount, facts, {
-              ...waitLimitsOf(incoming, settings.options),
-              ...(mayNotWait && { waitMs: 0 }),
-            })
+        : incoming.holdFor
+          ? incoming.holdFor(amount, facts)
+          : request.charging === 'unpaid' || amount <= affordableAmount(account, budgets)
+            ? ledger.admit(account, amount, facts, budgets)
+            : await ledger.admitInTime(payer, amount, facts, {
+                ...waitLimitsOf(incoming, settings.options),
+                ...(mayNotWait && { waitMs: 0 }),
+              })
     const call = new Call(this.#services, plannedCall, plans, hold, features)
     features.admitted(call)
     const entry = this.#running.add(call, caller)

@@ -5,7 +5,12 @@ import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.t
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { answerHeaders } from '../http/answer-headers.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
-import { type AdmissionServices, CallAdmission, type UnchargedCall } from './call-admission.ts'
+import {
+  type AdmissionServices,
+  CallAdmission,
+  type MeasuredCall,
+  type UnchargedCall,
+} from './call-admission.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
@@ -201,6 +206,27 @@ export class Relay {
       throw error
     } finally {
       body?.release()
+    }
+  }
+
+  /**
+   * Checks the JSON request of a call that is to be made later, and resolves to what it would hold. Nothing is counted,
+   * reserved or sent. Rejects like `call`.
+   */
+  async measure(
+    endpoint: keyof ClientDialects,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+  ): Promise<MeasuredCall> {
+    const dialects = { json: this.#dialects[endpoint] }
+    const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
+    try {
+      const reading = this.#reading(dialects, body, incoming, caller, settings)
+      const found = this.#resolve(reading, await reading.parsing, incoming, caller, settings)
+      return await this.#admission.measure({ dialect: reading.read.dialect, body, settings, ...found })
+    } finally {
+      body.release()
     }
   }
 

@@ -1,6 +1,8 @@
 import type { Response } from '@sluice/http1'
 import type { SessionFinder } from './session.ts'
+import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import type { Transport } from '../domain/call-outcome.ts'
+import type { HoldFacts } from '../domain/records/usage.ts'
 import type { UsageBounds } from '../domain/charge.ts'
 import type { ChargeRate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
@@ -54,6 +56,10 @@ export interface IncomingCall {
    * The error that a caller whose key has no quota gets, unless the answer was kept for its idempotency key.
    */
   readonly unlessKept?: GatewayError
+  /**
+   * Set if the hold of the call is taken out of another one: called in place of `Ledger.admit`. Throws `Unaffordable`.
+   */
+  readonly holdFor?: (amount: number, facts: HoldFacts) => OpenHold
   /** Set if the call has an idempotency key under which its answer may be kept. */
   isIdempotent?: true
   /** Whether the call ended with an error. Set when the call is over or its response has begun to fail. */

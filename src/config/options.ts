@@ -50,6 +50,11 @@ const files = sectionSchema({
   most: sizeSchema(MEBIBYTE, MEBIBYTE * MEBIBYTE).default(10_000_000_000),
 })
 
+const batches = sectionSchema({
+  most: integerSchema(1, 10_000).default(100),
+  parallel: integerSchema(1, 10_000).default(8),
+})
+
 const media = sectionSchema({
   allow_private_networks: flagSchema.default(false),
   max_bytes: sizeSchema(1, 1024 * MEBIBYTE).default(20 * MEBIBYTE),
@@ -116,6 +121,7 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
   affinity,
   // Without this option no answers are cached; with an empty one, requests can ask for caching.
   cache: cache.optional(),
+  batches,
   files,
   idempotency,
   media,

@@ -68,6 +68,8 @@ describe('the documented defaults', () => {
         affinity: { enabled: true, most: 100_000, cache_key: true },
         model_dates: true,
         keep_signatures: 86_400_000,
+        batches: { most: 100, parallel: 8 },
+        local_batches: false,
         files: { keep: 30 * 86_400_000, most: 10_000_000_000 },
         idempotency: { keep: 86_400_000, most_answer: 33_554_432 },
         keep_bytes: 268_435_456,

@@ -231,7 +231,7 @@ const OPTIONS: Case[] = [
   [
     'a section that is a list',
     'options: [1]\n',
-    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, prices_file, unpriced_models, unknown_tools, hold_tokens, hold_wait, remember_prompts, remember_prompts_max, affinity, cache, model_dates, pass_through, retries, early_stream, trusted_proxies, metrics_token, admin_listen, reuse_port, error_details, usage_log_days, refusals_kept, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, idempotency, files, keep_bytes, console, media, cors, smtp, websocket, base_path, public_url, found a list',
+    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, prices_file, unpriced_models, unknown_tools, hold_tokens, hold_wait, remember_prompts, remember_prompts_max, affinity, cache, model_dates, pass_through, retries, early_stream, trusted_proxies, metrics_token, admin_listen, reuse_port, error_details, usage_log_days, refusals_kept, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, idempotency, files, batches, local_batches, keep_bytes, console, media, cors, smtp, websocket, base_path, public_url, found a list',
   ],
   [
     'an unknown scope of the cache',

@@ -53,6 +53,18 @@ export const KEPT_KINDS = {
   cache: { share: 'cache', readers: 'everybody', room: 'responses' },
   /** Uploaded file or result of a batch, by the id of the file. */
   file: { share: 'files', readers: 'owner', room: 'responses' },
+  /** Batch of requests, by its id. */
+  batch: { share: null, readers: 'owner', room: 'responses' },
+  /** Batch that has not ended, or of which not everything is removed that only its work needs, by its id. */
+  batch_open: { share: null, readers: 'owner', room: 'responses' },
+  /** Wish of the user to cancel a batch, by its id. */
+  batch_cancel: { share: null, readers: 'owner', room: 'responses' },
+  /** Checked lines of a batch, by its id. */
+  batch_input: { share: 'files', readers: 'owner', room: 'responses' },
+  /** Result of a line of a batch with the row that it is charged by, by the id of the batch and the number of the line. */
+  batch_line: { share: null, readers: 'owner', room: 'responses' },
+  /** Results of a message batch, by its id. */
+  batch_results: { share: 'files', readers: 'owner', room: 'responses' },
   /** Content whose entry is not written yet, or whose removal has begun, by the id of the content. */
   incomplete: { share: null, readers: 'owner', room: 'responses' },
 } as const satisfies Readonly<Record<string, KeptKindRules>>
@@ -95,6 +107,8 @@ export interface KeptEntry extends KeptFacts {
 export interface KeptFilter {
   readonly kind: KeptKind
   readonly key?: string | undefined
+  /** The first and the last key, instead of one. */
+  readonly keys?: { readonly from: string; readonly to: string } | undefined
   readonly userId?: number | undefined
   readonly tokenId?: number | undefined
   readonly model?: string | undefined

@@ -26,6 +26,7 @@ type OptionRow =
         | 'addresses'
         | 'affinity'
         | 'cache'
+        | 'batches'
         | 'files'
         | 'idempotency'
         | 'media'
@@ -177,6 +178,10 @@ export const OPTIONS = {
   idempotency: { type: 'idempotency' },
   /** How long uploaded files and results of batches are kept, and the maximum size of all files of one user. */
   files: { type: 'files' },
+  /** Bounds of batches. */
+  batches: { type: 'batches' },
+  /** Whether lines of batches that no channel can batch are made as calls, even if the client does not ask for it. */
+  local_batches: { type: 'flag', default: false },
   /** Maximum size in bytes of all stored responses, signatures and answers of one user. */
   keep_bytes: { type: 'size', min: MEBIBYTE, max: MEBIBYTE * MEBIBYTE, default: 256 * MEBIBYTE },
   /** Whether the web console is served. */
@@ -267,6 +272,12 @@ interface Values {
     readonly keep: number
     /** Maximum size in bytes of all files of one user. */
     readonly most: number
+  }
+  readonly batches: {
+    /** Maximum number of a user's batches that have not ended. */
+    readonly most: number
+    /** Maximum number of lines that a node makes as calls at the same time. */
+    readonly parallel: number
   }
   /** Origins of web pages that may call the API; `*` allows all. */
   readonly cors: { readonly origins: readonly string[] }

@@ -1,8 +1,14 @@
+import type { OpenHold } from '../accounts/ledger/open-hold.ts'
+import { isHoldOfBatch } from '../accounts/ledger/batch-hold.ts'
 import type { CallHandlers } from '../api/endpoint.ts'
+import { renderError as renderAnyError } from '../api/envelopes.ts'
 import type { Cluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import type { IdempotencyClaims } from '../features/equal-calls/idempotent-calls.ts'
 import { FileStore } from '../features/batches/file-store.ts'
+import { Batches, type BatchServices } from '../features/batches/batches.ts'
+import { BatchRuns, type BatchRunServices } from '../features/batches/batch-runs.ts'
+import { BatchStore } from '../features/batches/batch-store.ts'
 import { Files, type FileServices } from '../features/batches/files.ts'
 import { KeptAnswers } from '../features/equal-calls/kept-answers.ts'
 import {
@@ -27,6 +33,9 @@ interface OpenedResponses {
   readonly responses: ResponseStore
   readonly answers: KeptAnswers
   readonly files: FileStore
+  readonly kept: KeptStore
+  /** Holds of batches that an earlier run of this node left. */
+  readonly batchHolds: readonly OpenHold[]
   readonly claims: IdempotencyClaims
   readonly background: BackgroundCalls
   readonly signatures: SignatureStore
@@ -72,7 +81,13 @@ export async function openResponses(
   const responses = new ResponseStore({ rows: store, tag, kept, onLost })
   const signatures = new SignatureStore({ kept, tag, isShared, metrics: services.metrics })
   const background = new BackgroundCalls({ ...services, responses, isShared })
-  await background.takeUp()
+  const parked = await services.ledger.resumeParkedHolds((call) =>
+    services.log.warn({ call }, 'a call in the background is charged to nobody: its API key is gone'),
+  )
+  const { true: batchHolds = [], false: holds = [] } = Object.groupBy(parked, (hold) =>
+    isHoldOfBatch(hold) ? 'true' : 'false',
+  )
+  await background.takeUp(holds)
   const close = (): void => {
     background.close()
     room?.close()
@@ -82,12 +97,32 @@ export async function openResponses(
   await store.write('lapseClaims', { node: others && node })
   const claims = { rows: store, node, tag }
   const files = new FileStore(kept)
-  return { files, responses, background, signatures, answers, claims, close }
+  return { files, kept, batchHolds, responses, background, signatures, answers, claims, close }
+}
+
+/** Opens the batches of users, and begins to work on them. */
+export function openBatches({
+  kept,
+  ...services
+}: Omit<BatchRunServices, 'store' | 'renderError'> & { readonly kept: KeptStore }): AsyncDisposable & {
+  readonly batches: BatchStore
+  readonly runs: BatchRuns
+} {
+  const batches = new BatchStore(kept)
+  const renderError: BatchRunServices['renderError'] = (path, error, id) =>
+    renderAnyError(path === '/v1/messages' ? 'messages' : 'relay', error, id)
+  const runs = new BatchRuns({ ...services, store: batches, renderError })
+  runs.start()
+  return { batches, runs, [Symbol.asyncDispose]: () => runs.close() }
 }
 
 /** The endpoints that read what is kept for users. */
 export function keptEndpoints(
-  services: StoredResponseEndpoints & FileServices,
-): Pick<CallHandlers, 'responses' | 'files'> {
-  return { responses: new StoredResponses(services), files: new Files(services) }
+  services: StoredResponseEndpoints & FileServices & BatchServices,
+): Pick<CallHandlers, 'responses' | 'files' | 'batches'> {
+  return {
+    responses: new StoredResponses(services),
+    files: new Files(services),
+    batches: new Batches(services),
+  }
 }

@@ -8,8 +8,23 @@ const MAX_CALLS = 5_000
 /** What the log has in the place of a cause where the client left. The channel did not fail. */
 const CLIENT_LEFT = 'caller gone'
 
-/** Fills the statistics of channels with the calls of the usage log that ended in the day before a start. */
+/** Fills the statistics of channels with the calls of the usage log that ended in the day before a start. Never rejects. */
 export async function restoreChannelMinutes(
+  store: Pick<Store, 'read'>,
+  minutes: ChannelMinutes,
+  startMs: number,
+  log: { warn(fields: object, sentence: string): void },
+): Promise<void> {
+  try {
+    await readCalls(store, minutes, startMs)
+  } catch (error) {
+    const sentence =
+      'the statistics of channels begin with this start, because the usage log could not be read'
+    log.warn({ err: error }, sentence)
+  }
+}
+
+async function readCalls(
   store: Pick<Store, 'read'>,
   minutes: ChannelMinutes,
   startMs: number,

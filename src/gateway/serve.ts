@@ -75,7 +75,7 @@ import { openConversationMemory } from './open-conversation-memory.ts'
 import { openMcp } from './open-mcp.ts'
 import { openModelRetirements } from './open-model-retirements.ts'
 import { openRequestMemory } from './open-request-memory.ts'
-import { keptEndpoints, openResponses } from './open-responses.ts'
+import { keptEndpoints, openBatches, openResponses } from './open-responses.ts'
 import { openUpstreams, UNSOLICITED } from './open-upstreams.ts'
 import type { StartedHelperThreads } from './start-helper-threads.ts'
 import type { OpenedLedger } from './open-ledger.ts'
@@ -175,12 +175,7 @@ export async function serveGateway({
 
   const minutes = new ChannelMinutes()
   // Calls need not wait for statistics.
-  restoreChannelMinutes(store, minutes, Date.now()).catch((error: unknown) =>
-    log.warn(
-      { err: error },
-      'the statistics of channels begin with this start, because the usage log could not be read',
-    ),
-  )
+  void restoreChannelMinutes(store, minutes, Date.now(), log)
   const health = new ChannelHealth((name) => minutes.recovered(name))
   const missing = new MissingModels()
   const providerLimits = new ProviderLimits()
@@ -190,6 +185,7 @@ export async function serveGateway({
     openStreams: () => relay.openStreams,
     openWebSockets: () => webSockets.open,
     openCalls: () => app.openExchanges,
+    openBatches: () => batches.runs.open,
     openHolds: () => ledger.openHolds.size + ledger.parkedHolds.size,
     openBreakers: () => health.openBreakers(performance.now()),
     missingModels: () => missing.list(performance.now()),
@@ -317,6 +313,7 @@ export async function serveGateway({
     }),
     (open) => open.close(),
   )
+  const batches = opened.use(openBatches({ ...callServices, ...kept, ...shared, rows: store, node, relay }))
   const mcp = opened.use(openMcp(secrets, relay, store, inForce, { ...callServices, ...shared }))
   const slots = new RequestSlots(() => inForce.settings.options.max_calls, nowMs)
   const liveCalls = new LiveCalls({
@@ -425,7 +422,7 @@ export async function serveGateway({
     admission: new RequestAdmission(overload, slots),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
-    ...keptEndpoints({ ...callServices, ...kept, ...shared, lifeCycle, relay }),
+    ...keptEndpoints({ ...callServices, ...kept, ...shared, ...batches, lifeCycle, relay }),
     media: mediaDialects(recordings),
     webSockets,
     mcp: mcp.endpoint,
@@ -461,10 +458,11 @@ export async function serveGateway({
         beginDraining() {
           draining = true
           webSockets.drain()
+          batches.runs.stop()
           liveCalls.close()
         },
         refuseRequests: () => (isShut = true),
-        openExchanges: () => app.openExchanges + idempotent.left,
+        openExchanges: () => app.openExchanges + idempotent.left + batches.runs.busy,
         relay,
         ledger,
       }),

@@ -58,9 +58,13 @@ export class KeptStore {
    * Stores an entry with its content in pieces of any size, replacing one with the same key: first the parts except the
    * last one, then that one with the row, by which the entry is found. Resolves to false if it was not stored: `storeKept`.
    * Then, and if a write or the reading of the pieces fails, no parts stay. Rejects with `files_full` above `maxBytes` of
-   * a share that refuses entries.
+   * a share that refuses entries, unless the entry is `always` kept.
    */
-  async write(entry: EntryToKeep, pieces: Pieces = []): Promise<boolean> {
+  async write(
+    entry: EntryToKeep,
+    pieces: Pieces = [],
+    keeping: 'bounded' | 'always' = 'bounded',
+  ): Promise<boolean> {
     const { rows } = this.#services
     const { kind, userId } = entry
     const contentId = randomUUID()
@@ -81,7 +85,7 @@ export class KeptStore {
       }
       const content = { contentId, bytes, earlierParts, last }
       const sums = await this.#turns.run(userId, last?.length ?? entry.facts.length, () =>
-        rows.write('storeKept', { ...entry, ...this.#boundOf(kind), content }),
+        rows.write('storeKept', { ...entry, ...(keeping === 'bounded' && this.#boundOf(kind)), content }),
       )
       isStored = sums !== undefined
       this.#note(sums ?? [])
@@ -101,6 +105,11 @@ export class KeptStore {
   /** Finds a user's entries of a kind, by their keys in this order, that have not expired. */
   list(page: KeptPage): Promise<readonly KeptEntry[]> {
     return this.#services.rows.read('listKept', { ...page, nowMs: Date.now() })
+  }
+
+  /** Finds the keys and users of all entries of a kind. */
+  keysOf(kind: KeptKind): Promise<readonly { readonly key: string; readonly userId: number }[]> {
+    return this.#services.rows.read('keysOfKind', { kind })
   }
 
   /** Stores entries that consist of facts, in one write that begins at once. */

@@ -65,10 +65,12 @@ export interface LedgerWrites {
    */
   markProgress(mark: HoldReference & { readonly amount: number }): void
   /**
-   * Closes the hold, charges the call and stores its provenance (which channel and key answered). Repeating
-   * this for the same id has no effect.
+   * Closes the hold, or shrinks the one that it was a part of, charges the call and stores its provenance (which channel
+   * and key answered). Repeating this for the same id has no effect.
    */
   settle(call: SettledCall): void
+  /** Removes a hold without a charge. */
+  releaseHold(hold: HoldReference): void
   /** Tests whether holds can be written, by writing one and removing it. */
   probe(): void
   /**

@@ -30,7 +30,10 @@ export interface UnsharedProvenance {
  * settled calls, and its name.
  */
 export interface NodeWrites
-  extends Pick<LedgerWrites, 'growHold' | 'markProgress' | 'parkHold' | 'parkedHolds' | 'probe' | 'recover'> {
+  extends Pick<
+    LedgerWrites,
+    'growHold' | 'markProgress' | 'parkHold' | 'parkedHolds' | 'probe' | 'recover' | 'releaseHold'
+  > {
   hold(opening: HoldOpening): void
   /**
    * Closes the hold of a call. Stores the call until it is reported, and its provenance until that is shared.

@@ -8,6 +8,7 @@ export interface MetricSources {
   readonly openWebSockets: () => number
   readonly openCalls: () => number
   readonly openHolds: () => number
+  readonly openBatches: () => number
   readonly openBreakers: () => number
   readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
   readonly providerLimits: () => Iterable<Omit<Sample, 'name'>>
@@ -52,6 +53,7 @@ export const METRICS = {
     'model',
     'channel',
   ),
+  batchLines: counter('sluice_batch_lines_total', 'Lines of batches that have ended, by how.', 'outcome'),
   promptsKnown: counter(
     'sluice_known_prompts_total',
     'Conversations, by whether they continue a remembered one.',
@@ -155,6 +157,9 @@ export const METRICS = {
   ),
   openCalls: gauge('sluice_open_calls', 'Requests whose response is not complete.', {
     read: ({ openCalls }) => openCalls(),
+  }),
+  openBatches: gauge('sluice_batches_open', 'Batches that this node works on.', {
+    read: ({ openBatches }) => openBatches(),
   }),
   openHolds: gauge('sluice_open_holds', 'Holds that are not settled.', {
     read: ({ openHolds }) => openHolds(),

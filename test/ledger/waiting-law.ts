@@ -116,6 +116,7 @@ class ExceededHolds {
     openWebSockets: () => 0,
     openCalls: () => 0,
     openHolds: () => 0,
+    openBatches: () => 0,
     openBreakers: () => 0,
     missingModels: () => [],
     providerLimits: () => [],

@@ -83,6 +83,8 @@ export const settings = {
     keep_responses: 'How long responses are kept so that they can be continued; 0 = not at all.',
     keep_signatures: 'How long signatures are kept for clients that drop them.',
     files: 'How long files of clients are kept, and how large all files of a user may be.',
+    batches: 'How many batches a user may have under way, and how many lines run as calls at once.',
+    local_batches: 'Whether lines that no channel can batch are made as calls.',
     idempotency: 'How long answers are kept for calls that repeat an idempotency key.',
     keep_bytes: 'The most that is kept of one user.',
     media: 'Files that are fetched for a client: their size, their time, private networks.',

@@ -80,6 +80,8 @@ export const settings: Texts['settings'] = {
     keep_responses: '响应保留多久以便继续；0 表示不保留。',
     keep_signatures: '为会丢弃签名的客户端保留签名的时间。',
     files: '客户端文件保留多久，以及每个用户的文件总大小上限。',
+    batches: '每个用户可同时进行多少个批次，以及同时作为调用执行多少行。',
+    local_batches: '没有渠道能批量处理的行是否作为普通调用执行。',
     idempotency: '为重复幂等键的调用保留答复的时间。',
     keep_bytes: '每个用户最多保留的数据量。',
     media: '替客户端获取的文件：大小、时间、私有网络。',

@@ -34,6 +34,8 @@ const EXAMPLES: Readonly<Record<FileOptionName, string>> = {
   keep_responses: '720h',
   keep_signatures: '24h',
   files: '{ keep: 720h, most: 10GiB }',
+  batches: '{ most: 100, parallel: 8 }',
+  local_batches: 'false',
   idempotency: '{ keep: 24h }',
   keep_bytes: '256MiB',
   media: '{ max_bytes: 20MiB, timeout: 10s }',

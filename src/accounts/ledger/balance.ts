@@ -7,6 +7,11 @@ export class Balance {
   readonly id: number
   remain: number
   held = 0
+  /**
+   * The part of `held` that counts as spent when a call is refused: what batches hold, which is not about to be free. A call
+   * does not wait for it.
+   */
+  committed = 0
   openHolds = 0
   /**
    * Number of unfinished writes to this balance, plus the calls that wait for its quota. Unless it is 0, the

@@ -87,7 +87,12 @@ export function addHold(payer: ChargedBalances, amount: number): void {
   })
 }
 
-/** Adds quota units to an open hold on every balance. */
+/** Counts quota units that are held as spent on every balance, or no longer if negative. */
+export function commitHold(payer: ChargedBalances, by: number): void {
+  forEachBalance(payer, (balance) => (balance.committed += by))
+}
+
+/** Adds quota units to an open hold on every balance, or releases some if negative. */
 export function growHold(payer: ChargedBalances, by: number): void {
   forEachBalance(payer, (balance) => balance.hold(by))
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { formatBudgetList, type BudgetName, parseBudgetList } from '../../domain/budget.ts'
 import { DenseSet } from '../../domain/dense-set.ts'
-import type { HoldFacts, ParkedHold, Settlement } from '../../domain/records/usage.ts'
+import type { HoldFacts, ParkedHold, SettledCall, Settlement } from '../../domain/records/usage.ts'
 import type { ManagedUser } from '../../domain/records/user.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
@@ -15,9 +15,11 @@ import { findBalancesOfParkedHold } from './find-charged-balances.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { OpenHold, type RaiseWaitLimits } from './open-hold.ts'
+import { isHoldOfBatch } from './batch-hold.ts'
 import {
   addHold,
   chargeBalances,
+  commitHold,
   growHold,
   releaseHold,
   affordableAmountInTurn,
@@ -112,6 +114,7 @@ export class Ledger {
     const payer = { account, budgets }
     if (amount > affordableAmountInTurn(account, budgets)) throw refusalOfHold(payer, amount, Date.now())
     addHold(payer, amount)
+    if (isHoldOfBatch(facts)) commitHold(payer, amount)
     const hold = new OpenHold(this, payer, facts, amount)
     this.openHolds.add(hold)
     this.#waiting.add(hold)
@@ -229,6 +232,7 @@ export class Ledger {
   #addTo(hold: OpenHold, by: number): void {
     hold.refusal = undefined
     growHold(hold, by)
+    if (isHoldOfBatch(hold)) commitHold(hold, by)
     // A hold that is not written yet will be written with its current amount.
     if (hold.isUnwritten) return
     const { facts, account } = hold
@@ -334,6 +338,7 @@ export class Ledger {
 
   #takeUp(payer: ChargedBalances, parked: ParkedHold): OpenHold {
     addHold(payer, parked.amount)
+    if (isHoldOfBatch(parked)) commitHold(payer, parked.amount)
     const hold = OpenHold.takenUp(this, payer, parked)
     this.parkedHolds.add(hold)
     return hold
@@ -341,7 +346,45 @@ export class Ledger {
 
   #drop(hold: OpenHold): void {
     releaseHold(hold, hold.amount)
+    if (isHoldOfBatch(hold)) commitHold(hold, -hold.amount)
     this.parkedHolds.delete(hold)
+  }
+
+  /** Ends a parked hold without a charge; resolves once that is durable. */
+  async release(hold: OpenHold): Promise<void> {
+    if (hold.index === -1) return
+    this.#drop(hold)
+    this.accounts.released(hold)
+    this.#siblings.released(hold)
+    const { id, account } = hold
+    await this.writes.write(hold, this.#store.write('releaseHold', { id, user_id: account.user.id }))
+  }
+
+  /** Releases a part of a parked hold without a charge. */
+  releasePart(hold: OpenHold, by: number): void {
+    this.#shrink(hold, by)
+    const { id, account } = hold
+    void this.writes.write(hold, this.#store.write('growHold', { id, user_id: account.user.id, by: -by }))
+  }
+
+  /**
+   * Releases a part of a parked hold and charges the call that it was reserved for, in one transaction; resolves once that
+   * is durable. Repeating it for a call that the store has charged must be avoided: the balances in memory would be charged
+   * twice.
+   */
+  settlePart(hold: OpenHold, by: number, call: SettledCall): Promise<void> {
+    this.#shrink(hold, by)
+    const payer = balancesForGroup(hold, call.group)
+    chargeBalances(payer, call.quota)
+    return this.writes.settle(hold, payer, { ...call, part: { hold: hold.id, amount: by } })
+  }
+
+  #shrink(hold: OpenHold, by: number): void {
+    hold.shrink(by)
+    growHold(hold, -by)
+    commitHold(hold, -by)
+    this.accounts.released(hold)
+    this.#siblings.released(hold)
   }
 
   /** Releases the hold and charges the call for `OpenHold.settle`; resolves once the charge is durable. */
@@ -358,21 +401,30 @@ export class Ledger {
   }
 
   #settleUntilWritten(hold: OpenHold, payer: ChargedBalances, settlement: Settlement): Promise<void> {
-    const { account, facts } = hold
-    const { id, requested_model, stream, price_version, kind, session } = facts
-    return this.writes.settle(hold, payer, {
-      ...settlement,
-      id,
-      requested_model,
-      stream,
-      price_version,
-      kind,
-      session,
-      token_id: account.token.id,
-      user_id: account.user.id,
-      duration_ms: settlement.ended_ms - facts.started_ms,
-      budgets: formatBudgetList(budgetNames(payer.budgets)),
-    })
+    return this.writes.settle(hold, payer, settledCall(hold, settlement, payer))
+  }
+}
+
+/** The row of a call that was settled. */
+export function settledCall(
+  hold: OpenHold,
+  settlement: Settlement,
+  payer = balancesForGroup(hold, settlement.group),
+): SettledCall {
+  const { account, facts } = hold
+  const { id, requested_model, stream, price_version, kind, session } = facts
+  return {
+    ...settlement,
+    id,
+    requested_model,
+    stream,
+    price_version,
+    kind,
+    session,
+    token_id: account.token.id,
+    user_id: account.user.id,
+    duration_ms: settlement.ended_ms - facts.started_ms,
+    budgets: formatBudgetList(budgetNames(payer.budgets)),
   }
 }
 

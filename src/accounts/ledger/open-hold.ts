@@ -17,7 +17,7 @@ export interface RaiseWaitLimits {
 }
 
 /** The ledger that records a hold's changes, or `NO_LEDGER`, which records nothing. */
-interface HoldLedger {
+export interface HoldLedger {
   write(hold: OpenHold): Promise<Error | undefined>
   grow(hold: OpenHold, by: number): boolean
   raise(hold: OpenHold, amount: number, patience: RaiseWaitLimits): Promise<Unaffordable | undefined>
@@ -86,6 +86,11 @@ export class OpenHold implements Hold {
   /** Hold of a free call: 0 quota units. Neither the hold nor its settlement is recorded. */
   static unrecorded(account: Account, facts: HoldFacts): OpenHold {
     return new OpenHold(NO_LEDGER, { account, budgets: NO_BUDGETS }, facts, 0).#alreadyDurable()
+  }
+
+  /** Hold that is a part of another one, which is durable. `ledger` records its changes. */
+  static part(ledger: HoldLedger, payer: ChargedBalances, facts: HoldFacts, amount: number): OpenHold {
+    return new OpenHold(ledger, payer, facts, amount).#alreadyDurable()
   }
 
   /** Recreates a hold that an earlier run of the process parked. */
@@ -210,6 +215,11 @@ export class OpenHold implements Hold {
   addSpare(by: number): void {
     this.#amount += by
     this.#spare += by
+  }
+
+  /** Releases quota units of which the ledger has been told. */
+  shrink(by: number): void {
+    this.#amount -= by
   }
 
   /** Records the cost of the output so far; it is written with the next commit. */

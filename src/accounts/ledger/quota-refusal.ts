@@ -146,9 +146,9 @@ function othersOf({ spent, held }: ShortfallAmounts, text: AmountText): string {
 type Available = (balance: Balance) => number
 
 const WITH_HOLDS: Available = ({ accountFree }) => accountFree
-const WITHOUT_HOLDS: Available = ({ accountRemain }) => accountRemain
+const WITHOUT_HOLDS: Available = ({ accountRemain, committed }) => accountRemain - committed
 
-/** Whether the amount would be affordable if all open holds were released without a charge. */
+/** Whether the amount would be affordable if all open holds except those of batches were released without a charge. */
 export function isAffordableWithoutOtherHolds(payer: ChargedBalances, amount: number): boolean {
   return !isShort(payer, amount, WITHOUT_HOLDS)
 }
@@ -237,8 +237,9 @@ function shortBudgets(
 }
 
 function fundsOf(balance: Balance, needed: number): ShortfallAmounts {
-  const { accountUsed: spent, accountRemain, accountFree: left } = balance
-  return { spent, held: Math.max(0, accountRemain - left), left, needed }
+  const { accountUsed, accountRemain, accountFree: left, committed } = balance
+  const held = Math.max(0, accountRemain - committed - left)
+  return { spent: accountUsed + committed, held, left, needed }
 }
 
 function quotaLimit(

@@ -13,6 +13,7 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
   'parkHold',
   'parkedHolds',
   'probe',
+  'releaseHold',
   'settle',
   'recover',
 ])
@@ -28,6 +29,8 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'credentials',
   'findKept',
   'hasImportedKeys',
+  'keysOfKind',
+  'listKept',
   'readKeptPart',
   'readBytes',
   'reasoningOrigins',

@@ -208,6 +208,11 @@ export type SettledCall = Omit<Values<UsageFields>, WithDefault> & {
   readonly [Name in WithDefault]?: Values<UsageFields>[Name] | undefined
 } & Values<typeof SETTLEMENT_FIELDS.fields> & {
     readonly usage: Usage
+    /**
+     * The hold out of which that of the call was taken, and by how many quota units it shrinks with the settlement. Absent if
+     * the call had a hold of its own.
+     */
+    readonly part?: { readonly hold: string; readonly amount: number } | undefined
     /** Which provider account created the response; undefined if clients cannot refer to anything in it. */
     readonly provenance?: Provenance | undefined
   }
@@ -263,5 +268,5 @@ export type HoldFacts = Omit<HoldOpening, 'owner' | 'token_id' | 'user_id' | 'am
 /** How a call ended, and what it costs. The other values of its usage row come from its hold. */
 export type Settlement = Omit<
   SettledCall,
-  Exclude<keyof ParkedHold, 'model' | 'channel' | 'group'> | 'duration_ms'
+  Exclude<keyof ParkedHold, 'model' | 'channel' | 'group'> | 'duration_ms' | 'part'
 >

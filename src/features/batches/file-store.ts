@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import type { KeptEntry } from '../../domain/kept.ts'
 import { GatewayError } from '../../errors.ts'
 import type { KeptStore } from '../../store/kept-store.ts'
+import type { EntryToKeep } from '../../store/operations/kept.ts'
 
 /** Maximum size of a file, in bytes. */
 export const MAX_FILE_BYTES = 209_715_200
@@ -13,17 +14,17 @@ export type FilePurpose = 'batch' | 'batch_output'
 interface FileFacts {
   readonly filename: string
   readonly purpose: FilePurpose
-  readonly bytes: number
 }
 
 /** A file of a user. */
 export interface StoredFile extends FileFacts {
   readonly id: string
+  readonly bytes: number
   readonly entry: KeptEntry
 }
 
 /** A file that is to be stored. */
-export interface NewFile extends FileFacts {
+interface NewFile extends FileFacts {
   readonly id: string
   readonly userId: number
   readonly createdMs: number
@@ -54,12 +55,14 @@ export class FileStore {
   }
 
   /** Resolves when the file is stored; until then it is not found. Rejects with `files_full` or `storage_unavailable`. */
-  async store(file: NewFile, pieces: AsyncIterable<Uint8Array>): Promise<void> {
-    const { id: key, userId, createdMs, expiresMs, filename, purpose, bytes } = file
-    const facts = JSON.stringify({ filename, purpose, bytes } satisfies FileFacts)
-    const times = { createdMs, expiresMs }
-    const entry = { kind: 'file', key, userId, tokenId: 0, model: '', facts, ...times } as const
-    if (!this.#kept.admits('file', bytes) || !(await this.#kept.write(entry, pieces))) throw noRoom()
+  async store(file: NewFile & { readonly bytes: number }, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    if (!this.#kept.admits('file', file.bytes) || !(await this.#kept.write(entryOf(file), pieces)))
+      throw noRoom()
+  }
+
+  /** Stores a result, for which there is always room. Resolves to false if the user was deleted. */
+  storeResult(file: NewFile, pieces: AsyncIterable<Uint8Array>): Promise<boolean> {
+    return this.#kept.write(entryOf(file), pieces, 'always')
   }
 
   async find(userId: number, id: string): Promise<StoredFile> {
@@ -98,8 +101,13 @@ export class FileStore {
   }
 }
 
+function entryOf({ id: key, userId, createdMs, expiresMs, filename, purpose }: NewFile): EntryToKeep {
+  const facts = JSON.stringify({ filename, purpose } satisfies FileFacts)
+  return { kind: 'file', key, userId, tokenId: 0, model: '', facts, createdMs, expiresMs }
+}
+
 function fileOf(entry: KeptEntry): StoredFile {
-  return { ...(JSON.parse(entry.facts) as FileFacts), id: entry.key, entry }
+  return { ...(JSON.parse(entry.facts) as FileFacts), id: entry.key, bytes: entry.bytes, entry }
 }
 
 function noRoom(): GatewayError {

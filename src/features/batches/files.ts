@@ -11,15 +11,24 @@ import { GatewayError } from '../../errors.ts'
 import { answerHeaders } from '../../http/answer-headers.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'
 import { filesFull } from '../../store/files-full.ts'
+import {
+  answer,
+  beginReading,
+  expiryMs,
+  invalid,
+  limitIn,
+  orderIn,
+  quoted,
+  readQuery,
+  PARTS_BYTES,
+  seconds,
+} from './exchange.ts'
 import { type FileStore, MAX_FILE_BYTES, newFileId, type StoredFile } from './file-store.ts'
 
 /** Maximum bytes of a form around the file: fields, boundaries and headers. */
 const MAX_FORM_BYTES = 1_048_576
-/** Bytes of memory that are reserved while a file is sent part by part. */
-const PARTS_BYTES = 1_048_576
 /** Default and maximum number of files in one list. */
 const MAX_LISTED = 10_000
-const MIN_EXPIRY_SECONDS = 3_600
 const MAX_NAME_LENGTH = 512
 
 /** Services that the endpoints for files need. */
@@ -84,7 +93,7 @@ export class Files {
 
   async list(incoming: IncomingCall, caller: Caller): Promise<void> {
     const query = readQuery(incoming)
-    await this.#begin(incoming, caller)
+    await beginReading(this.#services.reads, incoming, caller)
     const page = {
       userId: caller.user.id,
       purpose: query.get('purpose') ?? undefined,
@@ -98,12 +107,12 @@ export class Files {
   }
 
   async retrieve(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    await this.#begin(incoming, caller)
+    await beginReading(this.#services.reads, incoming, caller)
     answer(incoming, fileObject(await this.#services.files.find(caller.user.id, id)))
   }
 
   async content(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    await this.#begin(incoming, caller, PARTS_BYTES)
+    await beginReading(this.#services.reads, incoming, caller, PARTS_BYTES)
     const { files } = this.#services
     const file = await files.find(caller.user.id, id)
     const headers = {
@@ -122,16 +131,6 @@ export class Files {
     await files.remove(caller.user.id, id)
     answer(incoming, { id, object: 'file', deleted: true })
   }
-
-  /** Waits until the user may read the database, and until memory for what is read is free. */
-  async #begin({ response }: IncomingCall, caller: Caller, bytes = 0): Promise<void> {
-    const reading = this.#services.reads.of(caller.user.id)
-    response.onClosed(() => reading.end())
-    // If the client left before `onClosed` was called, its listener is not called.
-    if (response.isAborted) reading.end()
-    await reading.begin()
-    if (bytes > 0) await reading.hold(bytes)
-  }
 }
 
 /** A file as clients see it. */
@@ -139,10 +138,6 @@ function fileObject({ id, filename, purpose, bytes, entry }: StoredFile): object
   const created_at = seconds(entry.createdMs)
   const expires_at = seconds(entry.expiresMs)
   return { id, object: 'file', bytes, created_at, expires_at, filename, purpose, status: 'processed' }
-}
-
-function seconds(ms: number): number {
-  return Math.floor(ms / 1_000)
 }
 
 /** What the form of an upload states. */
@@ -175,15 +170,9 @@ function readForm(parts: readonly FormPart[], keepMs: number): FileForm {
 }
 
 function expiryIn(texts: ReadonlyMap<string, string>, keepMs: number): number {
-  const anchor = texts.get('expires_after[anchor]')
   const given = texts.get('expires_after[seconds]')
-  if (anchor === undefined && given === undefined) return keepMs
-  if (anchor !== 'created_at') throw invalid('expires_after[anchor]: expected "created_at"')
-  const count = /^\d{1,12}$/.test(given ?? '') ? Number(given) : 0
-  const max = Math.floor(keepMs / 1_000)
-  if (count < MIN_EXPIRY_SECONDS || count > max)
-    throw invalid(`expires_after[seconds]: expected ${MIN_EXPIRY_SECONDS} to ${max}`)
-  return count * 1_000
+  const seconds = given !== undefined && /^\d{1,12}$/.test(given) ? Number(given) : given
+  return expiryMs('expires_after', texts.get('expires_after[anchor]'), seconds, keepMs)
 }
 
 async function* piecesOf(
@@ -197,41 +186,6 @@ async function* piecesOf(
   }
 }
 
-function readQuery({ request: { url } }: IncomingCall): URLSearchParams {
-  const at = url.indexOf('?')
-  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1))
-}
-
-function orderIn(query: URLSearchParams): 'asc' | 'desc' {
-  const given = query.get('order') ?? 'desc'
-  if (given !== 'asc' && given !== 'desc') throw invalid('order: expected asc or desc')
-  return given
-}
-
-function limitIn(query: URLSearchParams, max: number, usual: number): number {
-  const given = query.get('limit')
-  if (given === null) return usual
-  const limit = /^\d{1,6}$/.test(given) ? Number(given) : 0
-  if (limit < 1 || limit > max) throw invalid(`limit: expected 1 to ${max}`)
-  return limit
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text.slice(0, 64))
-}
-
-function invalid(message: string): GatewayError {
-  return new GatewayError('invalid_request', message)
-}
-
 function tooLarge(): GatewayError {
   return new GatewayError('request_too_large', `the file is larger than ${MAX_FILE_BYTES} bytes`)
-}
-
-function answer({ id, response }: IncomingCall, value: object): void {
-  if (response.isAborted) return
-  const body = Buffer.from(JSON.stringify(value))
-  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-  const all = { ...answerHeaders(id, 'chat'), ...headers, 'content-length': String(body.length) }
-  response.writeHead(200, all).end(body)
 }

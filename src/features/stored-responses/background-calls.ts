@@ -109,14 +109,10 @@ export class BackgroundCalls {
   }
 
   /**
-   * Continues to watch the calls that an earlier run of the process left open. Must be called once, before
-   * any call.
+   * Continues to watch the calls that an earlier run of the process left open, with these holds. Must be called once,
+   * before any call.
    */
-  async takeUp(): Promise<void> {
-    const { ledger, log } = this.#services
-    const holds = await ledger.resumeParkedHolds((call) =>
-      log.warn({ call }, 'a call in the background is charged to nobody: its API key is gone'),
-    )
+  async takeUp(holds: readonly OpenHold[]): Promise<void> {
     if (holds.length === 0) return
     const stored = await this.#services.responses.outcomes(holds.map(({ id }) => id))
     const byCall = new Map(stored.map(({ response }) => [response.callId, response]))

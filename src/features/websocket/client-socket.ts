@@ -3,6 +3,7 @@ import { WebSocket } from 'ws'
 import { GatewayError } from '../../errors.ts'
 import type { Headers, Request } from '../../http/request.ts'
 import type { BodyArrival } from '../../call/body-reader.ts'
+import { composedRequest } from '../../call/composed-request.ts'
 import type { RenderedRefusal } from '../../call/request-stages.ts'
 import { newResponseId } from '../../call/response-id.ts'
 import type { ResizableAllocation } from '../../limits/request-memory.ts'
@@ -17,7 +18,6 @@ import {
   preparedEvents,
   refusalEvent,
   stateOf,
-  turnRequest,
   withLane,
 } from './turn.ts'
 import { type Frame, frameType, readFrame, readTurnFrame, type TurnFrame } from './turn-frame.ts'
@@ -316,7 +316,7 @@ export class ClientSocket {
     lane.running = response
     const body = bodyAfter(frame, base)
     const { url, headers, remoteAddress } = this.#upgrade
-    const request = turnRequest(url, headers, body, { remoteAddress, bytesRead: 0 })
+    const request = composedRequest(url, headers, body, { remoteAddress, bytesRead: 0 })
     const told = lane.provider.turn(request, {
       previousId: frame.previousId,
       items: frame.itemCount,

@@ -1,8 +1,8 @@
-import { Request, type ResponseHeaders } from '@sluice/http1'
+import type { ResponseHeaders } from '@sluice/http1'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { renderObject } from '@sluice/wire/json/json-edit'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
-import type { Headers, Request as ReadRequest } from '../../http/request.ts'
+import type { Headers } from '../../http/request.ts'
 import type { ConversationState } from './conversations.ts'
 import { turnBody, type TurnFrame } from './turn-frame.ts'
 
@@ -31,29 +31,6 @@ export const CHECKED = { prepareHere: 204, prepareThere: 202 } as const
 /** The headers of an upgrade that hold for each turn. */
 export function headersOfTurns(headers: Headers): Headers {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_OF_TURNS.has(name)))
-}
-
-/** The request of a turn, as if it had come by POST. */
-export function turnRequest(
-  url: string,
-  headers: Headers,
-  body: Buffer,
-  source: { readonly remoteAddress: string; readonly bytesRead: number },
-): ReadRequest {
-  const request = new Request(
-    {
-      method: 'POST',
-      url,
-      version: '1.1',
-      headers: { ...headers, 'content-type': 'application/json', 'content-length': String(body.length) },
-      hosts: 1,
-      keepAlive: true,
-    },
-    { remoteAddress: source.remoteAddress, bytesRead: source.bytesRead, updateReading() {} },
-  )
-  request.onChunks([body])
-  request.onBodyEnd('complete')
-  return request
 }
 
 /** Input of a request for which only state is prepared, and which may have none: it is checked with this in its place. */

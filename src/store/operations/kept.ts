@@ -241,10 +241,11 @@ interface RemovedKept {
 /** Removes at most `limit` entries that match a filter, with a limited number of parts. */
 export async function removeKept(
   db: Db,
-  { kind, key, userId, tokenId, model, limit }: KeptFilter & { readonly limit: number },
+  { kind, key, keys, userId, tokenId, model, limit }: KeptFilter & { readonly limit: number },
 ): Promise<RemovedKept> {
   let chosen = rowsOf(db).where('kind', '=', kind)
   if (key !== undefined) chosen = chosen.where('key', '=', key)
+  if (keys !== undefined) chosen = chosen.where('key', '>=', keys.from).where('key', '<=', keys.to)
   // With share and owner, the entries of a user are found by an index.
   if (userId !== undefined)
     chosen = chosen

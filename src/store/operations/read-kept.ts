@@ -64,6 +64,15 @@ export async function listKept(
   return keys.flatMap((key) => byKey.get(key) ?? [])
 }
 
+/** The keys and users of all entries of a kind, whether they have expired or not. */
+export async function keysOfKind(
+  db: Db,
+  { kind }: { readonly kind: KeptKind },
+): Promise<{ readonly key: string; readonly userId: number }[]> {
+  const rows = db.selectFrom('kept').select(['key', 'user_id']).where('kind', '=', kind).orderBy('key')
+  return (await rows.execute()).map(({ key, user_id: userId }) => ({ key, userId }))
+}
+
 /** Bytes that a user keeps in a share. */
 export async function keptBytes(
   db: Db,

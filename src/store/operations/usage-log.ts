@@ -4,7 +4,7 @@ import { type CALL_ORDERS, USAGE, type UsageEntry, type UsageLogRow } from '../.
 import { type FilterValues, type UsageFilter, filterValueList } from '../../domain/usage-filter.ts'
 import { usageFromRow } from '../usage-row.ts'
 import { channelIds, presentChannelNames, withLoggedChannelNames } from './channel-names.ts'
-import type { Db } from './operation.ts'
+import { type Db, inChunks } from './operation.ts'
 import type { Database } from '../row-types.ts'
 import { firstCallIdAt } from '../usage-id.ts'
 
@@ -457,4 +457,11 @@ function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   if (causes !== undefined) wanted.push(eb('cause', 'in', causes))
   if (broke !== undefined) wanted.push(eb('cache_break', 'in', filterValueList(broke)))
   return eb.and(wanted)
+}
+
+/** Which of the calls with these ids are settled. */
+export async function settledCalls(db: Db, { ids }: { readonly ids: readonly string[] }): Promise<string[]> {
+  const select = (some: readonly string[]) =>
+    db.selectFrom('usage_log').select('id').where('id', 'in', some).execute()
+  return (await inChunks(ids, select)).map(({ id }) => id)
 }

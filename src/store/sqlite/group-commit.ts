@@ -170,7 +170,14 @@ export interface BatchRule {
   readonly turnOf: (operation: QueuedOperation) => Turn
 }
 
-const CALL_WRITES: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgress', 'parkHold', 'settle'])
+const CALL_WRITES: ReadonlySet<string> = new Set([
+  'hold',
+  'growHold',
+  'markProgress',
+  'parkHold',
+  'releaseHold',
+  'settle',
+])
 /** Writes of calls that keep something. */
 const KEEPING_WRITES: ReadonlySet<string> = new Set([
   'claimCall',

@@ -91,11 +91,16 @@ export class LedgerRows implements LedgerWrites {
     const isNew = this.#insertUsage(call)
     if (!this.#unwrittenHolds.delete(call.id)) this.#statements.deleteHold.run(call.id)
     if (isNew) {
+      if (call.part) this.#statements.growHold.run(-call.part.amount, call.part.hold)
       this.#charge(call)
       this.#sums.add(call)
       if (call.budgets !== '') this.#budgets.charge(parseBudgetList(call.budgets), call.quota)
       if (call.provenance) this.#provenance.insert(call, call.provenance)
     }
+  }
+
+  releaseHold({ id }: Parameters<LedgerWrites['releaseHold']>[0]): void {
+    this.#statements.deleteHold.run(id)
   }
 
   probe(): void {

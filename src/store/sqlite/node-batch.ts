@@ -129,6 +129,11 @@ class NodeRows implements NodeWrites {
     const { provenance } = call
     if (isNew && provenance) this.#insertProvenance.run(provenCall({ ...call, provenance }))
     this.#holds.deleteHold.run(call.id)
+    if (isNew && call.part) this.#holds.growHold.run(-call.part.amount, call.part.hold)
+  }
+
+  releaseHold({ id }: Parameters<NodeWrites['releaseHold']>[0]): void {
+    this.#holds.deleteHold.run(id)
   }
 
   probe(): void {

@@ -25,6 +25,7 @@ const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'parkHold',
   'parkedHolds',
   'probe',
+  'releaseHold',
   'settle',
   'recover',
   'loadAccount',

@@ -9,9 +9,9 @@ function chatError({ code, message, type }: ErrorContent): ChatError {
   return { error: { code, message, type } }
 }
 
-/** Writes the error as a body. `numbers` are additional members of the error. */
-export function chatErrorBody(parts: ErrorContent, numbers: Readonly<Record<string, number>> = {}): Buffer {
-  return Buffer.from(JSON.stringify({ error: { ...chatError(parts).error, ...numbers } }))
+/** Writes the error as a body. `members` are additional members of the error. */
+export function chatErrorBody(parts: ErrorContent, members: Readonly<Record<string, unknown>> = {}): Buffer {
+  return Buffer.from(JSON.stringify({ error: { ...chatError(parts).error, ...members } }))
 }
 
 /** Writes the error as a frame of a stream. */

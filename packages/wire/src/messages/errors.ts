@@ -10,11 +10,11 @@ export function messagesErrorBody(
     readonly code?: string | undefined
     readonly requestId: string
     /** Additional members of the error object, such as the amounts of quota that explain a refusal. */
-    readonly numbers?: Readonly<Record<string, number>> | undefined
+    readonly members?: Readonly<Record<string, unknown>> | undefined
   },
 ): Buffer {
-  const { type, message, code, requestId, numbers } = parts
-  const error = { type, message, ...(code !== undefined && { code }), ...numbers }
+  const { type, message, code, requestId, members } = parts
+  const error = { type, message, ...(code !== undefined && { code }), ...members }
   return Buffer.from(JSON.stringify({ type: 'error', error, request_id: requestId }))
 }
 

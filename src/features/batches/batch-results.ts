@@ -1,0 +1,76 @@
+import type { Batch, BatchEnd } from './batch.ts'
+import type { BatchLine, BatchStore, StoredResult } from './batch-store.ts'
+
+/** A line of a batch with its result; undefined if it has none. */
+interface EndedLine {
+  readonly line: BatchLine
+  readonly result: StoredResult | undefined
+}
+
+/** Whether a line was answered. */
+export function isAnswered({ status }: Pick<StoredResult, 'status'>): boolean {
+  return status >= 200 && status < 300
+}
+
+/** All lines of a batch with their results, in the order of the input. */
+async function* endedLines(store: BatchStore, batch: Batch): AsyncGenerator<EndedLine, void, undefined> {
+  const results = store.results(batch)
+  let next = await results.next()
+  for await (const line of store.input(batch)) {
+    const isOfLine = !next.done && next.value.number === line.number
+    yield { line, result: isOfLine ? (next.value as StoredResult) : undefined }
+    if (isOfLine) next = await results.next()
+  }
+}
+
+/** The lines of the file with results, or of the one with errors, of a batch that has ended like this. */
+export async function* resultLines(
+  store: BatchStore,
+  batch: Batch,
+  which: 'results' | 'errors',
+  end: BatchEnd,
+): AsyncGenerator<Buffer, void, undefined> {
+  for await (const { line, result } of endedLines(store, batch)) {
+    if ((which === 'results') !== (result !== undefined && isAnswered(result))) continue
+    const id = `batch_req_${batch.id.slice(batch.id.indexOf('_') + 1)}${String(line.number).padStart(6, '0')}`
+    const head = `{"id":${JSON.stringify(id)},"custom_id":${JSON.stringify(line.customId)},"response":`
+    if (!result) {
+      yield Buffer.from(`${head}null,"error":${JSON.stringify(ERRORS[end])}}\n`)
+      continue
+    }
+    const { status, requestId } = result
+    yield Buffer.from(`${head}{"status_code":${status},"request_id":${JSON.stringify(requestId)},"body":`)
+    yield await store.bodyOf(result)
+    yield Buffer.from(`},"error":null${droppedMember(result)}}\n`)
+  }
+}
+
+const ERRORS: Readonly<Record<BatchEnd, { readonly code: string; readonly message: string }>> = {
+  expired: { code: 'batch_expired', message: 'the request was not made before the batch expired' },
+  cancelled: { code: 'batch_cancelled', message: 'the batch was cancelled before the request was made' },
+  completed: { code: 'result_missing', message: 'there is no result' },
+}
+
+/** The lines of the results of a message batch that has ended like this. */
+export async function* messageResultLines(
+  store: BatchStore,
+  batch: Batch,
+  end: BatchEnd,
+): AsyncGenerator<Buffer, void, undefined> {
+  for await (const { line, result } of endedLines(store, batch)) {
+    const head = `{"custom_id":${JSON.stringify(line.customId)},"result":`
+    if (!result) {
+      yield Buffer.from(`${head}{"type":"${end === 'expired' ? 'expired' : 'canceled'}"}}\n`)
+      continue
+    }
+    yield Buffer.from(
+      isAnswered(result) ? `${head}{"type":"succeeded","message":` : `${head}{"type":"errored","error":`,
+    )
+    yield await store.bodyOf(result)
+    yield Buffer.from(`}${droppedMember(result)}}\n`)
+  }
+}
+
+function droppedMember({ dropped }: StoredResult): string {
+  return dropped.length === 0 ? '' : `,"x_gateway_dropped":${JSON.stringify(dropped)}`
+}

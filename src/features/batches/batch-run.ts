@@ -1,0 +1,140 @@
+import { promptTokens } from '@sluice/wire/usage'
+import type { Caller } from '../../accounts/authentication/caller.ts'
+import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
+import { LineReserve } from '../../accounts/ledger/batch-hold.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
+import { type Batch, type BatchEnd, type BatchFacts, type LineOutcome, WINDOW_MS } from './batch.ts'
+import type { BatchLine, BatchStore } from './batch-store.ts'
+
+/** A line whose call is to be made. */
+export interface WaitingLine {
+  readonly line: BatchLine
+  readonly reserve: LineReserve
+  /** Number of calls that were made for it, and of those that got an error of a server. */
+  attempts: number
+  serverErrors: number
+}
+
+/** A batch that this node works on. Its lines are read as they are needed. */
+export class BatchRun {
+  batch: Batch
+  readonly hold: OpenHold
+  /** Number of lines whose calls are being made, or that wait to be tried again. */
+  underWay = 0
+  /** Set when nothing more is sent. */
+  stopped: BatchEnd | undefined
+  isEnding = false
+  /** The key and the user, as they were when they were last looked at. */
+  caller: Caller | undefined
+  /** Pending while progress is to be stored. */
+  saving: Promise<void> | undefined
+  /** Timers of lines that are tried again later. */
+  readonly #delayed = new Set<NodeJS.Timeout>()
+  readonly #input: AsyncGenerator<BatchLine, void, undefined>
+  /** Numbers of the lines that had a result when this node took the batch. */
+  readonly #ended: ReadonlySet<number>
+  /** Lines that are to be tried again now. */
+  readonly #due: WaitingLine[] = []
+  #reading: Promise<unknown> = Promise.resolve()
+  #isExhausted = false
+
+  constructor(store: BatchStore, batch: Batch, hold: OpenHold, ended: ReadonlySet<number>) {
+    this.batch = batch
+    this.hold = hold
+    this.#ended = ended
+    this.#input = store.input(batch)
+  }
+
+  /** Whether there may be a line whose call can be made now. */
+  get mayTake(): boolean {
+    if (this.stopped !== undefined || this.isEnding || Date.now() >= this.windowEndMs) return false
+    return this.#due.length > 0 || !this.#isExhausted
+  }
+
+  /** Whether the batch can end. */
+  get isOver(): boolean {
+    const hasNone = this.stopped !== undefined || (this.#isExhausted && this.#due.length === 0)
+    return hasNone && this.underWay === 0 && !this.isEnding
+  }
+
+  get windowEndMs(): number {
+    return this.batch.createdMs + WINDOW_MS
+  }
+
+  /** Takes the next line; undefined if there is none. The caller counts it as under way before. */
+  take(): Promise<WaitingLine | undefined> {
+    const taken = this.#reading.then(() => this.#take())
+    this.#reading = taken.catch(() => {})
+    return taken
+  }
+
+  async #take(): Promise<WaitingLine | undefined> {
+    const due = this.#due.shift()
+    if (due) return due
+    while (!this.#isExhausted) {
+      const { done, value } = await this.#input.next()
+      if (done) this.#isExhausted = true
+      else if (!this.#ended.has(value.number))
+        return {
+          line: value,
+          reserve: new LineReserve(this.hold, value.amount),
+          attempts: 0,
+          serverErrors: 0,
+        }
+    }
+    return undefined
+  }
+
+  /** Lets a line be tried again after some time. */
+  delay(line: WaitingLine, ms: number, onDue: () => void): void {
+    this.underWay += 1
+    const timer = setTimeout(() => {
+      this.#delayed.delete(timer)
+      this.underWay -= 1
+      this.#due.push(line)
+      onDue()
+    }, ms).unref()
+    this.#delayed.add(timer)
+  }
+
+  /** Lines that wait to be tried again are not tried any more. */
+  dropDelayed(): void {
+    for (const timer of this.#delayed) clearTimeout(timer)
+    this.underWay -= this.#delayed.size
+    this.#delayed.clear()
+  }
+
+  async close(): Promise<void> {
+    await this.#reading
+    await this.#input.return()
+  }
+
+  /** Counts a line that has ended. */
+  count(outcome: LineOutcome, row: SettledCall | undefined): void {
+    this.change(countedFacts(this.batch.facts, outcome, row))
+  }
+
+  change(facts: Partial<BatchFacts>): void {
+    this.batch = { ...this.batch, facts: { ...this.batch.facts, ...facts } }
+  }
+}
+
+/** The facts of a batch after one more of its lines has ended. */
+export function countedFacts(
+  { counts, usage }: Pick<BatchFacts, 'counts' | 'usage'>,
+  outcome: LineOutcome,
+  row: SettledCall | undefined,
+): Pick<BatchFacts, 'counts' | 'usage'> {
+  const tokens = outcome === 'completed' ? row?.usage : undefined
+  return {
+    counts: { ...counts, [outcome]: counts[outcome] + 1 },
+    usage: tokens
+      ? {
+          input: usage.input + promptTokens(tokens),
+          cached: usage.cached + tokens.cacheRead,
+          output: usage.output + tokens.output,
+          reasoning: usage.reasoning + tokens.reasoning,
+        }
+      : usage,
+  }
+}

@@ -1,0 +1,267 @@
+import type { KeptEntry } from '../../domain/kept.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
+import { GatewayError } from '../../errors.ts'
+import type { KeptStore } from '../../store/kept-store.ts'
+import {
+  type Batch,
+  type BatchApi,
+  type BatchFacts,
+  isBatchIdOf,
+  lastBatchId,
+  timeOfBatchId,
+  WINDOW_MS,
+} from './batch.ts'
+import { PieceReader } from './piece-reader.ts'
+
+/** Number of entries that are read at a time. */
+const PAGE = 500
+/** Digits of the number of a line in its key. */
+const DIGITS = 7
+
+/** A checked line of a batch. */
+export interface BatchLine {
+  /** Number of the line among the lines of the batch, from 1; empty lines do not count. */
+  readonly number: number
+  readonly customId: string
+  /** Quota units that the batch holds for the line. */
+  readonly amount: number
+  /** Body of the request. */
+  readonly body: Buffer
+}
+
+/** How a line ended, as it is stored before its call is charged. */
+export interface LineResult {
+  readonly status: number
+  readonly requestId: string
+  /** Names of fields that the conversion left out. */
+  readonly dropped: readonly string[]
+  /** The row by which the call is charged; undefined if it was refused before it began. */
+  readonly row: SettledCall | undefined
+}
+
+/** The result of a line as it is found. */
+export interface StoredResult extends LineResult {
+  readonly number: number
+  readonly entry: KeptEntry
+}
+
+/** Which batches of a user are listed. */
+export interface BatchPage {
+  readonly userId: number
+  readonly api: BatchApi
+  /** The id after which the page begins in its order; undefined for the beginning of the list. */
+  readonly after: string | undefined
+  readonly order: 'asc' | 'desc'
+  readonly limit: number
+}
+
+/** Batches of users with their lines and results, encrypted, in the database that all nodes share. */
+export class BatchStore {
+  readonly #kept: KeptStore
+
+  constructor(kept: KeptStore) {
+    this.#kept = kept
+  }
+
+  /** Stores the checked lines of a batch that is made after them. Rejects with `files_full` or `storage_unavailable`. */
+  async storeInput(
+    batch: Pick<Batch, 'id' | 'userId' | 'createdMs'>,
+    keepMs: number,
+    lines: AsyncIterable<BatchLine>,
+  ): Promise<void> {
+    const entry = entryOf('batch_input', batch.id, batch, keepMs, '')
+    if (!this.#kept.admits('batch_input', 0) || !(await this.#kept.write(entry, writtenLines(lines))))
+      throw new GatewayError('storage_unavailable', 'there is no room for batches at the moment; try again', {
+        retryAfter: 60,
+      })
+  }
+
+  /** Reads the lines of a batch in order. Throws `not_found` if they are gone. */
+  async *input({ id, userId }: Batch): AsyncGenerator<BatchLine, void, undefined> {
+    const entry = await this.#kept.find('batch_input', id, userId)
+    if (!entry) throw new GatewayError('not_found', 'the lines of this batch are not kept any more')
+    const reader = new PieceReader(this.#kept.stream(entry))
+    try {
+      for (let number = 1; ; number += 1) {
+        const head = await reader.line(Number.MAX_SAFE_INTEGER)
+        if (!head?.bytes) return
+        const [customId, amount, bytes] = JSON.parse(head.bytes.toString()) as [string, number, number]
+        yield { number, customId, amount, body: await reader.exactly(bytes) }
+      }
+    } finally {
+      await reader.close()
+    }
+  }
+
+  removeInput({ id, userId }: Pick<Batch, 'id' | 'userId'>): Promise<number> {
+    return this.#kept.remove({ kind: 'batch_input', key: id, userId })
+  }
+
+  /** Makes a batch, which is open from now on. */
+  create(batch: Batch): Promise<void> {
+    return this.#kept.writeFacts([
+      factsEntry(batch),
+      entryOf('batch_open', batch.id, batch, batch.facts.keepMs, ''),
+    ])
+  }
+
+  save(batch: Batch): Promise<void> {
+    return this.#kept.writeFacts([factsEntry(batch)])
+  }
+
+  /** Records that the user wishes to cancel a batch. */
+  cancel(batch: Batch, nowMs: number): Promise<void> {
+    return this.#kept.writeFacts([
+      entryOf('batch_cancel', batch.id, batch, batch.facts.keepMs, String(nowMs)),
+    ])
+  }
+
+  async find(userId: number, id: string): Promise<Batch | undefined> {
+    const entry = await this.#kept.find('batch', id, userId)
+    return entry && (await this.#withCancel(userId, [entry]))[0]
+  }
+
+  /** Finds a batch of this API. Throws `not_found`. */
+  async findOf(api: BatchApi, userId: number, id: string): Promise<Batch> {
+    const batch = isBatchIdOf(api, id) ? await this.find(userId, id) : undefined
+    if (!batch) throw new GatewayError('not_found', 'there is no batch with this id')
+    return batch
+  }
+
+  /** Resolves to at most `limit` batches, and whether there are more. */
+  async list({ api, after, order, limit, userId }: BatchPage): Promise<{
+    readonly batches: readonly Batch[]
+    readonly hasMore: boolean
+  }> {
+    const first = order === 'desc' ? lastBatchId(api) : undefined
+    const page = { kind: 'batch', userId, after: after ?? first, order, limit: limit + 1 } as const
+    const entries = (await this.#kept.list(page)).filter(({ key }) => isBatchIdOf(api, key))
+    const batches = await this.#withCancel(userId, entries.slice(0, limit))
+    return { batches, hasMore: entries.length > limit }
+  }
+
+  /** Removes a batch that has ended, with its results. */
+  async remove({ id, userId }: Batch): Promise<void> {
+    await this.#kept.remove({ kind: 'batch_results', key: id, userId })
+    await this.#kept.remove({ kind: 'batch', key: id, userId })
+  }
+
+  async #withCancel(userId: number, entries: readonly KeptEntry[]): Promise<Batch[]> {
+    if (entries.length === 0) return []
+    const keys = entries.map(({ key }) => key)
+    const wishes = await this.#kept.findAll('batch_cancel', keys, userId)
+    const times = new Map(wishes.map(({ key, facts }) => [key, Number(facts)]))
+    return entries.map(({ key: id, tokenId, createdMs, facts }) => {
+      return {
+        id,
+        userId,
+        tokenId,
+        createdMs,
+        facts: JSON.parse(facts) as BatchFacts,
+        cancelMs: times.get(id),
+      }
+    })
+  }
+
+  /** Ids of all batches that are open, with their users. */
+  async open(): Promise<readonly { readonly id: string; readonly userId: number }[]> {
+    return (await this.#kept.keysOf('batch_open')).map(({ key: id, userId }) => ({ id, userId }))
+  }
+
+  /** Number of a user's open batches, at most `limit`. */
+  async openOf(userId: number, limit: number): Promise<number> {
+    const page = { kind: 'batch_open', userId, after: undefined, order: 'asc', limit } as const
+    return (await this.#kept.list(page)).length
+  }
+
+  /** Removes lines that were stored for batches that were never made, if they are older than this. */
+  async removeOrphans(beforeMs: number): Promise<void> {
+    const open = new Set((await this.open()).map(({ id }) => id))
+    for (const { key: id, userId } of await this.#kept.keysOf('batch_input'))
+      if (!open.has(id) && timeOfBatchId(id) < beforeMs) await this.removeInput({ id, userId })
+  }
+
+  /** Stores how a line ended, with the body of its answer. Resolves to false if the user was deleted. */
+  storeResult(batch: Batch, number: number, result: LineResult, body: Buffer): Promise<boolean> {
+    const key = lineKey(batch, number)
+    const entry = entryOf('batch_line', key, batch, batch.facts.keepMs, JSON.stringify(result))
+    return this.#kept.write(entry, [body], 'always')
+  }
+
+  /** The stored results of a batch, in the order of its lines. */
+  async *results({
+    id,
+    userId,
+  }: Pick<Batch, 'id' | 'userId'>): AsyncGenerator<StoredResult, void, undefined> {
+    for (let after = lineKey({ id }, 0); ; ) {
+      const entries = await this.#kept.list({ kind: 'batch_line', userId, after, order: 'asc', limit: PAGE })
+      for (const entry of entries) {
+        if (!entry.key.startsWith(`${id}-`)) return
+        const number = Number(entry.key.slice(-DIGITS))
+        yield { ...(JSON.parse(entry.facts) as LineResult), number, entry }
+        after = entry.key
+      }
+      if (entries.length < PAGE) return
+    }
+  }
+
+  async bodyOf({ entry }: StoredResult): Promise<Buffer> {
+    const pieces: Buffer[] = []
+    for await (const piece of this.#kept.stream(entry)) pieces.push(piece)
+    return Buffer.concat(pieces)
+  }
+
+  /** Stores the results of a message batch as one content. */
+  storeResults(batch: Batch, nowMs: number, pieces: AsyncIterable<Buffer>): Promise<boolean> {
+    const { keepMs } = batch.facts
+    const entry = { ...entryOf('batch_results', batch.id, batch, keepMs, ''), expiresMs: nowMs + keepMs }
+    return this.#kept.write(entry, pieces, 'always')
+  }
+
+  /** The results of a message batch; undefined if they have expired. */
+  async resultsOf({
+    id,
+    userId,
+  }: Batch): Promise<{ readonly bytes: number; readonly pieces: AsyncIterable<Buffer> } | undefined> {
+    const entry = await this.#kept.find('batch_results', id, userId)
+    return entry && { bytes: entry.bytes, pieces: this.#kept.stream(entry) }
+  }
+
+  /** Removes what only the work on a batch needs, and last that it is open. */
+  async close({ id, userId }: Pick<Batch, 'id' | 'userId'>): Promise<void> {
+    const keys = { from: lineKey({ id }, 0), to: lineKey({ id }, 10 ** DIGITS - 1) }
+    await this.#kept.remove({ kind: 'batch_line', userId, keys })
+    await this.removeInput({ id, userId })
+    await this.#kept.remove({ kind: 'batch_open', key: id, userId })
+  }
+}
+
+/** Keys of the lines of a batch sort by their numbers. */
+function lineKey({ id }: Pick<Batch, 'id'>, number: number): string {
+  return `${id}-${String(number).padStart(DIGITS, '0')}`
+}
+
+/** Everything of a batch lasts longer than the batch and its results. */
+function entryOf(
+  kind: 'batch' | 'batch_open' | 'batch_cancel' | 'batch_input' | 'batch_line' | 'batch_results',
+  key: string,
+  { userId, createdMs }: Pick<Batch, 'userId' | 'createdMs'>,
+  keepMs: number,
+  facts: string,
+) {
+  const expiresMs = createdMs + 2 * (WINDOW_MS + keepMs)
+  return { kind, key, userId, tokenId: 0, model: '', facts, createdMs, expiresMs }
+}
+
+function factsEntry(batch: Batch) {
+  const { id, tokenId, facts } = batch
+  return { ...entryOf('batch', id, batch, facts.keepMs, JSON.stringify(facts)), tokenId }
+}
+
+/** The form in which lines are stored: before each body its `custom_id`, its hold and its size. */
+async function* writtenLines(lines: AsyncIterable<BatchLine>): AsyncGenerator<Buffer, void, undefined> {
+  for await (const { customId, amount, body } of lines) {
+    yield Buffer.from(`${JSON.stringify([customId, amount, body.length])}\n`)
+    yield body
+  }
+}

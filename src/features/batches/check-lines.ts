@@ -1,0 +1,210 @@
+import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { Response } from '@sluice/http1'
+import { scanObject } from '@sluice/wire/json/json-scan'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { Caller } from '../../accounts/authentication/caller.ts'
+import { DISCARDING_CONNECTION, NO_TRAITS } from '../../call/answers/answer-recorder.ts'
+import { composedRequest } from '../../call/composed-request.ts'
+import type { Relay } from '../../call/relay.ts'
+import type { Settings } from '../../domain/settings.ts'
+import { asGatewayError, GatewayError } from '../../errors.ts'
+import type { Headers } from '../../http/request.ts'
+import { type BatchApi, LINE_ENDPOINTS, type LinePath } from './batch.ts'
+import type { BatchLine } from './batch-store.ts'
+import type { RawLine } from './piece-reader.ts'
+
+/** Number of wrong lines that a refusal lists. */
+const MAX_ERRORS = 100
+/** Milliseconds of work after which other requests have a turn. */
+const TURN_MS = 5
+/** Bytes of a line in addition to its body. */
+const LINE_OVERHEAD = 65_536
+const MAX_LINES: Readonly<Record<BatchApi, number>> = { openai: 50_000, messages: 100_000 }
+/** Pattern of `custom_id` in message batches. */
+const MESSAGES_CUSTOM_ID = /^[a-zA-Z0-9_-]{1,64}$/
+const MAX_CUSTOM_ID = 512
+/** Custom ids up to this length are remembered as they are, longer ones by their digest. */
+const SHORT_ID = 44
+
+/** What is known of lines before they are read. */
+export interface LinesToCheck {
+  readonly api: BatchApi
+  readonly path: LinePath
+  readonly headers: Headers
+  readonly caller: Caller
+  readonly settings: Settings
+  /** Whether lines that no channel can batch may be made as calls. */
+  readonly mayBeLocal: boolean
+  /** Whether the client has left. */
+  readonly isLeft: () => boolean
+}
+
+/** A wrong line, as a refusal lists it. */
+interface LineError {
+  readonly code: string
+  readonly message: string
+  readonly param: string | null
+  readonly line: number
+}
+
+/** Maximum size of a line. */
+export function maxLineBytes({ options }: Settings): number {
+  return options.body_limit + LINE_OVERHEAD
+}
+
+/** Checks the lines of a batch, each like a call. */
+export class LineChecks {
+  /** Number of lines, the sum of what they hold, and what they have in common. */
+  count = 0
+  sum = 0
+  readonly groups = new Set<string>()
+  readonly models = new Set<string>()
+  readonly #relay: Pick<Relay, 'measure'>
+  readonly #lines: LinesToCheck
+  readonly #errors: LineError[] = []
+  readonly #ids = new Set<string>()
+
+  constructor(relay: Pick<Relay, 'measure'>, lines: LinesToCheck) {
+    this.#relay = relay
+    this.#lines = lines
+  }
+
+  /** Yields the checked lines. Throws `invalid_batch` after the first wrong ones were found. */
+  async *check(lines: AsyncIterable<RawLine>): AsyncGenerator<BatchLine, void, undefined> {
+    const { api, isLeft } = this.#lines
+    let turnAt = performance.now()
+    for await (const raw of lines) {
+      if (performance.now() - turnAt > TURN_MS) {
+        await setImmediate()
+        turnAt = performance.now()
+        if (isLeft()) throw new GatewayError('invalid_request', 'the client has left')
+      }
+      this.count += 1
+      try {
+        if (this.count > MAX_LINES[api]) throw invalid(`a batch has at most ${MAX_LINES[api]} lines`)
+        const line = await this.#read(raw)
+        if (this.#errors.length === 0) yield line
+      } catch (error) {
+        this.#note(raw.line, error)
+        if (this.#errors.length === MAX_ERRORS || this.count > MAX_LINES[api]) break
+      }
+    }
+    if (this.count === 0) throw new GatewayError('invalid_batch', 'expected at least one line')
+    if (this.#errors.length > 0) throw this.#refusal()
+  }
+
+  async #read({ bytes }: RawLine): Promise<BatchLine> {
+    const { api, path, headers, caller, settings, mayBeLocal } = this.#lines
+    const limit = settings.options.body_limit
+    const tooLarge = new GatewayError('request_too_large', `the request is larger than ${limit} bytes`)
+    if (!bytes) throw tooLarge
+    const scan = scanObject(bytes)
+    const customId = customIdIn(scan, api)
+    const name = api === 'openai' ? 'body' : 'params'
+    if (api === 'openai') {
+      if (scan.value('method') !== 'POST') throw new FieldError('method', 'expected "POST"')
+      if (scan.value('url') !== path) throw new FieldError('url', `expected ${JSON.stringify(path)}`)
+    }
+    const body = scan.span(name)
+    if (!body || scan.kindOf(body.node) !== 'object') throw new FieldError(name, 'expected an object')
+    refuseFields(scan, body.node, name)
+    this.#remember(customId)
+    const request = bytes.subarray(body.start, body.end)
+    if (request.length > limit) throw tooLarge
+    const record: { model?: string } = {}
+    const { amount, groups } = await this.#relay.measure(
+      LINE_ENDPOINTS[path],
+      {
+        id: '',
+        request: composedRequest(path, headers, request, { remoteAddress: '', bytesRead: 0 }),
+        response: new Response(DISCARDING_CONNECTION, NO_TRAITS),
+        record,
+        startedMs: Date.now(),
+        startedAt: performance.now(),
+      },
+      caller,
+      settings,
+    )
+    if (!mayBeLocal) throw unsupported(record.model ?? '')
+    for (const group of groups) this.groups.add(group.name)
+    if (this.models.size < 2) this.models.add(record.model ?? '')
+    this.sum += amount
+    return { number: this.count, customId, amount, body: request }
+  }
+
+  #remember(customId: string): void {
+    const known =
+      customId.length <= SHORT_ID ? customId : createHash('sha256').update(customId).digest('base64')
+    if (this.#ids.has(known)) throw new FieldError('custom_id', 'the same custom_id is in an earlier line')
+    this.#ids.add(known)
+  }
+
+  #note(line: number, error: unknown): void {
+    const known = error instanceof FieldError ? invalid(error.message) : asGatewayError(error)
+    if (!known) throw error
+    const param = error instanceof FieldError ? error.param : null
+    const code = known.kind.code ?? known.code
+    this.#errors.push({ code, message: this.#place(line, known.message, param), param, line })
+  }
+
+  #place(line: number, message: string, param: string | null): string {
+    if (this.#lines.api === 'messages')
+      return `requests.${line - 1}${param === null ? '' : `.${param}`}: ${message}`
+    return `line ${line}: ${param === null ? '' : `${param}: `}${message}`
+  }
+
+  #refusal(): GatewayError {
+    const [first] = this.#errors
+    const members = { line: first?.line, errors: { object: 'list', data: this.#errors } }
+    return new GatewayError('invalid_batch', first?.message ?? '', { members })
+  }
+}
+
+/** An error of one field of a line. */
+class FieldError extends Error {
+  readonly param: string
+
+  constructor(param: string, message: string) {
+    super(message)
+    this.param = param
+  }
+}
+
+function customIdIn(scan: ScannedObject, api: BatchApi): string {
+  const id = scan.value('custom_id')
+  if (api === 'messages') {
+    if (typeof id !== 'string' || !MESSAGES_CUSTOM_ID.test(id))
+      throw new FieldError('custom_id', 'expected 1 to 64 letters, digits, "_" and "-"')
+  } else if (typeof id !== 'string' || id === '' || id.length > MAX_CUSTOM_ID || id.includes('\0'))
+    throw new FieldError('custom_id', `expected 1 to ${MAX_CUSTOM_ID} characters`)
+  return id
+}
+
+/** Fields that make no sense in a batch, where they are neither absent, null nor false. */
+const REFUSED = ['stream', 'background', 'previous_response_id'] as const
+
+function refuseFields(scan: ScannedObject, body: number, place: string): void {
+  for (const name of REFUSED) {
+    const node = scan.memberOf(body, name)
+    if (node === undefined) continue
+    const kind = scan.kindOf(node)
+    if (kind !== 'null' && kind !== 'false')
+      throw new FieldError(`${place}.${name}`, 'a line of a batch must not have this field')
+  }
+  const maximum = scan.memberOf(body, 'max_tokens')
+  if (maximum !== undefined && scan.kindOf(maximum) === 'number' && scan.parse(maximum) === 0)
+    throw new FieldError(`${place}.max_tokens`, 'expected at least 1')
+}
+
+function unsupported(model: string): GatewayError {
+  return new GatewayError(
+    'batch_unsupported',
+    `no channel can batch the model ${model.slice(0, 200)}; its lines can be made as calls at their full price, if ` +
+      'metadata.allow_local is "true" (not in message batches) or the operator sets options.local_batches',
+  )
+}
+
+function invalid(message: string): GatewayError {
+  return new GatewayError('invalid_request', message)
+}

@@ -1,0 +1,104 @@
+import type { Ledger } from '../../accounts/ledger/ledger.ts'
+import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Batch, BatchEnd, LineOutcome } from './batch.ts'
+import { type LeaseServices, releaseBatch } from './batch-leases.ts'
+import { isAnswered, messageResultLines, resultLines } from './batch-results.ts'
+import { countedFacts } from './batch-run.ts'
+import type { BatchStore } from './batch-store.ts'
+import { type FileStore, newFileId } from './file-store.ts'
+
+/** Services that the end of a batch needs. */
+export interface EndServices extends LeaseServices {
+  readonly store: BatchStore
+  readonly files: Pick<FileStore, 'storeResult'>
+  readonly ledger: Ledger
+  readonly metrics: Metrics
+}
+
+/** Ends a batch of which nothing is under way: stores its results, then that it has ended. May be repeated after a crash. */
+export async function endBatch(
+  services: EndServices,
+  given: Batch,
+  stopped: BatchEnd,
+  hold: OpenHold | undefined,
+): Promise<void> {
+  if (given.facts.endedMs === undefined) await storeEnd(services, given, stopped, hold)
+  await closeBatch(services, given, hold)
+}
+
+async function storeEnd(
+  { store, files, ledger, metrics }: EndServices,
+  given: Batch,
+  stopped: BatchEnd,
+  hold: OpenHold | undefined,
+): Promise<void> {
+  const { how, atMs } = given.facts.ending ?? { how: stopped, atMs: Date.now() }
+  const { total, counts, path, keepMs } = given.facts
+  const left = total - counts.completed - counts.failed
+  const hasErrors = counts.failed + left > 0
+  const facts = {
+    ...given.facts,
+    ending: { how, atMs },
+    outputFile: given.facts.outputFile ?? (counts.completed > 0 ? newFileId() : null),
+    errorFile: given.facts.errorFile ?? (hasErrors ? newFileId() : null),
+  }
+  const batch = { ...given, facts }
+  await store.save(batch)
+  const nowMs = Date.now()
+  if (path === '/v1/messages') await store.storeResults(batch, nowMs, messageResultLines(store, batch, how))
+  else
+    for (const [id, which] of [
+      [facts.outputFile, 'results'],
+      [facts.errorFile, 'errors'],
+    ] as const) {
+      if (id === null) continue
+      const filename = `${batch.id}_${which === 'results' ? 'output' : 'error'}.jsonl`
+      const times = { createdMs: nowMs, expiresMs: nowMs + keepMs }
+      const file = { id, userId: batch.userId, filename, purpose: 'batch_output', ...times } as const
+      await files.storeResult(file, resultLines(store, batch, which, how))
+    }
+  // Whoever sees that a batch has ended may spend what it held.
+  if (hold) await ledger.release(hold)
+  const outcome: LineOutcome = how === 'completed' ? 'failed' : how
+  const counted = { ...counts, [outcome]: counts[outcome] + left }
+  await store.save({ ...batch, facts: { ...facts, endedMs: nowMs, counts: counted } })
+  if (left > 0) metrics.add('batchLines', left, outcome)
+}
+
+/** Removes what only the work on a batch needs. */
+export async function closeBatch(
+  services: EndServices,
+  batch: Pick<Batch, 'id' | 'userId'>,
+  hold: OpenHold | undefined,
+): Promise<void> {
+  if (hold) await services.ledger.release(hold)
+  await services.store.close(batch)
+  await releaseBatch(services, batch)
+}
+
+/** The lines of a batch that have a result, those whose charge may not be written, and the counts. */
+export async function resultsSoFar(
+  { store, rows }: Pick<EndServices, 'store' | 'rows'>,
+  batch: Batch,
+): Promise<{
+  readonly ended: ReadonlySet<number>
+  readonly unsettled: ReadonlyMap<number, SettledCall>
+  readonly facts: ReturnType<typeof countedFacts>
+}> {
+  const ended = new Set<number>()
+  const charged = new Map<number, SettledCall>()
+  let facts: ReturnType<typeof countedFacts> = {
+    counts: { completed: 0, failed: 0, cancelled: 0, expired: 0 },
+    usage: { input: 0, cached: 0, output: 0, reasoning: 0 },
+  }
+  for await (const result of store.results(batch)) {
+    ended.add(result.number)
+    if (result.row) charged.set(result.number, result.row)
+    facts = countedFacts(facts, isAnswered(result) ? 'completed' : 'failed', result.row)
+  }
+  const settled = new Set(await rows.read('settledCalls', { ids: [...charged.values()].map(({ id }) => id) }))
+  const unsettled = new Map([...charged].filter(([, { id }]) => !settled.has(id)))
+  return { ended, unsettled, facts }
+}
