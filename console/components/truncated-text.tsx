@@ -1,8 +1,8 @@
 import classes from './truncated-text.module.css'
 
 /**
- * A text in a table. A long text is truncated; the tooltip shows the whole text. A text with `isName`, which
- * names its row, gets more space in a narrow table. A text with `isList` gets more space in a wide table.
+ * A text in a table. A long text is truncated; the tooltip shows the whole text. A text with `isName`, which is the
+ * name of its row or of a model, gets more space in a narrow table. A text with `isList` gets more space in a wide table.
  */
 export function TruncatedText({
   text,

@@ -157,6 +157,6 @@ export const settings: Texts['settings'] = {
     failing: (cause) => `最近一次尝试失败：${cause}`,
     empty: '没有导出任何内容。OpenTelemetry 的环境变量指定收集器。',
   },
-  groupHint: '各分组的倍率、预算和规则在分组页面设置。',
+  groupHint: '各分组的倍率、预算和防护规则在分组页面设置。',
   notANumber: '请输入数字。',
 }

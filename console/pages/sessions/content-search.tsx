@@ -143,7 +143,11 @@ function useColumns(): readonly Column<Hit>[] {
       ),
     },
     { key: 'user', label: sessions.user, cell: ({ username }) => <TruncatedText text={username} /> },
-    { key: 'model', label: sessions.model, cell: ({ model_name }) => <TruncatedText text={model_name} /> },
+    {
+      key: 'model',
+      label: sessions.model,
+      cell: ({ model_name }) => <TruncatedText text={model_name} isName />,
+    },
     { key: 'key', label: sessions.key, cell: ({ token_name }) => <TruncatedText text={token_name} /> },
     {
       key: 'session',

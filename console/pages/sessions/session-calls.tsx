@@ -83,7 +83,11 @@ function useColumns(log: SearchState): readonly Column<Call>[] {
         </Link>
       ),
     },
-    { key: 'model', label: sessions.model, cell: ({ model_name }) => <TruncatedText text={model_name} /> },
+    {
+      key: 'model',
+      label: sessions.model,
+      cell: ({ model_name }) => <TruncatedText text={model_name} isName />,
+    },
     {
       key: 'channel',
       label: sessions.channel,

@@ -194,7 +194,7 @@ function useColumns(words: readonly FirstWords[] = []): readonly Column<CallSess
       key: 'model',
       label: sessions.model,
       cell: ({ model_name, models }) => (
-        <TruncatedText text={models > 1 ? sessions.andMore(model_name, models - 1) : model_name} />
+        <TruncatedText text={models > 1 ? sessions.andMore(model_name, models - 1) : model_name} isName />
       ),
     },
     { key: 'key', label: sessions.key, cell: ({ token_name }) => <TruncatedText text={token_name} /> },

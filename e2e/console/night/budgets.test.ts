@@ -126,6 +126,23 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await checkKey(member)
     await member.context().close()
 
+    await option('GroupBudget', { sales: { budget: 1, budget_period: 'month' } })
+    await expect.poll(spend).toBe(403)
+    const refused = await stage.open('root', '/logs?status=refused')
+    const table = refused.getByRole('table', { name: 'Refused calls' })
+    await expect
+      .poll(async () => {
+        await refused.reload()
+        await table.waitFor()
+        return table.getByText('Refused: budget').count()
+      })
+      .toBeGreaterThan(0)
+    await table.getByText('Refused: budget').first().click()
+    const way = refused.getByRole('link', { name: 'Open the group' })
+    expect(await way.getAttribute('href')).toContain('/groups?group=sales')
+    await refused.context().close()
+    await option('GroupBudget', { sales: { budget: DOLLAR, budget_period: 'month' } })
+
     const root = await stage.open('root', '/users')
     await root
       .getByRole('row', { name: /cal/ })

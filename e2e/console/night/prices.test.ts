@@ -239,6 +239,27 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'USD' })
   })
 
+  test('a model for embeddings has no price of output', async () => {
+    const model = 'text-embedding-of-the-test'
+    const channel = {
+      name: 'vectors',
+      type: 1,
+      key: 'k',
+      base_url: stage.upstream.baseUrl('v'),
+      models: model,
+      group: 'default',
+    }
+    await stage.api('POST', '/api/channel/', { mode: 'single', channel })
+    await stage.api('PUT', '/api/models/price', { model, price: { input: '2', output: '0' } })
+    for (const person of ['root', 'caller'] as const) {
+      const page = await stage.open(person, `/models?q=${model}`)
+      const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: new RegExp(model) })
+      await row.getByText('$2.00').waitFor()
+      expect(await row.getByText('$0.00').count()).toBe(0)
+      await page.context().close()
+    }
+  })
+
   test('the page of models shows a member the endpoints of a model in words', async () => {
     const page = await stage.open('caller', '/models?q=scripted')
     const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: /scripted/ })
