@@ -16,6 +16,7 @@ export const users = {
   spend: 'Spend',
   status: 'Status',
   quota: 'Quota',
+  quotaHint: 'What the user may spend in all. With 0, calls are refused, with any budget.',
   enabled: 'Active',
   disabled: 'Disabled',
   create: 'Create user',

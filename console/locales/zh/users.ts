@@ -16,6 +16,7 @@ export const users: Texts['users'] = {
   spend: '消费',
   status: '状态',
   quota: '额度',
+  quotaHint: '用户可消费的总额。为 0 时，无论预算多少，调用都会被拒绝。',
   enabled: '正常',
   disabled: '已停用',
   create: '创建用户',

@@ -150,6 +150,7 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
         />
         <TextInput
           label={users.quota}
+          description={users.quotaHint}
           inputMode="decimal"
           disabled={form.values.unlimited_quota}
           rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}

@@ -99,6 +99,7 @@ function InviteForm({
         />
         <TextInput
           label={users.quota}
+          description={users.quotaHint}
           inputMode="decimal"
           rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
           rightSectionWidth={60}

@@ -127,7 +127,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await member.context().close()
 
     await option('GroupBudget', { sales: { budget: 1, budget_period: 'month' } })
-    await expect.poll(spend).toBe(403)
+    await expect.poll(() => spend()).toBe(403)
     const refused = await stage.open('root', '/logs?status=refused')
     const table = refused.getByRole('table', { name: 'Refused calls' })
     await expect

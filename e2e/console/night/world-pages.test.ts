@@ -92,6 +92,17 @@ describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 ca
     await page.context().close()
   })
 
+  test('no table is wider than its place on a laptop', async () => {
+    const page = await stage.open('root', '/account', { viewport: { width: 1280, height: 800 } })
+    for (const [path, shown] of PAGES) {
+      await page.goto(path)
+      await page.locator(shown).first().waitFor({ state: 'attached' })
+      await page.waitForLoadState('networkidle')
+      expect.soft(await page.locator('[data-wide]').count(), path).toBe(0)
+    }
+    await page.context().close()
+  })
+
   test('the rows of users and of the audit log have a limited height on a tablet', async () => {
     const page = await stage.open('root', '/users', { viewport: { width: 768, height: 1024 } })
     const heights = (): Promise<number[]> =>
