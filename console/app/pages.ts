@@ -14,6 +14,7 @@ import {
   IconRoute,
   IconRouteAltLeft,
   IconShieldCheck,
+  IconTool,
   IconUsers,
   IconUsersGroup,
   IconUserKey,
@@ -36,6 +37,7 @@ export interface Page {
     | 'channels'
     | 'routing'
     | 'guards'
+    | 'tools'
     | 'users'
     | 'groups'
     | 'userKeys'
@@ -75,6 +77,7 @@ const PAGES: readonly Page[] = [
   { name: 'channels', path: '/channels', icon: IconRoute, role: Role.admin, letter: 'c' },
   { name: 'routing', path: '/routing', icon: IconRouteAltLeft, role: Role.admin, letter: 'r' },
   { name: 'guards', path: '/guards', icon: IconShieldCheck, role: Role.admin, letter: 'a' },
+  { name: 'tools', path: '/tools', icon: IconTool, role: Role.admin, letter: 't' },
   { name: 'users', path: '/users', icon: IconUsers, role: Role.admin, letter: 'e' },
   { name: 'groups', path: '/groups', icon: IconUsersGroup, role: Role.admin, letter: 'q' },
   { name: 'userKeys', path: '/user-keys', icon: IconUserKey, role: Role.admin, letter: 'y' },

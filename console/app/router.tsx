@@ -156,6 +156,11 @@ const ofAdmins = [
   }),
   createRoute({
     getParentRoute: () => admin,
+    path: '/tools',
+    component: lazyPage(async () => (await import('../pages/tools/tools-page.tsx')).ToolsPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
     path: '/users',
     component: lazyPage(async () => (await import('../pages/users/users-page.tsx')).UsersPage),
   }),

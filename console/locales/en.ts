@@ -31,6 +31,7 @@ import { settings } from './en/settings.ts'
 import { setup } from './en/setup.ts'
 import { shell } from './en/shell.ts'
 import { shortcuts } from './en/shortcuts.ts'
+import { tools } from './en/tools.ts'
 import { usage } from './en/usage.ts'
 import { users } from './en/users.ts'
 import { whatIf } from './en/what-if.ts'
@@ -61,6 +62,7 @@ export const texts = {
   routing,
   groups,
   guards,
+  tools,
   failures,
   imports,
   incidents,

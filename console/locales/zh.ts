@@ -32,6 +32,7 @@ import { settings } from './zh/settings.ts'
 import { setup } from './zh/setup.ts'
 import { shell } from './zh/shell.ts'
 import { shortcuts } from './zh/shortcuts.ts'
+import { tools } from './zh/tools.ts'
 import { usage } from './zh/usage.ts'
 import { users } from './zh/users.ts'
 import { whatIf } from './zh/what-if.ts'
@@ -62,6 +63,7 @@ export const texts: Texts = {
   routing,
   groups,
   guards,
+  tools,
   failures,
   imports,
   incidents,

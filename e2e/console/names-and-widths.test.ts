@@ -21,6 +21,7 @@ const PAGES = [
   '/routing',
   '/guards',
   '/guards?new=1',
+  '/tools',
   '/users',
   '/users?new=1',
   '/user-keys',

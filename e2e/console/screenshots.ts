@@ -50,6 +50,7 @@ const PAGES: readonly (readonly [name: string, path: string, user: string])[] = 
   ['guards', '/guards', 'root'],
   ['guard', '/guards/customers', 'root'],
   ['new-guard', '/guards?new=1', 'root'],
+  ['tools', '/tools', 'root'],
   ['users', '/users', 'root'],
   ['user', '/users/3', 'root'],
   ['user-keys', '/users/3?tab=keys', 'root'],

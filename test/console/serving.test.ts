@@ -49,6 +49,7 @@ describe('a page of the console', () => {
     '/channels/3',
     '/guards',
     '/guards/secrets',
+    '/tools',
     '/invite',
     '/users',
     '/users/1',

@@ -27,6 +27,7 @@ export const palette = {
     sessions: 'sessions conversations caches 会话',
     routing: 'routing route simulate 路由',
     guards: 'guards redaction block secrets pii 防护规则',
+    tools: 'tools mcp servers toolsets approve 工具',
     channels: 'channels upstreams providers',
     account: 'account profile password access token',
     models: 'models prices',

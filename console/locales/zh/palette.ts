@@ -29,6 +29,7 @@ export const palette: Texts['palette'] = {
     sessions: 'sessions conversations caches 会话',
     routing: 'routing route simulate 路由',
     guards: '防护规则 拦截 脱敏 guards',
+    tools: 'tools mcp servers toolsets approve 工具',
     channels: '渠道 上游 channels',
     account: '账户 密码 访问令牌 account password',
     models: '模型 价格 models prices',

@@ -18,6 +18,7 @@ const PAGES = [
   '/routing',
   '/guards',
   '/guards?new=1',
+  '/tools',
   '/users',
   '/users/1',
   '/audit',
