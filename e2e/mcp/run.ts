@@ -7,6 +7,7 @@ import process from 'node:process'
 import { plainConfiguration } from '../../test/fixtures/configuration.ts'
 import { startFixture } from '../../test/fixtures/fixture.ts'
 import { startMcpServer } from '../../test/fixtures/mcp.ts'
+import { useClients } from './clients.ts'
 import { conformanceServer } from './conformance-server.ts'
 
 const HERE = import.meta.dirname
@@ -32,6 +33,7 @@ const RUNS = [
 execFileSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: HERE, stdio: 'inherit' })
 let failures = 0
 for (const [version, revision] of RUNS) failures += await runSuite(version, revision)
+failures += await useClients()
 process.exitCode = failures === 0 ? 0 : 1
 
 /** Resolves to the number of scenarios that failed and should not have. */

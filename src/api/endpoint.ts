@@ -121,6 +121,8 @@ export interface CallEndpoint extends EndpointDeclaration, RawDescription {
   readonly keyIn: KeyLocations
   /** The area of the API to which the endpoint belongs, if that depends on the request. */
   readonly areaOf?: (request: Request) => ApiArea
+  /** Whether messages that need no answer get a 202 without a body. */
+  readonly acceptsNotifications?: boolean
   /** Statuses of upstream errors that the gateway handles itself instead of passing them on to the client. */
   readonly hiddenStatuses?: readonly number[]
   handle(exchange: ClientExchange, caller: Caller, calls: CallHandlers, params: PathParams): Promise<void>

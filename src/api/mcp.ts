@@ -62,6 +62,8 @@ const MCP: Omit<CallEndpoint, 'path' | 'summary' | 'handle'> = {
   }),
   contentTypes: ['application/json', 'text/event-stream'],
   errorStatuses: [404],
+  hiddenStatuses: [409, 422, 529],
+  acceptsNotifications: true,
 }
 
 /** The endpoint for clients of the Model Context Protocol, with all toolsets of the key or one of them: `docs/mcp.md`. */
@@ -140,6 +142,7 @@ export const MCP_MANAGEMENT_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
   defineAdminEndpoint('GET', '/api/mcp/tools', {
     summary: 'The tools of MCP servers, with the definitions that are approved',
+    errorStatuses: [400],
     query: mcpToolQuery,
     responseBody: z.array(mcpToolSchema),
     handle: ({ query, services }) => listMcpTools(services, query.server),

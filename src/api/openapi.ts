@@ -91,7 +91,11 @@ function successes(endpoint: Endpoint): JsonSchema {
   const status = endpoint.kind === 'json' ? (endpoint.redirects ? 302 : 200) : (endpoint.status ?? 200)
   if (status >= 300) return { [status]: { description: 'Elsewhere: see `location`' } }
   const headers = responseHeaders(endpoint)
-  return { [status]: { description: 'Success', ...(headers && { headers }), content: successOf(endpoint) } }
+  const accepted = isCallEndpoint(endpoint) && endpoint.acceptsNotifications === true
+  return {
+    [status]: { description: 'Success', ...(headers && { headers }), content: successOf(endpoint) },
+    ...(accepted && { 202: { description: 'Accepted: a notification, which has no answer' } }),
+  }
 }
 
 /** The path with its parameters in braces. */

@@ -1,3 +1,4 @@
+import { textTool } from '@sluice/simulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Endpoint, isCallEndpoint } from '../../src/api/endpoint.ts'
 import { openApiDocument } from '../../src/api/openapi.ts'
@@ -9,6 +10,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { formBytes, formCall, recordingParts, waveFile } from '../fixtures/form.ts'
 import { answered, json } from '../fixtures/media-fixture.ts'
 import { wholeResponse } from '../fixtures/responses-behaviour.ts'
+import { startMcpServer, statelessRequest } from '../fixtures/mcp.ts'
 import { messagesErrorText, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { cohereAnswer, scored } from '../fixtures/rerank-behaviour.ts'
 import { describedPath, filledPath, isEndless, ROUTES } from '../fixtures/routes.ts'
@@ -59,6 +61,10 @@ beforeAll(async () => {
     login: { oidc: [client] },
     content_log: { what: 'metadata' },
     groups: { default: {}, filed: {} },
+    mcp: {
+      servers: [{ name: 'declared', url: 'http://127.0.0.1:9/mcp' }],
+      toolsets: [{ name: 'declared', tools: ['declared.*'] }],
+    },
     guards: [{ name: 'filed', do: 'flag', match: { secrets: true }, users: ['root'] }],
     alerts: [{ url: 'http://127.0.0.1:9/filed', secret: SIGNING_SECRET, events: ['channel.back'] }],
     options: {
@@ -90,6 +96,7 @@ beforeAll(async () => {
   await provokePeople()
   await provokeStored()
   await provokeFiles()
+  await provokeTools()
   await provokeSignIns()
 }, 300_000)
 afterAll(async () => {
@@ -446,6 +453,66 @@ async function provokeStored(): Promise<void> {
     if (!route.path.endsWith(':id') || isDelete(route)) continue
     await requestAndRecord(route, `${route.path.replace(':id', id)}?stream=true`, KEY_OF_ANN)
   }
+}
+
+/** Calls a tool, and manages servers, toolsets and the definition of a tool. */
+async function provokeTools(): Promise<void> {
+  const description = { now: 'reads' }
+  const server = await startMcpServer({
+    name: 'tools',
+    versions: ['2026-07-28'],
+    tools: () => [textTool({ name: 'read', description: description.now }, () => 'content')],
+  })
+  const send = (name: string, path: string, headers: Headers, body?: Body): Promise<string> => {
+    const route = ROUTES.find((one) => nameOf(one) === name)
+    if (!route) throw new Error(`there is no ${name}`)
+    return requestAndRecord(route, path, headers, body)
+  }
+  const [servers, toolsets] = ['/api/mcp/servers', '/api/mcp/toolsets']
+  const added = { name: 'tools', url: server.url }
+  for (const body of [added, added]) await send(`POST ${servers}`, servers, AS_ROOT, body)
+  await send(`GET ${servers}`, servers, AS_ROOT)
+  for (const name of ['tools', 'declared', 'unknown'])
+    await send(`PUT ${servers}`, servers, AS_ROOT, { ...added, name })
+  for (const name of ['all', 'all'])
+    await send(`POST ${toolsets}`, toolsets, AS_ROOT, { name, tools: ['*.*'] })
+  await send(`GET ${toolsets}`, toolsets, AS_ROOT)
+  for (const name of ['all', 'declared', 'unknown'])
+    await send(`PUT ${toolsets}`, toolsets, AS_ROOT, { name, tools: ['*.*'] })
+  for (const [route, path] of [
+    ['POST /mcp', '/mcp'],
+    ['POST /mcp/:toolset', '/mcp/all'],
+    ['POST /mcp/:toolset', '/mcp/unknown'],
+  ] as const) {
+    const listing = statelessRequest('tools/list')
+    await send(route, path, { ...KEY_OF_ANN, ...listing.headers }, listing.body)
+    const calling = statelessRequest('tools/call', { name: 'tools_read' })
+    await send(route, path, { ...KEY_OF_ANN, ...calling.headers }, calling.body)
+    await send(route, path, KEY_OF_ANN, { jsonrpc: '2.0', method: 'notifications/initialized' })
+    await send(route, path, { ...KEY_OF_ANN, origin: 'https://evil.example' }, listing.body)
+    const other = statelessRequest('other')
+    await send(route, path, { ...KEY_OF_ANN, ...other.headers }, other.body)
+    await send(route, path, KEY_OF_ANN, '{')
+    await send(route, path, { ...KEY_OF_ANN, 'content-type': 'text/plain' }, 'x')
+    await send(route, path, KEY_OF_ANN, Buffer.alloc(2 ** 20 + 1, 0x20))
+  }
+  description.now = 'reads more'
+  const listed = JSON.parse(await send('GET /api/mcp/tools', '/api/mcp/tools', AS_ROOT)) as {
+    data: { digest: string }[]
+  }
+  for (const [tool, digest] of [
+    ['read', 'another'],
+    ['unknown', 'another'],
+    ['read', listed.data[0]?.digest],
+  ])
+    await send('POST /api/mcp/approve', '/api/mcp/approve', AS_ROOT, { server: 'tools', tool, digest })
+  for (const [list, name] of [
+    [servers, 'tools'],
+    [toolsets, 'all'],
+  ] as const)
+    for (const named of ['declared', name, name])
+      await send(`DELETE ${list}/:name`, `${list}/${named}`, AS_ROOT)
+  await server.close()
 }
 
 /** Uploads files, reads and deletes one, and provokes the errors of an upload. */

@@ -1,5 +1,7 @@
 import type { McpApproval, McpAuth } from '../../../src/domain/mcp.ts'
-import type { McpTool } from '../../api/tools.ts'
+
+/** Whether the definition of a tool is approved. */
+type ToolState = 'approved' | 'changed' | 'new' | 'invalid'
 
 /** Texts in English: the page Tools. */
 export const tools = {
@@ -27,13 +29,13 @@ export const tools = {
     changed: 'Changed',
     new: 'New',
     invalid: 'Not valid',
-  } satisfies Record<McpTool['state'], string>,
+  } satisfies Record<ToolState, string>,
   stateHints: {
     approved: 'Clients see this definition.',
     changed: 'The definition differs from the approved one. Clients do not see the tool.',
     new: 'No definition of this tool was approved. Clients do not see the tool.',
     invalid: 'The definition breaks a rule of the protocol. Clients do not see the tool.',
-  } satisfies Record<McpTool['state'], string>,
+  } satisfies Record<ToolState, string>,
   description: 'Description',
   review: 'Review',
   show: 'Show',

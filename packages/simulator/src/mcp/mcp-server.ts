@@ -105,7 +105,8 @@ async function handle(
   const refuse = (status: number, code: number, text: string): void =>
     reply(status, { id: id ?? null, error: { code, message: text } })
   if (!isStateless && method === 'initialize') {
-    const version = behaviour.versions.find((one) => one === params['protocolVersion'] && one !== STATELESS)
+    const sessionVersions = behaviour.versions.filter((one) => one !== STATELESS)
+    const version = sessionVersions.find((one) => one === params['protocolVersion']) ?? sessionVersions[0]
     if (version === undefined) return refuse(400, -32_602, 'Unsupported protocol version')
     const created = randomUUID()
     sessions.add(created)
