@@ -25,7 +25,10 @@ export async function gatherList(
   approvals: ToolApprovals,
 ): Promise<GatheredList> {
   const isNamed = list === 'tools' || list === 'prompts'
-  const asked = isNamed ? servers : servers.filter(({ server }) => access.hasAll(server.name))
+  // Callers must neither wait for servers of which they have nothing, nor learn that these fail.
+  const asked = servers.filter(({ server }) =>
+    isNamed ? access.hasAny(server.name) : access.hasAll(server.name),
+  )
   const unavailable: string[] = []
   let ttlMs = EMPTY_TTL_MS
   const lists = await Promise.all(

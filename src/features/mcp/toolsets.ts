@@ -5,11 +5,13 @@ import type { McpSettings, McpToolset } from '../../domain/mcp.ts'
 export interface ToolAccess {
   /** Whether a tool or a prompt may be used. */
   has(server: string, name: string): boolean
+  /** Whether anything of a server may be used. */
+  hasAny(server: string): boolean
   /** Whether everything of a server may be used, so that its resources may be read. */
   hasAll(server: string): boolean
 }
 
-const EVERYTHING: ToolAccess = { has: () => true, hasAll: () => true }
+const EVERYTHING: ToolAccess = { has: () => true, hasAny: () => true, hasAll: () => true }
 
 /**
  * What a caller may use: all of the caller's toolsets, or the named one of them. Undefined if the caller has no toolset of
@@ -28,6 +30,7 @@ export function toolAccess(
   const patterns = used.flatMap(({ tools }) => tools.map(splitPattern))
   return {
     has: (server, name) => patterns.some((one) => matches(one.server, server) && matches(one.name, name)),
+    hasAny: (server) => patterns.some((one) => matches(one.server, server)),
     hasAll: (server) => patterns.some((one) => one.name === '*' && matches(one.server, server)),
   }
 }

@@ -1,0 +1,157 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { plainConfiguration, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { askMcp, listed } from '../fixtures/mcp.ts'
+
+type Tool = Readonly<Record<string, unknown>>
+
+/** What a server answers to the request for a page of its tools; `count` is the number of requests before. */
+type Pages = (cursor: string | undefined, count: number) => Readonly<Record<string, unknown>> | 'silence'
+
+const tool = (name: string, description = ''): Tool => ({
+  name,
+  description,
+  inputSchema: { type: 'object' },
+})
+const tools = (count: number, description?: string): readonly Tool[] =>
+  Array.from({ length: count }, (_, n) => tool(`t${n}`, description))
+/** Pages with one tool each. */
+const pages =
+  (count: number): Pages =>
+  (cursor = '0') => {
+    const next = Number(cursor) + 1
+    return { tools: [tool(`p${cursor}`)], ...(next < count && { nextCursor: String(next) }) }
+  }
+const named = (_: unknown, count: number) => ({ tools: [tool(`n${count}`)] })
+const MEBIBYTE = 1_048_576
+
+/** Servers by name, with their pages. Lists may be kept for a minute and are public unless they say otherwise. */
+const SERVERS: Readonly<Record<string, Pages>> = {
+  three: pages(3),
+  hundred: pages(100),
+  endless: pages(101),
+  full: () => ({ tools: tools(2_000) }),
+  crowded: () => ({ tools: tools(2_001) }),
+  large: () => ({ tools: tools(5, 'x'.repeat(MEBIBYTE)) }),
+  silent: () => 'silence',
+  public: named,
+  private: (_, count) => ({ ...named(_, count), cacheScope: 'private' }),
+  mixed: (cursor, count) => ({
+    ...named(cursor, count),
+    ...(cursor === undefined && { nextCursor: 'last' }),
+    cacheScope: cursor === undefined ? 'private' : 'public',
+  }),
+  fresh: (_, count) => ({ ...named(_, count), ttlMs: 0 }),
+}
+
+let fixture: Fixture
+const running: Server[] = []
+/** Requests for lists by server. */
+const asked = new Map<string, number>()
+
+async function serve(name: string, answer: Pages): Promise<string> {
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      const { id, method, params } = JSON.parse(body) as {
+        id: number
+        method: string
+        params: { cursor?: string }
+      }
+      const reply = (result: object): void => {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...result } }))
+      }
+      const keeping = { ttlMs: 60_000, cacheScope: 'public' }
+      if (method === 'server/discover')
+        return reply({ supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, ...keeping })
+      const count = asked.get(name) ?? 0
+      asked.set(name, count + 1)
+      const given = answer(params.cursor, count)
+      if (given !== 'silence') reply({ ...keeping, ...given })
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  running.push(server)
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+}
+
+beforeAll(async () => {
+  const servers = await Promise.all(
+    Object.entries(SERVERS).map(async ([name, answer]) => ({
+      name,
+      url: await serve(name, answer),
+      approve: 'never',
+      ...(name === 'silent' && { timeout: '300ms' }),
+    })),
+  )
+  fixture = await startFixture((upstream) => {
+    const plain = plainConfiguration(upstream.baseUrl('m'))
+    const toolsets = servers.map(({ name }) => ({ name, tools: [`${name}.*`] }))
+    return {
+      ...plain,
+      users: [...plain.users, user(7, 'bob', [token('bob')])],
+      mcp: { servers, toolsets },
+    }
+  })
+})
+afterAll(async () => {
+  await fixture?.close()
+  for (const server of running) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+const list = (server: string, key = 'ann', params = {}) =>
+  askMcp(fixture.gateway.url, key, 'tools/list', params, { path: `/mcp/${server}` })
+const names = async (server: string, key = 'ann') =>
+  listed((await list(server, key)).message).map(({ name }) => String(name))
+
+test('all pages of a server are one page, up to 100 pages and 2,000 tools', async () => {
+  expect(await names('three')).toEqual(['three_p0', 'three_p1', 'three_p2'])
+  expect(await names('hundred')).toHaveLength(100)
+  expect(await names('full')).toHaveLength(2_000)
+  expect((await list('three')).message.result).not.toHaveProperty('nextCursor')
+  const { message } = await list('three', 'ann', { cursor: '1' })
+  expect(message.error?.code).toBe(-32_602)
+})
+
+test.each(['endless', 'crowded', 'large', 'silent'])(
+  'the server %s is missing from the list and named, and the list is not kept',
+  async (name) => {
+    const { message, headers, status } = await list(name)
+    expect(status).toBe(200)
+    expect(listed(message)).toEqual([])
+    expect(headers['x-gateway-mcp-unavailable']).toBe(name)
+    expect(message.result).toMatchObject({ ttlMs: 0, cacheScope: 'private' })
+  },
+)
+
+test('a list asks no server of which the caller has nothing, and names none', async () => {
+  const before = asked.get('silent')
+  const { headers } = await list('three')
+  expect(headers['x-gateway-mcp-unavailable']).toBeUndefined()
+  expect(asked.get('silent')).toBe(before)
+})
+
+test('a public list is shared, a private one belongs to one key, and one without a lifetime is asked each time', async () => {
+  const [ann, bob] = [await names('public'), await names('public', 'bob')]
+  expect(bob).toEqual(ann)
+  expect(asked.get('public')).toBe(1)
+  for (const server of ['private', 'mixed']) {
+    const own = { ann: await names(server), bob: await names(server, 'bob') }
+    expect(own.bob).not.toEqual(own.ann)
+    const reads = Array.from({ length: 100 }, async (_, n) => {
+      const key = n % 3 === 0 ? 'ann' : 'bob'
+      return [await names(server, key), own[key]] as const
+    })
+    for (const [seen, expected] of await Promise.all(reads)) expect(seen).toEqual(expected)
+  }
+  expect(asked.get('private')).toBe(2)
+  expect(asked.get('mixed')).toBe(4)
+  expect(await names('fresh')).not.toEqual(await names('fresh'))
+})
