@@ -35,7 +35,7 @@ function formOf<T>(...records: readonly object[]): Form<T> {
 const HOLD_FORM = formOf<HoldOpening>(HOLD.fields)
 
 /** The values of a settlement that are neither a list nor an object. */
-type PlainCall = Omit<SettledCall, 'usage' | 'provenance'>
+type PlainCall = Omit<SettledCall, 'usage' | 'provenance' | 'part'>
 
 const CALL_FORM = formOf<PlainCall>(USAGE.fields, SETTLEMENT_FIELDS.fields)
 
@@ -49,10 +49,17 @@ const NO_REASONING: Provenance['reasoning'] = []
  */
 const RESPONSE_FORM = formOf<NativeResponseRecord>({ id: 0, upstreamId: 0, tokens: 0, previousId: 0 })
 
+/** Name in a packed batch of a settlement that is not packed: of a part of a hold, which is rare. */
+const SETTLE_PART = 'settle part'
+
 /** Packs operations for posting them to a thread. */
 export function packBatch(operations: Iterable<QueuedOperation>): PackedBatch {
   const values: unknown[] = []
   for (const [name, input] of operations) {
+    if (name === 'settle' && (input as SettledCall).part) {
+      values.push(SETTLE_PART, input)
+      continue
+    }
     values.push(name)
     if (name === 'hold') packFields(values, input as HoldOpening, HOLD_FORM)
     else if (name === 'settle') {
@@ -88,7 +95,7 @@ export function unpackBatch(values: PackedBatch): QueuedOperation[] {
       const response = values[position] === undefined ? null : next<NativeResponseRecord>(RESPONSE_FORM)
       if (!response) position++
       operations.push([name, { ...call, usage, provenance: { keyTag, reasoning, response } }])
-    } else operations.push([name, values[position++]])
+    } else operations.push([name === SETTLE_PART ? 'settle' : name, values[position++]])
   }
   return operations
 }

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest'
+import { accountOf, factsOf, settlementOf } from '../../../test/ledger/calls.ts'
+import { storeWithAccount } from '../../../test/stores/rows.ts'
+import { factsOfBatchHold, LineReserve } from './batch-hold.ts'
+import { Ledger, settledCall } from './ledger.ts'
+import { InsufficientQuota, QuotaHeldByOtherCalls } from './quota-refusal.ts'
+
+const BATCH = 'batch_0'
+
+/** A ledger with a parked batch hold of 300,000 on a key that has 500,000. */
+async function batchOf() {
+  const { store, tokenId } = await storeWithAccount()
+  const ledger = new Ledger(store, 'run')
+  const account = await accountOf(ledger, tokenId)
+  const hold = ledger.admit(account, 300_000, factsOfBatchHold(BATCH, 1))
+  expect(await hold.park()).toBe(true)
+  const stored = async (): Promise<number | undefined> => (await store.write('parkedHolds'))[0]?.amount
+  return { store, tokenId, ledger, account, hold, stored }
+}
+
+describe('docs/ledger.md: Batches', () => {
+  test('the charge of a line shrinks the hold of its batch, here and in the store', async () => {
+    const { store, tokenId, ledger, account, hold, stored } = await batchOf()
+    const reserve = new LineReserve(hold, 100_000)
+    const part = reserve.holdFor(80_000, factsOf('line'))
+    await part.settle(settlementOf(7))
+    expect(account.token.free).toBe(200_000)
+    expect(await stored()).toBe(300_000)
+    await reserve.settle(ledger, settledCall(part, settlementOf(7)))
+    expect([hold.amount, account.token.held, account.token.committed]).toEqual([200_000, 200_000, 200_000])
+    expect(account.token.free).toBe(299_993)
+    expect(await stored()).toBe(200_000)
+    expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(7)
+  })
+
+  test('a charge that is repeated in the store changes nothing', async () => {
+    const { store, tokenId, ledger, hold, stored } = await batchOf()
+    const reserve = new LineReserve(hold, 100_000)
+    const call = settledCall(reserve.holdFor(80_000, factsOf('line')), settlementOf(7))
+    await reserve.settle(ledger, call)
+    await store.write('settle', { ...call, part: { hold: BATCH, amount: 100_000 } })
+    expect(await stored()).toBe(200_000)
+    expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(7)
+  })
+
+  test('a line that needs more than was reserved lets the hold of its batch grow, as far as quota is free', async () => {
+    const { hold, stored } = await batchOf()
+    const reserve = new LineReserve(hold, 100_000)
+    expect(reserve.holdFor(250_000, factsOf('line')).amount).toBe(250_000)
+    expect([hold.amount, reserve.amount]).toEqual([450_000, 250_000])
+    await expect.poll(stored).toBe(450_000)
+    expect(() => reserve.holdFor(300_001, factsOf('line'))).toThrow(InsufficientQuota)
+    expect(hold.amount).toBe(450_000)
+  })
+
+  test('what a batch holds counts as spent, so that a call is refused for good; what a call holds does not', async () => {
+    const { ledger, account, hold } = await batchOf()
+    expect(() => ledger.admit(account, 200_001, factsOf('h'))).toThrow(InsufficientQuota)
+    ledger.admit(account, 150_000, factsOf('call'))
+    expect(() => ledger.admit(account, 60_000, factsOf('h'))).toThrow(QuotaHeldByOtherCalls)
+    await ledger.release(hold)
+    expect(ledger.admit(account, 350_000, factsOf('h')).amount).toBe(350_000)
+  })
+
+  test('the hold of a batch is taken up after a restart and still counts as spent; its end leaves nothing', async () => {
+    const { store, tokenId } = await batchOf()
+    const next = new Ledger(store, 'next run')
+    expect((await next.recover()).count).toBe(0)
+    const [taken] = await next.resumeParkedHolds(() => expect.unreachable('its token is known'))
+    const account = await accountOf(next, tokenId)
+    expect([account.token.free, account.token.committed]).toEqual([200_000, 300_000])
+    if (taken) await next.release(taken)
+    expect([account.token.free, account.token.committed]).toEqual([500_000, 0])
+    expect(await store.write('parkedHolds')).toEqual([])
+  })
+})
