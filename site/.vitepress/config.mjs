@@ -61,6 +61,7 @@ export default defineConfig({
           page('Codex', '/tutorials/codex'),
           page('gemini-cli', '/tutorials/gemini-cli'),
           page('A budget for each team', '/tutorials/team-budgets'),
+          page('A server of tools', '/tutorials/mcp-server'),
           page('Failover', '/tutorials/failover'),
           page('Prometheus and Grafana', '/tutorials/prometheus-grafana'),
           page('Behind a TLS proxy', '/tutorials/behind-tls-proxy'),
