@@ -69,8 +69,35 @@ const FAILURES: Readonly<Record<string, readonly [RequestListener, string]>> = {
   html: [json(200, '<html>secret words'), 'server_answer'],
   another: [answering((id) => ({ jsonrpc: '2.0', id: id + 1, result: { content: [] } })), 'server_answer'],
   unknown: [answering((id) => ({ jsonrpc: '2.0', id, result: { resultType: 'task' } })), 'server_answer'],
-  deep: [json(200, `${'['.repeat(2_000)}${']'.repeat(2_000)}`), 'server_answer'],
-  large: [json(200, `{"a":"${'x'.repeat(20_000)}"}`), 'server_answer'],
+  deep: [
+    (request, response) => {
+      const nested = `${'['.repeat(2_000)}${']'.repeat(2_000)}`
+      const result = `{"content":[],"structuredContent":{"a":${nested}}}`
+      json(200, `{"jsonrpc":"2.0","id":${String(request.headers['x-id'])},"result":${result}}`)(
+        request,
+        response,
+      )
+    },
+    'server_answer',
+  ],
+  large: [
+    answering((id) => ({
+      jsonrpc: '2.0',
+      id,
+      result: { content: [{ type: 'text', text: 'x'.repeat(20_000) }] },
+    })),
+    'server_answer',
+  ],
+  flooding: [
+    (request, response) => {
+      const message = { jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x'.repeat(1_000) } }
+      const answer = { jsonrpc: '2.0', id: Number(request.headers['x-id']), result: { content: [] } }
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (let count = 0; count < 20; count++) response.write(`data: ${JSON.stringify(message)}\n\n`)
+      response.end(`data: ${JSON.stringify(answer)}\n\n`)
+    },
+    'server_answer',
+  ],
   broken: [
     (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
