@@ -114,15 +114,17 @@ export class ProviderLane {
       (_, at) => !NOT_OF_UPGRADES.has(request.headers[at - (at % 2)] as string),
     )
     const upgraded = await openProviderSocket(way, [...own, ...way.headers], this.#memory)
-    if ('unreachable' in upgraded) return upgraded
-    if ('socket' in upgraded) {
-      this.#socket = upgraded.socket
-      return upgraded
-    }
+    if ('unreachable' in upgraded || 'socket' in upgraded) return upgraded
     const { refusal } = upgraded
     if (refusal && MEANT_STATUSES.has(refusal.status)) return { refusal }
     this.#sockets.refused(way.channel)
     return undefined
+  }
+
+  /** Makes a new socket that of the lane. */
+  adopt(socket: ProviderSocket): void {
+    this.drop()
+    this.#socket = socket
   }
 
   drop(): void {
@@ -177,7 +179,7 @@ class SocketExchange implements UpstreamRequest {
     this.#way = way
     this.#listener = listener
     // The request begins later, because the caller must have this object before its listener is called.
-    queueMicrotask(() => this.#begin(lane.socketFor(way)))
+    queueMicrotask(() => this.#guarded(() => this.#begin(lane.socketFor(way))))
   }
 
   get isSent(): boolean {
@@ -199,7 +201,7 @@ class SocketExchange implements UpstreamRequest {
     this.#isPaused = false
     this.#byHttp?.resume()
     this.#socket?.resume()
-    if (this.#socket && this.#hasBegun) this.#expect(this.#way.channel.timeouts.idle, 'idle time-out')
+    if (this.#socket && !this.#isOver) this.#expectNext()
   }
 
   cancel(): void {
@@ -215,9 +217,9 @@ class SocketExchange implements UpstreamRequest {
     const event = readProviderEvent(message)
     if (!event) return this.#fail('an unreadable event')
     if (!this.#hasBegun && event.refusal) return this.#refuse(event.refusal)
-    if (!this.#isPaused) this.#expect(this.#way.channel.timeouts.idle, 'idle time-out')
     if (!this.#hasBegun) this.#listener.onHead(STREAM_HEAD)
     this.#hasBegun = true
+    this.#expectNext()
     this.#deliver(event)
   }
 
@@ -231,17 +233,18 @@ class SocketExchange implements UpstreamRequest {
     if (this.#isOver) return
     if (socket) return this.#send(socket)
     this.#lane.open(this.#request, this.#way).then(
-      (opened) => this.#onOpened(opened),
+      (opened) => this.#guarded(() => this.#onOpened(opened)),
       (error: unknown) => this.#fail((error as Error).message),
     )
   }
 
   #onOpened(opened: Opened | undefined): void {
-    if (this.#isOver) return this.#lane.drop()
+    if (this.#isOver) return opened && 'socket' in opened ? opened.socket.close() : undefined
     if (!opened) return this.#sendByHttp()
     if ('unreachable' in opened) return this.#fail(opened.unreachable)
     if ('refusal' in opened) return this.#answer(opened.refusal)
     this.#connectMs = opened.connectMs
+    this.#lane.adopt(opened.socket)
     this.#send(opened.socket)
   }
 
@@ -255,7 +258,7 @@ class SocketExchange implements UpstreamRequest {
     socket.last = undefined
     this.#wasSent = true
     if (this.#isPaused) socket.pause()
-    this.#expect(this.#way.channel.timeouts.first_byte, 'first byte time-out')
+    this.#expectNext()
     socket.send(frame, this)
   }
 
@@ -322,8 +325,21 @@ class SocketExchange implements UpstreamRequest {
     this.#lane.over()
   }
 
-  #expect(ms: number, cause: string): void {
+  /** Nothing catches what is thrown in a later turn of the event loop, such as that the call was settled meanwhile. */
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#fail((error as Error).message)
+    }
+  }
+
+  /** Begins the time-out for the next event, unless nothing is being read. */
+  #expectNext(): void {
     clearTimeout(this.#timer)
+    if (this.#isPaused) return
+    const { idle, first_byte: firstByte } = this.#way.channel.timeouts
+    const [ms, cause] = this.#hasBegun ? [idle, 'idle time-out'] : [firstByte, 'first byte time-out']
     this.#timer = setTimeout(() => this.#fail(cause), ms).unref()
   }
 }
