@@ -10,6 +10,8 @@ import { eventually, openSocket, type SocketClient, textOf } from '../fixtures/w
 let provider: SocketProvider
 let gateway: RunningGateway
 const clients: SocketClient[] = []
+/** Enough for a short turn, and not for a steer of some thousand bytes. */
+const BARELY = 2_000
 beforeAll(async () => {
   provider = await startSocketProvider()
   const own = { protocol: 'responses', base_url: provider.baseUrl, websocket: true }
@@ -23,7 +25,14 @@ beforeAll(async () => {
         channel('refusing', provider.baseUrl, own),
         channel('named', provider.baseUrl, { ...own, model_mapping: { named: 'upstream-name' } }),
       ],
-      users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })])],
+      users: [
+        ROOT,
+        user(2, 'ann', [
+          token('ann'),
+          token('poor', { remain_quota: 1 }),
+          token('barely', { remain_quota: BARELY }),
+        ]),
+      ],
     },
   })
 })
@@ -43,6 +52,10 @@ async function opened(key = 'ann'): Promise<SocketClient> {
 }
 
 const rowOf = (id: string) => databaseOf(gateway.dataDir).usageOf(id)
+const heldIds = () =>
+  databaseOf(gateway.dataDir)
+    .openHolds()
+    .map(({ id }) => String(id))
 const idOf = (events: readonly { readonly type: string }[]): string =>
   (events.at(-1) as unknown as { response: { id: string } }).response.id
 const said = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] })
@@ -294,5 +307,184 @@ describe('generate: false', () => {
     const events = await client.turn({ model: 'refusing', input: 'one', generate: false })
     expect(events.map(({ type }) => type)).toEqual(['response.created', 'response.completed'])
     expect(provider.turns).toEqual([])
+  })
+})
+
+describe('steering', () => {
+  /** Begins an answer, and leaves it running. */
+  const started = (id: string) => ({
+    event: { type: 'response.created', sequence_number: 0, response: { id, output: [] } },
+  })
+  const tell = (...events: readonly object[]): void => {
+    for (const socket of provider.open)
+      for (const event of events) socket.send(JSON.stringify(event), { binary: false })
+  }
+  const ended = (id: string, reason: string) => ({
+    type: 'response.incomplete',
+    sequence_number: 9,
+    response: {
+      id,
+      status: 'incomplete',
+      incomplete_details: { reason },
+      output: [],
+      usage: JSON.parse(responsesUsage(10, 5)),
+    },
+  })
+  const completed = (id: string) => ({
+    type: 'response.completed',
+    sequence_number: 9,
+    response: { id, status: 'completed', output: [], usage: JSON.parse(responsesUsage(20, 3)) },
+  })
+
+  /** A client whose turn is running, and the id of its answer. */
+  async function running(key = 'ann'): Promise<{ client: SocketClient; id: string }> {
+    provider.answer = (_, count) => (count === 1 ? started('resp_p1') : { silent: true })
+    const client = await opened(key)
+    client.send({ type: 'response.create', model: 'm', input: 'one', max_output_tokens: 16 })
+    const { response } = await client.next(({ type }) => type === 'response.created')
+    return { client, id: (response as { id: string }).id }
+  }
+
+  test('a steer passes to the provider, and the answer that follows is a call with a row of its own', async () => {
+    const { client, id } = await running()
+    client.send({ type: 'response.steer', previous_response_id: id, input: 'rather two' })
+    await eventually(() => expect(provider.turns).toHaveLength(2))
+    expect(provider.turns[1]?.frame).toEqual({
+      type: 'response.steer',
+      previous_response_id: 'resp_p1',
+      input: [said('rather two')],
+    })
+    expect(heldIds()).toContain(`${client.id}.2`)
+    tell({ type: 'response.steer.accepted', previous_response_id: 'resp_p1' }, ended('resp_p1', 'steered'))
+    expect(await client.next(({ type }) => type === 'response.steer.accepted')).toEqual({
+      type: 'response.steer.accepted',
+      previous_response_id: id,
+    })
+    await client.next(({ type }) => type === 'response.incomplete')
+    tell(started('resp_p2').event, completed('resp_p2'))
+    const last = await client.next(({ type }) => type === 'response.completed')
+    await eventually(() => {
+      expect(rowOf(`${client.id}.1`)).toMatchObject({ quota: 10 + 5 * 4 })
+      expect(rowOf(`${client.id}.2`)).toMatchObject({ quota: 20 + 3 * 4, reason: 'complete' })
+    })
+    expect(JSON.stringify(client.events)).not.toContain('resp_p')
+    provider.answer = () => ({ id: 'resp_p3', text: 'so be it' })
+    await client.turn({
+      model: 'm',
+      input: 'three',
+      previous_response_id: (last['response'] as { id: string }).id,
+    })
+    expect(provider.turns[2]?.frame).toMatchObject({
+      previous_response_id: 'resp_p2',
+      input: [said('three')],
+    })
+  })
+
+  test('a steer that is pending releases its hold, and the next turn has its input', async () => {
+    const { client, id } = await running()
+    client.send({ type: 'response.steer', previous_response_id: id, input: 'later' })
+    await eventually(() => expect(provider.turns).toHaveLength(2))
+    tell({ type: 'response.steer.pending', previous_response_id: 'resp_p1' })
+    expect(await client.next(({ type }) => type === 'response.steer.pending')).toMatchObject({
+      previous_response_id: id,
+    })
+    await eventually(() => expect(heldIds()).not.toContain(`${client.id}.2`))
+    tell(completed('resp_p1'))
+    const last = await client.next(({ type }) => type === 'response.completed')
+    provider.answer = () => ({ id: 'resp_p3', text: 'so be it' })
+    const after = (last['response'] as { id: string }).id
+    const next = await client.turn({ model: 'm', input: 'next', previous_response_id: after })
+    expect(provider.turns[2]?.frame).toMatchObject({ input: [said('next')], previous_response_id: 'resp_p1' })
+    // On another socket the provider does not have it, so that it is sent with the whole conversation.
+    provider.breakAll()
+    await eventually(() => expect(provider.open.size).toBe(0))
+    await client.turn({ model: 'm', input: 'at last', previous_response_id: idOf(next) })
+    expect(provider.turns[3]?.frame['input']).toMatchObject([
+      said('one'),
+      said('later'),
+      said('next'),
+      { role: 'assistant' },
+      said('at last'),
+    ])
+  })
+
+  test('a steer that a provider refuses fails with its words, and the turn goes on', async () => {
+    const { client, id } = await running()
+    client.send({ type: 'response.steer', previous_response_id: id, input: 'no' })
+    await eventually(() => expect(provider.turns).toHaveLength(2))
+    tell({
+      type: 'response.steer.failed',
+      previous_response_id: 'resp_p1',
+      error: { code: 'response_not_active', message: 'late' },
+      input: 'no',
+    })
+    expect(await client.next(({ type }) => type === 'response.steer.failed')).toMatchObject({
+      previous_response_id: id,
+      error: { code: 'response_not_active' },
+    })
+    tell(completed('resp_p1'))
+    await client.next(({ type }) => type === 'response.completed')
+    await eventually(() => expect(rowOf(`${client.id}.1`)).toMatchObject({ reason: 'complete' }))
+    expect(client.events.some(({ type }) => type === 'error')).toBe(false)
+  })
+
+  test('a steer whose hold cannot be made fails, nothing is sent, and the turn goes on', async () => {
+    const { client, id } = await running('barely')
+    client.send({ type: 'response.steer', previous_response_id: id, input: 'x'.repeat(4_000) })
+    expect(await client.next(({ type }) => type === 'response.steer.failed')).toMatchObject({
+      error: { code: expect.stringMatching(/^(insufficient_quota|quota_held)$/) },
+      input: 'x'.repeat(4_000),
+    })
+    expect(provider.turns).toHaveLength(1)
+    tell(completed('resp_p1'))
+    await client.next(({ type }) => type === 'response.completed')
+  })
+
+  test('of several steers of one turn one call follows', async () => {
+    const { client, id } = await running()
+    for (const input of ['first', 'second'])
+      client.send({ type: 'response.steer', previous_response_id: id, input })
+    await eventually(() => expect(provider.turns).toHaveLength(3))
+    tell(
+      { type: 'response.steer.accepted', previous_response_id: 'resp_p1' },
+      { type: 'response.steer.accepted', previous_response_id: 'resp_p1' },
+      ended('resp_p1', 'steered'),
+      started('resp_p2').event,
+      completed('resp_p2'),
+    )
+    await client.next(({ type }) => type === 'response.completed')
+    await eventually(() => expect(rowOf(`${client.id}.3`)).toMatchObject({ quota: 32, reason: 'complete' }))
+    expect(rowOf(`${client.id}.2`)).toMatchObject({ quota: 0 })
+  })
+
+  test.each([
+    ['another member', { stream_id: 'a', input: 'x' }, 'invalid_input'],
+    [
+      'an assistant message',
+      { input: [{ type: 'message', role: 'assistant', content: 'x' }] },
+      'invalid_input',
+    ],
+    ['no input', {}, 'invalid_input'],
+    [
+      'an id that is not of this socket',
+      { previous_response_id: 'resp_other', input: 'x' },
+      'response_not_found',
+    ],
+  ])('a steer with %s fails', async (_, fields, code) => {
+    const { client, id } = await running()
+    client.send({ type: 'response.steer', previous_response_id: id, ...fields })
+    const failed = await client.next(({ type }) => type === 'response.steer.failed')
+    expect(failed).toMatchObject({ error: { code } })
+    expect(failed['input']).toEqual('input' in fields ? fields.input : undefined)
+    expect(provider.turns).toHaveLength(1)
+  })
+
+  test('a client that leaves after a steer leaves nothing held', async () => {
+    const { client, id } = await running()
+    client.send({ type: 'response.steer', previous_response_id: id, input: 'two' })
+    await eventually(() => expect(provider.turns).toHaveLength(2))
+    client.socket.terminate()
+    await eventually(() => expect(heldIds().filter((hold) => hold.startsWith(client.id))).toEqual([]))
+    await eventually(() => expect(provider.open.size).toBe(0))
   })
 })

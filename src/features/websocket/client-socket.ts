@@ -9,7 +9,16 @@ import { newResponseId } from '../../call/response-id.ts'
 import type { ResizableAllocation } from '../../limits/request-memory.ts'
 import type { ConversationState, SocketConversations } from './conversations.ts'
 import { MessageMeter } from './message-meter.ts'
-import type { ProviderLane } from './provider-lane.ts'
+import type { ProviderEvent } from './provider-frame.ts'
+import type { LaneTurn, ProviderLane } from './provider-lane.ts'
+import {
+  failureOfRefusal,
+  readSteer,
+  SteerFailure,
+  steerFailedEvent,
+  type SteerFrame,
+  successorFrame,
+} from './steering.ts'
 import {
   AnswerCollector,
   bodyAfter,
@@ -83,7 +92,30 @@ interface Lane {
   readonly name: string | undefined
   readonly waiting: WaitingTurn[]
   readonly provider: ProviderLane
-  running: TurnResponse | undefined
+  running: RunningTurn | undefined
+}
+
+interface RunningTurn {
+  readonly response: TurnResponse
+  readonly frame: TurnFrame
+  /** The answer that the turn goes on from. */
+  readonly base: ConversationState | undefined
+  readonly collector: AnswerCollector
+  readonly told: LaneTurn
+  /** Items of steers that the provider keeps for the turn after this one. */
+  readonly pending: string[]
+  /** The turn that follows from this one, because it was steered. */
+  successor: RunningTurn | undefined
+  /** The state after the turn, once it is over. */
+  after: ConversationState | undefined
+  /** Events of a turn that follows from one that is not over. */
+  readonly early: string[]
+}
+
+/** A steer of a running turn. */
+interface SteeredTurn {
+  readonly before: RunningTurn
+  readonly steer: SteerFrame
 }
 
 /** A WebSocket of a client, whose messages are turns: `docs/websocket.md`. */
@@ -139,7 +171,7 @@ export class ClientSocket {
     connection.inspect = (bytes) => this.#inspect(bytes)
     connection.onDisplaced = () => this.#close(CLOSE.tryLater)
     connection.on('drain', () => {
-      for (const { running } of this.#lanes.values()) running?.onDrain()
+      for (const { running } of this.#lanes.values()) running?.response.onDrain()
     })
     connection.isIdle = true
   }
@@ -217,7 +249,7 @@ export class ClientSocket {
       case 'response.processed':
         return
       case 'response.steer':
-        this.#send(steeringRefusal(frame))
+        this.#steer(frame)
         return
       case 'response.create': {
         const turn = readTurnFrame(frame)
@@ -280,51 +312,138 @@ export class ClientSocket {
     this.#serve(lane, turn, base, !generates)
   }
 
-  #serve(lane: Lane, turn: WaitingTurn, base: ConversationState | undefined, isCheck: boolean): void {
-    const { conversations, memory, serveTurn } = this.#services
-    const { frame, number, bytes } = turn
+  #serve(
+    lane: Lane,
+    turn: WaitingTurn,
+    base: ConversationState | undefined,
+    isCheck: boolean,
+    steered?: SteeredTurn,
+  ): RunningTurn {
+    const { serveTurn } = this.#services
+    const { frame, number } = turn
     const collector = new AnswerCollector()
     const id = `${this.#upgrade.id}.${number}`
     let status = 200
     const response = new TurnResponse({
       event: (json) => {
         collector.add(json)
-        this.#send(withLane(json, lane.name))
-        return this.#socket.bufferedAmount <= MAX_UNREAD_BYTES
+        const isEarly = lane.running !== running
+        if (isEarly) running.early.push(json)
+        else this.#send(withLane(json, lane.name))
+        return !isEarly && this.#socket.bufferedAmount <= MAX_UNREAD_BYTES
       },
       whole: (given, headers, body) => {
         status = given
         if (given === CHECKED.prepareHere) this.#prepared(lane, frame, base)
+        else if (steered && steered.steer.told !== 'taken') this.#refuseSteer(steered, lane, body)
         else if (given !== CHECKED.prepareThere) this.#send(refusalEvent(given, headers, body, lane.name))
       },
       ended: (sent) => this.#afterSending(sent),
       broke: () => this.#refuse(new GatewayError('upstream_error', 'the response broke off'), id, lane.name),
     })
     response.onClosed(() => {
-      lane.running = undefined
-      if (status === CHECKED.prepareThere && !this.#isClosed) return this.#serve(lane, turn, base, false)
-      memory.give(bytes)
-      this.#running -= 1
-      this.#usedMs = this.#services.nowMs()
-      if (this.#isClosed) return
-      const state = collector.stateAfter(frame, base)
-      told.answered(state?.id)
-      if (state) conversations.remember(lane.name, state)
-      if (status === 401) this.#end(CLOSE.policy)
-      this.#startWaiting()
+      if (status === CHECKED.prepareThere && !this.#isClosed)
+        lane.running = this.#serve(lane, turn, base, false)
+      else this.#over(lane, turn, running, status, steered)
     })
-    lane.running = response
     const body = bodyAfter(frame, base)
     const { url, headers, remoteAddress } = this.#upgrade
-    const request = composedRequest(url, headers, body, { remoteAddress, bytesRead: 0 })
+    const shown = steered ? { ...headers, 'cache-control': 'no-store' } : headers
+    const request = composedRequest(url, shown, body, { remoteAddress, bytesRead: 0 })
     const told = lane.provider.turn(request, {
       previousId: frame.previousId,
       items: frame.itemCount,
       generates: frame.generates,
       isEmpty: needsPlaceholder(frame, base),
       prepared: () => preparedEvents(newResponseId(), frame, Date.now()),
+      ...(steered && {
+        steering: {
+          unfinishedTokens: steered.before.collector.unfinishedBytes,
+          onEvent: (event, runningId) => this.#tellOfSteer(lane, steered, event, runningId),
+        },
+      }),
     })
+    const running: RunningTurn = {
+      response,
+      frame,
+      base,
+      collector,
+      told,
+      pending: [],
+      successor: undefined,
+      after: undefined,
+      early: [],
+    }
+    if (!steered) lane.running = running
     serveTurn({ id, request, response, isCheck })
+    return running
+  }
+
+  #over(lane: Lane, turn: WaitingTurn, running: RunningTurn, status: number, steered?: SteeredTurn): void {
+    const { conversations, memory, nowMs } = this.#services
+    const { told, collector, frame, base, pending, successor } = running
+    memory.give(turn.bytes)
+    this.#running -= 1
+    this.#usedMs = nowMs()
+    if (steered?.before.successor === running) steered.before.successor = undefined
+    if (lane.running === running) lane.running = successor
+    if (this.#isClosed) return
+    const from = steered ? steered.before.after : base
+    const state = steered && !from ? undefined : collector.stateAfter(frame, from, pending)
+    running.after = state
+    told.answered(state?.id)
+    if (state) conversations.remember(lane.name, state)
+    if (status === 401) this.#end(CLOSE.policy)
+    for (const json of successor?.early.splice(0) ?? []) this.#send(withLane(json, lane.name))
+    successor?.response.onDrain()
+    this.#startWaiting()
+  }
+
+  /** Gives a running turn further input. The turn that follows from it is a call of its own, whose hold is made before. */
+  #steer(frame: Frame): void {
+    const { memory } = this.#services
+    try {
+      const steer = readSteer(frame)
+      const lanes = [...this.#lanes.values()]
+      const lane = lanes.find(({ running }) => running?.collector.startedId === steer.previousId)
+      const before = lane?.running
+      if (!lane || !before)
+        throw new SteerFailure('response_not_found', 'no response with this id is running on this socket')
+      if (!before.told.isSteerable)
+        throw new SteerFailure(
+          'steering_not_supported',
+          'this response cannot be steered; send another response.create',
+        )
+      const bytes = steer.scan.bytes.length + before.frame.scan.bytes.length
+      if (!memory.take(bytes))
+        throw new SteerFailure('overloaded', 'too many requests are being read; try again')
+      this.#turns += 1
+      this.#running += 1
+      const turn = { frame: successorFrame(before.frame, steer), number: this.#turns, bytes }
+      const base = before.collector.stateSoFar(before.frame, before.base)
+      before.successor = this.#serve(lane, turn, base, false, { before, steer })
+    } catch (error) {
+      if (!(error instanceof SteerFailure)) throw error
+      this.#send(steerFailedEvent(frame, error))
+    }
+  }
+
+  /** Tells the client what the provider says of a steer, with the ids that the client knows. */
+  #tellOfSteer(
+    lane: Lane,
+    { before, steer }: SteeredTurn,
+    { type, json }: ProviderEvent,
+    runningId: string,
+  ): void {
+    if (type === 'response.steer.pending') before.pending.push(...steer.items)
+    const shown =
+      runningId === '' ? json : json.replaceAll(JSON.stringify(runningId), JSON.stringify(steer.previousId))
+    this.#send(withLane(shown, lane.name))
+    steer.told = type === 'response.steer.accepted' ? 'taken' : 'not taken'
+  }
+
+  #refuseSteer({ steer }: SteeredTurn, lane: Lane, body: Buffer): void {
+    if (steer.told === undefined) this.#send(withLane(steerFailedEvent(steer, failureOfRefusal(body)), lane.name))
   }
 
   /** Answers a frame that was only checked. */
@@ -381,7 +500,8 @@ export class ClientSocket {
     this.#endArrival()
     for (const lane of this.#lanes.values()) {
       lane.waiting.length = 0
-      lane.running?.onConnectionEnd('aborted')
+      lane.running?.successor?.response.onConnectionEnd('aborted')
+      lane.running?.response.onConnectionEnd('aborted')
       lane.provider.close()
     }
     this.#services.memory.release()
@@ -395,16 +515,4 @@ function tooOld(ageMs: number): GatewayError {
     'websocket_connection_limit_reached',
     `this socket has reached its maximum age of ${Math.round(ageMs / 60_000)} minutes; open another one`,
   )
-}
-
-/** The answer to a frame that steers a running response, which no turn supports that does not run over a provider's socket. */
-function steeringRefusal({ scan, lane }: Frame): string {
-  const error = {
-    code: 'steering_not_supported',
-    message: 'responses cannot be steered here; send another response.create instead',
-  }
-  const input = scan.span('input')
-  const shown = JSON.stringify({ type: 'response.steer.failed', error }).slice(0, -1)
-  const repeated = input ? `,"input":${scan.textOf(input.node)}` : ''
-  return withLane(`${shown}${repeated}}`, lane)
 }

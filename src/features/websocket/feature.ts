@@ -1,6 +1,6 @@
-import { usesWebSockets } from '../../domain/records/channel.ts'
+import { type Channel, usesWebSockets } from '../../domain/records/channel.ts'
 import type { CallFeature } from '../../call/life-cycle.ts'
-import type { Plans } from '../../call/plan.ts'
+import { type Plans, withPromptBound } from '../../call/plan.ts'
 import type { LaneTurn } from './provider-lane.ts'
 import type { ProviderSockets } from './provider-sockets.ts'
 
@@ -10,19 +10,32 @@ export function turnsOverSockets(sockets: ProviderSockets): CallFeature<LaneTurn
     concerns: ({ channels }, endpoint) => endpoint === 'responses' && channels.some(usesWebSockets),
     begin: ({ incoming: { transport, request } }) =>
       transport === 'websocket' ? sockets.turnOf(request) : undefined,
-    plan({ facts }, plans) {
+    async tried(turn, call, plan, { channel }) {
+      const { steering } = turn.facts
+      if (!steering || steering.unfinishedTokens === 0 || !turn.isOver(channel)) return undefined
+      const raised = withPromptBound(plan, plan.estimate.promptTokens + steering.unfinishedTokens)
+      const isOver = (): boolean => call.response.isAborted
+      const refusal = await call.hold.raiseTo(raised.estimate.amount, { waitMs: 0, isOver })
+      if (!refusal) call.switchModel(raised)
+      return refusal
+    },
+    keys: (turn, _, { channel }, _model, keys) =>
+      turn.facts.steering ? keys.filter((key) => turn.isOver(channel, key)) : keys,
+    plan(turn, plans) {
+      const { facts } = turn
+      if (facts.steering) return withChannels(plans, (channel) => turn.isOver(channel)) ?? plans
       // Only over its socket a provider takes requests that generate nothing.
-      return facts.generates ? plans : (withSockets(plans, sockets) ?? plans)
+      return facts.generates ? plans : (withChannels(plans, (channel) => sockets.reach(channel)) ?? plans)
     },
     adapted: (turn, _, request, channel) =>
       request.protocol === 'responses' && sockets.reach(channel) ? { ...request, transport: turn } : request,
   }
 }
 
-/** The plans with channels that are reached over sockets only; undefined if there are none. */
-function withSockets(plans: Plans, sockets: ProviderSockets): Plans | undefined {
+/** The plans with some of their channels; undefined if none is left. */
+function withChannels(plans: Plans, isMeant: (channel: Channel) => boolean): Plans | undefined {
   const [first, ...others] = plans
-    .map((plan) => ({ ...plan, channels: plan.channels.filter(({ channel }) => sockets.reach(channel)) }))
+    .map((plan) => ({ ...plan, channels: plan.channels.filter(({ channel }) => isMeant(channel)) }))
     .filter(({ channels }) => channels.length > 0)
   return first && [first, ...others]
 }

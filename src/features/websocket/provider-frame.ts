@@ -33,9 +33,22 @@ export function createFrame(
   return applyEdits(body, scan, { remove: ['stream', 'background'], replace })
 }
 
+/** The message that gives a response further input: the last items of the body of the request that follows from it. */
+export function steerFrame(body: Buffer, items: number, runningId: string): Buffer {
+  const scan = scanObject(body)
+  const input = scan.span('input')
+  const all = input ? scan.elements(input.node) : []
+  const added = all.slice(all.length - items).map((item) => scan.textOf(item))
+  const id = JSON.stringify(runningId)
+  return Buffer.from(`{"type":"response.steer","previous_response_id":${id},"input":[${added.join(',')}]}`)
+}
+
 /** A message of a provider. */
 export interface ProviderEvent {
   readonly type: string
+  readonly json: string
+  /** Set for the first event of an answer: its id. */
+  readonly startedId?: string
   /** The event as a frame of a stream of server-sent events. */
   readonly bytes: Buffer
   /** Set for the last event of an answer. */
@@ -56,6 +69,7 @@ export interface ProviderRefusalEvent {
   readonly body: Buffer
 }
 
+const STARTED = 'response.created'
 const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 const LINE_END = /\r\n|\r|\n/g
 
@@ -65,11 +79,13 @@ export function readProviderEvent(message: Buffer): ProviderEvent | undefined {
   const type = typeOf(message)
   if (type === undefined) return undefined
   const bytes = Buffer.from(`event: ${type}\ndata: ${json.replace(LINE_END, '\ndata: ')}\n\n`)
-  if (type === 'error') return { type, bytes, end: { id: undefined }, ...refusalIn(json) }
-  if (!ENDS.has(type)) return { type, bytes }
+  const event = { type, json, bytes }
+  if (type === 'error') return { ...event, end: { id: undefined }, ...refusalIn(json) }
+  if (type !== STARTED && !ENDS.has(type)) return event
   const id = asRecord(parseRecord(json)?.['response'])?.['id']
+  if (type === STARTED) return typeof id === 'string' ? { ...event, startedId: id } : event
   const isContinuable = type !== 'response.failed' && typeof id === 'string'
-  return { type, bytes, end: { id: isContinuable ? id : undefined } }
+  return { ...event, end: { id: isContinuable ? id : undefined } }
 }
 
 function typeOf(message: Buffer): string | undefined {

@@ -1,8 +1,16 @@
 import { TransportError, type UpstreamRequest, type UpstreamResponseListener } from '@sluice/http1'
+import type { Channel } from '../../domain/records/channel.ts'
 import type { Request } from '../../http/request.ts'
 import type { ResizableAllocation } from '../../limits/request-memory.ts'
+import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { UpstreamTransport, UpstreamWay, WireRequest } from '../../upstreams/provider.ts'
-import { type Continuation, createFrame, type ProviderEvent, readProviderEvent } from './provider-frame.ts'
+import {
+  type Continuation,
+  createFrame,
+  type ProviderEvent,
+  readProviderEvent,
+  steerFrame,
+} from './provider-frame.ts'
 import { openProviderSocket, type ProviderSocket, type UpgradeRefusal } from './provider-socket.ts'
 import type { ProviderSockets } from './provider-sockets.ts'
 
@@ -17,6 +25,16 @@ const STREAM_HEAD = { status: 200, contentType: 'text/event-stream', retryAfter:
 /** Headers of requests by HTTP that an upgrade does not have. */
 const NOT_OF_UPGRADES: ReadonlySet<string> = new Set(['accept', 'content-type'])
 
+/** The event of a provider that has taken a steer; the other two end it. */
+const STEERED = 'response.steer.accepted'
+/** The answer for the call of a turn that does not follow from the running one. Its client has got an event of the provider. */
+const NOT_STEERED: UpgradeRefusal = {
+  status: 400,
+  contentType: 'application/json',
+  retryAfter: undefined,
+  body: Buffer.from('{"error":{"code":"steering_not_supported","message":"the response cannot be steered"}}'),
+}
+
 /** What a lane needs to know of a turn. */
 interface TurnFacts {
   /** Id of the answer that the turn goes on from, as the client knows it. */
@@ -29,6 +47,16 @@ interface TurnFacts {
   readonly isEmpty: boolean
   /** Events that answer a turn without a response if no provider does. */
   readonly prepared: () => readonly string[]
+  /** Set for a turn that steers the one that is running, and follows from it. */
+  readonly steering?: Steering
+}
+
+/** A turn that follows from a running one. */
+interface Steering {
+  /** Maximum number of tokens of the running answer that are not among the items of the turn. */
+  readonly unfinishedTokens: number
+  /** Handles what the provider says of the steer. `runningId`: the provider's id of the answer that was steered. */
+  readonly onEvent: (event: ProviderEvent, runningId: string) => void
 }
 
 /** A turn of a lane, which is sent over the lane's socket. */
@@ -47,6 +75,16 @@ export class LaneTurn implements UpstreamTransport {
     return this.#lane.send(this, request, way, listener)
   }
 
+  /** Whether the answer of the turn is arriving over the lane's socket, so that it can be steered. */
+  get isSteerable(): boolean {
+    return this.#lane.current?.isOf(this) === true
+  }
+
+  /** Whether the lane's socket is one of this channel, and of this key if there is one. */
+  isOver(channel: Channel, key?: UpstreamKey): boolean {
+    return this.#lane.isOver(channel, key)
+  }
+
   /** Notes under which id the client knows the answer; undefined if the turn failed. */
   answered(shownId: string | undefined): void {
     if (this.providerId !== undefined) this.#lane.answered(this.providerId, shownId)
@@ -58,7 +96,9 @@ export class ProviderLane {
   readonly #sockets: ProviderSockets
   readonly #memory: ResizableAllocation
   #socket: ProviderSocket | undefined
-  #isRunning = false
+  readonly #running = new Set<SocketExchange>()
+  /** The exchange whose answer is arriving over the socket. */
+  current: SocketExchange | undefined
   #isClosed = false
 
   constructor(sockets: ProviderSockets, memory: ResizableAllocation) {
@@ -81,7 +121,7 @@ export class ProviderLane {
   /** Closes the socket, once the turn is over whose answer may still be read to its end. */
   close(): void {
     this.#isClosed = true
-    if (!this.#isRunning) this.#release()
+    if (this.#running.size === 0) this.#release()
   }
 
   send(
@@ -90,8 +130,13 @@ export class ProviderLane {
     way: UpstreamWay,
     listener: UpstreamResponseListener,
   ): UpstreamRequest {
-    this.#isRunning = true
-    return new SocketExchange(this, turn, request, way, listener)
+    const exchange = new SocketExchange(this, turn, request, way, listener)
+    this.#running.add(exchange)
+    return exchange
+  }
+
+  isOver(channel: Channel, key: UpstreamKey | undefined): boolean {
+    return this.#socket?.isOf(channel, key) === true
   }
 
   /** The open socket, if it serves the channel and the key. Closes it otherwise: the lane has moved. */
@@ -133,9 +178,10 @@ export class ProviderLane {
   }
 
   /** Notes that the turn needs the socket no more. */
-  over(): void {
-    this.#isRunning = false
-    if (this.#isClosed) this.#release()
+  over(exchange: SocketExchange): void {
+    this.#running.delete(exchange)
+    if (this.current === exchange) this.current = undefined
+    if (this.#isClosed && this.#running.size === 0) this.#release()
   }
 
   #release(): void {
@@ -165,6 +211,15 @@ class SocketExchange implements UpstreamRequest {
   #isRenewed = false
   #isPaused = false
   #isOver = false
+  /** The provider's id of the answer that is arriving. */
+  #startedId: string | undefined
+  /** Whether the answer begins only after another one that is still arriving over the socket. */
+  #isWaiting = false
+  /** The exchange that gets the answer that follows from this one, because it was steered. */
+  #successor: SocketExchange | undefined
+  /** Number of steers that the provider has not taken or refused. */
+  #openSteers = 0
+  #isSteered = false
 
   constructor(
     lane: ProviderLane,
@@ -179,7 +234,9 @@ class SocketExchange implements UpstreamRequest {
     this.#way = way
     this.#listener = listener
     // The request begins later, because the caller must have this object before its listener is called.
-    queueMicrotask(() => this.#guarded(() => this.#begin(lane.socketFor(way))))
+    queueMicrotask(() =>
+      this.#guarded(() => (turn.facts.steering ? this.#steer() : this.#begin(lane.socketFor(way)))),
+    )
   }
 
   get isSent(): boolean {
@@ -190,23 +247,29 @@ class SocketExchange implements UpstreamRequest {
     return this.#byHttp?.connectDurationMs ?? this.#connectMs
   }
 
+  /** Whether the answer of a turn is arriving over the socket. */
+  isOf(turn: LaneTurn): boolean {
+    return this.#turn === turn && this.#startedId !== undefined
+  }
+
   pause(): void {
     this.#isPaused = true
     this.#byHttp?.pause()
-    this.#socket?.pause()
+    if (!this.#isWaiting) this.#socket?.pause()
     clearTimeout(this.#timer)
   }
 
   resume(): void {
     this.#isPaused = false
     this.#byHttp?.resume()
+    if (this.#isWaiting || this.#isOver) return
     this.#socket?.resume()
-    if (this.#socket && !this.#isOver) this.#expectNext()
+    if (this.#socket) this.#expectNext()
   }
 
   cancel(): void {
     this.#byHttp?.cancel()
-    const isRunning = this.#socket !== undefined && !this.#isOver
+    const isRunning = this.#socket !== undefined && !this.#isOver && !this.#isWaiting
     this.#end()
     // What the provider still sends belongs to this turn, so that the socket can carry no other.
     if (isRunning) this.#lane.drop()
@@ -216,16 +279,18 @@ class SocketExchange implements UpstreamRequest {
     if (this.#isOver) return
     const event = readProviderEvent(message)
     if (!event) return this.#fail('an unreadable event')
+    if (event.type.startsWith('response.steer.')) return this.#onSteerEvent(event)
     if (!this.#hasBegun && event.refusal) return this.#refuse(event.refusal)
     if (!this.#hasBegun) this.#listener.onHead(STREAM_HEAD)
     this.#hasBegun = true
+    this.#startedId ??= event.startedId
     this.#expectNext()
     this.#deliver(event)
   }
 
   onBreak(cause: string): void {
     if (this.#isOver) return
-    if (this.#hasBegun || this.#isRenewed) return this.#fail(cause)
+    if (this.#hasBegun || this.#isRenewed || this.#turn.facts.steering) return this.#fail(cause)
     this.#renew()
   }
 
@@ -257,9 +322,52 @@ class SocketExchange implements UpstreamRequest {
     this.#socket = socket
     socket.last = undefined
     this.#wasSent = true
+    this.#lane.current = this
+    socket.listen(this)
     if (this.#isPaused) socket.pause()
     this.#expectNext()
-    socket.send(frame, this)
+    socket.send(frame)
+  }
+
+  /** Steers the answer that is arriving, from which that of this turn follows. */
+  #steer(): void {
+    if (this.#isOver) return
+    const { current } = this.#lane
+    const socket = current?.takeSuccessor(this)
+    if (!current || !socket) return this.#answer(NOT_STEERED)
+    const { facts } = this.#turn
+    const frame = steerFrame(this.#request.body as Buffer, facts.items, current.#startedId as string)
+    this.#request.onBody?.(frame)
+    this.#socket = socket
+    this.#isWaiting = true
+    this.#wasSent = true
+    socket.send(frame)
+  }
+
+  /** Takes the exchange that follows from this one, in place of an earlier one. Returns the socket; undefined if it cannot be steered. */
+  takeSuccessor(successor: SocketExchange): ProviderSocket | undefined {
+    const socket = this.#socket
+    if (this.#isOver || this.#startedId === undefined || !socket?.serves(successor.#way)) return undefined
+    successor.#way.requireHold()
+    if (this.#successor) this.#successor.#answer(NOT_STEERED)
+    this.#successor = successor
+    this.#openSteers += 1
+    return socket
+  }
+
+  /** Handles what the provider says of a steer of this answer, or of the one before, from which this one follows. */
+  #onSteerEvent(event: ProviderEvent): void {
+    const successor = this.#successor
+    if (!successor) return this.#hasBegun ? undefined : this.#onOwnSteerEvent(event, '')
+    this.#openSteers -= 1
+    if (event.type === STEERED) this.#isSteered = true
+    else if (this.#openSteers === 0 && !this.#isSteered) this.#successor = undefined
+    successor.#onOwnSteerEvent(event, this.#startedId ?? '', this.#successor === undefined)
+  }
+
+  #onOwnSteerEvent(event: ProviderEvent, runningId: string, isLast = event.type !== STEERED): void {
+    this.#turn.facts.steering?.onEvent(event, runningId)
+    if (isLast) this.#answer(NOT_STEERED)
   }
 
   /** Sends the turn as before sockets; one that generates nothing needs no provider then. */
@@ -279,7 +387,7 @@ class SocketExchange implements UpstreamRequest {
   /** Sends the turn once more over a new socket, with its whole conversation. */
   #renew(): void {
     this.#isRenewed = true
-    this.#socket?.release()
+    this.#socket?.listen(undefined)
     this.#socket = undefined
     clearTimeout(this.#timer)
     this.#lane.drop()
@@ -313,16 +421,28 @@ class SocketExchange implements UpstreamRequest {
 
   #fail(cause: string): void {
     if (this.#isOver) return
+    const isWaiting = this.#isWaiting
     this.#end()
-    this.#lane.drop()
+    if (!isWaiting) this.#lane.drop()
     this.#listener.onError(new TransportError(cause, false))
   }
 
   #end(): void {
     this.#isOver = true
     clearTimeout(this.#timer)
-    this.#socket?.release()
-    this.#lane.over()
+    this.#lane.over(this)
+    if (this.#isWaiting) return
+    const successor = this.#successor
+    this.#socket?.listen(successor)
+    if (successor) successor.#follow()
+  }
+
+  /** Expects the answer of this turn next, because the one before is over. */
+  #follow(): void {
+    this.#isWaiting = false
+    this.#lane.current = this
+    if (this.#isPaused) this.#socket?.pause()
+    this.#expectNext()
   }
 
   /** Nothing catches what is thrown in a later turn of the event loop, such as that the call was settled meanwhile. */

@@ -63,18 +63,20 @@ export class ProviderSocket {
 
   /** Whether a request to this channel with this key can be sent. */
   serves({ channel, key }: UpstreamWay): boolean {
-    return !this.#isBroken && this.#channel === channel && this.#key.value === key.value
+    return !this.#isBroken && this.isOf(channel, key)
   }
 
-  /** Sends a message, whose answer the listener gets until `release`. */
-  send(message: Buffer, listener: ProviderListener): void {
-    this.#listener = listener
+  isOf(channel: Channel, key: UpstreamKey | undefined): boolean {
+    return this.#channel === channel && (key === undefined || this.#key.value === key.value)
+  }
+
+  send(message: Buffer): void {
     this.#socket.send(message, { binary: false })
   }
 
-  /** Ends the turn: nothing more is expected from the provider. */
-  release(): void {
-    this.#listener = undefined
+  /** Gives what comes from now on to a listener; without one, nothing more is expected from the provider. */
+  listen(listener: ProviderListener | undefined): void {
+    this.#listener = listener
     this.#socket.resume()
   }
 

@@ -92,7 +92,8 @@ function laneOf(scan: ScannedObject): string | undefined {
   )
 }
 
-function inputTexts(scan: ScannedObject): string[] {
+/** JSON texts of the items of the input. Throws `invalid_request` for an input that is neither a text nor items. */
+export function inputTexts(scan: ScannedObject): string[] {
   const input = scan.span('input')
   if (!input) return []
   const kind = scan.kindOf(input.node)

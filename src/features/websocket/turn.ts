@@ -73,26 +73,47 @@ export function stateOf(
 /** Collects what a later turn needs of an answer, from the events of its stream. */
 export class AnswerCollector {
   readonly #items: string[] = []
+  /** Id of the answer, as the client knows it; undefined before its first event. */
+  startedId: string | undefined
+  /** Bytes of events since the last complete item. */
+  unfinishedBytes = 0
   #id: string | undefined
   #isStored = false
 
   /** Reads an event. */
   add(json: string): void {
+    this.unfinishedBytes += json.length
     if (json.includes('"response.output_item.done"')) this.#addItem(json)
+    else if (this.startedId === undefined && json.includes('"response.created"')) this.#start(json)
     else if (json.includes('"response.completed"') || json.includes('"response.incomplete"')) this.#end(json)
   }
 
-  /** The state after the answer; undefined if it failed. */
-  stateAfter(frame: TurnFrame, base: ConversationState | undefined): ConversationState | undefined {
+  /** The state after the answer, to which items were added; undefined if it failed. */
+  stateAfter(
+    frame: TurnFrame,
+    base: ConversationState | undefined,
+    added: readonly string[],
+  ): ConversationState | undefined {
     if (this.#id === undefined) return undefined
     const id = this.#id
-    const none = Buffer.alloc(0)
-    if (this.#isStored) return { id, items: none, after: id, instructions: undefined }
-    const state = stateOf(id, frame, base, this.#items)
+    const items = Buffer.from(joined(...added))
+    if (this.#isStored) return { id, items, after: id, instructions: undefined }
+    const state = stateOf(id, frame, base, [...this.#items, ...added])
     return frame.generates ? { ...state, instructions: undefined } : state
   }
 
+  /** The state if the answer ended now; its unfinished item is not part of it. */
+  stateSoFar(frame: TurnFrame, base: ConversationState | undefined): ConversationState {
+    return { ...stateOf('', frame, base, this.#items), instructions: base?.instructions }
+  }
+
+  #start(json: string): void {
+    const id = asRecord(parseRecord(json)?.['response'])?.['id']
+    if (typeof id === 'string') this.startedId = id
+  }
+
   #addItem(json: string): void {
+    this.unfinishedBytes = 0
     const scan = scanObject(Buffer.from(json), RESPONSE_LIMITS)
     const item = scan.span('item')
     if (scan.value('type') !== 'response.output_item.done' || !item) return
