@@ -7,8 +7,8 @@ import { composedRequest } from '../../call/composed-request.ts'
 import type { RenderedRefusal } from '../../call/request-stages.ts'
 import { newResponseId } from '../../call/response-id.ts'
 import type { ResizableAllocation } from '../../limits/request-memory.ts'
+import { ArrivingMessage } from './arriving-message.ts'
 import type { ConversationState, SocketConversations } from './conversations.ts'
-import { MessageMeter } from './message-meter.ts'
 import type { ProviderEvent } from './provider-frame.ts'
 import type { LaneTurn, ProviderLane } from './provider-lane.ts'
 import {
@@ -127,11 +127,8 @@ export class ClientSocket {
   readonly #upgrade: Upgrade
   readonly #services: SocketServices
   readonly #times: SocketTimes
-  readonly #meter = new MessageMeter()
+  readonly #arriving: ArrivingMessage
   readonly #lanes = new Map<string | undefined, Lane>()
-  #arrival: BodyArrival | undefined
-  /** Bytes that `#arrival` has taken. */
-  #arrivedBytes = 0
   #turns = 0
   #running = 0
   #waiting = 0
@@ -159,6 +156,9 @@ export class ClientSocket {
     this.#upgrade = upgrade
     this.#times = times
     this.#services = services
+    this.#arriving = new ArrivingMessage(services.arrival, ({ code, message }) =>
+      this.#close(code === 'request_timeout' ? CLOSE.policy : CLOSE.tryLater, message),
+    )
     const nowMs = services.nowMs()
     this.#openedMs = nowMs
     this.#usedMs = nowMs
@@ -203,28 +203,7 @@ export class ClientSocket {
   /** Counts bytes of the client, before they are read. Returns false to discard them. */
   #inspect(bytes: Buffer): boolean {
     this.#heardMs = this.#services.nowMs()
-    if (this.#closeCode !== undefined && this.#arrival) this.#endArrival()
-    if (this.#meter.count(bytes)) this.#endArrival()
-    const missing = this.#meter.unfinished - this.#arrivedBytes
-    if (missing <= 0 || this.#closeCode !== undefined) return true
-    this.#arrival ??= this.#services.arrival((error) => {
-      this.#arrival = undefined
-      this.#close(error.code === 'request_timeout' ? CLOSE.policy : CLOSE.tryLater, error.message)
-    })
-    const arrival = this.#arrival
-    if (!arrival.add(missing)) {
-      this.#endArrival()
-      this.#close(CLOSE.tryLater, 'there is no memory for this message at the moment')
-      return false
-    }
-    this.#arrivedBytes += missing
-    return true
-  }
-
-  #endArrival(): void {
-    this.#arrival?.end()
-    this.#arrival = undefined
-    this.#arrivedBytes = 0
+    return this.#arriving.count(bytes, this.#closeCode !== undefined)
   }
 
   #receive(data: Buffer, isBinary: boolean): void {
@@ -443,7 +422,8 @@ export class ClientSocket {
   }
 
   #refuseSteer({ steer }: SteeredTurn, lane: Lane, body: Buffer): void {
-    if (steer.told === undefined) this.#send(withLane(steerFailedEvent(steer, failureOfRefusal(body)), lane.name))
+    if (steer.told === undefined)
+      this.#send(withLane(steerFailedEvent(steer, failureOfRefusal(body)), lane.name))
   }
 
   /** Answers a frame that was only checked. */
@@ -497,7 +477,7 @@ export class ClientSocket {
   #closed(code: number): void {
     this.#isClosed = true
     this.#closeCode ??= code
-    this.#endArrival()
+    this.#arriving.end()
     for (const lane of this.#lanes.values()) {
       lane.waiting.length = 0
       lane.running?.successor?.response.onConnectionEnd('aborted')
