@@ -32,7 +32,13 @@ export function demoYaml(urls: DemoUrls): string {
       models: messages,
       allow: ['service_tier', 'speed', 'inference_geo'],
     }),
-    channelYaml('responses', { protocol: 'responses', url: urls.responsesUrl, models: responses, allow }),
+    channelYaml('responses', {
+      protocol: 'responses',
+      url: urls.responsesUrl,
+      models: responses,
+      allow,
+      hasSockets: true,
+    }),
     channelYaml('gemini', { protocol: 'gemini', url: urls.geminiUrl, models: gemini, allow }),
     channelYaml('bedrock-claude', { ...bedrock, protocol: 'messages', models: [invoked] }),
     channelYaml('bedrock-nova', { ...bedrock, protocol: 'converse', models: [conversed] }),
@@ -106,9 +112,14 @@ interface DemoChannel {
   /** Names of request fields that the channel forwards, although channels remove them by default. */
   readonly allow?: readonly string[]
   readonly isBedrock?: boolean
+  /** Whether turns of WebSockets are sent over WebSockets. */
+  readonly hasSockets?: boolean
 }
 
-function channelYaml(name: string, { protocol, url, models, allow, isBedrock }: DemoChannel): string {
+function channelYaml(
+  name: string,
+  { protocol, url, models, allow, isBedrock, hasSockets }: DemoChannel,
+): string {
   return [
     `  - name: demo-${name}-upstream`,
     ...(isBedrock ? ['    provider: bedrock', '    region: us-east-1'] : []),
@@ -117,6 +128,7 @@ function channelYaml(name: string, { protocol, url, models, allow, isBedrock }: 
     `    keys: [ ${isBedrock ? 'simulated-key-of-bedrock' : 'simulated-key'} ]`,
     `    models: [ ${models.join(', ')} ]`,
     '    groups: [ default, vip ]',
+    ...(hasSockets ? ['    websocket: true'] : []),
     ...(allow ? [`    allow: [ ${allow.join(', ')} ]`] : []),
   ].join('\n')
 }

@@ -55,7 +55,7 @@ const rowOf = (id: string) => databaseOf(gateway.dataDir).usageOf(id)
 const heldIds = () =>
   databaseOf(gateway.dataDir)
     .openHolds()
-    .map(({ id }) => String(id))
+    .map(({ id }) => id)
 const idOf = (events: readonly { readonly type: string }[]): string =>
   (events.at(-1) as unknown as { response: { id: string } }).response.id
 const said = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] })

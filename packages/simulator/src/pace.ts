@@ -47,7 +47,7 @@ export async function sendAtPace(response: ServerResponse, reply: Reply, pace: P
  * Yields the text of the frames, and `undefined` for each token's waiting time. Texts without a wait between
  * them are joined.
  */
-function* paced(frames: readonly Frame[]): Generator<string | undefined> {
+export function* paced(frames: readonly Frame[]): Generator<string | undefined> {
   let gathered = ''
   for (const { text, tokens } of frames) {
     if (tokens > 0 && gathered !== '') {

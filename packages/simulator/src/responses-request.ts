@@ -22,7 +22,8 @@ export function inputItems(input: unknown): Fields[] {
  * continues, then its own input. Throws `Refusal` where a provider would.
  */
 export function responsesPrompt(body: Fields, items: readonly Fields[], model: string): Prompt {
-  if (items.length === 0) throw new Refusal('malformed', "Invalid 'input': a text or items are required")
+  if (items.length === 0 && body.generate !== false)
+    throw new Refusal('malformed', "Invalid 'input': a text or items are required")
   const maxTokens = asNumber(body.max_output_tokens) ?? MAX_TOKENS
   if (maxTokens < MIN_OUTPUT_TOKENS) {
     throw new Refusal('malformed', `Invalid 'max_output_tokens': ${MIN_OUTPUT_TOKENS} or more is expected`)

@@ -31,11 +31,12 @@ export function responsesUpstream(
   const diagnostics = new CacheDiagnostics()
   return {
     faults: 'responses',
+    hasSockets: true,
     bodyIfServed: bodyOfPost('/responses'),
     models,
     keyOf: bearerToken,
-    reply: (body, model, stamp, { account }) =>
-      reply(body, model, stamp, { cache, diagnostics, account }, history),
+    reply: (body, model, stamp, { account, history: ofSocket }) =>
+      reply(body, model, stamp, { cache, diagnostics, account }, history, ofSocket),
     other: (call) => storedResponse(call, history) ?? countedTokens(call, history),
     refuse,
   }
@@ -47,10 +48,11 @@ function reply(
   stamp: ReplyTimeAndIds,
   { cache, diagnostics, account }: CallCaches,
   history: ResponseHistory,
+  ofSocket: ResponseHistory | undefined,
 ): Reply {
-  const items = conversationOf(body, history)
+  const items = conversationOf(body, history, ofSocket)
   const prompt = responsesPrompt(body, items, model)
-  const output = generateOutput(prompt)
+  const output = body.generate === false ? NO_OUTPUT : generateOutput(prompt)
   const shown = {
     summary: typeof asFields(body.reasoning).summary === 'string',
     encrypted: asList(body.include).includes('reasoning.encrypted_content'),
@@ -72,6 +74,7 @@ function reply(
     usage,
     ...(verdict && { prompt_cache_diagnostics: verdict }),
   })
+  ofSocket?.keep(end, items)
   if (body.store !== false) history.keep(end, items)
   if (body.stream !== true) return { kind: 'whole', body: end, tokens: output.tokens }
   // The first events of a stream repeat the requested tier, the last one states the tier that was served.
@@ -87,15 +90,23 @@ function countedTokens({ method, path, body }: Call, history: ResponseHistory): 
   return { object: 'response.input_tokens', input_tokens: estimateTokens(transcript.length) }
 }
 
-function conversationOf(body: Fields, history: ResponseHistory): readonly Fields[] {
+function conversationOf(
+  body: Fields,
+  history: ResponseHistory,
+  ofSocket?: ResponseHistory,
+): readonly Fields[] {
   const given = inputItems(body.input).map((item) => referredItem(item, history))
-  return [...earlierItems(body, history), ...given]
+  return [...earlierItems(body, history, ofSocket), ...given]
 }
 
 /** Returns the conversation that the request continues; empty if it begins a new one. */
-function earlierItems({ previous_response_id: id }: Fields, history: ResponseHistory): readonly Fields[] {
+function earlierItems(
+  { previous_response_id: id }: Fields,
+  history: ResponseHistory,
+  ofSocket: ResponseHistory | undefined,
+): readonly Fields[] {
   if (typeof id !== 'string') return []
-  const items = history.upTo(id)
+  const items = ofSocket?.upTo(id) ?? history.upTo(id)
   if (!items) throw new Refusal('unknown_response', id.slice(0, 100))
   return items
 }
@@ -106,6 +117,16 @@ function referredItem(item: Fields, history: ResponseHistory): Fields {
   const found = history.item(asString(item.id))
   if (!found) throw new Refusal('malformed', `Item with id '${asString(item.id).slice(0, 100)}' not found.`)
   return found
+}
+
+/** Of a request that only prepares state. */
+const NO_OUTPUT: ModelOutput = {
+  thinking: [],
+  text: [],
+  calls: [],
+  stopCause: 'done',
+  stopText: null,
+  tokens: 0,
 }
 
 const IN_PROGRESS = { status: 'in_progress', completed_at: null, error: null, incomplete_details: null }

@@ -6,7 +6,8 @@ import { type Fields, asFields, asString } from './fields.ts'
 import { replyWithFaults } from './faults.ts'
 import { type Pace, sendAtPace } from './pace.ts'
 import { Refusal, REFUSAL_STATUS } from './refusal.ts'
-import type { Call, Reply, ReplyTimeAndIds, Upstream } from './upstream.ts'
+import { serveResponsesSockets } from './responses-socket.ts'
+import type { Call, Frame, Reply, ReplyTimeAndIds, Upstream } from './upstream.ts'
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
@@ -18,10 +19,17 @@ export async function serveUpstream(
   const server = createServer((request, response) => {
     void handle(upstream, pace, request, response)
   })
+  if (upstream.hasSockets) serveResponsesSockets(server, upstream, (call) => framesOf(call, upstream), pace)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return { url: `http://127.0.0.1:${port}/v1`, server }
+}
+
+function framesOf(call: Call, upstream: Upstream): readonly Frame[] {
+  const reply = replyTo(call, upstream, { created: Math.floor(Date.now() / 1000), id: freshId })
+  if (reply.kind !== 'stream') throw new Refusal('malformed', 'Only streams are sent over a WebSocket')
+  return reply.frames
 }
 
 async function handle(

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Fields } from './fields.ts'
 import type { FaultyProtocol } from './faults.ts'
 import type { Refusal } from './refusal.ts'
+import type { ResponseHistory } from './response-history.ts'
 
 /** A text of a stream, and the number of tokens that are generated before it is sent. */
 export interface Frame {
@@ -45,12 +46,16 @@ export interface Call {
   readonly account: string
   /** The file in the field `file` of a form. */
   readonly file?: Buffer
+  /** What the WebSocket of the call remembers. */
+  readonly history?: ResponseHistory
 }
 
 /** A simulated provider. It has no side effects on its own: the server supplies time, ids and sockets. */
 export interface Upstream {
   /** The protocol in which faults are played; absent if the provider plays none. */
   readonly faults?: FaultyProtocol
+  /** Whether the provider serves WebSockets with the Responses API. */
+  readonly hasSockets?: true
   /**
    * Returns the body of a call if it is for the main endpoint, with the fields `model` and `stream`;
    * undefined for other calls.

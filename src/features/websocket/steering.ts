@@ -1,5 +1,5 @@
 import { applyEdits } from '@sluice/wire/json/json-edit'
-import { parseRecord } from '@sluice/wire/json/record'
+import { asRecord, parseRecord, stringOrEmpty } from '@sluice/wire/json/record'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { type Frame, inputTexts, readFrame, readTurnFrame, type TurnFrame } from './turn-frame.ts'
 
@@ -79,9 +79,8 @@ export function steerFailedEvent(
 
 /** The failure of a steer whose turn was refused, from the body of the refusal. */
 export function failureOfRefusal(body: Buffer): { readonly code: string; readonly message: string } {
-  const error = parseRecord(body.toString())?.['error'] as { code?: unknown; message?: unknown } | null
-  return {
-    code: String(error?.code ?? 'api_error'),
-    message: String(error?.message ?? 'the turn was refused'),
-  }
+  const error = asRecord(parseRecord(body.toString())?.['error'])
+  const code = stringOrEmpty(error?.['code'])
+  const message = stringOrEmpty(error?.['message'])
+  return { code: code || 'api_error', message: message || 'the turn was refused' }
 }
