@@ -20,6 +20,8 @@ export interface Agent {
   readonly command: string
   /** The dialect that the agent speaks. */
   readonly dialect: 'messages' | 'chat' | 'responses' | 'gemini'
+  /** Set if all of the agent's calls are turns of WebSockets. */
+  readonly transport?: 'websocket'
   /** Whether the agent only has a shell and patches for files, which its task then requests. */
   readonly patches?: true
   args(task: Task): readonly string[]
@@ -177,6 +179,15 @@ export const CODEX: Agent = {
         ].join('\n'),
       ],
     ]),
+}
+
+/** Codex with a WebSocket to the gateway for all its requests. */
+export const CODEX_SOCKETS: Agent = {
+  ...CODEX,
+  name: 'Codex over WebSocket',
+  transport: 'websocket',
+  files: (task) =>
+    new Map([...CODEX.files(task)].map(([path, text]) => [path, `${text}supports_websockets = true\n`])),
 }
 
 export const GEMINI_CLI: Agent = {

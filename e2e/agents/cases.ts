@@ -1,5 +1,14 @@
 import { DEMO_MODELS } from '@sluice/simulator'
-import { type Agent, CLAUDE_CODE, CODEX, GEMINI_CLI, OPENCODE, PI, QWEN_CODE } from './agents.ts'
+import {
+  type Agent,
+  CLAUDE_CODE,
+  CODEX,
+  CODEX_SOCKETS,
+  GEMINI_CLI,
+  OPENCODE,
+  PI,
+  QWEN_CODE,
+} from './agents.ts'
 
 /** Models of the strict upstreams, which refuse what the real provider would refuse. */
 export const STRICT_MODELS = {
@@ -48,7 +57,15 @@ export interface Case {
   readonly turns?: number
 }
 
-export const AGENTS: readonly Agent[] = [CLAUDE_CODE, QWEN_CODE, OPENCODE, PI, CODEX, GEMINI_CLI]
+export const AGENTS: readonly Agent[] = [
+  CLAUDE_CODE,
+  QWEN_CODE,
+  OPENCODE,
+  PI,
+  CODEX,
+  CODEX_SOCKETS,
+  GEMINI_CLI,
+]
 
 /** The demo's models for conversations. */
 const TALKING = [
@@ -81,6 +98,9 @@ export const CASES: readonly Case[] = [
   ),
   ...[...Object.keys(SIGNING_NAMES.messages), ...Object.keys(SIGNING_NAMES.gemini)].map(
     (model): Case => ({ agent: CODEX, model, upstream: 'strict', turns: 5 }),
+  ),
+  ...Object.keys(SIGNING_NAMES.messages).map(
+    (model): Case => ({ agent: CODEX_SOCKETS, model, upstream: 'strict', turns: 5 }),
   ),
 ]
 

@@ -144,6 +144,7 @@ async function runTask(
     log,
     workedMs: worked,
     limitMs,
+    transport: agent.transport ?? 'http',
   })
   return { ms: ended.ms, workedMs: worked, calls: usage.length, faults: found, out: ended.out }
 }

@@ -18,6 +18,8 @@ export interface Traces {
   /** Milliseconds from the agent's first call to its end, and their maximum. */
   readonly workedMs: number
   readonly limitMs: number
+  /** How the agent sends its calls. */
+  readonly transport: 'http' | 'websocket'
 }
 
 /** Faults of a case; empty where it passed. */
@@ -30,10 +32,12 @@ export function findFaults({
   path,
   workedMs,
   limitMs,
+  transport,
 }: Traces): string[] {
   const lines = log.split('\n').map(parsed)
   const requests = lines.filter(({ msg }) => msg === 'request')
-  const calls = requests.filter((line) => line.path === path)
+  // An upgrade is no call, and neither is a frame of a WebSocket that was only checked.
+  const calls = requests.filter((line) => line.path === path && line.method === 'POST' && !isCheck(line))
   const found = [
     ...(ended.timedOut
       ? ['it did not end in time']
@@ -57,11 +61,18 @@ export function findFaults({
       .map((line) => `the gateway logged ${JSON.stringify(line)}`),
     ...(usage.length === calls.length ? [] : [`${usage.length} usage rows for ${calls.length} calls`]),
     ...usage
+      .filter((row) => row.transport !== transport)
+      .map((row) => `a call of ${row.model} came by ${row.transport}`),
+    ...usage
       .filter(({ reason, quota }) => reason !== 'complete' || quota <= 0)
       .map(({ model, reason, quota }) => `a call of ${model} was charged ${quota} as ${reason}`),
   ]
   // Agents retry, so that each fault is reported once.
   return [...new Set(found)]
+}
+
+function isCheck({ status }: Fields): boolean {
+  return status === 202 || status === 204
 }
 
 function parsed(line: string): Fields {
