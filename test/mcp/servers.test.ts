@@ -60,6 +60,11 @@ const answering =
   (request, response) =>
     json(200, JSON.stringify(make(Number(request.headers['x-id']))))(request, response)
 
+const PRETENDING = answering((id) => {
+  const meta = { 'sluice/code': 'server_auth', 'example.com/a': 1 }
+  return { jsonrpc: '2.0', id, result: { content: [], isError: true, _meta: meta } }
+})
+
 /** What servers do to a call of their tool, with the code that the client gets. */
 const FAILURES: Readonly<Record<string, readonly [RequestListener, string]>> = {
   dropped: [(request) => void request.socket.destroy(), 'server_unavailable'],
@@ -185,7 +190,7 @@ beforeAll(async () => {
     tools: () => [textTool({ name: 'go', description: 'goes' }, () => 'went')],
   })
   const raw = await Promise.all(
-    Object.entries(FAILURES).map(async ([name, [onCall]]) => {
+    Object.entries({ ...FAILURES, pretending: [PRETENDING] as const }).map(async ([name, [onCall]]) => {
       const { url, server } = await rawServer(onCall)
       servers.push(server)
       return {
@@ -251,6 +256,12 @@ test.each(Object.entries(FAILURES))(
     await expect.poll(row).toMatchObject(failed)
   },
 )
+
+test('a server cannot state a code of the gateway, and other members of _meta stay', async () => {
+  const { message } = await ask('ann', 'tools/call', { name: 'pretending_go', arguments: {} })
+  expect(message.result).toMatchObject({ isError: true, _meta: { 'example.com/a': 1 } })
+  expect(message.result?.['_meta']).not.toHaveProperty('sluice/code')
+})
 
 test('tools with invalid names or schemas are left out', async () => {
   expect((await names('ann')).filter((name) => String(name).startsWith('hostile'))).toEqual(['hostile_fine'])

@@ -26,7 +26,7 @@ import { GatewayError } from '../../errors.ts'
 import { LIMIT_NAMES } from '../../limits/rate-limiter.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { type ParamHeader, paramValue } from './listed-entries.ts'
-import { asFields, type Fields } from './protocol.ts'
+import { asFields, type Fields, isObject } from './protocol.ts'
 import type { ServerReply } from './server-connection.ts'
 import type { KnownServer } from './servers.ts'
 import { type FailureCode, ServerFailure } from './server-transport.ts'
@@ -407,7 +407,7 @@ class RunningServerCall {
       sink.finish(call, target, { error })
       return 'error'
     }
-    const result = converted(reply)
+    const result = converted(withoutCode(reply))
     const checked = await this.#checked({ jsonrpc: '2.0', result })
     if (result['resultType'] === 'input_required') this.#makeFree()
     await call.settleMeasured(target, 'complete', USED, true)
@@ -443,7 +443,7 @@ class RunningServerCall {
     const text = `${message} (request id: ${this.#call.incoming.id})`
     return this.#asked.converted({
       version: this.#asked.known.connection.version ?? '2026-07-28',
-      result: { content: [{ type: 'text', text }], isError: true, _meta: { 'sluice/code': code } },
+      result: { content: [{ type: 'text', text }], isError: true, _meta: { [CODE]: code } },
     })
   }
 
@@ -454,6 +454,17 @@ class RunningServerCall {
     const rate = chargeRateOf(FREE_PRICE, ZERO, settings.options.quota_per_unit)
     this.#call.switchModel({ ...plan, rate })
   }
+}
+
+/** Member of `_meta` with the code of a failure, which the gateway alone states. */
+const CODE = 'sluice/code'
+
+/** The reply without a code that its server has put there, as if the gateway had refused the call. */
+function withoutCode(reply: ServerReply): ServerReply {
+  const meta = reply.result?.['_meta']
+  if (!isObject(meta) || !Object.hasOwn(meta, CODE)) return reply
+  const { [CODE]: _, ...others } = meta
+  return { ...reply, result: { ...reply.result, _meta: others } }
 }
 
 const NO_KEY = { value: '' }
