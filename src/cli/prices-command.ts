@@ -55,6 +55,7 @@ async function prices(shell: CommandContext, options: PricesOptions): Promise<vo
       return void shell.err.write(`${nothing}\n`)
     }
     shell.out.write(table(rows, options.outdated ? OUTDATED : COLUMNS, shell.out))
+    if (!options.outdated) shell.err.write('Prices of tokens are in USD per million.\n')
     const unpriced = rows.filter(({ source }) => source === 'none').length
     if (unpriced > 0) shell.err.write(`${unpriced} of ${rows.length} models without a price.\n`)
   })

@@ -94,7 +94,7 @@ describe.each(GATEWAY_STATES)('sluice prices, %s', (manner) => {
     ])
   })
 
-  test('sluice prices prints a table, and says how many models have no price', async () => {
+  test('sluice prices prints a table, and says the unit of its prices and how many models have none', async () => {
     const { out, err, code } = await during(() => run())
     expect(code, err).toBe(0)
     expect(out).toMatch(/^MODEL +FROM +INPUT +CACHE READ +CACHE WRITE +OUTPUT +OTHER\n/)
@@ -104,7 +104,7 @@ describe.each(GATEWAY_STATES)('sluice prices, %s', (manner) => {
     expect(out).toMatch(/^listed +prices file +1 /m)
     expect(out).toMatch(/^gpt-4o-mini +built in, \d{4}-\d\d-\d\d +0\.15 /m)
     expect(out).toMatch(/^novel +no price$/m)
-    expect(err).toBe('1 of 8 models without a price.\n')
+    expect(err).toBe('Prices of tokens are in USD per million.\n1 of 8 models without a price.\n')
   })
 })
 
