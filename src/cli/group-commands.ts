@@ -121,7 +121,11 @@ function change(
       ...quotaOfAmounts(shell, display, { budget }),
       ...(per && { budget_period: per }),
     }),
-    (changed, display) => table([changed], columns(display), shell.out),
+    (changed, display) => {
+      if (changed.channels.length === 0)
+        shell.err.write('Warning: no channel serves this group: name it under groups of a channel.\n')
+      return table([changed], columns(display), shell.out)
+    },
   )
 }
 

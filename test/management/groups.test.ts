@@ -135,6 +135,7 @@ test('sluice group makes and changes groups, moves users, and deletes', async ()
   const made = await group('create', 'lab', '--ratio', '0.5', '--open', '--budget', '10usd', '--per', 'month')
   expect(made.out, made.err).toMatch(/^lab +0\.5 +yes +0 +0 of 5000000 .* per month/m)
   expect(made.err).toContain('budget: 5000000')
+  expect(made.err).toContain('no channel serves this group')
   expect((await group('update', 'lab', '--closed', '--guards', 'named', '--json')).json()).toMatchObject({
     ratio: '0.5',
     open: false,
