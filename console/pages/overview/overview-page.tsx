@@ -89,7 +89,7 @@ export function OverviewPage() {
               ) : (
                 <CallTable
                   calls={items}
-                  hidden={['channel', 'first', 'key', 'tier', 'region', ...(isAdmin ? [] : ['user'])]}
+                  hidden={['channel', 'first', 'key', 'tier', 'region', isAdmin ? 'total' : 'user']}
                 />
               )
             }
