@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BatchClient, type BatchBody, chatLine } from '../fixtures/batches.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+const CHARGE = 30
+const MODELS = ['m', 'asked', 'once', 'vectors', 'conversed', 'limited']
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { local_batches: true, cache: { ttl: '10m' } },
+    rate_limits: { relay: { requests: 0 }, key: { requests: 0 } },
+    models: priced(MODELS),
+    channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
+    guards: [
+      { name: 'mask', do: 'redact', match: { words: ['plum'] }, tokens: ['token-ann'] },
+      { name: 'stop', do: 'block', match: { words: ['cherry'] }, tokens: ['token-ann'] },
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann')]),
+      user(3, 'bob', [token('bob')]),
+      user(4, 'cyd', [token('cyd')]),
+      user(5, 'dan', [token('dan', { rate_limit: { requests: 3, window: '3s' } })]),
+    ],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const clientOf = (key: string): BatchClient => new BatchClient(fixture.gateway.url, key)
+async function ended(
+  client: BatchClient,
+  lines: object[],
+  endpoint = '/v1/chat/completions',
+): Promise<BatchBody> {
+  return client.ended((await client.make(lines, { endpoint })).id)
+}
+const saying = (customId: string, content: string, model = 'm'): object =>
+  chatLine(customId, model, { messages: [{ role: 'user', content }] })
+const quotasOf = (userId: number): number[] =>
+  databaseOf(fixture.gateway.dataDir)
+    .usage()
+    .filter((row) => row.user_id === userId)
+    .map(({ quota }) => quota)
+
+describe('docs/batches.md: Batches', () => {
+  test('guards look at a line before it is sent, and at its answer before it is kept', async () => {
+    const ann = clientOf('ann')
+    fixture.upstream.script('m', { kind: 'whole', content: 'a plum for you' })
+    const batch = await ended(ann, [saying('red', 'one plum'), saying('no', 'one cherry')])
+    expect(batch.request_counts).toEqual({ total: 2, completed: 1, failed: 1 })
+    expect(fixture.upstream.only('m').text).not.toContain('plum')
+    const [line] = await ann.lines(batch.output_file_id)
+    expect(JSON.stringify(line)).not.toContain('plum')
+    const [blocked] = await ann.lines(batch.error_file_id)
+    expect(blocked).toMatchObject({ custom_id: 'no', response: { status_code: 400 } })
+    expect(JSON.stringify(blocked)).toContain('guard_blocked')
+    expect(quotasOf(2).reduce((sum, quota) => sum + quota, 0)).toBe(CHARGE)
+  })
+
+  test('lines neither read nor fill the answer cache', async () => {
+    const bob = clientOf('bob')
+    const body = ask('once', { max_tokens: 100 })
+    await ended(bob, [chatLine('a', 'once'), chatLine('b', 'once')])
+    expect(fixture.upstream.received('once')).toHaveLength(2)
+    const first = await fixture.chat('bob', body)
+    expect(first.headers['x-gateway-cache']).toBe('miss')
+    await ended(bob, [chatLine('c', 'once')])
+    expect(fixture.upstream.received('once')).toHaveLength(4)
+  })
+
+  test('a provider gets the request alone: neither the custom id nor the metadata of the batch', async () => {
+    const cyd = clientOf('cyd')
+    const made = await cyd.make([chatLine('secret-id', 'asked')], { metadata: { note: 'secret-note' } })
+    await cyd.ended(made.id)
+    const { text, headers } = fixture.upstream.only('asked')
+    expect(JSON.parse(text)).toEqual(ask('asked', { max_tokens: 100 }))
+    expect(JSON.stringify(headers)).not.toMatch(/secret|batch/)
+  })
+
+  test('lines may be embeddings or responses', async () => {
+    const cyd = clientOf('cyd')
+    const vectors = JSON.stringify({
+      object: 'list',
+      model: 'vectors',
+      data: [{ object: 'embedding', index: 0, embedding: [1, 2] }],
+      usage: { prompt_tokens: 7, total_tokens: 7 },
+    })
+    fixture.upstream.script('vectors', { kind: 'whole', body: vectors })
+    const line = (url: string, body: object): object => ({ custom_id: 'a', method: 'POST', url, body })
+    const embedded = await ended(
+      cyd,
+      [line('/v1/embeddings', { model: 'vectors', input: 'hi' })],
+      '/v1/embeddings',
+    )
+    expect((await cyd.lines(embedded.output_file_id))[0]?.response?.body).toMatchObject({ object: 'list' })
+    expect(embedded['usage']).toMatchObject({ input_tokens: 7 })
+    const answered = await ended(
+      cyd,
+      [line('/v1/responses', { model: 'conversed', input: 'hi', max_output_tokens: 50 })],
+      '/v1/responses',
+    )
+    const [result] = await cyd.lines(answered.output_file_id)
+    expect(result?.response?.body).toMatchObject({ object: 'response', status: 'completed' })
+  })
+
+  test('lines count in the limits of their key, and wait for them', async () => {
+    const dan = clientOf('dan')
+    const batch = await dan.make([0, 1, 2].map((at) => chatLine(`l${at}`, 'limited')))
+    await expect.poll(() => quotasOf(5), { timeout: 25_000, interval: 200 }).toEqual([CHARGE, CHARGE, CHARGE])
+    expect(batch.request_counts['total']).toBe(3)
+  })
+})
