@@ -24,6 +24,10 @@ const PROGRAMS: Readonly<Record<string, readonly [file: string, measures: string
   native: ['calls/native.ts', 'native calls of other dialects, beside those of chat'],
   sessions: ['calls/sessions.ts', 'what a call of a session costs more than another'],
   telemetry: ['calls/telemetry.ts', 'calls with telemetry, and with metrics alone, beside calls without'],
+  'web-sockets': [
+    'calls/web-sockets.ts',
+    'turns of WebSockets, beside calls by POST; the memory of sockets and running turns',
+  ],
   cache: ['money/cache.ts', 'what sessions of agents cost through the gateway, and with one account'],
   holds: ['money/holds.ts', 'how much agents hold in relation to what they are charged'],
   'hold-kinds': ['money/hold-kinds.ts', 'what a chat, an agent, embeddings and an image hold'],
