@@ -172,7 +172,7 @@ const ALERTS: Case[] = [
   [
     'an unknown event',
     `alerts:\n  - { url: "https://a.example", secret: ${ALERT_SECRET}, events: [quota.lo] }\n`,
-    'gateway.yaml:2: alerts[0].events[0]: expected one of budget.80, budget.100, quota.low, channel.resting, channel.no_key, channel.back, gateway.overloaded, price.incomplete, usage.implausible, model.ending, provider.limit, config.refused, storage.failed, storage.back (quota.low?), found "quota.lo"',
+    'gateway.yaml:2: alerts[0].events[0]: expected one of budget.80, budget.100, quota.low, channel.resting, channel.no_key, channel.back, gateway.overloaded, price.incomplete, usage.implausible, model.ending, provider.limit, config.refused, mcp.tool_changed, storage.failed, storage.back (quota.low?), found "quota.lo"',
   ],
   [
     'a receiver of nothing',

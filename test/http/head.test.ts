@@ -34,7 +34,7 @@ const GETS = [
   ...new Set(ROUTES.filter((route) => route.method === 'GET' && !isEndless(route)).map(({ path }) => path)),
 ]
 /** Headers that differ between two requests. */
-const OWN = new Set(['date', 'x-request-id'])
+const OWN = new Set(['date', 'x-request-id', 'request-id'])
 
 interface Head {
   readonly status: number

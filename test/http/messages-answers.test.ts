@@ -97,7 +97,7 @@ describe('an error of the gateway itself', () => {
     ['an unknown key', 401, () => say({}, { key: 'nobody' })],
     ['a disabled key', 401, () => say({}, { key: 'off' })],
     ['too little quota', 403, () => say({}, { key: 'poor' }), 'insufficient_quota'],
-    ['a path that is not there', 404, () => say({}, { path: '/v1/messages/batches' })],
+    ['a path that is not there', 404, () => say({}, { path: '/v1/messages/agents' })],
     ['a method that is not taken', 405, () => say({}, { method: 'PUT' })],
     [
       'a method that counting does not take',

@@ -44,7 +44,7 @@ describe('a mistyped path', () => {
     '/v1/vector_stores',
     '/v1/threads',
     '/v1/conversations',
-    '/v1/batches',
+    '/v1/decisions',
     '/v1/assistants',
     '/v1/uploads',
     '/v1/evals',

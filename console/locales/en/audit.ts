@@ -71,6 +71,7 @@ export const audit = {
     unlimited_quota: 'Unlimited',
     model_limits_enabled: 'Limited to models',
     model_limits: 'Models',
+    toolsets: 'Toolsets',
     allow_ips: 'Addresses',
     vendor_routes: 'Routes of vendors',
     guards: 'Guards',

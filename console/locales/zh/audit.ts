@@ -73,6 +73,7 @@ export const audit: Texts['audit'] = {
     unlimited_quota: '无限额',
     model_limits_enabled: '限定模型',
     model_limits: '模型',
+    toolsets: '工具集',
     allow_ips: '地址',
     vendor_routes: '供应商路由',
     guards: '防护规则',
