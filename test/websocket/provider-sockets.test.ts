@@ -354,7 +354,7 @@ describe('steering', () => {
       previous_response_id: 'resp_p1',
       input: [said('rather two')],
     })
-    expect(heldIds()).toContain(`${client.id}.2`)
+    await eventually(() => expect(heldIds()).toContain(`${client.id}.2`))
     tell({ type: 'response.steer.accepted', previous_response_id: 'resp_p1' }, ended('resp_p1', 'steered'))
     expect(await client.next(({ type }) => type === 'response.steer.accepted')).toEqual({
       type: 'response.steer.accepted',
