@@ -18,11 +18,12 @@ beforeAll(async () => {
   gateway = await startGateway({
     config: {
       options: { retries: 0 },
-      models: priced(['m', 'refusing', 'named', 'forked']),
+      models: priced(['m', 'refusing', 'posted', 'named', 'forked']),
       channels: [
         channel('m', provider.baseUrl, { ...own, headers: { 'x-team': 'red' } }),
         channel('forked', provider.baseUrl, { ...own, name: 'other', timeouts: { idle: '500ms' } }),
         channel('refusing', provider.baseUrl, own),
+        channel('posted', provider.baseUrl, own),
         channel('named', provider.baseUrl, { ...own, model_mapping: { named: 'upstream-name' } }),
       ],
       users: [
@@ -141,6 +142,17 @@ describe('a turn to a channel with websocket: true', () => {
     await client.turn({ model: 'm', input: 'one', stream_id: 'a' })
     await client.turn({ model: 'm', input: 'one', stream_id: 'b' })
     expect(provider.open.size).toBe(2)
+    client.socket.close(1000)
+    await eventually(() => expect(provider.open.size).toBe(0))
+  })
+
+  test('the socket of a provider ends with that of the client after a turn of its lane that was sent by HTTP', async () => {
+    provider.upgradeStatus = 404
+    const client = await opened()
+    await client.turn({ model: 'posted', input: 'one' })
+    provider.upgradeStatus = 101
+    await client.turn({ model: 'm', input: 'one' })
+    expect(provider.open.size).toBe(1)
     client.socket.close(1000)
     await eventually(() => expect(provider.open.size).toBe(0))
   })

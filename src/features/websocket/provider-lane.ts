@@ -374,6 +374,7 @@ class SocketExchange implements UpstreamRequest {
   #sendByHttp(): void {
     const { generates, prepared } = this.#turn.facts
     if (generates) {
+      this.#lane.over(this)
       this.#byHttp = this.#way.sendByHttp(this.#listener)
       if (this.#isPaused) this.#byHttp.pause()
       return
