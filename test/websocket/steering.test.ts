@@ -239,3 +239,47 @@ test('a socket that has reached its age takes no steer', async () => {
   tell(provider, completed('resp_p1'))
   expect(await client.closed).toBe(1000)
 })
+
+test('a socket of a provider ends once its channel changes or is deleted, and a running answer is steered no more', async () => {
+  const fields = { protocol: 'responses', websocket: true, models: 'set', base_url: provider.baseUrl }
+  const made = await manage<{ ids: number[] }>(gateway.url, AS_ROOT, 'POST /api/channel/', {
+    name: 'set',
+    type: 1,
+    key: 'sk-upstream-0123456789',
+    ...fields,
+  })
+  const id = made.data.ids[0]
+  const { client, steer } = await running('ann', { model: 'set' })
+  const changed = await manage(gateway.url, AS_ROOT, 'PUT /api/channel/', { id, websocket: false })
+  expect(changed).toMatchObject({ status: 200 })
+  steer('two')
+  expect(await client.next(({ type }) => type === 'response.steer.failed')).toMatchObject({
+    error: { code: 'steering_not_supported' },
+  })
+  expect(provider.turns).toHaveLength(1)
+  tell(provider, completed('resp_p1'))
+  await client.next(isCompleted)
+  await eventually(() => expect(provider.open.size).toBe(0))
+  await manage(gateway.url, AS_ROOT, 'PUT /api/channel/', { id, websocket: true })
+  provider.answer = () => ({ id: 'resp_p2', text: 'two' })
+  await client.turn({ model: 'set', input: 'two' })
+  expect(provider.open.size).toBe(1)
+  await manage(gateway.url, AS_ROOT, `DELETE /api/channel/${id}`)
+  await eventually(() => expect(provider.open.size).toBe(0))
+})
+
+test('a change of other settings leaves the socket of a provider to its lane', async () => {
+  const client = await openSocket(gateway.url, 'ann')
+  clients.push(client)
+  await client.turn({ model: 'm', input: 'one' })
+  const made = await manage(gateway.url, AS_ROOT, 'POST /api/channel/', {
+    name: 'other',
+    type: 1,
+    key: 'sk-upstream-0123456789',
+    models: 'm2',
+    base_url: provider.baseUrl,
+  })
+  expect(made).toMatchObject({ status: 200 })
+  await client.turn({ model: 'm', input: 'two' })
+  expect(provider.turns.map(({ socket }) => socket)).toEqual([1, 1])
+})

@@ -189,9 +189,10 @@ export class ClientSocket {
     )
   }
 
-  /** Looks at the lifetimes of the socket; called once a second. */
+  /** Looks at the lifetimes of the socket and of those of its providers; called once a second. */
   tick(nowMs: number): void {
     const { idle, age, ping } = this.#times
+    for (const { provider } of this.#lanes.values()) provider.tick()
     if (nowMs - this.#heardMs > 2 * ping && this.#pingedMs > this.#heardMs) {
       this.#socket.terminate()
       return

@@ -101,6 +101,8 @@ export class ProviderLane {
   readonly #running = new Set<SocketExchange>()
   /** The exchange whose answer is arriving over the socket. */
   current: SocketExchange | undefined
+  /** The channels among which the socket's was looked for. */
+  #known: readonly Channel[] | undefined
   #isClosed = false
 
   constructor(sockets: ProviderSockets, memory: ResizableAllocation) {
@@ -118,6 +120,14 @@ export class ProviderLane {
   /** Notes under which id the client knows the provider's last answer; undefined if it cannot be continued. */
   answered(id: string, shownId: string | undefined): void {
     if (this.#socket?.last?.id === id) this.#socket.last = shownId === undefined ? undefined : { id, shownId }
+  }
+
+  /** Closes the socket if no turn needs it and its channel is not configured like that any more. Called once a second. */
+  tick(): void {
+    const channels = this.#sockets.channels()
+    if (channels === this.#known || this.#running.size > 0) return
+    this.#known = channels
+    if (!channels.some((channel) => this.isOver(channel, undefined))) this.drop()
   }
 
   /** Closes the socket, once the turn is over whose answer may still be read to its end. */
@@ -173,6 +183,7 @@ export class ProviderLane {
   adopt(socket: ProviderSocket): void {
     this.drop()
     this.#socket = socket
+    this.#known = undefined
   }
 
   drop(): void {
