@@ -225,7 +225,7 @@ test('a socket that has reached its age takes no steer', async () => {
     eventually(() => {
       const errors = client.events.filter(({ type }) => type === 'error')
       expect(errors.map(({ error }) => error)).toMatchObject(
-        Array(count).fill({ code: 'websocket_connection_limit_reached' }),
+        Array.from({ length: count }, () => ({ code: 'websocket_connection_limit_reached' })),
       )
     })
   await refusals(1)

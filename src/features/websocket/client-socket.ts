@@ -1,16 +1,13 @@
 import type { UpgradedConnection } from '@sluice/http1'
 import { WebSocket } from 'ws'
 import { GatewayError } from '../../errors.ts'
-import type { Headers, Request } from '../../http/request.ts'
-import type { BodyArrival } from '../../call/body-reader.ts'
 import { composedRequest } from '../../call/composed-request.ts'
-import type { RenderedRefusal } from '../../call/request-stages.ts'
 import { newResponseId } from '../../call/response-id.ts'
-import type { ResizableAllocation } from '../../limits/request-memory.ts'
 import { ArrivingMessage } from './arriving-message.ts'
-import type { ConversationState, SocketConversations } from './conversations.ts'
+import type { ConversationState } from './conversations.ts'
 import type { ProviderEvent } from './provider-frame.ts'
 import type { LaneTurn, ProviderLane } from './provider-lane.ts'
+import type { SocketServices, SocketTimes, Upgrade } from './socket-services.ts'
 import {
   failureOfRefusal,
   readSteer,
@@ -44,46 +41,6 @@ const MAX_UNREAD_BYTES = 1_048_576
 
 /** Status codes of RFC 6455, section 7.4.1, and of its registry. */
 export const CLOSE = { normal: 1000, unsupported: 1003, policy: 1008, restart: 1012, tryLater: 1013 } as const
-
-/** A turn as the gateway serves it: like a request to `POST /v1/responses`. */
-export interface ServedTurn {
-  readonly id: string
-  readonly request: Request
-  readonly response: TurnResponse
-  /** Whether the request is only checked: then it is answered with a 204, or with a 202 if a provider should answer it. */
-  readonly isCheck: boolean
-}
-
-/** What a socket needs of the gateway. */
-export interface SocketServices {
-  /** Serves a turn; `over` is called when its charge is known, too. */
-  readonly serveTurn: (turn: ServedTurn) => void
-  readonly renderError: (error: unknown, id: string) => RenderedRefusal
-  /** Watches a message that has not arrived completely. `refuse` is called if it is too slow. */
-  readonly arrival: (refuse: (error: GatewayError) => void) => BodyArrival
-  /** Takes memory of the client's share for messages that wait. */
-  readonly memory: ResizableAllocation
-  readonly conversations: SocketConversations
-  /** Sends the turns of a new lane over sockets of providers. */
-  readonly providerLane: () => ProviderLane
-  readonly nowMs: () => number
-  readonly onClosed: (code: number) => void
-}
-
-/** Durations in milliseconds, as in `options.websocket`. */
-export interface SocketTimes {
-  readonly idle: number
-  readonly age: number
-  readonly ping: number
-}
-
-/** The upgrade that opened a socket. */
-export interface Upgrade {
-  readonly id: string
-  readonly url: string
-  readonly headers: Headers
-  readonly remoteAddress: string
-}
 
 interface WaitingTurn {
   readonly frame: TurnFrame

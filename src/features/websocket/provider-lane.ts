@@ -13,6 +13,7 @@ import {
 } from './provider-frame.ts'
 import { openProviderSocket, type ProviderSocket, type UpgradeRefusal } from './provider-socket.ts'
 import type { ProviderSockets } from './provider-sockets.ts'
+import type { TurnFacts } from './turn-facts.ts'
 
 /** Statuses of an upgrade that mean the same as by HTTP: the key may not call, or not now. */
 const MEANT_STATUSES: ReadonlySet<number> = new Set([401, 403, 429])
@@ -33,32 +34,6 @@ const NOT_STEERED: UpgradeRefusal = {
   contentType: 'application/json',
   retryAfter: undefined,
   body: Buffer.from('{"error":{"code":"steering_not_supported","message":"the response cannot be steered"}}'),
-}
-
-/** What a lane needs to know of a turn. */
-interface TurnFacts {
-  /** Id of the answer that the turn goes on from, as the client knows it. */
-  readonly previousId: string | undefined
-  /** Number of items that the turn adds. */
-  readonly items: number
-  /** Whether a response is generated. */
-  readonly generates: boolean
-  /** Whether its input is a placeholder, because it has none. */
-  readonly isEmpty: boolean
-  /** Events that answer a turn without a response if no provider does. */
-  readonly prepared: () => readonly string[]
-  /** Set for a turn that steers the one that is running, and follows from it. */
-  readonly steering?: Steering
-}
-
-/** A turn that follows from a running one. */
-interface Steering {
-  /** Maximum number of tokens of the running answer that are not among the items of the turn. */
-  readonly unfinishedTokens: number
-  /** Handles what the provider says of the steer. `runningId`: the provider's id of the answer that was steered. */
-  readonly onEvent: (event: ProviderEvent, runningId: string) => void
-  /** Called if the same answer is steered once more, so that it is followed by the turn of the later steer. */
-  readonly onReplaced: () => void
 }
 
 /** A turn of a lane, which is sent over the lane's socket. */
