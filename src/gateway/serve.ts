@@ -230,7 +230,7 @@ export async function serveGateway({
     threads,
     limits: new CallLimits(limits, nodes.semaphore),
     ...createCallFindings(),
-    providerSockets: new ProviderSockets(nowMs),
+    providerSockets: new ProviderSockets(nowMs, () => inForce.settings.channels),
     settings: () => inForce.settings,
     log,
   }

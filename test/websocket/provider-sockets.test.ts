@@ -5,6 +5,7 @@ import { databaseOf } from '../fixtures/database.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { responsesUsage } from '../fixtures/responses-behaviour.ts'
 import { type SocketProvider, startSocketProvider } from '../fixtures/socket-provider.ts'
+import { completed, endedEarly, started, tell } from '../fixtures/steered-answers.ts'
 import { eventually, openSocket, type SocketClient, textOf } from '../fixtures/web-socket-client.ts'
 
 let provider: SocketProvider
@@ -18,11 +19,12 @@ beforeAll(async () => {
   gateway = await startGateway({
     config: {
       options: { retries: 0 },
-      models: priced(['m', 'refusing', 'named', 'forked']),
+      models: priced(['m', 'refusing', 'posted', 'named', 'forked']),
       channels: [
         channel('m', provider.baseUrl, { ...own, headers: { 'x-team': 'red' } }),
         channel('forked', provider.baseUrl, { ...own, name: 'other', timeouts: { idle: '500ms' } }),
         channel('refusing', provider.baseUrl, own),
+        channel('posted', provider.baseUrl, own),
         channel('named', provider.baseUrl, { ...own, model_mapping: { named: 'upstream-name' } }),
       ],
       users: [
@@ -141,6 +143,17 @@ describe('a turn to a channel with websocket: true', () => {
     await client.turn({ model: 'm', input: 'one', stream_id: 'a' })
     await client.turn({ model: 'm', input: 'one', stream_id: 'b' })
     expect(provider.open.size).toBe(2)
+    client.socket.close(1000)
+    await eventually(() => expect(provider.open.size).toBe(0))
+  })
+
+  test('the socket of a provider ends with that of the client after a turn of its lane that was sent by HTTP', async () => {
+    provider.upgradeStatus = 404
+    const client = await opened()
+    await client.turn({ model: 'posted', input: 'one' })
+    provider.upgradeStatus = 101
+    await client.turn({ model: 'm', input: 'one' })
+    expect(provider.open.size).toBe(1)
     client.socket.close(1000)
     await eventually(() => expect(provider.open.size).toBe(0))
   })
@@ -311,34 +324,9 @@ describe('generate: false', () => {
 })
 
 describe('steering', () => {
-  /** Begins an answer, and leaves it running. */
-  const started = (id: string) => ({
-    event: { type: 'response.created', sequence_number: 0, response: { id, output: [] } },
-  })
-  const tell = (...events: readonly object[]): void => {
-    for (const socket of provider.open)
-      for (const event of events) socket.send(JSON.stringify(event), { binary: false })
-  }
-  const ended = (id: string, reason: string) => ({
-    type: 'response.incomplete',
-    sequence_number: 9,
-    response: {
-      id,
-      status: 'incomplete',
-      incomplete_details: { reason },
-      output: [],
-      usage: JSON.parse(responsesUsage(10, 5)),
-    },
-  })
-  const completed = (id: string) => ({
-    type: 'response.completed',
-    sequence_number: 9,
-    response: { id, status: 'completed', output: [], usage: JSON.parse(responsesUsage(20, 3)) },
-  })
-
   /** A client whose turn is running, and the id of its answer. */
   async function running(key = 'ann'): Promise<{ client: SocketClient; id: string }> {
-    provider.answer = (_, count) => (count === 1 ? started('resp_p1') : { silent: true })
+    provider.answer = (_, count) => (count === 1 ? { event: started('resp_p1') } : { silent: true })
     const client = await opened(key)
     client.send({ type: 'response.create', model: 'm', input: 'one', max_output_tokens: 16 })
     const { response } = await client.next(({ type }) => type === 'response.created')
@@ -355,13 +343,17 @@ describe('steering', () => {
       input: [said('rather two')],
     })
     await eventually(() => expect(heldIds()).toContain(`${client.id}.2`))
-    tell({ type: 'response.steer.accepted', previous_response_id: 'resp_p1' }, ended('resp_p1', 'steered'))
+    tell(
+      provider,
+      { type: 'response.steer.accepted', previous_response_id: 'resp_p1' },
+      endedEarly('resp_p1'),
+    )
     expect(await client.next(({ type }) => type === 'response.steer.accepted')).toEqual({
       type: 'response.steer.accepted',
       previous_response_id: id,
     })
     await client.next(({ type }) => type === 'response.incomplete')
-    tell(started('resp_p2').event, completed('resp_p2'))
+    tell(provider, started('resp_p2'), completed('resp_p2'))
     const last = await client.next(({ type }) => type === 'response.completed')
     await eventually(() => {
       expect(rowOf(`${client.id}.1`)).toMatchObject({ quota: 10 + 5 * 4 })
@@ -384,12 +376,12 @@ describe('steering', () => {
     const { client, id } = await running()
     client.send({ type: 'response.steer', previous_response_id: id, input: 'later' })
     await eventually(() => expect(provider.turns).toHaveLength(2))
-    tell({ type: 'response.steer.pending', previous_response_id: 'resp_p1' })
+    tell(provider, { type: 'response.steer.pending', previous_response_id: 'resp_p1' })
     expect(await client.next(({ type }) => type === 'response.steer.pending')).toMatchObject({
       previous_response_id: id,
     })
     await eventually(() => expect(heldIds()).not.toContain(`${client.id}.2`))
-    tell(completed('resp_p1'))
+    tell(provider, completed('resp_p1'))
     const last = await client.next(({ type }) => type === 'response.completed')
     provider.answer = () => ({ id: 'resp_p3', text: 'so be it' })
     const after = (last['response'] as { id: string }).id
@@ -412,7 +404,7 @@ describe('steering', () => {
     const { client, id } = await running()
     client.send({ type: 'response.steer', previous_response_id: id, input: 'no' })
     await eventually(() => expect(provider.turns).toHaveLength(2))
-    tell({
+    tell(provider, {
       type: 'response.steer.failed',
       previous_response_id: 'resp_p1',
       error: { code: 'response_not_active', message: 'late' },
@@ -422,7 +414,7 @@ describe('steering', () => {
       previous_response_id: id,
       error: { code: 'response_not_active' },
     })
-    tell(completed('resp_p1'))
+    tell(provider, completed('resp_p1'))
     await client.next(({ type }) => type === 'response.completed')
     await eventually(() => expect(rowOf(`${client.id}.1`)).toMatchObject({ reason: 'complete' }))
     expect(client.events.some(({ type }) => type === 'error')).toBe(false)
@@ -436,7 +428,7 @@ describe('steering', () => {
       input: 'x'.repeat(4_000),
     })
     expect(provider.turns).toHaveLength(1)
-    tell(completed('resp_p1'))
+    tell(provider, completed('resp_p1'))
     await client.next(({ type }) => type === 'response.completed')
   })
 
@@ -446,10 +438,11 @@ describe('steering', () => {
       client.send({ type: 'response.steer', previous_response_id: id, input })
     await eventually(() => expect(provider.turns).toHaveLength(3))
     tell(
+      provider,
       { type: 'response.steer.accepted', previous_response_id: 'resp_p1' },
       { type: 'response.steer.accepted', previous_response_id: 'resp_p1' },
-      ended('resp_p1', 'steered'),
-      started('resp_p2').event,
+      endedEarly('resp_p1'),
+      started('resp_p2'),
       completed('resp_p2'),
     )
     await client.next(({ type }) => type === 'response.completed')

@@ -1,16 +1,13 @@
 import type { UpgradedConnection } from '@sluice/http1'
 import { WebSocket } from 'ws'
 import { GatewayError } from '../../errors.ts'
-import type { Headers, Request } from '../../http/request.ts'
-import type { BodyArrival } from '../../call/body-reader.ts'
 import { composedRequest } from '../../call/composed-request.ts'
-import type { RenderedRefusal } from '../../call/request-stages.ts'
 import { newResponseId } from '../../call/response-id.ts'
-import type { ResizableAllocation } from '../../limits/request-memory.ts'
 import { ArrivingMessage } from './arriving-message.ts'
-import type { ConversationState, SocketConversations } from './conversations.ts'
+import type { ConversationState } from './conversations.ts'
 import type { ProviderEvent } from './provider-frame.ts'
 import type { LaneTurn, ProviderLane } from './provider-lane.ts'
+import type { SocketServices, SocketTimes, Upgrade } from './socket-services.ts'
 import {
   failureOfRefusal,
   readSteer,
@@ -27,6 +24,7 @@ import {
   preparedEvents,
   refusalEvent,
   stateOf,
+  withItems,
   withLane,
 } from './turn.ts'
 import { type Frame, frameType, readFrame, readTurnFrame, type TurnFrame } from './turn-frame.ts'
@@ -36,51 +34,13 @@ import { TurnResponse } from './turn-response.ts'
 const MAX_LANES = 32
 const MAX_RUNNING = 16
 const MAX_WAITING = 64
+/** Maximum number of steers of one response that are open at the same time. */
+const MAX_STEERS = 16
 /** Bytes that a client may leave unread before its providers are not read any further. */
 const MAX_UNREAD_BYTES = 1_048_576
 
 /** Status codes of RFC 6455, section 7.4.1, and of its registry. */
 export const CLOSE = { normal: 1000, unsupported: 1003, policy: 1008, restart: 1012, tryLater: 1013 } as const
-
-/** A turn as the gateway serves it: like a request to `POST /v1/responses`. */
-export interface ServedTurn {
-  readonly id: string
-  readonly request: Request
-  readonly response: TurnResponse
-  /** Whether the request is only checked: then it is answered with a 204, or with a 202 if a provider should answer it. */
-  readonly isCheck: boolean
-}
-
-/** What a socket needs of the gateway. */
-export interface SocketServices {
-  /** Serves a turn; `over` is called when its charge is known, too. */
-  readonly serveTurn: (turn: ServedTurn) => void
-  readonly renderError: (error: unknown, id: string) => RenderedRefusal
-  /** Watches a message that has not arrived completely. `refuse` is called if it is too slow. */
-  readonly arrival: (refuse: (error: GatewayError) => void) => BodyArrival
-  /** Takes memory of the client's share for messages that wait. */
-  readonly memory: ResizableAllocation
-  readonly conversations: SocketConversations
-  /** Sends the turns of a new lane over sockets of providers. */
-  readonly providerLane: () => ProviderLane
-  readonly nowMs: () => number
-  readonly onClosed: (code: number) => void
-}
-
-/** Durations in milliseconds, as in `options.websocket`. */
-export interface SocketTimes {
-  readonly idle: number
-  readonly age: number
-  readonly ping: number
-}
-
-/** The upgrade that opened a socket. */
-export interface Upgrade {
-  readonly id: string
-  readonly url: string
-  readonly headers: Headers
-  readonly remoteAddress: string
-}
 
 interface WaitingTurn {
   readonly frame: TurnFrame
@@ -93,6 +53,8 @@ interface Lane {
   readonly waiting: WaitingTurn[]
   readonly provider: ProviderLane
   running: RunningTurn | undefined
+  /** Turns that follow from the running one because it was steered, the oldest first. */
+  following: RunningTurn[]
 }
 
 interface RunningTurn {
@@ -104,12 +66,12 @@ interface RunningTurn {
   readonly told: LaneTurn
   /** Items of steers that the provider keeps for the turn after this one. */
   readonly pending: string[]
-  /** The turn that follows from this one, because it was steered. */
-  successor: RunningTurn | undefined
+  /** The steers of this turn. */
+  readonly steers: SteerFrame[]
   /** The state after the turn, once it is over. */
   after: ConversationState | undefined
-  /** Events of a turn that follows from one that is not over. */
-  readonly early: string[]
+  /** What is sent of a turn that follows from one that is not over, once that is over. */
+  readonly early: (() => void)[]
 }
 
 /** A steer of a running turn. */
@@ -184,9 +146,10 @@ export class ClientSocket {
     )
   }
 
-  /** Looks at the lifetimes of the socket; called once a second. */
+  /** Looks at the lifetimes of the socket and of those of its providers; called once a second. */
   tick(nowMs: number): void {
     const { idle, age, ping } = this.#times
+    for (const { provider } of this.#lanes.values()) provider.tick()
     if (nowMs - this.#heardMs > 2 * ping && this.#pingedMs > this.#heardMs) {
       this.#socket.terminate()
       return
@@ -262,7 +225,7 @@ export class ClientSocket {
         'websocket_stream_limit_reached',
         `a socket has at most ${MAX_LANES} stream ids; open another socket for more`,
       )
-    lane = { name, waiting: [], provider: this.#services.providerLane(), running: undefined }
+    lane = { name, waiting: [], provider: this.#services.providerLane(), running: undefined, following: [] }
     this.#lanes.set(name, lane)
     return lane
   }
@@ -303,21 +266,29 @@ export class ClientSocket {
     const collector = new AnswerCollector()
     const id = `${this.#upgrade.id}.${number}`
     let status = 200
+    const sendInTurn = (json: string): boolean => {
+      const isEarly = lane.running !== running
+      const send = (): void => this.#send(withLane(json, lane.name))
+      if (isEarly) running.early.push(send)
+      else send()
+      return !isEarly && this.#socket.bufferedAmount <= MAX_UNREAD_BYTES
+    }
     const response = new TurnResponse({
-      event: (json) => {
+      event(json) {
         collector.add(json)
-        const isEarly = lane.running !== running
-        if (isEarly) running.early.push(json)
-        else this.#send(withLane(json, lane.name))
-        return !isEarly && this.#socket.bufferedAmount <= MAX_UNREAD_BYTES
+        return sendInTurn(json)
       },
       whole: (given, headers, body) => {
         status = given
         if (given === CHECKED.prepareHere) this.#prepared(lane, frame, base)
-        else if (steered && steered.steer.told !== 'taken') this.#refuseSteer(steered, lane, body)
-        else if (given !== CHECKED.prepareThere) this.#send(refusalEvent(given, headers, body, lane.name))
+        else if (steered && (steered.steer.isReplaced || steered.steer.told !== 'taken'))
+          this.#refuseSteer(steered, lane, body)
+        else if (given !== CHECKED.prepareThere) sendInTurn(refusalEvent(given, headers, body, undefined))
       },
-      ended: (sent) => this.#afterSending(sent),
+      ended: (sent) => {
+        if (running.early.length > 0) running.early.push(() => this.#afterSending(sent))
+        else this.#afterSending(sent)
+      },
       broke: () => this.#refuse(new GatewayError('upstream_error', 'the response broke off'), id, lane.name),
     })
     response.onClosed(() => {
@@ -331,7 +302,7 @@ export class ClientSocket {
     const request = composedRequest(url, shown, body, { remoteAddress, bytesRead: 0 })
     const told = lane.provider.turn(request, {
       previousId: frame.previousId,
-      items: frame.itemCount,
+      items: steered ? steered.steer.items.length : frame.itemCount,
       generates: frame.generates,
       isEmpty: needsPlaceholder(frame, base),
       prepared: () => preparedEvents(newResponseId(), frame, Date.now()),
@@ -339,6 +310,7 @@ export class ClientSocket {
         steering: {
           unfinishedTokens: steered.before.collector.unfinishedBytes,
           onEvent: (event, runningId) => this.#tellOfSteer(lane, steered, event, runningId),
+          onReplaced: () => void (steered.steer.isReplaced = true),
         },
       }),
     })
@@ -349,23 +321,25 @@ export class ClientSocket {
       collector,
       told,
       pending: [],
-      successor: undefined,
+      steers: [],
       after: undefined,
       early: [],
     }
-    if (!steered) lane.running = running
+    if (steered) lane.following.push(running)
+    else lane.running = running
     serveTurn({ id, request, response, isCheck })
     return running
   }
 
   #over(lane: Lane, turn: WaitingTurn, running: RunningTurn, status: number, steered?: SteeredTurn): void {
     const { conversations, memory, nowMs } = this.#services
-    const { told, collector, frame, base, pending, successor } = running
+    const { told, collector, frame, base, pending } = running
     memory.give(turn.bytes)
     this.#running -= 1
     this.#usedMs = nowMs()
-    if (steered?.before.successor === running) steered.before.successor = undefined
-    if (lane.running === running) lane.running = successor
+    const wasFirst = lane.running === running
+    if (wasFirst) lane.running = lane.following.shift()
+    else lane.following = lane.following.filter((one) => one !== running)
     if (this.#isClosed) return
     const from = steered ? steered.before.after : base
     const state = steered && !from ? undefined : collector.stateAfter(frame, from, pending)
@@ -373,8 +347,9 @@ export class ClientSocket {
     told.answered(state?.id)
     if (state) conversations.remember(lane.name, state)
     if (status === 401) this.#end(CLOSE.policy)
-    for (const json of successor?.early.splice(0) ?? []) this.#send(withLane(json, lane.name))
-    successor?.response.onDrain()
+    const next = wasFirst ? lane.running : undefined
+    for (const send of next?.early.splice(0) ?? []) send()
+    next?.response.onDrain()
     this.#startWaiting()
   }
 
@@ -382,6 +357,7 @@ export class ClientSocket {
   #steer(frame: Frame): void {
     const { memory } = this.#services
     try {
+      if (this.#ending?.error) throw this.#ending.error
       const steer = readSteer(frame)
       const lanes = [...this.#lanes.values()]
       const lane = lanes.find(({ running }) => running?.collector.startedId === steer.previousId)
@@ -393,14 +369,22 @@ export class ClientSocket {
           'steering_not_supported',
           'this response cannot be steered; send another response.create',
         )
+      if (lane.following.length >= MAX_STEERS)
+        throw new SteerFailure(
+          'websocket_queue_full',
+          `${MAX_STEERS} steers of this response are open already`,
+        )
+      // The turn that follows has the input of all steers.
+      const others = before.steers.filter(({ told }) => told !== 'not taken')
+      const followed = successorFrame(before.frame, [...others, steer])
       const bytes = steer.scan.bytes.length + before.frame.scan.bytes.length
       if (!memory.take(bytes))
         throw new SteerFailure('overloaded', 'too many requests are being read; try again')
       this.#turns += 1
       this.#running += 1
-      const turn = { frame: successorFrame(before.frame, steer), number: this.#turns, bytes }
+      before.steers.push(steer)
       const base = before.collector.stateSoFar(before.frame, before.base)
-      before.successor = this.#serve(lane, turn, base, false, { before, steer })
+      this.#serve(lane, { frame: followed, number: this.#turns, bytes }, base, false, { before, steer })
     } catch (error) {
       if (!(error instanceof SteerFailure)) throw error
       this.#send(steerFailedEvent(frame, error))
@@ -414,16 +398,23 @@ export class ClientSocket {
     { type, json }: ProviderEvent,
     runningId: string,
   ): void {
-    if (type === 'response.steer.pending') before.pending.push(...steer.items)
-    const shown =
-      runningId === '' ? json : json.replaceAll(JSON.stringify(runningId), JSON.stringify(steer.previousId))
+    if (type === 'response.steer.pending') this.#addPending(lane, before, steer.items)
+    const shown = json.replaceAll(JSON.stringify(runningId), JSON.stringify(steer.previousId))
     this.#send(withLane(shown, lane.name))
     steer.told = type === 'response.steer.accepted' ? 'taken' : 'not taken'
   }
 
+  #addPending(lane: Lane, turn: RunningTurn, items: readonly string[]): void {
+    turn.pending.push(...items)
+    if (!turn.after) return
+    turn.after = withItems(turn.after, items)
+    this.#services.conversations.remember(lane.name, turn.after)
+  }
+
   #refuseSteer({ steer }: SteeredTurn, lane: Lane, body: Buffer): void {
-    if (steer.told === undefined)
-      this.#send(withLane(steerFailedEvent(steer, failureOfRefusal(body)), lane.name))
+    if (steer.told !== undefined || steer.isReplaced) return
+    steer.told = 'not taken'
+    this.#send(withLane(steerFailedEvent(steer, failureOfRefusal(body)), lane.name))
   }
 
   /** Answers a frame that was only checked. */
@@ -480,7 +471,7 @@ export class ClientSocket {
     this.#arriving.end()
     for (const lane of this.#lanes.values()) {
       lane.waiting.length = 0
-      lane.running?.successor?.response.onConnectionEnd('aborted')
+      for (const { response } of lane.following.splice(0)) response.onConnectionEnd('aborted')
       lane.running?.response.onConnectionEnd('aborted')
       lane.provider.close()
     }

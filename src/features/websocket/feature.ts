@@ -27,8 +27,11 @@ export function turnsOverSockets(sockets: ProviderSockets): CallFeature<LaneTurn
       // Only over its socket a provider takes requests that generate nothing.
       return facts.generates ? plans : (withChannels(plans, (channel) => sockets.reach(channel)) ?? plans)
     },
-    adapted: (turn, _, request, channel) =>
-      request.protocol === 'responses' && sockets.reach(channel) ? { ...request, transport: turn } : request,
+    adapted(turn, _, request, channel) {
+      // A turn that steers is refused by its lane where it cannot steer, and is never sent otherwise.
+      const isSent = request.protocol === 'responses' && sockets.reach(channel)
+      return isSent || turn.facts.steering ? { ...request, transport: turn } : request
+    },
   }
 }
 

@@ -13,6 +13,7 @@ import {
 } from './provider-frame.ts'
 import { openProviderSocket, type ProviderSocket, type UpgradeRefusal } from './provider-socket.ts'
 import type { ProviderSockets } from './provider-sockets.ts'
+import type { TurnFacts } from './turn-facts.ts'
 
 /** Statuses of an upgrade that mean the same as by HTTP: the key may not call, or not now. */
 const MEANT_STATUSES: ReadonlySet<number> = new Set([401, 403, 429])
@@ -33,30 +34,6 @@ const NOT_STEERED: UpgradeRefusal = {
   contentType: 'application/json',
   retryAfter: undefined,
   body: Buffer.from('{"error":{"code":"steering_not_supported","message":"the response cannot be steered"}}'),
-}
-
-/** What a lane needs to know of a turn. */
-interface TurnFacts {
-  /** Id of the answer that the turn goes on from, as the client knows it. */
-  readonly previousId: string | undefined
-  /** Number of items that the turn adds. */
-  readonly items: number
-  /** Whether a response is generated. */
-  readonly generates: boolean
-  /** Whether its input is a placeholder, because it has none. */
-  readonly isEmpty: boolean
-  /** Events that answer a turn without a response if no provider does. */
-  readonly prepared: () => readonly string[]
-  /** Set for a turn that steers the one that is running, and follows from it. */
-  readonly steering?: Steering
-}
-
-/** A turn that follows from a running one. */
-interface Steering {
-  /** Maximum number of tokens of the running answer that are not among the items of the turn. */
-  readonly unfinishedTokens: number
-  /** Handles what the provider says of the steer. `runningId`: the provider's id of the answer that was steered. */
-  readonly onEvent: (event: ProviderEvent, runningId: string) => void
 }
 
 /** A turn of a lane, which is sent over the lane's socket. */
@@ -99,6 +76,8 @@ export class ProviderLane {
   readonly #running = new Set<SocketExchange>()
   /** The exchange whose answer is arriving over the socket. */
   current: SocketExchange | undefined
+  /** The channels among which the socket's was looked for. */
+  #known: readonly Channel[] | undefined
   #isClosed = false
 
   constructor(sockets: ProviderSockets, memory: ResizableAllocation) {
@@ -116,6 +95,14 @@ export class ProviderLane {
   /** Notes under which id the client knows the provider's last answer; undefined if it cannot be continued. */
   answered(id: string, shownId: string | undefined): void {
     if (this.#socket?.last?.id === id) this.#socket.last = shownId === undefined ? undefined : { id, shownId }
+  }
+
+  /** Closes the socket if no turn needs it and its channel is not configured like that any more. Called once a second. */
+  tick(): void {
+    const channels = this.#sockets.channels()
+    if (channels === this.#known || this.#running.size > 0) return
+    this.#known = channels
+    if (!channels.some((channel) => this.isOver(channel, undefined))) this.drop()
   }
 
   /** Closes the socket, once the turn is over whose answer may still be read to its end. */
@@ -142,7 +129,8 @@ export class ProviderLane {
   /** The open socket, if it serves the channel and the key. Closes it otherwise: the lane has moved. */
   socketFor(way: UpstreamWay): ProviderSocket | undefined {
     const socket = this.#socket
-    if (socket?.serves(way)) return socket
+    // What an earlier turn has left unread would be taken for the answer to this one.
+    if (socket?.serves(way) && !this.current) return socket
     this.drop()
     return undefined
   }
@@ -170,6 +158,7 @@ export class ProviderLane {
   adopt(socket: ProviderSocket): void {
     this.drop()
     this.#socket = socket
+    this.#known = undefined
   }
 
   drop(): void {
@@ -217,9 +206,12 @@ class SocketExchange implements UpstreamRequest {
   #isWaiting = false
   /** The exchange that gets the answer that follows from this one, because it was steered. */
   #successor: SocketExchange | undefined
-  /** Number of steers that the provider has not taken or refused. */
-  #openSteers = 0
+  /** The turns whose steers of this answer, or of the one before, the provider has not answered; the oldest first. */
+  #openSteers: SocketExchange[] = []
+  /** Whether the provider has taken one of these steers. */
   #isSteered = false
+  /** The provider's id of the answer that this turn steers. */
+  #steeredId = ''
 
   constructor(
     lane: ProviderLane,
@@ -253,8 +245,10 @@ class SocketExchange implements UpstreamRequest {
   }
 
   pause(): void {
-    this.#isPaused = true
     this.#byHttp?.pause()
+    // The socket has the answer of another turn then.
+    if (this.#isOver) return
+    this.#isPaused = true
     if (!this.#isWaiting) this.#socket?.pause()
     clearTimeout(this.#timer)
   }
@@ -269,7 +263,8 @@ class SocketExchange implements UpstreamRequest {
 
   cancel(): void {
     this.#byHttp?.cancel()
-    const isRunning = this.#socket !== undefined && !this.#isOver && !this.#isWaiting
+    if (this.#isOver) return
+    const isRunning = this.#socket !== undefined && !this.#isWaiting
     this.#end()
     // What the provider still sends belongs to this turn, so that the socket can carry no other.
     if (isRunning) this.#lane.drop()
@@ -281,8 +276,7 @@ class SocketExchange implements UpstreamRequest {
     if (!event) return this.#fail('an unreadable event')
     if (event.type.startsWith('response.steer.')) return this.#onSteerEvent(event)
     if (!this.#hasBegun && event.refusal) return this.#refuse(event.refusal)
-    if (!this.#hasBegun) this.#listener.onHead(STREAM_HEAD)
-    this.#hasBegun = true
+    if (!this.#hasBegun) this.#begun()
     this.#startedId ??= event.startedId
     this.#expectNext()
     this.#deliver(event)
@@ -292,6 +286,13 @@ class SocketExchange implements UpstreamRequest {
     if (this.#isOver) return
     if (this.#hasBegun || this.#isRenewed || this.#turn.facts.steering) return this.#fail(cause)
     this.#renew()
+  }
+
+  #begun(): void {
+    this.#hasBegun = true
+    this.#openSteers = []
+    this.#isSteered = false
+    this.#listener.onHead(STREAM_HEAD)
   }
 
   #begin(socket: ProviderSocket | undefined): void {
@@ -340,7 +341,7 @@ class SocketExchange implements UpstreamRequest {
     this.#request.onBody?.(frame)
     this.#socket = socket
     this.#isWaiting = true
-    this.#wasSent = true
+    this.#steeredId = current.#startedId as string
     socket.send(frame)
   }
 
@@ -349,31 +350,34 @@ class SocketExchange implements UpstreamRequest {
     const socket = this.#socket
     if (this.#isOver || this.#startedId === undefined || !socket?.serves(successor.#way)) return undefined
     successor.#way.requireHold()
-    if (this.#successor) this.#successor.#answer(NOT_STEERED)
+    if (this.#successor) this.#successor.#replace()
     this.#successor = successor
-    this.#openSteers += 1
+    this.#openSteers.push(successor)
     return socket
   }
 
-  /** Handles what the provider says of a steer of this answer, or of the one before, from which this one follows. */
-  #onSteerEvent(event: ProviderEvent): void {
-    const successor = this.#successor
-    if (!successor) return this.#hasBegun ? undefined : this.#onOwnSteerEvent(event, '')
-    this.#openSteers -= 1
-    if (event.type === STEERED) this.#isSteered = true
-    else if (this.#openSteers === 0 && !this.#isSteered) this.#successor = undefined
-    successor.#onOwnSteerEvent(event, this.#startedId ?? '', this.#successor === undefined)
+  #replace(): void {
+    this.#turn.facts.steering?.onReplaced()
+    this.#answer(NOT_STEERED)
   }
 
-  #onOwnSteerEvent(event: ProviderEvent, runningId: string, isLast = event.type !== STEERED): void {
-    this.#turn.facts.steering?.onEvent(event, runningId)
-    if (isLast) this.#answer(NOT_STEERED)
+  /** Handles what the provider says of the oldest steer that it has not answered. Without one that it has taken, nothing follows. */
+  #onSteerEvent(event: ProviderEvent): void {
+    const steer = this.#openSteers.shift()
+    if (!steer) return
+    if (event.type === STEERED) this.#isSteered = true
+    steer.#turn.facts.steering?.onEvent(event, steer.#steeredId)
+    if (this.#isSteered || this.#openSteers.length > 0) return
+    const successor = this.#successor ?? this
+    this.#successor = undefined
+    successor.#answer(NOT_STEERED)
   }
 
   /** Sends the turn as before sockets; one that generates nothing needs no provider then. */
   #sendByHttp(): void {
     const { generates, prepared } = this.#turn.facts
     if (generates) {
+      this.#lane.over(this)
       this.#byHttp = this.#way.sendByHttp(this.#listener)
       if (this.#isPaused) this.#byHttp.pause()
       return
@@ -401,6 +405,7 @@ class SocketExchange implements UpstreamRequest {
 
   /** Passes an answer on that is no stream. */
   #answer({ status, contentType, retryAfter, body }: UpgradeRefusal): void {
+    if (this.#isOver) return
     this.#end()
     this.#listener.onHead({ status, contentType, retryAfter, headers: {} })
     this.#listener.onData(body)
@@ -421,9 +426,9 @@ class SocketExchange implements UpstreamRequest {
 
   #fail(cause: string): void {
     if (this.#isOver) return
-    const isWaiting = this.#isWaiting
+    const isAlone = this.#socket !== undefined && !this.#isWaiting
     this.#end()
-    if (!isWaiting) this.#lane.drop()
+    if (isAlone) this.#lane.drop()
     this.#listener.onError(new TransportError(cause, false))
   }
 
@@ -433,13 +438,22 @@ class SocketExchange implements UpstreamRequest {
     this.#lane.over(this)
     if (this.#isWaiting) return
     const successor = this.#successor
+    if (!successor || successor.#isOver) {
+      this.#socket?.listen(undefined)
+      // Otherwise the provider would answer a turn that was stopped before it began.
+      if (successor) this.#lane.drop()
+      return
+    }
     this.#socket?.listen(successor)
-    if (successor) successor.#follow()
+    successor.#follow(this.#openSteers, this.#isSteered)
   }
 
   /** Expects the answer of this turn next, because the one before is over. */
-  #follow(): void {
+  #follow(openSteers: SocketExchange[], isSteered: boolean): void {
     this.#isWaiting = false
+    this.#wasSent = true
+    this.#openSteers = openSteers
+    this.#isSteered = isSteered
     this.#lane.current = this
     if (this.#isPaused) this.#socket?.pause()
     this.#expectNext()

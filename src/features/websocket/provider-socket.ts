@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import { MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import { WebSocket } from 'ws'
 import type { Channel } from '../../domain/records/channel.ts'
@@ -36,7 +37,7 @@ export interface UpgradeRefusal {
 /** A WebSocket to a provider: for one lane of a client's socket, one channel and one key. */
 export class ProviderSocket {
   readonly #socket: WebSocket
-  readonly #channel: Channel
+  #channel: Channel
   readonly #key: UpstreamKey
   readonly #memory: ResizableAllocation
   readonly #meter = new MessageMeter()
@@ -67,7 +68,12 @@ export class ProviderSocket {
   }
 
   isOf(channel: Channel, key: UpstreamKey | undefined): boolean {
-    return this.#channel === channel && (key === undefined || this.#key.value === key.value)
+    if (channel !== this.#channel) {
+      // Each change of a setting makes all channels anew.
+      if (channel.name !== this.#channel.name || !isDeepStrictEqual(channel, this.#channel)) return false
+      this.#channel = channel
+    }
+    return key === undefined || this.#key.value === key.value
   }
 
   send(message: Buffer): void {

@@ -11,9 +11,12 @@ export class ProviderSockets {
   /** When channels that refused an upgrade are asked again, by name. */
   readonly #untilMs = new Map<string, number>()
   readonly #nowMs: () => number
+  /** The channels in the current configuration: after each change another list. */
+  readonly channels: () => readonly Channel[]
 
-  constructor(nowMs: () => number) {
+  constructor(nowMs: () => number, channels: () => readonly Channel[]) {
     this.#nowMs = nowMs
+    this.channels = channels
   }
 
   /** Notes the turn for which a request stands. */

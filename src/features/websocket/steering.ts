@@ -11,6 +11,8 @@ export interface SteerFrame extends Frame {
   readonly items: readonly string[]
   /** What the client was told of it: that it was taken, or that it was not. */
   told: 'taken' | 'not taken' | undefined
+  /** Whether the provider got a later steer of the same response, whose turn follows from it. */
+  isReplaced: boolean
 }
 
 /** Why a response cannot be steered. */
@@ -37,7 +39,7 @@ export function readSteer(frame: Frame): SteerFrame {
     throw new SteerFailure('invalid_input', 'expected the id of a running response in "previous_response_id"')
   const items = inputOf(scan)
   if (items.length === 0) throw new SteerFailure('invalid_input', 'expected a text or messages in "input"')
-  return { ...frame, previousId, items, told: undefined }
+  return { ...frame, previousId, items, told: undefined, isReplaced: false }
 }
 
 function inputOf(scan: ScannedObject): readonly string[] {
@@ -58,13 +60,21 @@ function isOfUser(item: unknown): boolean {
   return type === 'message' && role === 'user'
 }
 
-/** The turn that a steered one is followed by: the same request with the further input. */
-export function successorFrame({ scan }: TurnFrame, { items }: SteerFrame): TurnFrame {
+/**
+ * The turn that a steered one is followed by: the same request with the further input. Throws `SteerFailure` for more than
+ * a request may have.
+ */
+export function successorFrame({ scan }: TurnFrame, steers: readonly Pick<SteerFrame, 'items'>[]): TurnFrame {
+  const items = steers.flatMap((steer) => steer.items)
   const bytes = applyEdits(scan.bytes, scan, {
     remove: ['previous_response_id', 'generate'],
     replace: new Map([['input', `[${items.join(',')}]`]]),
   })
-  return readTurnFrame(readFrame(bytes))
+  try {
+    return readTurnFrame(readFrame(bytes))
+  } catch (error) {
+    throw new SteerFailure('invalid_input', (error as Error).message)
+  }
 }
 
 /** The event for a frame that steers nothing. */

@@ -70,6 +70,11 @@ export function stateOf(
   }
 }
 
+/** The same state with further items. */
+export function withItems(state: ConversationState, added: readonly string[]): ConversationState {
+  return { ...state, items: Buffer.from(joined(state.items.toString(), ...added)) }
+}
+
 /** Collects what a later turn needs of an answer, from the events of its stream. */
 export class AnswerCollector {
   readonly #items: string[] = []

@@ -8,7 +8,8 @@ import type { BodyReader } from '../../call/body-reader.ts'
 import type { Routes } from '../../call/routing.ts'
 import type { IncomingCall, RenderedRefusal } from '../../call/request-stages.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
-import type { ClientSocket, ServedTurn } from './client-socket.ts'
+import type { ClientSocket } from './client-socket.ts'
+import type { ServedTurn, Upgrade } from './socket-services.ts'
 import { Conversations } from './conversations.ts'
 import type { ProviderLane } from './provider-lane.ts'
 import type { ProviderSockets } from './provider-sockets.ts'
@@ -123,7 +124,7 @@ export class WebSockets {
     library: Library,
     socket: WebSocket,
     connection: UpgradedConnection,
-    upgrade: ConstructorParameters<typeof ClientSocket>[2],
+    upgrade: Upgrade,
     { user, token }: Caller,
   ): void {
     const { settings, memory, bodies, serveTurn, renderError, onClosed, providers, nowMs } = this.#services
