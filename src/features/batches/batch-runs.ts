@@ -171,7 +171,7 @@ export class BatchRuns {
   }
 
   async #makeNext(run: BatchRun): Promise<void> {
-    const waiting = await run.take()
+    const waiting = await this.#take(run)
     if (!waiting) return
     let answer: LineAnswer
     try {
@@ -192,8 +192,18 @@ export class BatchRuns {
     await this.#settle(run, waiting, answer)
   }
 
+  async #take(run: BatchRun): Promise<WaitingLine | undefined> {
+    try {
+      return await run.take()
+    } catch (error) {
+      // The next attempt follows at once.
+      await delay(RETRY_MS, undefined, { ref: false })
+      throw error
+    }
+  }
+
   #retry(run: BatchRun, waiting: WaitingLine, retryMs: number): void {
-    if (this.#isStopping || run.stopped !== undefined) return
+    if (this.#isStopping || run.stopped !== undefined || run.isLost) return
     const backOff = RETRY_MS * 2 ** waiting.attempts
     waiting.attempts += 1
     run.delay(waiting, Math.min(MAX_RETRY_MS, Math.max(retryMs, backOff)), () => {
