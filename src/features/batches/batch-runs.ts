@@ -52,6 +52,8 @@ export class BatchRuns {
   #timer: NodeJS.Timeout | undefined
   #renewedAt = performance.now()
   #busy = 0
+  /** Pending while a batch is created. One at a time, so that the open batches of a user are counted. */
+  #creating: Promise<void> = Promise.resolve()
   #isStopping = false
   readonly #work = new Set<Promise<void>>()
 
@@ -92,12 +94,17 @@ export class BatchRuns {
     await Promise.all([...this.#runs.values()].map((run) => run.close()))
   }
 
-  /** Makes a batch whose hold is durable, and works on it. */
-  async begin(batch: Batch, hold: OpenHold): Promise<void> {
+  /** Makes a batch whose hold is durable, unless its user has `most` open ones already, and works on it. */
+  async begin(batch: Batch, hold: OpenHold, most: number): Promise<void> {
     const { store, ledger } = this.#services
     try {
-      await claimBatch(this.#services, batch)
-      await store.create(batch)
+      const creating = this.#creating.then(async () => {
+        await store.refuseFurther(batch.userId, most)
+        await claimBatch(this.#services, batch)
+        await store.create(batch)
+      })
+      this.#creating = creating.catch(() => {})
+      await creating
     } catch (error) {
       await ledger.release(hold)
       await this.#guarded(async () => {
