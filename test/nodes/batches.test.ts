@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { booksOfBank } from '../fixtures/bank.ts'
 import { BatchClient, bodyOf, chatLine } from '../fixtures/batches.ts'
 import { startCluster } from '../fixtures/cluster.ts'
@@ -63,5 +65,118 @@ test('another node continues with the batch of a dead one, and each line is char
   } finally {
     await cluster.clear()
     copy.discard()
+  }
+})
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+
+/** Less than eight times what the batches below hold, so that a node has to borrow what it takes over. */
+const SMALL_QUOTA = 100_000
+
+/** Two nodes on a program with these patches. */
+async function twoNodes(patches: Parameters<typeof patchedProgram>[0]) {
+  const copy = await patchedProgram(patches)
+  const cluster = await startCluster({
+    nodes: 2,
+    root: copy.root,
+    hasProxies: false,
+    configure: (upstream) => ({
+      options: { batches: { parallel: 4 }, local_batches: true },
+      rate_limits: { relay: { requests: 0 } },
+      models: priced(['m', 'gated']),
+      channels: ['m', 'gated'].map((name) => channel(name, upstream.baseUrl(name))),
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann', { remain_quota: SMALL_QUOTA }), token('other')], {
+          quota: SMALL_QUOTA,
+          access_token: ANN.accessToken,
+        }),
+      ],
+    }),
+  }).catch((error: unknown) => {
+    copy.discard()
+    throw error
+  })
+  const close = async (): Promise<void> => {
+    await cluster.clear()
+    copy.discard()
+  }
+  return { ...cluster, cluster, close }
+}
+
+test('a node that is only slow leaves a batch to the node that has taken it over', async () => {
+  const { fleet, upstream, postgres, cluster, close } = await twoNodes([
+    { file: 'src/features/batches/batch-runs.ts', text: 'RENEW_MS = 20_000', by: 'RENEW_MS = 0' },
+  ])
+  try {
+    const lines = 80
+    const gate = Promise.withResolvers<void>()
+    upstream.decide('m', () => ({ kind: 'whole', after: gate.promise.then(() => sleep(400)) }))
+    const first = new BatchClient(fleet.node(0).url, 'ann')
+    const { id } = await first.make(Array.from({ length: lines }, (_, at) => chatLine(`l${at}`)))
+    await upstream.receivedAtLeast('m', 4)
+    // As if the first node had not renewed its lease, and another one had taken the batch over and died.
+    await postgres.sql(`update idempotent_calls set node = 'dead', claim = 'dead', until_ms = 0`)
+    await upstream.receivedAtLeast('m', 8)
+    gate.resolve()
+    const ended = await first.ended(id)
+    expect(ended).toMatchObject({ status: 'completed', request_counts: { total: lines, completed: lines } })
+    expect(await first.lines(ended.output_file_id)).toHaveLength(lines)
+    // What both have made are the calls that were under way, and those before the first node looked at its lease.
+    expect(upstream.received('m').length).toBeLessThan(lines * 1.6)
+    await fleet.stop()
+    const books = await booksOfBank(cluster)
+    expect(books.usage.map(({ quota }) => quota)).toEqual(Array.from({ length: lines }, () => CHARGE))
+    expect(books.tokens.find(({ name }) => name === 'token-ann')?.remain_quota).toBe(
+      SMALL_QUOTA - lines * CHARGE,
+    )
+    expect(books.openHolds).toEqual([])
+  } finally {
+    await close()
+  }
+})
+
+test('what a dead node has finished of a batch is kept and charged, although the key was disabled since', async () => {
+  const { fleet, upstream, postgres, close } = await twoNodes([
+    { file: 'src/features/batches/batch-leases.ts', text: 'LEASE_MS = 90_000', by: 'LEASE_MS = 3_000' },
+    { file: 'src/features/batches/batch-runs.ts', text: 'RENEW_MS = 20_000', by: 'RENEW_MS = 0' },
+    // The counts that a dead node has stored may be older than its results.
+    { file: 'src/features/batches/batch-runs.ts', text: 'SAVE_MS = 1_000', by: 'SAVE_MS = 600_000' },
+  ])
+  try {
+    upstream.script('gated', { kind: 'whole', after: new Promise(() => {}) })
+    const [first, second] = [
+      new BatchClient(fleet.node(0).url, 'ann'),
+      new BatchClient(fleet.node(1).url, 'other'),
+    ]
+    const lines = Array.from({ length: 9 }, (_, at) => chatLine(`l${at}`, at < 5 ? 'm' : 'gated'))
+    const { id } = await first.make(lines)
+    await upstream.receivedAtLeast('gated', 4)
+    const count = async (sql: string): Promise<number> => (await postgres.sql<{ n: number }>(sql))[0]?.n ?? 0
+    await expect.poll(() => count(`select count(*)::int as n from kept where kind = 'batch_line'`)).toBe(5)
+    await fleet.node(0).kill()
+    const tokenId = await count(`select id::int as n from tokens where name = 'token-ann'`)
+    const change = { id: tokenId, status: 2 }
+    expect(await manage(fleet.node(1).url, ANN, 'PUT /api/token/?status_only=1', change)).toMatchObject({
+      success: true,
+    })
+    const ended = await second.ended(id)
+    expect(ended).toMatchObject({
+      status: 'cancelled',
+      request_counts: { total: 9, completed: 5, failed: 0 },
+    })
+    expect((await second.lines(ended.output_file_id)).map(({ custom_id }) => custom_id)).toEqual([
+      'l0',
+      'l1',
+      'l2',
+      'l3',
+      'l4',
+    ])
+    expect(await second.lines(ended.error_file_id)).toHaveLength(4)
+    await expect
+      .poll(() => count('select count(*)::int as n from usage_log where quota > 0'), { timeout: 20_000 })
+      .toBe(5)
+  } finally {
+    await close()
   }
 })

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { accountOf, factsOf, settlementOf } from '../../../test/ledger/calls.ts'
 import { storeWithAccount } from '../../../test/stores/rows.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import type { Store } from '../../store/store.ts'
 import { factsOfBatchHold, LineReserve } from './batch-hold.ts'
 import { Ledger, settledCall } from './ledger.ts'
 import { InsufficientQuota, QuotaHeldByOtherCalls } from './quota-refusal.ts'
@@ -72,5 +74,40 @@ describe('docs/ledger.md: Batches', () => {
     if (taken) await next.release(taken)
     expect([account.token.free, account.token.committed]).toEqual([500_000, 0])
     expect(await store.write('parkedHolds')).toEqual([])
+  })
+
+  test('a growth that waits when its batch ends takes nothing any more', async () => {
+    const { ledger, account, hold } = await batchOf()
+    ledger.releasePart(hold, 200_000)
+    const call = ledger.admit(account, 300_000, factsOf('call'))
+    expect(() => new LineReserve(hold, 0).holdFor(150_000, factsOf('line'))).toThrow(QuotaHeldByOtherCalls)
+    await ledger.release(hold)
+    await call.settle(settlementOf(1))
+    expect([account.token.held, account.token.committed, account.token.free]).toEqual([0, 0, 499_999])
+  })
+
+  test('a hold that cannot be kept for after a restart is released like any other, and leaves those of other batches', async () => {
+    const { store, tokenId } = await batchOf()
+    const full: Store = Object.assign(Object.create(store), {
+      write: (name: 'parkHold', ...input: never) =>
+        name === 'parkHold' ? Promise.reject(new StoreUnavailable('full')) : store.write(name, ...input),
+    })
+    const ledger = new Ledger(full, 'next run')
+    const [taken] = await ledger.resumeParkedHolds(() => expect.unreachable('its token is known'))
+    const payer = await accountOf(ledger, tokenId)
+    const hold = ledger.admit(payer, 50_000, factsOfBatchHold('batch_1', 1))
+    expect(await hold.park()).toBe(false)
+    await ledger.release(hold)
+    expect([ledger.openHolds.size, [...ledger.parkedHolds]]).toEqual([0, [taken]])
+    expect([payer.token.held, payer.token.committed]).toEqual([300_000, 300_000])
+  })
+
+  test('a line whose batch holds nothing any more is charged once', async () => {
+    const { store, tokenId, ledger, account, hold } = await batchOf()
+    const call = settledCall(new LineReserve(hold, 100_000).holdFor(80_000, factsOf('line')), settlementOf(7))
+    await ledger.release(hold)
+    await ledger.chargeWithoutHold(call)
+    expect([account.token.held, account.token.remain]).toEqual([0, 499_993])
+    expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(7)
   })
 })

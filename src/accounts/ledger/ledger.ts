@@ -15,7 +15,7 @@ import { findBalancesOfParkedHold } from './find-charged-balances.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { OpenHold, type RaiseWaitLimits } from './open-hold.ts'
-import { isHoldOfBatch } from './batch-hold.ts'
+import { factsOfBatchHold, isHoldOfBatch } from './batch-hold.ts'
 import {
   addHold,
   chargeBalances,
@@ -347,13 +347,21 @@ export class Ledger {
   #drop(hold: OpenHold): void {
     releaseHold(hold, hold.amount)
     if (isHoldOfBatch(hold)) commitHold(hold, -hold.amount)
-    this.parkedHolds.delete(hold)
+    this.#forget(hold)
   }
 
-  /** Ends a parked hold without a charge; resolves once that is durable. */
+  // Without this, a growth that waits would be added to the balances after the hold has ended.
+  #forget(hold: OpenHold): void {
+    this.#waiting.delete(hold)
+    ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
+    this.#endGrowth(hold)
+  }
+
+  /** Ends a hold that is parked, or could not be, without a charge; resolves once that is durable. */
   async release(hold: OpenHold): Promise<void> {
     if (hold.index === -1) return
     this.#drop(hold)
+    hold.shrink(hold.amount)
     this.accounts.released(hold)
     this.#siblings.released(hold)
     const { id, account } = hold
@@ -379,10 +387,21 @@ export class Ledger {
     return this.writes.settle(hold, payer, { ...call, part: { hold: hold.id, amount: by } })
   }
 
+  /** Charges a call of a batch for which nothing is held any more, as `settlePart` does. */
+  async chargeWithoutHold(call: SettledCall): Promise<void> {
+    const payer = await findBalancesOfParkedHold(this.accounts, call.token_id, parseBudgetList(call.budgets))
+    if (!payer) return
+    chargeBalances(payer, call.quota)
+    const facts = factsOfBatchHold(call.id, call.ended_ms)
+    await this.writes.settle(OpenHold.unrecorded(payer.account, facts), payer, call)
+  }
+
+  // Never releases more than is held, also if the growth of a hold was not written before a crash.
   #shrink(hold: OpenHold, by: number): void {
-    hold.shrink(by)
-    growHold(hold, -by)
-    commitHold(hold, -by)
+    const released = Math.min(by, hold.amount)
+    hold.shrink(released)
+    growHold(hold, -released)
+    commitHold(hold, -released)
     this.accounts.released(hold)
     this.#siblings.released(hold)
   }
@@ -392,9 +411,7 @@ export class Ledger {
     releaseHold(hold, hold.amount)
     const payer = balancesForGroup(hold, settlement.group)
     chargeBalances(payer, settlement.quota)
-    this.#waiting.delete(hold)
-    ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
-    this.#endGrowth(hold)
+    this.#forget(hold)
     this.accounts.released(hold)
     this.#siblings.released(hold)
     return this.#settleUntilWritten(hold, payer, settlement)

@@ -31,9 +31,14 @@ export async function claimBatch({ rows, node }: LeaseServices, batch: LeasedBat
   return state === 'claimed'
 }
 
-/** Renews leases of this node. */
-export function renewBatches({ rows, node }: LeaseServices, batches: readonly LeasedBatch[]): Promise<void> {
-  return rows.write('renewClaims', { lookups: batches.map(lookupOf), node, leaseMs: LEASE_MS })
+/** Renews leases of this node. Resolves to the batches that other nodes have taken over. */
+export async function renewBatches<One extends LeasedBatch>(
+  { rows, node }: LeaseServices,
+  batches: readonly One[],
+): Promise<One[]> {
+  const lookups = batches.map(lookupOf)
+  const renewed = new Set(await rows.write('renewClaims', { lookups, node, leaseMs: LEASE_MS }))
+  return batches.filter((batch) => !renewed.has(lookupOf(batch)))
 }
 
 /** Returns the lease of a batch. */

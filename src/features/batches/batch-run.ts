@@ -6,6 +6,10 @@ import type { SettledCall } from '../../domain/records/usage.ts'
 import { type Batch, type BatchEnd, type BatchFacts, type LineOutcome, WINDOW_MS } from './batch.ts'
 import type { BatchLine, BatchStore } from './batch-store.ts'
 
+/** Lines of a batch that wait to be tried again, and the bytes of their bodies, from which on no further ones are read. */
+const MAX_DELAYED = 100
+const MAX_DELAYED_BYTES = 8 * 1_048_576
+
 /** A line whose call is to be made. */
 export interface WaitingLine {
   readonly line: BatchLine
@@ -24,13 +28,19 @@ export class BatchRun {
   /** Set when nothing more is sent. */
   stopped: BatchEnd | undefined
   isEnding = false
+  /** Set when another node has taken the batch over, because this one did not renew its lease in time. */
+  isLost = false
   /** The key and the user, as they were when they were last looked at. */
   caller: Caller | undefined
   /** Pending while progress is to be stored. */
   saving: Promise<void> | undefined
   /** Timers of lines that are tried again later. */
   readonly #delayed = new Set<NodeJS.Timeout>()
-  readonly #input: AsyncGenerator<BatchLine, void, undefined>
+  #delayedBytes = 0
+  readonly #store: BatchStore
+  #input: AsyncGenerator<BatchLine, void, undefined>
+  /** Number of the last line that was read. */
+  #last = 0
   /** Numbers of the lines that had a result when this node took the batch. */
   readonly #ended: ReadonlySet<number>
   /** Lines that are to be tried again now. */
@@ -42,18 +52,23 @@ export class BatchRun {
     this.batch = batch
     this.hold = hold
     this.#ended = ended
+    this.#store = store
     this.#input = store.input(batch)
   }
 
   /** Whether there may be a line whose call can be made now. */
   get mayTake(): boolean {
-    if (this.stopped !== undefined || this.isEnding || Date.now() >= this.windowEndMs) return false
-    return this.#due.length > 0 || !this.#isExhausted
+    if (this.stopped !== undefined || this.isEnding || this.isLost || Date.now() >= this.windowEndMs)
+      return false
+    if (this.#due.length > 0) return true
+    // Otherwise a limit that stops every line would bring the whole batch into memory.
+    const isFull = this.#delayed.size >= MAX_DELAYED || this.#delayedBytes >= MAX_DELAYED_BYTES
+    return !this.#isExhausted && !isFull
   }
 
   /** Whether the batch can end. */
   get isOver(): boolean {
-    const hasNone = this.stopped !== undefined || (this.#isExhausted && this.#due.length === 0)
+    const hasNone = this.stopped !== undefined || this.isLost || (this.#isExhausted && this.#due.length === 0)
     return hasNone && this.underWay === 0 && !this.isEnding
   }
 
@@ -72,8 +87,8 @@ export class BatchRun {
     const due = this.#due.shift()
     if (due) return due
     while (!this.#isExhausted) {
-      const { done, value } = await this.#input.next()
-      if (done) this.#isExhausted = true
+      const value = await this.#next()
+      if (!value) this.#isExhausted = true
       else if (!this.#ended.has(value.number))
         return {
           line: value,
@@ -85,11 +100,30 @@ export class BatchRun {
     return undefined
   }
 
+  // A generator that has thrown ends, as if there were no further lines. After an error, the lines are read anew.
+  async #next(): Promise<BatchLine | undefined> {
+    try {
+      for (;;) {
+        const { done, value } = await this.#input.next()
+        if (done) return undefined
+        if (value.number <= this.#last) continue
+        this.#last = value.number
+        return value
+      }
+    } catch (error) {
+      this.#input = this.#store.input(this.batch)
+      throw error
+    }
+  }
+
   /** Lets a line be tried again after some time. */
   delay(line: WaitingLine, ms: number, onDue: () => void): void {
+    const bytes = line.line.body.length
     this.underWay += 1
+    this.#delayedBytes += bytes
     const timer = setTimeout(() => {
       this.#delayed.delete(timer)
+      this.#delayedBytes -= bytes
       this.underWay -= 1
       this.#due.push(line)
       onDue()
@@ -102,6 +136,7 @@ export class BatchRun {
     for (const timer of this.#delayed) clearTimeout(timer)
     this.underWay -= this.#delayed.size
     this.#delayed.clear()
+    this.#delayedBytes = 0
   }
 
   async close(): Promise<void> {

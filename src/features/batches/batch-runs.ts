@@ -52,6 +52,8 @@ export class BatchRuns {
   #timer: NodeJS.Timeout | undefined
   #renewedAt = performance.now()
   #busy = 0
+  /** Pending while a batch is created. One at a time, so that the open batches of a user are counted. */
+  #creating: Promise<void> = Promise.resolve()
   #isStopping = false
   readonly #work = new Set<Promise<void>>()
 
@@ -92,12 +94,17 @@ export class BatchRuns {
     await Promise.all([...this.#runs.values()].map((run) => run.close()))
   }
 
-  /** Makes a batch whose hold is durable, and works on it. */
-  async begin(batch: Batch, hold: OpenHold): Promise<void> {
+  /** Makes a batch whose hold is durable, unless its user has `most` open ones already, and works on it. */
+  async begin(batch: Batch, hold: OpenHold, most: number): Promise<void> {
     const { store, ledger } = this.#services
     try {
-      await claimBatch(this.#services, batch)
-      await store.create(batch)
+      const creating = this.#creating.then(async () => {
+        await store.refuseFurther(batch.userId, most)
+        await claimBatch(this.#services, batch)
+        await store.create(batch)
+      })
+      this.#creating = creating.catch(() => {})
+      await creating
     } catch (error) {
       await ledger.release(hold)
       await this.#guarded(async () => {
@@ -118,7 +125,9 @@ export class BatchRuns {
   ): Promise<OpenHold> {
     const { ledger, settings } = this.#services
     const groups = facts.groups.flatMap((name) => settings().groups.get(name) ?? [])
-    const payer = await findChargedBalances(ledger.accounts, { ...caller, groups, startedMs: createdMs })
+    const found = await findChargedBalances(ledger.accounts, { ...caller, groups, startedMs: createdMs })
+    // What does not wait has to borrow the quota itself.
+    const payer = waiting ? found : await ledger.accounts.ensureAffordable(found, amount)
     const holdFacts = factsOfBatchHold(id, createdMs)
     const { account, budgets } = payer
     const hold =
@@ -171,7 +180,7 @@ export class BatchRuns {
   }
 
   async #makeNext(run: BatchRun): Promise<void> {
-    const waiting = await run.take()
+    const waiting = await this.#take(run)
     if (!waiting) return
     let answer: LineAnswer
     try {
@@ -182,6 +191,8 @@ export class BatchRuns {
       this.#retry(run, waiting, 0)
       throw error
     }
+    // The node that has taken the batch over makes the call again, and charges it.
+    if (run.isLost) return
     // What fails because the gateway stops is done again after its start.
     if (this.#isStopping && answer.status >= 500) return
     if (answer.retryMs !== undefined && run.stopped !== undefined) return
@@ -192,8 +203,18 @@ export class BatchRuns {
     await this.#settle(run, waiting, answer)
   }
 
+  async #take(run: BatchRun): Promise<WaitingLine | undefined> {
+    try {
+      return await run.take()
+    } catch (error) {
+      // The next attempt follows at once.
+      await delay(RETRY_MS, undefined, { ref: false })
+      throw error
+    }
+  }
+
   #retry(run: BatchRun, waiting: WaitingLine, retryMs: number): void {
-    if (this.#isStopping || run.stopped !== undefined) return
+    if (this.#isStopping || run.stopped !== undefined || run.isLost) return
     const backOff = RETRY_MS * 2 ** waiting.attempts
     waiting.attempts += 1
     run.delay(waiting, Math.min(MAX_RETRY_MS, Math.max(retryMs, backOff)), () => {
@@ -215,6 +236,7 @@ export class BatchRuns {
         // The call was made, so it is not made again while this process runs.
         if (this.#isStopping) throw error
         await delay(RETRY_MS)
+        if (run.isLost) return
       }
     }
     // If the charge cannot be written now, the ledger repeats it, and after a crash the next run of the batch does.
@@ -229,7 +251,7 @@ export class BatchRuns {
     run.saving ??= this.#guarded(async () => {
       await delay(SAVE_MS, undefined, { ref: false })
       // The end of the batch is stored with its last counts.
-      if (!run.isEnding && !this.#isStopping) await this.#services.store.save(run.batch)
+      if (!run.isEnding && !run.isLost && !this.#isStopping) await this.#services.store.save(run.batch)
     }).finally(() => (run.saving = undefined))
   }
 
@@ -250,7 +272,9 @@ export class BatchRuns {
       this.#guarded(async () => {
         try {
           await run.saving
-          await endBatch(this.#services, run.batch, run.stopped ?? 'completed', run.hold)
+          await this.#renew([run])
+          if (run.isLost) await this.#services.ledger.release(run.hold)
+          else await endBatch(this.#services, run.batch, run.stopped ?? 'completed', run.hold)
           this.#runs.delete(run.batch.id)
           await run.close()
         } catch (error) {
@@ -262,6 +286,23 @@ export class BatchRuns {
     )
   }
 
+  async #renewDue(): Promise<void> {
+    if (this.#runs.size === 0 || performance.now() - this.#renewedAt <= RENEW_MS) return
+    await this.#renew([...this.#runs.values()])
+    this.#renewedAt = performance.now()
+  }
+
+  /** Renews the leases of batches. Those that another node has taken over are left to it. */
+  async #renew(runs: readonly BatchRun[]): Promise<void> {
+    const batches = runs.map(({ batch }) => batch)
+    const lost = new Set((await renewBatches(this.#services, batches)).map(({ id }) => id))
+    for (const run of runs)
+      if (lost.has(run.batch.id)) {
+        run.isLost = true
+        run.dropDelayed()
+      }
+  }
+
   #look(): void {
     if (this.#isStopping || this.#looking) return
     this.#looking = this.#guarded(() => this.#lookAtAll()).finally(() => (this.#looking = undefined))
@@ -269,16 +310,14 @@ export class BatchRuns {
 
   async #lookAtAll(): Promise<void> {
     const { store, ledger } = this.#services
-    if (this.#runs.size > 0 && performance.now() - this.#renewedAt > RENEW_MS) {
-      await renewBatches(
-        this.#services,
-        [...this.#runs.values()].map(({ batch }) => batch),
-      )
-      this.#renewedAt = performance.now()
-    }
+    await this.#renewDue()
     const open = await store.open()
-    for (const one of open)
-      if (!this.#runs.has(one.id) && !this.#isStopping) await this.#guarded(() => this.#takeOver(one))
+    for (const one of open) {
+      if (this.#runs.has(one.id) || this.#isStopping) continue
+      await this.#guarded(() => this.#takeOver(one))
+      // Reading what is left of a large batch takes long.
+      await this.#renewDue()
+    }
     const ids = new Set(open.map(({ id }) => id))
     for (const [id, hold] of this.#holds) {
       // Its batch was never made, or another node has ended it.
@@ -292,7 +331,7 @@ export class BatchRuns {
 
   async #lookAt(run: BatchRun): Promise<void> {
     const { store } = this.#services
-    if (run.stopped === undefined) {
+    if (run.stopped === undefined && !run.isLost) {
       const found = await store.find(run.batch.userId, run.batch.id)
       if (!found || found.cancelMs !== undefined) this.#stopRun(run, 'cancelled')
       else if (Date.now() >= run.windowEndMs) this.#stopRun(run, 'expired')
@@ -331,8 +370,8 @@ export class BatchRuns {
     const { store, ledger } = this.#services
     const batch = await store.find(one.userId, one.id)
     if (!batch || batch.facts.endedMs !== undefined) {
-      this.#holds.delete(one.id)
       await closeBatch(this.#services, one, own)
+      this.#holds.delete(one.id)
       return undefined
     }
     const { ended, unsettled, facts } = await resultsSoFar(this.#services, batch)
@@ -345,36 +384,40 @@ export class BatchRuns {
       rest += amount
       if (row) missing.push([amount, row])
     }
-    const needsHold = !ending || missing.length > 0
-    const hold = own ?? (needsHold ? await this.#holdAgain(batch, rest) : undefined)
-    if (needsHold && !hold) return undefined
+    const again = own ?? ending?.how ?? (await this.#holdAgain(batch, rest))
+    if (again === undefined) return undefined
+    const hold = typeof again === 'string' ? undefined : again
+    // If anything below fails, the next attempt goes on with this hold.
+    if (hold) this.#holds.set(one.id, hold)
     if (hold && hold.amount > rest) ledger.releasePart(hold, hold.amount - rest)
-    this.#holds.delete(one.id)
-    if (hold) for (const [amount, row] of missing) await ledger.settlePart(hold, amount, row)
+    for (const [amount, row] of missing)
+      await (hold ? ledger.settlePart(hold, amount, row) : ledger.chargeWithoutHold(row))
     const counted = { ...batch, facts: { ...batch.facts, ...facts } }
     if (ending || !hold) {
-      await endBatch(this.#services, counted, ending?.how ?? 'completed', hold)
+      const how = ending?.how ?? (typeof again === 'string' ? again : 'completed')
+      await endBatch(this.#services, counted, how, hold)
+      this.#holds.delete(one.id)
       return undefined
     }
+    this.#holds.delete(one.id)
     const run = new BatchRun(store, counted, hold, ended)
     if (batch.cancelMs !== undefined) run.stopped = 'cancelled'
     else if (Date.now() >= run.windowEndMs) run.stopped = 'expired'
     return run
   }
 
-  /** A hold for what is left of a batch whose node is gone; undefined if that is not affordable now. */
-  async #holdAgain(batch: Batch, amount: number): Promise<OpenHold | undefined> {
+  /**
+   * A hold for what is left of a batch whose node is gone; undefined if that is not affordable now. Resolves to how the batch
+   * ends if nothing more of it may be made.
+   */
+  async #holdAgain(batch: Batch, amount: number): Promise<OpenHold | BatchEnd | undefined> {
     const caller = await findCaller(this.#services.rows, batch)
-    if (!caller) {
-      await endBatch(this.#services, batch, 'cancelled', undefined)
-      return undefined
-    }
+    if (!caller || batch.cancelMs !== undefined) return 'cancelled'
+    if (Date.now() >= batch.createdMs + WINDOW_MS) return 'expired'
     try {
       return await this.hold(batch, caller, amount)
     } catch (error) {
       if (!asGatewayError(error)) throw error
-      if (Date.now() >= batch.createdMs + WINDOW_MS)
-        await endBatch(this.#services, batch, 'expired', undefined)
       return undefined
     }
   }

@@ -105,15 +105,15 @@ export class BatchStore {
     ])
   }
 
-  save(batch: Batch): Promise<void> {
-    return this.#kept.writeFacts([factsEntry(batch)])
+  /** Resolves to false if the user was deleted; then nothing is stored. */
+  save(batch: Batch): Promise<boolean> {
+    return this.#kept.write(factsEntry(batch), [], 'always')
   }
 
   /** Records that the user wishes to cancel a batch. */
-  cancel(batch: Batch, nowMs: number): Promise<void> {
-    return this.#kept.writeFacts([
-      entryOf('batch_cancel', batch.id, batch, batch.facts.keepMs, String(nowMs)),
-    ])
+  cancel(batch: Batch, nowMs: number): Promise<boolean> {
+    const entry = entryOf('batch_cancel', batch.id, batch, batch.facts.keepMs, String(nowMs))
+    return this.#kept.write(entry, [], 'always')
   }
 
   async find(userId: number, id: string): Promise<Batch | undefined> {
@@ -168,10 +168,12 @@ export class BatchStore {
     return (await this.#kept.keysOf('batch_open')).map(({ key: id, userId }) => ({ id, userId }))
   }
 
-  /** Number of a user's open batches, at most `limit`. */
-  async openOf(userId: number, limit: number): Promise<number> {
-    const page = { kind: 'batch_open', userId, after: undefined, order: 'asc', limit } as const
-    return (await this.#kept.list(page)).length
+  /** Throws `too_many_batches` if the user has this many open batches. */
+  async refuseFurther(userId: number, most: number): Promise<void> {
+    const page = { kind: 'batch_open', userId, after: undefined, order: 'asc', limit: most } as const
+    if ((await this.#kept.list(page)).length < most) return
+    const message = `this user has ${most} batches that have not ended, the maximum`
+    throw new GatewayError('too_many_batches', message, { retryAfter: 60 })
   }
 
   /** Removes lines that were stored for batches that were never made, if they are older than this. */

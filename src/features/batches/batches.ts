@@ -143,14 +143,8 @@ export class Batches {
     const { batches, runs, relay } = this.#services
     const { most } = settings.options.batches
     const userId = caller.user.id
-    if ((await batches.openOf(userId, most)) >= most)
-      throw new GatewayError(
-        'too_many_batches',
-        `this user has ${most} batches that have not ended, the maximum`,
-        {
-          retryAfter: 60,
-        },
-      )
+    // Refused before anything is read; it is checked again when the batch is made, because others may be made before it.
+    await batches.refuseFurther(userId, most)
     const id = newBatchId(api)
     const createdMs = Date.now()
     const headers = headersOfLines(incoming)
@@ -175,7 +169,7 @@ export class Batches {
       }
       const batch = { id, userId, tokenId: caller.token.id, createdMs, facts, cancelMs: undefined }
       const hold = await runs.hold(batch, caller, checks.sum, waitLimitsOf(incoming, settings.options))
-      await runs.begin(batch, hold)
+      await runs.begin(batch, hold, most)
       return batch
     } catch (error) {
       await batches.removeInput({ id, userId }).catch(() => {})

@@ -45,7 +45,8 @@ async function storeEnd(
     errorFile: given.facts.errorFile ?? (hasErrors ? newFileId() : null),
   }
   const batch = { ...given, facts }
-  await store.save(batch)
+  // Nothing is kept for a deleted user.
+  if (!(await store.save(batch))) return store.remove(batch)
   const nowMs = Date.now()
   if (path === '/v1/messages') await store.storeResults(batch, nowMs, messageResultLines(store, batch, how))
   else

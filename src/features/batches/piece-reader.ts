@@ -19,6 +19,21 @@ export class PieceReader {
     this.#pieces = pieces[Symbol.asyncIterator]()
   }
 
+  /** Passes over the empty lines at the beginning of what is in memory, and returns their number. */
+  skipBlankLines(): number {
+    let lines = 0
+    let end = 0
+    for (let at = 0; at < this.#rest.length; at += 1) {
+      const byte = this.#rest[at] as number
+      if (!isSpace(byte)) break
+      if (byte !== NEWLINE) continue
+      lines += 1
+      end = at + 1
+    }
+    this.#rest = this.#rest.subarray(end)
+    return lines
+  }
+
   /** Reads the next line without its end; undefined at the end of the content. */
   async line(maxBytes: number): Promise<{ readonly bytes: Buffer | undefined } | undefined> {
     const found = new Collector(maxBytes)
@@ -90,6 +105,8 @@ export async function* linesOf(
 ): AsyncGenerator<RawLine, void, undefined> {
   const reader = new PieceReader(pieces)
   for (let line = 1; ; line += 1) {
+    // A line takes far longer to read than to pass over, and a file may have as many empty ones as it has bytes.
+    line += reader.skipBlankLines()
     const found = await reader.line(maxBytes)
     if (!found) return
     if (found.bytes && isBlank(found.bytes)) continue

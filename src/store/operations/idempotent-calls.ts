@@ -71,7 +71,7 @@ export async function claimCall(
   return 'claimed'
 }
 
-/** Extends the claims of a process that is still running. */
+/** Extends the claims of a process that is still running. Resolves to those that it still has. */
 export async function renewClaims(
   db: Db,
   {
@@ -79,15 +79,17 @@ export async function renewClaims(
     node,
     leaseMs,
   }: { readonly lookups: readonly string[]; readonly node: string; readonly leaseMs: number },
-): Promise<void> {
+): Promise<string[]> {
   const { untilMs } = await leaseTimes(db, leaseMs)
-  await db
+  const renewed = await db
     .updateTable('idempotent_calls')
     .set({ until_ms: untilMs })
     .where('lookup', 'in', lookups)
     .where('node', '=', node)
     .where('until_ms', 'is not', null)
+    .returning('lookup')
     .execute()
+  return renewed.map(({ lookup }) => lookup)
 }
 
 /** The claim of a user on a call. */

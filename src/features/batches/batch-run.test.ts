@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { accountOf } from '../../../test/ledger/calls.ts'
+import { storeWithAccount } from '../../../test/stores/rows.ts'
+import { factsOfBatchHold } from '../../accounts/ledger/batch-hold.ts'
+import { Ledger } from '../../accounts/ledger/ledger.ts'
+import { KeptStore } from '../../store/kept-store.ts'
+import { type Batch, newBatchId } from './batch.ts'
+import { BatchRun } from './batch-run.ts'
+import { BatchStore, type BatchLine } from './batch-store.ts'
+
+const DAY_MS = 86_400_000
+const MEBIBYTE = 1_048_576
+
+/** The work on a batch with these bodies of lines. */
+async function runOf(bodies: Iterable<Buffer>): Promise<BatchRun> {
+  const { store: rows, tokenId } = await storeWithAccount()
+  const account = await accountOf(new Ledger(rows, 'run'), tokenId)
+  const most = (): number => 1_024 * MEBIBYTE
+  const kept = new KeptStore({ rows, maxBytes: { user: most, cache: most, files: most }, room: undefined })
+  const store = new BatchStore(kept)
+  const id = newBatchId('openai')
+  const createdMs = Date.now()
+  const named = { id, userId: account.user.id, createdMs }
+  await store.storeInput(named, DAY_MS, linesOf(bodies))
+  const batch = { ...named, tokenId, facts: {}, cancelMs: undefined } as unknown as Batch
+  const hold = new Ledger(rows, 'run').admit(account, 0, factsOfBatchHold(id, createdMs))
+  return new BatchRun(store, batch, hold, new Set())
+}
+
+async function* linesOf(bodies: Iterable<Buffer>): AsyncGenerator<BatchLine, void, undefined> {
+  let number = 0
+  for (const body of bodies) {
+    number += 1
+    yield { number, customId: `l${number}`, amount: 0, body }
+  }
+}
+
+/** Takes lines that all have to wait, until no further ones are taken; resolves to their number. */
+async function linesThatWait(run: BatchRun): Promise<number> {
+  let count = 0
+  try {
+    for (; run.mayTake; count += 1) {
+      const line = await run.take()
+      if (!line) break
+      run.delay(line, 60_000, () => {})
+    }
+    return count
+  } finally {
+    run.dropDelayed()
+    await run.close()
+  }
+}
+
+test.each([
+  ['100 lines', Array.from({ length: 150 }, () => Buffer.from('{}')), 100],
+  ['8 MiB of lines', Array.from({ length: 15 }, () => Buffer.alloc(MEBIBYTE)), 8],
+])('while %s of a batch wait to be tried again, no further ones are read', async (_, bodies, expected) => {
+  expect(await linesThatWait(await runOf(bodies))).toBe(expected)
+})

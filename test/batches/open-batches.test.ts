@@ -1,0 +1,103 @@
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { BatchClient, chatLine } from '../fixtures/batches.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, sqliteFileIn } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+const ADMIN = { id: 9, accessToken: 'the-access-token-of-the-admin' }
+const MODELS = ['gated', 'read']
+/** Calls for lines that are made at a time. */
+const PARALLEL = 4
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { local_batches: true, batches: { most: 2, parallel: PARALLEL } },
+    rate_limits: { relay: { requests: 0 }, key: { requests: 0 } },
+    models: priced(MODELS),
+    channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
+    users: [
+      ROOT,
+      ...['ann', 'bob', 'dan'].map((name, at) => user(2 + at, name, [token(name)])),
+      user(ADMIN.id, 'boss', [token('boss')], { role: 10, access_token: ADMIN.accessToken }),
+    ],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const clientOf = (key: string): BatchClient => new BatchClient(fixture.gateway.url, key)
+const linesFor = (model: string, count: number, fields = {}): object[] =>
+  Array.from({ length: count }, (_, at) => chatLine(`l${at}`, model, { user: `line ${at}`, ...fields }))
+
+describe('docs/batches.md: Batches', () => {
+  test('submissions at the same time make at most options.batches.most batches', async () => {
+    const gate = Promise.withResolvers<void>()
+    fixture.upstream.script('gated', { kind: 'whole', after: gate.promise })
+    const ann = clientOf('ann')
+    const answers = await Promise.all(Array.from({ length: 8 }, () => ann.submit(linesFor('gated', 1))))
+    expect(answers.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([
+      200, 200, 429, 429, 429, 429, 429, 429,
+    ])
+    expect(databaseOf(fixture.gateway.dataDir).openHolds()).toHaveLength(2)
+    gate.resolve()
+    for (const answer of answers)
+      if (answer.status === 200) await ann.ended((answer.json() as unknown as { id: string }).id)
+  })
+
+  test('nothing of a batch stays when its user is deleted while it runs', async () => {
+    const gate = Promise.withResolvers<void>()
+    fixture.upstream.script('gated', { kind: 'whole', after: gate.promise })
+    const { id } = await clientOf('bob').make(linesFor('gated', 6))
+    await fixture.upstream.receivedAtLeast('gated', PARALLEL)
+    const kinds = (): string[] => keptOf(3)
+    expect(kinds()).toContain('batch')
+    expect(await manage(fixture.gateway.url, ADMIN, 'DELETE /api/user/3')).toMatchObject({ success: true })
+    gate.resolve()
+    const holds = (): readonly { id: string }[] => databaseOf(fixture.gateway.dataDir).openHolds()
+    await expect.poll(() => holds().some((hold) => hold.id === id), { timeout: 20_000 }).toBe(false)
+    await expect.poll(kinds, { timeout: 5_000 }).toEqual([])
+  })
+
+  test('a batch whose lines cannot be read for some time goes on when they can', async () => {
+    const dan = clientOf('dan')
+    const gate = Promise.withResolvers<void>()
+    fixture.upstream.script('read', { kind: 'whole', after: gate.promise })
+    // The lines have more than one part in the database.
+    const { id } = await dan.make(
+      linesFor('read', 20, { messages: [{ role: 'user', content: 'x'.repeat(20_000) }] }),
+    )
+    await fixture.upstream.receivedAtLeast('read', PARALLEL)
+    movePart(1, 1_001)
+    const before = fixture.gateway.logs().length
+    gate.resolve()
+    await expect
+      .poll(() => fixture.gateway.logs().slice(before), { timeout: 20_000 })
+      .toContain('a batch could not be')
+    movePart(1_001, 1)
+    expect(await dan.ended(id)).toMatchObject({
+      status: 'completed',
+      request_counts: { total: 20, completed: 20, failed: 0 },
+    })
+  })
+})
+
+function rowsOf<Row>(sql: string, ...values: number[]): Row[] {
+  const database = new DatabaseSync(sqliteFileIn(fixture.gateway.dataDir), { timeout: 5_000 })
+  try {
+    return database.prepare(sql).all(...values) as Row[]
+  } finally {
+    database.close()
+  }
+}
+
+/** The kinds of what is kept for a user. */
+function keptOf(userId: number): string[] {
+  return rowsOf<{ kind: string }>('select kind from kept where user_id = ?', userId).map(({ kind }) => kind)
+}
+
+/** Moves a part of the lines of the batch to another place, where it is not found. */
+function movePart(from: number, to: number): void {
+  rowsOf(`update kept_parts set part = ? where kind = 'batch_input' and part = ?`, to, from)
+}
