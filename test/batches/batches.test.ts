@@ -42,7 +42,7 @@ const usageOf = (userId: number) =>
     .filter((row) => row.user_id === userId)
 
 describe('docs/batches.md: Batches', () => {
-  test('each line is a call of its own, and the results are in the order of the file', async () => {
+  test('each line is a separate call, and the results are in the order of the file', async () => {
     const ann = clientOf('ann')
     const first = Promise.withResolvers<void>()
     fixture.upstream.script('held', { kind: 'whole', content: 'late', after: first.promise })

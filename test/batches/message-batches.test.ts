@@ -33,7 +33,7 @@ const make = (key: string, requests: readonly object[]) =>
   clientOf(key).ask('/v1/messages/batches', 'POST', { requests })
 
 describe('docs/batches.md: Message batches', () => {
-  test('each request is a call of its own, and the results are those of their custom ids', async () => {
+  test('each request is a separate call, and the results are those of their custom ids', async () => {
     const ann = clientOf('ann')
     const gate = Promise.withResolvers<void>()
     fixture.upstream.script('gated', { kind: 'whole', after: gate.promise })

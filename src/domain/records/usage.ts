@@ -210,7 +210,7 @@ export type SettledCall = Omit<Values<UsageFields>, WithDefault> & {
     readonly usage: Usage
     /**
      * The hold out of which that of the call was taken, and by how many quota units it shrinks with the settlement. Absent if
-     * the call had a hold of its own.
+     * the call had a separate hold.
      */
     readonly part?: { readonly hold: string; readonly amount: number } | undefined
     /** Which provider account created the response; undefined if clients cannot refer to anything in it. */

@@ -345,7 +345,7 @@ export class BatchRuns {
     const { ledger } = this.#services
     const own = this.#holds.get(one.id)
     if (!(await claimBatch(this.#services, one))) {
-      // Another node has taken the batch over, with a hold of its own.
+      // Another node has taken the batch over, with a new hold.
       if (own) {
         this.#holds.delete(one.id)
         await ledger.release(own)

@@ -353,7 +353,7 @@ export class ClientSocket {
     this.#startWaiting()
   }
 
-  /** Gives a running turn further input. The turn that follows from it is a call of its own, whose hold is made before. */
+  /** Gives a running turn further input. The turn that follows is a separate call. Its hold is made first. */
   #steer(frame: Frame): void {
     const { memory } = this.#services
     try {

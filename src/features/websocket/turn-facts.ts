@@ -8,7 +8,7 @@ export interface TurnFacts {
   readonly items: number
   /** Whether a response is generated. */
   readonly generates: boolean
-  /** Whether its input is a placeholder, because it has none. */
+  /** Whether the turn has no input. Its body then has a text that only passes the check, and that no provider gets. */
   readonly isEmpty: boolean
   /** Events that answer a turn without a response if no provider does. */
   readonly prepared: () => readonly string[]
