@@ -9,6 +9,7 @@ import {
 } from './choices.ts'
 import { COMPLETIONS_PATH, completionsReply } from './completions.ts'
 import { type Fields, asFields } from './fields.ts'
+import { MODERATIONS_PATH, moderationsReply } from './moderations.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { type AccountCache, useOpenAiCache } from './openai-cache.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
@@ -30,18 +31,23 @@ type Head = Readonly<
   }
 >
 
-/** Creates a simulated provider of chat completions, and of completions of a prompt. */
+/** Creates a simulated provider of chat completions, and of completions of a prompt and moderations. */
 export function chatUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
     faults: 'chat',
-    bodyIfServed: bodyOfPost('/chat/completions', COMPLETIONS_PATH),
+    bodyIfServed: bodyOfPost('/chat/completions', COMPLETIONS_PATH, MODERATIONS_PATH),
     models,
     keyOf: bearerToken,
     reply: (body, model, stamp, { path, account }) =>
-      (path === COMPLETIONS_PATH ? completionsReply : reply)(body, model, stamp, { cache, account }),
+      (OTHER_REPLIES.get(path) ?? reply)(body, model, stamp, { cache, account }),
     refuse,
   }
 }
+
+const OTHER_REPLIES: ReadonlyMap<string, typeof reply> = new Map([
+  [COMPLETIONS_PATH, completionsReply],
+  [MODERATIONS_PATH, moderationsReply],
+])
 
 function reply(body: Fields, model: string, stamp: ReplyTimeAndIds, { cache, account }: AccountCache): Reply {
   const prompt = chatPrompt(body, model)

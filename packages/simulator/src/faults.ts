@@ -73,6 +73,11 @@ const ERRORS = {
   // The name of the exception is not in the body.
   converse: (): Fields => ({ message: WORDS }),
 } satisfies Record<string, (status: number) => Fields>
+/** The body of an error with this status, as the provider of the protocol writes it. */
+export function errorBody(protocol: FaultyProtocol, status: number): Fields {
+  return ERRORS[protocol](status)
+}
+
 const MESSAGES_TYPES: ReadonlyMap<number, string> = new Map([
   [400, 'invalid_request_error'],
   [429, 'rate_limit_error'],

@@ -178,6 +178,7 @@ const STATUS: Partial<Record<RefusalKind, string>> = {
   missing_key: 'UNAUTHENTICATED',
   unknown_model: 'NOT_FOUND',
   unknown_path: 'NOT_FOUND',
+  unknown_object: 'NOT_FOUND',
 }
 
 function refuse({ kind, message }: Refusal): unknown {

@@ -232,6 +232,7 @@ const ERROR_TYPE: Partial<Record<RefusalKind, string>> = {
   missing_key: 'authentication_error',
   unknown_model: 'not_found_error',
   unknown_path: 'not_found_error',
+  unknown_object: 'not_found_error',
   too_large: 'request_too_large',
 }
 

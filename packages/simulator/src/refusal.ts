@@ -4,6 +4,7 @@ export type RefusalKind =
   | 'unknown_model'
   | 'unknown_path'
   | 'unknown_response'
+  | 'unknown_object'
   | 'malformed'
   | 'too_large'
 
@@ -13,6 +14,7 @@ export const REFUSAL_STATUS = {
   unknown_model: 404,
   unknown_path: 404,
   unknown_response: 400,
+  unknown_object: 404,
   malformed: 400,
   too_large: 413,
 } as const satisfies Record<RefusalKind, number>

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type BatchApi, serveBatches } from './batches/serve-batches.ts'
 import { type Fields, asFields, asString } from './fields.ts'
 import { replyWithFaults } from './faults.ts'
 import { type Pace, sendAtPace } from './pace.ts'
@@ -11,13 +12,14 @@ import type { Call, Frame, Reply, ReplyTimeAndIds, Upstream } from './upstream.t
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
-/** Serves one protocol on a free port of the loopback address. */
+/** Serves one protocol on a free port of the loopback address, and the batches of its provider, if it has any. */
 export async function serveUpstream(
   upstream: Upstream,
   pace: Pace,
+  batches?: BatchApi,
 ): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
-    void handle(upstream, pace, request, response)
+    void handle(upstream, pace, batches, request, response)
   })
   if (upstream.hasSockets) serveResponsesSockets(server, upstream, (call) => framesOf(call, upstream), pace)
   server.listen(0, '127.0.0.1')
@@ -35,12 +37,14 @@ function framesOf(call: Call, upstream: Upstream): readonly Frame[] {
 async function handle(
   upstream: Upstream,
   pace: Pace,
+  batches: BatchApi | undefined,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const stamp: ReplyTimeAndIds = { created: Math.floor(Date.now() / 1000), id: freshId }
   response.setHeader('x-request-id', stamp.id('req_'))
   try {
+    if (batches && (await serveBatches(batches, upstream.keyOf(request.headers), request, response))) return
     await sendAtPace(response, replyTo(await read(upstream, request), upstream, stamp), pace)
   } catch (error) {
     // Other errors mean that the client has disconnected.
@@ -59,7 +63,7 @@ async function read(upstream: Upstream, request: IncomingMessage): Promise<Call>
   if (account === '') throw new Refusal('missing_key', 'No API key was given')
   return {
     method: request.method ?? '',
-    path: pathname.replace(/^\/v1/, ''),
+    path: pathname.replace(/^\/v1(?:beta)?/, ''),
     query: searchParams,
     headers: request.headers,
     account,

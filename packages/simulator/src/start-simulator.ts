@@ -1,4 +1,9 @@
 import type { Server } from 'node:http'
+import { azureUpstream } from './azure.ts'
+import type { Behaviour } from './batches/behaviour.ts'
+import { GeminiBatches } from './batches/gemini-batches.ts'
+import { MessageBatches } from './batches/message-batches.ts'
+import { OpenAiBatches } from './batches/openai-batches.ts'
 import { bedrockUpstream } from './bedrock.ts'
 import { chatUpstream } from './chat.ts'
 import { DEMO_MODELS } from './demo-models.ts'
@@ -24,6 +29,8 @@ export interface SimulatorOptions extends PromptCacheOptions {
 /** The running upstreams; their base URLs end with the version of the API. */
 export interface Simulator {
   readonly chatUrl: string
+  /** Base URL of the simulated Azure, whose paths begin with `/openai`. It has the models of chat. */
+  readonly azureUrl: string
   readonly messagesUrl: string
   readonly responsesUrl: string
   readonly geminiUrl: string
@@ -48,17 +55,35 @@ export async function startSimulator(
     ...(added[protocol] ?? []),
   ]
   const cache = (): PromptCache => new PromptCache(cached)
-  const [chat, messages, responses, gemini, bedrock, rerank, embeddings, media] = await Promise.all([
-    serveUpstream(chatUpstream(models('chat'), cache()), pace),
-    serveUpstream(messagesUpstream(models('messages'), cache()), pace),
-    serveUpstream(responsesUpstream(models('responses'), cache(), new ResponseHistory()), pace),
-    serveUpstream(geminiUpstream(models('gemini'), cache()), pace),
+  const ofChat = chatUpstream(models('chat'), cache())
+  const ofMessages = messagesUpstream(models('messages'), cache())
+  const ofResponses = responsesUpstream(models('responses'), cache(), new ResponseHistory())
+  const ofGemini = geminiUpstream(models('gemini'), cache())
+  const ofEmbeddings = embeddingsUpstream(models('embeddings'))
+  const endpoints = new Map([
+    ['/v1/chat/completions', ofChat],
+    ['/v1/completions', ofChat],
+    ['/v1/moderations', ofChat],
+    ['/v1/responses', ofResponses],
+    ['/v1/embeddings', ofEmbeddings],
+  ])
+  const batched = { behaviour: usualBehaviour(pace), now: cached.now ?? Date.now }
+  const openAiBatches = new OpenAiBatches({ vendor: 'openai', endpoints, ...batched })
+  const azureBatches = new OpenAiBatches({ vendor: 'azure', endpoints, ...batched })
+  const messageBatches = new MessageBatches(ofMessages, batched)
+  const geminiBatches = new GeminiBatches(ofGemini, batched)
+  const [chat, azure, messages, responses, gemini, bedrock, rerank, embeddings, media] = await Promise.all([
+    serveUpstream(ofChat, pace, openAiBatches),
+    serveUpstream(azureUpstream(ofChat), pace, azureBatches),
+    serveUpstream(ofMessages, pace, messageBatches),
+    serveUpstream(ofResponses, pace, openAiBatches),
+    serveUpstream(ofGemini, pace, geminiBatches),
     serveUpstream(bedrockUpstream(models('bedrock'), cache()), pace),
     serveUpstream(rerankUpstream(models('rerank')), pace),
-    serveUpstream(embeddingsUpstream(models('embeddings')), pace),
+    serveUpstream(ofEmbeddings, pace, openAiBatches),
     serveUpstream(mediaUpstream(models('media')), pace),
   ])
-  const all = [chat, messages, responses, gemini, bedrock, rerank, embeddings, media]
+  const all = [chat, azure, messages, responses, gemini, bedrock, rerank, embeddings, media]
   const tools = await Promise.all(
     Object.entries(DEMO_MCP_SERVERS).map(async ([name, behaviour]) => ({
       name,
@@ -68,6 +93,7 @@ export async function startSimulator(
   const servers = [...all, ...tools].map(({ server }) => server)
   return {
     chatUrl: chat.url,
+    azureUrl: new URL(azure.url).origin,
     messagesUrl: messages.url,
     responsesUrl: responses.url,
     geminiUrl: gemini.url,
@@ -76,7 +102,30 @@ export async function startSimulator(
     embeddingsUrl: embeddings.url,
     mediaUrl: media.url,
     mcpUrls: new Map(tools.map(({ name, url }) => [name, url])),
-    close: async () => void (await Promise.all(servers.map(closed))),
+    close: async () => {
+      await Promise.all(servers.map(closed))
+      const apis = [openAiBatches, azureBatches, messageBatches, geminiBatches]
+      await Promise.all(apis.map(({ work }) => work.close()))
+    },
+  }
+}
+
+/** Batches take some twenty seconds at the pace of a real model, and no time if models take none. */
+function usualBehaviour({ firstTokenMs, maxWholeMs }: Pace): Behaviour {
+  return {
+    validating_ms: 4 * firstTokenMs,
+    running_ms: 40 * maxWholeMs,
+    finalizing_ms: 4 * firstTokenMs,
+    cancelling_ms: 4 * firstTokenMs,
+    pending_ms: 4 * firstTokenMs,
+    end: 'completed',
+    code: 'server_error',
+    done: -1,
+    shuffled: false,
+    duplicates: 0,
+    unknown: 0,
+    missing: 0,
+    enqueued_tokens: 1e9,
   }
 }
 
