@@ -60,6 +60,8 @@ export interface IncomingCall {
    * Set if the hold of the call is taken out of another one: called in place of `Ledger.admit`. Throws `Unaffordable`.
    */
   readonly holdFor?: (amount: number, facts: HoldFacts) => OpenHold
+  /** Set if the call is made for another one, in whose place it counts as a parallel call of its key. */
+  readonly isPart?: true
   /** Set if the call has an idempotency key under which its answer may be kept. */
   isIdempotent?: true
   /** Whether the call ended with an error. Set when the call is over or its response has begun to fail. */
