@@ -5,7 +5,7 @@ import { rateLimitError } from '../limits/rate-limiter.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Account, ALL_MODELS, type RestKind } from '../upstreams/account-rests.ts'
 import type { CountedAttempt } from '../upstreams/channel-health.ts'
-import type { ChannelLoad } from '../upstreams/channel-load.ts'
+import { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
@@ -19,6 +19,7 @@ import { type NextAttempt, ruleOf } from './failure-table.ts'
 import {
   CALL_STOPPED,
   CLIENT_DISCONNECTED,
+  finalError,
   missingEndpointFailure,
   type Failure,
   GATEWAY_STOPPING,
@@ -51,6 +52,12 @@ const OUTCOMES: Readonly<Record<Exclude<NextAttempt, 'keys'>, Outcome>> = {
   channels: 'failed',
   context_fallback: 'context_fallback',
   content_fallback: 'content_fallback',
+}
+
+/** An answer of an upstream that came later than its request. */
+export interface LaterAnswer {
+  readonly status: number
+  readonly body: Buffer
 }
 
 const NO_WATCHER: AttemptWatcher = {}
@@ -203,17 +210,47 @@ export class Attempts {
     plan: ChannelPlan,
     failed: FailedAttempts,
   ): Promise<AttemptRequest | undefined> {
-    const { request, settings } = call.plan
     try {
-      const prepared = await plan.prepare(settings.options.pass_through, call)
-      const own = this.#adapted(call, prepared, plan.channel, request)
-      return await call.features.adapted(call, own, plan.channel)
+      return await this.prepare(call, plan)
     } catch (error) {
       if (call.response.isAborted) this.#leave(failed)
       if (error instanceof GatewayError && error.isFinal) throw error
       failed.preparationError ??= error
       return undefined
     }
+  }
+
+  /** Makes the request of a call for a channel. Rejects with the error for the client if that is impossible. */
+  async prepare(call: Call, plan: ChannelPlan): Promise<AttemptRequest> {
+    const { request, settings } = call.plan
+    const prepared = await plan.prepare(settings.options.pass_through, call)
+    const own = this.#adapted(call, prepared, plan.channel, request)
+    return call.features.adapted(call, own, plan.channel)
+  }
+
+  /**
+   * Ends a call with an answer that came otherwise than by a request of the call. Rejects with the error for the client if
+   * the answer is one. The channel's health and limits are not concerned.
+   */
+  async take(call: Call, plan: ChannelPlan, key: UpstreamKey, answer: LaterAnswer): Promise<void> {
+    const request = await this.prepare(call, plan)
+    const { channel } = plan
+    call.incoming.record.channel = channel.name
+    const { name: client } = call.plan.dialect
+    const target = { channel, key, client, request, plan, words: call.words, features: call.features }
+    const watcher = call.features.attempted(call, target)
+    const attempt = new Attempt(call, target, new ChannelLoad(), performance.now(), watcher)
+    call.beginAttempt(target, attempt)
+    attempt.onHead({ ...answer, contentType: 'application/json', retryAfter: undefined, headers: {} })
+    attempt.onData(answer.body)
+    attempt.onEnd()
+    const end = await attempt.end
+    watcher?.over?.()
+    if (end === 'settled') return
+    call.incoming.record.failure = end.cause
+    call.attempts.failed(end)
+    if (end.passOn) await end.passOn()
+    else throw finalError([end], () => undefined)
   }
 
   /**

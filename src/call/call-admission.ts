@@ -22,7 +22,7 @@ import { type CallRates, groupsOfPlans, planCall, type Plans } from './plan.ts'
 import type { IncomingCall, Plan } from './request-stages.ts'
 import type { RunningCalls } from './running-calls.ts'
 import { type Sessions, sessionInRow } from './session.ts'
-import { rateOfRequestedService } from './service-tier-rates.ts'
+import { asLineOfBatch, rateOfRequestedService } from './service-tier-rates.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
@@ -84,9 +84,11 @@ export class CallAdmission {
     settings,
     request,
     routes: { requestedModel, resolutions },
-  }: Pick<AdmittedRequest, 'dialect' | 'settings' | 'request' | 'routes'> & {
-    readonly body: Body
-  }): Promise<MeasuredCall> {
+    inBatch,
+  }: Pick<AdmittedRequest, 'dialect' | 'settings' | 'request' | 'routes'> &
+    Pick<IncomingCall, 'inBatch'> & {
+      readonly body: Body
+    }): Promise<MeasuredCall> {
     const common = {
       dialect,
       body: body.bytes,
@@ -95,17 +97,28 @@ export class CallAdmission {
       settings,
       requestedModel,
     }
-    const plans = await planCall(common, request, resolutions, this.#rates)
+    const served = inBatch ? asLineOfBatch(request) : request
+    const plans = await planCall(common, served, resolutions, this.#rates)
     return { amount: amountOf(plans), groups: groupsOfPlans(plans), plans }
   }
 
   /** Reserves the maximum cost of a request and makes its call. */
   async admit(
-    { dialect, body, caller, settings, request, routes, received = body, mayNotWait }: AdmittedRequest,
+    {
+      dialect,
+      body,
+      caller,
+      settings,
+      request: called,
+      routes,
+      received = body,
+      mayNotWait,
+    }: AdmittedRequest,
     incoming: IncomingCall,
     known?: KnownState,
   ): Promise<void> {
     const { ledger } = this.#services
+    const request = incoming.inBatch ? asLineOfBatch(called) : called
     const { requestedModel, resolutions } = routes
     const bytes = 'parts' in body ? NO_BYTES : body.bytes
     const fields = 'parts' in body ? formFieldTexts(body) : NO_FIELDS
@@ -172,7 +185,8 @@ export class CallAdmission {
                 ...(mayNotWait && { waitMs: 0 }),
               })
     const call = new Call(this.#services, plannedCall, plans, hold, features)
-    features.admitted(call)
+    // A call whose request is only made begins with its answer.
+    if (incoming.inBatch !== 'request') features.admitted(call)
     const entry = this.#running.add(call, caller)
     try {
       // The gateway may have begun to stop while the call waited for quota.

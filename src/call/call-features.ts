@@ -52,6 +52,13 @@ export class CallFeatures {
     return this.#features[at]?.plan?.(this.#states[at], plans) ?? plans
   }
 
+  /** What the feature with this moment has to know when the answer comes later; undefined if it takes no part. */
+  suspended(): string | undefined {
+    const at = this.#features.findIndex((one) => one.suspended !== undefined)
+    const state = this.#states[at]
+    return state === undefined ? undefined : this.#features[at]?.suspended?.(state)
+  }
+
   admitted(call: Call): void {
     for (let at = 0; at < this.#features.length; at++)
       if (this.#states[at] !== undefined) this.#features[at]?.admitted?.(this.#states[at], call)

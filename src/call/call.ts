@@ -449,8 +449,10 @@ export class Call implements MediaRequester {
     record.reason = reason
     if (firstByteMs !== null) record.firstByteMs = firstByteMs
     const tokens = record.inputTokens + record.outputTokens
-    limits.spend(settings, this.client, model, target?.channel, tokens)
-    if (requestedModel !== model) limits.spendOfModel(requestedModel, tokens)
+    if (!this.incoming.inBatch) {
+      limits.spend(settings, this.client, model, target?.channel, tokens)
+      if (requestedModel !== model) limits.spendOfModel(requestedModel, tokens)
+    }
     metrics.settled(settlement, facts.stream, tookMs, this.hold.amount)
     this.features.settled(this, target, settlement, basis)
     return this.hold.settle(settlement).then(() => usage)

@@ -17,7 +17,6 @@ import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import {
   type AdmittedRequest,
   type Admission,
-  type AnswerInCalls,
   type AnswerRead,
   answerWith,
   answersAround,
@@ -32,7 +31,6 @@ import { CallFeatures } from './call-features.ts'
 import type { DecodedConversation } from './dialects/decoded-conversation.ts'
 import type { DialectFacts, RequestReaderContext } from './dialects/dialect.ts'
 import type { ReferringRequest, ResolvedReferences } from './dialects/references.ts'
-import type { JsonRequest } from './parse-request.ts'
 import type { Plans } from './plan.ts'
 import type { ChargeBasis } from './price-usage.ts'
 import type { MediaPlace } from './media-fetcher.ts'
@@ -74,11 +72,6 @@ export interface CallFeature<State = undefined> {
    */
   read?(incoming: IncomingCall, settings: Settings): AnswerRead | undefined
   /**
-   * Called when a request was scanned, but not checked. Returns a function that answers it by several calls; undefined if
-   * one call answers it. Only the first feature with this moment is called.
-   */
-  divide?(request: JsonRequest, settings: Settings): AnswerInCalls | undefined
-  /**
    * Called when a request was checked that may refer to earlier answers. Rejects with the error for the client. Only the
    * first feature with this moment is called.
    */
@@ -90,6 +83,13 @@ export interface CallFeature<State = undefined> {
   answer?(request: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<State>): Promise<void>
   /** Called when an earlier answer is read again. Returns what checks it; undefined if the feature does not. */
   kept?(answer: KeptAnswer): KeptAnswerCheck | undefined
+  /**
+   * Called when a request is made that is answered later, maybe by another process. Returns what the feature has to know
+   * then. Only the first feature with this moment is called.
+   */
+  suspended?(state: State): string
+  /** Called when that answer has come, with what `suspended` returned. Returns the feature's state for the call. */
+  resumed?(suspended: string, call: ResumedCall): State
   /** Called when a request gets the answer of another call. May return callbacks. */
   repeated?(request: AdmittedRequest, incoming: IncomingCall): RepeatWatcher | undefined
   /**
@@ -255,6 +255,9 @@ export interface KeptAnswer {
   readonly group: string
 }
 
+/** A call whose request was made earlier. */
+export type ResumedCall = Pick<PlannedCall, 'incoming' | 'caller' | 'settings'>
+
 /** Checks an earlier answer. */
 export interface KeptAnswerCheck {
   /** Whether the answer may be changed or withheld, so that no part of it can be read alone. */
@@ -327,10 +330,21 @@ export class LifeCycle {
     return undefined
   }
 
+  /** The state of a feature for a call whose request was made earlier, from what it returned then. */
+  resumed(suspended: string | undefined, call: ResumedCall): KnownState | undefined {
+    const feature = this.#features.find((one) => one.resumed !== undefined)
+    if (suspended === undefined || !feature) return undefined
+    return { feature, state: feature.resumed?.(suspended, call), others: undefined }
+  }
+
   /** The features that take part in a call. */
   begin(call: PlannedCall, known?: KnownState): CallFeatures {
-    const { features, shared } = this.#concerned(call.settings, call.caller, call.dialect.endpoint)
+    const concerned = this.#concerned(call.settings, call.caller, call.dialect.endpoint)
+    const { shared } = concerned
+    let { features } = concerned
     let states: unknown[] | undefined
+    // A feature that the settings do not name any more still has to end what it began.
+    if (known && !features.includes(known.feature)) features = [known.feature, ...features]
     for (let at = 0; at < features.length; at++) {
       const state = stateIn(known, features[at]) ?? features[at]?.begin?.(call)
       if (state === undefined) continue

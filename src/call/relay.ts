@@ -3,16 +3,16 @@ import type { Settings } from '../domain/settings.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import { GatewayError } from '../errors.ts'
 import { answerHeaders } from '../http/answer-headers.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
 import {
   type AdmissionServices,
+  type AdmittedAttempts,
   CallAdmission,
   type MeasuredCall,
   type UnchargedCall,
 } from './call-admission.ts'
-import { type AttemptServices, Attempts } from './attempts.ts'
+import { type AttemptServices, Attempts, type LaterAnswer } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
@@ -35,21 +35,21 @@ import type { MediaFetcher } from './media-fetcher.ts'
 import {
   bodyOptions,
   type EndpointDialects,
-  type FormRequest,
-  type JsonRequest,
   parseRequest,
   readBody,
   scanRequest,
   withoutModelSuffix,
 } from './parse-request.ts'
 import { CallRates } from './plan.ts'
-import type { ReadingFeatures } from './reading-features.ts'
 import { recordRefusal } from './record-refusal.ts'
 import { type Routes, Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 import { simulateCall } from './simulate-call.ts'
-import type { IncomingCall, ParsedRequest, Plan } from './request-stages.ts'
+import type { AttemptRequest, ChannelPlan, IncomingCall, ParsedRequest, Plan } from './request-stages.ts'
+import { GatewayError } from '../errors.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { UpstreamKey } from '../upstreams/key-ring.ts'
 
 const COUNTING = { messages: messagesCountTokens, responses: responsesCountTokens } as const
 
@@ -70,6 +70,26 @@ export interface OtherCall {
   readonly limit?: OwnedLimit
   /** Makes the call, and settles it. `stopping` is aborted when the gateway stops. */
   run(call: Call, plan: Plan, stopping: AbortSignal): Promise<void>
+}
+
+/** A request that was made for a channel, and not sent. */
+export interface ComposedCall {
+  readonly channel: Channel
+  readonly plan: Plan
+  readonly request: AttemptRequest
+  /** The body as features have left it, in the client's dialect. */
+  readonly body: Buffer
+  /** What features have to know when the answer comes. */
+  readonly suspended: string | undefined
+}
+
+/** The answer to a request that was made earlier, and by what it is charged. */
+export interface LaterEnd {
+  /** The one channel that has answered. */
+  readonly routes: Routes
+  readonly key: UpstreamKey
+  readonly suspended: string | undefined
+  readonly answer: LaterAnswer
 }
 
 export interface RelayServices extends AdmissionServices, AttemptServices {
@@ -194,24 +214,17 @@ export class Relay {
   }
 
   /**
-   * Checks a request like one that `call` relays, and returns the channels that would serve it; undefined if several calls
-   * would answer it. Nothing is counted, reserved or sent. Rejects like `call`.
+   * Checks a request like one that `call` relays, and returns the channels that would serve it. Nothing is counted, reserved or
+   * sent. Rejects like `call`.
    */
-  async check(
-    endpoint: keyof ClientDialects,
-    incoming: IncomingCall,
-    caller: Caller,
-  ): Promise<Routes | undefined> {
+  async check(endpoint: keyof ClientDialects, incoming: IncomingCall, caller: Caller): Promise<Routes> {
     const settings = this.#services.settings()
     const dialects = { json: this.#dialects[endpoint] }
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
-      const read = scanRequest(dialects, body)
-      const features = this.#featuresOf(read, caller, settings)
-      const reading = this.#reading(read, features, body, incoming, caller, settings)
-      const { routes } = this.#resolve(reading, await reading.parsing, incoming, caller, settings)
-      return read.scan && features.divide(read, settings) ? undefined : routes
+      const reading = this.#reading(dialects, body, incoming, caller, settings)
+      return this.#resolve(reading, await reading.parsing, incoming, caller, settings).routes
     } catch (error) {
       recordRefusal(incoming, caller, { dialects, body }, error)
       throw error
@@ -233,15 +246,92 @@ export class Relay {
     const dialects = { json: this.#dialects[endpoint] }
     const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
     try {
-      const read = scanRequest(dialects, body)
-      const features = this.#featuresOf(read, caller, settings)
-      if (read.scan && features.divide(read, settings)) throw notOneCall()
-      const reading = this.#reading(read, features, body, incoming, caller, settings)
+      const reading = this.#reading(dialects, body, incoming, caller, settings)
       const found = this.#resolve(reading, await reading.parsing, incoming, caller, settings)
-      return await this.#admission.measure({ dialect: reading.read.dialect, body, settings, ...found })
+      const { inBatch } = incoming
+      const { dialect } = reading.read
+      return await this.#admission.measure({ dialect, body, settings, ...found, ...(inBatch && { inBatch }) })
     } finally {
       body.release()
     }
+  }
+
+  /**
+   * Makes the request of a line of a provider's batch, without sending it. The call has no limits and no end: `answerLater`
+   * ends it. Rejects with the error for the client.
+   */
+  async compose(
+    endpoint: keyof ClientDialects,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+    choose: (plan: Plan) => ChannelPlan | undefined,
+  ): Promise<ComposedCall> {
+    const dialects = { json: this.#dialects[endpoint] }
+    const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
+    let composed: ComposedCall | undefined
+    try {
+      const reading = this.#reading(dialects, body, incoming, caller, settings)
+      const { read, reader, parsing } = reading
+      const { request, routes } = this.#resolve(reading, await parsing, incoming, caller, settings)
+      const admission = this.#admissionBy(async (call, [plan]) => {
+        const chosen = plan && choose(plan)
+        if (!chosen) throw new GatewayError('batch_unsupported', 'no channel can batch this request')
+        const refusal = await call.features.tried(call, plan, chosen)
+        if (refusal) throw refusal
+        const made = await this.#attempts.prepare(call, chosen)
+        const { channel } = chosen
+        composed = { channel, plan, request: made, body: plan.body, suspended: call.features.suspended() }
+        // The call is settled when its answer has come.
+        await call.hold.park()
+      })
+      await this.#services.lifeCycle.answer(
+        { dialect: read.dialect, body, caller, settings, request, routes, read, reader },
+        incoming,
+        admission,
+      )
+      if (!composed) throw new Error('no request was made')
+      return composed
+    } finally {
+      body.release()
+    }
+  }
+
+  /**
+   * Ends a call whose request was made by `compose`, with the answer to it. `later.channel` answers, at the prices of
+   * `later.routes`. Rejects with the error for the client.
+   */
+  async answerLater(
+    endpoint: keyof ClientDialects,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+    { routes, key, suspended, answer }: LaterEnd,
+  ): Promise<void> {
+    const dialects = { json: this.#dialects[endpoint] }
+    const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
+    try {
+      const { read, reader, parsing } = this.#reading(dialects, body, incoming, caller, settings)
+      const request = withoutModelSuffix(await parsing, settings)
+      incoming.record.model = request.model
+      const admission = this.#admissionBy(async (call, [plan]) => {
+        const chosen = plan?.channels[0]
+        if (!chosen) throw new Error('the channel of an answer is unknown')
+        await this.#attempts.take(call, chosen, key, answer)
+      })
+      const known = this.#services.lifeCycle.resumed(suspended, { incoming, caller, settings })
+      await admission.admit(
+        { dialect: read.dialect, body, caller, settings, request, routes, read, reader },
+        incoming,
+        known,
+      )
+    } finally {
+      body.release()
+    }
+  }
+
+  #admissionBy(run: AdmittedAttempts['run']): CallAdmission {
+    return new CallAdmission(this.#services, this.#rates, { isStopped: false, run }, this.running)
   }
 
   /** Relays a call of a Gemini client. Its path names the model, and whether the answer is streamed. */
@@ -257,7 +347,7 @@ export class Relay {
   /** Relays one call in the dialects of its endpoint, as JSON or as a form. Rejects like `call`. */
   async callIn(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#services.settings()
-    const leave = incoming.isPart ? undefined : await this.#services.limits.begin(caller)
+    const leave = await this.#services.limits.begin(caller)
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
@@ -268,7 +358,7 @@ export class Relay {
       throw this.#refusal(error, dialects, body, incoming, caller, settings)
     } finally {
       body?.release()
-      leave?.()
+      leave()
     }
   }
 
@@ -295,10 +385,8 @@ export class Relay {
     const dialects = { json: dialect }
     let leave: (() => void) | undefined
     try {
-      if (isCounted && !incoming.isPart) leave = await limits.begin(caller)
-      const scanned = scanRequest(dialects, body)
-      const features = this.#featuresOf(scanned, caller, settings)
-      const { read, reader, parsing } = this.#reading(scanned, features, body, incoming, caller, settings)
+      if (isCounted) leave = await limits.begin(caller)
+      const { read, reader, parsing } = this.#reading(dialects, body, incoming, caller, settings)
       const request = await parsing
       incoming.record.model = request.model
       if (isCounted) await limits.enter(settings, caller, routes.requestedModel, limit)
@@ -350,13 +438,9 @@ export class Relay {
   ): Promise<void> {
     if (incoming.unlessKept) throw incoming.unlessKept
     const { lifeCycle, limits } = this.#services
-    const read = scanRequest(dialects, body)
+    const reading = this.#reading(dialects, body, incoming, caller, settings)
+    const { read, reader, parsing } = reading
     const { dialect } = read
-    const features = this.#featuresOf(read, caller, settings)
-    const inCalls = read.scan && features.divide(read, settings)
-    if (inCalls) return inCalls({ body: read.body, scan: read.scan, incoming, caller, settings })
-    const reading = this.#reading(read, features, body, incoming, caller, settings)
-    const { reader, parsing } = reading
     const { request, routes } = this.#resolve(reading, await parsing, incoming, caller, settings)
     await limits.enter(settings, caller, routes.requestedModel)
     return lifeCycle.answer(
@@ -366,26 +450,22 @@ export class Relay {
     )
   }
 
-  #featuresOf({ dialect }: JsonRequest | FormRequest, caller: Caller, settings: Settings): ReadingFeatures {
-    return this.#services.lifeCycle.reading(settings, caller, dialect.endpoint)
-  }
-
   #reading(
-    read: JsonRequest | FormRequest,
-    features: ReadingFeatures,
+    dialects: EndpointDialects,
     body: Body | FormBody,
     { request: { headers } }: IncomingCall,
     caller: Caller,
     settings: Settings,
   ): RequestReading {
-    const { reads } = this.#services
+    const { lifeCycle, reads } = this.#services
+    const read = scanRequest(dialects, body)
     const reader = {
       caller,
       settings,
       hold: body.hold,
       holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
-      features,
+      features: lifeCycle.reading(settings, caller, read.dialect.endpoint),
     }
     return { read, reader, parsing: parseRequest(read, headers, reader) }
   }
@@ -394,25 +474,18 @@ export class Relay {
   #resolve(
     { read: { dialect } }: RequestReading,
     parsed: ParsedRequest,
-    { record }: IncomingCall,
+    { record, inBatch }: IncomingCall,
     caller: Caller,
     settings: Settings,
   ): { readonly request: ParsedRequest; readonly routes: Routes } {
     const request = withoutModelSuffix(parsed, settings)
     record.model = request.model
     record.stream = request.stream
-    const mayFallBack = request.forModel !== undefined && request.charging !== 'free'
+    const mayFallBack = request.forModel !== undefined && request.charging !== 'free' && !inBatch
     const called = { name: request.model, stream: request.stream }
     const routes = this.routing.resolve(settings, caller, called, dialect, mayFallBack)
     const own = routes.resolutions.find(({ name }) => name === request.model)
     if (own) request.channelsFor?.(own.channels)
     return { request, routes }
   }
-}
-
-function notOneCall(): GatewayError {
-  return new GatewayError(
-    'invalid_request',
-    `Invalid 'tools': the tools of this gateway cannot be used in batches; send the request to /v1/responses.`,
-  )
 }

@@ -60,8 +60,11 @@ export interface IncomingCall {
    * Set if the hold of the call is taken out of another one: called in place of `Ledger.admit`. Throws `Unaffordable`.
    */
   readonly holdFor?: (amount: number, facts: HoldFacts) => OpenHold
-  /** Set if the call is made for another one, in whose place it counts as a parallel call of its key. */
-  readonly isPart?: true
+  /**
+   * Set if the call is a line of a batch of a provider, which has the price of the tier `batch` and counts in no limit: its
+   * request is made, or its answer has come.
+   */
+  readonly inBatch?: 'request' | 'answer'
   /** Set if the call has an idempotency key under which its answer may be kept. */
   isIdempotent?: true
   /** Whether the call ended with an error. Set when the call is over or its response has begun to fail. */
@@ -175,6 +178,8 @@ export interface RequestedService {
   readonly region?: string | undefined
   /** Cache lifetimes that the request's cache directives name; absent if it has no such directives. */
   readonly lifetimes?: readonly CacheWriteLifetime[] | undefined
+  /** Set for a line of a batch of a provider, whatever tier the client requested. */
+  readonly inBatch?: true
 }
 
 /** What is charged for a request in addition to text tokens. */

@@ -275,7 +275,8 @@ function isReranking(protocol: ProtocolName): boolean {
 
 // A name with the thinking suffix is served under its plain name only by messages channels: there the suffix
 // becomes a field of the request.
-function serves({ protocol: protocols, models }: Channel, name: string, plain: string): boolean {
+function serves({ protocol: protocols, models, batches }: Channel, name: string, plain: string): boolean {
+  if (batches === 'only') return false
   return models.includes(name) || (plain !== name && protocols.includes('messages') && models.includes(plain))
 }
 

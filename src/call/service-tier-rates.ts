@@ -19,10 +19,10 @@ import type { Channel } from '../domain/records/channel.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import { vendorServiceOfChannel } from '../domain/price-data/index.ts'
 import { OPENAI } from '../domain/price-data/openai.ts'
-import { type ServiceRate, serviceRate } from '../domain/service-rate.ts'
+import { BATCH_TIER_NAME, type ServiceRate, serviceRate } from '../domain/service-rate.ts'
 import { mayNameTier } from '../upstreams/channel-tier.ts'
 import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-headers.ts'
-import type { ChannelPlan, Plan, RequestedService, AttemptTarget } from './request-stages.ts'
+import type { ChannelPlan, ParsedRequest, Plan, RequestedService, AttemptTarget } from './request-stages.ts'
 import type { Call } from './call.ts'
 
 /**
@@ -180,6 +180,23 @@ export function chargedTier(
   }
 }
 
+/** Tiers that a result out of a provider's batch may state; all others are the tier `batch`. */
+const TIERS_BESIDE_BATCH: ReadonlySet<string> = new Set(['fast', 'ultrafast'])
+
+/** The tier of a result out of a provider's batch. */
+function batchTier(stated: string | undefined): string {
+  return stated !== undefined && TIERS_BESIDE_BATCH.has(stated) ? stated : BATCH_TIER_NAME
+}
+
+/** The request as a line of a provider's batch. */
+export function asLineOfBatch(request: ParsedRequest): ParsedRequest {
+  return {
+    ...request,
+    requested: { ...request.requested, inBatch: true },
+    ...(request.forModel && { forModel: (name) => asLineOfBatch(request.forModel?.(name) ?? request) }),
+  }
+}
+
 /** The prices by which a call is charged, and whether they are incomplete. */
 export interface CallRate extends ServiceRate {
   readonly isIncomplete: boolean
@@ -216,10 +233,17 @@ export function serviceToCharge(
 ): RequestedTierAndRegion {
   const requested = asked.serviceTier ?? ''
   const { tier, region } = stated
-  if (!mayNameTier(request.path))
-    return { requested, tier: tier ?? STANDARD_TIER_NAME, region, isGuessed: false }
   const { pass_through: passThrough } = settings.options
   const service = { ...asked, dropped: request.dropped }
+  if (asked.inBatch)
+    return {
+      requested,
+      tier: batchTier(tier),
+      region: region ?? sentRegion(channel, service, passThrough),
+      isGuessed: false,
+    }
+  if (!mayNameTier(request.path))
+    return { requested, tier: tier ?? STANDARD_TIER_NAME, region, isGuessed: false }
   return {
     requested,
     ...chargedTier(channel, service, passThrough, tier),
@@ -237,8 +261,11 @@ export function rateOfRequestedService({ dialect, rate, settings, request, chann
   const [first] = channels
   if (!first || rate.free) return rate
   const { channel, tools } = first
-  if (!ENDPOINTS[dialect.endpoint].hasTiers) return rate
-  const sent = sentTier(channel, request.requested ?? NOTHING, settings.options.pass_through)
+  const isInBatch = request.requested?.inBatch === true
+  if (!isInBatch && !ENDPOINTS[dialect.endpoint].hasTiers) return rate
+  const sent = isInBatch
+    ? BATCH_TIER_NAME
+    : sentTier(channel, request.requested ?? NOTHING, settings.options.pass_through)
   if (sent === undefined || sent === 'auto' || sent === STANDARD_TIER_NAME) return rate
   const model = tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
   return serviceRate(rate, channel, model, { tier: sent }).rate
@@ -266,6 +293,7 @@ export function possibleTiersAndRegion(
   requested: RequestedService | undefined,
   passThrough: boolean,
 ): { readonly tiers: readonly string[]; readonly region: string | undefined } {
+  if (requested?.inBatch) return { tiers: IN_BATCH, region: sentRegion(channel, requested, passThrough) }
   if (!ENDPOINTS[endpoint].hasTiers) return { tiers: PLAIN, region: undefined }
   const sent = sentTier(channel, requested ?? NOTHING, passThrough)
   return { tiers: tiersFor(channel, sent), region: sentRegion(channel, requested ?? NOTHING, passThrough) }
@@ -279,6 +307,7 @@ function tiersFor(channel: Channel, sent: string | undefined): readonly string[]
 }
 
 const PLAIN: readonly string[] = [STANDARD_TIER_NAME]
+const IN_BATCH: readonly string[] = [BATCH_TIER_NAME]
 const CHOSEN: readonly string[] = [STANDARD_TIER_NAME, 'fast']
 
 /**

@@ -176,6 +176,7 @@ type GivenProvider = Pick<
   | 'keys'
   | 'service_tier'
   | 'websocket'
+  | 'batches'
 > & { readonly base_url?: string | undefined }
 
 /** An error in a channel, with the path of the faulty setting. */
@@ -218,6 +219,9 @@ function providerIssues(given: GivenProvider): ProviderIssue[] {
   if (noTier !== undefined) add(['service_tier'], noTier)
   if (given.websocket === true && !(provider === 'generic' && protocol.includes('responses')))
     add(['websocket'], 'only channels with protocol responses and provider generic have WebSockets')
+  const canBatch = protocol.some((one) => one !== 'rerank') && provider !== 'bedrock' && provider !== 'vertex'
+  if (given.batches && !canBatch)
+    add(['batches'], 'this provider or protocol has no batch API that the gateway uses')
   for (const [index, key] of keys.entries()) {
     const expected = KEY_FORMS[provider]?.(key)
     if (expected !== undefined) add(['keys', index], `expected ${expected}`)

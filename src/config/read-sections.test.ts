@@ -68,7 +68,7 @@ describe('the documented defaults', () => {
         affinity: { enabled: true, most: 100_000, cache_key: true },
         model_dates: true,
         keep_signatures: 86_400_000,
-        batches: { most: 100, parallel: 8 },
+        batches: { poll: 10_000, poll_most: 300_000, most: 100, parallel: 8 },
         local_batches: false,
         files: { keep: 30 * 86_400_000, most: 10_000_000_000 },
         idempotency: { keep: 86_400_000, most_answer: 33_554_432 },
@@ -324,6 +324,7 @@ describe('channels', () => {
         pass_through: false,
         cache_diagnostics: false,
         websocket: null,
+        batches: null,
         repair: false,
         headers: new Map(),
         rate_limit: NO_LIMIT,
@@ -360,6 +361,7 @@ channels:
     pass_through: true
     cache_diagnostics: true
     websocket: true
+    batches: only
     repair: true
     headers: { X-Team: red }
     rate_limit: { requests: 1, tokens: 2, window: 3s }
@@ -385,6 +387,7 @@ channels:
       pass_through: true,
       cache_diagnostics: true,
       websocket: true,
+      batches: 'only',
       repair: true,
       headers: new Map([['x-team', 'red']]),
       rate_limit: { requests: 1, tokens: 2, windowMs: 3_000 },

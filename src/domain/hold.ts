@@ -6,3 +6,8 @@ export interface Hold {
   readonly id: string
   readonly isSettled: boolean
 }
+
+/** Whether a hold is that of a batch; its id is that of the batch. */
+export function isHoldOfBatch({ id }: Pick<Hold, 'id'>): boolean {
+  return id.startsWith('batch_') || id.startsWith('msgbatch_')
+}

@@ -63,6 +63,12 @@ export const KEPT_KINDS = {
   batch_input: { share: 'files', readers: 'owner', room: 'responses' },
   /** Result of a line of a batch with the row that it is charged by, by the id of the batch and the number of the line. */
   batch_line: { share: null, readers: 'owner', room: 'responses' },
+  /** Batch at a provider, with what is needed to ask for it, by the id of the user's batch and a number. */
+  batch_part: { share: null, readers: 'owner', room: 'responses' },
+  /** The bytes that such a batch is made of, by the same key. */
+  batch_part_lines: { share: null, readers: 'owner', room: 'responses' },
+  /** What guards have to know when the answer to a line comes, by the id of the batch and the number of the line. */
+  batch_line_state: { share: null, readers: 'owner', room: 'responses' },
   /** Results of a message batch, by its id. */
   batch_results: { share: 'files', readers: 'owner', room: 'responses' },
   /** Content whose entry is not written yet, or whose removal has begun, by the id of the content. */

@@ -274,6 +274,9 @@ interface Values {
     readonly most: number
   }
   readonly batches: {
+    /** First and longest time in milliseconds between two looks at a batch of a provider. */
+    readonly poll: number
+    readonly poll_most: number
     /** Maximum number of a user's batches that have not ended. */
     readonly most: number
     /** Maximum number of lines that a node makes as calls at the same time. */

@@ -115,7 +115,8 @@ export function ratesToHold(
   if (tiers.length === 1 && tiers[0] === STANDARD_TIER_NAME && regions.length === 1)
     return [serviceRate(rate, channel, model, { region: regions[0] }).rate]
   const has = (tier: string): boolean => {
-    if (tier === STANDARD_TIER_NAME || Object.hasOwn(rate.price.service, tier)) return true
+    if (tier === STANDARD_TIER_NAME || tier === BATCH_TIER_NAME || Object.hasOwn(rate.price.service, tier))
+      return true
     const listed = vendor?.tiers.filter((one) => one.tier === tier && one.has.test(model))
     return listed !== undefined && listed.length > 0
   }
@@ -157,6 +158,9 @@ function resolve(
   return { rate: chargeRateOf(price, rate.ratio, rate.quotaPerUnit), tier, region, isUnpriced, terms }
 }
 
+/** The tier of results out of batches of providers. Without a price for it, a model costs its standard price there. */
+export const BATCH_TIER_NAME = 'batch'
+
 /** Tiers that providers offer at times of low demand. They never cost more than the standard tier. */
 const CHEAP_TIERS: ReadonlySet<string> = new Set(['offpeak'])
 
@@ -173,7 +177,7 @@ function termsOfTier(
   if (tier === PROVISIONED_TIER_NAME) return { factor: '0' }
   const listed = vendor?.tiers.find((one) => one.tier === tier && (one.models?.test(model) ?? true))
   if (listed) return { factor: listed.factor }
-  return undefined
+  return tier === BATCH_TIER_NAME ? {} : undefined
 }
 
 /** The factor of the model's most expensive service tier. */

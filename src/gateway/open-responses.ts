@@ -1,5 +1,5 @@
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
-import { isHoldOfBatch } from '../accounts/ledger/batch-hold.ts'
+import { isHoldOfBatch } from '../domain/hold.ts'
 import type { CallHandlers } from '../api/endpoint.ts'
 import { renderError as renderAnyError } from '../api/envelopes.ts'
 import type { Cluster } from '../cluster/join-cluster.ts'

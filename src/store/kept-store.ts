@@ -107,9 +107,12 @@ export class KeptStore {
     return this.#services.rows.read('listKept', { ...page, nowMs: Date.now() })
   }
 
-  /** Finds the keys and users of all entries of a kind. */
-  keysOf(kind: KeptKind): Promise<readonly { readonly key: string; readonly userId: number }[]> {
-    return this.#services.rows.read('keysOfKind', { kind })
+  /** Finds the keys and users of all entries of a kind, or of those with these keys. */
+  keysOf(
+    kind: KeptKind,
+    keys?: readonly string[],
+  ): Promise<readonly { readonly key: string; readonly userId: number }[]> {
+    return this.#services.rows.read('keysOfKind', { kind, keys })
   }
 
   /** Stores entries that consist of facts, in one write that begins at once. */

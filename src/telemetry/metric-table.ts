@@ -54,6 +54,11 @@ export const METRICS = {
     'channel',
   ),
   batchLines: counter('sluice_batch_lines_total', 'Lines of batches that have ended, by how.', 'outcome'),
+  batchResultsIgnored: counter(
+    'sluice_batch_results_ignored_total',
+    'Results of batches of providers that belong to no line, or came twice.',
+    'reason',
+  ),
   promptsKnown: counter(
     'sluice_known_prompts_total',
     'Conversations, by whether they continue a remembered one.',

@@ -39,6 +39,9 @@ interface CachedAddress {
   readonly heads: Map<string, string>
 }
 
+/** Headers of answers to uploads: where the content of a file goes. */
+const UPLOAD_HEADERS = ['x-goog-upload-url'] as const
+
 export interface UpstreamClientDependencies {
   /** Returns the channels in the current configuration. After each change it returns a new list. */
   readonly channels: () => readonly Channel[]
@@ -73,7 +76,7 @@ export class UpstreamClient {
     this.#loopMark = loopMark
     this.#proxyOf = proxyOf
     this.#pools = new ConnectionPools<ChannelDestination>({
-      readHeaders: [...providers.readHeaders, ...PROVIDER_LIMIT_HEADERS],
+      readHeaders: [...providers.readHeaders, ...PROVIDER_LIMIT_HEADERS, ...UPLOAD_HEADERS],
       source: {
         current: channels,
         has: (destination) => isDestinationConfigured(destination, channels(), proxyOf),

@@ -16,7 +16,7 @@ const FAY = { id: 8, accessToken: 'the-access-token-of-fay' }
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    options: { body_limit: '4KiB', batches: { most: 3, parallel: 4 } },
+    options: { body_limit: '4KiB', batches: { most: 3, parallel: 8 } },
     rate_limits: { relay: { requests: 0 }, key: { requests: 0 } },
     models: priced(MODELS),
     channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),

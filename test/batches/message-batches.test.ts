@@ -10,7 +10,12 @@ const MODELS = ['m', 'refused', 'gated']
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    options: { body_limit: '4KiB', local_batches: true, public_url: 'https://ai.example.com' },
+    options: {
+      body_limit: '4KiB',
+      local_batches: true,
+      batches: { parallel: 16 },
+      public_url: 'https://ai.example.com',
+    },
     rate_limits: { relay: { requests: 0 }, key: { requests: 0 } },
     models: priced(MODELS),
     channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),

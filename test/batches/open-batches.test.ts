@@ -7,14 +7,14 @@ import { databaseOf, sqliteFileIn } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const ADMIN = { id: 9, accessToken: 'the-access-token-of-the-admin' }
-const MODELS = ['gated', 'read']
-/** Calls for lines that are made at a time. */
+const MODELS = ['gated', 'read', 'free']
+/** Calls for lines that are made at a time for a user who is alone: half of all. */
 const PARALLEL = 4
 
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    options: { local_batches: true, batches: { most: 2, parallel: PARALLEL } },
+    options: { local_batches: true, batches: { most: 2, parallel: 2 * PARALLEL } },
     rate_limits: { relay: { requests: 0 }, key: { requests: 0 } },
     models: priced(MODELS),
     channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
@@ -58,6 +58,19 @@ describe('docs/batches.md: Batches', () => {
     const holds = (): readonly { id: string }[] => databaseOf(fixture.gateway.dataDir).openHolds()
     await expect.poll(() => holds().some((hold) => hold.id === id), { timeout: 20_000 }).toBe(false)
     await expect.poll(kinds, { timeout: 5_000 }).toEqual([])
+  })
+
+  test('lines of a user that hang leave some of options.batches.parallel to the lines of others', async () => {
+    const gate = Promise.withResolvers<void>()
+    fixture.upstream.script('gated', { kind: 'whole', after: gate.promise })
+    const received = fixture.upstream.received('gated').length
+    const hanging = await clientOf('ann').make(linesFor('gated', 3 * PARALLEL))
+    await fixture.upstream.receivedAtLeast('gated', received + PARALLEL)
+    const dan = clientOf('dan')
+    const { id } = await dan.make(linesFor('free', 3))
+    expect(await dan.ended(id)).toMatchObject({ request_counts: { total: 3, completed: 3, failed: 0 } })
+    gate.resolve()
+    await clientOf('ann').ended(hanging.id)
   })
 
   test('a batch whose lines cannot be read for some time goes on when they can', async () => {

@@ -66,6 +66,15 @@ export class Pseudonyms {
     return this.#values.entries()
   }
 
+  /** Adds replacement tokens that were created earlier for the same request, with their values. */
+  know(entries: Iterable<readonly [string, string]>): void {
+    for (const [token, value] of entries) {
+      this.#values.set(token, value)
+      this.hasEscapes ||= escaped(value, 1) !== value
+      this.bytes += 2 * (2 * token.length + value.length)
+    }
+  }
+
   /**
    * Returns the token that replaces a value. It is the same in all requests of the user, unless two values of
    * one request would get the same token.

@@ -3,11 +3,6 @@ import type { Ledger } from './ledger.ts'
 import { type HoldLedger, OpenHold } from './open-hold.ts'
 import { createHoldGrowthRefusal } from './quota-refusal.ts'
 
-/** Whether a hold is that of a batch; its id is that of the batch. */
-export function isHoldOfBatch({ id }: { readonly id: string }): boolean {
-  return id.startsWith('batch_') || id.startsWith('msgbatch_')
-}
-
 /** The facts of the hold of a batch, which is charged nothing itself. */
 export function factsOfBatchHold(id: string, startedMs: number): HoldFacts {
   const none = { model: '', requested_model: '', channel: '', group: '', session: '', price_version: '' }
@@ -33,6 +28,21 @@ export class LineReserve {
    * charged by `Ledger.settlePart` once the state of the line is durable.
    */
   holdFor(amount: number, facts: HoldFacts): OpenHold {
+    return this.#hold(amount, facts, false)
+  }
+
+  /** The hold of a call whose answer comes later: nothing is settled before. Throws `Unaffordable`. */
+  holdUntilAnswered(amount: number, facts: HoldFacts): OpenHold {
+    return this.#hold(amount, facts, true)
+  }
+
+  /** The hold of a call that was answered, which must be charged whatever is affordable. */
+  holdAnswered(facts: HoldFacts): OpenHold {
+    const ledger = { ...this.#ledgerWith(() => true, false), raise: () => Promise.resolve(undefined) }
+    return OpenHold.part(ledger, this.#whole, facts, this.amount)
+  }
+
+  #hold(amount: number, facts: HoldFacts, isAnsweredLater: boolean): OpenHold {
     const whole = this.#whole
     const grow = (by: number): boolean => {
       if (by > 0 && !whole.grow(by)) return false
@@ -42,7 +52,12 @@ export class LineReserve {
     const missing = amount - this.amount
     if (!grow(missing)) throw createHoldGrowthRefusal(whole, missing, Date.now())
     this.settlement = undefined
-    const ledger: HoldLedger = {
+    return OpenHold.part(this.#ledgerWith(grow, isAnsweredLater), whole, facts, amount)
+  }
+
+  #ledgerWith(grow: (by: number) => boolean, isAnsweredLater: boolean): HoldLedger {
+    const whole = this.#whole
+    return {
       write: () => Promise.resolve(undefined),
       grow: (_, by) => grow(by),
       raise: (hold, to) => {
@@ -53,13 +68,12 @@ export class LineReserve {
       },
       // After a crash the call is made again.
       markProgress() {},
-      park: () => Promise.resolve(false),
+      park: () => Promise.resolve(isAnsweredLater),
       settle: (hold, settlement) => {
         this.settlement = { hold, settlement }
         return Promise.resolve()
       },
     }
-    return OpenHold.part(ledger, whole, facts, amount)
   }
 
   /** Charges the line and releases what is reserved for it. */

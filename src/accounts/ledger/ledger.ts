@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { formatBudgetList, type BudgetName, parseBudgetList } from '../../domain/budget.ts'
 import { DenseSet } from '../../domain/dense-set.ts'
+import { isHoldOfBatch } from '../../domain/hold.ts'
 import type { HoldFacts, ParkedHold, SettledCall, Settlement } from '../../domain/records/usage.ts'
 import type { ManagedUser } from '../../domain/records/user.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
@@ -15,7 +16,7 @@ import { findBalancesOfParkedHold } from './find-charged-balances.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { OpenHold, type RaiseWaitLimits } from './open-hold.ts'
-import { factsOfBatchHold, isHoldOfBatch } from './batch-hold.ts'
+import { factsOfBatchHold } from './batch-hold.ts'
 import {
   addHold,
   chargeBalances,

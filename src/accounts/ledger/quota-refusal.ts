@@ -1,5 +1,6 @@
 import type { BudgetOwner, PeriodBudget } from '../../domain/budget.ts'
 import { TOKEN_QUOTA_RAISED_BY } from '../../domain/api-key.ts'
+import { type Hold, isHoldOfBatch } from '../../domain/hold.ts'
 import { GatewayError, type RefusedLimit } from '../../errors.ts'
 import type { Balance } from './balance.ts'
 import type { ChargedBudget, ChargedBalances } from './charged-balances.ts'
@@ -179,11 +180,12 @@ export function refusalByOpenHolds(payer: ChargedBalances, amount: number): Quot
 }
 
 /** An open hold: its balances, and the quota units that it holds. */
-type HeldAmount = ChargedBalances & { readonly amount: number }
+type HeldAmount = ChargedBalances & Pick<Hold, 'id'> & { readonly amount: number }
 
-/** Whether a hold could grow by this amount if all other holds were released without a charge. */
+/** Whether a hold could grow by this amount if all other holds except those of batches were released without a charge. */
 export function canHoldGrowWithoutOtherHolds(hold: HeldAmount, by: number): boolean {
-  return isAffordableWithoutOtherHolds(hold, hold.amount + by)
+  // What batches hold counts as spent already.
+  return isAffordableWithoutOtherHolds(hold, isHoldOfBatch(hold) ? by : hold.amount + by)
 }
 
 /** Builds the refusal of the growth of a hold: `QuotaHeldByOtherCalls` if only the holds of other calls prevent it. */

@@ -5,6 +5,7 @@ import type { JsonObject } from '../json.ts'
 import { TEXT_BYTE_LIMITS } from '../text-length.ts'
 import { durationType } from './duration.ts'
 import {
+  type FieldType,
   declaredNameType,
   flagType,
   jsonType,
@@ -15,6 +16,7 @@ import {
   oneOfType,
   plainTextType,
   integerType,
+  withRules,
 } from './field-types.ts'
 import { declareRecord, type Row, type Values } from './record.ts'
 
@@ -51,6 +53,17 @@ const TIER = /^[a-z][a-z0-9_-]{0,31}$/i
 
 const maybe = (pattern: RegExp, expected: string) =>
   ({ ...OPEN, type: nullableType(patternTextType(pattern, expected)), default: null }) as const
+
+/** How a channel serves lines of batches. */
+export type BatchUse = boolean | 'only'
+
+const batchUseType: FieldType<BatchUse, string> = {
+  ...withRules(jsonType<BatchUse>(), {
+    accepts: (given) => typeof given === 'boolean' || given === 'only',
+    expected: 'true, false or only',
+  }),
+  expected: 'true, false or only',
+}
 
 /** Settings of a channel, as in gateway.yaml: `docs/configuration.md: Channels`. */
 export const CHANNEL_SETTINGS = declareRecord('', {
@@ -126,6 +139,11 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   cache_diagnostics: { ...OPEN, type: flagType, default: false, edit: 'admin' },
   /** Whether turns of WebSockets are sent over WebSockets of the provider; null decides by the address. */
   websocket: { ...OPEN, type: nullableType(flagType), default: null, edit: 'admin' },
+  /**
+   * Whether lines of batches are sent to the batch API of the provider; with `only`, the channel gets no calls. Null
+   * decides by the address.
+   */
+  batches: { ...OPEN, type: nullableType(batchUseType), default: null, edit: 'admin' },
   /** Whether answers in the client's own dialect go through its codec, which mends faults of their form. */
   repair: { ...OPEN, type: flagType, default: false, edit: 'admin' },
   /** Headers that are added to each request; names in lower case. */
@@ -165,6 +183,22 @@ const WEB_SOCKET_HOSTS: ReadonlySet<string> = new Set(['api.openai.com', 'api.x.
 export function usesWebSockets({ websocket, protocol, provider, base_url: baseUrl }: Channel): boolean {
   if (!protocol.includes('responses') || provider !== 'generic') return false
   return websocket ?? WEB_SOCKET_HOSTS.has(new URL(baseUrl).hostname)
+}
+
+/** Providers whose batch APIs are used without a setting. */
+const BATCH_HOSTS: ReadonlySet<string> = new Set([
+  'api.openai.com',
+  'api.anthropic.com',
+  'generativelanguage.googleapis.com',
+])
+
+/** How a channel serves lines of batches. */
+export function batchUseOf({
+  batches,
+  provider,
+  base_url: baseUrl,
+}: Pick<Channel, 'batches' | 'provider' | 'base_url'>): BatchUse {
+  return batches ?? (provider === 'generic' && BATCH_HOSTS.has(new URL(baseUrl).hostname))
 }
 
 /** Changes to the bodies of a channel's requests. */

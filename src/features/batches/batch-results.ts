@@ -1,10 +1,17 @@
-import type { Batch, BatchEnd } from './batch.ts'
-import type { BatchLine, BatchStore, StoredResult } from './batch-store.ts'
+import type { Batch, BatchEnd, LineOutcome } from './batch.ts'
+import type { BatchLine, BatchStore, StoredResult, Unanswered } from './batch-store.ts'
 
 /** A line of a batch with its result; undefined if it has none. */
 interface EndedLine {
   readonly line: BatchLine
   readonly result: StoredResult | undefined
+}
+
+/** How a line with this result has ended. */
+export function outcomeOf(result: Pick<StoredResult, 'status' | 'without'>): LineOutcome {
+  const { without } = result
+  if (without === 'expired' || without === 'cancelled') return without
+  return isAnswered(result) ? 'completed' : 'failed'
 }
 
 /** Whether a line was answered. */
@@ -34,8 +41,9 @@ export async function* resultLines(
     if ((which === 'results') !== (result !== undefined && isAnswered(result))) continue
     const id = `batch_req_${batch.id.slice(batch.id.indexOf('_') + 1)}${String(line.number).padStart(6, '0')}`
     const head = `{"id":${JSON.stringify(id)},"custom_id":${JSON.stringify(line.customId)},"response":`
-    if (!result) {
-      yield Buffer.from(`${head}null,"error":${JSON.stringify(ERRORS[end])}}\n`)
+    if (!result || result.without) {
+      const why = result?.without ?? (end === 'completed' ? 'result_missing' : end)
+      yield Buffer.from(`${head}null,"error":${JSON.stringify(ERRORS[why])}}\n`)
       continue
     }
     const { status, requestId } = result
@@ -45,10 +53,10 @@ export async function* resultLines(
   }
 }
 
-const ERRORS: Readonly<Record<BatchEnd, { readonly code: string; readonly message: string }>> = {
+const ERRORS: Readonly<Record<Unanswered, { readonly code: string; readonly message: string }>> = {
   expired: { code: 'batch_expired', message: 'the request was not made before the batch expired' },
   cancelled: { code: 'batch_cancelled', message: 'the batch was cancelled before the request was made' },
-  completed: { code: 'result_missing', message: 'there is no result' },
+  result_missing: { code: 'result_missing', message: 'the provider gave no result for the request' },
 }
 
 /** The lines of the results of a message batch that has ended like this. */
@@ -59,8 +67,14 @@ export async function* messageResultLines(
 ): AsyncGenerator<Buffer, void, undefined> {
   for await (const { line, result } of endedLines(store, batch)) {
     const head = `{"custom_id":${JSON.stringify(line.customId)},"result":`
-    if (!result) {
-      yield Buffer.from(`${head}{"type":"${end === 'expired' ? 'expired' : 'canceled'}"}}\n`)
+    const why = result?.without ?? (result ? undefined : end === 'completed' ? 'result_missing' : end)
+    if (why === 'result_missing') {
+      const error = { type: 'api_error', message: ERRORS.result_missing.message }
+      yield Buffer.from(`${head}{"type":"errored","error":${JSON.stringify({ type: 'error', error })}}}\n`)
+      continue
+    }
+    if (!result || why !== undefined) {
+      yield Buffer.from(`${head}{"type":"${why === 'expired' ? 'expired' : 'canceled'}"}}\n`)
       continue
     }
     yield Buffer.from(

@@ -28,10 +28,14 @@ export class BatchRun {
   /** Set when nothing more is sent. */
   stopped: BatchEnd | undefined
   isEnding = false
+  /** Number of times that it was looked at. */
+  looks = 0
   /** Set when another node has taken the batch over, because this one did not renew its lease in time. */
   isLost = false
   /** The key and the user, as they were when they were last looked at. */
   caller: Caller | undefined
+  /** The work on lines that go to batches of providers; undefined if there is none. */
+  provider: { wake(): void; stop(): void } | undefined
   /** Pending while progress is to be stored. */
   saving: Promise<void> | undefined
   /** Timers of lines that are tried again later. */
@@ -89,7 +93,7 @@ export class BatchRun {
     while (!this.#isExhausted) {
       const value = await this.#next()
       if (!value) this.#isExhausted = true
-      else if (!this.#ended.has(value.number))
+      else if (value.model === undefined && !this.#ended.has(value.number))
         return {
           line: value,
           reserve: new LineReserve(this.hold, value.amount),

@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Caller } from '../../accounts/authentication/caller.ts'
-import { factsOfBatchHold } from '../../accounts/ledger/batch-hold.ts'
-import type { QuotaWaitLimits } from '../../accounts/ledger/call-queue.ts'
-import { affordableAmount } from '../../accounts/ledger/charged-balances.ts'
-import { findChargedBalances } from '../../accounts/ledger/find-charged-balances.ts'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
-import { refuseUnusableKey } from '../../domain/api-key.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
-import { asGatewayError } from '../../errors.ts'
-import type { RowStore } from '../../store/store.ts'
-import { type Batch, type BatchEnd, WINDOW_MS } from './batch.ts'
+import type { LineReserve } from '../../accounts/ledger/batch-hold.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { type Batch, type BatchEnd, callIdOfLine } from './batch.ts'
 import { claimBatch, releaseBatch, renewBatches } from './batch-leases.ts'
-import { isAnswered } from './batch-results.ts'
+import type { BatchPart, SealedPrices } from './batch-part.ts'
 import { BatchRun, type WaitingLine } from './batch-run.ts'
 import { closeBatch, endBatch, type EndServices, resultsSoFar } from './end-batch.ts'
+import type { BatchStore, LineResult, Unanswered } from './batch-store.ts'
+import { findCaller, holdAgain, holdBatch, type HoldBatchInputs } from './hold-batch.ts'
 import { callForLine, type LineAnswer, type LineCallServices } from './line-call.ts'
+import type { FoundLine } from './line-finder.ts'
+import { type LineEnds, ProviderWork, type ProviderWorkServices } from './provider-work.ts'
+import { settleLine } from './settle-line.ts'
 
 /** Interval in milliseconds at which batches without a node, wishes to cancel and keys are looked at. */
 const LOOK_MS = 2_000
@@ -28,11 +28,19 @@ const RETRY_MS = 1_000
 const MAX_RETRY_MS = 300_000
 /** Number of calls for a line that get errors of servers. */
 const MAX_SERVER_ERRORS = 8
+/** Number of looks after which keys, and lines without a batch, are looked at. */
+const LOOKS_AT_KEYS = 5
+const LOOKS_AT_ORPHANS = 150
 /** Age in milliseconds at which stored lines without a batch are those of a submission that broke off. */
 const ORPHAN_MS = 3_600_000
 
+const NO_ANSWER = { status: 0, dropped: [], row: undefined, body: Buffer.alloc(0) }
+
 /** Services that the work on batches needs. */
-export interface BatchRunServices extends LineCallServices, EndServices {
+export interface BatchRunServices extends LineCallServices, EndServices, ProviderWorkServices {
+  readonly relay: LineCallServices['relay'] & ProviderWorkServices['relay']
+  readonly store: BatchStore
+  readonly metrics: Metrics
   readonly settings: () => Settings
   /** Holds of batches that an earlier run of this node left. */
   readonly batchHolds: readonly OpenHold[]
@@ -51,7 +59,10 @@ export class BatchRuns {
   #looking: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #renewedAt = performance.now()
+  #looks = 0
+  /** Number of calls for lines that are being made, and of those of each user. */
   #busy = 0
+  readonly #busyOf = new Map<number, number>()
   /** Pending while a batch is created. One at a time, so that the open batches of a user are counted. */
   #creating: Promise<void> = Promise.resolve()
   #isStopping = false
@@ -76,14 +87,16 @@ export class BatchRuns {
   start(): void {
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref()
     this.#look()
-    void this.#guarded(() => this.#services.store.removeOrphans(Date.now() - ORPHAN_MS))
   }
 
   /** Begins no more calls. What is not stored is done again by the node that continues with the batch. */
   stop(): void {
     this.#isStopping = true
     clearInterval(this.#timer)
-    for (const run of this.#runs.values()) run.dropDelayed()
+    for (const run of this.#runs.values()) {
+      run.dropDelayed()
+      run.provider?.stop()
+    }
   }
 
   /** Resolves when nothing is written any more. */
@@ -95,13 +108,13 @@ export class BatchRuns {
   }
 
   /** Makes a batch whose hold is durable, unless its user has `most` open ones already, and works on it. */
-  async begin(batch: Batch, hold: OpenHold, most: number): Promise<void> {
+  async begin(batch: Batch, hold: OpenHold, most: number, prices: SealedPrices): Promise<void> {
     const { store, ledger } = this.#services
     try {
       const creating = this.#creating.then(async () => {
         await store.refuseFurther(batch.userId, most)
         await claimBatch(this.#services, batch)
-        await store.create(batch)
+        await store.create(batch, prices)
       })
       this.#creating = creating.catch(() => {})
       await creating
@@ -113,31 +126,52 @@ export class BatchRuns {
       })
       throw error
     }
-    this.#add(new BatchRun(store, batch, hold, new Set()))
+    const run = new BatchRun(store, batch, hold, new Set())
+    this.#workAtProviders(run, { parts: [], prices, ended: new Set() })
+    this.#add(run)
   }
 
-  /** Reserves quota for a batch; resolves once that is durable. Rejects with `Unaffordable`. */
-  async hold(
-    { id, createdMs, facts }: Pick<Batch, 'id' | 'createdMs' | 'facts'>,
-    caller: Caller,
-    amount: number,
-    waiting?: QuotaWaitLimits,
-  ): Promise<OpenHold> {
-    const { ledger, settings } = this.#services
-    const groups = facts.groups.flatMap((name) => settings().groups.get(name) ?? [])
-    const found = await findChargedBalances(ledger.accounts, { ...caller, groups, startedMs: createdMs })
-    // What does not wait has to borrow the quota itself.
-    const payer = waiting ? found : await ledger.accounts.ensureAffordable(found, amount)
-    const holdFacts = factsOfBatchHold(id, createdMs)
-    const { account, budgets } = payer
-    const hold =
-      amount <= affordableAmount(account, budgets) || !waiting
-        ? ledger.admit(account, amount, holdFacts, budgets)
-        : await ledger.admitInTime(payer, amount, holdFacts, waiting)
-    if (await hold.park()) return hold
-    const failure = hold.writeFailure ?? new Error('the hold of a batch could not be stored')
-    await ledger.release(hold)
-    throw failure
+  /** Begins the work on those lines that go to batches of providers, if there are any. */
+  #workAtProviders(
+    run: BatchRun,
+    found: {
+      readonly parts: readonly BatchPart[]
+      readonly prices: SealedPrices
+      readonly ended: ReadonlySet<number>
+    },
+  ): void {
+    if (found.prices.models.size === 0) return
+    const ends: LineEnds = {
+      settle: (line, reserve, answer) => this.#settle(run, line, reserve, answer),
+      settleWithout: (line, reserve, why) => this.#settleWithout(run, line, reserve, why),
+    }
+    const work = new ProviderWork(this.#services, run, ends, found)
+    run.provider = work
+    run.underWay += 1
+    this.#track(
+      this.#untilDone(run, work).finally(() => {
+        run.underWay -= 1
+        this.#endIfOver(run)
+      }),
+    )
+  }
+
+  async #untilDone(run: BatchRun, work: ProviderWork): Promise<void> {
+    while (!this.#isStopping && !run.isLost) {
+      try {
+        run.caller ??= (await this.#callerOf(run)) ?? undefined
+        return await work.work()
+      } catch (error) {
+        if (!this.#isStopping && !run.isLost)
+          this.#services.log.warn({ err: error }, 'a batch could not be looked after; tried again')
+        await delay(RETRY_MS, undefined, { ref: false })
+      }
+    }
+  }
+
+  /** Reserves quota for a batch as `holdBatch` does. */
+  hold(...given: HoldBatchInputs): Promise<OpenHold> {
+    return holdBatch(this.#services, ...given)
   }
 
   /** Sends nothing more of a batch, if this node works on it; others learn of the wish from the store. */
@@ -155,22 +189,30 @@ export class BatchRuns {
   #stopRun(run: BatchRun, how: BatchEnd): void {
     run.stopped ??= how
     run.dropDelayed()
+    run.provider?.wake()
     this.#endIfOver(run)
   }
 
-  /** Starts calls while there are lines and fewer calls than allowed. Batches take turns. */
+  /**
+   * Starts calls while there are lines and fewer calls than allowed. Batches take turns. A user gets a further call only
+   * while more are free than the user has, so that calls that hang leave some to others.
+   */
   #pump(): void {
     const { parallel } = this.#services.settings().options.batches
     while (this.#busy < parallel && !this.#isStopping) {
-      const run = [...this.#runs.values()].find(({ mayTake }) => mayTake)
+      const free = parallel - this.#busy
+      const run = [...this.#runs.values()].find(
+        ({ mayTake, batch }) => mayTake && (this.#busyOf.get(batch.userId) ?? 0) < free,
+      )
       if (!run) return
-      this.#runs.delete(run.batch.id)
-      this.#runs.set(run.batch.id, run)
-      this.#busy += 1
+      const { id, userId } = run.batch
+      this.#runs.delete(id)
+      this.#runs.set(id, run)
+      this.#countBusy(userId, 1)
       run.underWay += 1
       this.#track(
         this.#guarded(() => this.#makeNext(run)).finally(() => {
-          this.#busy -= 1
+          this.#countBusy(userId, -1)
           run.underWay -= 1
           this.#pump()
           this.#endIfOver(run)
@@ -179,13 +221,20 @@ export class BatchRuns {
     }
   }
 
+  #countBusy(userId: number, by: number): void {
+    this.#busy += by
+    const left = (this.#busyOf.get(userId) ?? 0) + by
+    if (left > 0) this.#busyOf.set(userId, left)
+    else this.#busyOf.delete(userId)
+  }
+
   async #makeNext(run: BatchRun): Promise<void> {
     const waiting = await this.#take(run)
     if (!waiting) return
     let answer: LineAnswer
     try {
       run.caller ??= await this.#callerOf(run)
-      if (!run.caller) return
+      if (!run.caller || run.stopped !== undefined) return
       answer = await callForLine(this.#services, run.batch, run.caller, waiting.line, waiting.reserve)
     } catch (error) {
       this.#retry(run, waiting, 0)
@@ -200,7 +249,7 @@ export class BatchRuns {
       waiting.serverErrors += 1
     if (answer.retryMs !== undefined && waiting.serverErrors < MAX_SERVER_ERRORS)
       return this.#retry(run, waiting, answer.retryMs)
-    await this.#settle(run, waiting, answer)
+    await this.#settle(run, waiting.line, waiting.reserve, answer)
   }
 
   async #take(run: BatchRun): Promise<WaitingLine | undefined> {
@@ -223,28 +272,24 @@ export class BatchRuns {
     })
   }
 
-  /** Stores how a line ended, then charges it. */
-  async #settle(run: BatchRun, { line, reserve }: WaitingLine, answer: LineAnswer): Promise<void> {
-    const { store, ledger, metrics } = this.#services
+  #settle(run: BatchRun, line: FoundLine, reserve: LineReserve, answer: LineAnswer): Promise<void> {
     const { id: requestId, status, dropped, row, body } = answer
-    const result = { status, requestId, dropped, row }
-    for (;;) {
-      try {
-        await store.storeResult(run.batch, line.number, result, body)
-        break
-      } catch (error) {
-        // The call was made, so it is not made again while this process runs.
-        if (this.#isStopping) throw error
-        await delay(RETRY_MS)
-        if (run.isLost) return
-      }
-    }
-    // If the charge cannot be written now, the ledger repeats it, and after a crash the next run of the batch does.
-    await reserve.settle(ledger, row).catch(() => {})
-    const outcome = isAnswered(answer) ? 'completed' : 'failed'
-    run.count(outcome, row)
-    metrics.add('batchLines', 1, outcome)
-    this.#saveSoon(run)
+    return this.#end(run, line, reserve, { status, requestId, dropped, row, body })
+  }
+
+  #settleWithout(run: BatchRun, line: FoundLine, reserve: LineReserve, without: Unanswered): Promise<void> {
+    const requestId = callIdOfLine(run.batch, line.number)
+    return this.#end(run, line, reserve, { ...NO_ANSWER, requestId, without })
+  }
+
+  async #end(
+    run: BatchRun,
+    line: FoundLine,
+    reserve: LineReserve,
+    result: LineResult & { readonly body: Buffer },
+  ): Promise<void> {
+    const isStopping = (): boolean => this.#isStopping
+    if (await settleLine(this.#services, run, { line, reserve }, result, isStopping)) this.#saveSoon(run)
   }
 
   #saveSoon(run: BatchRun): void {
@@ -255,14 +300,15 @@ export class BatchRuns {
     }).finally(() => (run.saving = undefined))
   }
 
-  /** The key and the user of a batch as they are now; undefined if they were disabled or deleted, which cancels it. */
+  /** The key and the user of a batch as they are now. If they were disabled or deleted, the batch is cancelled. */
   async #callerOf(run: BatchRun): Promise<Caller | undefined> {
-    const caller = await findCaller(this.#services.rows, run.batch)
-    if (!caller && run.stopped === undefined) {
+    const found = await findCaller(this.#services.rows, run.batch)
+    if (!found?.isUsable && run.stopped === undefined) {
       await this.#services.store.cancel(run.batch, Date.now())
       this.#stopRun(run, 'cancelled')
     }
-    return caller
+    // What a provider has finished is charged nevertheless.
+    return found?.caller ?? run.caller
   }
 
   #endIfOver(run: BatchRun): void {
@@ -300,6 +346,7 @@ export class BatchRuns {
       if (lost.has(run.batch.id)) {
         run.isLost = true
         run.dropDelayed()
+        run.provider?.stop()
       }
   }
 
@@ -311,6 +358,9 @@ export class BatchRuns {
   async #lookAtAll(): Promise<void> {
     const { store, ledger } = this.#services
     await this.#renewDue()
+    const looks = this.#looks
+    this.#looks += 1
+    if (looks % LOOKS_AT_ORPHANS === 0) await store.removeOrphans(Date.now() - ORPHAN_MS)
     const open = await store.open()
     for (const one of open) {
       if (this.#runs.has(one.id) || this.#isStopping) continue
@@ -325,19 +375,24 @@ export class BatchRuns {
       this.#holds.delete(id)
       await ledger.release(hold)
     }
-    for (const run of this.#runs.values()) await this.#guarded(() => this.#lookAt(run))
+    const runs = [...this.#runs.values()]
+    const wishes =
+      runs.length === 0 ? undefined : await store.wishesToCancel(runs.map(({ batch }) => batch.id))
+    for (const run of runs) {
+      if (run.stopped === undefined && !run.isLost)
+        if (wishes?.has(run.batch.id) || (!ids.has(run.batch.id) && run.looks > 0))
+          // A batch of a deleted user is not open any more. One that was made after `open` was read is known by its id alone.
+          this.#stopRun(run, 'cancelled')
+        else if (Date.now() >= run.windowEndMs) this.#stopRun(run, 'expired')
+        else if (run.looks % LOOKS_AT_KEYS === 0) await this.#guarded(() => this.#lookAtKey(run))
+      run.looks += 1
+      this.#endIfOver(run)
+    }
     this.#pump()
   }
 
-  async #lookAt(run: BatchRun): Promise<void> {
-    const { store } = this.#services
-    if (run.stopped === undefined && !run.isLost) {
-      const found = await store.find(run.batch.userId, run.batch.id)
-      if (!found || found.cancelMs !== undefined) this.#stopRun(run, 'cancelled')
-      else if (Date.now() >= run.windowEndMs) this.#stopRun(run, 'expired')
-      else run.caller = await this.#callerOf(run)
-    }
-    this.#endIfOver(run)
+  async #lookAtKey(run: BatchRun): Promise<void> {
+    run.caller = await this.#callerOf(run)
   }
 
   /** Continues with a batch that no node works on. */
@@ -384,7 +439,10 @@ export class BatchRuns {
       rest += amount
       if (row) missing.push([amount, row])
     }
-    const again = own ?? ending?.how ?? (await this.#holdAgain(batch, rest))
+    const parts = await store.parts(batch)
+    // What a provider has is read and charged in any case.
+    const isAtProvider = !ending && parts.some((part) => part.isAtProvider)
+    const again = own ?? ending?.how ?? (await holdAgain(this.#services, batch, rest, isAtProvider))
     if (again === undefined) return undefined
     const hold = typeof again === 'string' ? undefined : again
     // If anything below fails, the next attempt goes on with this hold.
@@ -403,23 +461,9 @@ export class BatchRuns {
     const run = new BatchRun(store, counted, hold, ended)
     if (batch.cancelMs !== undefined) run.stopped = 'cancelled'
     else if (Date.now() >= run.windowEndMs) run.stopped = 'expired'
+    run.caller = await this.#callerOf(run)
+    this.#workAtProviders(run, { parts, prices: await store.pricesOf(batch), ended })
     return run
-  }
-
-  /**
-   * A hold for what is left of a batch whose node is gone; undefined if that is not affordable now. Resolves to how the batch
-   * ends if nothing more of it may be made.
-   */
-  async #holdAgain(batch: Batch, amount: number): Promise<OpenHold | BatchEnd | undefined> {
-    const caller = await findCaller(this.#services.rows, batch)
-    if (!caller || batch.cancelMs !== undefined) return 'cancelled'
-    if (Date.now() >= batch.createdMs + WINDOW_MS) return 'expired'
-    try {
-      return await this.hold(batch, caller, amount)
-    } catch (error) {
-      if (!asGatewayError(error)) throw error
-      return undefined
-    }
   }
 
   #track(work: Promise<void>): void {
@@ -435,21 +479,5 @@ export class BatchRuns {
       if (!this.#isStopping)
         this.#services.log.warn({ err: error }, 'a batch could not be looked after; tried again')
     }
-  }
-}
-
-/** The key and the user of a batch; undefined if they may not be used any more. A key that has expired may. */
-async function findCaller(
-  rows: Pick<RowStore, 'read'>,
-  { tokenId }: Pick<Batch, 'tokenId'>,
-): Promise<Caller | undefined> {
-  const found = await rows.read('accountOfToken', { tokenId })
-  if (!found) return undefined
-  const { token, user } = found
-  try {
-    refuseUnusableKey(token, user, token.status, 'read')
-    return { token, user }
-  } catch {
-    return undefined
   }
 }

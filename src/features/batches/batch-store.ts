@@ -1,4 +1,5 @@
-import type { KeptEntry } from '../../domain/kept.ts'
+import type { OutgoingBody } from '@sluice/http1'
+import { KEPT_PART_BYTES, type KeptEntry, type KeptKind } from '../../domain/kept.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import { GatewayError } from '../../errors.ts'
 import type { KeptStore } from '../../store/kept-store.ts'
@@ -11,12 +12,24 @@ import {
   timeOfBatchId,
   WINDOW_MS,
 } from './batch.ts'
+import {
+  BatchPart,
+  type PartFacts,
+  partKeys,
+  type SealedPrices,
+  textOfValue,
+  valueOfText,
+} from './batch-part.ts'
+import { LineFinder } from './line-finder.ts'
 import { PieceReader } from './piece-reader.ts'
 
 /** Number of entries that are read at a time. */
 const PAGE = 500
 /** Digits of the number of a line in its key. */
 const DIGITS = 7
+
+/** Why a line of a provider's batch has no answer. */
+export type Unanswered = 'expired' | 'cancelled' | 'result_missing'
 
 /** A checked line of a batch. */
 export interface BatchLine {
@@ -25,12 +38,16 @@ export interface BatchLine {
   readonly customId: string
   /** Quota units that the batch holds for the line. */
   readonly amount: number
+  /** The model of a line that goes to the batch of a provider; undefined for one that the gateway makes itself. */
+  readonly model?: string | undefined
   /** Body of the request. */
   readonly body: Buffer
 }
 
 /** How a line ended, as it is stored before its call is charged. */
 export interface LineResult {
+  /** Why there is no answer; undefined if there is one, or an error. */
+  readonly without?: Unanswered | undefined
   readonly status: number
   readonly requestId: string
   /** Names of fields that the conversion left out. */
@@ -77,16 +94,18 @@ export class BatchStore {
   }
 
   /** Reads the lines of a batch in order. Throws `not_found` if they are gone. */
-  async *input({ id, userId }: Batch): AsyncGenerator<BatchLine, void, undefined> {
+  async *input({ id, userId }: Batch): AsyncGenerator<BatchLine & { readonly at: number }, void, undefined> {
     const entry = await this.#kept.find('batch_input', id, userId)
     if (!entry) throw new GatewayError('not_found', 'the lines of this batch are not kept any more')
     const reader = new PieceReader(this.#kept.stream(entry))
     try {
-      for (let number = 1; ; number += 1) {
+      for (let number = 1, at = 0; ; number += 1) {
         const head = await reader.line(Number.MAX_SAFE_INTEGER)
         if (!head?.bytes) return
-        const [customId, amount, bytes] = JSON.parse(head.bytes.toString()) as [string, number, number]
-        yield { number, customId, amount, body: await reader.exactly(bytes) }
+        const [customId, amount, bytes, model] = JSON.parse(head.bytes.toString()) as WrittenHead
+        at += head.bytes.length + 1
+        yield { number, customId, amount, model, at, body: await reader.exactly(bytes) }
+        at += bytes
       }
     } finally {
       await reader.close()
@@ -98,11 +117,18 @@ export class BatchStore {
   }
 
   /** Makes a batch, which is open from now on. */
-  create(batch: Batch): Promise<void> {
+  create(batch: Batch, prices: SealedPrices): Promise<void> {
     return this.#kept.writeFacts([
       factsEntry(batch),
-      entryOf('batch_open', batch.id, batch, batch.facts.keepMs, ''),
+      entryOf('batch_open', batch.id, batch, batch.facts.keepMs, textOfValue(prices)),
     ])
+  }
+
+  /** The prices of an open batch. */
+  async pricesOf({ id, userId }: Batch): Promise<SealedPrices> {
+    const entry = await this.#kept.find('batch_open', id, userId)
+    if (!entry) throw new GatewayError('not_found', 'this batch is not open any more')
+    return valueOfText(entry.facts) as SealedPrices
   }
 
   /** Resolves to false if the user was deleted; then nothing is stored. */
@@ -168,6 +194,11 @@ export class BatchStore {
     return (await this.#kept.keysOf('batch_open')).map(({ key: id, userId }) => ({ id, userId }))
   }
 
+  /** Those of these batches that their users wish to cancel. */
+  async wishesToCancel(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    return new Set((await this.#kept.keysOf('batch_cancel', ids)).map(({ key }) => key))
+  }
+
   /** Throws `too_many_batches` if the user has this many open batches. */
   async refuseFurther(userId: number, most: number): Promise<void> {
     const page = { kind: 'batch_open', userId, after: undefined, order: 'asc', limit: most } as const
@@ -229,10 +260,88 @@ export class BatchStore {
     return entry && { bytes: entry.bytes, pieces: this.#kept.stream(entry) }
   }
 
+  /** The batches of a user's batch at providers, in the order in which they were planned. */
+  async parts({ id, userId }: Pick<Batch, 'id' | 'userId'>): Promise<BatchPart[]> {
+    const found: BatchPart[] = []
+    for (let after = `${id}-`; ; ) {
+      const page = { kind: 'batch_part', userId, after, order: 'asc', limit: PAGE } as const
+      const entries = (await this.#kept.list(page)).filter(({ key }) => key.startsWith(`${id}-`))
+      for (const { key, facts } of entries) found.push(new BatchPart(key, valueOfText(facts) as PartFacts))
+      after = entries.at(-1)?.key ?? ''
+      if (entries.length < PAGE) return found
+    }
+  }
+
+  /** Whether a batch that has not ended knows this id of a provider. */
+  async knowsProviderId(id: string): Promise<boolean> {
+    const byUser = Map.groupBy(await this.#kept.keysOf('batch_part'), ({ userId }) => userId)
+    for (const [userId, places] of byUser) {
+      const keys = places.map(({ key }) => key)
+      const entries = await this.#kept.findAll('batch_part', keys, userId)
+      if (entries.some(({ facts }) => (valueOfText(facts) as PartFacts).providerId === id)) return true
+    }
+    return false
+  }
+
+  /** Stores what is known of a batch at a provider. */
+  savePart(batch: Batch, { key, facts }: BatchPart): Promise<void> {
+    return this.#kept.writeFacts([entryOf('batch_part', key, batch, batch.facts.keepMs, textOfValue(facts))])
+  }
+
+  /** Stores the bytes of a batch that is to be made at a provider, before anything else of it. */
+  storePartLines(batch: Batch, key: string, pieces: AsyncIterable<Buffer>): Promise<boolean> {
+    return this.#kept.write(entryOf('batch_part_lines', key, batch, batch.facts.keepMs, ''), pieces, 'always')
+  }
+
+  async partLines({ userId }: Batch, key: string): Promise<OutgoingBody> {
+    const entry = await this.#kept.find('batch_part_lines', key, userId)
+    if (!entry) throw new GatewayError('not_found', 'the lines of this batch are not kept any more')
+    return {
+      length: entry.bytes,
+      read: async (position) => {
+        const part = await this.#kept.part(entry, Math.floor(position / KEPT_PART_BYTES))
+        if (!part) throw new GatewayError('not_found', 'this content is not kept any more')
+        return part.subarray(position % KEPT_PART_BYTES)
+      },
+    }
+  }
+
+  removePartLines({ userId }: Batch, key: string): Promise<number> {
+    return this.#kept.remove({ kind: 'batch_part_lines', key, userId })
+  }
+
+  /** Stores what guards have to know when the answers to these lines come. */
+  async storeLineStates(batch: Batch, states: readonly (readonly [number, string])[]): Promise<void> {
+    if (states.length === 0) return
+    const { keepMs } = batch.facts
+    await this.#kept.writeFacts(
+      states.map(([number, state]) =>
+        entryOf('batch_line_state', lineKey(batch, number), batch, keepMs, state),
+      ),
+    )
+  }
+
+  async lineState(batch: Batch, number: number): Promise<string | undefined> {
+    return (await this.#kept.find('batch_line_state', lineKey(batch, number), batch.userId))?.facts
+  }
+
+  /** Finds lines by their numbers, in any order. */
+  async lineFinder(batch: Batch): Promise<LineFinder> {
+    const entry = await this.#kept.find('batch_input', batch.id, batch.userId)
+    if (!entry) throw new GatewayError('not_found', 'the lines of this batch are not kept any more')
+    return new LineFinder(
+      (part) => this.#kept.part(entry, part),
+      () => this.input(batch),
+    )
+  }
+
   /** Removes what only the work on a batch needs, and last that it is open. */
   async close({ id, userId }: Pick<Batch, 'id' | 'userId'>): Promise<void> {
     const keys = { from: lineKey({ id }, 0), to: lineKey({ id }, 10 ** DIGITS - 1) }
     await this.#kept.remove({ kind: 'batch_line', userId, keys })
+    await this.#kept.remove({ kind: 'batch_line_state', userId, keys })
+    for (const kind of ['batch_part_lines', 'batch_part'] as const)
+      await this.#kept.remove({ kind, userId, keys: partKeys(id) })
     await this.removeInput({ id, userId })
     await this.#kept.remove({ kind: 'batch_open', key: id, userId })
   }
@@ -245,7 +354,7 @@ function lineKey({ id }: Pick<Batch, 'id'>, number: number): string {
 
 /** Everything of a batch lasts longer than the batch and its results. */
 function entryOf(
-  kind: 'batch' | 'batch_open' | 'batch_cancel' | 'batch_input' | 'batch_line' | 'batch_results',
+  kind: Extract<KeptKind, 'batch' | `batch_${string}`>,
   key: string,
   { userId, createdMs }: Pick<Batch, 'userId' | 'createdMs'>,
   keepMs: number,
@@ -260,10 +369,15 @@ function factsEntry(batch: Batch) {
   return { ...entryOf('batch', id, batch, facts.keepMs, JSON.stringify(facts)), tokenId }
 }
 
+/** What comes before the body of a stored line. */
+type WrittenHead = readonly [customId: string, amount: number, bytes: number, model?: string]
+
 /** The form in which lines are stored: before each body its `custom_id`, its hold and its size. */
 async function* writtenLines(lines: AsyncIterable<BatchLine>): AsyncGenerator<Buffer, void, undefined> {
-  for await (const { customId, amount, body } of lines) {
-    yield Buffer.from(`${JSON.stringify([customId, amount, body.length])}\n`)
+  for await (const { customId, amount, body, model } of lines) {
+    const known = [customId, amount, body.length] as const
+    const head: WrittenHead = model === undefined ? known : [...known, model]
+    yield Buffer.from(`${JSON.stringify(head)}\n`)
     yield body
   }
 }

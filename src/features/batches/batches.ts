@@ -158,7 +158,7 @@ export class Batches {
         inputFile,
         metadata,
         headers,
-        groups: [...checks.groups],
+        groups: [...checks.groups.keys()],
         keepMs,
         total: checks.count,
         counts: { completed: 0, failed: 0, cancelled: 0, expired: 0 },
@@ -169,7 +169,12 @@ export class Batches {
       }
       const batch = { id, userId, tokenId: caller.token.id, createdMs, facts, cancelMs: undefined }
       const hold = await runs.hold(batch, caller, checks.sum, waitLimitsOf(incoming, settings.options))
-      await runs.begin(batch, hold, most)
+      await runs.begin(batch, hold, most, {
+        models: checks.batched,
+        groups: checks.groups,
+        priceVersion: settings.priceVersion,
+        quotaPerUnit: settings.options.quota_per_unit,
+      })
       return batch
     } catch (error) {
       await batches.removeInput({ id, userId }).catch(() => {})

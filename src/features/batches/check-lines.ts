@@ -7,12 +7,15 @@ import type { Caller } from '../../accounts/authentication/caller.ts'
 import { DISCARDING_CONNECTION, NO_TRAITS } from '../../call/answers/answer-recorder.ts'
 import { composedRequest } from '../../call/composed-request.ts'
 import type { Relay } from '../../call/relay.ts'
+import type { Group } from '../../domain/records/group.ts'
+import type { Model } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { asGatewayError, GatewayError } from '../../errors.ts'
 import type { Headers } from '../../http/request.ts'
 import { type BatchApi, LINE_ENDPOINTS, type LinePath } from './batch.ts'
 import type { BatchLine } from './batch-store.ts'
 import type { RawLine } from './piece-reader.ts'
+import { settingsForBatches } from './providers/provider-batches.ts'
 
 /** Number of wrong lines that a refusal lists. */
 const MAX_ERRORS = 100
@@ -40,6 +43,27 @@ export interface LinesToCheck {
   readonly isLeft: () => boolean
 }
 
+/** What is known of a checked line. */
+interface MeasuredLine {
+  readonly name: string
+  readonly isBatched: boolean
+  readonly amount: number
+  readonly groups: readonly Group[]
+  readonly model: Model
+}
+
+/** Codes of errors of requests that no channel serves. */
+const UNSERVED: ReadonlySet<string> = new Set([
+  'model_not_found',
+  'unsupported_endpoint',
+  'batch_unsupported',
+])
+
+function isUnserved(error: unknown): boolean {
+  const known = asGatewayError(error)
+  return known !== undefined && UNSERVED.has(known.code)
+}
+
 /** A wrong line, as a refusal lists it. */
 interface LineError {
   readonly code: string
@@ -58,8 +82,10 @@ export class LineChecks {
   /** Number of lines, the sum of what they hold, and what they have in common. */
   count = 0
   sum = 0
-  readonly groups = new Set<string>()
+  readonly groups = new Map<string, Group>()
   readonly models = new Set<string>()
+  /** The models of the lines that go to batches of providers, by the names that the lines have. */
+  readonly batched = new Map<string, Model>()
   readonly #relay: Pick<Relay, 'measure'>
   readonly #lines: LinesToCheck
   readonly #errors: LineError[] = []
@@ -95,42 +121,62 @@ export class LineChecks {
   }
 
   async #read({ bytes }: RawLine): Promise<BatchLine> {
-    const { api, path, headers, caller, settings, mayBeLocal } = this.#lines
+    const { api, path, settings } = this.#lines
     const limit = settings.options.body_limit
     const tooLarge = new GatewayError('request_too_large', `the request is larger than ${limit} bytes`)
     if (!bytes) throw tooLarge
     const scan = scanObject(bytes)
     const customId = customIdIn(scan, api)
-    const name = api === 'openai' ? 'body' : 'params'
+    const place = api === 'openai' ? 'body' : 'params'
     if (api === 'openai') {
       if (scan.value('method') !== 'POST') throw new FieldError('method', 'expected "POST"')
       if (scan.value('url') !== path) throw new FieldError('url', `expected ${JSON.stringify(path)}`)
     }
-    const body = scan.span(name)
-    if (!body || scan.kindOf(body.node) !== 'object') throw new FieldError(name, 'expected an object')
-    refuseFields(scan, body.node, name)
+    const body = scan.span(place)
+    if (!body || scan.kindOf(body.node) !== 'object') throw new FieldError(place, 'expected an object')
+    refuseFields(scan, body.node, place)
     this.#remember(customId)
     const request = bytes.subarray(body.start, body.end)
     if (request.length > limit) throw tooLarge
-    const record: { model?: string } = {}
-    const { amount, groups } = await this.#relay.measure(
-      LINE_ENDPOINTS[path],
-      {
+    const { name, isBatched, amount, groups, model } = await this.#measure(request)
+    for (const group of groups) this.groups.set(group.name, group)
+    if (this.models.size < 2) this.models.add(name)
+    if (isBatched) this.batched.set(name, model)
+    this.sum += amount
+    return { number: this.count, customId, amount, body: request, ...(isBatched && { model: name }) }
+  }
+
+  /** What a line holds: at the batch price if a channel can batch it, else as a call. */
+  async #measure(request: Buffer): Promise<MeasuredLine> {
+    const { path, headers, caller, settings, mayBeLocal } = this.#lines
+    const measure = (by: Settings, inBatch: boolean): Promise<MeasuredLine> => {
+      const record: { model?: string } = {}
+      const incoming = {
         id: '',
         request: composedRequest(path, headers, request, { remoteAddress: '', bytesRead: 0 }),
         response: new Response(DISCARDING_CONNECTION, NO_TRAITS),
         record,
         startedMs: Date.now(),
         startedAt: performance.now(),
-      },
-      caller,
-      settings,
-    )
-    if (!mayBeLocal) throw unsupported(record.model ?? '')
-    for (const group of groups) this.groups.add(group.name)
-    if (this.models.size < 2) this.models.add(record.model ?? '')
-    this.sum += amount
-    return { number: this.count, customId, amount, body: request }
+        ...(inBatch && ({ inBatch: 'request' } as const)),
+      }
+      return this.#relay
+        .measure(LINE_ENDPOINTS[path], incoming, caller, by)
+        .then(({ amount, plans: [{ model, group }] }) => {
+          const groups = [settings.groups.get(group.name)].filter((one) => one !== undefined)
+          return { name: record.model ?? '', isBatched: inBatch, amount, groups, model }
+        })
+    }
+    const batching = settingsForBatches(settings, path)
+    if (batching.channels.length > 0)
+      try {
+        return await measure(batching, true)
+      } catch (error) {
+        if (!isUnserved(error) && !mayBeLocal) throw error
+      }
+    const local = await measure(settings, false)
+    if (!mayBeLocal) throw unsupported(local.name)
+    return local
   }
 
   #remember(customId: string): void {

@@ -4,7 +4,7 @@ import type { SettledCall } from '../../domain/records/usage.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Batch, BatchEnd, LineOutcome } from './batch.ts'
 import { type LeaseServices, releaseBatch } from './batch-leases.ts'
-import { isAnswered, messageResultLines, resultLines } from './batch-results.ts'
+import { messageResultLines, outcomeOf, resultLines } from './batch-results.ts'
 import { countedFacts } from './batch-run.ts'
 import type { BatchStore } from './batch-store.ts'
 import { type FileStore, newFileId } from './file-store.ts'
@@ -36,8 +36,8 @@ async function storeEnd(
 ): Promise<void> {
   const { how, atMs } = given.facts.ending ?? { how: stopped, atMs: Date.now() }
   const { total, counts, path, keepMs } = given.facts
-  const left = total - counts.completed - counts.failed
-  const hasErrors = counts.failed + left > 0
+  const left = total - counts.completed - counts.failed - counts.expired - counts.cancelled
+  const hasErrors = total > counts.completed
   const facts = {
     ...given.facts,
     ending: { how, atMs },
@@ -97,7 +97,7 @@ export async function resultsSoFar(
   for await (const result of store.results(batch)) {
     ended.add(result.number)
     if (result.row) charged.set(result.number, result.row)
-    facts = countedFacts(facts, isAnswered(result) ? 'completed' : 'failed', result.row)
+    facts = countedFacts(facts, outcomeOf(result), result.row)
   }
   const settled = new Set(await rows.read('settledCalls', { ids: [...charged.values()].map(({ id }) => id) }))
   const unsettled = new Map([...charged].filter(([, { id }]) => !settled.has(id)))

@@ -9,7 +9,7 @@ import type { IncomingCall } from '../../call/request-stages.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RequestMemory } from '../../limits/request-memory.ts'
 import { type Batch, callIdOfLine, LINE_ENDPOINTS } from './batch.ts'
-import type { BatchLine } from './batch-store.ts'
+import type { FoundLine } from './line-finder.ts'
 
 /** Maximum size of the answer to a line in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1_048_576
@@ -23,7 +23,7 @@ export interface RenderedLineError {
 
 /** Services that calls for lines need. */
 export interface LineCallServices {
-  readonly relay: Pick<Relay, 'call'>
+  readonly relay: Pick<Relay, 'call' | 'compose' | 'answerLater'>
   readonly memory: RequestMemory
   /** Renders an error in the API of the batch. */
   readonly renderError: (path: Batch['facts']['path'], error: unknown, id: string) => RenderedLineError
@@ -39,21 +39,60 @@ export interface LineAnswer {
   readonly row: SettledCall | undefined
   /** Milliseconds after which the same call may succeed; undefined if it would fail again, or has succeeded. */
   readonly retryMs: number | undefined
+  /** Whether there was no memory for the line or its answer. */
+  readonly isShortOfMemory: boolean
 }
 
 /**
- * Makes the call of a line itself. It has the limits, prices, guards and rows of a call of a client; its hold is taken out of
- * that of the batch, and its charge is left to the caller.
+ * Makes the call of a line itself. It has the limits, prices, guards and rows of a call of a client; its hold is taken out
+ * of that of the batch, and its charge is left to the caller.
  */
-export async function callForLine(
-  { relay, memory, renderError }: LineCallServices,
+export function callForLine(
+  services: LineCallServices,
   batch: Batch,
   caller: Caller,
-  line: BatchLine,
+  line: FoundLine,
   reserve: LineReserve,
 ): Promise<LineAnswer> {
-  const { path, headers } = batch.facts
-  const id = callIdOfLine(batch, line.number)
+  const { path } = batch.facts
+  const begun = { startedMs: Date.now(), startedAt: performance.now() }
+  const holdFor: IncomingCall['holdFor'] = (amount, facts) => reserve.holdFor(amount, facts)
+  return answerOf(services, { batch, caller, line, reserve, holdFor, ...begun }, (incoming) =>
+    services.relay.call(LINE_ENDPOINTS[path], incoming, caller),
+  )
+}
+
+/** A call for a line. */
+interface LineCall extends Pick<IncomingCall, 'holdFor' | 'inBatch' | 'startedMs' | 'startedAt'> {
+  readonly batch: Batch
+  readonly caller: Caller
+  readonly line: FoundLine
+  readonly reserve: LineReserve
+}
+
+/** The request of a line as if a client had sent it. */
+export function requestOfLine(
+  { id, facts: { path, headers }, createdMs }: Pick<Batch, 'id' | 'facts' | 'createdMs'>,
+  { number, body }: FoundLine,
+): Pick<IncomingCall, 'id' | 'request' | 'record'> {
+  return {
+    id: callIdOfLine({ id, createdMs }, number),
+    // Lines neither read nor fill the answer cache.
+    request: composedRequest(path, { ...headers, 'cache-control': 'no-store' }, body, {
+      remoteAddress: '',
+      bytesRead: 0,
+    }),
+    record: {},
+  }
+}
+
+/** Resolves to the answer that a call for a line gets, with its charge. */
+export async function answerOf(
+  { memory, renderError }: Pick<LineCallServices, 'memory' | 'renderError'>,
+  { batch, caller, line, reserve, ...call }: LineCall,
+  make: (incoming: IncomingCall) => Promise<void>,
+): Promise<LineAnswer> {
+  const { path } = batch.facts
   const answer = new RunningAnswer({
     memory,
     owner: { client: caller.user.id, key: caller.token.id },
@@ -63,50 +102,58 @@ export async function callForLine(
   const { recorder } = answer
   reserve.settlement = undefined
   try {
-    const incoming: IncomingCall = {
-      id,
-      // Lines neither read nor fill the answer cache.
-      request: composedRequest(path, { ...headers, 'cache-control': 'no-store' }, line.body, {
-        remoteAddress: '',
-        bytesRead: 0,
-      }),
-      response: recorder,
-      record: {},
-      startedMs: Date.now(),
-      startedAt: performance.now(),
-      holdFor: (amount, facts) => reserve.holdFor(amount, facts),
-    }
+    const request = requestOfLine(batch, line)
+    const { id } = request
     let failure: RenderedLineError | undefined
     let body = Buffer.alloc(0)
     let status = 0
     let dropped: readonly string[] = []
+    // An answer that cannot be kept costs nothing.
+    let isKept = true
+    let isTooLarge = false
     try {
-      await relay.call(LINE_ENDPOINTS[path], incoming, caller)
+      await make({ ...request, ...call, response: recorder })
+      isKept = false
       const end = await answer.end
       if (end.kind !== 'complete') throw new GatewayError('upstream_error', 'the answer broke off')
-      if (!end.pieces)
-        throw new GatewayError('upstream_error', `the answer is larger than ${MAX_ANSWER_BYTES} bytes`)
+      if (!end.pieces) {
+        isTooLarge = end.bytes > MAX_ANSWER_BYTES
+        throw isTooLarge ? tooLarge() : noMemory()
+      }
       status = end.head.status
       body = onOneLine(Buffer.concat(end.pieces))
       dropped = namesIn(end.head.headers['x-gateway-dropped'])
+      isKept = true
     } catch (error) {
       failure = renderError(path, error, id)
       status = failure.status
       body = onOneLine(failure.body)
     }
     const settled = reserve.settlement as LineReserve['settlement']
-    const row = settled && settledCall(settled.hold, settled.settlement)
+    const charged = settled && settledCall(settled.hold, settled.settlement)
+    const row = charged && !isKept ? { ...charged, quota: 0 } : charged
     // What was charged is not asked again.
     const isFree = !row || row.quota === 0
-    return { id, status, body, dropped, row, retryMs: failure && isFree ? retryMsOf(failure) : undefined }
+    const retryMs = failure && isFree && !isTooLarge ? retryMsOf(failure) : undefined
+    const isShortOfMemory = failure?.status === 503 && !isTooLarge && (!isKept || !row)
+    return { id, status, body, dropped, row, retryMs, isShortOfMemory }
   } finally {
     recorder.destroy()
     answer.release()
   }
 }
 
+function tooLarge(): GatewayError {
+  return new GatewayError('upstream_error', `the answer is larger than ${MAX_ANSWER_BYTES} bytes`)
+}
+
+function noMemory(): GatewayError {
+  const message = 'there is no memory for the answer at the moment; try again'
+  return new GatewayError('overloaded', message, { retryAfter: 1 })
+}
+
 /** Lines of results must not contain line ends, which JSON has only between its tokens. Throws if it is not JSON. */
-function onOneLine(body: Buffer): Buffer<ArrayBuffer> {
+export function onOneLine(body: Buffer): Buffer<ArrayBuffer> {
   const text = body.toString()
   try {
     JSON.parse(text)

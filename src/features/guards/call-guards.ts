@@ -128,6 +128,21 @@ export class CallGuards {
     this.#makeScreen = makeScreen
   }
 
+  /** Whether the answer comes later, and is checked then. */
+  isSuspended = false
+
+  /** What is to be known when the answer comes: the guards with what they have decided, and the replaced values. */
+  suspend(): string {
+    this.isSuspended = true
+    const guards = this.all.map(({ guard, verdict, matches, hasRun }) => [
+      guard.name,
+      verdict,
+      matches,
+      hasRun,
+    ])
+    return JSON.stringify([guards, [...this.pseudonyms.entries()]])
+  }
+
   /** Connects the check of the request to its client. */
   begin(response: Pick<Response, 'isAborted' | 'needsUpstream'>): void {
     response.needsUpstream()

@@ -29,8 +29,16 @@ export function guardFeature(guards: Guards): CallFeature<CallGuards> {
         // The client left while its request was checked, so that nothing was sent or reserved.
         if (!(error instanceof CheckCancelled)) throw error
       } finally {
-        guards.ended(active)
+        if (!active.isSuspended) guards.ended(active)
       }
+    },
+    suspended: (active) => active.suspend(),
+    resumed(suspended, { incoming, caller, settings }) {
+      const active = guards.resumed(settings, caller, suspended)
+      begin(active, incoming)
+      guards.countRestored(active, caller, incoming.response)
+      incoming.response.onClosed(() => guards.ended(active))
+      return active
     },
     kept(answer) {
       const active = guards.for(answer.settings, answer.caller, [answer.model], [answer.group], answer.id)

@@ -6,6 +6,7 @@ import { TextScreen } from '@sluice/screen/screen'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import {
   type Guard,
+  type GuardVerdict,
   type ServiceGuard,
   type TextGuard,
   isServiceGuard,
@@ -122,8 +123,40 @@ export class Guards {
         (guard.sample === 1 || this.#drawn(guard, read) < guard.sample),
     )
     if (applying.length === 0) return undefined
+    return this.#active(
+      settings,
+      caller,
+      applying.map((guard) => new ActiveGuard(guard)),
+      [],
+    )
+  }
+
+  /** The guards of a call whose request they have checked, from what `CallGuards.suspend` returned. */
+  resumed(settings: Settings, caller: Caller, suspended: string): CallGuards {
+    const [decided, values] = JSON.parse(suspended) as [
+      [string, GuardVerdict, number, boolean][],
+      [string, string][],
+    ]
+    const active = decided.flatMap(([name, verdict, matches, hasRun]) => {
+      const guard = settings.guards.find((one) => one.name === name)
+      if (!guard) return []
+      const one = new ActiveGuard(guard)
+      if (hasRun) one.note(verdict, matches)
+      return [one]
+    })
+    const resumed = this.#active(settings, caller, active, values)
+    resumed.ofRequest = resumed.text
+    return resumed
+  }
+
+  #active(
+    settings: Settings,
+    caller: Caller,
+    active: readonly ActiveGuard[],
+    values: readonly (readonly [string, string])[],
+  ): CallGuards {
     const pseudonyms = new Pseudonyms({ key: this.#services.key, user: String(caller.user.id) })
-    const active = applying.map((guard) => new ActiveGuard(guard))
+    pseudonyms.know(values)
     const known = this.#known.of({ client: caller.user.id, key: caller.token.id })
     const asked = active.flatMap((one) =>
       isServiceGuard(one.guard) ? [{ active: one, service: this.#serviceOf(one.guard) }] : [],

@@ -153,11 +153,10 @@ export class ServerConnection {
   async #probe(): Promise<Found> {
     const { era } = this.server
     if (hasSessions(era)) return { version: era, capabilities: {} }
-    const asked = { method: 'server/discover', params: {}, tokenId: 0 }
+    const signal = this.#ownSignal()
+    const asked = { method: 'server/discover', params: {}, tokenId: 0, signal }
     const headers = this.#statelessHeaders(asked.method, asked.params)
-    const { reply } = await this.#withinTimeout((signal) =>
-      this.#send({ ...asked, signal }, signal, headers, undefined),
-    ).catch((error: unknown) => {
+    const { reply } = await this.#send(asked, signal, headers, undefined).catch((error: unknown) => {
       // A server of an older revision may answer in any form.
       if (error instanceof ServerFailure && error.code === 'server_answer') return { reply: undefined }
       throw error
@@ -174,19 +173,14 @@ export class ServerConnection {
     return { version: version ?? USUAL_SESSION, capabilities: {} }
   }
 
-  /** Runs what no client waits for, with a signal that the timeout of the server aborts. */
-  async #withinTimeout<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  #ownSignal(): AbortSignal {
     const controller = new AbortController()
     const { timeout } = this.server
-    const timer = setTimeout(
+    setTimeout(
       () => controller.abort(new ServerFailure('server_timeout', `no answer in ${timeout} ms`)),
       timeout,
     ).unref()
-    try {
-      return await run(controller.signal)
-    } finally {
-      clearTimeout(timer)
-    }
+    return controller.signal
   }
 
   async #stateless(asked: ServerRequest, signal: AbortSignal): Promise<ServerReply> {
@@ -235,7 +229,7 @@ export class ServerConnection {
       known.usedMs = nowMs
       return known.session
     }
-    const session = this.#withinTimeout((signal) => this.#initialize(signal))
+    const session = this.#initialize()
     const entry = { session, usedMs: nowMs }
     this.#sessions.set(tokenId, entry)
     session.catch((error: unknown) => {
@@ -260,9 +254,10 @@ export class ServerConnection {
     await this.#transport.delete(this.server.url, { ...(await this.#auth()), ...sessionHeaders(session) })
   }
 
-  async #initialize(signal: AbortSignal): Promise<Session> {
+  async #initialize(): Promise<Session> {
     const found = await this.#find()
     const version = hasSessions(found.version) ? found.version : USUAL_SESSION
+    const signal = this.#ownSignal()
     const params = { protocolVersion: version, capabilities: {}, clientInfo: gatewayInfo() }
     const asked = { method: 'initialize', params, tokenId: 0, signal }
     const { post, reply } = await this.#send(

@@ -28,7 +28,7 @@ import {
   withLane,
 } from './turn.ts'
 import { type Frame, frameType, readFrame, readTurnFrame, type TurnFrame } from './turn-frame.ts'
-import { EventResponse } from '../../call/answers/event-response.ts'
+import { TurnResponse } from './turn-response.ts'
 
 /** Maximum number of lanes with a name during the life of a socket. */
 const MAX_LANES = 32
@@ -58,7 +58,7 @@ interface Lane {
 }
 
 interface RunningTurn {
-  readonly response: EventResponse
+  readonly response: TurnResponse
   readonly frame: TurnFrame
   /** The answer that the turn goes on from. */
   readonly base: ConversationState | undefined
@@ -273,7 +273,7 @@ export class ClientSocket {
       else send()
       return !isEarly && this.#socket.bufferedAmount <= MAX_UNREAD_BYTES
     }
-    const response = new EventResponse({
+    const response = new TurnResponse({
       event(json) {
         collector.add(json)
         return sendInTurn(json)

@@ -71,6 +71,7 @@ const FIELDS = {
   service_tier: fc.option(fc.constantFrom('flex', 'fast', 'auto')),
   cache_diagnostics: fc.boolean(),
   websocket: fc.constantFrom(null, false),
+  batches: fc.constantFrom(null, true, false, 'only'),
   repair: fc.boolean(),
   auto_ban: fc.constantFrom(0, 1),
   status_code_mapping: fc.string(),

@@ -64,13 +64,16 @@ export async function listKept(
   return keys.flatMap((key) => byKey.get(key) ?? [])
 }
 
-/** The keys and users of all entries of a kind, whether they have expired or not. */
+/** The keys and users of all entries of a kind, or of those with these keys, whether they have expired or not. */
 export async function keysOfKind(
   db: Db,
-  { kind }: { readonly kind: KeptKind },
+  { kind, keys }: { readonly kind: KeptKind; readonly keys?: readonly string[] | undefined },
 ): Promise<{ readonly key: string; readonly userId: number }[]> {
-  const rows = db.selectFrom('kept').select(['key', 'user_id']).where('kind', '=', kind).orderBy('key')
-  return (await rows.execute()).map(({ key, user_id: userId }) => ({ key, userId }))
+  const all = db.selectFrom('kept').select(['key', 'user_id']).where('kind', '=', kind).orderBy('key')
+  const rows = keys
+    ? await inChunks(keys, (some) => all.where('key', 'in', some).execute(), MAX_ROWS)
+    : await all.execute()
+  return rows.map(({ key, user_id: userId }) => ({ key, userId }))
 }
 
 /** Bytes that a user keeps in a share. */

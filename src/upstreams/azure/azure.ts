@@ -35,8 +35,8 @@ const APIS: Readonly<Record<ProtocolName, AzureApi | undefined>> = {
 function pathOf({ path, upstreamModel }: WireRequest, api_version: string | null): string {
   if (api_version === null) return `/openai/v1${path}`
   const dated = `${path}${path.includes('?') ? '&' : '?'}api-version=${encodeURIComponent(api_version)}`
-  // URLs of the Responses API, whose body names the model, and of the model list contain no deployment.
-  if (path.startsWith('/responses') || path === '/models') return `/openai${dated}`
+  // URLs of the Responses API, whose body names the model, of the model list, of files and of batches contain no deployment.
+  if (/^\/(?:responses|files|batches|models)\b/.test(path)) return `/openai${dated}`
   if (upstreamModel === undefined) throw new ProviderRefusal(`a deployment is needed for ${path}`)
   return `/openai/deployments/${encodeURIComponent(upstreamModel)}${dated}`
 }

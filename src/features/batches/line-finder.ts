@@ -1,0 +1,77 @@
+import { GatewayError } from '../../errors.ts'
+import { KEPT_PART_BYTES } from '../../domain/kept.ts'
+import type { BatchLine } from './batch-store.ts'
+
+/** Number of parts of the content that are in memory: results are mostly near each other. */
+const MAX_PARTS = 16
+
+/** A line without its `custom_id`, which only the results need. */
+export type FoundLine = Omit<BatchLine, 'customId'>
+
+interface LinePlace {
+  readonly at: number
+  readonly bytes: number
+  readonly amount: number
+}
+
+/** Finds the lines of a batch by their numbers, in any order, without having all of them in memory. */
+export class LineFinder {
+  readonly #part: (part: number) => Promise<Buffer | undefined>
+  readonly #parts = new Map<number, Buffer>()
+  readonly #lines: () => AsyncIterable<BatchLine & { readonly at: number }>
+  /** Position, size and hold of each line; undefined until the lines were read once. */
+  #known: Promise<readonly LinePlace[]> | undefined
+
+  constructor(
+    part: (part: number) => Promise<Buffer | undefined>,
+    lines: () => AsyncIterable<BatchLine & { readonly at: number }>,
+  ) {
+    this.#part = part
+    this.#lines = lines
+  }
+
+  async find(number: number): Promise<FoundLine | undefined> {
+    this.#known ??= this.#places()
+    const known = this.#known
+    const place = (
+      await known.catch((error: unknown) => {
+        if (this.#known === known) this.#known = undefined
+        throw error
+      })
+    )[number - 1]
+    if (!place) return undefined
+    const { at, bytes, amount } = place
+    return { number, amount, body: await this.#bytes(at, bytes) }
+  }
+
+  async #places(): Promise<readonly LinePlace[]> {
+    const places: LinePlace[] = []
+    for await (const { at, body, amount } of this.#lines()) places.push({ at, bytes: body.length, amount })
+    return places
+  }
+
+  async #bytes(at: number, length: number): Promise<Buffer> {
+    const found: Buffer[] = []
+    for (let from = at, missing = length; missing > 0; ) {
+      const part = await this.#partWith(Math.floor(from / KEPT_PART_BYTES))
+      const begin = from % KEPT_PART_BYTES
+      const piece = part.subarray(begin, begin + missing)
+      if (piece.length === 0) throw new Error('a stored content ended too early')
+      found.push(piece)
+      from += piece.length
+      missing -= piece.length
+    }
+    return Buffer.concat(found)
+  }
+
+  async #partWith(index: number): Promise<Buffer> {
+    const known = this.#parts.get(index)
+    if (known) return known
+    const part = await this.#part(index)
+    if (!part) throw new GatewayError('not_found', 'this content is not kept any more')
+    const [oldest] = this.#parts.keys()
+    if (this.#parts.size >= MAX_PARTS && oldest !== undefined) this.#parts.delete(oldest)
+    this.#parts.set(index, part)
+    return part
+  }
+}

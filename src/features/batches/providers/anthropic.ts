@@ -1,0 +1,112 @@
+import type { OutgoingBody } from '@sluice/http1'
+import { asRecord } from '@sluice/wire/json/record'
+import { linesOf } from '../piece-reader.ts'
+import type { BatchConnection } from './connection.ts'
+import { bytesIn, MAX_RESULT_BYTES, recordsIn, scanned } from './openai.ts'
+import {
+  type BatchApiOfProvider,
+  type BatchLook,
+  type BatchToMake,
+  enclosed,
+  onOneLine,
+  type ProviderResult,
+} from './provider-batches.ts'
+
+/** Milliseconds by which the clocks of the provider and of this machine may differ. */
+const CLOCK_MS = 10_000
+const PAGE = 100
+const COUNTS = ['processing', 'succeeded', 'errored', 'canceled', 'expired'] as const
+
+/** Statuses of the types of errors in results. */
+const STATUSES: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  billing_error: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  api_error: 500,
+  timeout_error: 504,
+  overloaded_error: 529,
+}
+
+/** The batch API of Anthropic: a batch is one request with all lines, and has no name by which it could be found. */
+export const anthropic: BatchApiOfProvider = {
+  maxLines: 100_000,
+  maxBytes: 256_000_000,
+  // The comma before the first one is left out when the batch is made.
+  written: (_, id, __, body) =>
+    Buffer.from(`,{"custom_id":${JSON.stringify(id)},"params":${onOneLine(body)}}\n`),
+  async make(at, batch) {
+    const contentType = 'application/json'
+    const made = await at.send({ path: '/messages/batches', body: bodyOf(batch), contentType })
+    return String(made['id'])
+  },
+  async find(at, { lines, intentMs, isOfOther }) {
+    for (let after = ''; ; ) {
+      const page = await at.get(`/messages/batches?limit=${PAGE}${after === '' ? '' : `&after_id=${after}`}`)
+      const batches = recordsIn(page['data'])
+      for (const batch of batches) {
+        const id = String(batch['id'])
+        if (Date.parse(String(batch['created_at'])) < intentMs - CLOCK_MS) return undefined
+        if (countOf(batch) === lines && !(await isOfOther(id))) return id
+      }
+      const last = batches.at(-1)
+      if (!last || page['has_more'] !== true) return undefined
+      after = encodeURIComponent(String(last['id']))
+    }
+  },
+  async look(at, id) {
+    const {
+      processing_status: status,
+      request_counts: counts,
+      cancel_initiated_at: cancelled,
+    } = await at.get(pathOf(id))
+    if (status !== 'ended') return { id, ended: undefined, results: [] }
+    const found = asRecord(counts) ?? {}
+    const how: BatchLook['ended'] =
+      Number(found['expired']) > 0 ? 'expired' : typeof cancelled === 'string' ? 'cancelled' : 'completed'
+    return { id, ended: how, results: [id] }
+  },
+  async *results(at, id) {
+    const pieces = at.read(`${pathOf(id)}/results`)
+    for await (const { bytes } of linesOf(pieces, MAX_RESULT_BYTES)) yield bytes && resultOf(bytes)
+  },
+  async cancel(at: BatchConnection, id: string) {
+    await at.post(`${pathOf(id)}/cancel`)
+  },
+}
+
+function pathOf(id: string): string {
+  return `/messages/batches/${encodeURIComponent(id)}`
+}
+
+function countOf({ request_counts: counts }: Record<string, unknown>): number {
+  const found = asRecord(counts) ?? {}
+  return COUNTS.reduce((sum, name) => sum + (Number(found[name]) || 0), 0)
+}
+
+function bodyOf({ content }: BatchToMake): OutgoingBody {
+  const rest = { length: content.length - 1, read: (position: number) => content.read(position + 1) }
+  return enclosed(Buffer.from('{"requests":['), rest, Buffer.from(']}'))
+}
+
+function resultOf(line: Buffer): ProviderResult | undefined {
+  const scan = scanned(line)
+  const id = scan?.value('custom_id')
+  const result = scan?.span('result')
+  if (!scan || typeof id !== 'string' || !result || scan.kindOf(result.node) !== 'object') return undefined
+  const member = (name: string): number | undefined => scan.memberOf(result.node, name)
+  const typeNode = member('type')
+  const type = typeNode === undefined ? undefined : scan.parse(typeNode)
+  if (type === 'expired') return { id, answer: 'expired' }
+  if (type === 'canceled') return { id, answer: 'cancelled' }
+  const message = member('message')
+  if (type === 'succeeded' && message !== undefined && scan.kindOf(message) === 'object')
+    return { id, answer: { status: 200, body: bytesIn(scan, message) } }
+  const error = member('error')
+  if (type !== 'errored' || error === undefined || scan.kindOf(error) !== 'object') return undefined
+  const stated = asRecord(asRecord(scan.parse(error))?.['error'])
+  return { id, answer: { status: STATUSES[String(stated?.['type'])] ?? 500, body: bytesIn(scan, error) } }
+}

@@ -1,0 +1,48 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LineReserve } from '../../accounts/ledger/batch-hold.ts'
+import type { Ledger } from '../../accounts/ledger/ledger.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { outcomeOf } from './batch-results.ts'
+import type { BatchRun } from './batch-run.ts'
+import type { BatchStore, LineResult } from './batch-store.ts'
+import type { FoundLine } from './line-finder.ts'
+
+/** Milliseconds after which a write that has failed is tried again. */
+const RETRY_MS = 1_000
+
+/** Services that settling lines needs. */
+export interface SettlingServices {
+  readonly store: BatchStore
+  readonly ledger: Ledger
+  readonly metrics: Metrics
+}
+
+/**
+ * Stores how a line ended, then charges it. Resolves to false if another node has taken the batch over. Rejects if the write
+ * fails while the gateway stops.
+ */
+export async function settleLine(
+  { store, ledger, metrics }: SettlingServices,
+  run: BatchRun,
+  { line, reserve }: { readonly line: FoundLine; readonly reserve: LineReserve },
+  { body, ...result }: LineResult & { readonly body: Buffer },
+  isStopping: () => boolean,
+): Promise<boolean> {
+  for (;;) {
+    try {
+      await store.storeResult(run.batch, line.number, result, body)
+      break
+    } catch (error) {
+      // The call was made, so it is not made again while this process runs.
+      if (isStopping()) throw error
+      await delay(RETRY_MS)
+      if (run.isLost) return false
+    }
+  }
+  // If the charge cannot be written now, the ledger repeats it, and after a crash the next run of the batch does.
+  await reserve.settle(ledger, result.row).catch(() => {})
+  const outcome = outcomeOf(result)
+  run.count(outcome, result.row)
+  metrics.add('batchLines', 1, outcome)
+  return true
+}
