@@ -67,7 +67,15 @@ const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
  */
 const LONG_RUN = 24
 const HEX = table('0123456789abcdefABCDEF')
+/** Length of the longest shared tape that is kept for the next scan, in numbers. */
+const MAX_KEPT_TAPE = 65_536
 const LITERALS = { t: Buffer.from('true'), f: Buffer.from('false'), n: Buffer.from('null') } as const
+
+/**
+ * Where scans write the tape, which is then copied in its length. Scans share it, because none is interrupted. A
+ * new list would allocate three times as much while it grows.
+ */
+let shared: number[] = []
 
 /**
  * Scans a JSON object strictly. Refuses everything that JSON.parse refuses, duplicate top-level keys, invalid
@@ -79,7 +87,9 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
   if (!isUtf8(bytes)) throw new WireError('invalid_json', 'Invalid JSON: the body is not valid UTF-8.')
   const length = bytes.length
   const strings = new StringEndFinder(bytes)
-  const tape: number[] = []
+  if (shared.length > MAX_KEPT_TAPE) shared = []
+  const tape = shared
+  let used = 0
   const open: number[] = []
   const members = new Map<string, Member>()
   let nodes = 0
@@ -118,7 +128,10 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
           keyStart = p
           count = 0
         }
-        tape.push(p, end, tape.length + 3)
+        tape[used] = p
+        tape[used + 1] = end
+        tape[used + 2] = used + 3
+        used += 3
         p = end
         c = p < length ? (bytes[p] as number) : -1
         while (c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09)
@@ -141,8 +154,11 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
             `Invalid JSON at byte ${p}: nested deeper than ${limits.depth} levels.`,
           )
         }
-        open.push(tape.length)
-        tape.push(p, 0, 0)
+        open.push(used)
+        tape[used] = p
+        tape[used + 1] = 0
+        tape[used + 2] = 0
+        used += 3
         inObject = c === OPEN_OBJECT
         state = inObject ? FIRST_KEY : FIRST_ELEMENT
         p++
@@ -153,8 +169,11 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
       if (c === QUOTE) p = stringEnd(bytes, strings, p, length)
       else if (c === MINUS || (c >= ZERO && c <= NINE)) p = numberEnd(bytes, p, length)
       else p = literalEnd(bytes, p, c, state)
-      if (depth === 1) members.set(key, { key, keyStart, start, end: p, node: tape.length, count: 0 })
-      tape.push(start, p, tape.length + 3)
+      if (depth === 1) members.set(key, { key, keyStart, start, end: p, node: used, count: 0 })
+      tape[used] = start
+      tape[used + 1] = p
+      tape[used + 2] = used + 3
+      used += 3
       state = AFTER
       continue
     }
@@ -163,7 +182,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
     p++
     const node = open.pop() as number
     tape[node + 1] = p
-    tape[node + 2] = tape.length
+    tape[node + 2] = used
     depth--
     if (depth === 0) break
     if (depth === 1) members.set(key, { key, keyStart, start: tape[node] as number, end: p, node, count })
@@ -177,7 +196,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
     if (c !== 0x20 && c !== 0x0a && c !== 0x0d && c !== 0x09) unexpected(bytes, p, 'the end of the body')
     p++
   }
-  return new ScannedObject(bytes, members, tape, end)
+  return new ScannedObject(bytes, members, tape.slice(0, used), end)
 }
 
 /** Offset after the closing quote of the string that begins at `start`. */
