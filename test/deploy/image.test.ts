@@ -164,7 +164,9 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
   })
 
   test('a gateway starts in the image with a read-only root and without rights, and prints its first credentials once', async () => {
-    expect(log).toContain('A root user was created')
+    // It may answer before its output has arrived here.
+    await expect.poll(() => log).toContain('A root user was created')
+    await expect.poll(() => log).toMatch(/sk-\w+/)
     const key = /sk-\w+/.exec(log)?.[0] ?? ''
     const answer = await fetch(`http://127.0.0.1:${port}/v1/models`, {
       headers: { authorization: `Bearer ${key}` },

@@ -117,9 +117,10 @@ export async function runSequences(
   while (sequences < count && violation === undefined) {
     // One after the other, because users are created under one lock, for which a slow machine would wait too long.
     for (const slot of slots) await slot.begin(sequenceOf(random))
-    // One crash in the middle, and one at the end, after which nothing is held.
-    for (const place of [Math.floor(random() * MAX_COMMANDS), MAX_COMMANDS]) {
-      await Promise.all(slots.map((slot) => slot.runUntil(place)))
+    // One crash that meets each sequence at another place, and one at the end, after which nothing is held.
+    const middle = slots.map(() => Math.floor(random() * MAX_COMMANDS))
+    for (const places of [middle, slots.map(() => MAX_COMMANDS)]) {
+      await Promise.all(slots.map((slot, index) => slot.runUntil(places[index] as number)))
       await compareAll('before a crash')
       await bench.crash()
       crashes += 1
@@ -183,8 +184,8 @@ function sequenceOf(random: () => number): Command[] {
     if (dice < 0.63) return { do: 'void', nth: upTo(9) }
     if (dice < 0.73) return { do: 'extend', nth: upTo(9), by: 1 + upTo(300) }
     if (dice < 0.79) return { do: 'mark', nth: upTo(9), by: upTo(300) }
-    if (dice < 0.82) return { do: 'park', nth: upTo(9) }
-    if (dice < 0.88) return { do: 'grant', by: upTo(800) }
+    if (dice < 0.85) return { do: 'park', nth: upTo(9) }
+    if (dice < 0.89) return { do: 'grant', by: upTo(800) }
     if (dice < 0.92) return { do: 'set', remain: upTo(TOKEN_QUOTA), call: holdOf(random) }
     if (dice < 0.94) return { do: 'limit', isUnlimited: random() < 0.5, call: holdOf(random) }
     if (dice < 0.995) {
@@ -371,7 +372,7 @@ class Slot {
         const { token } = command.call
         if (!this.#deleted[token]) model.remain[token] = command.remain
         this.#changes.push(this.#changeToken(token, { remain_quota: command.remain }))
-        await this.#untilSynced()
+        await this.#untilBorrowed()
         return this.#holdTooMuch(command.call)
       }
       case 'limit': {
@@ -386,8 +387,7 @@ class Slot {
         this.#changes.push(
           this.#changeToken(token, { unlimited_quota: command.isUnlimited, remain_quota: remain }),
         )
-        // A process that notices the change reads the key, and then borrows for its holds.
-        for (let n = 0; n < 4; n += 1) await this.#untilSynced()
+        await this.#untilBorrowed()
         return this.#holdTooMuch(command.call)
       }
       case 'budget':
@@ -439,6 +439,11 @@ class Slot {
       const counted = await this.#bench.sql(`select id from tokens where ${used.join(' or ')}`)
       if (counted.length === used.length) return
     }
+  }
+
+  /** Waits until a process that noticed a change has read the key, and then borrowed for its holds. */
+  async #untilBorrowed(): Promise<void> {
+    for (let n = 0; n < 4; n += 1) await this.#untilSynced()
   }
 
   async #setBudget({ of, isTight, amount: by, call: given }: Command & { do: 'budget' }): Promise<void> {

@@ -335,8 +335,13 @@ export class LeasedAccounts implements AccountSource {
   // Running calls go on with a token that was changed. It is read first, because it may have become limited: what
   // its calls hold is then borrowed.
   async #renewToken(tokenId: number): Promise<void> {
-    const acquired = await this.#acquire(() => lookUp(tokenId)).catch(() => {})
-    if (acquired && !acquired.account.isRenewing) this.#scheduleRenewal(acquired.account)
+    const account = (await this.#acquire(() => lookUp(tokenId)).catch(() => {}))?.account
+    if (!account || account.isRenewing) return
+    if (limitedBalances(account).every(({ free }) => free >= 0)) return this.#scheduleRenewal(account)
+    // Other nodes may have borrowed what these holds lack.
+    account.isRenewing = true
+    await this.coverHolds({ account, budgets: NO_BUDGETS }).catch(() => {})
+    account.isRenewing = false
   }
 
   // A recalled token or user is read again before its next call, because it may have become limited. If the account has

@@ -76,6 +76,23 @@ describe('what a node has borrowed', () => {
     expect(balance.applyState(state(40))).toBe(false)
   })
 
+  test('when the database has more than before, a node that has borrowed less than its holds borrows again, once', () => {
+    const more = (free: number) => ({ ...state(40), free })
+    const balance = lent(40)
+    balance.hold(70)
+    expect([0, 25, 25, 10, 26].map((free) => balance.applyState(more(free)))).toEqual([
+      false,
+      true,
+      false,
+      false,
+      true,
+    ])
+    balance.isUnlimited = true
+    expect(balance.applyState(more(100))).toBe(false)
+    balance.isUnlimited = false
+    expect(balance.applyState({ ...state(70), free: 200 })).toBe(false)
+  })
+
   test('borrowed quota is released at once, except for holds and unreported charges', () => {
     const balance = lent(100)
     balance.hold(30)

@@ -144,18 +144,19 @@ export class LeasedBalance extends Balance {
   /**
    * Applies a state received from the bank. A state of an earlier epoch is ignored, unless
    * the bank may have been restored from an older copy. Returns whether the lease was recalled, or is
-   * missing from the restored copy.
+   * missing from the restored copy, or whether the bank has more for holds that no lease covers.
    */
   applyState({ epoch, amount, remain, used, free }: AccountState): boolean {
     if (epoch < this.epoch && !this.#mayBeRestored) return false
     const isLost = epoch !== this.epoch || (this.#mayBeRestored && amount < this.required)
     if (epoch !== this.epoch) this.#enterEpoch(epoch)
     this.#mayBeRestored = false
+    const hasMore = free > Math.max(0, this.#bankFree)
     this.#bankRemain = remain
     this.#bankUsed = used
     this.#bankFree = free
     this.#setLease(amount)
-    return isLost
+    return isLost || (hasMore && !this.isUnlimited && this.required > amount)
   }
 
   /**
