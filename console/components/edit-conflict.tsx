@@ -1,6 +1,6 @@
 import { Button, Group, Modal } from '@mantine/core'
 import { useTexts } from '../locales/use-texts.tsx'
-import classes from './edit-conflict.module.css'
+import classes from './side-by-side.module.css'
 import type { Difference } from './differences.ts'
 
 /** Asks which values to keep, because another user has changed the object of a form in the meantime. */

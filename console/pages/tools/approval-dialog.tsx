@@ -6,7 +6,7 @@ import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import classes from './approval-dialog.module.css'
+import classes from '../../components/side-by-side.module.css'
 
 /** A tool's present definition beside the approved one, and a button that approves it. */
 export function ApprovalDialog({ tool, onClose }: { readonly tool: McpTool; readonly onClose: () => void }) {

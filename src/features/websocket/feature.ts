@@ -12,7 +12,7 @@ export function turnsOverSockets(sockets: ProviderSockets): CallFeature<LaneTurn
       transport === 'websocket' ? sockets.turnOf(request) : undefined,
     async tried(turn, call, plan, { channel }) {
       const { steering } = turn.facts
-      if (!steering || steering.unfinishedTokens === 0 || !turn.isOver(channel)) return undefined
+      if (!steering || steering.unfinishedTokens === 0 || !turn.runsOver(channel)) return undefined
       const raised = withPromptBound(plan, plan.estimate.promptTokens + steering.unfinishedTokens)
       const isOver = (): boolean => call.response.isAborted
       const refusal = await call.hold.raiseTo(raised.estimate.amount, { waitMs: 0, isOver })
@@ -20,10 +20,10 @@ export function turnsOverSockets(sockets: ProviderSockets): CallFeature<LaneTurn
       return refusal
     },
     keys: (turn, _, { channel }, _model, keys) =>
-      turn.facts.steering ? keys.filter((key) => turn.isOver(channel, key)) : keys,
+      turn.facts.steering ? keys.filter((key) => turn.runsOver(channel, key)) : keys,
     plan(turn, plans) {
       const { facts } = turn
-      if (facts.steering) return withChannels(plans, (channel) => turn.isOver(channel)) ?? plans
+      if (facts.steering) return withChannels(plans, (channel) => turn.runsOver(channel)) ?? plans
       // Only over its socket a provider takes requests that generate nothing.
       return facts.generates ? plans : (withChannels(plans, (channel) => sockets.reach(channel)) ?? plans)
     },

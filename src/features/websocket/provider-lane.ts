@@ -58,8 +58,8 @@ export class LaneTurn implements UpstreamTransport {
   }
 
   /** Whether the lane's socket is one of this channel, and of this key if there is one. */
-  isOver(channel: Channel, key?: UpstreamKey): boolean {
-    return this.#lane.isOver(channel, key)
+  runsOver(channel: Channel, key?: UpstreamKey): boolean {
+    return this.#lane.runsOver(channel, key)
   }
 
   /** Notes under which id the client knows the answer; undefined if the turn failed. */
@@ -102,7 +102,7 @@ export class ProviderLane {
     const channels = this.#sockets.channels()
     if (channels === this.#known || this.#running.size > 0) return
     this.#known = channels
-    if (!channels.some((channel) => this.isOver(channel, undefined))) this.drop()
+    if (!channels.some((channel) => this.runsOver(channel, undefined))) this.drop()
   }
 
   /** Closes the socket, once the turn is over whose answer may still be read to its end. */
@@ -122,7 +122,7 @@ export class ProviderLane {
     return exchange
   }
 
-  isOver(channel: Channel, key: UpstreamKey | undefined): boolean {
+  runsOver(channel: Channel, key: UpstreamKey | undefined): boolean {
     return this.#socket?.isOf(channel, key) === true
   }
 
