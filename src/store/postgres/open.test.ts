@@ -1,6 +1,7 @@
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/stores/engines.ts'
+import { keptEntry, keptStore } from '../../../test/stores/kept.ts'
 import { newToken, newUser, SECRETS } from '../../../test/stores/rows.ts'
 import { GatewayError } from '../../errors.ts'
 import { deriveSecrets } from '../secrets.ts'
@@ -102,6 +103,26 @@ describe.each(HERE)('the store on $name', (engine) => {
     over.abort()
     await Promise.all(reporting)
     expect(results.filter(({ status: ended }) => ended === 'rejected')).toEqual([])
+  })
+
+  test('an entry is kept although other nodes update the size of its share all the time', async () => {
+    const { store, database } = await openedRows(engine)
+    const kept = keptStore(store)
+    await kept.write(keptEntry('cache', 'first'))
+    const over = new AbortController()
+    const updating = Array.from({ length: 4 }, async () => {
+      const client = new Client({ connectionString: database.place })
+      await client.connect()
+      while (!over.signal.aborted) await client.query('update kept_sums set bytes = bytes')
+      await client.end()
+    })
+    const writes = Array.from({ length: 20 }, (_, index) =>
+      withConnection(() => kept.write(keptEntry('cache', `entry ${index}`))),
+    )
+    const results = await Promise.allSettled(writes)
+    over.abort()
+    await Promise.all(updating)
+    expect(results).toEqual(writes.map(() => ({ status: 'fulfilled', value: true })))
   })
 
   test('a PostgreSQL connection lost within a transaction fails only that transaction', async () => {

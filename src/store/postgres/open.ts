@@ -21,8 +21,8 @@ import { ensureRelayRole } from './relay-role.ts'
 /** Maximum number of attempts at a write that conflicts with other transactions. */
 const MAX_ATTEMPTS = 8
 /**
- * Number of attempts after which a write locks the tables of users and tokens, so that reports of nodes
- * cannot conflict with it.
+ * Number of attempts after which a write locks the tables whose rows many transactions update, so that these
+ * cannot conflict with it: reports of nodes update users and tokens, whatever is kept updates its sums.
  */
 const ATTEMPTS_WITHOUT_LOCK = 4
 /**
@@ -31,7 +31,7 @@ const ATTEMPTS_WITHOUT_LOCK = 4
  */
 const LOCK_WAIT_MS = 1_000
 /**
- * Milliseconds to wait for the lock on users and tokens. They are few, because all reports of nodes wait
+ * Milliseconds to wait for the lock on these tables. They are few, because all reports of nodes wait
  * behind the write that requests this lock.
  */
 const LOCK_TIMEOUT_MS = 500
@@ -158,11 +158,11 @@ async function write(
         .transaction()
         .setIsolationLevel('serializable')
         .execute(async (transaction) => {
-          // Reports of nodes could conflict with every attempt. The lock makes them wait; it is taken before
+          // Other transactions could conflict with every attempt. The lock makes them wait; it is taken before
           // anything is read.
           if (attempt > ATTEMPTS_WITHOUT_LOCK) {
             await sql.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`).execute(transaction)
-            await sql`lock table users, tokens in exclusive mode`.execute(transaction)
+            await sql`lock table users, tokens, kept_sums in exclusive mode`.execute(transaction)
           }
           return auditedWrite(transaction, name, input, secrets)
         })
