@@ -257,6 +257,7 @@ describe('what a stream holds', () => {
     const file = databaseOf(atOnce.gateway.dataDir)
     await expect.poll(() => file.openHolds().length).toBe(1)
     const amount = file.openHolds()[0]?.amount ?? 0
+    await atOnce.upstream.receivedAtLeast('m', 1)
     const sent = JSON.parse(atOnce.upstream.only('m').text)
     end()
     expect((await answer).status).toBe(200)
