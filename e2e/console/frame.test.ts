@@ -66,7 +66,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     )
   }
 
-  // By day half of the pages in one combination of theme and width.
+  // By day a third of the pages in one combination of theme and width.
   test.each(
     byTier(
       [['light', DESKTOP]],
@@ -82,7 +82,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     async (colorScheme, viewport) => {
       stage.complaints.length = 0
       const page = await stage.open('root', '/', { colorScheme, viewport })
-      for (const [path, heading] of casesByTier(12, PAGES)) {
+      for (const [path, heading] of casesByTier(8, PAGES)) {
         await page.goto(path)
         await settled(page, heading)
         expect.soft(await violations(page), path).toEqual([])

@@ -19,8 +19,8 @@ const MODELS = ['m', 'n'] as const
 const SCOPES = ['token', 'user', 'group'] as const
 const PRICES = [1, 2] as const
 /** Calls one after the other, and bursts of calls at once. */
-const STEPS = byTier(120, 240)
-const BURSTS = byTier(4, 12)
+const STEPS = byTier(60, 240)
+const BURSTS = byTier(2, 12)
 
 function configuration(upstream: ScriptedUpstream, scope: string, price: number) {
   return {

@@ -33,7 +33,7 @@ const UPSTREAM_MS = 50
 const ACCOUNT = { authorization: 'the-access-token-of-ann', 'gateway-user': '2' }
 const CHAIN = 1_000
 /** Number of calls that continue the longest chain one after another. */
-const TURNS = byTier(8, 16)
+const TURNS = byTier(6, 16)
 /** The maximum memory beyond that of an idle gateway: of one such call, of 28 MB, with its copies. */
 const MAX_GROWTH_BYTES = 400 * MIB
 

@@ -4,9 +4,11 @@ import { type Behaviour, contentFrame, DONE_FRAME, errorBody, roleFrame } from '
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { byTier } from '../runner/tier.ts'
 
 const QUOTA = 1_000_000_000
 const CROWD = 25
+const LINES = byTier(100_000, 1_000_000)
 const sse = (text: string): string =>
   `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n${text}`
 
@@ -69,7 +71,7 @@ const FAULTS: Record<string, Behaviour> = {
     ]),
     ending: 'reset',
   },
-  'sends a million empty lines': { kind: 'raw', bytes: sse('\n'.repeat(1_000_000)), ending: 'close' },
+  [`sends ${LINES} empty lines`]: { kind: 'raw', bytes: sse('\n'.repeat(LINES)), ending: 'close' },
   'sends an event without end': { kind: 'raw', bytes: sse(`data: ${'x'.repeat(20 << 20)}`), ending: 'close' },
   'compresses unasked': {
     kind: 'whole',

@@ -13,7 +13,7 @@ import { byTier } from '../runner/tier.ts'
 
 /** Five output tokens at four units each; the prompt is free, so that a hold is as much as the charge. */
 const COST = 20
-const CALLS = byTier(400, 1_000)
+const CALLS = byTier(200, 1_000)
 const AFFORDABLE = 100
 const BUDGET = COST * AFFORDABLE
 

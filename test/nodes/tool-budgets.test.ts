@@ -13,7 +13,7 @@ import { SHARED, setNodes } from './fixture.ts'
 
 /** 0.001 USD at 500,000 units a dollar. */
 const COST = 500
-const CALLS = byTier(400, 1_000)
+const CALLS = byTier(200, 1_000)
 const AFFORDABLE = 100
 const BUDGET = COST * AFFORDABLE
 

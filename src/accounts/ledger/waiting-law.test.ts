@@ -10,7 +10,7 @@ const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 test.each(LEDGER_PLACES)(
   '$name: in random sequences with waiting calls nothing is overdrawn but by responses above their holds, and each wait ends',
   async ({ name, open, isLeased }) => {
-    const rounds = isLeased ? byTier(12, 300) : byTier(60, 2000)
+    const rounds = isLeased ? byTier(12, 300) : byTier(20, 2000)
     const report = await runWaiting(open, SEED, { rounds, calls: 40 })
     console.info(`SEED=${SEED} repeats it:`, report)
     throwViolation(report, { place: name, seed: SEED })

@@ -7,7 +7,7 @@ import { GeminiTap } from '@sluice/wire/gemini'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { NO_USAGE } from '@sluice/wire/usage'
 import { expect, test } from 'vitest'
-import { lawRuns } from '../../../test/runner/tier.ts'
+import { byTier, lawRuns } from '../../../test/runner/tier.ts'
 import { type GuardAction, redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import type { LastingResponse, Tap } from '../../call/dialects/dialect.ts'
@@ -314,7 +314,8 @@ async function sentInTurns(dialect: ClientProtocol, events: readonly object[], l
   return { sent: sent + tap.finalBytes({} as never).toString(), turns, matches: guards.matches }
 }
 
-const LONG = 'see code-4711-x, "co\nde".\n'.repeat(300_000)
+const LINES = byTier(60_000, 300_000)
+const LONG = 'see code-4711-x, "co\nde".\n'.repeat(LINES)
 
 test.each([
   ['a piece of a text', 'chat', (content: string) => ({ choices: [{ index: 0, delta: { content } }] })],
@@ -325,7 +326,7 @@ test.each([
   async (_, dialect, event) => {
     const { sent, turns, matches } = await sentInTurns(dialect, [event(LONG), event('code-1-x')])
     expect(turns).toBeGreaterThan(20)
-    expect(matches).toBe(300_001)
+    expect(matches).toBe(LINES + 1)
     const texts = sent.split('\n\n').map((frame) => frame.slice('data: '.length))
     expect(sent).not.toContain('code-')
     expect(texts.filter((text) => text !== '').map((text) => JSON.parse(text) as object)).toMatchObject([
@@ -342,7 +343,7 @@ test('the check of a large event ends when the client leaves', async () => {
     true,
   )
   expect(sent).toBe('')
-  expect(matches).toBeLessThan(100_000)
+  expect(matches).toBeLessThan(LINES / 3)
 })
 
 /** Events whose ids and names are no words of a protocol, and the piece of a text in each. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../test/fixtures/random.ts'
 import { ENGINES, openedRows } from '../../../test/stores/engines.ts'
 import { keptEntry, keptStore, responseRow } from '../../../test/stores/kept.ts'
+import { byTier } from '../../../test/runner/tier.ts'
 import type { RowStore } from '../store.ts'
 
 const NOW = 1_760_000_000_000
@@ -46,7 +47,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     const random = randomFrom(7)
     const below = (count: number): number => Math.floor(random() * count)
     const among = (names: string): string => names[below(names.length)] ?? ''
-    for (let step = 0; step < 250; step += 1) {
+    for (let step = 0; step < byTier(100, 250); step += 1) {
       const userId = 2 + below(3)
       const id = `${userId}${among('abcd')}`
       const atMs = NOW + below(2_000)
