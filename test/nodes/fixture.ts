@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { type FullResponse, type Body, call, type CallOptions } from '../fixtures/client.ts'
+import { deriveSecrets } from '../../src/store/secrets.ts'
 import type { Configuration } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { BANKS } from '../ledger/bank-fixture.ts'
 import type { Engine, OnEnd, TestDatabase } from '../stores/engines.ts'
+
+const GATEWAY_SECRETS = deriveSecrets(GATEWAY_SECRET)
 
 /** PostgreSQL, where there is a server. */
 export const SHARED: readonly Engine[] = BANKS
@@ -33,7 +37,7 @@ export async function setNodes(
   env: Readonly<Record<string, string>> = {},
   onEnd: OnEnd = onTestFinished,
 ): Promise<Nodes> {
-  const database = await engine.database(onEnd)
+  const database = await (env['GATEWAY_SECRET'] === undefined ? bankOf(engine, onEnd) : engine.database(onEnd))
   const upstream = await startUpstream()
   onEnd(() => upstream.stop())
   const config = configure(upstream)
@@ -66,6 +70,13 @@ export async function setNodes(
       return row as never
     },
   }
+}
+
+/** A database that nodes find ready; each has its own name in Redis, which several may share. */
+async function bankOf(engine: Engine, onEnd: OnEnd): Promise<TestDatabase> {
+  const database = await engine.prepared({ secrets: GATEWAY_SECRETS, onEnd })
+  await database.sql('update store_identity set bank = gen_random_uuid()::text')
+  return database
 }
 
 /** Several gateways for all tests of the block that calls it; set from its first `beforeAll` on. */

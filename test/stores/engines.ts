@@ -28,9 +28,10 @@ export interface Engine {
   /** Makes an empty database, deleted after the test unless `onEnd` is given. */
   database(onEnd?: OnEnd): Promise<TestDatabase>
   /**
-   * Makes a database with schema and first rows, deleted after the test; faster than opening an empty one.
+   * Makes a database with schema and first rows, deleted after the test unless `onEnd` is given; faster than opening an
+   * empty one. On PostgreSQL it may have another secret than that of the tests.
    */
-  prepared(): Promise<TestDatabase>
+  prepared(options?: { readonly secrets?: typeof SECRETS; readonly onEnd?: OnEnd }): Promise<TestDatabase>
 }
 
 const sqlite: Engine = {
@@ -74,19 +75,23 @@ function postgres(server: string): Engine {
       sql: (statement) => run(place, statement),
     }
   }
-  // One template for each test process; the end of the run deletes it.
-  const makeTemplate = async (): Promise<string> => {
+  // One template of each secret for each test process; the end of the run deletes it.
+  const makeTemplate = async (secrets: typeof SECRETS): Promise<string> => {
     const name = `${inject('postgresPrefix')}template_${randomBytes(6).toString('hex')}`
     await run(server, `create database ${name}`)
-    const store = await openPostgresStore({ url: placeOf(name), secrets: SECRETS })
+    const store = await openPostgresStore({ url: placeOf(name), secrets })
     await store.close()
     return name
   }
-  let template: Promise<string> | undefined
+  const templates = new Map<typeof SECRETS, Promise<string>>()
   return {
     name: 'PostgreSQL',
     database: (onEnd) => make(undefined, onEnd),
-    prepared: async () => make(await (template ??= makeTemplate())),
+    async prepared({ secrets = SECRETS, onEnd } = {}) {
+      const template = templates.get(secrets) ?? makeTemplate(secrets)
+      templates.set(secrets, template)
+      return make(await template, onEnd)
+    },
   }
 }
 
