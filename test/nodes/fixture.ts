@@ -37,7 +37,9 @@ export async function setNodes(
   env: Readonly<Record<string, string>> = {},
   onEnd: OnEnd = onTestFinished,
 ): Promise<Nodes> {
-  const database = await (env['GATEWAY_SECRET'] === undefined ? bankOf(engine, onEnd) : engine.database(onEnd))
+  const database = await (env['GATEWAY_SECRET'] === undefined
+    ? bankOf(engine, onEnd)
+    : engine.database(onEnd))
   const upstream = await startUpstream()
   onEnd(() => upstream.stop())
   const config = configure(upstream)
