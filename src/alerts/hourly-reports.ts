@@ -21,7 +21,7 @@ export type WithheldTool = Extract<AlertEvent, { readonly type: 'mcp.tool_change
 
 /** Interval at which a fact that continues to be true is reported again. */
 export const REPORT_INTERVAL_MS = 3_600_000
-/** Maximum number of facts remembered, because clients or providers choose the names in them. */
+/** Maximum number of facts remembered of one origin, because clients, providers or servers choose the names in them. */
 const MAX_FACTS = 200
 
 interface NotedFact<Fact> {
@@ -34,20 +34,33 @@ interface NotedFact<Fact> {
 /** Collects facts that calls have shown. An alert reports each of them once an hour. */
 export class HourlyReports<Fact> {
   readonly #keyOf: (fact: Fact) => string
+  readonly #originOf: (fact: Fact) => string
   readonly #noted = new Map<string, NotedFact<Fact>>()
+  /** Number of facts of each origin. */
+  readonly #counts = new Map<string, number>()
 
-  /** `keyOf` returns the key by which repeated reports are recognized. */
-  constructor(keyOf: (fact: Fact) => string) {
+  /**
+   * `keyOf` returns the key by which repeated reports are recognized; `originOf`, whose facts are bounded together. The
+   * number of origins must be bounded itself.
+   */
+  constructor(keyOf: (fact: Fact) => string, originOf: (fact: Fact) => string = () => '') {
     this.#keyOf = keyOf
+    this.#originOf = originOf
   }
 
   /** Records that a call has shown the fact. */
   note(fact: Fact): void {
     const key = this.#keyOf(fact)
     const known = this.#noted.get(key)
-    if (known) known.isNew = true
-    else if (this.#noted.size < MAX_FACTS)
-      this.#noted.set(key, { fact, isNew: true, reportedMs: Number.NEGATIVE_INFINITY })
+    if (known) {
+      known.isNew = true
+      return
+    }
+    const origin = this.#originOf(fact)
+    const count = this.#counts.get(origin) ?? 0
+    if (count >= MAX_FACTS) return
+    this.#counts.set(origin, count + 1)
+    this.#noted.set(key, { fact, isNew: true, reportedMs: Number.NEGATIVE_INFINITY })
   }
 
   /** Returns the facts to report now; `nowMs` is on a monotonic clock. */
@@ -56,11 +69,19 @@ export class HourlyReports<Fact> {
     for (const [key, noted] of this.#noted) {
       if (nowMs - noted.reportedMs < REPORT_INTERVAL_MS) continue
       if (noted.isNew) due.push(noted.fact)
-      else this.#noted.delete(key)
+      else this.#remove(key, noted.fact)
       noted.isNew = false
       noted.reportedMs = nowMs
     }
     return due
+  }
+
+  #remove(key: string, fact: Fact): void {
+    this.#noted.delete(key)
+    const origin = this.#originOf(fact)
+    const left = (this.#counts.get(origin) ?? 0) - 1
+    if (left > 0) this.#counts.set(origin, left)
+    else this.#counts.delete(origin)
   }
 
   /** Makes all facts of the last hour due again, because a report could not be stored. */

@@ -37,7 +37,7 @@ export function createCallFindings(): CallFindings {
   return {
     unpriced: new HourlyReports(unpricedToolKey),
     implausible: new HourlyReports(implausibleUsageKey),
-    withheldTools: new HourlyReports(withheldToolKey),
+    withheldTools: new HourlyReports(withheldToolKey, ({ server }) => server),
   }
 }
 
