@@ -2,6 +2,7 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Body, FormBody } from './body-reader.ts'
 import type { DialectFacts, RequestReaderContext } from './dialects/dialect.ts'
 import type { FormRequest, JsonRequest } from './parse-request.ts'
@@ -14,6 +15,18 @@ export type AnswerRead = (
   request: ReadRequest,
   next: (incoming: IncomingCall) => Promise<void>,
 ) => Promise<void>
+
+/** Answers a request by several calls, each of which the relay makes. Rejects with the error for the client. */
+export type AnswerInCalls = (request: ScannedRequest) => Promise<void>
+
+/** A request in JSON that was scanned, but not checked. */
+export interface ScannedRequest {
+  readonly body: Body
+  readonly scan: ScannedObject
+  readonly incoming: IncomingCall
+  readonly caller: Caller
+  readonly settings: Settings
+}
 
 /** A request after its body was read. */
 export interface ReadRequest {

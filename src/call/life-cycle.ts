@@ -17,6 +17,7 @@ import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import {
   type AdmittedRequest,
   type Admission,
+  type AnswerInCalls,
   type AnswerRead,
   answerWith,
   answersAround,
@@ -31,6 +32,7 @@ import { CallFeatures } from './call-features.ts'
 import type { DecodedConversation } from './dialects/decoded-conversation.ts'
 import type { DialectFacts, RequestReaderContext } from './dialects/dialect.ts'
 import type { ReferringRequest, ResolvedReferences } from './dialects/references.ts'
+import type { JsonRequest } from './parse-request.ts'
 import type { Plans } from './plan.ts'
 import type { ChargeBasis } from './price-usage.ts'
 import type { MediaPlace } from './media-fetcher.ts'
@@ -71,6 +73,11 @@ export interface CallFeature<State = undefined> {
    * undefined if the feature does not answer it.
    */
   read?(incoming: IncomingCall, settings: Settings): AnswerRead | undefined
+  /**
+   * Called when a request was scanned, but not checked. Returns a function that answers it by several calls; undefined if
+   * one call answers it. Only the first feature with this moment is called.
+   */
+  divide?(request: JsonRequest, settings: Settings): AnswerInCalls | undefined
   /**
    * Called when a request was checked that may refer to earlier answers. Rejects with the error for the client. Only the
    * first feature with this moment is called.

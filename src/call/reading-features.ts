@@ -1,20 +1,29 @@
 import type { Conversation } from '@sluice/wire/conversation'
 import type { ProtocolName } from '@sluice/wire/protocols'
+import type { Settings } from '../domain/settings.ts'
+import type { AnswerInCalls } from './answer-request.ts'
 import { type DecodedConversation, sameForAll } from './dialects/decoded-conversation.ts'
 import type { RequestReaderContext } from './dialects/dialect.ts'
 import { type ReferringRequest, type ResolvedReferences, UNRESOLVED } from './dialects/references.ts'
 import type { CallFeature } from './life-cycle.ts'
+import type { JsonRequest } from './parse-request.ts'
 
-type ReadingFeature = Pick<CallFeature, 'refer' | 'decoded'>
+type ReadingFeature = Pick<CallFeature, 'divide' | 'refer' | 'decoded'>
 
 /** The features that take part in reading the requests of an endpoint. Without any, requests are read as they are. */
 export class ReadingFeatures {
+  readonly #dividing: ReadingFeature | undefined
   readonly #referring: ReadingFeature | undefined
   readonly #decoding: ReadingFeature | undefined
 
   constructor(features: readonly ReadingFeature[]) {
+    this.#dividing = features.find((feature) => feature.divide !== undefined)
     this.#referring = features.find((feature) => feature.refer !== undefined)
     this.#decoding = features.find((feature) => feature.decoded !== undefined)
+  }
+
+  divide(request: JsonRequest, settings: Settings): AnswerInCalls | undefined {
+    return this.#dividing?.divide?.(request, settings)
   }
 
   refer(

@@ -3,6 +3,7 @@ import type { Settings } from '../domain/settings.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
+import { GatewayError } from '../errors.ts'
 import { answerHeaders } from '../http/answer-headers.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
 import {
@@ -35,12 +36,15 @@ import type { MediaFetcher } from './media-fetcher.ts'
 import {
   bodyOptions,
   type EndpointDialects,
+  type FormRequest,
+  type JsonRequest,
   parseRequest,
   readBody,
   scanRequest,
   withoutModelSuffix,
 } from './parse-request.ts'
 import { CallRates } from './plan.ts'
+import type { ReadingFeatures } from './reading-features.ts'
 import { recordRefusal } from './record-refusal.ts'
 import { type Routes, Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
@@ -214,17 +218,24 @@ export class Relay {
   }
 
   /**
-   * Checks a request like one that `call` relays, and returns the channels that would serve it. Nothing is counted, reserved or
-   * sent. Rejects like `call`.
+   * Checks a request like one that `call` relays, and returns the channels that would serve it; undefined if several calls
+   * would answer it. Nothing is counted, reserved or sent. Rejects like `call`.
    */
-  async check(endpoint: keyof ClientDialects, incoming: IncomingCall, caller: Caller): Promise<Routes> {
+  async check(
+    endpoint: keyof ClientDialects,
+    incoming: IncomingCall,
+    caller: Caller,
+  ): Promise<Routes | undefined> {
     const settings = this.#services.settings()
     const dialects = { json: this.#dialects[endpoint] }
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
-      const reading = this.#reading(dialects, body, incoming, caller, settings)
-      return this.#resolve(reading, await reading.parsing, incoming, caller, settings).routes
+      const read = scanRequest(dialects, body)
+      const features = this.#featuresOf(read, caller, settings)
+      const reading = this.#reading(read, features, body, incoming, caller, settings)
+      const { routes } = this.#resolve(reading, await reading.parsing, incoming, caller, settings)
+      return read.scan && features.divide(read, settings) ? undefined : routes
     } catch (error) {
       recordRefusal(incoming, caller, { dialects, body }, error)
       throw error
@@ -246,7 +257,10 @@ export class Relay {
     const dialects = { json: this.#dialects[endpoint] }
     const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
     try {
-      const reading = this.#reading(dialects, body, incoming, caller, settings)
+      const read = scanRequest(dialects, body)
+      const features = this.#featuresOf(read, caller, settings)
+      if (read.scan && features.divide(read, settings)) throw notOneCall()
+      const reading = this.#reading(read, features, body, incoming, caller, settings)
       const found = this.#resolve(reading, await reading.parsing, incoming, caller, settings)
       const { inBatch } = incoming
       const { dialect } = reading.read
@@ -347,7 +361,7 @@ export class Relay {
   /** Relays one call in the dialects of its endpoint, as JSON or as a form. Rejects like `call`. */
   async callIn(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#services.settings()
-    const leave = await this.#services.limits.begin(caller)
+    const leave = incoming.isPart ? undefined : await this.#services.limits.begin(caller)
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
@@ -358,7 +372,7 @@ export class Relay {
       throw this.#refusal(error, dialects, body, incoming, caller, settings)
     } finally {
       body?.release()
-      leave()
+      leave?.()
     }
   }
 
@@ -385,8 +399,10 @@ export class Relay {
     const dialects = { json: dialect }
     let leave: (() => void) | undefined
     try {
-      if (isCounted) leave = await limits.begin(caller)
-      const { read, reader, parsing } = this.#reading(dialects, body, incoming, caller, settings)
+      if (isCounted && !incoming.isPart) leave = await limits.begin(caller)
+      const scanned = scanRequest(dialects, body)
+      const features = this.#featuresOf(scanned, caller, settings)
+      const { read, reader, parsing } = this.#reading(scanned, features, body, incoming, caller, settings)
       const request = await parsing
       incoming.record.model = request.model
       if (isCounted) await limits.enter(settings, caller, routes.requestedModel, limit)
@@ -438,9 +454,13 @@ export class Relay {
   ): Promise<void> {
     if (incoming.unlessKept) throw incoming.unlessKept
     const { lifeCycle, limits } = this.#services
-    const reading = this.#reading(dialects, body, incoming, caller, settings)
-    const { read, reader, parsing } = reading
+    const read = scanRequest(dialects, body)
     const { dialect } = read
+    const features = this.#featuresOf(read, caller, settings)
+    const inCalls = read.scan && features.divide(read, settings)
+    if (inCalls) return inCalls({ body: read.body, scan: read.scan, incoming, caller, settings })
+    const reading = this.#reading(read, features, body, incoming, caller, settings)
+    const { reader, parsing } = reading
     const { request, routes } = this.#resolve(reading, await parsing, incoming, caller, settings)
     await limits.enter(settings, caller, routes.requestedModel)
     return lifeCycle.answer(
@@ -450,22 +470,26 @@ export class Relay {
     )
   }
 
+  #featuresOf({ dialect }: JsonRequest | FormRequest, caller: Caller, settings: Settings): ReadingFeatures {
+    return this.#services.lifeCycle.reading(settings, caller, dialect.endpoint)
+  }
+
   #reading(
-    dialects: EndpointDialects,
+    read: JsonRequest | FormRequest,
+    features: ReadingFeatures,
     body: Body | FormBody,
     { request: { headers } }: IncomingCall,
     caller: Caller,
     settings: Settings,
   ): RequestReading {
-    const { lifeCycle, reads } = this.#services
-    const read = scanRequest(dialects, body)
+    const { reads } = this.#services
     const reader = {
       caller,
       settings,
       hold: body.hold,
       holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
-      features: lifeCycle.reading(settings, caller, read.dialect.endpoint),
+      features,
     }
     return { read, reader, parsing: parseRequest(read, headers, reader) }
   }
@@ -488,4 +512,11 @@ export class Relay {
     if (own) request.channelsFor?.(own.channels)
     return { request, routes }
   }
+}
+
+function notOneCall(): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    `Invalid 'tools': the tools of this gateway cannot be used in batches; send the request to /v1/responses.`,
+  )
 }

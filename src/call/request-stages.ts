@@ -65,6 +65,8 @@ export interface IncomingCall {
    * request is made, or its answer has come.
    */
   readonly inBatch?: 'request' | 'answer'
+  /** Set if the call is made for another one, in whose place it counts as a parallel call of its key. */
+  readonly isPart?: true
   /** Set if the call has an idempotency key under which its answer may be kept. */
   isIdempotent?: true
   /** Whether the call ended with an error. Set when the call is over or its response has begun to fail. */

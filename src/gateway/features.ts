@@ -16,6 +16,8 @@ import { callTelemetry } from '../features/telemetry/feature.ts'
 import type { AnswerCache } from '../features/equal-calls/answer-cache.ts'
 import { equalCalls } from '../features/equal-calls/feature.ts'
 import type { IdempotentCalls } from '../features/equal-calls/idempotent-calls.ts'
+import { mcpTools } from '../features/mcp/feature.ts'
+import type { ResponseRoundServices } from '../features/mcp/response-rounds.ts'
 import { turnsOverSockets } from '../features/websocket/feature.ts'
 import type { ProviderSockets } from '../features/websocket/provider-sockets.ts'
 import type { CallLimits } from '../call/call-limits.ts'
@@ -38,6 +40,8 @@ interface FeatureServices extends StoredResponseServices, GuardFeatureServices {
   readonly cache: AnswerCache
   readonly content: ContentLogForCalls
   readonly providerSockets: ProviderSockets
+  /** Called when a request needs them: they include the relay, which needs the features. */
+  readonly mcpRounds: () => ResponseRoundServices
   /** Undefined if no telemetry collector is configured in the environment. */
   readonly telemetry: Telemetry | undefined
 }
@@ -58,6 +62,7 @@ export function callFeatures({
   cache,
   content,
   providerSockets,
+  mcpRounds,
   telemetry,
   ...others
 }: FeatureServices): readonly CallFeature<unknown>[] {
@@ -74,6 +79,7 @@ export function callFeatures({
     promptBounds(prompts),
     earlyStreams(),
     turnsOverSockets(providerSockets),
+    mcpTools(mcpRounds),
     contentLog({ content, telemetry }),
     // After the content log, which decides whether content is exported too.
     ...(telemetry ? [callTelemetry(telemetry)] : []),

@@ -72,7 +72,7 @@ import { nodeName } from './node-name.ts'
 import { openContentLog, withContentPruning } from './open-content-log.ts'
 import { createCallFindings, openAlerts, receiverTag } from './open-alerts.ts'
 import { openConversationMemory } from './open-conversation-memory.ts'
-import { openMcp } from './open-mcp.ts'
+import { type OpenedMcp, openMcp } from './open-mcp.ts'
 import { openModelRetirements } from './open-model-retirements.ts'
 import { openRequestMemory } from './open-request-memory.ts'
 import { keptEndpoints, openBatches, openResponses } from './open-responses.ts'
@@ -289,6 +289,7 @@ export async function serveGateway({
       memory: shared.memory,
       failureLog,
       ownCalls: () => relay,
+      mcpRounds: () => mcp.rounds,
     }),
   )
   const recordings = opened.adopt(new RecordingLengths(threads), (lengths) => lengths.close())
@@ -314,7 +315,8 @@ export async function serveGateway({
     (open) => open.close(),
   )
   const batches = opened.use(openBatches({ ...callServices, ...kept, ...shared, rows: store, node, relay }))
-  const mcp = opened.use(openMcp(secrets, relay, store, inForce, { ...callServices, ...shared }))
+  const mcpServices = { ...callServices, ...shared, ...kept, apiKeys, clientAddress: () => addressOf }
+  const mcp: OpenedMcp = opened.use(openMcp(secrets, relay, store, inForce, mcpServices))
   const slots = new RequestSlots(() => inForce.settings.options.max_calls, nowMs)
   const liveCalls = new LiveCalls({
     ledger: ledger.writes,

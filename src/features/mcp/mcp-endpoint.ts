@@ -10,8 +10,9 @@ import { answerHeaders } from '../../http/answer-headers.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { ClientAnswerStream, sendMessage } from './client-answer.ts'
 import { type ClientMessage, checkStateless, isStateless, mismatch, readMessage } from './client-request.ts'
+import { convertedResult, forClient } from './client-results.ts'
 import { ClientSessions } from './client-sessions.ts'
-import { gatherList, templateFits } from './gathered-lists.ts'
+import { type GatheredList, gatherList, templateFits } from './gathered-lists.ts'
 import {
   type ListName,
   LISTS,
@@ -34,12 +35,11 @@ import {
   STATELESS,
   USUAL_SESSION,
 } from './protocol.ts'
-import { type ServerCall, serverCall } from './server-call.ts'
-import type { ServerReply } from './server-connection.ts'
+import { type AnswerSink, type ClientAnswer, type ServerCall, serverCall } from './server-call.ts'
 import { ServerFailure } from './server-transport.ts'
 import type { KnownServer, McpServers } from './servers.ts'
 import type { ToolApprovals } from './tool-approvals.ts'
-import { type ToolAccess, toolAccess } from './toolsets.ts'
+import { NO_TOOLS, type ToolAccess, toolAccess } from './toolsets.ts'
 
 /** Milliseconds for which the definition of a tool serves for calls, if its server wants it not to be kept. */
 const DEFINITION_AGE_MS = 60_000
@@ -64,6 +64,8 @@ interface ClientRequest {
   readonly message: ClientMessage & { readonly id: string | number }
   readonly version: McpVersion
   readonly body: Body
+  /** Where the answer goes, if the client has not sent the request as a message. */
+  readonly sink?: AnswerSink
 }
 
 /** The endpoint for clients of the Model Context Protocol: one server in front of many. `docs/mcp.md`. */
@@ -71,7 +73,7 @@ export class McpEndpoint {
   readonly #services: McpEndpointServices
   readonly #sessions: ClientSessions
   /** How to cancel the running calls of sessions, by API key, session and id. */
-  readonly #running = new Map<string, () => void>()
+  readonly #running = new Map<string, Set<() => void>>()
 
   constructor(services: McpEndpointServices) {
     this.#services = services
@@ -112,12 +114,56 @@ export class McpEndpoint {
     }
   }
 
+  /**
+   * The tools of a caller, for a model that may call them. `toolset` as for `handle`; undefined if there is no such toolset.
+   */
+  async listTools(caller: Caller, toolset: string | undefined): Promise<GatheredList | undefined> {
+    const settings = this.#services.settings()
+    const access = toolAccess(settings.mcp, caller, toolset)
+    if (!access) return undefined
+    const servers = [...this.#servers({ settings }).values()]
+    return gatherList(servers, 'tools', caller.token.id, access, this.#services.approvals)
+  }
+
+  /**
+   * Calls a tool for a model that has asked for it, by a message in the body of `incoming`. Resolves to undefined if the
+   * client has left. Rejects with `McpError`, or like `handle`.
+   */
+  async callTool(
+    incoming: IncomingCall,
+    caller: Caller,
+    toolset: string | undefined,
+  ): Promise<ClientAnswer | undefined> {
+    const settings = this.#services.settings()
+    const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
+    try {
+      const message = readMessage(body.bytes)
+      const access = toolAccess(settings.mcp, caller, toolset) ?? NO_TOOLS
+      let answer: ClientAnswer | undefined
+      const sink: AnswerSink = {
+        wants: () => false,
+        notify() {},
+        finish(_call, _target, given) {
+          answer = given
+          incoming.response.writeHead(204, {}).end()
+        },
+      }
+      const request = { incoming, caller, settings, access, body, sink, version: STATELESS }
+      await this.#callTool({ ...request, message: { ...message, id: 1 } })
+      return answer
+    } finally {
+      body.release()
+    }
+  }
+
   #notified(incoming: IncomingCall, caller: Caller, message: ClientMessage): void {
     const session = incoming.request.headers['mcp-session-id']
     if (session !== undefined && !isStateless(message, incoming.request.headers)) {
       this.#requireSession(incoming, caller)
       if (message.method === 'notifications/cancelled')
-        this.#running.get(runningKey(caller, session, message.params['requestId']))?.()
+        for (const cancel of this.#running.get(runningKey(caller, session, message.params['requestId'])) ??
+          [])
+          cancel()
     }
     incoming.response
       .writeHead(202, { 'content-length': '0', ...answerHeaders(incoming.id, undefined) })
@@ -241,7 +287,7 @@ export class McpEndpoint {
       if (!(error instanceof ServerFailure)) throw error
       failure = error
     }
-    if (request.version === STATELESS) checkParamHeaders(request, marked)
+    if (request.version === STATELESS && !request.sink) checkParamHeaders(request, marked)
     await this.#forward(request, known, split.name, listed, {
       paramHeaders: marked,
       failure,
@@ -328,7 +374,7 @@ export class McpEndpoint {
   }
 
   async #forward(
-    { incoming, caller, settings, message, version, body }: ClientRequest,
+    { incoming, caller, settings, message, version, body, sink: own }: ClientRequest,
     known: KnownServer,
     name: string,
     listed: string,
@@ -337,20 +383,20 @@ export class McpEndpoint {
     const meta = asFields(message.params['_meta'])
     const { progressToken } = meta
     const logLevel = version === STATELESS ? meta[META.logLevel] : 'info'
-    const sink = new ClientAnswerStream(incoming, message.id, {
-      progressToken,
-      logLevel,
-      isStateless: version === STATELESS,
-    })
+    const isStateless = version === STATELESS
+    const stream = own
+      ? undefined
+      : new ClientAnswerStream(incoming, message.id, { progressToken, logLevel, isStateless })
     const cancelling = new AbortController()
     const session = incoming.request.headers['mcp-session-id']
     const key =
       version === STATELESS || session === undefined ? undefined : runningKey(caller, session, message.id)
-    if (key !== undefined)
-      this.#running.set(key, () => {
-        cancelling.abort()
-        sink.cancelled()
-      })
+    const cancel = (): void => {
+      cancelling.abort()
+      stream?.cancelled()
+    }
+    // A client that gives two running calls the same id cancels both.
+    if (key !== undefined) this.#running.set(key, (this.#running.get(key) ?? new Set()).add(cancel))
     const call: ServerCall = {
       id: message.id,
       known,
@@ -365,7 +411,7 @@ export class McpEndpoint {
       ownParams: (params) => params,
       converted: (reply) => convertedResult(reply, version, message.method),
       cancelled: cancelling.signal,
-      sink,
+      sink: own ?? (stream as AnswerSink),
       ...changes,
     }
     try {
@@ -374,10 +420,12 @@ export class McpEndpoint {
     } catch (error) {
       if (message.method === 'tools/call')
         this.#services.metrics.add('mcpCalls', 1, known.server.name, 'refused')
-      if (!sink.hasBegun) throw error
-      sink.fail(-32_603, 'the call was ended by the gateway')
+      if (!stream?.hasBegun) throw error
+      stream.fail(-32_603, 'the call was ended by the gateway')
     } finally {
-      if (key !== undefined) this.#running.delete(key)
+      const running = key === undefined ? undefined : this.#running.get(key)
+      running?.delete(cancel)
+      if (key !== undefined && running?.size === 0) this.#running.delete(key)
     }
   }
 }
@@ -400,34 +448,6 @@ async function listOrFailure(
     if (error instanceof ServerFailure) return error
     throw error
   }
-}
-
-/** A result in the revision of the client. */
-function convertedResult(
-  { result = {}, version: given }: ServerReply,
-  version: McpVersion,
-  method: string,
-): Fields {
-  // What one API key may read, another may not.
-  const isRead = method === 'resources/read'
-  const { ttlMs, cacheScope: _, resultType, ...others } = result
-  // Results of older revisions have no types, so that a type in them means nothing.
-  const rest = given === STATELESS && resultType !== undefined ? { ...others, resultType } : others
-  const own = isRead ? { ...rest, ttlMs: typeof ttlMs === 'number' ? ttlMs : 0, cacheScope: 'private' } : rest
-  return forClient(version, own)
-}
-
-function forClient(version: McpVersion, result: Fields): Fields {
-  const { _meta: meta, resultType = 'complete', ttlMs, cacheScope, ...rest } = result
-  const foreign = foreignMeta(meta)
-  if (version === STATELESS)
-    return {
-      ...rest,
-      resultType,
-      ...(ttlMs !== undefined && { ttlMs, cacheScope }),
-      _meta: { ...foreign, [META.serverInfo]: gatewayInfo() },
-    }
-  return { ...rest, ...(Object.keys(foreign).length > 0 && { _meta: foreign }) }
 }
 
 /** Throws if the headers that repeat parameters differ from them. */

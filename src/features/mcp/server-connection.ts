@@ -153,10 +153,11 @@ export class ServerConnection {
   async #probe(): Promise<Found> {
     const { era } = this.server
     if (hasSessions(era)) return { version: era, capabilities: {} }
-    const signal = this.#ownSignal()
-    const asked = { method: 'server/discover', params: {}, tokenId: 0, signal }
+    const asked = { method: 'server/discover', params: {}, tokenId: 0 }
     const headers = this.#statelessHeaders(asked.method, asked.params)
-    const { reply } = await this.#send(asked, signal, headers, undefined).catch((error: unknown) => {
+    const { reply } = await this.#withinTimeout((signal) =>
+      this.#send({ ...asked, signal }, signal, headers, undefined),
+    ).catch((error: unknown) => {
       // A server of an older revision may answer in any form.
       if (error instanceof ServerFailure && error.code === 'server_answer') return { reply: undefined }
       throw error
@@ -173,14 +174,19 @@ export class ServerConnection {
     return { version: version ?? USUAL_SESSION, capabilities: {} }
   }
 
-  #ownSignal(): AbortSignal {
+  /** Runs what no client waits for, with a signal that the timeout of the server aborts. */
+  async #withinTimeout<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController()
     const { timeout } = this.server
-    setTimeout(
+    const timer = setTimeout(
       () => controller.abort(new ServerFailure('server_timeout', `no answer in ${timeout} ms`)),
       timeout,
     ).unref()
-    return controller.signal
+    try {
+      return await run(controller.signal)
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   async #stateless(asked: ServerRequest, signal: AbortSignal): Promise<ServerReply> {
@@ -229,7 +235,7 @@ export class ServerConnection {
       known.usedMs = nowMs
       return known.session
     }
-    const session = this.#initialize()
+    const session = this.#withinTimeout((signal) => this.#initialize(signal))
     const entry = { session, usedMs: nowMs }
     this.#sessions.set(tokenId, entry)
     session.catch((error: unknown) => {
@@ -254,10 +260,9 @@ export class ServerConnection {
     await this.#transport.delete(this.server.url, { ...(await this.#auth()), ...sessionHeaders(session) })
   }
 
-  async #initialize(): Promise<Session> {
+  async #initialize(signal: AbortSignal): Promise<Session> {
     const found = await this.#find()
     const version = hasSessions(found.version) ? found.version : USUAL_SESSION
-    const signal = this.#ownSignal()
     const params = { protocolVersion: version, capabilities: {}, clientInfo: gatewayInfo() }
     const asked = { method: 'initialize', params, tokenId: 0, signal }
     const { post, reply } = await this.#send(

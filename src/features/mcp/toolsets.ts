@@ -11,6 +11,9 @@ export interface ToolAccess {
   hasAll(server: string): boolean
 }
 
+/** The access of a caller whose toolset no longer exists. */
+export const NO_TOOLS: ToolAccess = { has: () => false, hasAny: () => false, hasAll: () => false }
+
 const EVERYTHING: ToolAccess = { has: () => true, hasAny: () => true, hasAll: () => true }
 
 /**

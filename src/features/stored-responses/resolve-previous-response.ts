@@ -63,7 +63,8 @@ export async function findPreviousResponse(
 
 /**
  * The channels that can continue a response. A response that its provider stores can be continued only by the
- * channel that created it; for a response that the gateway keeps, that channel comes first.
+ * channel that created it; for a response that the gateway keeps, that channel comes first. Channels of the client's
+ * protocol can continue only those that one of them has made with the gateway's tools.
  */
 export function channelsToContinue(
   { kind, response }: PreviousResponse,
@@ -78,10 +79,10 @@ export function channelsToContinue(
       `Previous response with id '${response.id}' was created by a channel that does not serve this model any more; send the whole conversation instead.`,
     )
   }
-  const converted = (own.length > 0 ? own : channels).filter(
-    ({ protocol: protocols }) => !protocols.includes('responses'),
-  )
+  const able = own.length > 0 ? own : channels
+  const converted = able.filter(({ protocol: protocols }) => !protocols.includes('responses'))
   if (converted.length > 0) return converted
+  if (own.length > 0) return own
   throw new GatewayError(
     'previous_response_not_found',
     `Previous response with id '${response.id}' is kept by the gateway, and this model's channels keep their own; send the whole conversation instead.`,

@@ -155,6 +155,7 @@ class FoundReferences implements ResolvedReferences {
     const replace = new Map<string, string>()
     const previous = this.#previous
     if (previous) replace.set('previous_response_id', JSON.stringify(previous.upstreamId))
+    else if (this.#found.continued) replace.set('previous_response_id', 'null')
     if (this.composed || isForeign) replace.set('input', inputForProvider(whole))
     return replace
   }

@@ -28,7 +28,7 @@ import {
   withLane,
 } from './turn.ts'
 import { type Frame, frameType, readFrame, readTurnFrame, type TurnFrame } from './turn-frame.ts'
-import { TurnResponse } from './turn-response.ts'
+import { EventResponse } from '../../call/answers/event-response.ts'
 
 /** Maximum number of lanes with a name during the life of a socket. */
 const MAX_LANES = 32
@@ -58,7 +58,7 @@ interface Lane {
 }
 
 interface RunningTurn {
-  readonly response: TurnResponse
+  readonly response: EventResponse
   readonly frame: TurnFrame
   /** The answer that the turn goes on from. */
   readonly base: ConversationState | undefined
@@ -273,7 +273,7 @@ export class ClientSocket {
       else send()
       return !isEarly && this.#socket.bufferedAmount <= MAX_UNREAD_BYTES
     }
-    const response = new TurnResponse({
+    const response = new EventResponse({
       event(json) {
         collector.add(json)
         return sendInTurn(json)

@@ -5,13 +5,13 @@ import type { Headers, Request } from '../../http/request.ts'
 import type { ResizableAllocation } from '../../limits/request-memory.ts'
 import type { SocketConversations } from './conversations.ts'
 import type { ProviderLane } from './provider-lane.ts'
-import type { TurnResponse } from './turn-response.ts'
+import type { EventResponse } from '../../call/answers/event-response.ts'
 
 /** A turn as the gateway serves it: like a request to `POST /v1/responses`. */
 export interface ServedTurn {
   readonly id: string
   readonly request: Request
-  readonly response: TurnResponse
+  readonly response: EventResponse
   /** Whether the request is only checked: then it is answered with a 204, or with a 202 if a provider should answer it. */
   readonly isCheck: boolean
 }

@@ -2,36 +2,11 @@ import type { ResponseHeaders } from '@sluice/http1'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { renderObject } from '@sluice/wire/json/json-edit'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
-import type { Headers } from '../../http/request.ts'
 import type { ConversationState } from './conversations.ts'
 import { turnBody, type TurnFrame } from './turn-frame.ts'
 
-/** Headers of the upgrade that concern only the upgrade, or a body that it does not have. */
-const NOT_OF_TURNS: ReadonlySet<string> = new Set([
-  'accept',
-  'accept-encoding',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'cookie',
-  'expect',
-  'idempotency-key',
-  'origin',
-  'transfer-encoding',
-  'upgrade',
-  'sec-websocket-extensions',
-  'sec-websocket-key',
-  'sec-websocket-protocol',
-  'sec-websocket-version',
-])
-
 /** Statuses of a request that was only checked: who answers it. */
 export const CHECKED = { prepareHere: 204, prepareThere: 202 } as const
-
-/** The headers of an upgrade that hold for each turn. */
-export function headersOfTurns(headers: Headers): Headers {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_OF_TURNS.has(name)))
-}
 
 /** Input of a request for which only state is prepared, and which may have none: it is checked with this in its place. */
 const NO_INPUT = '"."'

@@ -5,6 +5,7 @@ import { DenseSet } from '../../domain/dense-set.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import type { BodyReader } from '../../call/body-reader.ts'
+import { headersOfParts } from '../../call/composed-request.ts'
 import type { Routes } from '../../call/routing.ts'
 import type { IncomingCall, RenderedRefusal } from '../../call/request-stages.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
@@ -13,7 +14,7 @@ import type { ServedTurn, Upgrade } from './socket-services.ts'
 import { Conversations } from './conversations.ts'
 import type { ProviderLane } from './provider-lane.ts'
 import type { ProviderSockets } from './provider-sockets.ts'
-import { CHECKED, headersOfTurns } from './turn.ts'
+import { CHECKED } from './turn.ts'
 
 const TICK_MS = 1_000
 /** Milliseconds for which a socket that was closed waits for the client to close it too. */
@@ -81,7 +82,7 @@ export class WebSockets {
     const library = await this.#library
     const connection = response.upgrade()
     if (!connection) return
-    const upgrade = { id, url, headers: headersOfTurns(headers), remoteAddress: request.remoteAddress }
+    const upgrade = { id, url, headers: headersOfParts(headers), remoteAddress: request.remoteAddress }
     const asked = { method: 'GET', headers: { ...headers, upgrade: 'websocket' }, id }
     this.#serverOf(library).handleUpgrade(asked, connection, Buffer.alloc(0), (socket) =>
       this.#begin(library, socket, connection, upgrade, caller),
@@ -89,8 +90,10 @@ export class WebSockets {
   }
 
   /** The status for a request that was only checked: whether the gateway or a provider answers it. */
-  statusOfCheck({ resolutions: [first] }: Routes): number {
-    const isThere = first?.channels.some((channel) => this.#services.providers.reach(channel))
+  statusOfCheck(routes: Routes | undefined): number {
+    const isThere = routes?.resolutions[0]?.channels.some((channel) =>
+      this.#services.providers.reach(channel),
+    )
     return isThere ? CHECKED.prepareThere : CHECKED.prepareHere
   }
 

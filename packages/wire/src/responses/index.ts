@@ -17,16 +17,19 @@ export {
 } from './native/tap.ts'
 export { adaptResponsesRequest } from './native/adapt-request.ts'
 export {
+  gatewayItemId,
   hasThoughtsOfOtherDialects,
   hasOnlyMessages,
   inputForProvider,
   inputItems,
+  isGatewayItemId,
   itemReferences,
   referredIds,
   replaceItemReferences,
 } from './native/items.ts'
 export { type ItemPageQuery, readItemQuery, type ItemSpan, ItemSpanFinder } from './native/item-spans.ts'
 export { RESPONSES_COMPARISON_RULES, RESPONSES_PROMPT_RULES } from './native/prompt.ts'
+export { functionItems, mcpCallAsFunction, mcpFunctionName } from './mcp-items.ts'
 export { IdReplacer } from './native/id-replacer.ts'
 export {
   textToCount,

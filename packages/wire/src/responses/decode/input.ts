@@ -27,6 +27,8 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import type { OfferedTools, ToolFunctionNames } from './tools.ts'
 import { reportDropped } from '../dropped-fields.ts'
+import { mcpCallAsFunction } from '../mcp-items.ts'
+import { isGatewayItemId } from '../native/items.ts'
 import { isSearch, readSearch } from '../search-item.ts'
 import { readOpenAiPart } from '../../openai-parts.ts'
 
@@ -127,6 +129,9 @@ export class InputReader {
     if (type === 'additional_tools')
       return this.#tools.read(this.#scan.memberOf(node, 'tools'), `${path}.tools`)
     if (isServerRun(type, item)) return reportDropped(this.#dropped, 'input.tools')
+    // The gateway's tools that a request offers are in `tools`.
+    if (type === 'mcp_list_tools' && isGatewayItemId(String(item['id']))) return undefined
+    if (type === 'mcp_call') return this.#readMcpCall(item)
     const textOf = (member: string): string | undefined => {
       const found = this.#scan.memberOf(node, member)
       return found === undefined || this.#scan.kindOf(found) === 'null' ? undefined : this.#scan.textOf(found)
@@ -154,6 +159,20 @@ export class InputReader {
     this.#openCalls.delete(output.callId)
     this.#turnBehind(turn).parts.push(output)
     return undefined
+  }
+
+  /** Reads a call that a provider or the gateway has made itself, and its result. */
+  #readMcpCall(item: Fields): void {
+    const { callId, name, input, output, isError } = mcpCallAsFunction(item)
+    const turn = this.#turnOf('assistant')
+    const form = { type: 'function', name } as const
+    turn.parts.push({
+      kind: 'tool-call',
+      id: callId,
+      name: this.#reader.names.nameOf(form),
+      input: inputOrEmpty(input),
+    })
+    this.#turnBehind(turn).parts.push({ kind: 'tool-result', callId, parts: textParts(output), isError })
   }
 
   #readMessage(item: Fields, path: string): void {

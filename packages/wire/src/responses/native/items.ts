@@ -2,6 +2,8 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { isSignatureEnvelope } from '../../signature-envelope.ts'
 import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
+import { asRecord } from '../../json/record.ts'
+import { functionItems, mcpCallAsFunction } from '../mcp-items.ts'
 
 /** Creates an id for an item without one. `prefix` depends on the type of the item. */
 type NewId = (prefix: string) => string
@@ -63,7 +65,18 @@ export interface ItemReference {
  * Matches ids of items that this gateway wrote: a short prefix, the id of the response, and the index of the
  * item.
  */
-const ITEM_ID = /^[a-z]{2,3}_([0-9a-f]{32})\d{3,6}$/
+const ITEM_ID = /^[a-z]{2,4}_([0-9a-f]{32})\d{3,6}$/
+
+/** Whether this gateway gave an item its id. */
+export function isGatewayItemId(id: string): boolean {
+  return ITEM_ID.test(id)
+}
+
+/** The id of an item in a response of this gateway. `like`: an id with the prefix of its type. */
+export function gatewayItemId(responseKey: string, index: number, like: string): string {
+  const prefix = /^[a-z]{2,4}(?=_)/.exec(like)?.[0] ?? 'msg'
+  return `${prefix}_${responseKey}${String(index).padStart(3, '0')}`
+}
 
 /** Finds the references in a request's input to items of responses that this gateway converted. */
 export function itemReferences(scan: ScannedObject): ItemReference[] {
@@ -114,8 +127,8 @@ export function hasThoughtsOfOtherDialects(scan: ScannedObject): boolean {
 
 /**
  * Returns the JSON text of a request's input for a provider of this protocol. Items that the gateway created
- * are sent without their ids, because the provider would search for these ids. Thoughts of providers with
- * other protocols are left out.
+ * are sent without their ids, because the provider would search for these ids, and calls of its MCP tools as calls of
+ * functions. Thoughts of providers with other protocols are left out.
  */
 export function inputForProvider(scan: ScannedObject): string {
   const input = scan.span('input')
@@ -124,7 +137,10 @@ export function inputForProvider(scan: ScannedObject): string {
     const text = scan.textOf(node)
     if (scan.kindOf(node) !== 'object' || referredId(scan, node) !== undefined) return [text]
     if (isForeign(scan, node)) return []
+    if (textIn(scan, node, 'type') === 'mcp_list_tools' && isConverted(scan, node)) return []
     if (!isConverted(scan, node)) return [text]
+    if (textIn(scan, node, 'type') === 'mcp_call')
+      return functionItems(mcpCallAsFunction(asRecord(scan.parse(node)) ?? {}))
     const bytes = Buffer.from(text)
     return [applyEdits(bytes, scanObject(bytes), { remove: ['id'], replace: new Map() }).toString()]
   })
@@ -136,9 +152,9 @@ function isForeign(scan: ScannedObject, node: Node): boolean {
   return isConverted(scan, node) || isSignatureEnvelope(textIn(scan, node, 'encrypted_content') ?? '')
 }
 
-/** Whether an item belongs to a response that this gateway converted. */
+/** Whether an item belongs to a response that this gateway converted, or made of several. */
 function isConverted(scan: ScannedObject, node: Node): boolean {
-  return ITEM_ID.test(textIn(scan, node, 'id') ?? '')
+  return isGatewayItemId(textIn(scan, node, 'id') ?? '')
 }
 
 /** Returns the id in a reference to an item; undefined for any other item. A reference may have no `type`. */

@@ -1,9 +1,11 @@
 import { Response, type ResponseHeaders } from '@sluice/http1'
 import { FrameSplitter, frameData } from '@sluice/wire/sse/frame-splitter'
-import { DISCARDING_CONNECTION, NO_TRAITS } from '../../call/answers/answer-recorder.ts'
+import { DISCARDING_CONNECTION, NO_TRAITS } from './answer-recorder.ts'
 
-/** Receives the response to a turn. */
-export interface TurnOutput {
+/** Receives a response whose events are read while it arrives. */
+export interface EventOutput {
+  /** Called with the headers of a stream, before its first event. */
+  begun?(headers: ResponseHeaders): void
   /** Sends an event of the stream, given as JSON. Returns false if the client is behind. */
   event(json: string): boolean
   /** Handles a response that is not a stream. */
@@ -16,9 +18,9 @@ export interface TurnOutput {
 
 const DONE = '[DONE]'
 
-/** A response whose server-sent events become messages of a WebSocket. The relay writes to it as to any other response. */
-export class TurnResponse extends Response {
-  readonly #output: TurnOutput
+/** A response whose server-sent events are given to an output one by one. The relay writes to it as to any other response. */
+export class EventResponse extends Response {
+  readonly #output: EventOutput
   readonly #events = new FrameSplitter()
   readonly #body: Buffer[] = []
   #makeHeaders: (() => ResponseHeaders | undefined) | undefined
@@ -27,7 +29,7 @@ export class TurnResponse extends Response {
   #isBehind = false
   #isComplete = false
 
-  constructor(output: TurnOutput) {
+  constructor(output: EventOutput) {
     super(DISCARDING_CONNECTION, NO_TRAITS)
     this.#output = output
   }
@@ -43,6 +45,7 @@ export class TurnResponse extends Response {
   override writeHead(status: number, headers: ResponseHeaders): this {
     this.#headers = { ...this.#makeHeaders?.(), ...this.presetHeaders, ...headers }
     this.#isStream = status === 200 && headers['content-type']?.includes('event-stream') === true
+    if (this.#isStream) this.#output.begun?.(this.#headers)
     return super.writeHead(status, headers)
   }
 
@@ -60,7 +63,7 @@ export class TurnResponse extends Response {
     this.#output.ended(() => this.onConnectionEnd('finished'))
   }
 
-  // The socket sends pings, and nothing is sent before the status of the turn is known.
+  // Who reads the events keeps the client's connection alive, and sends nothing before the status is known.
   override keepAlive(): void {}
 
   override needsUpstream(): void {}
