@@ -102,4 +102,45 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     expect(await entries('toolsets')).toEqual([])
     await page.context().close()
   })
+
+  test('a key is restricted to toolsets in its form, when it is made and later', async () => {
+    for (const name of ['reading', 'writing'])
+      await stage.api('POST', '/api/mcp/toolsets', { name, tools: ['notes.*'] })
+    const keyNamed = async (name: string) => {
+      const { items } = await stage.api<{ items: { id: number; name: string; toolsets: string[] }[] }>(
+        'GET',
+        '/api/token/?page_size=100',
+      )
+      return items.find((one) => one.name === name)
+    }
+    const page = await stage.open('root', '/keys')
+    const toolsets = page.getByLabel('Toolsets').and(page.locator('input'))
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('for agents')
+    await page.getByRole('button', { name: 'More limits' }).click()
+    await toolsets.fill('nowhere')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page
+      .getByText(/nowhere/)
+      .last()
+      .waitFor()
+    await toolsets.click()
+    await page.keyboard.press('Backspace')
+    await toolsets.fill('reading')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByRole('dialog', { name: 'Key created' }).waitFor()
+    await page.getByRole('button', { name: 'Done' }).click()
+    const made = await keyNamed('for agents')
+    expect(made?.toolsets).toEqual(['reading'])
+    await page.goto(`/keys/${made?.id}`)
+    await page.getByRole('tab', { name: 'Settings' }).click()
+    await toolsets.fill('writing')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor()
+    expect((await keyNamed('for agents'))?.toolsets).toEqual(['reading', 'writing'])
+    await page.context().close()
+  })
 })

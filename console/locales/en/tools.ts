@@ -46,6 +46,7 @@ export const tools = {
   approved: (name: string) => `Tool “${name}” approved`,
   toolsets: 'Toolsets',
   toolsetsHint: 'A toolset says who has which tools. Before the first one, every key has every tool.',
+  keyToolsetsHint: 'The key has the tools of these toolsets alone. Without any, it has those of its user.',
   toolset: 'Toolset',
   patterns: 'Patterns',
   patternsHint: 'SERVER.NAME, in which * stands for any characters.',

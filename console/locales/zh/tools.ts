@@ -41,6 +41,7 @@ export const tools: Texts['tools'] = {
   approved: (name: string) => `工具“${name}”已批准`,
   toolsets: '工具集',
   toolsetsHint: '工具集决定谁拥有哪些工具。在创建第一个工具集之前，每个密钥都拥有所有工具。',
+  keyToolsetsHint: '该密钥只能使用这些工具集中的工具。留空则使用其用户的所有工具集。',
   toolset: '工具集',
   patterns: '模式',
   patternsHint: 'SERVER.NAME，其中 * 代表任意字符。',

@@ -10,6 +10,7 @@ import { keepFocus } from '../../components/keep-focus.ts'
 import { LimitInputs } from '../../components/limit-inputs.tsx'
 import { moneyUnit } from '../../components/money.ts'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
+import { ToolsetNamesInput } from '../../components/toolset-names-input.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm, TEXT_FIELDS } from './key-form.ts'
 import classes from './key-fields.module.css'
@@ -122,6 +123,7 @@ export function KeyFieldInputs({
         />
         <ContentInputs form={form} hint={content.keyHint} />
         <GuardNamesInput {...form.getInputProps('guards')} />
+        <ToolsetNamesInput {...form.getInputProps('toolsets')} />
       </MoreLimits>
     </Stack>
   )

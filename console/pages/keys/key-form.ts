@@ -40,6 +40,7 @@ export interface KeyFormValues
   readonly group: string
   readonly addresses: string
   readonly guards: string[]
+  readonly toolsets: string[]
 }
 
 /** The presets of a key's expiry, in days. */
@@ -62,6 +63,7 @@ const NEW_KEY: KeyFormValues = {
   group: '',
   addresses: '',
   guards: [],
+  toolsets: [],
 }
 
 /** The form of a key, empty or with the fields of an existing one. */
@@ -101,6 +103,7 @@ export function keyFormValues(key: ApiKey, display: MoneyDisplay): KeyFormValues
     group: key.group,
     addresses: key.allow_ips ?? '',
     guards: [...key.guards],
+    toolsets: [...key.toolsets],
   }
 }
 
@@ -126,6 +129,7 @@ export function keyFieldsOf(
     model_limits: typed.models.join(','),
     allow_ips: typed.addresses.trim(),
     guards: typed.guards,
+    toolsets: typed.toolsets,
     group: typed.group,
   }
 }
@@ -155,6 +159,7 @@ const FIELDS: Readonly<Record<string, keyof KeyFormValues>> = {
   group: 'group',
   allow_ips: 'addresses',
   guards: 'guards',
+  toolsets: 'toolsets',
 }
 
 /** Shows an error at the field that it names; returns false if it names no field. */

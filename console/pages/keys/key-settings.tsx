@@ -27,7 +27,7 @@ export function KeySettings({
   readonly apiKey: ApiKey
   readonly owner: ManagedUser | undefined
 }) {
-  const { common, guards, keys } = useTexts()
+  const { common, guards, keys, tools } = useTexts()
   const { display, profile } = useSignedInAccount()
   const limitLabels = useLimitLabels()
   const contentLabels = useContentLabels()
@@ -42,7 +42,13 @@ export function KeySettings({
     form,
     object: apiKey,
     typedOf: (key) => keyFormValues(key, display),
-    labels: { ...keyLabels(keys), ...limitLabels, ...contentLabels, guards: guards.title },
+    labels: {
+      ...keyLabels(keys),
+      ...limitLabels,
+      ...contentLabels,
+      guards: guards.title,
+      toolsets: tools.toolsets,
+    },
     save(typed, version, over) {
       const saved = over ?? apiKey
       const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, saved)
