@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { type Simulator, startSimulator } from '@sluice/simulator'
+import { type McpServerBehaviour, type Simulator, startSimulator, textTool } from '@sluice/simulator'
 import { channel, type Configuration, priced, ROOT, token, user } from '../../test/fixtures/configuration.ts'
 import { startGateway } from '../../test/fixtures/gateway.ts'
+import { startMcpServer } from '../../test/fixtures/mcp.ts'
 import { type ScriptedUpstream, startUpstream } from '../../test/fixtures/scripted-upstream.ts'
 import { runProgram } from '../agents/run-program.ts'
 import { startControlServer } from './control-server.ts'
@@ -14,11 +15,11 @@ const USAGE = `Runs the official Python clients against the gateway, in a virtua
 
   npm run test:clients [-- --json] [CLIENT...]
 
-CLIENT is one of openai, anthropic, cohere, langchain, compliance, langchain_standard; all of them by default.
+CLIENT is one of openai, anthropic, cohere, mcp, langchain, compliance, langchain_standard; all of them by default.
 --json prints one line of JSON for each test in place of words.
 Without Python or its package index the clients are left out and said so; with CI=true that is a failure.`
 
-const CLIENTS = ['openai', 'anthropic', 'cohere', 'langchain', 'compliance', 'langchain_standard']
+const CLIENTS = ['openai', 'anthropic', 'cohere', 'mcp', 'langchain', 'compliance', 'langchain_standard']
 /** Keys with two requests and 1,000 tokens an hour, one for each test that uses them up. */
 const RATED = ['openai', 'anthropic']
 /** Only a client that hangs takes this long, even beside all other tests. */
@@ -61,11 +62,22 @@ async function testWith(python: string, clients: readonly string[], stop: AbortS
   playScenarios(upstream)
   const control = await startControlServer(upstream)
   const simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 })
+  const servers = await Promise.all([
+    startMcpServer(toolServer('new', ['2026-07-28'])),
+    startMcpServer(toolServer('old', ['2025-11-25', '2025-06-18'])),
+  ])
   const stopAll = async (): Promise<void> => {
     control.stop()
-    await Promise.all([upstream.stop(), simulator.close()])
+    await Promise.all([upstream.stop(), simulator.close(), ...servers.map((server) => server.close())])
   }
-  const config = configuration(upstream, simulator)
+  const [recent, old] = servers
+  const mcp = {
+    servers: [
+      { name: 'new', url: recent.url },
+      { name: 'old', url: old.url },
+    ],
+  }
+  const config = { ...configuration(upstream, simulator), mcp }
   const gateway = await startGateway({ config }).catch(async (error: unknown) => {
     await stopAll()
     throw error
@@ -145,6 +157,40 @@ function configuration(upstream: ScriptedUpstream, simulator: Simulator): Config
         token('limited', { model_limits_enabled: true, model_limits: 'x' }),
         ...RATED.map((name) => token(name, { rate_limit: { requests: 2, tokens: 1_000, window: '1h' } })),
       ]),
+    ],
+  }
+}
+
+/** A server with what test_mcp.py asks for. */
+function toolServer(name: string, versions: readonly string[]): McpServerBehaviour {
+  const search = { name: 'search', inputSchema: { type: 'object', properties: { q: { type: 'string' } } } }
+  return {
+    name,
+    versions,
+    tools: () => [
+      textTool(search, ({ arguments: { q } }) => `found ${String(q)}`),
+      textTool({ name: 'slow' }, ({ notify }) => {
+        notify('notifications/progress', { progress: 1, total: 2, message: 'half' })
+        return 'done'
+      }),
+      {
+        definition: { name: 'broken', inputSchema: { type: 'object' } },
+        answer: () => ({ content: [{ type: 'text', text: 'no luck' }], isError: true }),
+      },
+    ],
+    prompts: [
+      {
+        definition: { name: 'greet', arguments: [{ name: 'name', required: true }] },
+        answer: ({ arguments: given }) => ({
+          messages: [{ role: 'user', content: { type: 'text', text: `Hello ${String(given['name'])}` } }],
+        }),
+      },
+    ],
+    resources: [
+      {
+        definition: { uri: 'file:///a', name: 'a' },
+        answer: () => ({ contents: [{ uri: 'file:///a', text: 'the text of a' }] }),
+      },
     ],
   }
 }
