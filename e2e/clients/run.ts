@@ -169,8 +169,8 @@ function toolServer(name: string, versions: readonly string[]): McpServerBehavio
     versions,
     tools: () => [
       textTool(search, ({ arguments: { q } }) => `found ${String(q)}`),
-      textTool({ name: 'slow' }, ({ notify }) => {
-        notify('notifications/progress', { progress: 1, total: 2, message: 'half' })
+      textTool({ name: 'slow' }, (given) => {
+        given.notify('notifications/progress', { progress: 1, total: 2, message: 'half' })
         return 'done'
       }),
       {
