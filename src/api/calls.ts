@@ -38,7 +38,8 @@ const messages: CallEndpoint = {
 export const RESPONSES_ENDPOINT: CallEndpoint = {
   ...COMMON,
   path: '/v1/responses',
-  summary: 'A response, whole or streamed; a GET with an upgrade opens a WebSocket for the same requests',
+  summary:
+    'A response, whole or streamed, also with the tools of this gateway; a GET with an upgrade opens a WebSocket for the same requests',
   requestSchema: responsesRequestSchema,
   contentTypes: WHOLE_OR_STREAMED,
   handle: (exchange, caller, { relay }) => relay.call('responses', exchange, caller),

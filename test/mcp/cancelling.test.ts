@@ -1,0 +1,40 @@
+import { textTool } from '@sluice/simulator'
+import { expect, onTestFinished, test } from 'vitest'
+import { plainConfiguration } from '../fixtures/configuration.ts'
+import { startFixture } from '../fixtures/fixture.ts'
+import { beginSession, startMcpServer } from '../fixtures/mcp.ts'
+
+test('a running call is cancelled by its id, also if another call of the session with that id has ended', async () => {
+  const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const first = Promise.withResolvers<string>()
+  const cancelled = Promise.withResolvers<void>()
+  const server = await startMcpServer({
+    name: 'web',
+    versions: ['2026-07-28'],
+    tools: () => [
+      textTool({ name: 'wait' }, async ({ arguments: { number }, signal }) => {
+        begun[Number(number)]?.resolve()
+        if (number === 0) return first.promise
+        signal.addEventListener('abort', () => cancelled.resolve())
+        return new Promise<string>(() => {})
+      }),
+    ],
+    ttlMs: 60_000,
+  })
+  onTestFinished(() => server.close())
+  const fixture = await startFixture((upstream) => ({
+    ...plainConfiguration(upstream.baseUrl('m')),
+    mcp: { servers: [{ name: 'web', url: server.url }] },
+  }))
+  onTestFinished(() => fixture.close())
+  const session = await beginSession(fixture.gateway.url, 'ann')
+  const calls = [1, 0].map((number) =>
+    session.ask('tools/call', { name: 'web_wait', arguments: { number } }, 'same'),
+  )
+  await Promise.all(begun.map(({ promise }) => promise))
+  first.resolve('done')
+  expect((await calls[1])?.message.result).toMatchObject({ content: [{ text: 'done' }] })
+  await session.notify('notifications/cancelled', { requestId: 'same' })
+  await cancelled.promise
+  await calls[0]
+})
