@@ -3,7 +3,6 @@ import type { Settings } from '../domain/settings.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import { GatewayError } from '../errors.ts'
 import { answerHeaders } from '../http/answer-headers.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
 import {
@@ -36,15 +35,12 @@ import type { MediaFetcher } from './media-fetcher.ts'
 import {
   bodyOptions,
   type EndpointDialects,
-  type FormRequest,
-  type JsonRequest,
   parseRequest,
   readBody,
   scanRequest,
   withoutModelSuffix,
 } from './parse-request.ts'
 import { CallRates } from './plan.ts'
-import type { ReadingFeatures } from './reading-features.ts'
 import { recordRefusal } from './record-refusal.ts'
 import { type Routes, Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
@@ -55,12 +51,9 @@ import { GatewayError } from '../errors.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 
+const NOT_IN_BATCHES =
+  "Invalid 'tools': the tools of this gateway cannot be used in batches; send the request to /v1/responses."
 const COUNTING = { messages: messagesCountTokens, responses: responsesCountTokens } as const
-
-/** A request that is being parsed. */
-interface RequestReading extends Pick<AdmittedRequest, 'read' | 'reader'> {
-  readonly parsing: Promise<ParsedRequest>
-}
 
 /** A call to something that is not a channel, such as an MCP server. */
 export interface OtherCall {
@@ -231,11 +224,10 @@ export class Relay {
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
-      const read = scanRequest(dialects, body)
-      const features = this.#featuresOf(read, caller, settings)
-      const reading = this.#reading(read, features, body, incoming, caller, settings)
-      const { routes } = this.#resolve(reading, await reading.parsing, incoming, caller, settings)
-      return read.scan && features.divide(read, settings) ? undefined : routes
+      const { read, reader } = this.#reading(dialects, body, caller, settings)
+      const parsed = await parseRequest(read, incoming.request.headers, reader)
+      const { routes } = this.#resolve(read, parsed, incoming, caller, settings)
+      return read.scan && reader.features.divide(read, settings) ? undefined : routes
     } catch (error) {
       recordRefusal(incoming, caller, { dialects, body }, error)
       throw error
@@ -257,13 +249,13 @@ export class Relay {
     const dialects = { json: this.#dialects[endpoint] }
     const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
     try {
-      const read = scanRequest(dialects, body)
-      const features = this.#featuresOf(read, caller, settings)
-      if (read.scan && features.divide(read, settings)) throw notOneCall()
-      const reading = this.#reading(read, features, body, incoming, caller, settings)
-      const found = this.#resolve(reading, await reading.parsing, incoming, caller, settings)
+      const { read, reader } = this.#reading(dialects, body, caller, settings)
+      if (read.scan && reader.features.divide(read, settings))
+        throw new GatewayError('invalid_request', NOT_IN_BATCHES)
+      const parsed = await parseRequest(read, incoming.request.headers, reader)
+      const found = this.#resolve(read, parsed, incoming, caller, settings)
       const { inBatch } = incoming
-      const { dialect } = reading.read
+      const { dialect } = read
       return await this.#admission.measure({ dialect, body, settings, ...found, ...(inBatch && { inBatch }) })
     } finally {
       body.release()
@@ -285,9 +277,9 @@ export class Relay {
     const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
     let composed: ComposedCall | undefined
     try {
-      const reading = this.#reading(dialects, body, incoming, caller, settings)
-      const { read, reader, parsing } = reading
-      const { request, routes } = this.#resolve(reading, await parsing, incoming, caller, settings)
+      const { read, reader } = this.#reading(dialects, body, caller, settings)
+      const parsed = await parseRequest(read, incoming.request.headers, reader)
+      const { request, routes } = this.#resolve(read, parsed, incoming, caller, settings)
       const admission = this.#admissionBy(async (call, [plan]) => {
         const chosen = plan && choose(plan)
         if (!chosen) throw new GatewayError('batch_unsupported', 'no channel can batch this request')
@@ -325,8 +317,8 @@ export class Relay {
     const dialects = { json: this.#dialects[endpoint] }
     const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
     try {
-      const { read, reader, parsing } = this.#reading(dialects, body, incoming, caller, settings)
-      const request = withoutModelSuffix(await parsing, settings)
+      const { read, reader } = this.#reading(dialects, body, caller, settings)
+      const request = withoutModelSuffix(await parseRequest(read, incoming.request.headers, reader), settings)
       incoming.record.model = request.model
       const admission = this.#admissionBy(async (call, [plan]) => {
         const chosen = plan?.channels[0]
@@ -400,10 +392,8 @@ export class Relay {
     let leave: (() => void) | undefined
     try {
       if (isCounted && !incoming.isPart) leave = await limits.begin(caller)
-      const scanned = scanRequest(dialects, body)
-      const features = this.#featuresOf(scanned, caller, settings)
-      const { read, reader, parsing } = this.#reading(scanned, features, body, incoming, caller, settings)
-      const request = await parsing
+      const { read, reader } = this.#reading(dialects, body, caller, settings)
+      const request = await parseRequest(read, incoming.request.headers, reader)
       incoming.record.model = request.model
       if (isCounted) await limits.enter(settings, caller, routes.requestedModel, limit)
       const attempts = this.#attempts
@@ -454,14 +444,12 @@ export class Relay {
   ): Promise<void> {
     if (incoming.unlessKept) throw incoming.unlessKept
     const { lifeCycle, limits } = this.#services
-    const read = scanRequest(dialects, body)
-    const { dialect } = read
-    const features = this.#featuresOf(read, caller, settings)
-    const inCalls = read.scan && features.divide(read, settings)
+    const { read, reader } = this.#reading(dialects, body, caller, settings)
+    const inCalls = read.scan && reader.features.divide(read, settings)
     if (inCalls) return inCalls({ body: read.body, scan: read.scan, incoming, caller, settings })
-    const reading = this.#reading(read, features, body, incoming, caller, settings)
-    const { reader, parsing } = reading
-    const { request, routes } = this.#resolve(reading, await parsing, incoming, caller, settings)
+    const { dialect } = read
+    const parsed = await parseRequest(read, incoming.request.headers, reader)
+    const { request, routes } = this.#resolve(read, parsed, incoming, caller, settings)
     await limits.enter(settings, caller, routes.requestedModel)
     return lifeCycle.answer(
       { dialect, body, caller, settings, request, routes, read, reader },
@@ -470,33 +458,28 @@ export class Relay {
     )
   }
 
-  #featuresOf({ dialect }: JsonRequest | FormRequest, caller: Caller, settings: Settings): ReadingFeatures {
-    return this.#services.lifeCycle.reading(settings, caller, dialect.endpoint)
-  }
-
   #reading(
-    read: JsonRequest | FormRequest,
-    features: ReadingFeatures,
+    dialects: EndpointDialects,
     body: Body | FormBody,
-    { request: { headers } }: IncomingCall,
     caller: Caller,
     settings: Settings,
-  ): RequestReading {
-    const { reads } = this.#services
+  ): Pick<AdmittedRequest, 'read' | 'reader'> {
+    const { lifeCycle, reads } = this.#services
+    const read = scanRequest(dialects, body)
     const reader = {
       caller,
       settings,
       hold: body.hold,
       holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
-      features,
+      features: lifeCycle.reading(settings, caller, read.dialect.endpoint),
     }
-    return { read, reader, parsing: parseRequest(read, headers, reader) }
+    return { read, reader }
   }
 
   /** Finds the channels of a request. Throws if it has none, before it counts against any limit. */
   #resolve(
-    { read: { dialect } }: RequestReading,
+    { dialect }: AdmittedRequest['read'],
     parsed: ParsedRequest,
     { record, inBatch }: IncomingCall,
     caller: Caller,
@@ -512,11 +495,4 @@ export class Relay {
     if (own) request.channelsFor?.(own.channels)
     return { request, routes }
   }
-}
-
-function notOneCall(): GatewayError {
-  return new GatewayError(
-    'invalid_request',
-    `Invalid 'tools': the tools of this gateway cannot be used in batches; send the request to /v1/responses.`,
-  )
 }

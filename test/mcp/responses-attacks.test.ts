@@ -26,6 +26,7 @@ beforeAll(async () => {
       textTool({ name: 'x'.repeat(100) }, () => 'the long one'),
       textTool({ name: `${'x'.repeat(99)}y` }, () => 'the other long one'),
       textTool({ name: 'delete' }, () => 'deleted'),
+      textTool({ name: 'wide', description: 'w'.repeat(40_000) }, () => 'wide'),
       textTool({ name: 'recurse' }, async () => {
         const body = { model: 'responses', input: 'again', tools: [TOOL], max_output_tokens: 20 }
         return (await call(fixture.gateway.url, body, { key: 'looping', path: '/v1/responses' })).text
@@ -114,7 +115,7 @@ test('a result that does not fit into a request is an error for the model', asyn
   const { body } = await respond()
   expect(body.output.at(-1)).toMatchObject({ type: 'message' })
   expect(body.output[1]).toMatchObject({ type: 'mcp_call', status: 'failed' })
-  expect(JSON.stringify(body.output[1])).toContain('400000 bytes')
+  expect(JSON.stringify(body.output[1])).toContain('too long for a request')
 })
 
 test('results of many rounds never make a request larger than body_limit', async () => {
@@ -125,6 +126,27 @@ test('results of many rounds never make a request larger than body_limit', async
   for (const { body: sent } of fixture.upstream.received('responses'))
     expect(sent.length).toBeLessThanOrEqual(300 * 1024)
   expect(fixture.upstream.received('responses')).toHaveLength(16)
+})
+
+test('many large results in one round are not kept in memory together', async () => {
+  result = 'x'.repeat(120_000)
+  const calls = Array.from({ length: 6 }, (_, at) => ({ id: `call_${at}`, name: 'web_say', input: '{}' }))
+  script({ calls }, { text: 'done' })
+  const { body } = await respond()
+  const states = body.output.map((item) => item.type === 'mcp_call' && item.status)
+  expect(states.filter((state) => state === 'completed')).toHaveLength(1)
+  expect(states.filter((state) => state === 'failed')).toHaveLength(5)
+})
+
+test('a request names the gateway in a bounded number of tools, whose definitions fit into a request', async () => {
+  script({ text: 'no' })
+  const labelled = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ ...TOOL, server_label: `tools-${at}` }))
+  const many = await respond({ tools: labelled(17) })
+  expect([many.status, JSON.stringify(many.body)]).toEqual([400, expect.stringContaining('at most 16')])
+  const large = await respond({ tools: labelled(16) })
+  expect([large.status, JSON.stringify(large.body)]).toEqual([413, expect.stringContaining('allowed_tools')])
+  expect(fixture.upstream.received('responses')).toEqual([])
 })
 
 test('content that is not a text is named, and not sent to the model', async () => {

@@ -484,6 +484,8 @@ describe.each(['responses', 'chat'] as const)('a stored response over a %s chann
     for (const part of ['When is the tide high?', 'found tides', 'High at noon.', 'What did I ask?'])
       expect(text).toContain(part)
     expect(text).not.toContain('mcp_call')
+    // Its provider does not know the response.
+    expect(text).not.toContain(first.id)
     scriptRounds(fixture.upstream, model, ...ROUNDS)
     const third = await respond({ model, input: 'Again.', previous_response_id: second.id })
     expect(third.output_text).toBe('High at noon.')

@@ -17,6 +17,8 @@ export interface GatewayTool {
   readonly allowed: ReadonlySet<string> | undefined
 }
 
+/** Maximum number of tools in a request that name the gateway, each of which lists everything that its caller has. */
+const MAX_TOOLS = 16
 /** Another name of `/mcp`, by which clients of LiteLLM know it. */
 const OTHER_NAME = 'litellm_proxy'
 const PATH = /^\/mcp(?:\/([^/?#]+))?$/
@@ -41,6 +43,11 @@ export function gatewayTools(scan: ScannedObject, { options }: Settings): readon
     if (found?.some(({ label }) => label === read.label))
       throw invalid(index, 'server_label', 'a label that no other tool of the request has')
     ;(found ??= []).push(read)
+    if (found.length > MAX_TOOLS)
+      throw new GatewayError(
+        'invalid_request',
+        `Invalid 'tools': expected at most ${MAX_TOOLS} tools of this gateway.`,
+      )
   }
   return found ?? NONE
 }
@@ -103,10 +110,19 @@ export class OfferedTools {
   readonly offers: { readonly definitions: readonly string[]; readonly item: Fields }[] = []
   /** Names of the servers that have failed. */
   readonly unavailable: readonly string[]
+  /** Bytes of all definitions. */
+  bytes = 0
+  readonly #maxBytes: number
 
-  /** `taken`: names of the client's own functions. */
-  constructor(tools: readonly GatewayTool[], lists: readonly GatheredList[], taken: Iterable<string>) {
+  /** `taken`: names of the client's own functions. Throws `request_too_large` if the definitions have more than `maxBytes`. */
+  constructor(
+    tools: readonly GatewayTool[],
+    lists: readonly GatheredList[],
+    taken: Iterable<string>,
+    maxBytes: number,
+  ) {
     this.tools = tools
+    this.#maxBytes = maxBytes
     this.unavailable = [...new Set(lists.flatMap(({ unavailable }) => unavailable))].toSorted()
     const names = new Set(taken)
     for (const [at, tool] of tools.entries()) this.#offer(tool, lists[at] as GatheredList, names)
@@ -129,7 +145,14 @@ export class OfferedTools {
       this.functions.set(name, { tool, listed })
       const { description, inputSchema: parameters } = entry
       // Schemas of servers rarely fit the rules for strict functions.
-      return JSON.stringify({ type: 'function', name, description, parameters, strict: false })
+      const definition = JSON.stringify({ type: 'function', name, description, parameters, strict: false })
+      this.bytes += Buffer.byteLength(definition)
+      if (this.bytes > this.#maxBytes)
+        throw new GatewayError(
+          'request_too_large',
+          `the definitions of the tools have more than ${this.#maxBytes} bytes; restrict them by allowed_tools or a toolset`,
+        )
+      return definition
     })
     const listedTools = shown.map(({ name, description = null, inputSchema, annotations = null }) => ({
       name,

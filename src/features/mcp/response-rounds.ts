@@ -51,7 +51,7 @@ export async function respondInRounds(
   tools: readonly GatewayTool[],
   services: ResponseRoundServices,
 ): Promise<void> {
-  const { scan, incoming, caller } = request
+  const { scan, incoming, caller, settings } = request
   refuseUnsupported(request)
   const lists = await Promise.all(
     tools.map(async ({ index, toolset }) => {
@@ -61,7 +61,9 @@ export async function respondInRounds(
       throw new GatewayError('invalid_request', message)
     }),
   )
-  const offered = new OfferedTools(tools, lists, declaredNames(scan))
+  const offered = new OfferedTools(tools, lists, declaredNames(scan), settings.options.body_limit)
+  // Definitions are in each request, and in the answer.
+  request.body.hold(2 * offered.bytes)
   const requests = new RoundRequests(scan, offered)
   const keep = await services.keep(request)
   if (incoming.response.isAborted) return
@@ -302,23 +304,26 @@ class ResponseInRounds {
     composed.send('response.mcp_call.in_progress', at)
     composed.send('response.mcp_call_arguments.delta', { ...at, delta: JSON.stringify(given) })
     composed.send('response.mcp_call_arguments.done', { ...at, arguments: JSON.stringify(given) })
-    const came = this.#withinRoom((await outcome) ?? notCalled(CLIENT_LEFT))
+    const came = (await outcome) ?? notCalled(CLIENT_LEFT)
     const done = shown(came.status, given, came)
     composed.send(`response.mcp_call.${came.status === 'completed' ? 'completed' : 'failed'}`, at)
     composed.send('response.output_item.done', { output_index: place, item: done })
     composed.setItem(index, done)
-    this.#resultBytes += Buffer.byteLength(came.text)
     return JSON.stringify({ type: 'function_call_output', call_id: item['call_id'], output: came.text })
   }
 
-  /** The outcome, or an error in its place if the next request would be too large. */
+  /**
+   * The outcome, or an error in its place if the next request would be too large. It is checked as soon as it is known, so
+   * that the results of many calls are never in memory together.
+   */
   #withinRoom(outcome: ToolOutcome): ToolOutcome {
     const room =
       this.#request.settings.options.body_limit - this.#requests.bytes - this.#resultBytes - SPARE_BYTES
-    const bytes = Buffer.byteLength(outcome.text)
-    return bytes <= room
-      ? outcome
-      : failedOutcome(`the result has ${bytes} bytes, which is too long for a request`)
+    const { text, error } = outcome
+    const bytes = Buffer.byteLength(JSON.stringify(error === null ? text : [text, error]))
+    if (bytes > room) return failedOutcome(`the result has ${bytes} bytes, which is too long for a request`)
+    this.#resultBytes += bytes
+    return outcome
   }
 
   async #callTool({ item, called }: RoundItem, suffix: string): Promise<ToolOutcome> {
@@ -336,7 +341,7 @@ class ResponseInRounds {
       if (this.#hasLeft) return notCalled(CLIENT_LEFT)
       const part = this.#part(suffix, '/mcp', Buffer.from(message), response)
       const answer = await this.#services.endpoint.callTool(part, this.#caller, called.tool.toolset)
-      return answer ? outcomeOf(answer) : notCalled(CLIENT_LEFT)
+      return answer ? this.#withinRoom(outcomeOf(answer)) : notCalled(CLIENT_LEFT)
     } catch (error) {
       return outcomeOfRefusal(error)
     } finally {
