@@ -21,7 +21,7 @@ test('another node continues with the batch of a dead one, and each line is char
     root: copy.root,
     hasProxies: false,
     configure: (upstream) => ({
-      options: { batches: { parallel: 4 } },
+      options: { batches: { parallel: 8 } },
       rate_limits: { relay: { requests: 0 } },
       models: priced(['m', 'gated']),
       channels: ['m', 'gated'].map((name) => channel(name, upstream.baseUrl(name))),
@@ -81,7 +81,7 @@ async function twoNodes(patches: Parameters<typeof patchedProgram>[0]) {
     root: copy.root,
     hasProxies: false,
     configure: (upstream) => ({
-      options: { batches: { parallel: 4 }, local_batches: true },
+      options: { batches: { parallel: 8 }, local_batches: true },
       rate_limits: { relay: { requests: 0 } },
       models: priced(['m', 'gated']),
       channels: ['m', 'gated'].map((name) => channel(name, upstream.baseUrl(name))),

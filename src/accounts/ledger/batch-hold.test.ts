@@ -55,6 +55,26 @@ describe('docs/ledger.md: Batches', () => {
     expect(hold.amount).toBe(450_000)
   })
 
+  test('a line whose growth only running calls prevent is told to wait for them', async () => {
+    const { ledger, account, hold } = await batchOf()
+    ledger.admit(account, 150_000, factsOf('call'))
+    // 200,000 are neither spent nor held by batches.
+    expect(() => new LineReserve(hold, 0).holdFor(200_000, factsOf('line'))).toThrow(QuotaHeldByOtherCalls)
+    expect(() => new LineReserve(hold, 0).holdFor(200_001, factsOf('line'))).toThrow(InsufficientQuota)
+  })
+
+  test('a line that was answered gets its hold whatever is affordable, and is charged', async () => {
+    const { ledger, account, hold, stored } = await batchOf()
+    ledger.admit(account, 200_000, factsOf('call'))
+    const reserve = new LineReserve(hold, 100_000)
+    const part = reserve.holdAnswered(factsOf('line'))
+    expect(part.grow(400_000)).toBe(true)
+    await part.settle(settlementOf(7))
+    await reserve.settle(ledger, settledCall(part, settlementOf(7)))
+    expect(account.token.remain).toBe(499_993)
+    expect(await stored()).toBe(200_000)
+  })
+
   test('what a batch holds counts as spent, so that a call is refused for good; what a call holds does not', async () => {
     const { ledger, account, hold } = await batchOf()
     expect(() => ledger.admit(account, 200_001, factsOf('h'))).toThrow(InsufficientQuota)

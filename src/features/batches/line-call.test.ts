@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { accountOf, factsOf, settlementOf } from '../../../test/ledger/calls.ts'
+import { requestMemory, usedUp } from '../../../test/samples/request-memory.ts'
+import { storeWithAccount } from '../../../test/stores/rows.ts'
+import type { Caller } from '../../accounts/authentication/caller.ts'
+import { factsOfBatchHold, LineReserve } from '../../accounts/ledger/batch-hold.ts'
+import { Ledger } from '../../accounts/ledger/ledger.ts'
+import { asGatewayError } from '../../errors.ts'
+import type { RequestMemory } from '../../limits/request-memory.ts'
+import { type Batch, newBatchId } from './batch.ts'
+import { answerOf, type LineAnswer } from './line-call.ts'
+
+/** Ends a line with a call that cost 30 and sent an answer, of which as much is kept as there is memory for. */
+async function lineWith(memory: RequestMemory, answer: Buffer): Promise<LineAnswer> {
+  const { store, tokenId } = await storeWithAccount()
+  const ledger = new Ledger(store, 'run')
+  const account = await accountOf(ledger, tokenId)
+  const id = newBatchId('openai')
+  const reserve = new LineReserve(ledger.admit(account, 1_000, factsOfBatchHold(id, 1)), 100)
+  const batch = { id, createdMs: 1, facts: { path: '/v1/chat/completions', headers: {} } } as unknown as Batch
+  const caller = { user: { id: 1 }, token: { id: 1 } } as unknown as Caller
+  const renderError = (_: unknown, error: unknown) => ({
+    status: asGatewayError(error)?.kind.status ?? 500,
+    headers: {},
+    body: Buffer.from('{}'),
+  })
+  const holdFor = (amount: number) => reserve.holdFor(amount, factsOf('line'))
+  const line = { number: 1, amount: 100, body: Buffer.from('{}') }
+  const call = { batch, caller, line, reserve, holdFor, startedMs: 1, startedAt: 1 }
+  return answerOf({ memory, renderError }, call, async ({ response }) => {
+    await holdFor(50).settle(settlementOf(30))
+    response.writeHead(200, { 'content-type': 'application/json' }).end(answer)
+  })
+}
+
+test('an answer that is kept is charged', async () => {
+  const { status, row, retryMs } = await lineWith(requestMemory(), Buffer.from('{"a":1}'))
+  expect([status, row?.quota, retryMs]).toEqual([200, 30, undefined])
+})
+
+test('an answer for which there is no memory costs nothing, and is asked for again', async () => {
+  const memory = requestMemory()
+  usedUp(memory)
+  const { status, row, retryMs, isShortOfMemory } = await lineWith(memory, Buffer.from('{"a":1}'))
+  expect([status, row?.quota, retryMs, isShortOfMemory]).toEqual([503, 0, 0, true])
+})
+
+test('an answer of more than 64 MiB costs nothing, and is not asked for again', async () => {
+  const large = Buffer.alloc(64 * 1_048_576 + 1, ' ')
+  const { status, row, retryMs } = await lineWith(requestMemory(), large)
+  expect([status, row?.quota, retryMs]).toEqual([500, 0, undefined])
+})
