@@ -20,9 +20,12 @@ interface SentLine {
 class EchoProvider {
   readonly files: string[] = []
   readonly made: Record<string, unknown>[] = []
+  /** Set when it answers nothing any more. */
+  isSilent = false
   readonly #server: Server = createServer((request, response) => {
     void text(request).then((body) => {
       const answer = this.#answer(`${request.method} ${request.url}`, body)
+      if (this.isSilent) return
       response.writeHead(200, { 'content-type': 'application/json' })
       response.end(typeof answer === 'string' ? answer : JSON.stringify(answer))
     })
@@ -52,6 +55,7 @@ class EchoProvider {
       this.files.push(body)
       return { id: 'file-in' }
     }
+    if (asked.startsWith('GET /v1/batches?')) return { data: [], has_more: false }
     if (asked === 'POST /v1/batches') this.made.push(JSON.parse(body) as Record<string, unknown>)
     if (asked.endsWith('/content')) return this.lines.map(resultOf).join('\n')
     return { id: 'batch-there', status: 'completed', output_file_id: 'file-out', url: 'http://10.0.0.1/' }
@@ -149,5 +153,18 @@ describe('docs/batches.md: Batches of providers', () => {
       .usage()
       .find(({ user_id: userId }) => userId === 3)
     expect((row as unknown as Record<string, unknown>)['guards']).toBe('mask=redacted;count=1')
+  })
+
+  test('a gateway stops while a provider does not answer, and the batch goes on after its start', async () => {
+    const ann = clientOf('ann')
+    const uploads = provider.files.length
+    provider.isSilent = true
+    const { id } = await ann.make([saying('a', 'hello')], { metadata: {} })
+    await expect.poll(() => provider.files.length, { timeout: 20_000 }).toBe(uploads + 1)
+    expect(await gateway.stop()).toBe(0)
+    provider.isSilent = false
+    await gateway.restart()
+    const batch = await clientOf('ann').ended(id)
+    expect(batch.request_counts).toEqual({ total: 1, completed: 1, failed: 0 })
   })
 })

@@ -31,9 +31,18 @@ beforeAll(async () => {
         [MODEL]: { price: PRICE },
         plain: { price: { input: '4', output: '16' } },
         ...Object.fromEntries(
-          ['second', 'other', 'claude', 'gemini', 'responses', 'azure', 'passed', 'only', 'called'].map(
-            (name) => [name, { price: PRICE }],
-          ),
+          [
+            'second',
+            'other',
+            'claude',
+            'gemini',
+            'responses',
+            'azure',
+            'passed',
+            'only',
+            'called',
+            'vectors',
+          ].map((name) => [name, { price: PRICE }]),
         ),
       },
       channels: [
@@ -70,13 +79,18 @@ beforeAll(async () => {
         batching('refusing', simulator.chatUrl, ['passed'], { passed: MODEL }, { priority: 2 }),
         batching('accepting', simulator.chatUrl, ['passed'], { passed: MODEL }),
         batching('only', simulator.chatUrl, ['only'], { only: MODEL }, { batches: 'only' }),
+        batching('vectors', simulator.embeddingsUrl, ['vectors'], { vectors: 'demo-embed' }),
         channel('called', simulator.chatUrl, { model_mapping: { called: MODEL } }),
       ],
       guards: [
         { name: 'mask', do: 'replace', match: { pii: ['email'] }, tokens: ['token-cyd'] },
         { name: 'stop', do: 'block', match: { words: ['cherry'] }, tokens: ['token-cyd'] },
       ],
-      users: [ROOT, ...['ann', 'bob', 'cyd'].map((name, at) => user(2 + at, name, [token(name)]))],
+      users: [
+        ROOT,
+        ...['ann', 'bob', 'cyd'].map((name, at) => user(2 + at, name, [token(name)])),
+        user(5, 'dan', [token('dan', { rate_limit: { requests: 4, tokens: 2_000, window: '1h' } })]),
+      ],
     },
   })
 })
@@ -354,6 +368,48 @@ describe('docs/batches.md: Batches of providers', () => {
     })
     expect((await ann.lines(batch.error_file_id))[0]?.error).toMatchObject({ code: 'batch_expired' })
     expect(sumOf(rowsOf(2).slice(before))).toBe(quotaOf((await invoices()).slice(bills)[0]))
+  })
+
+  test('an expired batch of Gemini, of which nothing is left, costs nothing', async () => {
+    const answer = await fetch(new URL('/simulate', simulator.geminiUrl), {
+      method: 'POST',
+      body: JSON.stringify({ reset: true, behaviour: { end: 'expired' } }),
+    })
+    expect(answer.status).toBe(200)
+    const bob = clientOf('bob')
+    const before = rowsOf(3).length
+    const batch = await bob.ended((await made(bob, [chatLine('a', 'gemini')])).id)
+    expect(batch).toMatchObject({
+      status: 'completed',
+      request_counts: { total: 1, completed: 0, failed: 0 },
+    })
+    expect((await bob.lines(batch.error_file_id))[0]?.error).toMatchObject({ code: 'batch_expired' })
+    expect(rowsOf(3)).toHaveLength(before)
+    expect(databaseOf(gateway.dataDir).openHolds()).toEqual([])
+  })
+
+  test('embeddings, responses and completions are lines as well', async () => {
+    const ann = clientOf('ann')
+    const line = (url: string, body: object): object => ({ custom_id: 'a', method: 'POST', url, body })
+    for (const [endpoint, body, found] of [
+      ['/v1/embeddings', { model: 'vectors', input: 'hi' }, { object: 'list' }],
+      ['/v1/responses', { model: 'responses', input: 'hi', max_output_tokens: 20 }, { object: 'response' }],
+      ['/v1/responses', { model: MODEL, input: 'hi', max_output_tokens: 20 }, { object: 'response' }],
+      ['/v1/completions', { model: MODEL, prompt: 'hi', max_tokens: 20 }, { object: 'text_completion' }],
+    ] as const) {
+      const batch = await ann.ended((await made(ann, [line(endpoint, body)], { endpoint })).id)
+      expect(batch.request_counts, endpoint).toEqual({ total: 1, completed: 1, failed: 0 })
+      expect((await ann.lines(batch.output_file_id))[0]?.response?.body, endpoint).toMatchObject(found)
+    }
+  })
+
+  test('lines count in no limit of their key', async () => {
+    const dan = clientOf('dan')
+    const lines = Array.from({ length: 5 }, (_, at) => chatLine(`l${at}`, MODEL))
+    const batch = await dan.ended((await made(dan, lines)).id)
+    expect(batch.request_counts).toEqual({ total: 5, completed: 5, failed: 0 })
+    const ask = { model: 'called', messages: [{ role: 'user', content: 'hi' }], max_tokens: 5 }
+    expect((await dan.ask('/v1/chat/completions', 'POST', ask)).status).toBe(200)
   })
 
   test('a line that no channel can batch is refused, unless it may be local', async () => {

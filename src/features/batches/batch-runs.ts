@@ -16,6 +16,7 @@ import { callForLine, type LineAnswer, type LineCallServices } from './line-call
 import type { FoundLine } from './line-finder.ts'
 import { type LineEnds, ProviderWork, type ProviderWorkServices } from './provider-work.ts'
 import { settleLine } from './settle-line.ts'
+import { Turns } from './turns.ts'
 
 /** Interval in milliseconds at which batches without a node, wishes to cancel and keys are looked at. */
 const LOOK_MS = 2_000
@@ -34,10 +35,13 @@ const LOOKS_AT_ORPHANS = 150
 /** Age in milliseconds at which stored lines without a batch are those of a submission that broke off. */
 const ORPHAN_MS = 3_600_000
 
+/** Number of results of providers' batches that are stored at a time. */
+const RESULTS_AT_A_TIME = 32
+
 const NO_ANSWER = { status: 0, dropped: [], row: undefined, body: Buffer.alloc(0) }
 
 /** Services that the work on batches needs. */
-export interface BatchRunServices extends LineCallServices, EndServices, ProviderWorkServices {
+export interface BatchRunServices extends LineCallServices, EndServices, Omit<ProviderWorkServices, 'turns'> {
   readonly relay: LineCallServices['relay'] & ProviderWorkServices['relay']
   readonly store: BatchStore
   readonly metrics: Metrics
@@ -66,6 +70,7 @@ export class BatchRuns {
   /** Pending while a batch is created. One at a time, so that the open batches of a user are counted. */
   #creating: Promise<void> = Promise.resolve()
   #isStopping = false
+  readonly #turns = new Turns(RESULTS_AT_A_TIME)
   readonly #work = new Set<Promise<void>>()
 
   constructor(services: BatchRunServices) {
@@ -144,8 +149,12 @@ export class BatchRuns {
     const ends: LineEnds = {
       settle: (line, reserve, answer) => this.#settle(run, line, reserve, answer),
       settleWithout: (line, reserve, why) => this.#settleWithout(run, line, reserve, why),
+      isHeld: async () => {
+        await this.#renew([run])
+        return !run.isLost
+      },
     }
-    const work = new ProviderWork(this.#services, run, ends, found)
+    const work = new ProviderWork({ ...this.#services, turns: this.#turns }, run, ends, found)
     run.provider = work
     run.underWay += 1
     this.#track(

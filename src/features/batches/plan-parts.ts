@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { ComposedCall } from '../../call/relay.ts'
 import type { ChannelPlan, Plan } from '../../call/request-stages.ts'
@@ -12,6 +13,9 @@ import { apiOf } from './providers/apis.ts'
 
 /** Lines whose states for guards are stored in one write. */
 const STATES_AT_A_TIME = 100
+
+/** Milliseconds of work after which other requests have a turn. */
+const TURN_MS = 5
 
 /** The work on a batch, as planning needs it. */
 export interface PlanningWork {
@@ -119,7 +123,12 @@ class PlannedPart {
   /** The bytes of the lines that fit. */
   async *#take(lines: Set<number>): AsyncGenerator<Buffer, void, undefined> {
     const { finder, isOver } = this.#work
+    let turnAt = performance.now()
     for (const number of lines) {
+      if (performance.now() - turnAt > TURN_MS) {
+        await setImmediate()
+        turnAt = performance.now()
+      }
       if (isOver()) return
       const line = await finder.find(number)
       const written = line && (await this.#written(line))

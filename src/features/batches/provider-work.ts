@@ -13,12 +13,13 @@ import { answerOf, type LineAnswer, type LineCallServices } from './line-call.ts
 import type { FoundLine, LineFinder } from './line-finder.ts'
 import { planParts } from './plan-parts.ts'
 import { apiOf } from './providers/apis.ts'
+import type { Turns } from './turns.ts'
 import { BatchConnection, isFullQueue, ProviderRefused } from './providers/connection.ts'
 import { type BatchToMake, type ProviderResult, settingsForBatches } from './providers/provider-batches.ts'
 
 /** Milliseconds after the window for which providers are asked for what they have finished. */
 const GRACE_MS = 2 * 3_600_000
-/** Number of results that are stored at a time. */
+/** Number of results of a batch that are stored, or wait to be, at a time. */
 const PARALLEL_RESULTS = 16
 /** Names in the errors of lines that a provider cannot batch. */
 const NO_WORDS = {
@@ -32,6 +33,8 @@ export interface ProviderWorkServices extends LineCallServices, ComposingService
   readonly settings: () => Settings
   readonly upstreams: UpstreamClient
   readonly store: BatchStore
+  /** Bounds the results that all batches of this node store at a time. */
+  readonly turns: Turns
   readonly metrics: { add(name: 'batchResultsIgnored', by: number, reason: string): void }
   readonly log: { warn(fields: object, sentence: string): void }
 }
@@ -40,6 +43,8 @@ export interface ProviderWorkServices extends LineCallServices, ComposingService
 export interface LineEnds {
   settle(line: FoundLine, reserve: LineReserve, answer: LineAnswer): Promise<void>
   settleWithout(line: FoundLine, reserve: LineReserve, why: Unanswered): Promise<void>
+  /** Whether the batch is still that of this node. */
+  isHeld(): Promise<boolean>
 }
 
 /** The settings in force, with the prices of the submission, and of them with the channels alone that can batch. */
@@ -56,7 +61,7 @@ export class ProviderWork {
   readonly #ends: LineEnds
   readonly #parts: BatchPart[]
   readonly #prices: SealedPrices
-  readonly #finder: Promise<LineFinder>
+  #finder: LineFinder | undefined
   /** Numbers of the lines that have ended. */
   readonly #ended: Set<number>
   /** The order in which the channels of a model are tried. */
@@ -64,6 +69,8 @@ export class ProviderWork {
   #settings: CurrentSettings | undefined
   #woken = new AbortController()
   #isStopping = false
+  /** Resolves when this node works no more on the batch: what is asked then is not waited for. */
+  readonly #stopped = Promise.withResolvers<void>()
 
   constructor(
     services: ProviderWorkServices,
@@ -81,8 +88,10 @@ export class ProviderWork {
     this.#parts = [...found.parts]
     this.#prices = found.prices
     this.#ended = new Set(found.ended)
-    this.#finder = services.store.lineFinder(run.batch)
-    this.#finder.catch(() => {})
+  }
+
+  async #lines(): Promise<LineFinder> {
+    return (this.#finder ??= await this.#services.store.lineFinder(this.#run.batch))
   }
 
   /** Looks at once whether the batch is to be cancelled. */
@@ -94,6 +103,7 @@ export class ProviderWork {
   /** Asks no provider any more. What is not stored is done again by the node that continues with the batch. */
   stop(): void {
     this.#isStopping = true
+    this.#stopped.resolve()
     this.wake()
   }
 
@@ -133,7 +143,7 @@ export class ProviderWork {
       caller: this.#callerOrThrow(),
       parts: this.#parts,
       ended: this.#ended,
-      finder: await this.#finder,
+      finder: await this.#lines(),
       orders: this.#orders,
       settings: () => this.#current().batching,
       isOver: () => this.#isOver || this.#run.stopped !== undefined,
@@ -169,7 +179,8 @@ export class ProviderWork {
     while (part.isOpen && !this.#isOver) {
       try {
         const { state } = part.facts
-        await this.#step(part)
+        await Promise.race([this.#step(part), this.#stopped.promise])
+        if (this.#isOver) return
         if (part.facts.state !== state) {
           waitMs = poll
           if (part.facts.state !== 'made') continue
@@ -229,6 +240,10 @@ export class ProviderWork {
       intentMs,
       content: await store.partLines(this.#run.batch, part.key),
       isOfOther: (id) => store.knowsProviderId(id),
+      confirm: async () => {
+        if (!(await this.#ends.isHeld()))
+          throw new TransportError('another node has taken the batch over', false)
+      },
     }
   }
 
@@ -301,7 +316,8 @@ export class ProviderWork {
         for await (const result of api.results(at, where)) {
           if (this.#isOver || failure) break
           if (!result) continue
-          const taken = this.#take(part, result, seen)
+          const taken = this.#services.turns
+            .run(() => this.#take(part, result, seen))
             .catch((error: unknown) => (failure ??= { error }))
             .then(() => void running.delete(taken))
           running.add(taken)
@@ -324,7 +340,7 @@ export class ProviderWork {
     seen.add(number)
     // The line has ended when the results were read before, as far as they came.
     if (this.#ended.has(number)) return
-    const line = await (await this.#finder).find(number)
+    const line = await (await this.#lines()).find(number)
     if (!line) return
     if (typeof answer === 'string')
       await this.#endWithout(line, this.#run.stopped === 'expired' ? 'expired' : answer)
@@ -384,7 +400,7 @@ export class ProviderWork {
     for (const number of lines) {
       if (this.#isOver) return
       if (this.#ended.has(number)) continue
-      const line = await (await this.#finder).find(number)
+      const line = await (await this.#lines()).find(number)
       if (line) await this.#endWithout(line, how === 'completed' && !isCancelled ? 'result_missing' : why)
     }
     await this.#change(part, { state: 'done' })

@@ -40,6 +40,7 @@ export const anthropic: BatchApiOfProvider = {
     Buffer.from(`,{"custom_id":${JSON.stringify(id)},"params":${onOneLine(body)}}\n`),
   async make(at, batch) {
     const contentType = 'application/json'
+    await batch.confirm()
     const made = await at.send({ path: '/messages/batches', body: bodyOf(batch), contentType })
     return String(made['id'])
   },

@@ -24,6 +24,7 @@ export const gemini: BatchApiOfProvider = {
   written: (_, id, __, body) => Buffer.from(`{"key":${JSON.stringify(id)},"request":${onOneLine(body)}}\n`),
   async make(at, batch) {
     const fileName = await upload(at, batch)
+    await batch.confirm()
     const path = batch.path.replace(':generateContent', ':batchGenerateContent')
     const made = await at.post(path, { batch: { displayName: batch.name, inputConfig: { fileName } } })
     return nameIn(made, BATCH)

@@ -49,6 +49,7 @@ export function openaiLike({ maxLines, pathOf, uploaded }: Differences): BatchAp
     },
     async make(at, batch) {
       const file = await uploaded(at, await at.send(uploadOf(batch)))
+      await batch.confirm()
       const made = await at.post('/batches', {
         input_file_id: file,
         endpoint: pathOf(at.channel, batch.path),

@@ -20,6 +20,8 @@ export interface BatchToMake {
   readonly content: OutgoingBody
   /** Whether this id of the provider is that of another batch. */
   readonly isOfOther: (id: string) => Promise<boolean>
+  /** Called before the request that makes the batch. Rejects if another node works on it. */
+  readonly confirm: () => Promise<void>
 }
 
 /** What a provider says about a batch. `id` is the provider's. */

@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Simulator, startSimulator } from '../../packages/simulator/src/start-simulator.ts'
+import { manage } from '../fixtures/account.ts'
+import { BatchClient, chatLine } from '../fixtures/batches.ts'
+import { channel, type Configuration, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
+
+const ADMIN = { id: 9, accessToken: 'the-access-token-of-the-admin' }
+
+interface Invoice {
+  readonly input: number
+  readonly output: number
+}
+
+let simulator: Simulator
+let gateway: RunningGateway
+beforeAll(async () => {
+  simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 })
+})
+afterAll(() => simulator?.close())
+afterEach(() => gateway?.discard())
+
+function configuration(name: string, url: string, price: object, fields: object = {}): Configuration {
+  return {
+    options: { batches: { poll: '50ms', poll_most: '200ms' } },
+    models: { m: { price } },
+    channels: [
+      channel(name, url, { batches: true, models: ['m'], model_mapping: { m: 'demo-chat' }, ...fields }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann')]),
+      user(ADMIN.id, 'boss', [token('boss')], { role: 10, access_token: ADMIN.accessToken }),
+    ],
+  }
+}
+
+/** At the tier `batch` 1 and 4 quota units a token. */
+const PRICE = { input: '4', output: '16', service: { batch: '0.5' } }
+
+async function simulate(behaviour: object, url = simulator.chatUrl): Promise<void> {
+  await fetch(new URL('/simulate', url), { method: 'POST', body: JSON.stringify({ reset: true, behaviour }) })
+}
+
+async function invoices(): Promise<Invoice[]> {
+  const answer = await fetch(new URL('/simulate/invoice', simulator.chatUrl))
+  return ((await answer.json()) as { batches: Invoice[] }).batches
+}
+
+const lines = ['a', 'b', 'c'].map((name) => chatLine(name, 'm'))
+const charged = (): number =>
+  databaseOf(gateway.dataDir)
+    .usage()
+    .reduce((sum, { quota }) => sum + quota, 0)
+const billed = ({ input, output }: Invoice): number => input + 4 * output
+
+/** Makes a batch, and waits until the provider has it. */
+async function madeThere(): Promise<{
+  readonly ann: BatchClient
+  readonly id: string
+  readonly bill: () => Promise<number>
+}> {
+  const before = (await invoices()).length
+  const ann = new BatchClient(gateway.url, 'ann')
+  const { id } = await ann.make(lines, { metadata: {} })
+  await expect.poll(async () => (await invoices()).length, { timeout: 20_000 }).toBe(before + 1)
+  return { ann, id, bill: async () => billed((await invoices())[before] as Invoice) }
+}
+
+describe('docs/batches.md: Batches of providers', () => {
+  test('a batch goes on when its channel, its key and its group are changed, at the prices of its submission', async () => {
+    await simulate({ running_ms: 1_500 })
+    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE) })
+    const { ann, id, bill } = await madeThere()
+    await gateway.apply(
+      configuration('second', simulator.messagesUrl, { input: '400', output: '400' }, { keys: ['other'] }),
+    )
+    expect(await ann.ended(id)).toMatchObject({ request_counts: { total: 3, completed: 3 } })
+    expect(charged()).toBe(await bill())
+    expect(databaseOf(gateway.dataDir).openHolds()).toEqual([])
+  })
+
+  test('the same after a restart with the changed configuration', async () => {
+    await simulate({ running_ms: 1_500 })
+    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE) })
+    const { id, bill } = await madeThere()
+    await gateway.kill()
+    await gateway.restart(
+      configuration('second', simulator.messagesUrl, { input: '400', output: '400' }, { keys: ['other'] }),
+    )
+    const ended = await new BatchClient(gateway.url, 'ann').ended(id)
+    expect(ended).toMatchObject({ request_counts: { total: 3, completed: 3 } })
+    expect(charged()).toBe(await bill())
+  })
+
+  test('when its key is disabled, a batch is cancelled at the provider, and what it has finished is charged', async () => {
+    await simulate({ running_ms: 60_000, cancelling_ms: 200, done: 2 })
+    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE) })
+    const { id, bill } = await madeThere()
+    const { id: keyId } = databaseOf(gateway.dataDir).token('token-ann')
+    const disabled = await manage(gateway.url, ADMIN, 'PUT /api/user/2/tokens', { id: keyId, status: 2 })
+    expect(disabled).toMatchObject({ success: true })
+    await expect.poll(() => databaseOf(gateway.dataDir).openHolds(), { timeout: 60_000 }).toEqual([])
+    expect(charged()).toBe(await bill())
+    expect(charged()).toBeGreaterThan(0)
+    expect(id).toMatch(/^batch_/)
+  })
+
+  test('after 24 hours a batch is cancelled at the provider and expires; what it has finished is charged', async () => {
+    const clock = dateClock()
+    await simulate({ running_ms: 60_000, cancelling_ms: 200, done: 1 })
+    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE), env: clock.env })
+    const { ann, id, bill } = await madeThere()
+    clock.move(24 * 3_600 + 1)
+    const ended = await ann.ended(id)
+    expect(ended).toMatchObject({ status: 'expired', request_counts: { total: 3, completed: 1, failed: 0 } })
+    const errors = await ann.lines(ended.error_file_id)
+    expect(errors.map(({ error }) => error?.code)).toEqual(['batch_expired', 'batch_expired'])
+    expect(charged()).toBe(await bill())
+  })
+
+  test('a batch that was cancelled while its gateway was down is cancelled at the provider after the start', async () => {
+    await simulate({ running_ms: 60_000, cancelling_ms: 200, done: 1 })
+    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE) })
+    const { ann, id, bill } = await madeThere()
+    expect((await ann.ask(`/v1/batches/${id}/cancel`, 'POST')).status).toBe(200)
+    await gateway.kill()
+    await gateway.restart()
+    const ended = await new BatchClient(gateway.url, 'ann').ended(id)
+    expect(ended).toMatchObject({
+      status: 'cancelled',
+      request_counts: { total: 3, completed: 1, failed: 0 },
+    })
+    expect(charged()).toBe(await bill())
+  })
+})
