@@ -15,7 +15,7 @@ const KILLS = byTier(4, 20)
 /** Longest time in milliseconds between two kills. */
 const BETWEEN_MS = byTier(2_000, 15_000)
 const QUOTA = 2_000_000_000
-const ENDS = ['completed', 'expired', 'cancelled']
+const ENDS: ReadonlySet<string> = new Set(['completed', 'expired', 'cancelled'])
 
 interface Invoice {
   readonly billed_lines: number
@@ -65,7 +65,7 @@ test('with kills of nodes at any moment, each line of a batch at a provider has 
       await node.kill()
       await node.restart()
     }
-    const isOver = async (): Promise<boolean> => ENDS.includes((await clientOf(1).batch(id)).status)
+    const isOver = async (): Promise<boolean> => ENDS.has((await clientOf(1).batch(id)).status)
     await expect.poll(isOver, { timeout: byTier(90_000, 540_000), interval: 500 }).toBe(true)
     const ended: BatchBody = await clientOf(1).batch(id)
     expect(ended).toMatchObject({
