@@ -28,13 +28,15 @@ test('a running call is cancelled by its id, also if another call of the session
   }))
   onTestFinished(() => fixture.close())
   const session = await beginSession(fixture.gateway.url, 'ann')
-  const calls = [1, 0].map((number) =>
-    session.ask('tools/call', { name: 'web_wait', arguments: { number } }, 'same'),
-  )
-  await Promise.all(begun.map(({ promise }) => promise))
+  const call = (number: number) =>
+    session.ask('tools/call', { name: 'web_wait', arguments: { number } }, 'same')
+  const lasting = call(1)
+  await begun[1]?.promise
+  const short = call(0)
+  await begun[0]?.promise
   first.resolve('done')
-  expect((await calls[1])?.message.result).toMatchObject({ content: [{ text: 'done' }] })
+  expect((await short).message.result).toMatchObject({ content: [{ text: 'done' }] })
   await session.notify('notifications/cancelled', { requestId: 'same' })
   await cancelled.promise
-  await calls[0]
+  await lasting
 })

@@ -314,6 +314,14 @@ describe('generate: false', () => {
     expect(provider.turns[1]?.frame['input']).toHaveLength(1)
   })
 
+  test('a frame that generates nothing and offers tools of the gateway is answered by the gateway', async () => {
+    const client = await opened()
+    const tools = [{ type: 'mcp', server_label: 'tools', server_url: '/mcp' }]
+    const events = await client.turn({ model: 'm', input: 'one', generate: false, tools })
+    expect(events.map(({ type }) => type)).toEqual(['response.created', 'response.completed'])
+    expect(provider.turns).toEqual([])
+  })
+
   test('a frame that generates nothing is answered by the gateway where the provider refuses the upgrade', async () => {
     provider.upgradeStatus = 404
     const client = await opened()
