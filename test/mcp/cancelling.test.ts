@@ -24,7 +24,8 @@ test('a running call is cancelled by its id, also if another call of the session
   onTestFinished(() => server.close())
   const fixture = await startFixture((upstream) => ({
     ...plainConfiguration(upstream.baseUrl('m')),
-    mcp: { servers: [{ name: 'web', url: server.url }] },
+    // Only the client ends the call.
+    mcp: { servers: [{ name: 'web', url: server.url, timeout: '1h' }] },
   }))
   onTestFinished(() => fixture.close())
   const session = await beginSession(fixture.gateway.url, 'ann')
