@@ -1,5 +1,16 @@
 import type { JsonSchema } from '@sluice/wire/field-check'
-import type { CallEndpoint } from './endpoint.ts'
+import {
+  batchDetailSchema,
+  batchesQuery,
+  batchLines,
+  batchPath,
+  batchSchema as managedBatchSchema,
+  cancelBatch,
+  listBatches,
+  showBatch,
+} from '../management/batches/batches.ts'
+import { pageSchema } from '../management/page.ts'
+import { type CallEndpoint, defineAccountEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 const COMMON = { area: 'relay', kind: 'raw', access: 'api-key', keyIn: 'bearer' } as const
 
@@ -183,4 +194,45 @@ export const BATCH_ENDPOINTS: readonly CallEndpoint[] = [
     errorStatuses: [400, 404],
     handle: (exchange, caller, { batches }, { id = '' }) => batches.remove(exchange, caller, id),
   },
+]
+
+const LINES = { type: 'application/x-ndjson; charset=utf-8' } as const
+
+/** Batches over the management API: `docs/batches.md: Over HTTP`. */
+export const BATCH_MANAGEMENT_ENDPOINTS: readonly JsonEndpoint[] = [
+  defineAccountEndpoint('GET', '/api/batches', {
+    summary: "Batches: the account's own, or those of all users for administrators",
+    errorStatuses: [400],
+    query: batchesQuery,
+    responseBody: pageSchema(managedBatchSchema),
+    handle: ({ user, query, services }) => listBatches(services, query, user),
+  }),
+  defineAccountEndpoint('GET', '/api/batches/:id', {
+    summary: 'A batch, with the first lines that have failed',
+    errorStatuses: [404],
+    params: batchPath,
+    responseBody: batchDetailSchema,
+    handle: ({ user, params, services }) => showBatch(services, params.id, user),
+  }),
+  defineAccountEndpoint('POST', '/api/batches/:id/cancel', {
+    summary: 'Cancels a batch',
+    errorStatuses: [400, 404],
+    params: batchPath,
+    responseBody: batchDetailSchema,
+    handle: ({ user, params, services }) => cancelBatch(services, params.id, user),
+  }),
+  defineAccountEndpoint('GET', '/api/batches/:id/results', {
+    summary: 'The results of an own batch that has ended, as JSON lines',
+    errorStatuses: [404],
+    params: batchPath,
+    text: { ...LINES, filename: 'results.jsonl' },
+    handle: ({ user, params, services }) => batchLines(services, params.id, 'results', user),
+  }),
+  defineAccountEndpoint('GET', '/api/batches/:id/errors', {
+    summary: 'The failed lines of an own batch that has ended, as JSON lines',
+    errorStatuses: [404],
+    params: batchPath,
+    text: { ...LINES, filename: 'errors.jsonl' },
+    handle: ({ user, params, services }) => batchLines(services, params.id, 'errors', user),
+  }),
 ]

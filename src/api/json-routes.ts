@@ -2,6 +2,7 @@ import { ACCOUNT_ENDPOINTS } from './account.ts'
 import { ADMINISTRATION_ENDPOINTS } from './administration.ts'
 import { ALERT_ENDPOINTS } from './alerts.ts'
 import { TELEMETRY_ENDPOINTS } from './telemetry.ts'
+import { BATCH_MANAGEMENT_ENDPOINTS } from './batches.ts'
 import { BILLING_ENDPOINTS } from './billing.ts'
 import { CHANNEL_ENDPOINTS } from './channels.ts'
 import type { JsonEndpoint } from './endpoint.ts'
@@ -34,5 +35,6 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   ...TELEMETRY_ENDPOINTS,
   ...IMPORT_ENDPOINTS,
   ...USAGE_ENDPOINTS,
+  ...BATCH_MANAGEMENT_ENDPOINTS,
   openApi(() => [...RAW_ROUTES, ...JSON_ROUTES]),
 ]

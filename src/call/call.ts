@@ -6,6 +6,7 @@ import { type ErrorSentToClient, shortNameOrEmpty, type StoredError } from '../d
 import type { ImageForm } from '../domain/price.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
 import type { Settlement } from '../domain/records/usage.ts'
+import { BATCH_TIER_NAME, serviceRate } from '../domain/service-rate.ts'
 import type { ToolUse } from '@sluice/wire/tool-use'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StatedService } from '@sluice/wire/service-tier'
@@ -418,6 +419,7 @@ export class Call implements MediaRequester {
       requested_service_tier: this.plan.request.requested?.serviceTier ?? '',
       region: this.#served?.region ?? '',
       ...cacheSavings(this.#served?.rate ?? this.plan.rate, usage),
+      batch_saved: target ? this.#savedInBatch(target, usage, form) : 0,
       cache_break: this.#columns?.cache_break ?? '',
       cache_verdict: this.#columns?.cache_verdict ?? '',
       model: target ? model.name : facts.model,
@@ -456,6 +458,15 @@ export class Call implements MediaRequester {
     metrics.settled(settlement, facts.stream, tookMs, this.hold.amount)
     this.features.settled(this, target, settlement, basis)
     return this.hold.settle(settlement).then(() => usage)
+  }
+
+  /** Quota units that the call cost less in a batch of the provider than at the standard tier. */
+  #savedInBatch({ channel, request }: AttemptTarget, usage: Usage, form: ImageForm | undefined): number {
+    const served = this.#served
+    if (served?.tier !== BATCH_TIER_NAME) return 0
+    const { region } = served
+    const standard = serviceRate(this.plan.rate, channel, request.upstreamModel, { tier: undefined, region })
+    return Math.max(0, chargeOfCall(standard.rate, usage, form) - chargeOfCall(served.rate, usage, form))
   }
 
   get #mayKeepWords(): boolean {

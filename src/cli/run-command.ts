@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { addBackupCommand } from './backup-command.ts'
+import { addBatchCommands } from './batch-commands.ts'
 import { addChannelCommands } from './channel-commands.ts'
 import { addGroupCommands } from './group-commands.ts'
 import { addImportCommand } from './import-command.ts'
@@ -43,7 +44,7 @@ First steps:
                                   an API key for it
   sluice import SOURCE            imports users, keys and channels of a one-api, new-api or LiteLLM
 
-user, token, channel, group, mcp, usage, logs, prices and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
+user, token, channel, group, mcp, batch, usage, logs, prices and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
 docs/configuration.md lists all environment variables (PORT, HOST, GATEWAY_SECRET, LOG_LEVEL, …), and
 docs/operations.md describes how to run the gateway.`,
     )
@@ -54,6 +55,7 @@ docs/operations.md describes how to run the gateway.`,
   addChannelCommands(program, shell)
   addGroupCommands(program, shell)
   addMcpCommands(program, shell)
+  addBatchCommands(program, shell)
   addUsageCommand(program, shell)
   addLogsCommand(program, shell)
   addPricesCommand(program, shell)

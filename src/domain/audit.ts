@@ -16,6 +16,7 @@ export const OBJECT_KINDS = [
   'price',
   'session',
   'call',
+  'batch',
   'cache',
   'content',
   'alert',

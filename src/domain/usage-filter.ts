@@ -36,6 +36,8 @@ export interface UsageFilter {
   /** Regions in which the calls were served. */
   readonly region?: FilterValues<string> | undefined
   readonly session?: FilterValues<string> | undefined
+  /** Ids of batches whose lines the calls were made for. */
+  readonly batch?: FilterValues<string> | undefined
   /** Reasons why the calls missed a prompt cache. */
   readonly cache_break?: FilterValues<string> | undefined
   readonly id?: FilterValues<string> | undefined

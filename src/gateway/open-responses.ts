@@ -9,6 +9,7 @@ import { FileStore } from '../features/batches/file-store.ts'
 import { Batches, type BatchServices } from '../features/batches/batches.ts'
 import { BatchRuns, type BatchRunServices } from '../features/batches/batch-runs.ts'
 import { BatchStore } from '../features/batches/batch-store.ts'
+import { ManagedBatches, type ManagedBatchServices } from '../features/batches/managed-batches.ts'
 import { Files, type FileServices } from '../features/batches/files.ts'
 import { KeptAnswers } from '../features/equal-calls/kept-answers.ts'
 import {
@@ -104,16 +105,21 @@ export async function openResponses(
 export function openBatches({
   kept,
   ...services
-}: Omit<BatchRunServices, 'store' | 'renderError'> & { readonly kept: KeptStore }): AsyncDisposable & {
+}: Omit<BatchRunServices, 'store' | 'renderError'> &
+  Pick<ManagedBatchServices, 'files'> & { readonly kept: KeptStore }): AsyncDisposable & {
   readonly batches: BatchStore
   readonly runs: BatchRuns
+  /** The batches as account management sees them. */
+  readonly managed: ManagedBatches
 } {
   const batches = new BatchStore(kept)
   const renderError: BatchRunServices['renderError'] = (path, error, id) =>
     renderAnyError(path === '/v1/messages' ? 'messages' : 'relay', error, id)
   const runs = new BatchRuns({ ...services, store: batches, renderError })
   runs.start()
-  return { batches, runs, [Symbol.asyncDispose]: () => runs.close() }
+  const { files } = services
+  const managed = new ManagedBatches({ batches, files, onCancelled: (id) => runs.cancel(id) })
+  return { batches, runs, managed, [Symbol.asyncDispose]: () => runs.close() }
 }
 
 /** The endpoints that read what is kept for users. */

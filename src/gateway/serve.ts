@@ -344,6 +344,7 @@ export async function serveGateway({
     node: nodeName(node),
     otherNodes: nodes.reports,
     running: relay.running,
+    batches: batches.managed,
     mcpTools: mcp.tools,
     answers: kept.answers,
     imports: new ImportPlanning(environment, () => inForce.file.texts),
@@ -394,13 +395,7 @@ export async function serveGateway({
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const from = { limits, clientAddress: () => addressOf }
   const globalLimit = new GlobalLimit(limits, from.clientAddress, () => inForce.settings.rateLimits.global)
-  const json = jsonApiWhenNeeded(secrets, ends, {
-    ...from,
-    apiKeys,
-    globalLimit,
-    ...shared,
-    management,
-  })
+  const json = jsonApiWhenNeeded(secrets, ends, { ...from, apiKeys, globalLimit, ...shared, management })
 
   const webSockets: WebSockets = opened.adopt(
     new WebSockets({

@@ -1,4 +1,5 @@
 import { backup } from './backup.ts'
+import { cancelAnyBatch, listAllBatches, showAnyBatch } from './batches/batches.ts'
 import { listChannelStates } from './channels/channel-health.ts'
 import { listAllChannels } from './channels/channel-object.ts'
 import { disableChannel, enableChannel, testNamedChannel } from './channels/channel-actions.ts'
@@ -34,6 +35,7 @@ export const operations = {
   approveMcpTool,
   backup,
   budgetUser: setUserBudget,
+  cancelAnyBatch,
   changeGroup,
   changeToken: changeAnyToken,
   createGroup,
@@ -49,6 +51,7 @@ export const operations = {
   enableUser,
   inviteUser,
   issueAccessToken,
+  listAllBatches,
   listAllChannels,
   listAllTokens,
   listCalls,
@@ -65,6 +68,7 @@ export const operations = {
   removeUser: deleteUserAsOperator,
   rotateToken,
   setPassword,
+  showAnyBatch,
   showCall,
   showGroup,
   showMcpTool,

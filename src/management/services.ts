@@ -25,6 +25,7 @@ import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { ImportPlanner } from './imports.ts'
+import type { BatchSource } from './batches/batches.ts'
 import type { McpToolSource } from './mcp/mcp-tools.ts'
 import type { LiveCalls } from './usage/live-calls.ts'
 
@@ -98,6 +99,7 @@ export interface AdministrationServices extends ManagementServices {
   /** Asks the other nodes; undefined if the gateway cannot have any. */
   readonly otherNodes: NodeQuestions | undefined
   readonly running: RunningSource
+  readonly batches: BatchSource
   readonly mcpTools: McpToolSource
   readonly imports: ImportPlanner
   readonly answers: { remove(filter: AnswerFilter & { readonly kind: 'cache' }): Promise<number> }

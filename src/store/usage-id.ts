@@ -20,3 +20,8 @@ export function startMsOfCall(id: string): number | undefined {
   const [, high, low] = /^([0-9a-f]{8})-([0-9a-f]{4})(?:-|$)/.exec(id) ?? []
   return high === undefined || low === undefined ? undefined : Number.parseInt(high + low, 16)
 }
+
+/** When the batch with this id was made, in Unix milliseconds; NaN if the text is not such an id. */
+export function timeOfBatchId(id: string): number {
+  return Number.parseInt(id.slice(id.indexOf('_') + 1).slice(0, 12), 16)
+}

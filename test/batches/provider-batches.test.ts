@@ -136,6 +136,12 @@ function tierOf(row: object): unknown[] {
   return [tier, isIncomplete]
 }
 
+/** The batch and the line of a row, and how much less it cost than at the standard tier. */
+function lineOf(row: object): unknown[] {
+  const { batch, custom_id: customId, batch_saved: saved } = row as Record<string, unknown>
+  return [batch, customId, saved]
+}
+
 /** Makes a batch without leave for local lines. */
 async function made(client: BatchClient, lines: object[], fields: object = {}): Promise<BatchBody> {
   return client.make(lines, { metadata: {}, ...fields })
@@ -161,6 +167,12 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(rows).toHaveLength(3)
     expect(sumOf(rows)).toBe(quotaOf(invoice))
     expect(rows.map((row) => tierOf(row))).toEqual(Array.from({ length: 3 }, () => ['batch', 0]))
+    // The standard tier costs twice as much.
+    const named = rows.map((row) => lineOf(row))
+    expect(new Set(named.map(([batchId, customId]) => `${String(batchId)} ${String(customId)}`))).toEqual(
+      new Set([`${id} a`, `${id} b`, `${id} c`]),
+    )
+    expect(named.reduce((sum, [, , saved]) => sum + Number(saved), 0)).toBe(quotaOf(invoice))
     expect(databaseOf(gateway.dataDir).openHolds()).toEqual([])
   })
 
@@ -217,6 +229,7 @@ describe('docs/batches.md: Batches of providers', () => {
     const [invoice] = (await invoices()).slice(bills)
     expect(row && tierOf(row)).toEqual(['batch', 0])
     expect(row?.quota).toBe(2 * quotaOf(invoice))
+    expect(row && lineOf(row)[2]).toBe(0)
   })
 
   test('lines of several models are a batch for each upstream model', async () => {

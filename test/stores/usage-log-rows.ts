@@ -21,6 +21,8 @@ export interface Call {
   readonly note?: string
   readonly session?: string
   readonly cacheBreak?: string
+  readonly batch?: string
+  readonly batchSaved?: number
 }
 
 /** Counts of rows that tests write, each with a different number. */
@@ -79,6 +81,8 @@ function logged({ id, endedMs, userId = 1, tokenId = 1, ...of }: Call): string {
     note: of.note ?? '',
     session: of.session ?? '',
     cache_break: of.cacheBreak ?? '',
+    batch: of.batch ?? '',
+    batch_saved: of.batchSaved ?? 0,
   })
 }
 

@@ -138,6 +138,21 @@ export const USAGE = declareRecord(
       default: 'http',
       about: 'Whether the call came as an HTTP request, or as a turn on a WebSocket',
     },
+    batch: {
+      type: text,
+      default: '',
+      about: 'Id of the batch whose line the call was made for; empty for other calls',
+    },
+    custom_id: {
+      type: text,
+      default: '',
+      about: 'What the client calls the line of the batch; empty likewise',
+    },
+    batch_saved: {
+      type: integer,
+      default: 0,
+      about: 'Quota units that the call cost less at the tier batch than at the standard tier',
+    },
     /** Channel that answered, not necessarily the first one tried. */
     channel: { type: text, shown: 'admin' },
     upstream_model: { type: text, shown: 'admin' },

@@ -1,11 +1,16 @@
-import { type Batch, LINE_ENDPOINTS, WINDOW_MS } from './batch.ts'
+import { type Batch, type BatchEnd, LINE_ENDPOINTS, WINDOW_MS } from './batch.ts'
 import { seconds } from './exchange.ts'
 
 function timeOrNull(ms: number | undefined): number | null {
   return ms === undefined ? null : seconds(ms)
 }
 
-function statusOf({ createdMs, facts: { ending, endedMs }, cancelMs }: Batch): string {
+/** The status of a batch in the words of OpenAI's API. */
+export function statusOf({
+  createdMs,
+  facts: { ending, endedMs },
+  cancelMs,
+}: Batch): BatchEnd | 'cancelling' | 'finalizing' | 'in_progress' {
   if (ending && endedMs !== undefined) return ending.how
   if (cancelMs !== undefined) return 'cancelling'
   return ending || Date.now() >= createdMs + WINDOW_MS ? 'finalizing' : 'in_progress'

@@ -305,7 +305,9 @@ export class BatchRuns {
     run.saving ??= this.#guarded(async () => {
       await delay(SAVE_MS, undefined, { ref: false })
       // The end of the batch is stored with its last counts.
-      if (!run.isEnding && !run.isLost && !this.#isStopping) await this.#services.store.save(run.batch)
+      if (run.isEnding || run.isLost || this.#isStopping) return
+      run.change({ held: run.hold.amount })
+      await this.#services.store.save(run.batch)
     }).finally(() => (run.saving = undefined))
   }
 

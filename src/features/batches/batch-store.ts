@@ -3,15 +3,8 @@ import { KEPT_PART_BYTES, type KeptEntry, type KeptKind } from '../../domain/kep
 import type { SettledCall } from '../../domain/records/usage.ts'
 import { GatewayError } from '../../errors.ts'
 import type { KeptStore } from '../../store/kept-store.ts'
-import {
-  type Batch,
-  type BatchApi,
-  type BatchFacts,
-  isBatchIdOf,
-  lastBatchId,
-  timeOfBatchId,
-  WINDOW_MS,
-} from './batch.ts'
+import { timeOfBatchId } from '../../store/usage-id.ts'
+import { type Batch, type BatchApi, type BatchFacts, isBatchIdOf, lastBatchId, WINDOW_MS } from './batch.ts'
 import {
   BatchPart,
   type PartFacts,
@@ -187,6 +180,11 @@ export class BatchStore {
         cancelMs: times.get(id),
       }
     })
+  }
+
+  /** Ids of all batches, with their users. */
+  async all(): Promise<readonly { readonly id: string; readonly userId: number }[]> {
+    return (await this.#kept.keysOf('batch')).map(({ key: id, userId }) => ({ id, userId }))
   }
 
   /** Ids of all batches that are open, with their users. */

@@ -44,6 +44,8 @@ export interface BatchFacts {
   readonly keepMs: number
   /** Number of lines. */
   readonly total: number
+  /** Quota units that were held for lines that have not ended, when the progress was last stored. */
+  readonly held?: number
   /** Lines that have ended, by how; those without a result are counted at the end of the batch. */
   readonly counts: Readonly<Record<LineOutcome, number>>
   readonly usage: BatchUsage
@@ -84,11 +86,6 @@ export function lastBatchId(api: BatchApi): string {
 /** Whether the text may be the id of a batch of this API. */
 export function isBatchIdOf(api: BatchApi, id: string): boolean {
   return id.startsWith(PREFIXES[api])
-}
-
-/** When the batch with this id was made, in Unix milliseconds. */
-export function timeOfBatchId(id: string): number {
-  return Number.parseInt(id.slice(id.indexOf('_') + 1).slice(0, 12), 16)
 }
 
 /**

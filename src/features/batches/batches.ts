@@ -161,6 +161,7 @@ export class Batches {
         groups: [...checks.groups.keys()],
         keepMs,
         total: checks.count,
+        held: checks.sum,
         counts: { completed: 0, failed: 0, cancelled: 0, expired: 0 },
         usage: { input: 0, cached: 0, output: 0, reasoning: 0 },
         model: others.length === 0 ? model : null,

@@ -25,7 +25,7 @@ async function lineWith(memory: RequestMemory, answer: Buffer): Promise<LineAnsw
     body: Buffer.from('{}'),
   })
   const holdFor = (amount: number) => reserve.holdFor(amount, factsOf('line'))
-  const line = { number: 1, amount: 100, body: Buffer.from('{}') }
+  const line = { number: 1, customId: 'a', amount: 100, body: Buffer.from('{}') }
   const call = { batch, caller, line, reserve, holdFor, startedMs: 1, startedAt: 1 }
   return answerOf({ memory, renderError }, call, async ({ response }) => {
     await holdFor(50).settle(settlementOf(30))

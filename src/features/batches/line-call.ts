@@ -130,8 +130,12 @@ export async function answerOf(
       body = onOneLine(failure.body)
     }
     const settled = reserve.settlement as LineReserve['settlement']
-    const charged = settled && settledCall(settled.hold, settled.settlement)
-    const row = charged && !isKept ? { ...charged, quota: 0 } : charged
+    const charged = settled && {
+      ...settledCall(settled.hold, settled.settlement),
+      batch: batch.id,
+      custom_id: line.customId,
+    }
+    const row = charged && !isKept ? { ...charged, quota: 0, batch_saved: 0 } : charged
     // What was charged is not asked again.
     const isFree = !row || row.quota === 0
     const retryMs = failure && isFree && !isTooLarge ? retryMsOf(failure) : undefined

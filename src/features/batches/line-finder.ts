@@ -5,8 +5,8 @@ import type { BatchLine } from './batch-store.ts'
 /** Number of parts of the content that are in memory: results are mostly near each other. */
 const MAX_PARTS = 16
 
-/** A line without its `custom_id`, which only the results need. */
-export type FoundLine = Omit<BatchLine, 'customId'>
+/** A line without its model, which is needed only to plan where it is sent. */
+export type FoundLine = Omit<BatchLine, 'model'>
 
 interface LinePlace {
   readonly at: number
@@ -33,15 +33,19 @@ export class LineFinder {
   async find(number: number): Promise<FoundLine | undefined> {
     this.#known ??= this.#places()
     const known = this.#known
-    const place = (
-      await known.catch((error: unknown) => {
-        if (this.#known === known) this.#known = undefined
-        throw error
-      })
-    )[number - 1]
+    const places = await known.catch((error: unknown) => {
+      if (this.#known === known) this.#known = undefined
+      throw error
+    })
+    const place = places[number - 1]
     if (!place) return undefined
     const { at, bytes, amount } = place
-    return { number, amount, body: await this.#bytes(at, bytes) }
+    const before = places[number - 2]
+    // The head of a line, with its `custom_id`, is between the body before it and its own.
+    const start = before ? before.at + before.bytes : 0
+    const stored = await this.#bytes(start, at - start + bytes)
+    const [customId] = JSON.parse(stored.toString('utf8', 0, at - start)) as [customId: string]
+    return { number, customId, amount, body: stored.subarray(at - start) }
   }
 
   async #places(): Promise<readonly LinePlace[]> {

@@ -9,12 +9,16 @@ import { sqlitePath } from '../../domain/database-url.ts'
 import { type FirstCredentials, seedAccounts } from '../seed-accounts.ts'
 import { Ledger } from '../../accounts/ledger/ledger.ts'
 import { sharedStore } from '../../accounts/ledger/shared-store.ts'
+import { BatchStore } from '../../features/batches/batch-store.ts'
+import { FileStore } from '../../features/batches/file-store.ts'
+import { ManagedBatches } from '../../features/batches/managed-batches.ts'
 import { operations } from '../../management/operations.ts'
 import type { AdministrationServices, BackupInputs, ManagementServices } from '../../management/services.ts'
 import { commandOrigin, withAuditOrigin } from '../../management/audit-origin.ts'
 import { openContentLog } from '../open-content-log.ts'
 import { quotaDisplay } from '../../management/gateway-status.ts'
 import type { DataFolderLock } from '../../store/data-folder.ts'
+import { KeptStore } from '../../store/kept-store.ts'
 import { keyHashes, type Secrets } from '../../store/secrets.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import type { Store } from '../../store/store.ts'
@@ -24,7 +28,7 @@ import type { CommandBackend } from './command-backend.ts'
 /** Services that operations need. */
 interface OpenServices
   extends Omit<ManagementServices, 'content'>,
-    Pick<AdministrationServices, 'liveConfig' | 'content'> {
+    Pick<AdministrationServices, 'liveConfig' | 'content' | 'batches'> {
   readonly secrets: Secrets
   readonly firstCredentials: FirstCredentials | undefined
   close(): Promise<void>
@@ -98,6 +102,17 @@ async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promis
   return sharedStore(await openPostgresStore({ url: databaseUrl, secrets }))
 }
 
+/** The batches in a database whose gateway does not run, which hears at its start of what is cancelled. */
+function batchesIn(store: Store): ManagedBatches {
+  const none = (): number => 0
+  const kept = new KeptStore({
+    rows: store,
+    maxBytes: { user: none, cache: none, files: none },
+    room: undefined,
+  })
+  return new ManagedBatches({ batches: new BatchStore(kept), files: new FileStore(kept) })
+}
+
 async function openServices(environment: Environment): Promise<OpenServices> {
   const config = readConfig(environment)
   const { users } = config
@@ -118,6 +133,7 @@ async function openServices(environment: Environment): Promise<OpenServices> {
       apiKeys: new ApiKeys(store, ledger, (key) => keyHashes(secrets, key)),
       passwords: new Passwords(),
       content,
+      batches: batchesIn(store),
       settings: () => liveConfig.settings,
       liveConfig,
       secrets,

@@ -143,6 +143,7 @@ const FIELDS = [
   'service_tier',
   'region',
   'session',
+  'batch',
   'cache_break',
 ] as const satisfies readonly (keyof UsageFilter & keyof SettledCall)[]
 

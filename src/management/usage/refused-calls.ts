@@ -61,13 +61,22 @@ export const refusedDetailSchema = refusedCallSchema.extend({
 
 /** Filters for a list of a user's own refused calls. */
 export const ownRefusedQuery = ownUsageQuery
-  .omit({ session: true, cache_break: true, reason: true, cause: true, service_tier: true, region: true })
+  .omit({
+    session: true,
+    batch: true,
+    cache_break: true,
+    reason: true,
+    cause: true,
+    service_tier: true,
+    region: true,
+  })
   .extend({ code: textsFilter() })
 
 /** Filters for a list of the refused calls of all users. */
 export const refusedQuery = usageQuery
   .omit({
     session: true,
+    batch: true,
     cache_break: true,
     reason: true,
     cause: true,
@@ -105,6 +114,7 @@ function refusedFilterOf(
     channel: _channel,
     channel_id: _channelId,
     session: _session,
+    batch: _batch,
     cache_break: _break,
     reasons: _reasons,
     causes: _causes,
@@ -114,6 +124,7 @@ function refusedFilterOf(
       ...query,
       type: undefined,
       session: undefined,
+      batch: undefined,
       cache_break: undefined,
       reason: undefined,
       cause: undefined,

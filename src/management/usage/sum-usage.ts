@@ -45,9 +45,10 @@ export async function usageStat(
 }
 
 async function totalOf(store: Pick<Store, 'read'>, filter: UsageFilter, nowMs: number): Promise<UsageTotals> {
-  // Daily sums cannot be filtered by call, session, outcome, cause of failure or cache break.
-  const { id, session, reasons, causes, cache_break: broke } = filter
-  if ([id, session, reasons, causes, broke].some((one) => one !== undefined)) return rowsTotal(store, filter)
+  // Daily sums cannot be filtered by call, session, batch, outcome, cause of failure or cache break.
+  const { id, session, batch, reasons, causes, cache_break: broke } = filter
+  if ([id, session, batch, reasons, causes, broke].some((one) => one !== undefined))
+    return rowsTotal(store, filter)
   const { days, edges } = splitIntoWholeDays(filter, nowMs)
   let total = days ? await store.read('sumUsageDays', { filter, days }) : NO_TOTALS
   for (const edge of edges) total = added(total, await rowsTotal(store, { ...filter, ...edge }))

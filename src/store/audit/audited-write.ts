@@ -245,6 +245,7 @@ export const AUDIT_RULES: {
   recordRefusedSignIn: null,
   recordReveal: null,
   recordSessionUse: null,
+  recordBatchCancel: null,
   recordCacheRemoval: null,
   recordCallStop: null,
   recordStreamedPart: null,

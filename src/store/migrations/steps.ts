@@ -53,6 +53,10 @@ export const STEPS: readonly Step[] = [
     name: '0010-toolsets',
     run: added(TOKEN, 'toolsets'),
   },
+  {
+    name: '0011-batch-lines',
+    run: added(USAGE, 'batch', 'custom_id', 'batch_saved'),
+  },
 ]
 
 /** Adds columns of a record to a database that exists. A new database has them from the first step on. */

@@ -309,6 +309,16 @@ interface Stop {
   readonly origin?: ChangeOrigin
 }
 
+/** Records in the audit log that somebody cancelled a batch over the management API or a command. */
+export async function recordBatchCancel(
+  db: Db,
+  { batchId, origin }: { readonly batchId: string; readonly origin?: ChangeOrigin },
+): Promise<void> {
+  if (!origin) return
+  const object = { kind: 'batch', id: null, name: batchId } as const
+  await appendAuditEntries(db, origin, [{ action: 'batch.stop', object, changes: [] }])
+}
+
 /** Records in the audit log that somebody stopped a call. */
 export async function recordCallStop(db: Db, { callId, origin }: Stop): Promise<void> {
   if (!origin) return

@@ -3,6 +3,7 @@
 export { findPendingAlerts, hasAlertState, waitingAlerts } from './alerts.ts'
 export { lastActive } from './last-active.ts'
 export { auditEntriesBefore, auditPage } from './audit-log.ts'
+export { batchSums } from './batch-sums.ts'
 export { readBudgetUse } from './budgets.ts'
 export { heldByNodes, heldOnAccounts } from './held-sums.ts'
 export { storedConfiguration } from './configuration.ts'

@@ -74,6 +74,9 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           price_incomplete: false,
           service_tier: '',
           transport: 'http',
+          batch: '',
+          custom_id: '',
+          batch_saved: 0,
           requested_service_tier: '',
           region: '',
           note: '',
@@ -201,6 +204,30 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
       const asked = filter.id === undefined ? filter : { ...filter, id: idOf(String(filter.id)) }
       expect.soft(await ids(store, asked), by).toEqual(expected.map(idOf))
     }
+  })
+
+  test('the calls for the lines of a batch are found by its id, however late they ended, and summed up', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    const [batch, other] = [T0, T0 + 1].map(
+      (ms) => `batch_${ms.toString(16).padStart(12, '0')}70008000000000000000`,
+    ) as [string, string]
+    const [early, late, plain, later] = [idAt(T0, '1'), idAt(T0, '2'), idAt(T0, '3'), idAt(T0 + 1)]
+    await filled(database, [
+      { id: early, endedMs: T0 + MINUTE, batch, quota: 5, batchSaved: 4 },
+      { id: late, endedMs: T0 + 20 * HOUR, batch, quota: 6 },
+      { id: plain, endedMs: T0 + 2 * MINUTE },
+      { id: later, endedMs: T0 + 3 * MINUTE, batch: other },
+    ])
+    expect(await ids(store, { batch })).toEqual([late, early])
+    expect(await ids(store, { batch, user_id: 1 })).toEqual([late, early])
+    expect(await ids(store, { batch: [batch, other, 'batch_none'] })).toEqual([late, later, early])
+    expect(await ids(store, { batch, fromMs: T0 + 19 * HOUR })).toEqual([late])
+    expect(await ids(store, { batch: 'batch_none' })).toEqual([])
+    const sums = await store.read('batchSums', { ids: [batch, other, 'batch_none'] })
+    expect(sums).toEqual([
+      { batch, quota: 11, saved: 4 },
+      { batch: other, quota: 1, saved: 0 },
+    ])
   })
 
   test('the usage log can be filtered by the reason why calls missed the prompt cache', async () => {

@@ -6,7 +6,7 @@ import { usageFromRow } from '../usage-row.ts'
 import { channelIds, presentChannelNames, withLoggedChannelNames } from './channel-names.ts'
 import { type Db, inChunks } from './operation.ts'
 import type { Database } from '../row-types.ts'
-import { firstCallIdAt } from '../usage-id.ts'
+import { firstCallIdAt, timeOfBatchId } from '../usage-id.ts'
 
 /**
  * Maximum number of rows in one list: the newest of its period. To see older rows, choose a period that ends
@@ -398,11 +398,26 @@ function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
  * one user or session are scanned by the end of their calls; there, a cursor limits the ids only by its time.
  */
 function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<SqlBool> {
-  const { fromMs, beforeMs, id } = filter
+  const { id, batch } = filter
+  // The calls for the lines of a batch have its time in their ids, and may end a day later.
+  const times = (batch === undefined ? [] : filterValueList(batch)).map(timeOfBatchId)
+  const isOfBatch = times.length > 0 && times.every(Number.isSafeInteger)
+  const { fromMs, beforeMs } = isOfBatch ? {} : filter
   const isByEnd = scannedIndex(filter) !== undefined
   const bounds: Expression<SqlBool>[] = []
-  const from = (bound: string): unknown => bounds.push(eb('usage_log.id', '>=', bound))
-  const before = (bound: string): unknown => bounds.push(eb('usage_log.id', '<', bound))
+  // Of several limits on a side, SQLite would use the first one.
+  let first = ''
+  let limit: string | undefined
+  const from = (bound: string): void => {
+    if (bound > first) first = bound
+  }
+  const before = (bound: string): void => {
+    if (limit === undefined || bound < limit) limit = bound
+  }
+  if (isOfBatch) {
+    from(firstCallIdAt(Math.min(...times)))
+    before(firstCallIdAt(Math.max(...times) + 1))
+  }
   if (typeof id === 'string') bounds.push(eb('usage_log.id', '=', id))
   else if (id !== undefined) bounds.push(eb('usage_log.id', 'in', id))
   if (!isByEnd) {
@@ -410,12 +425,14 @@ function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<Sq
     else if (beforeMs !== undefined) before(firstCallIdAt(beforeMs))
     if (end) from(end.id)
     else if (fromMs !== undefined) from(firstCallIdAt(fromMs - MAX_CALL_MS))
-    return eb.and(bounds)
+  } else {
+    const lastMs = after ? after.ended_ms + 1 : beforeMs
+    const firstMs = end?.ended_ms ?? fromMs
+    if (lastMs !== undefined) before(firstCallIdAt(lastMs))
+    if (firstMs !== undefined) from(firstCallIdAt(firstMs - MAX_RECOVERY_DELAY_MS))
   }
-  const lastMs = after ? after.ended_ms + 1 : beforeMs
-  const firstMs = end?.ended_ms ?? fromMs
-  if (lastMs !== undefined) before(firstCallIdAt(lastMs))
-  if (firstMs !== undefined) from(firstCallIdAt(firstMs - MAX_RECOVERY_DELAY_MS))
+  if (first !== '') bounds.push(eb('usage_log.id', '>=', first))
+  if (limit !== undefined) bounds.push(eb('usage_log.id', '<', limit))
   return eb.and(bounds)
 }
 
@@ -427,7 +444,7 @@ function pastCursor(eb: Rows, side: '<' | '>', { id, ended_ms: endedMs }: UsageC
 /** SQL condition for the parts of the filter that the index does not cover. */
 function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   const { user_id: users, fromMs, beforeMs, token_id, token_name, model, channel, group } = filter
-  const { service_tier: tier, region, reasons, causes, session, cache_break: broke } = filter
+  const { service_tier: tier, region, reasons, causes, session, batch, cache_break: broke } = filter
   const index = scannedIndex(filter)
   const wanted: Expression<SqlBool>[] = []
   // The plus sign makes SQLite use the index of sessions instead of that of users, because one session has
@@ -436,6 +453,7 @@ function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
     wanted.push(eb(sql<number>`${sql.raw(index ? '+' : '')}usage_log.user_id`, 'in', filterValueList(users)))
   if (session !== undefined && index?.column !== 'session')
     wanted.push(eb('usage_log.session', 'in', filterValueList(session)))
+  if (batch !== undefined) wanted.push(eb('batch', 'in', filterValueList(batch)))
   // The index of a user or session already selects the rows by time.
   if (!index && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
   if (!index && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))

@@ -16,6 +16,7 @@ export {
   recordRefusedSignIn,
   recordReveal,
   recordCacheRemoval,
+  recordBatchCancel,
   recordCallStop,
   pruneAuditLog,
 } from './audit-log.ts'
