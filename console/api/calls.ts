@@ -58,6 +58,7 @@ export interface CallFilter extends CallOriginFilter {
   readonly reason?: string | undefined
   readonly cause?: CallFilterValues
   readonly session?: CallFilterValues
+  readonly batch?: CallFilterValues
   readonly cache_break?: CallFilterValues
 }
 

@@ -11,6 +11,7 @@ import {
   IconListDetails,
   IconMessage,
   IconMessages,
+  IconStack2,
   IconRoute,
   IconRouteAltLeft,
   IconShieldCheck,
@@ -38,6 +39,7 @@ export interface Page {
     | 'routing'
     | 'guards'
     | 'tools'
+    | 'batches'
     | 'users'
     | 'groups'
     | 'userKeys'
@@ -71,6 +73,7 @@ const PAGES: readonly Page[] = [
   },
   { name: 'logs', path: '/logs', icon: IconListDetails, role: Role.user, letter: 'l' },
   { name: 'sessions', path: '/sessions', icon: IconMessages, role: Role.user, letter: 'n' },
+  { name: 'batches', path: '/batches', icon: IconStack2, role: Role.user, letter: 'b' },
   { name: 'models', path: '/models', icon: IconBox, role: Role.user, letter: 'm' },
   { name: 'live', path: '/live', icon: IconActivity, role: Role.admin, letter: 'w' },
   { name: 'whatIf', path: '/what-if', icon: IconCalculator, role: Role.admin, letter: 'i' },

@@ -103,6 +103,16 @@ const ofMembers = [
   }),
   createRoute({
     getParentRoute: () => member,
+    path: '/batches',
+    component: lazyPage(async () => (await import('../pages/batches/batches-page.tsx')).BatchesPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
+    path: '/batches/$id',
+    component: lazyPage(async () => (await import('../pages/batches/batch-page.tsx')).BatchPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
     path: '/models',
     component: lazyPage(async () => (await import('../pages/models/models-page.tsx')).ModelsPage),
   }),

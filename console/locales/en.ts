@@ -1,6 +1,7 @@
 import { account } from './en/account.ts'
 import { advancedChannel } from './en/advanced-channel.ts'
 import { audit } from './en/audit.ts'
+import { batches } from './en/batches.ts'
 import { caches } from './en/caches.ts'
 import { call } from './en/call.ts'
 import { channelKeys } from './en/channel-keys.ts'
@@ -62,6 +63,7 @@ export const texts = {
   routing,
   groups,
   guards,
+  batches,
   tools,
   failures,
   imports,

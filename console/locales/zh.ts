@@ -2,6 +2,7 @@ import type { Texts } from './en.ts'
 import { account } from './zh/account.ts'
 import { advancedChannel } from './zh/advanced-channel.ts'
 import { audit } from './zh/audit.ts'
+import { batches } from './zh/batches.ts'
 import { caches } from './zh/caches.ts'
 import { call } from './zh/call.ts'
 import { channelKeys } from './zh/channel-keys.ts'
@@ -63,6 +64,7 @@ export const texts: Texts = {
   routing,
   groups,
   guards,
+  batches,
   tools,
   failures,
   imports,

@@ -24,6 +24,7 @@ const PAGES = [
   ['/guards', 'Guards'],
   ['/guards?new=1', 'Add guard'],
   ['/tools', 'Tools'],
+  ['/batches', 'Batches'],
   ['/users', 'Users'],
   ['/users?new=1', 'Users'],
   ['/groups', 'Groups'],
@@ -132,7 +133,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await nav.getByRole('link', { name: 'API keys' }).waitFor()
     await expect
       .poll(() => nav.getByRole('link').allInnerTexts())
-      .toEqual(['Overview', 'API keys', 'Playground', 'Usage', 'Logs', 'Sessions', 'Models'])
+      .toEqual(['Overview', 'API keys', 'Playground', 'Usage', 'Logs', 'Sessions', 'Batches', 'Models'])
     for (const path of casesByTier(4, [
       '/channels',
       '/channels/new',

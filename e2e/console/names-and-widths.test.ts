@@ -22,6 +22,7 @@ const PAGES = [
   '/guards',
   '/guards?new=1',
   '/tools',
+  '/batches',
   '/users',
   '/users?new=1',
   '/user-keys',

@@ -12,7 +12,8 @@ import { parseArgs } from 'node:util'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from './chromium.ts'
-import { ANSWERED, startConsoleStage } from './console-stage.ts'
+import { BatchClient, chatLine } from '../../test/fixtures/batches.ts'
+import { ANSWERED, PEOPLE, startConsoleStage } from './console-stage.ts'
 import { PASSWORDS } from './world-catalogue.ts'
 
 const TARGET = join(import.meta.dirname, 'screenshots')
@@ -51,6 +52,8 @@ const PAGES: readonly (readonly [name: string, path: string, user: string])[] = 
   ['guard', '/guards/customers', 'root'],
   ['new-guard', '/guards?new=1', 'root'],
   ['tools', '/tools', 'root'],
+  ['batches', '/batches', 'root'],
+  ['batch', 'batch', 'root'],
   ['users', '/users', 'root'],
   ['user', '/users/3', 'root'],
   ['user-keys', '/users/3?tab=keys', 'root'],
@@ -135,6 +138,10 @@ async function openAs(
 async function pathOf(page: Page, path: string, user: string): Promise<string> {
   if (path.startsWith('/')) return path
   if (path.startsWith('session')) return sessionPath(page, path)
+  if (path === 'batch') {
+    const batches = await page.request.get('/api/batches?page_size=1')
+    return `/batches/${((await batches.json()) as { data: { items: { id: string }[] } }).data.items[0]?.id}`
+  }
   const query = path === 'failed-call' ? 'reason=failed' : 'reason=complete'
   const answer = await page.request.get(`/api/log/${user === 'root' ? '' : 'self'}?page_size=1&${query}`)
   const { data } = (await answer.json()) as { data: { items: { id?: string; request_id?: string }[] } }
@@ -207,6 +214,16 @@ async function takeAll(browser: Browser, url: string): Promise<void> {
   }
 }
 
+/** Makes a batch whose lines are answered, and one of which some fail. */
+async function makeBatches(gatewayUrl: string): Promise<void> {
+  const client = new BatchClient(gatewayUrl, PEOPLE.root.key)
+  const lineOf = (content: string) => (_: unknown, at: number) =>
+    chatLine(`${content.slice(0, 8)}-${at}`, 'gpt-5-mini', { messages: [{ role: 'user', content }] })
+  const answered = Array.from({ length: 20 }, lineOf('summary of a report'))
+  const failed = Array.from({ length: 3 }, lineOf('refused simulate(status=400)'))
+  for (const lines of [answered, [...answered, ...failed]]) await client.ended((await client.make(lines)).id)
+}
+
 mkdirSync(TARGET, { recursive: true })
 await using opened = new AsyncDisposableStack()
 let { url } = given
@@ -216,6 +233,7 @@ if (url === undefined) {
   for (let call = 0; call < 8; call += 1) await stage.call('mistral-large-latest')
   for (let call = 0; call < 4; call += 1) await stage.call('gpt-5-mini')
   ;({ url } = stage.gateway)
+  await makeBatches(url)
 }
 const browser = opened.adopt(await launchBrowser(), (one) => one.close())
 await takeAll(browser, url)

@@ -210,7 +210,7 @@ function absent(error: NodeJS.ErrnoException): undefined {
 
 /** Paths of the console pages. An id in a path is one segment. */
 const PAGES =
-  /^\/(?:$|(?:login|invite|setup|keys|playground|usage|live|what-if|logs|sessions|models|channels|routing|guards|tools|groups|users|user-keys|audit|settings|import|account)$|(?:keys|logs|sessions|channels|guards|users)\/[^/]+$|users\/[^/]+\/keys\/[^/]+$)/
+  /^\/(?:$|(?:login|invite|setup|keys|playground|usage|live|what-if|logs|sessions|batches|models|channels|routing|guards|tools|groups|users|user-keys|audit|settings|import|account)$|(?:keys|logs|sessions|batches|channels|guards|users)\/[^/]+$|users\/[^/]+\/keys\/[^/]+$)/
 
 /**
  * URL prefix of the built files. Each file name contains a hash of the content, so that the files can be

@@ -50,6 +50,8 @@ describe('a page of the console', () => {
     '/guards',
     '/guards/secrets',
     '/tools',
+    '/batches',
+    '/batches/batch_1',
     '/invite',
     '/users',
     '/users/1',

@@ -16,6 +16,7 @@ export const audit = {
     price: 'Price',
     session: 'Session',
     call: 'Call',
+    batch: 'Batch',
     cache: 'Answer cache',
     content: 'Content of calls',
     alert: 'Receiver of alerts',

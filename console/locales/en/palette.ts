@@ -25,6 +25,7 @@ export const palette = {
     keys: 'keys tokens 令牌',
     logs: 'logs calls requests',
     sessions: 'sessions conversations caches 会话',
+    batches: 'batches jobs lines results 批处理',
     routing: 'routing route simulate 路由',
     guards: 'guards redaction block secrets pii 防护规则',
     tools: 'tools mcp servers toolsets approve 工具',

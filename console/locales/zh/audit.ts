@@ -18,6 +18,7 @@ export const audit: Texts['audit'] = {
     price: '价格',
     session: '会话',
     call: '调用',
+    batch: '批处理',
     cache: '应答缓存',
     content: '调用内容',
     alert: '告警接收方',

@@ -27,6 +27,7 @@ export const palette: Texts['palette'] = {
     keys: '密钥 令牌 keys tokens',
     logs: '日志 调用 logs calls',
     sessions: 'sessions conversations caches 会话',
+    batches: 'batches 批处理 结果',
     routing: 'routing route simulate 路由',
     guards: '防护规则 拦截 脱敏 guards',
     tools: 'tools mcp servers toolsets approve 工具',

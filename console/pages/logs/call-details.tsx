@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router'
 import type { CallDetail } from '../../api/calls.ts'
 import { CallState } from '../../components/call-state.tsx'
 import { useFormatters } from '../../components/session.tsx'
@@ -25,6 +26,17 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
     [texts.call.group, call.group],
     ...(call.upstream_model ? [[texts.call.upstreamModel, call.upstream_model] as const] : []),
     [texts.call.endpoint, call.kind],
+    [
+      texts.batches.batch,
+      call.batch === '' ? (
+        ''
+      ) : (
+        <Link to="/batches/$id" params={{ id: call.batch }}>
+          {call.batch}
+        </Link>
+      ),
+    ],
+    [texts.batches.customId, call.custom_id],
     [texts.call.answer, call.is_stream ? texts.call.streamed : texts.call.whole],
     [texts.call.tierRow, tiers.textOf(call)],
     [texts.call.regionRow, call.region],

@@ -55,6 +55,13 @@ test('the log is filtered by service tier and region', () => {
   expect(isLogFiltered(search)).toBe(true)
 })
 
+test('the log is filtered by batch, which refused calls are not', () => {
+  const search = { batch: 'batch_1' }
+  expect(callFilterOf(search, 'own', OPEN)).toMatchObject({ batch: ['batch_1'] })
+  expect(isLogFiltered(search)).toBe(true)
+  expect(refusedCallFilterOf(search, 'own', OPEN)).toMatchObject({ batch: undefined })
+})
+
 test('the log is filtered by session and by known reasons of cache breaks', () => {
   const search = { session: '0123456789abcdef', break: 'key_moved,other' }
   expect(callFilterOf(search, 'own', OPEN)).toMatchObject({

@@ -70,6 +70,7 @@ const NOT_OF_REFUSED: ReadonlySet<string> = new Set([
   'tier',
   'region',
   'session',
+  'batch',
   'break',
 ])
 
@@ -92,7 +93,7 @@ export function findCallId(text: string | undefined): string | undefined {
   return CALL_ID.exec(text ?? '')?.[0].toLowerCase() ?? text
 }
 
-const FILTER_NAMES = [...SUGGESTED_VALUE_FILTERS.map(({ name }) => name), 'id', 'session', 'break']
+const FILTER_NAMES = [...SUGGESTED_VALUE_FILTERS.map(({ name }) => name), 'id', 'session', 'batch', 'break']
 
 /** Changes of the page's URL that remove all filters except the period. */
 export const FILTERS_REMOVED: SearchState = Object.fromEntries(
@@ -137,6 +138,7 @@ export function callFilterOf(search: SearchState, scope: CallScope, { from, to }
     reason: status === undefined || status === REFUSED_STATUS ? undefined : STATUSES[status],
     cause: valuesOfUrlText(search['cause']).filter((cause) => CAUSES.has(cause)),
     session: valuesOfUrlText(search['session']),
+    batch: valuesOfUrlText(search['batch']),
     cache_break: valuesOfUrlText(search['break']).filter((reason) => BREAKS.has(reason)),
   }
 }
@@ -156,6 +158,7 @@ export function refusedCallFilterOf(
     service_tier: undefined,
     region: undefined,
     session: undefined,
+    batch: undefined,
     cache_break: undefined,
     code: valuesOfUrlText(search['code']),
   }

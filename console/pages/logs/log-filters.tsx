@@ -84,7 +84,7 @@ export function LogFilters({
         value={search['id'] ?? ''}
         onChange={(text) => onChange({ id: text })}
       />
-      <CacheFilters status={status} search={search} onChange={onChange} />
+      <LinkedFilters status={status} search={search} onChange={onChange} />
       {isLogFiltered(search) && (
         <Button variant="subtle" onClick={() => onChange(FILTERS_REMOVED)}>
           {common.clearFilters}
@@ -94,8 +94,8 @@ export function LogFilters({
   )
 }
 
-/** The filters by session and by the reason of a cache break; each is shown only if a link has set it. */
-function CacheFilters({
+/** The filters by session, batch and the reason of a cache break; each is shown only if a link has set it. */
+function LinkedFilters({
   status,
   search,
   onChange,
@@ -104,7 +104,7 @@ function CacheFilters({
   readonly search: SearchState
   readonly onChange: (changes: SearchState) => void
 }) {
-  const { caches, sessions, common } = useTexts()
+  const { batches, caches, sessions, common } = useTexts()
   const isShown = (name: string): boolean => isFilterApplicable(status, name) && (search[name] ?? '') !== ''
   return (
     <>
@@ -113,6 +113,13 @@ function CacheFilters({
           label={sessions.session}
           value={search['session'] ?? ''}
           onChange={(text) => onChange({ session: text })}
+        />
+      )}
+      {isShown('batch') && (
+        <TextFilter
+          label={batches.batch}
+          value={search['batch'] ?? ''}
+          onChange={(text) => onChange({ batch: text })}
         />
       )}
       {isShown('break') && (

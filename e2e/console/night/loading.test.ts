@@ -19,6 +19,7 @@ const PAGES = [
   '/guards',
   '/guards?new=1',
   '/tools',
+  '/batches',
   '/users',
   '/users/1',
   '/audit',
