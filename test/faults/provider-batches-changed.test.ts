@@ -10,6 +10,7 @@ import { dateClock } from '../fixtures/moved-clock.ts'
 const ADMIN = { id: 9, accessToken: 'the-access-token-of-the-admin' }
 
 interface Invoice {
+  readonly status: string
   readonly input: number
   readonly output: number
 }
@@ -134,5 +135,17 @@ describe('docs/batches.md: Batches of providers', () => {
       request_counts: { total: 3, completed: 1, failed: 0 },
     })
     expect(charged()).toBe(await bill())
+  })
+
+  test('when its user is deleted, a batch is cancelled at the provider, and nothing of it stays', async () => {
+    await simulate({ running_ms: 600_000, cancelling_ms: 100 })
+    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE) })
+    await madeThere()
+    expect(await manage(gateway.url, ADMIN, 'DELETE /api/user/2')).toMatchObject({ success: true })
+    const books = databaseOf(gateway.dataDir)
+    await expect.poll(() => books.openHolds(), { timeout: 30_000 }).toEqual([])
+    await expect.poll(() => books.keptKinds(), { timeout: 10_000 }).toEqual([])
+    const statuses = async (): Promise<string | undefined> => (await invoices()).at(-1)?.status
+    await expect.poll(statuses, { timeout: 10_000 }).toBe('cancelled')
   })
 })

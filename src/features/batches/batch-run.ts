@@ -32,6 +32,8 @@ export class BatchRun {
   looks = 0
   /** Set when another node has taken the batch over, because this one did not renew its lease in time. */
   isLost = false
+  /** Set when nothing of the batch is stored any more, because its user was deleted. */
+  isGone = false
   /** The key and the user, as they were when they were last looked at. */
   caller: Caller | undefined
   /** The work on lines that go to batches of providers; undefined if there is none. */

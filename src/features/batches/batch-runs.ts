@@ -392,10 +392,13 @@ export class BatchRuns {
     for (const run of runs) {
       if (run.stopped === undefined && !run.isLost)
         if (wishes?.has(run.batch.id) || (!ids.has(run.batch.id) && run.looks > 0))
-          // A batch of a deleted user is not open any more. One that was made after `open` was read is known by its id alone.
-          this.#stopRun(run, 'cancelled')
-        else if (Date.now() >= run.windowEndMs) this.#stopRun(run, 'expired')
-        else if (run.looks % LOOKS_AT_KEYS === 0) await this.#guarded(() => this.#lookAtKey(run))
+          if (wishes?.has(run.batch.id)) this.#stopRun(run, 'cancelled')
+          // One that was made after `open` was read is known by its id alone.
+          else if (!ids.has(run.batch.id) && run.looks > 0) {
+            run.isGone = true
+            this.#stopRun(run, 'cancelled')
+          } else if (Date.now() >= run.windowEndMs) this.#stopRun(run, 'expired')
+          else if (run.looks % LOOKS_AT_KEYS === 0) await this.#guarded(() => this.#lookAtKey(run))
       run.looks += 1
       this.#endIfOver(run)
     }

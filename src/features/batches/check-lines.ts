@@ -246,8 +246,9 @@ function refuseFields(scan: ScannedObject, body: number, place: string): void {
 function unsupported(model: string): GatewayError {
   return new GatewayError(
     'batch_unsupported',
-    `no channel can batch the model ${model.slice(0, 200)}; its lines can be made as calls at their full price, if ` +
-      'metadata.allow_local is "true" (not in message batches) or the operator sets options.local_batches',
+    `no channel can batch the model ${model.slice(0, 200)}: the operator can set "batches: true" for a channel whose ` +
+      'provider has batches. Its lines can be made as calls at their full price, if metadata.allow_local is "true" ' +
+      '(not in message batches) or the operator sets options.local_batches',
   )
 }
 
