@@ -30,7 +30,7 @@ const MAX_RETRY_MS = 300_000
 /** Number of calls for a line that get errors of servers. */
 const MAX_SERVER_ERRORS = 8
 /** Number of looks after which keys, and lines without a batch, are looked at. */
-const LOOKS_AT_KEYS = 5
+const LOOKS_AT_KEYS = 2
 const LOOKS_AT_ORPHANS = 150
 /** Age in milliseconds at which stored lines without a batch are those of a submission that broke off. */
 const ORPHAN_MS = 3_600_000
