@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../test/stores/engines.ts'
 import { failingWrites, keptEntry, keptStore, partsIn } from '../../test/stores/kept.ts'
+import { byTier } from '../../test/runner/tier.ts'
 import { holdOf, settledCall, storeWithAccount } from '../../test/stores/rows.ts'
 import { KEPT_KINDS, KEPT_SHARES, KEPT_PART_BYTES, type KeptKind, rulesOf } from '../domain/kept.ts'
 import { type KeptStore, pruneKeptOfDeleted, removeKeptOfUser } from './kept-store.ts'
@@ -10,6 +11,12 @@ import type { RowStore } from './store.ts'
 const HOUR_MS = 3_600_000
 const MIB = 1_048_576
 const KINDS = (Object.keys(KEPT_KINDS) as KeptKind[]).filter((kind) => rulesOf(kind).share !== null)
+
+/** One kind for each share and its readers; kinds with equal rules are stored alike. */
+function kindsByRules(): readonly KeptKind[] {
+  const rules = (kind: KeptKind): string => `${rulesOf(kind).share} ${rulesOf(kind).readers}`
+  return [...Map.groupBy(KINDS, rules).values()].flatMap(([kind]) => kind ?? [])
+}
 
 /** Bytes without a pattern of the length of a part. */
 const bytesOf = (length: number): Buffer =>
@@ -73,7 +80,7 @@ const MOVED_PARTS: readonly { readonly what: string; readonly statements: readon
 ]
 
 describe.each(ENGINES)('what is kept, on $name', (engine) => {
-  describe.each(KINDS)('of the kind %s', (kind) => {
+  describe.each(engine.name === 'SQLite' ? KINDS : byTier(kindsByRules(), KINDS))('of the kind %s', (kind) => {
     test('an entry is found with its facts and its content until it expires, also after the database was opened again', async () => {
       const { store, database } = await openedRows(engine)
       const content = bytesOf(2 * KEPT_PART_BYTES + 1)

@@ -16,7 +16,7 @@ import type { OpenHold } from './open-hold.ts'
 import { BudgetExceeded, QuotaHeldByOtherCalls, Unaffordable } from './quota-refusal.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-const CALLS = byTier(400, 5000)
+const CALLS = byTier(200, 5000)
 const PROMPT = 5
 /** The end of a month that falls in the middle of a week. */
 const BOUNDARY = Date.parse('2026-12-01T00:00:00Z')
