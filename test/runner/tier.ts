@@ -4,8 +4,8 @@ import process from 'node:process'
 const IS_NIGHT = process.env['TEST_TIER'] === 'night'
 /** The share of a property test's cases that is tried by day. */
 const DAY_SHARE = 1 / 20
-/** Cases of a property test that are tried by day at least, unless a fifth of them is fewer, and at most. */
-const [MIN_DAY_RUNS, MAX_DAY_RUNS] = [25, 100]
+/** Cases of a property test that are tried by day at least, unless a fifth of them is fewer. */
+const MIN_DAY_RUNS = 25
 
 /** The value for the day, which every change waits for, or the full one for the night. */
 export function byTier<Value>(day: Value, night: Value): Value {
@@ -17,7 +17,7 @@ export function byTier<Value>(day: Value, night: Value): Value {
  */
 export function lawRuns(full: number): number {
   const runs = process.env['LAW_RUNS']
-  const day = Math.min(MAX_DAY_RUNS, Math.max(full * DAY_SHARE, Math.min(full / 5, MIN_DAY_RUNS)))
+  const day = Math.max(full * DAY_SHARE, Math.min(full / 5, MIN_DAY_RUNS))
   return runs === undefined ? byTier(Math.ceil(day), full) : Number(runs)
 }
 
