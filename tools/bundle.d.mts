@@ -4,5 +4,13 @@
  */
 export type Packages = 'bundled' | 'linked'
 
-/** Writes `dist/cli` below `root`, from the sources of a repository; resolves to the paths of its modules. */
-export function bundle(root: string, packages: Packages, sources: string): Promise<string[]>
+/**
+ * Writes `dist/cli` below `root`, from the sources of a repository and `others`, paths of further programs; resolves to the paths of
+ * its modules.
+ */
+export function bundle(
+  root: string,
+  packages: Packages,
+  sources: string,
+  others?: readonly string[],
+): Promise<string[]>

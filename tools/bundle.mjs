@@ -31,10 +31,11 @@ const TRACED = new Set(['worker', 'backup-worker', 'reading-worker'])
 const SOURCE_POSITIONS = "import '../../bin/source-positions.mjs'"
 
 /**
- * Writes `dist/cli` and `dist/build.json` below `root`, from the sources of a repository. Returns the paths of all files in it.
+ * Writes `dist/cli` and `dist/build.json` below `root`, from the sources of a repository, and of `others`, which are started like its
+ * entries. Returns the paths of all files in it.
  * Bundles without plugins, because hooks in JavaScript have deadlocked the bundler's threads on two cores.
  */
-export async function bundle(root, packages, sources) {
+export async function bundle(root, packages, sources, others = []) {
   const cli = join(root, 'dist/cli')
   const contained = packages === 'linked' ? bundledPackages(REPOSITORY) : new Map()
   const bundler = await rolldown({
@@ -42,7 +43,7 @@ export async function bundle(root, packages, sources) {
     platform: 'node',
     // A package with machine code loads it from its own folder.
     external: packages === 'linked' ? (id) => isInstalled(id, contained) : /^@node-rs\/|^koffi$|^pg-native$/,
-    input: ENTRIES,
+    input: [...ENTRIES, ...others],
     logLevel: 'silent',
     // Nothing is removed, because a call whose result is not used may be there for the errors that it throws.
     treeshake: false,

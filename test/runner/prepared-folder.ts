@@ -11,6 +11,7 @@ import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { writeProgram } from '../fixtures/program-bundle.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
 
+const GATEWAY_HOST = fileURLToPath(new URL('../fixtures/gateway-host.ts', import.meta.url))
 const BUILT_CONSOLE = fileURLToPath(new URL('../../console/built', import.meta.url))
 
 declare module 'vitest' {
@@ -51,7 +52,7 @@ export default async function setUp(project: TestProject): Promise<() => void> {
 
 // The console is built before the tests; without a build, tests in a browser say so.
 async function writeProgramWithConsole(program: string): Promise<void> {
-  await writeProgram(program, 'bundled')
+  await writeProgram(program, 'bundled', undefined, [GATEWAY_HOST])
   mkdirSync(join(program, 'console'))
   symlinkSync(BUILT_CONSOLE, join(program, 'console/built'))
 }
