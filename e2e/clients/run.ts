@@ -15,11 +15,20 @@ const USAGE = `Runs the official Python clients against the gateway, in a virtua
 
   npm run test:clients [-- --json] [CLIENT...]
 
-CLIENT is one of openai, anthropic, cohere, mcp, langchain, compliance, langchain_standard; all of them by default.
+CLIENT is one of openai, anthropic, batches, cohere, mcp, langchain, compliance, langchain_standard; all of them by default.
 --json prints one line of JSON for each test in place of words.
 Without Python or its package index the clients are left out and said so; with CI=true that is a failure.`
 
-const CLIENTS = ['openai', 'anthropic', 'cohere', 'mcp', 'langchain', 'compliance', 'langchain_standard']
+const CLIENTS = [
+  'openai',
+  'anthropic',
+  'batches',
+  'cohere',
+  'mcp',
+  'langchain',
+  'compliance',
+  'langchain_standard',
+]
 /** Keys with two requests and 1,000 tokens an hour, one for each test that uses them up. */
 const RATED = ['openai', 'anthropic']
 /** Only a client that hangs takes this long, even beside all other tests. */
@@ -134,7 +143,7 @@ function simulatedChannels(urls: Simulator): (Record<string, unknown> & { readon
 function configuration(upstream: ScriptedUpstream, simulator: Simulator): Configuration {
   const simulated = simulatedChannels(simulator)
   return {
-    options: { retries: 0 },
+    options: { retries: 0, local_batches: true },
     models: {
       ...priced(['chat-model', 'messages-model', 'responses-model']),
       ...priced(simulated.flatMap(({ models }) => models)),
