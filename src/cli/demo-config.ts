@@ -25,12 +25,13 @@ export function demoYaml(urls: DemoUrls): string {
   const allow = ['service_tier']
   const bedrock = { url: urls.bedrockUrl, allow, isBedrock: true }
   const channels = [
-    channelYaml('chat', { protocol: 'chat', url: urls.chatUrl, models: chat, allow }),
+    channelYaml('chat', { protocol: 'chat', url: urls.chatUrl, models: chat, allow, canBatch: true }),
     channelYaml('messages', {
       protocol: 'messages',
       url: urls.messagesUrl,
       models: messages,
       allow: ['service_tier', 'speed', 'inference_geo'],
+      canBatch: true,
     }),
     channelYaml('responses', {
       protocol: 'responses',
@@ -38,8 +39,15 @@ export function demoYaml(urls: DemoUrls): string {
       models: responses,
       allow,
       hasSockets: true,
+      canBatch: true,
     }),
-    channelYaml('gemini', { protocol: 'gemini', url: urls.geminiUrl, models: gemini, allow }),
+    channelYaml('gemini', {
+      protocol: 'gemini',
+      url: urls.geminiUrl,
+      models: gemini,
+      allow,
+      canBatch: true,
+    }),
     channelYaml('bedrock-claude', { ...bedrock, protocol: 'messages', models: [invoked] }),
     channelYaml('bedrock-nova', { ...bedrock, protocol: 'converse', models: [conversed] }),
     channelYaml('rerank', { protocol: 'rerank', url: urls.rerankUrl, models: rerank }),
@@ -54,19 +62,19 @@ groups:
 models:
   demo-chat:
     vendor: simulator
-    price: { input: 0.5, output: 2, cache_read: 0.05, service: { flex: 0.5, fast: 2, ultrafast: 6 } }
+    price: { input: 0.5, output: 2, cache_read: 0.05, service: { batch: 0.5, flex: 0.5, fast: 2, ultrafast: 6 } }
   demo-reason:
     vendor: simulator
-    price: { input: 1.25, output: 10, cache_read: 0.125, service: { flex: 0.5, fast: 2, ultrafast: 6 } }
+    price: { input: 1.25, output: 10, cache_read: 0.125, service: { batch: 0.5, flex: 0.5, fast: 2, ultrafast: 6 } }
   demo-claude:
     vendor: simulator
-    price: { input: 3, output: 15, service: { fast: 2 }, regions: { us: 1.1 } }
+    price: { input: 3, output: 15, service: { batch: 0.5, fast: 2 }, regions: { us: 1.1 } }
   demo-responses:
     vendor: simulator
-    price: { input: 1.25, output: 10, cache_read: 0.125, service: { flex: 0.5, fast: 2, ultrafast: 6 } }
+    price: { input: 1.25, output: 10, cache_read: 0.125, service: { batch: 0.5, flex: 0.5, fast: 2, ultrafast: 6 } }
   demo-gemini:
     vendor: simulator
-    price: { input: 1.25, output: 10, cache_read: 0.125, service: { flex: 0.5, fast: 1.8 } }
+    price: { input: 1.25, output: 10, cache_read: 0.125, service: { batch: 0.5, flex: 0.5, fast: 1.8 } }
   ${invoked}:
     vendor: simulator
     price: { input: 3, output: 15 }
@@ -114,11 +122,13 @@ interface DemoChannel {
   readonly isBedrock?: boolean
   /** Whether turns of WebSockets are sent over WebSockets. */
   readonly hasSockets?: boolean
+  /** Whether lines of batches are sent to the batch API of the upstream. */
+  readonly canBatch?: boolean
 }
 
 function channelYaml(
   name: string,
-  { protocol, url, models, allow, isBedrock, hasSockets }: DemoChannel,
+  { protocol, url, models, allow, isBedrock, hasSockets, canBatch }: DemoChannel,
 ): string {
   return [
     `  - name: demo-${name}-upstream`,
@@ -129,6 +139,7 @@ function channelYaml(
     `    models: [ ${models.join(', ')} ]`,
     '    groups: [ default, vip ]',
     ...(hasSockets ? ['    websocket: true'] : []),
+    ...(canBatch ? ['    batches: true'] : []),
     ...(allow ? [`    allow: [ ${allow.join(', ')} ]`] : []),
   ].join('\n')
 }
