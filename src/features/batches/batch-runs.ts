@@ -390,23 +390,20 @@ export class BatchRuns {
     const wishes =
       runs.length === 0 ? undefined : await store.wishesToCancel(runs.map(({ batch }) => batch.id))
     for (const run of runs) {
-      if (run.stopped === undefined && !run.isLost)
-        if (wishes?.has(run.batch.id) || (!ids.has(run.batch.id) && run.looks > 0))
-          if (wishes?.has(run.batch.id)) this.#stopRun(run, 'cancelled')
-          // One that was made after `open` was read is known by its id alone.
-          else if (!ids.has(run.batch.id) && run.looks > 0) {
-            run.isGone = true
-            this.#stopRun(run, 'cancelled')
-          } else if (Date.now() >= run.windowEndMs) this.#stopRun(run, 'expired')
-          else if (run.looks % LOOKS_AT_KEYS === 0) await this.#guarded(() => this.#lookAtKey(run))
+      // A batch that was made after `open` was read is not in it yet.
+      run.isGone ||= run.looks > 0 && !ids.has(run.batch.id)
+      const isCancelled = run.isGone || wishes?.has(run.batch.id) === true
+      if (run.stopped === undefined && !run.isLost) await this.#guarded(() => this.#lookAt(run, isCancelled))
       run.looks += 1
       this.#endIfOver(run)
     }
     this.#pump()
   }
 
-  async #lookAtKey(run: BatchRun): Promise<void> {
-    run.caller = await this.#callerOf(run)
+  async #lookAt(run: BatchRun, isCancelled: boolean): Promise<void> {
+    if (isCancelled) this.#stopRun(run, 'cancelled')
+    else if (Date.now() >= run.windowEndMs) this.#stopRun(run, 'expired')
+    else if (run.looks % LOOKS_AT_KEYS === 0) run.caller = await this.#callerOf(run)
   }
 
   /** Continues with a batch that no node works on. */
