@@ -98,6 +98,7 @@ export const audit = {
     pass_through: 'Passed through',
     cache_diagnostics: 'Cache diagnostics',
     websocket: 'WebSockets',
+    batches: 'Batches',
     repair: 'Repair of answers',
     headers: 'Headers',
     status_mapping: 'Status mapping',

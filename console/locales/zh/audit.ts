@@ -100,6 +100,7 @@ export const audit: Texts['audit'] = {
     pass_through: '透传',
     cache_diagnostics: '缓存诊断',
     websocket: 'WebSocket',
+    batches: '批处理',
     repair: '修复回答',
     headers: '请求头',
     status_mapping: '状态映射',
