@@ -37,6 +37,7 @@ export class LeasedBalance extends Balance {
   #bankRemain = 0
   #bankFree = 0
   #bankUsed = 0
+  #isKnown = false
   #lentUnder = 0
   /** Time until which free quota is reserved for calls that wait at the bank, by `performance.now()`. */
   #awaitedUntilMs = 0
@@ -151,7 +152,9 @@ export class LeasedBalance extends Balance {
     const isLost = epoch !== this.epoch || (this.#mayBeRestored && amount < this.required)
     if (epoch !== this.epoch) this.#enterEpoch(epoch)
     this.#mayBeRestored = false
-    const hasMore = free > Math.max(0, this.#bankFree)
+    // Holds that were parked are covered when they are resumed.
+    const hasMore = this.#isKnown && free > Math.max(0, this.#bankFree)
+    this.#isKnown = true
     this.#bankRemain = remain
     this.#bankUsed = used
     this.#bankFree = free

@@ -16,7 +16,6 @@ import {
   oneOfType,
   plainTextType,
   integerType,
-  withRules,
 } from './field-types.ts'
 import { declareRecord, type Row, type Values } from './record.ts'
 
@@ -58,10 +57,8 @@ const maybe = (pattern: RegExp, expected: string) =>
 export type BatchUse = boolean | 'only'
 
 const batchUseType: FieldType<BatchUse, string> = {
-  ...withRules(jsonType<BatchUse>(), {
-    accepts: (given) => typeof given === 'boolean' || given === 'only',
-    expected: 'true, false or only',
-  }),
+  ...jsonType<BatchUse>(),
+  bounds: { enum: [true, false, 'only'] },
   expected: 'true, false or only',
 }
 
