@@ -45,13 +45,14 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     await dialog.getByRole('button', { name: 'Save' }).click()
     const row = page.getByRole('table', { name: 'Servers' }).getByRole('row', { name: /notes/ })
     await row.waitFor()
-    expect(await row.getByRole('cell').allInnerTexts()).toEqual(
-      expect.arrayContaining(['notes', 'Answers', '2026-07-28', '1', '$0.25', 'First seen']),
-    )
+    // The server is asked for its tools after it was added.
+    await expect
+      .poll(() => row.getByRole('cell').allInnerTexts())
+      .toEqual(expect.arrayContaining(['notes', 'Answers', '2026-07-28', '1', '$0.25', 'First seen']))
     const tool = page.getByRole('table', { name: 'Tools' }).getByRole('row', { name: /notes_read/ })
-    expect(await tool.getByRole('cell').allInnerTexts()).toEqual(
-      expect.arrayContaining(['notes_read', 'Approved', 'reads a file', '$0.25']),
-    )
+    await expect
+      .poll(() => tool.getByRole('cell').allInnerTexts())
+      .toEqual(expect.arrayContaining(['notes_read', 'Approved', 'reads a file', '$0.25']))
     expect((await entries('servers')).find(({ name }) => name === 'notes')?.price?.call).toBe('0.25')
     await page.context().close()
   })
