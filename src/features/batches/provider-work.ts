@@ -260,7 +260,7 @@ export class ProviderWork {
     }
   }
 
-  /** Makes the batch. That it is asked for is durable before the provider is. */
+  /** Makes the batch. The intent is stored before the request is sent. */
   async #make(part: BatchPart, at: BatchConnection): Promise<void> {
     const api = this.#apiOf(part)
     await this.#change(part, { state: 'asked', intentMs: Date.now() })
