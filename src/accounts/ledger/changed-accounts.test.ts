@@ -91,7 +91,13 @@ async function setBudget(
 async function streamOfLimitedKey(
   open: (count: number) => Promise<LedgersOfBank<LedgerProcess>>,
   remain: number,
-): Promise<{ readonly b: LedgerProcess; readonly tokenId: number; readonly stream: OpenHold }> {
+): Promise<{
+  readonly b: LedgerProcess
+  readonly userId: number
+  readonly tokenId: number
+  readonly stream: OpenHold
+  readonly changed: (fields: TokenChanges) => Promise<void>
+}> {
   const { nodes, userId, tokenId } = await open(2)
   const [a, b = a] = nodes
   if (!a || !b) throw new Error('no processes')
@@ -103,7 +109,7 @@ async function streamOfLimitedKey(
   const stream = await admit(a, tokenId, 300_000, 'stream')
   await stream.whenDurable()
   await changed({ unlimited_quota: false, remain_quota: remain })
-  return { b, tokenId, stream }
+  return { b, userId, tokenId, stream, changed }
 }
 
 describe.each(LEDGER_PLACES)('$name', ({ open }) => {
@@ -171,6 +177,25 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
   test('no call begins with a key that becomes limited to less than its streams hold', async () => {
     const { b, tokenId, stream } = await streamOfLimitedKey(open, 200_000)
     await expect(admit(b, tokenId, 1, 'none')).rejects.toThrow(QuotaHeldByOtherCalls)
+    await stream.settle(settlementOf(0))
+  })
+
+  test('what a stream holds beyond its limited key is not lent to others once the key has more', async () => {
+    const { b, userId, tokenId, stream, changed } = await streamOfLimitedKey(open, 200_000)
+    // For a moment the other process may borrow first.
+    await changeKey({ userId, tokenId }, b, { remain_quota: 350_000 })
+    const first = await admit(b, tokenId, 120_000, 'first').catch(() => undefined)
+    await first?.settle(settlementOf(0))
+    let calls = 0
+    const more = async () => (await admit(b, tokenId, 50_001, `more ${(calls += 1)}`)).settle(settlementOf(0))
+    await vi.waitFor(
+      async () => {
+        await changed({})
+        await expect(more()).rejects.toThrow(/ 50000 remain, 50001 are needed/)
+      },
+      { timeout: 10_000, interval: 20 },
+    )
+    await (await admit(b, tokenId, 50_000, 'rest')).settle(settlementOf(0))
     await stream.settle(settlementOf(0))
   })
 
