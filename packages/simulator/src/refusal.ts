@@ -29,3 +29,8 @@ export class Refusal extends Error {
     this.kind = kind
   }
 }
+
+/** The refusal of a request whose form or values the provider does not accept. */
+export function malformed(message: string): Refusal {
+  return new Refusal('malformed', message)
+}

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import { azureUpstream } from './azure.ts'
-import type { Behaviour } from './batches/behaviour.ts'
+import { type Behaviour, USUAL_OUTCOME } from './batches/behaviour.ts'
 import { GeminiBatches } from './batches/gemini-batches.ts'
 import { MessageBatches } from './batches/message-batches.ts'
 import { OpenAiBatches } from './batches/openai-batches.ts'
@@ -118,14 +118,7 @@ function usualBehaviour({ firstTokenMs, maxWholeMs }: Pace): Behaviour {
     finalizing_ms: 4 * firstTokenMs,
     cancelling_ms: 4 * firstTokenMs,
     pending_ms: 4 * firstTokenMs,
-    end: 'completed',
-    code: 'server_error',
-    done: -1,
-    shuffled: false,
-    duplicates: 0,
-    unknown: 0,
-    missing: 0,
-    enqueued_tokens: 1e9,
+    ...USUAL_OUTCOME,
   }
 }
 

@@ -5,17 +5,24 @@ import { setImmediate } from 'node:timers/promises'
 import { directiveMembers } from '../directive.ts'
 import { replyWithFaults } from '../faults.ts'
 import { type Fields, asFields, asString } from '../fields.ts'
-import { Refusal, REFUSAL_STATUS } from '../refusal.ts'
+import { malformed, Refusal, REFUSAL_STATUS } from '../refusal.ts'
 import type { ReplyTimeAndIds, Upstream } from '../upstream.ts'
 import { BatchControl, type Behaviour, type StepFault, withMembers } from './behaviour.ts'
 import { billedTokens, NO_TOKENS } from './invoice.ts'
-import { type AnsweredLine, type BatchError, type MadeBatch, SimulatedBatch } from './simulated-batch.ts'
+import {
+  type AnsweredLine,
+  type BatchError,
+  isGood,
+  type MadeBatch,
+  SimulatedBatch,
+} from './simulated-batch.ts'
 import { type StoredContent, StoredContents } from './stored-contents.ts'
 
 /** Time in milliseconds for which lines are answered without a pause. */
 const TURN_MS = 10
-/** Codes of errors of whole batches; others are those of lines. */
+/** Code of the error of a batch for which the account has no tokens left. */
 const TOKEN_LIMIT = 'token_limit_exceeded'
+/** What precedes the name of a behaviour in a directive. */
 const PREFIX = 'batch_'
 
 /** A request in a line. */
@@ -41,9 +48,9 @@ export interface LineFormat {
   readonly answered: (line: LineAnswer) => Fields
   readonly unanswered: (customId: string, how: 'expired' | 'cancelled') => Fields
   /** Whether all lines must have the same model. */
-  readonly hasOneModel: boolean
+  readonly hasOneModel?: true
   /** Whether the batch fails if an id is used twice. */
-  readonly hasUniqueIds: boolean
+  readonly hasUniqueIds?: true
 }
 
 /** A line because of which a whole batch fails. */
@@ -94,7 +101,7 @@ export class BatchWork {
     return batch
   }
 
-  /** Whether another batch with so many tokens is more than an account may have unfinished. */
+  /** Whether a further batch with so many tokens would exceed the account's maximum for unfinished batches. */
   exceedsTokens(account: string, tokens: number): boolean {
     const { enqueued_tokens: limit } = this.control.behaviour
     const unfinished = this.batches(account).filter(({ isOver }) => !isOver)
@@ -126,9 +133,9 @@ export class BatchWork {
     if (!results) return
     const file = await open(results.path)
     try {
-      for (const { kind, line } of batch.resultsInOrder()) {
-        const isGood = (kind === 'answered' || kind === 'unknown') && !line.isError
-        if (which !== 'all' && isGood !== (which === 'good')) continue
+      for (const result of batch.resultsInOrder()) {
+        if (which !== 'all' && isGood(result) !== (which === 'good')) continue
+        const { kind, line } = result
         if (kind === 'expired' || kind === 'cancelled') {
           yield asLine(this.#format.unanswered(line.customId, kind))
           continue
@@ -247,7 +254,7 @@ function replyToLine(
   const call = { method: 'POST', path, query: new URLSearchParams(), headers: {}, body, account }
   const reply = (asked: Fields) => upstream.reply(asked, model, stamp, call)
   const made = upstream.faults ? replyWithFaults(upstream.faults, body, reply) : reply(body)
-  if (made.kind !== 'whole') throw new Refusal('malformed', 'Lines of a batch are not streamed')
+  if (made.kind !== 'whole') throw malformed('Lines of a batch are not streamed')
   return { status: made.status ?? 200, answer: asFields(made.body) }
 }
 

@@ -1,8 +1,8 @@
 import { type Fields, asFields, asList, asString } from '../fields.ts'
-import { Refusal } from '../refusal.ts'
+import { malformed } from '../refusal.ts'
 
 /**
- * How batches that are made from now on behave. Members have the names of `POST /simulate` and, after `batch_`, of a
+ * How batches that are made later behave. Members have the names of `POST /simulate` and, after `batch_`, of a
  * `simulate(…)` directive in a line; see the README.
  */
 export interface Behaviour {
@@ -50,9 +50,9 @@ export interface StepFault {
   readonly status: number | undefined
   /** Seconds in the header `retry-after` of the refusal. */
   readonly retryAfter: number | undefined
-  /** What is asked for is done, but the connection breaks without an answer. */
+  /** The request is carried out, but the connection breaks before the answer. */
   readonly isLost: boolean
-  /** The connection breaks within the result after so many. */
+  /** Number of results after which the connection breaks. */
   readonly broken: number | undefined
   /** The batch is made, and fails with this code. */
   readonly fails: string | undefined
@@ -62,6 +62,18 @@ interface QueuedFault extends StepFault {
   skip: number
   times: number
 }
+
+/** The behaviour if nothing else is set, without the times. */
+export const USUAL_OUTCOME = {
+  end: 'completed',
+  code: 'server_error',
+  done: -1,
+  shuffled: false,
+  duplicates: 0,
+  unknown: 0,
+  missing: 0,
+  enqueued_tokens: 1e9,
+} as const satisfies Partial<Behaviour>
 
 const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'expired'])
 
@@ -151,8 +163,4 @@ function faultIn({ step, status, retry_after, lost, broken, fails, skip, times }
     skip: typeof skip === 'number' ? skip : 0,
     times: typeof times === 'number' ? times : 1,
   }
-}
-
-function malformed(message: string): Refusal {
-  return new Refusal('malformed', message)
 }

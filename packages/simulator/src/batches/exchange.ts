@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type FaultyProtocol, errorBody } from '../faults.ts'
 import { type Fields, asFields } from '../fields.ts'
-import { Refusal } from '../refusal.ts'
+import { malformed, Refusal } from '../refusal.ts'
 import type { BatchControl, Step, StepFault } from './behaviour.ts'
 
 /** A request to one of the APIs for batches, and its response. */
@@ -102,7 +102,7 @@ export async function jsonOf(request: IncomingMessage): Promise<Fields> {
   try {
     return asFields(JSON.parse(Buffer.concat(pieces).toString()))
   } catch {
-    throw new Refusal('malformed', 'The body of the request is not a JSON object')
+    throw malformed('The body of the request is not a JSON object')
   }
 }
 

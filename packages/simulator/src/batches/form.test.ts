@@ -47,7 +47,7 @@ test('a form that breaks off within its file is refused', async () => {
   )
 })
 
-test('the elements of a list are found while it arrives, whatever their texts contain', async () => {
+test('the elements of a list are found while it arrives, also if their texts contain brackets and quotes', async () => {
   const elements = [{ a: '}],"\\' }, { b: [{ c: '{' }] }]
   const found: unknown[] = []
   for await (const text of listElements(inPieces(JSON.stringify({ other: 1, requests: elements }), 3)))

@@ -1,4 +1,4 @@
-import { Refusal } from '../refusal.ts'
+import { malformed } from '../refusal.ts'
 
 /** A form whose file was kept while it arrived. */
 export interface ReceivedForm<Kept> {
@@ -36,7 +36,7 @@ export async function receiveForm<Kept>(
   }
 }
 
-/** Reads a content up to marks. What is searched is kept in memory only as far as a mark may begin in it. */
+/** Reads a content up to marks. Only bytes that may begin a mark are kept in memory. */
 class MarkReader {
   readonly #pieces: AsyncIterator<Buffer>
   // The first delimiter has no line before it.
@@ -46,7 +46,7 @@ class MarkReader {
     this.#pieces = pieces[Symbol.asyncIterator]()
   }
 
-  /** Yields what comes before the mark, and passes over it. */
+  /** Yields the bytes before the mark, and skips the mark. */
   async *until(mark: Buffer): AsyncGenerator<Buffer, void, undefined> {
     for (;;) {
       const at = this.#rest.indexOf(mark)
@@ -72,8 +72,4 @@ class MarkReader {
     }
     return Buffer.concat(found).toString()
   }
-}
-
-function malformed(message: string): Refusal {
-  return new Refusal('malformed', message)
 }

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { type Fields, asFields, asString } from '../fields.ts'
-import { Refusal } from '../refusal.ts'
+import { malformed, Refusal } from '../refusal.ts'
 import { estimateTokens } from '../tokens.ts'
 import type { Upstream } from '../upstream.ts'
 import { BatchWork, type BatchWorkServices, type LineFormat, newId } from './batch-work.ts'
 import type { StepFault } from './behaviour.ts'
-import { type Answer, type Exchange, jsonOf, pageAfter, type Route, serveRoutes } from './exchange.ts'
+import { type Answer, type Exchange, jsonOf, type Route, serveRoutes } from './exchange.ts'
 import type { BatchApi } from './serve-batches.ts'
 import type { Phase, SimulatedBatch } from './simulated-batch.ts'
 import type { StoredContent } from './stored-contents.ts'
@@ -62,21 +62,16 @@ export class GeminiBatches implements BatchApi {
     const file = path('(files/[^/:]+)')
     const named = ({ account }: Exchange, name = ''): SimulatedBatch => this.work.find(account, name)
     this.#routes = [
-      {
-        method: 'POST',
-        path: new RegExp(`^/upload${version}/files$`),
-        step: 'upload',
-        isOpen: true,
-        answer: (exchange) => this.#upload(exchange),
-      },
-      // Uploads may go on with PUT as well.
-      {
-        method: 'PUT',
-        path: new RegExp(`^/upload${version}/files$`),
-        step: 'upload',
-        isOpen: true,
-        answer: (exchange) => this.#upload(exchange),
-      },
+      // Uploads may be continued with PUT as well.
+      ...(['POST', 'PUT'] as const).map(
+        (method): Route => ({
+          method,
+          path: new RegExp(`^/upload${version}/files$`),
+          step: 'upload',
+          isOpen: true,
+          answer: (exchange) => this.#upload(exchange),
+        }),
+      ),
       { method: 'GET', path: path('files'), step: 'files', answer: (exchange) => this.#listFiles(exchange) },
       {
         method: 'GET',
@@ -264,8 +259,6 @@ export class GeminiBatches implements BatchApi {
 function formatOf(upstream: Upstream): LineFormat {
   return {
     maxLines: MAX_LINES,
-    hasOneModel: false,
-    hasUniqueIds: false,
     upstreamOf: () => upstream,
     readLine: ({ key, request }, { stated }) => ({
       customId: asString(key),
@@ -327,8 +320,8 @@ function pageOf<Item>(
 ): { readonly page: readonly Item[]; readonly next: Fields } {
   const start = Number(query.get('pageToken') ?? 0)
   const size = Number(query.get('pageSize') ?? USUALLY_LISTED)
-  const { page, hasMore } = pageAfter(items.slice(start), () => '', null, size)
-  return { page, next: hasMore ? { nextPageToken: String(start + size) } : {} }
+  const end = start + size
+  return { page: items.slice(start, end), next: end < items.length ? { nextPageToken: String(end) } : {} }
 }
 
 async function* joined(contents: readonly AsyncIterable<Buffer>[]): AsyncGenerator<Buffer, void, undefined> {
@@ -337,8 +330,4 @@ async function* joined(contents: readonly AsyncIterable<Buffer>[]): AsyncGenerat
 
 function time(ms: number): string {
   return new Date(ms).toISOString()
-}
-
-function malformed(message: string): Refusal {
-  return new Refusal('malformed', message)
 }

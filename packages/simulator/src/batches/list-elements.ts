@@ -1,4 +1,4 @@
-import { Refusal } from '../refusal.ts'
+import { malformed } from '../refusal.ts'
 
 const [QUOTE, BACKSLASH, OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [
   0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d,
@@ -37,5 +37,5 @@ export async function* listElements(pieces: AsyncIterable<Buffer>): AsyncGenerat
     }
     found?.push(piece.subarray(start))
   }
-  if (depth !== 0) throw new Refusal('malformed', 'The body of the request is not a JSON object')
+  if (depth !== 0) throw malformed('The body of the request is not a JSON object')
 }

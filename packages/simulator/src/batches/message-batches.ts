@@ -1,6 +1,6 @@
 import { directiveMembers } from '../directive.ts'
 import { type Fields, asFields, asString } from '../fields.ts'
-import { Refusal } from '../refusal.ts'
+import { malformed, Refusal } from '../refusal.ts'
 import { estimateTokens } from '../tokens.ts'
 import type { Upstream } from '../upstream.ts'
 import { BatchWork, type BatchWorkServices, type LineFormat, newId } from './batch-work.ts'
@@ -16,7 +16,7 @@ const ENDPOINT = '/v1/messages'
 const CUSTOM_ID = /^[\w-]{1,64}$/
 const USUALLY_LISTED = 20
 
-/** Anthropic's words for phases; a batch that is over has ended, however it did. */
+/** Anthropic's words for phases. All others are `ended`. */
 const STATUS: Readonly<Partial<Record<Phase, string>>> = {
   validating: 'in_progress',
   in_progress: 'in_progress',
@@ -120,7 +120,7 @@ export class MessageBatches implements BatchApi {
   }
 }
 
-/** The requests of a body, as lines. Throws `Refusal` if one has no valid id of its own. */
+/** The requests of a body, as lines. Throws `Refusal` if an id is not valid or is used twice. */
 async function* requestsOf(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
   const ids = new Set<string>()
   for await (const text of listElements(body)) {
@@ -153,8 +153,6 @@ async function* limited(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, v
 function formatOf(upstream: Upstream): LineFormat {
   return {
     maxLines: MAX_LINES,
-    hasOneModel: false,
-    hasUniqueIds: false,
     upstreamOf: () => upstream,
     readLine: ({ custom_id: customId, params }) => ({
       customId: asString(customId),
@@ -211,8 +209,4 @@ function originOf({ request }: Exchange): string {
 
 function time(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString()
-}
-
-function malformed(message: string): Refusal {
-  return new Refusal('malformed', message)
 }

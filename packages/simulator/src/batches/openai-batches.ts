@@ -1,12 +1,12 @@
 import type { Upstream } from '../upstream.ts'
 import { type Fields, asFields, asString } from '../fields.ts'
-import { Refusal } from '../refusal.ts'
+import { malformed, Refusal } from '../refusal.ts'
 import { BatchWork, type LineAnswer, LineError, type LineFormat, newId } from './batch-work.ts'
-import type { Behaviour } from './behaviour.ts'
+import type { Behaviour, StepFault } from './behaviour.ts'
 import { type Answer, type Exchange, jsonOf, pageAfter, type Route, serveRoutes } from './exchange.ts'
 import { receiveForm } from './form.ts'
 import { estimateTokens } from '../tokens.ts'
-import type { Phase, SimulatedBatch } from './simulated-batch.ts'
+import { isGood, type Phase, type SimulatedBatch } from './simulated-batch.ts'
 import type { StoredContent } from './stored-contents.ts'
 import type { BatchApi } from './serve-batches.ts'
 
@@ -15,9 +15,9 @@ interface Vendor {
   /** The paths before `/files` and `/batches`. */
   readonly base: string
   readonly maxLines: number
-  /** The endpoint of OpenAI that an endpoint of this vendor is; undefined for others. */
+  /** OpenAI's path for an endpoint of this vendor. */
   readonly endpointOf: (endpoint: string) => string
-  /** Whether files are looked at before batches can use them. */
+  /** Whether uploaded files are checked before batches can use them. */
   readonly checksFiles: boolean
 }
 
@@ -64,6 +64,8 @@ export class OpenAiBatches implements BatchApi {
   readonly #vendor: Vendor
   readonly #routes: readonly Route[]
   readonly #files = new Map<string, UploadedFile>()
+  /** Ids of files of results that were deleted. */
+  readonly #deletedOutputs = new Set<string>()
 
   constructor({ vendor, endpoints, behaviour, now }: OpenAiBatchOptions) {
     this.#vendor = vendor === 'azure' ? AZURE : OPENAI
@@ -176,38 +178,32 @@ export class OpenAiBatches implements BatchApi {
     if (file?.account === account) {
       this.#files.delete(id)
       await this.work.contents.remove(file.content)
-    } else this.#deleted.add(this.#outputOf(account, id) && id)
+    } else {
+      this.#outputOf(account, id)
+      this.#deletedOutputs.add(id)
+    }
     return { json: { id, object: 'file', deleted: true } }
   }
 
-  readonly #deleted = new Set<string>()
-
-  /** The batch whose results the file with this id has. */
+  /** The batch whose results the file with this id has. Throws `Refusal` if the account has no such file. */
   #outputOf(account: string, id: string): { readonly batch: SimulatedBatch; readonly kind: OutputKind } {
     const [, kind, own = ''] = /^file-(output|error)-(\w+)$/.exec(id) ?? []
     const batch = this.work.batches(account).find(({ made }) => made.id === `batch_${own}`)
-    if (!batch || this.#deleted.has(id) || this.#outputId(batch, kind as OutputKind) === null)
+    if (!batch || this.#deletedOutputs.has(id) || this.#outputId(batch, kind as OutputKind) === null)
       throw new Refusal('unknown_object', `No such File object: ${id}`)
     return { batch, kind: kind as OutputKind }
   }
 
   /** The id of a file of results; null if there are none. */
   #outputId(batch: SimulatedBatch, kind: OutputKind): string | null {
-    if (!batch.isOver || this.#countOf(batch, kind) === 0) return null
+    if (!batch.isOver || !hasResults(batch, kind)) return null
     return `file-${kind}-${batch.made.id.slice('batch_'.length)}`
-  }
-
-  #countOf(batch: SimulatedBatch, kind: OutputKind): number {
-    let count = 0
-    for (const { kind: of, line } of batch.resultsInOrder())
-      if (((of === 'answered' || of === 'unknown') && !line.isError) === (kind === 'output')) count += 1
-    return count
   }
 
   #create(
     account: string,
     { input_file_id: inputId, endpoint, completion_window: window, metadata }: Fields,
-    fault?: Parameters<Route['answer']>[2],
+    fault?: StepFault,
   ): SimulatedBatch {
     const file = this.#files.get(asString(inputId))
     if (file?.account !== account)
@@ -303,6 +299,11 @@ export class OpenAiBatches implements BatchApi {
   }
 }
 
+function hasResults(batch: SimulatedBatch, kind: OutputKind): boolean {
+  for (const result of batch.resultsInOrder()) if (isGood(result) === (kind === 'output')) return true
+  return false
+}
+
 function formatOf(vendor: Vendor, endpoints: ReadonlyMap<string, Upstream>): LineFormat {
   return {
     maxLines: vendor.maxLines,
@@ -360,8 +361,4 @@ function listOf(objects: readonly Fields[], query: URLSearchParams, usual: numbe
 
 function seconds(ms: number | undefined): number | null {
   return ms === undefined ? null : Math.floor(ms / 1_000)
-}
-
-function malformed(message: string): Refusal {
-  return new Refusal('malformed', message)
 }

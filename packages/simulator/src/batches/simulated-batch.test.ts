@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Behaviour } from './behaviour.ts'
+import { type Behaviour, USUAL_OUTCOME } from './behaviour.ts'
 import { type AnsweredLine, SimulatedBatch, WINDOW_MS } from './simulated-batch.ts'
 
 const USUAL: Behaviour = {
@@ -8,14 +8,7 @@ const USUAL: Behaviour = {
   finalizing_ms: 10,
   cancelling_ms: 10,
   pending_ms: 0,
-  end: 'completed',
-  code: 'server_error',
-  done: -1,
-  shuffled: false,
-  duplicates: 0,
-  unknown: 0,
-  missing: 0,
-  enqueued_tokens: 1e9,
+  ...USUAL_OUTCOME,
 }
 const MADE = { id: 'batch_1', account: 'a', createdMs: 0, endpoint: '', stated: {}, tokens: 0 }
 

@@ -18,7 +18,7 @@ export type Phase =
   | 'cancelling'
   | 'cancelled'
 
-/** A line that was answered, and where its result is. */
+/** A line that was answered, and the position of its result in the file. */
 export interface AnsweredLine {
   readonly customId: string
   readonly model: string
@@ -28,7 +28,7 @@ export interface AnsweredLine {
   readonly billed: BilledTokens
 }
 
-/** Why a batch fails. */
+/** A reason why a batch fails. */
 export interface BatchError {
   readonly code: string
   readonly message: string
@@ -61,9 +61,15 @@ export interface MadeBatch {
 }
 
 /** A result in the file of a batch: of a line that was answered or not, or of none. */
-export type BatchResult =
-  | { readonly kind: 'answered' | 'unknown'; readonly line: AnsweredLine }
-  | { readonly kind: 'expired' | 'cancelled'; readonly line: AnsweredLine }
+export interface BatchResult {
+  readonly kind: 'answered' | 'unknown' | 'expired' | 'cancelled'
+  readonly line: AnsweredLine
+}
+
+/** Whether the result is an answer, and not an error. */
+export function isGood({ kind, line }: BatchResult): boolean {
+  return (kind === 'answered' || kind === 'unknown') && !line.isError
+}
 
 /** A batch of a provider. Its phase follows from the time alone. */
 export class SimulatedBatch {
@@ -130,7 +136,7 @@ export class SimulatedBatch {
     return this.#now() < started ? undefined : started
   }
 
-  /** When all lines were done; undefined before, and if that was never so. */
+  /** When all lines were done; undefined before, and if the batch ends in another way. */
   get finalizingMs(): number | undefined {
     const started = this.startedMs
     if (started === undefined || this.#fails || this.#expires || this.#cancelMs !== undefined)
