@@ -199,7 +199,6 @@ function unknownBatch(): GatewayError {
   return new GatewayError('not_found', 'there is no batch with this id')
 }
 
-const batchInput = z.object({ id: textField('expected the id of a batch', 64) })
 const listInput = z.object({
   username: z.string().max(100).optional(),
   limit: z.int().min(1).max(1_000).default(100),
@@ -217,11 +216,11 @@ export async function listAllBatches(
 }
 
 /** A batch of any user, for commands. */
-export function showAnyBatch(services: Services, given: z.input<typeof batchInput>) {
-  return showBatch(services, readInput(batchInput, given).id, undefined)
+export function showAnyBatch(services: Services, given: z.input<typeof batchPath>) {
+  return showBatch(services, readInput(batchPath, given).id, undefined)
 }
 
 /** Cancels a batch of any user, for commands. */
-export function cancelAnyBatch(services: Services, given: z.input<typeof batchInput>) {
-  return cancelBatch(services, readInput(batchInput, given).id, undefined)
+export function cancelAnyBatch(services: Services, given: z.input<typeof batchPath>) {
+  return cancelBatch(services, readInput(batchPath, given).id, undefined)
 }

@@ -4,7 +4,7 @@ import type { RefusedFilter } from '../../store/operations/refused-calls.ts'
 import { textsFilter } from '../input-fields.ts'
 import { offsetOf, pageObject, type PageRequest } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
-import { usageFilterOfQuery, ownUsageQuery, usageQuery } from './list-usage.ts'
+import { callFilterOf, ownUsageQuery, periodOfQuery, usageQuery } from './list-usage.ts'
 
 /** The type that the API states for refused calls; settled calls have type 2. */
 const REFUSED = 5
@@ -59,32 +59,23 @@ export const refusedDetailSchema = refusedCallSchema.extend({
   }),
 })
 
+/** Filters of calls that refused calls have no values for. */
+const INAPPLICABLE = {
+  session: true,
+  batch: true,
+  cache_break: true,
+  reason: true,
+  cause: true,
+  service_tier: true,
+  region: true,
+} as const
+
 /** Filters for a list of a user's own refused calls. */
-export const ownRefusedQuery = ownUsageQuery
-  .omit({
-    session: true,
-    batch: true,
-    cache_break: true,
-    reason: true,
-    cause: true,
-    service_tier: true,
-    region: true,
-  })
-  .extend({ code: textsFilter() })
+export const ownRefusedQuery = ownUsageQuery.omit(INAPPLICABLE).extend({ code: textsFilter() })
 
 /** Filters for a list of the refused calls of all users. */
 export const refusedQuery = usageQuery
-  .omit({
-    session: true,
-    batch: true,
-    cache_break: true,
-    reason: true,
-    cause: true,
-    service_tier: true,
-    region: true,
-    channel: true,
-    channel_id: true,
-  })
+  .omit({ ...INAPPLICABLE, channel: true, channel_id: true })
   .extend({ code: textsFilter() })
 
 /** A page of refused calls, the newest first. */
@@ -110,28 +101,12 @@ function refusedFilterOf(
   query: z.output<typeof refusedQuery> | z.output<typeof ownRefusedQuery>,
   userId?: number,
 ): RefusedFilter {
-  const {
-    channel: _channel,
-    channel_id: _channelId,
-    session: _session,
-    batch: _batch,
-    cache_break: _break,
-    reasons: _reasons,
-    causes: _causes,
-    ...filter
-  } = usageFilterOfQuery(
-    {
-      ...query,
-      type: undefined,
-      session: undefined,
-      batch: undefined,
-      cache_break: undefined,
-      reason: undefined,
-      cause: undefined,
-    },
-    userId,
-  ) ?? {}
-  return { ...filter, codes: query.code }
+  return {
+    ...callFilterOf(query, userId),
+    ...periodOfQuery(query),
+    id: query.request_id,
+    codes: query.code,
+  }
 }
 
 /**
