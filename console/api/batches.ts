@@ -13,7 +13,7 @@ export type Batch = z.output<typeof batchSchema>
 export type BatchDetail = z.output<typeof batchDetailSchema>
 
 export const BATCH_PAGE_SIZE = 50
-/** Milliseconds after which the progress of batches is asked for again. */
+/** Interval at which the progress of batches is fetched again, in milliseconds. */
 const REFRESH_MS = 5_000
 
 /** A page of batches, the newest first. Administrators see those of all users. */

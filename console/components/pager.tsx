@@ -9,14 +9,14 @@ export function Pager({
   pageSize,
   total,
   onPage,
-  labels,
+  isByTime = false,
 }: {
   readonly page: number
   readonly pageSize: number
   readonly total: number
   readonly onPage: (page: number) => void
-  /** Other labels of the buttons, for rows that are ordered by time. */
-  readonly labels?: { readonly previous: string; readonly next: string }
+  /** Whether the newest items come first, as the labels of the buttons then say. */
+  readonly isByTime?: boolean
 }) {
   const { common } = useTexts()
   const pages = Math.max(1, Math.ceil(total / pageSize))
@@ -25,14 +25,14 @@ export function Pager({
     <div className={classes['pager']}>
       <span role="status">{common.pageOf(page, pages)}</span>
       <ActionIcon
-        aria-label={labels?.previous ?? common.previousPage}
+        aria-label={isByTime ? common.newer : common.previousPage}
         disabled={page <= 1}
         onClick={() => onPage(page - 1)}
       >
         <IconChevronLeft size={18} />
       </ActionIcon>
       <ActionIcon
-        aria-label={labels?.next ?? common.nextPage}
+        aria-label={isByTime ? common.older : common.nextPage}
         disabled={page >= pages}
         onClick={() => onPage(page + 1)}
       >

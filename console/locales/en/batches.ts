@@ -53,6 +53,4 @@ export const batches = {
   customId: 'Line',
   code: 'Code',
   message: 'Message',
-  newer: 'Newer',
-  older: 'Older',
 }

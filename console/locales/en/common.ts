@@ -26,6 +26,8 @@ export const common = {
   loading: 'Loading',
   previousPage: 'Previous page',
   nextPage: 'Next page',
+  newer: 'Newer',
+  older: 'Older',
   pageOf: (page: number, pages: number) => `Page ${page} of ${pages}`,
   rows: (count: number, text: string) => `${text} row${pluralS(count)}`,
   units: 'units',

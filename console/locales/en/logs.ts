@@ -50,8 +50,6 @@ export const logs = {
   firstToken: 'First token',
   total: 'Total',
   columns: 'Columns',
-  older: 'Older',
-  newer: 'Newer',
   live: 'Live',
   waiting: (count: number) => `${count} new call${pluralS(count)}`,
   csv: 'Download CSV',

@@ -52,6 +52,4 @@ export const batches: Texts['batches'] = {
   customId: '行',
   code: '代码',
   message: '消息',
-  newer: '较新',
-  older: '较早',
 }

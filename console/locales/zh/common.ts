@@ -25,6 +25,8 @@ export const common: Texts['common'] = {
   loading: '加载中',
   previousPage: '上一页',
   nextPage: '下一页',
+  newer: '更新',
+  older: '更早',
   pageOf: (page, pages) => `第 ${page} 页，共 ${pages} 页`,
   rows: (_, text) => `${text} 行`,
   units: '额度单位',

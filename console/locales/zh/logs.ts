@@ -50,8 +50,6 @@ export const logs: Texts['logs'] = {
   firstToken: '首个 token',
   total: '总时长',
   columns: '列',
-  older: '更早',
-  newer: '更新',
   live: '实时',
   waiting: (count) => `${count} 次新调用`,
   csv: '下载 CSV',

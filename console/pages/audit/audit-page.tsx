@@ -3,11 +3,9 @@ import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { AUDIT_KINDS, AUDIT_PAGE_SIZE, auditCsvUrl, auditQuery } from '../../api/audit.ts'
-import { QueryResult } from '../../components/query-result.tsx'
-import { DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { Pager } from '../../components/pager.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -19,7 +17,7 @@ import { useAuditColumns } from './use-audit-columns.tsx'
 
 /** The audit log: what was done and by whom, newest first. */
 export function AuditPage() {
-  const { audit, common, logs } = useTexts()
+  const { audit, common } = useTexts()
   const { profile } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const [search, setSearch] = useSearchState()
@@ -44,36 +42,22 @@ export function AuditPage() {
         </Button>
       </PageHead>
       <Filters search={search} onChange={change} onClear={clear} />
-      <QueryResult query={query} rows={12}>
-        {({ items, total }) =>
-          items.length === 0 ? (
-            <EmptyState text={isAuditFiltered(search) ? audit.emptyFiltered : audit.empty}>
-              {isAuditFiltered(search) && (
-                <Button variant="default" onClick={clear}>
-                  {common.clearFilters}
-                </Button>
-              )}
-            </EmptyState>
-          ) : (
-            <>
-              <DataTable
-                label={audit.table}
-                columns={columns}
-                rows={items}
-                keyOf={({ id }) => id}
-                isStale={query.isPlaceholderData}
-              />
-              <Pager
-                page={page}
-                pageSize={AUDIT_PAGE_SIZE}
-                total={total}
-                onPage={(next) => setSearch({ p: String(next) })}
-                labels={{ previous: logs.newer, next: logs.older }}
-              />
-            </>
-          )
+      <PagedTable
+        label={audit.table}
+        columns={columns}
+        query={query}
+        pageSize={AUDIT_PAGE_SIZE}
+        isByTime
+        empty={
+          <EmptyState text={isAuditFiltered(search) ? audit.emptyFiltered : audit.empty}>
+            {isAuditFiltered(search) && (
+              <Button variant="default" onClick={clear}>
+                {common.clearFilters}
+              </Button>
+            )}
+          </EmptyState>
         }
-      </QueryResult>
+      />
       <p>
         <small>{common.zone(timeZone)}</small>
       </p>

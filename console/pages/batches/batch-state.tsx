@@ -16,7 +16,7 @@ export function BatchState({ status }: Pick<Batch, 'status'>) {
   return <StateMark tone={TONES[status]} word={batches.statuses[status]} />
 }
 
-/** The number of lines that have ended, in whatever way. */
+/** The number of lines that have ended, including those that failed or were not made. */
 export function endedLines({ completed, failed, expired, cancelled }: Batch): number {
   return completed + failed + expired + cancelled
 }

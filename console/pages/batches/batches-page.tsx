@@ -2,12 +2,11 @@ import { Button } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type Batch, BATCH_PAGE_SIZE, batchesQuery } from '../../api/batches.ts'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { Pager } from '../../components/pager.tsx'
-import { QueryResult } from '../../components/query-result.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
@@ -44,41 +43,27 @@ export function BatchesPage() {
           />
         </Toolbar>
       )}
-      <QueryResult query={query} rows={12}>
-        {({ items, total }) =>
-          items.length === 0 ? (
-            users.length > 0 ? (
-              <EmptyState text={batches.emptyFiltered}>
-                <Button variant="default" onClick={() => setSearch({ user: undefined, p: undefined })}>
-                  {common.clearFilters}
-                </Button>
-              </EmptyState>
-            ) : (
-              <EmptyState text={batches.empty}>
-                <p>{batches.emptyHint}</p>
-              </EmptyState>
-            )
+      <PagedTable
+        label={batches.table}
+        columns={columns}
+        query={query}
+        pageSize={BATCH_PAGE_SIZE}
+        isByTime
+        areOpened
+        empty={
+          users.length > 0 ? (
+            <EmptyState text={batches.emptyFiltered}>
+              <Button variant="default" onClick={() => setSearch({ user: undefined, p: undefined })}>
+                {common.clearFilters}
+              </Button>
+            </EmptyState>
           ) : (
-            <>
-              <DataTable
-                label={batches.table}
-                columns={columns}
-                rows={items}
-                keyOf={({ id }) => id}
-                isStale={query.isPlaceholderData}
-                areOpened
-              />
-              <Pager
-                page={page}
-                pageSize={BATCH_PAGE_SIZE}
-                total={total}
-                onPage={(next) => setSearch({ p: String(next) })}
-                labels={{ previous: batches.newer, next: batches.older }}
-              />
-            </>
+            <EmptyState text={batches.empty}>
+              <p>{batches.emptyHint}</p>
+            </EmptyState>
           )
         }
-      </QueryResult>
+      />
     </>
   )
 }

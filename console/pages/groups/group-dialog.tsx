@@ -3,8 +3,9 @@ import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { Role } from '../../../src/domain/role.ts'
 import { deleteGroup, type ManagedGroup, saveGroup } from '../../api/groups.ts'
+import { guardsQuery } from '../../api/guards.ts'
 import { FormActions } from '../../components/form-actions.tsx'
-import { GuardNamesInput } from '../../components/guard-names-input.tsx'
+import { NamesInput } from '../../components/names-input.tsx'
 import { changedLimitFields, EMPTY_LIMIT_VALUES } from '../../components/limit-form-values.ts'
 import { type BudgetFormValues, BudgetInputs, useLimitRules } from '../../components/limit-inputs.tsx'
 import { exactAmount, type MoneyDisplay } from '../../components/money.ts'
@@ -57,7 +58,7 @@ function GroupForm({
   readonly group: ManagedGroup | undefined
   readonly onClose: () => void
 }) {
-  const { groups, common, settings } = useTexts()
+  const { groups, guards, common, settings } = useTexts()
   const { profile, display } = useSignedInAccount()
   const client = useQueryClient()
   const { budget } = useLimitRules()
@@ -112,7 +113,13 @@ function GroupForm({
           {...form.getInputProps('open', { type: 'checkbox' })}
         />
         <BudgetInputs form={form} isDisabled={isLocked} />
-        <GuardNamesInput disabled={isLocked} {...form.getInputProps('guards')} />
+        <NamesInput
+          label={guards.title}
+          description={guards.namesHint}
+          query={guardsQuery(profile.id)}
+          disabled={isLocked}
+          {...form.getInputProps('guards')}
+        />
         <RefusalMessage error={saving.error ?? deleting.error} />
       </Stack>
       {!isLocked && (

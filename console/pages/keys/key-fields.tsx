@@ -2,15 +2,16 @@ import { Button, MultiSelect, Select, Stack, Switch, Textarea, TextInput } from 
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type ChangeEvent, type ReactNode, useState } from 'react'
+import { guardsQuery } from '../../api/guards.ts'
 import type { ApiKey } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
+import { mcpToolsetsQuery } from '../../api/tools.ts'
 import { ContentInputs } from '../../components/content-inputs.tsx'
-import { GuardNamesInput } from '../../components/guard-names-input.tsx'
 import { keepFocus } from '../../components/keep-focus.ts'
 import { LimitInputs } from '../../components/limit-inputs.tsx'
 import { moneyUnit } from '../../components/money.ts'
+import { NamesInput } from '../../components/names-input.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
-import { ToolsetNamesInput } from '../../components/toolset-names-input.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm, TEXT_FIELDS } from './key-form.ts'
 import classes from './key-fields.module.css'
@@ -31,7 +32,7 @@ export function KeyFieldInputs({
   /** Limits that an operator has set; the inputs offer nothing beyond them. */
   readonly limits?: OperatorLimits
 }) {
-  const { keys, common, content } = useTexts()
+  const { keys, common, content, guards, tools } = useTexts()
   const { profile, display, groups } = useSignedInAccount()
   const { time } = useFormatters()
   const { data: models = [] } = useQuery(modelsQuery(profile.id))
@@ -122,8 +123,18 @@ export function KeyFieldInputs({
           {...form.getInputProps('addresses')}
         />
         <ContentInputs form={form} hint={content.keyHint} />
-        <GuardNamesInput {...form.getInputProps('guards')} />
-        <ToolsetNamesInput {...form.getInputProps('toolsets')} />
+        <NamesInput
+          label={guards.title}
+          description={guards.namesHint}
+          query={guardsQuery(profile.id)}
+          {...form.getInputProps('guards')}
+        />
+        <NamesInput
+          label={tools.toolsets}
+          description={tools.keyToolsetsHint}
+          query={mcpToolsetsQuery(profile.id)}
+          {...form.getInputProps('toolsets')}
+        />
       </MoreLimits>
     </Stack>
   )

@@ -90,7 +90,6 @@ function RefusedCalls() {
         filter={refusedCallFilterOf(search, scope, span)}
         page={page}
         isFiltered={isLogFiltered({ ...search, status: undefined })}
-        onPage={(next) => setSearch({ p: String(next) })}
         onClear={() => setSearch(FILTERS_REMOVED)}
       />
       <CallSheet id={id} scope={scope} ids={[]} />
@@ -196,7 +195,7 @@ function SettledCalls() {
                 pageSize={CALL_PAGE_SIZE}
                 total={total}
                 onPage={(next) => setSearch({ p: String(next) })}
-                labels={{ previous: logs.newer, next: logs.older }}
+                isByTime
               />
             </>
           )

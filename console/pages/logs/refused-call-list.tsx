@@ -9,10 +9,9 @@ import {
   type CallScope,
 } from '../../api/calls.ts'
 import { TruncatedText } from '../../components/truncated-text.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
-import { Pager } from '../../components/pager.tsx'
-import { QueryResult } from '../../components/query-result.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { TimeText } from '../../components/time-text.tsx'
@@ -25,14 +24,12 @@ export function RefusedCallList({
   filter,
   page,
   isFiltered,
-  onPage,
   onClear,
 }: {
   readonly scope: CallScope
   readonly filter: RefusedCallFilter
   readonly page: number
   readonly isFiltered: boolean
-  readonly onPage: (page: number) => void
   readonly onClear: () => void
 }) {
   const { logs, common } = useTexts()
@@ -42,43 +39,32 @@ export function RefusedCallList({
     ...refusedCallsQuery(profile.id, scope, filter, page),
     placeholderData: keepPreviousData,
   })
+  const total = query.data?.total ?? 0
   const columns = useColumns().filter(({ key }) => scope === 'all' || key !== 'user')
   return (
-    <QueryResult query={query} rows={12}>
-      {({ items, total }) =>
-        items.length === 0 ? (
-          <EmptyState text={isFiltered ? logs.emptyFiltered : logs.emptyRefused}>
-            <Button variant="default" onClick={onClear}>
-              {common.clearFilters}
-            </Button>
-          </EmptyState>
-        ) : (
-          <>
-            <div className={classes['sums']}>
-              <div role="status" aria-label={logs.totals}>
-                {logs.refusedCount(total, count(total))}
-              </div>
-              <span>{common.zone(timeZone)}</span>
-            </div>
-            <DataTable
-              label={logs.refusedTable}
-              columns={columns}
-              rows={items}
-              keyOf={({ id }) => id}
-              isStale={query.isPlaceholderData}
-              areOpened
-            />
-            <Pager
-              page={page}
-              pageSize={CALL_PAGE_SIZE}
-              total={total}
-              onPage={onPage}
-              labels={{ previous: logs.newer, next: logs.older }}
-            />
-          </>
-        )
+    <PagedTable
+      label={logs.refusedTable}
+      columns={columns}
+      query={query}
+      pageSize={CALL_PAGE_SIZE}
+      isByTime
+      areOpened
+      above={
+        <div className={classes['sums']}>
+          <div role="status" aria-label={logs.totals}>
+            {logs.refusedCount(total, count(total))}
+          </div>
+          <span>{common.zone(timeZone)}</span>
+        </div>
       }
-    </QueryResult>
+      empty={
+        <EmptyState text={isFiltered ? logs.emptyFiltered : logs.emptyRefused}>
+          <Button variant="default" onClick={onClear}>
+            {common.clearFilters}
+          </Button>
+        </EmptyState>
+      }
+    />
   )
 }
 

@@ -41,7 +41,7 @@ const REFRESH_MS = 60_000
  * users.
  */
 export function SessionsPage() {
-  const { sessions, common, logs, content } = useTexts()
+  const { sessions, common, content } = useTexts()
   const { profile, isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const [search, setSearch] = useSearchState()
@@ -129,7 +129,7 @@ export function SessionsPage() {
                   pageSize={SESSION_PAGE_SIZE}
                   total={total}
                   onPage={(next) => setSearch({ p: String(next) })}
-                  labels={{ previous: logs.newer, next: logs.older }}
+                  isByTime
                 />
                 <p className={classes['hint']}>{common.zone(timeZone)}</p>
                 {hidden && (
