@@ -31,8 +31,8 @@ const TRACED = new Set(['worker', 'backup-worker', 'reading-worker'])
 const SOURCE_POSITIONS = "import '../../bin/source-positions.mjs'"
 
 /**
- * Writes `dist/cli` and `dist/build.json` below `root`, from the sources of a repository, and of `others`, which are started like its
- * entries. Returns the paths of all files in it.
+ * Writes `dist/cli` and `dist/build.json` below `root`, from the sources of a repository and of `others`, further programs.
+ * Returns the paths of all files in it.
  * Bundles without plugins, because hooks in JavaScript have deadlocked the bundler's threads on two cores.
  */
 export async function bundle(root, packages, sources, others = []) {

@@ -45,7 +45,7 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     await dialog.getByRole('button', { name: 'Save' }).click()
     const row = page.getByRole('table', { name: 'Servers' }).getByRole('row', { name: /notes/ })
     await row.waitFor()
-    // The server is asked for its tools after it was added.
+    // The tools are fetched after the server was added.
     await expect
       .poll(() => row.getByRole('cell').allInnerTexts())
       .toEqual(expect.arrayContaining(['notes', 'Answers', '2026-07-28', '1', '$0.25', 'First seen']))

@@ -56,7 +56,7 @@ export const METRICS = {
   batchLines: counter('sluice_batch_lines_total', 'Lines of batches that have ended, by how.', 'outcome'),
   batchResultsIgnored: counter(
     'sluice_batch_results_ignored_total',
-    'Results of batches of providers that belong to no line, or came twice.',
+    'Results of batches of providers that belong to no line, or arrived twice.',
     'reason',
   ),
   promptsKnown: counter(
