@@ -6,15 +6,17 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { startMcpServer, type TestMcpServer } from '../fixtures/mcp.ts'
-import { type Round, scriptRounds } from '../fixtures/mcp-responses.ts'
+import { type Round, roundOf, scriptRounds } from '../fixtures/mcp-responses.ts'
 
 const TOOL = { type: 'mcp', server_label: 'tools', server_url: '/mcp' }
-/** Pays for three calls of `recurse`, and for the rounds that ask for them. */
+/** Pays for three calls of `recurse-looping`, and for the rounds that ask for them. */
 const QUOTA = 20_000
 
 let fixture: Fixture
 let web: TestMcpServer
 let result = ''
+/** A value that is nested deeper than a request may be. */
+const deep = Array.from({ length: 300 }).reduce<unknown>((inner) => ({ inner }), 'deep')
 beforeAll(async () => {
   web = await startMcpServer({
     name: 'web',
@@ -27,10 +29,12 @@ beforeAll(async () => {
       textTool({ name: `${'x'.repeat(99)}y` }, () => 'the other long one'),
       textTool({ name: 'delete' }, () => 'deleted'),
       textTool({ name: 'wide', description: 'w'.repeat(40_000) }, () => 'wide'),
-      textTool({ name: 'recurse' }, async () => {
-        const body = { model: 'responses', input: 'again', tools: [TOOL], max_output_tokens: 20 }
-        return (await call(fixture.gateway.url, body, { key: 'looping', path: '/v1/responses' })).text
-      }),
+      ...['looping', 'bounded'].map((key) =>
+        textTool({ name: `recurse-${key}` }, async () => {
+          const body = { model: 'responses', input: 'again', tools: [TOOL], max_output_tokens: 20 }
+          return (await call(fixture.gateway.url, body, { key, path: '/v1/responses' })).text
+        }),
+      ),
       {
         definition: { name: 'picture', inputSchema: { type: 'object' } },
         answer: () => ({
@@ -39,6 +43,14 @@ beforeAll(async () => {
             { type: 'resource', resource: { uri: 'file:///a', text: 'embedded text' } },
           ],
         }),
+      },
+      {
+        definition: { name: 'nested', inputSchema: { type: 'object', properties: deep } },
+        answer: () => ({ content: [] }),
+      },
+      {
+        definition: { name: 'numbered', inputSchema: { type: 'object' }, description: 7, annotations: 'x' },
+        answer: () => ({ content: [{ type: 'text', text: 'no luck', deep }], isError: true }),
       },
       {
         definition: { name: 'asks', inputSchema: { type: 'object' } },
@@ -63,8 +75,12 @@ beforeAll(async () => {
       },
     ],
     mcp: {
+      toolsets: [
+        { name: 'all', tools: ['*.*'] },
+        { name: 'saying', tools: ['web.say'] },
+      ],
       servers: [
-        { name: 'web', url: web.url, price: { call: 0, tools: { recurse: 0.01 } } },
+        { name: 'web', url: web.url, price: { call: 0, tools: { 'recurse-looping': 0.01 } } },
         { name: 'gone', url: 'http://127.0.0.1:9/mcp' },
       ],
     },
@@ -72,7 +88,10 @@ beforeAll(async () => {
       ROOT,
       user(2, 'ann', [token('ann')]),
       user(3, 'bob', [token('bob')]),
-      user(4, 'looping', [token('looping', { remain_quota: QUOTA })]),
+      user(4, 'looping', [
+        token('looping', { remain_quota: QUOTA }),
+        token('bounded', { rate_limit: { parallel: 3 } }),
+      ]),
     ],
   }))
 })
@@ -190,6 +209,19 @@ test('a function of the client with the name of a tool stays the function of the
   expect(calledNames()).toEqual([])
 })
 
+test('a function of the client with the name that would be given to a tool instead stays the function of the client', async () => {
+  const own = (name: string) => ({ type: 'function', name, parameters: { type: 'object' }, strict: false })
+  const tools = [{ ...TOOL, allowed_tools: ['web_delete'] }, own('web_delete')]
+  script({ text: 'no' })
+  await respond({ tools })
+  const other = String(lastRequest().tools[0]?.name)
+  expect(other).toMatch(/^web_delete_[0-9a-f]{8}$/)
+  script(calling(other))
+  const { body } = await respond({ tools: [...tools, own(other)] })
+  expect(body.output[1]).toMatchObject({ type: 'function_call', name: other })
+  expect(calledNames()).toEqual([])
+})
+
 test('approvals, lists and calls in the input call nothing, whoever made them', async () => {
   for (const model of ['responses', 'chat']) {
     scriptRounds(fixture.upstream, model as 'responses', { text: 'no' })
@@ -252,7 +284,7 @@ test('a result that a guard blocks reaches neither the model nor the client', as
 })
 
 test('a tool that asks the gateway for a response with the same tool ends with the money, and nothing stays held', async () => {
-  script({ ...calling('web_recurse'), tokens: [10, 5] })
+  script({ ...calling('web_recurse-looping'), tokens: [10, 5] })
   const { status } = await respond({ max_output_tokens: 20 }, 'looping')
   expect([200, 403]).toContain(status)
   const database = databaseOf(fixture.gateway.dataDir)
@@ -261,6 +293,112 @@ test('a tool that asks the gateway for a response with the same tool ends with t
   expect(charged).toBeGreaterThan(0)
   expect(database.token('token-looping').remain_quota).toBeGreaterThanOrEqual(0)
 })
+
+test('a limit of parallel calls bounds how often a tool without a price asks the gateway for a further response', async () => {
+  fixture.upstream.script('responses')
+  fixture.upstream.decide('responses', ({ text }) =>
+    roundOf(
+      'responses',
+      false,
+      text.includes('function_call_output') ? { text: 'done' } : calling('web_recurse-bounded'),
+    ),
+  )
+  const { body } = await respond({}, 'bounded')
+  expect(body.output.at(-1)).toMatchObject({ type: 'message' })
+  expect(calledNames()).toHaveLength(3)
+})
+
+test.each([
+  ['max_tool_calls', '2'],
+  ['max_tool_calls', 1.5],
+  ['background', 'yes'],
+  ['store', 'yes'],
+  ['conversation', 'conv_1'],
+])('a request with such a tool and %s: %j is a 400', async (member, value) => {
+  script({ text: 'no' })
+  const { status, body } = await respond({ [member]: value })
+  expect([status, body.error?.message]).toEqual([400, expect.stringContaining(`'${member}'`)])
+  expect(fixture.upstream.received('responses')).toEqual([])
+})
+
+test.each([0, -1])('with max_tool_calls: %i no tool is called', async (max_tool_calls) => {
+  const twice = ['call_1', 'call_2'].map((id) => ({ id, name: 'web_delete', input: '{}' }))
+  script({ calls: twice }, { text: 'no' })
+  const { body } = await respond({ max_tool_calls })
+  expect([body.status, body.incomplete_details]).toEqual(['incomplete', { reason: 'max_tool_calls' }])
+  expect(calledNames()).toEqual([])
+})
+
+test('allowed_tools gives no tool that the toolset has not', async () => {
+  script(calling('web_delete'))
+  const { body } = await respond({
+    tools: [{ ...TOOL, server_url: '/mcp/saying', allowed_tools: ['web_delete'] }],
+  })
+  expect(body.output).toMatchObject([
+    { type: 'mcp_list_tools', tools: [] },
+    { type: 'function_call', name: 'web_delete' },
+  ])
+  expect(calledNames()).toEqual([])
+})
+
+test('a tool whose definition is nested deeper than a request may be is not offered', async () => {
+  script({ text: 'no' })
+  const { status, body } = await respond()
+  expect(status).toBe(200)
+  expect(JSON.stringify(body.output[0])).not.toContain('web_nested')
+  const { tools } = lastRequest()
+  expect(tools.map(({ name }) => name)).not.toContain('web_nested')
+  expect(tools.find(({ name }) => name === 'web_numbered')).not.toHaveProperty('description')
+  expect(body.output[0]).toMatchObject({
+    tools: expect.arrayContaining([
+      expect.objectContaining({ name: 'web_numbered', description: null, annotations: null }),
+    ]),
+  })
+})
+
+test('a response with an error that is nested too deep can be continued', async () => {
+  script(calling('web_numbered'), { text: 'done' })
+  const { body } = await respond()
+  expect(body.output[1]).toMatchObject({
+    status: 'failed',
+    error: { content: [{ type: 'text', text: 'no luck' }] },
+  })
+  script({ text: 'yes' })
+  const next = await respond({ previous_response_id: body.id, tools: [] })
+  expect([next.status, next.body.status]).toEqual([200, 'completed'])
+})
+
+test.each([true, false])(
+  'a third round that breaks off ends the response as failed, streamed: %s',
+  async (stream) => {
+    let round = 0
+    fixture.upstream.script('responses')
+    fixture.upstream.decide('responses', () => {
+      round += 1
+      const calls = round < 3 ? calling('web_delete').calls : []
+      const made = roundOf('responses', stream, { text: `round ${round}`, calls })
+      if (round < 3 || made.kind !== 'stream')
+        return round < 3 ? made : { kind: 'status', status: 500, body: '{}' }
+      return { ...made, frames: (made.frames ?? []).slice(0, 6), ending: 'reset' }
+    })
+    const { text } = await call(
+      fixture.gateway.url,
+      { model: 'responses', input: 'hi', tools: [TOOL], stream },
+      { key: 'ann', path: '/v1/responses' },
+    )
+    const end = stream
+      ? (JSON.parse(text.trim().split('data: ').at(-1) ?? '') as { response: unknown }).response
+      : (JSON.parse(text) as unknown)
+    expect(end).toMatchObject({
+      status: 'failed',
+      error: { code: expect.any(String) },
+      output: ['mcp_list_tools', 'message', 'mcp_call', 'message', 'mcp_call'].map((type) => ({ type })),
+      usage: { input_tokens: 20, output_tokens: 10 },
+    })
+    expect(calledNames()).toEqual(['delete', 'delete'])
+    await expect.poll(() => databaseOf(fixture.gateway.dataDir).openHolds()).toEqual([])
+  },
+)
 
 test('a request for a batch with such a tool is refused', async () => {
   const line = {

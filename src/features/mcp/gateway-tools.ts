@@ -73,11 +73,7 @@ function readTool(tool: Fields, index: number, toolset: string): GatewayTool {
   const { server_label: label, require_approval: approval, allowed_tools: allowed } = tool
   if (typeof label !== 'string' || label === '') throw invalid(index, 'server_label', 'a text')
   if (approval !== undefined && approval !== null && approval !== 'never')
-    throw invalid(
-      index,
-      'require_approval',
-      '"never": this gateway asks nobody for approval during a response',
-    )
+    throw invalid(index, 'require_approval', '"never": the gateway calls its tools without approval')
   const names = isObject(allowed) ? allowed['tool_names'] : allowed
   const isList = Array.isArray(names) && names.every((name) => typeof name === 'string')
   if (names !== undefined && names !== null && !isList)
@@ -136,16 +132,26 @@ export class OfferedTools {
   }
 
   #offer(tool: GatewayTool, { entries, unavailable }: GatheredList, taken: Set<string>): void {
-    const shown = entries.filter(({ name }) => tool.allowed?.has(String(name)) ?? true)
-    const definitions = shown.map((entry) => {
-      const listed = String(entry['name'])
-      const plain = mcpFunctionName(listed)
-      const name = taken.has(plain) ? mcpFunctionName(listed, `${tool.label}\n${listed}`) : plain
+    const shown = entries
+      .filter((entry) => (tool.allowed?.has(String(entry['name'])) ?? true) && isShallow(entry))
+      .map((entry) => {
+        const { name, description, inputSchema, annotations } = entry
+        return {
+          name: String(name),
+          description: typeof description === 'string' ? description : null,
+          input_schema: inputSchema,
+          annotations: isObject(annotations) ? annotations : null,
+        }
+      })
+    const definitions = shown.map(({ name: listed, description, input_schema: parameters }) => {
+      let name = mcpFunctionName(listed)
+      for (let whole = `${tool.label}\n${listed}`; taken.has(name); whole += '\n')
+        name = mcpFunctionName(listed, whole)
       taken.add(name)
       this.functions.set(name, { tool, listed })
-      const { description, inputSchema: parameters } = entry
+      const about = description === null ? {} : { description }
       // Schemas of servers rarely fit the rules for strict functions.
-      const definition = JSON.stringify({ type: 'function', name, description, parameters, strict: false })
+      const definition = JSON.stringify({ type: 'function', name, ...about, parameters, strict: false })
       this.bytes += Buffer.byteLength(definition)
       if (this.bytes > this.#maxBytes)
         throw new GatewayError(
@@ -154,16 +160,23 @@ export class OfferedTools {
         )
       return definition
     })
-    const listedTools = shown.map(({ name, description = null, inputSchema, annotations = null }) => ({
-      name,
-      description,
-      input_schema: inputSchema,
-      annotations,
-    }))
     const error = unavailable.length > 0 ? `unavailable: ${unavailable.join(', ')}` : null
-    const item = { type: 'mcp_list_tools', server_label: tool.label, tools: listedTools, error }
+    const item = { type: 'mcp_list_tools', server_label: tool.label, tools: shown, error }
     this.offers.push({ definitions, item })
   }
+}
+
+/** Maximum levels of a definition. A request has at most 128, some of them around the definition. */
+const MAX_LEVELS = 100
+
+/** Whether a definition fits into a request. One that does not would make each request with the tool fail. */
+function isShallow({ inputSchema, annotations }: Fields): boolean {
+  return [inputSchema, annotations].every((value) => hasLevels(value, MAX_LEVELS))
+}
+
+function hasLevels(value: unknown, most: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return most > 0 && Object.values(value).every((member) => hasLevels(member, most - 1))
 }
 
 /** Names of the functions and custom tools that a request declares itself. */

@@ -1,5 +1,6 @@
 import { asRecord, parseRecord, stringOrEmpty } from '@sluice/wire/json/record'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { readResponsesRequest } from '@sluice/wire/responses'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { EventResponse } from '../../call/answers/event-response.ts'
 import type { ScannedRequest } from '../../call/answer-request.ts'
@@ -76,10 +77,17 @@ function refuseUnsupported({ scan, incoming }: ScannedRequest): void {
       'invalid_request',
       `Invalid 'tools': the tools of this gateway cannot be used in batches.`,
     )
-  if (scan.value('background') === true)
+  // The rounds replace some members, so that the checks of their calls do not see what the client has sent.
+  if (readResponsesRequest(scan).background)
     throw new GatewayError(
       'invalid_request',
       `Invalid 'background': expected false, got true: the tools of this gateway are called while the client waits.`,
+    )
+  // The provider would add the same input in each round.
+  if (scan.has('conversation') && scan.kind('conversation') !== 'null')
+    throw new GatewayError(
+      'invalid_request',
+      `Invalid 'conversation': expected null: with the tools of this gateway, send all items in 'input' or use 'previous_response_id'.`,
     )
 }
 
@@ -123,7 +131,7 @@ class ResponseInRounds {
       unavailable.length > 0 ? { 'x-gateway-mcp-unavailable': unavailable.join(', ') } : {},
     )
     this.#maxOutput = numberIn(scan, 'max_output_tokens')
-    this.#callsLeft = numberIn(scan, 'max_tool_calls') ?? Number.POSITIVE_INFINITY
+    this.#callsLeft = Math.max(0, numberIn(scan, 'max_tool_calls') ?? Number.POSITIVE_INFINITY)
   }
 
   async run(): Promise<void> {

@@ -17,10 +17,11 @@ export interface ToolOutcome {
 export function outcomeOf({ result, error }: ClientAnswer): ToolOutcome {
   if (error) return failedOutcome(error.message, { type: 'mcp_protocol_error', code: error.code })
   if (result['resultType'] === 'input_required')
-    return failedOutcome('the tool asks for input, which nobody can give during a response')
+    return failedOutcome('the tool requires input, which is not supported during a response')
   const text = textOf(result)
   if (result['isError'] !== true) return { status: 'completed', text, output: text, error: null }
-  const content = result['content'] ?? []
+  // Content as the server sent it could be nested too deep to be sent back in a request.
+  const content = [{ type: 'text', text }]
   return { status: 'failed', text, output: null, error: { type: 'mcp_tool_execution_error', content } }
 }
 
