@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Simulator, startSimulator } from '../../packages/simulator/src/start-simulator.ts'
+import {
+  BATCH_PRICE,
+  type BatchInvoice,
+  invoicesOf,
+  quotaOfInvoice,
+  simulateBatches,
+} from '../fixtures/batch-provider.ts'
 import { BatchClient, type BatchBody, chatLine } from '../fixtures/batches.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 const MODEL = 'demo-chat'
-/** At the tier `batch` 1 and 4 quota units a token. */
-const PRICE = { input: '4', output: '16', service: { batch: '0.5' } }
 
 /** A channel whose provider gets lines. */
 function batching(
@@ -28,7 +33,7 @@ beforeAll(async () => {
     config: {
       options: { batches: { poll: '50ms', poll_most: '200ms' }, public_url: 'https://batches.example' },
       models: {
-        [MODEL]: { price: PRICE },
+        [MODEL]: { price: BATCH_PRICE },
         plain: { price: { input: '4', output: '16' } },
         ...Object.fromEntries(
           [
@@ -42,7 +47,7 @@ beforeAll(async () => {
             'only',
             'called',
             'vectors',
-          ].map((name) => [name, { price: PRICE }]),
+          ].map((name) => [name, { price: BATCH_PRICE }]),
         ),
       },
       channels: [
@@ -100,25 +105,8 @@ afterAll(async () => {
 })
 beforeEach(() => simulate({ reset: true }))
 
-interface SimulatedState {
-  readonly requests: Readonly<Record<string, number>>
-}
-
-async function simulate(settings: object): Promise<SimulatedState> {
-  const answer = await fetch(new URL('/simulate', simulator.chatUrl), {
-    method: 'POST',
-    body: JSON.stringify(settings),
-  })
-  expect(answer.status).toBe(200)
-  return (await answer.json()) as SimulatedState
-}
-
-/** What the provider bills for all batches so far. */
-async function invoices(): Promise<{ status: string; input: number; output: number }[]> {
-  const answer = await fetch(new URL('/simulate/invoice', simulator.chatUrl))
-  return ((await answer.json()) as { batches: { status: string; input: number; output: number }[] }).batches
-}
-
+const simulate = (settings: object) => simulateBatches(simulator.chatUrl, settings)
+const invoices = () => invoicesOf(simulator.chatUrl)
 const clientOf = (key: string): BatchClient => new BatchClient(gateway.url, key)
 const rowsOf = (userId: number) =>
   databaseOf(gateway.dataDir)
@@ -127,8 +115,6 @@ const rowsOf = (userId: number) =>
 
 const sumOf = (rows: readonly { readonly quota: number }[]): number =>
   rows.reduce((sum, { quota }) => sum + quota, 0)
-const quotaOf = (invoice: { input: number; output: number } | undefined): number =>
-  (invoice?.input ?? 0) + 4 * (invoice?.output ?? 0)
 
 /** The tier of a row, and whether its price is incomplete. */
 function tierOf(row: object): unknown[] {
@@ -165,14 +151,16 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(others).toEqual([])
     const rows = rowsOf(2)
     expect(rows).toHaveLength(3)
-    expect(sumOf(rows)).toBe(quotaOf(invoice))
+    expect(sumOf(rows)).toBe(quotaOfInvoice(invoice as BatchInvoice))
     expect(rows.map((row) => tierOf(row))).toEqual(Array.from({ length: 3 }, () => ['batch', 0]))
     // The standard tier costs twice as much.
     const named = rows.map((row) => lineOf(row))
     expect(new Set(named.map(([batchId, customId]) => `${String(batchId)} ${String(customId)}`))).toEqual(
       new Set([`${id} a`, `${id} b`, `${id} c`]),
     )
-    expect(named.reduce((sum, [, , saved]) => sum + Number(saved), 0)).toBe(quotaOf(invoice))
+    expect(named.reduce((sum, [, , saved]) => sum + Number(saved), 0)).toBe(
+      quotaOfInvoice(invoice as BatchInvoice),
+    )
     expect(databaseOf(gateway.dataDir).openHolds()).toEqual([])
   })
 
@@ -228,7 +216,7 @@ describe('docs/batches.md: Batches of providers', () => {
     const [row] = rowsOf(2).slice(before)
     const [invoice] = (await invoices()).slice(bills)
     expect(row && tierOf(row)).toEqual(['batch', 0])
-    expect(row?.quota).toBe(2 * quotaOf(invoice))
+    expect(row?.quota).toBe(2 * quotaOfInvoice(invoice as BatchInvoice))
     expect(row && lineOf(row)[2]).toBe(0)
   })
 
@@ -286,7 +274,7 @@ describe('docs/batches.md: Batches of providers', () => {
       ).id,
     )
     expect(batch.request_counts).toEqual({ total: 8, completed: 8, failed: 0 })
-    expect(sumOf(rowsOf(2).slice(before))).toBe(quotaOf((await invoices()).slice(bills)[0]))
+    expect(sumOf(rowsOf(2).slice(before))).toBe(quotaOfInvoice((await invoices())[bills] as BatchInvoice))
   })
 
   test.each([
@@ -354,7 +342,7 @@ describe('docs/batches.md: Batches of providers', () => {
       names.map((name) => chatLine(name, MODEL)),
     )
     await expect.poll(async () => (await invoices()).length).toBe(bills + 1)
-    const { requests: earlier } = await simulate({})
+    const earlier = await simulate({})
     expect((await ann.ask(`/v1/batches/${id}/cancel`, 'POST')).status).toBe(200)
     const batch = await ann.ended(id)
     expect(batch).toMatchObject({
@@ -363,8 +351,8 @@ describe('docs/batches.md: Batches of providers', () => {
     })
     expect(await ann.lines(batch.output_file_id)).toHaveLength(2)
     for (const { error } of await ann.lines(batch.error_file_id)) expect(error?.code).toBe('batch_cancelled')
-    expect(sumOf(rowsOf(2).slice(before))).toBe(quotaOf((await invoices()).slice(bills)[0]))
-    const { requests } = await simulate({})
+    expect(sumOf(rowsOf(2).slice(before))).toBe(quotaOfInvoice((await invoices())[bills] as BatchInvoice))
+    const requests = await simulate({})
     expect((requests['cancel'] ?? 0) - (earlier['cancel'] ?? 0)).toBe(1)
     expect(databaseOf(gateway.dataDir).openHolds()).toEqual([])
   })
@@ -380,15 +368,11 @@ describe('docs/batches.md: Batches of providers', () => {
       request_counts: { total: 2, completed: 1, failed: 0 },
     })
     expect((await ann.lines(batch.error_file_id))[0]?.error).toMatchObject({ code: 'batch_expired' })
-    expect(sumOf(rowsOf(2).slice(before))).toBe(quotaOf((await invoices()).slice(bills)[0]))
+    expect(sumOf(rowsOf(2).slice(before))).toBe(quotaOfInvoice((await invoices())[bills] as BatchInvoice))
   })
 
   test('an expired batch of Gemini, of which nothing is left, costs nothing', async () => {
-    const answer = await fetch(new URL('/simulate', simulator.geminiUrl), {
-      method: 'POST',
-      body: JSON.stringify({ reset: true, behaviour: { end: 'expired' } }),
-    })
-    expect(answer.status).toBe(200)
+    await simulateBatches(simulator.geminiUrl, { reset: true, behaviour: { end: 'expired' } })
     const bob = clientOf('bob')
     const before = rowsOf(3).length
     const batch = await bob.ended((await made(bob, [chatLine('a', 'gemini')])).id)

@@ -1,6 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Simulator, startSimulator } from '../../packages/simulator/src/start-simulator.ts'
 import { manage } from '../fixtures/account.ts'
+import {
+  BATCH_PRICE,
+  type BatchInvoice,
+  invoicesOf,
+  quotaOfInvoice,
+  simulateBatches,
+} from '../fixtures/batch-provider.ts'
 import { BatchClient, chatLine } from '../fixtures/batches.ts'
 import { channel, type Configuration, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
@@ -8,12 +15,6 @@ import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
 
 const ADMIN = { id: 9, accessToken: 'the-access-token-of-the-admin' }
-
-interface Invoice {
-  readonly status: string
-  readonly input: number
-  readonly output: number
-}
 
 let simulator: Simulator
 let gateway: RunningGateway
@@ -38,24 +39,13 @@ function configuration(name: string, url: string, price: object, fields: object 
   }
 }
 
-/** At the tier `batch` 1 and 4 quota units a token. */
-const PRICE = { input: '4', output: '16', service: { batch: '0.5' } }
-
-async function simulate(behaviour: object, url = simulator.chatUrl): Promise<void> {
-  await fetch(new URL('/simulate', url), { method: 'POST', body: JSON.stringify({ reset: true, behaviour }) })
-}
-
-async function invoices(): Promise<Invoice[]> {
-  const answer = await fetch(new URL('/simulate/invoice', simulator.chatUrl))
-  return ((await answer.json()) as { batches: Invoice[] }).batches
-}
-
+const simulate = (behaviour: object) => simulateBatches(simulator.chatUrl, { reset: true, behaviour })
+const invoices = () => invoicesOf(simulator.chatUrl)
 const lines = ['a', 'b', 'c'].map((name) => chatLine(name, 'm'))
 const charged = (): number =>
   databaseOf(gateway.dataDir)
     .usage()
     .reduce((sum, { quota }) => sum + quota, 0)
-const billed = ({ input, output }: Invoice): number => input + 4 * output
 
 /** Makes a batch, and waits until the provider has it. */
 async function madeThere(): Promise<{
@@ -67,13 +57,13 @@ async function madeThere(): Promise<{
   const ann = new BatchClient(gateway.url, 'ann')
   const { id } = await ann.make(lines, { metadata: {} })
   await expect.poll(async () => (await invoices()).length, { timeout: 20_000 }).toBe(before + 1)
-  return { ann, id, bill: async () => billed((await invoices())[before] as Invoice) }
+  return { ann, id, bill: async () => quotaOfInvoice((await invoices())[before] as BatchInvoice) }
 }
 
 describe('docs/batches.md: Batches of providers', () => {
   test('a batch goes on when its channel, its key and its group are changed, at the prices of its submission', async () => {
     await simulate({ running_ms: 1_500 })
-    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE) })
+    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, BATCH_PRICE) })
     const { ann, id, bill } = await madeThere()
     await gateway.apply(
       configuration('second', simulator.messagesUrl, { input: '400', output: '400' }, { keys: ['other'] }),
@@ -85,7 +75,7 @@ describe('docs/batches.md: Batches of providers', () => {
 
   test('the same after a restart with the changed configuration', async () => {
     await simulate({ running_ms: 1_500 })
-    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE) })
+    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, BATCH_PRICE) })
     const { id, bill } = await madeThere()
     await gateway.kill()
     await gateway.restart(
@@ -98,7 +88,7 @@ describe('docs/batches.md: Batches of providers', () => {
 
   test('when its key is disabled, a batch is cancelled at the provider, and what it has finished is charged', async () => {
     await simulate({ running_ms: 60_000, cancelling_ms: 200, done: 2 })
-    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE) })
+    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, BATCH_PRICE) })
     const { id, bill } = await madeThere()
     const { id: keyId } = databaseOf(gateway.dataDir).token('token-ann')
     const disabled = await manage(gateway.url, ADMIN, 'PUT /api/user/2/tokens', { id: keyId, status: 2 })
@@ -112,7 +102,10 @@ describe('docs/batches.md: Batches of providers', () => {
   test('after 24 hours a batch is cancelled at the provider and expires; what it has finished is charged', async () => {
     const clock = dateClock()
     await simulate({ running_ms: 60_000, cancelling_ms: 200, done: 1 })
-    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE), env: clock.env })
+    gateway = await startGateway({
+      config: configuration('first', simulator.chatUrl, BATCH_PRICE),
+      env: clock.env,
+    })
     const { ann, id, bill } = await madeThere()
     clock.move(24 * 3_600 + 1)
     const ended = await ann.ended(id)
@@ -124,7 +117,7 @@ describe('docs/batches.md: Batches of providers', () => {
 
   test('a batch that was cancelled while its gateway was down is cancelled at the provider after the start', async () => {
     await simulate({ running_ms: 60_000, cancelling_ms: 200, done: 1 })
-    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE) })
+    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, BATCH_PRICE) })
     const { ann, id, bill } = await madeThere()
     expect((await ann.ask(`/v1/batches/${id}/cancel`, 'POST')).status).toBe(200)
     await gateway.kill()
@@ -139,7 +132,7 @@ describe('docs/batches.md: Batches of providers', () => {
 
   test('when its user is deleted, a batch is cancelled at the provider, and nothing of it stays', async () => {
     await simulate({ running_ms: 600_000, cancelling_ms: 100 })
-    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, PRICE) })
+    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, BATCH_PRICE) })
     await madeThere()
     expect(await manage(gateway.url, ADMIN, 'DELETE /api/user/2')).toMatchObject({ success: true })
     const books = databaseOf(gateway.dataDir)

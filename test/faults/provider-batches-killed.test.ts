@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { startSimulator } from '../../packages/simulator/src/start-simulator.ts'
 import { audit } from '../fixtures/auditor.ts'
+import { BATCH_PRICE, invoicesOf, quotaOfInvoice, simulateBatches } from '../fixtures/batch-provider.ts'
 import { BatchClient, chatLine } from '../fixtures/batches.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
@@ -11,12 +12,6 @@ const QUOTA = 10_000_000
 const LINES = 400
 const KILLS = 6
 const GRANTED = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
-
-interface Invoice {
-  readonly billed_lines: number
-  readonly input: number
-  readonly output: number
-}
 
 test.each([
   ['chat', 'demo-chat'],
@@ -30,7 +25,7 @@ test.each([
     const gateway = await startGateway({
       config: {
         options: { batches: { poll: '50ms', poll_most: '200ms' } },
-        models: { m: { price: { input: '4', output: '16', service: { batch: '0.5' } } } },
+        models: { m: { price: BATCH_PRICE } },
         channels: [
           channel('m', url, { protocol, batches: true, models: ['m'], model_mapping: { m: upstream } }),
         ],
@@ -38,8 +33,8 @@ test.each([
       },
     })
     try {
-      const settings = { behaviour: { running_ms: 1_000, shuffled: true, duplicates: 2, unknown: 2 } }
-      await fetch(new URL('/simulate', url), { method: 'POST', body: JSON.stringify(settings) })
+      const behaviour = { running_ms: 1_000, shuffled: true, duplicates: 2, unknown: 2 }
+      await simulateBatches(url, { behaviour })
       const ann = new BatchClient(gateway.url, 'ann')
       const names = Array.from({ length: LINES }, (_, at) => `l${at}`)
       const { id } = await ann.make(
@@ -58,13 +53,11 @@ test.each([
       })
       const results = await ann.lines(ended.output_file_id)
       expect(results.map(({ custom_id }) => custom_id)).toEqual(names)
-      const { batches } = (await (await fetch(new URL('/simulate/invoice', url))).json()) as {
-        batches: Invoice[]
-      }
-      expect(batches.map(({ billed_lines: billed }) => billed)).toEqual([LINES])
+      const invoices = await invoicesOf(url)
+      expect(invoices.map(({ billed_lines: billed }) => billed)).toEqual([LINES])
       await gateway.stop()
       const database = databaseOf(gateway.dataDir)
-      const billed = batches.reduce((sum, { input, output }) => sum + input + 4 * output, 0)
+      const billed = invoices.reduce((sum, invoice) => sum + quotaOfInvoice(invoice), 0)
       expect(database.usage()).toHaveLength(LINES)
       expect(database.usage().reduce((sum, { quota }) => sum + quota, 0)).toBe(billed)
       expect(database.token('token-ann').remain_quota).toBe(QUOTA - billed)

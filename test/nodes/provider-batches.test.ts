@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { startSimulator } from '../../packages/simulator/src/start-simulator.ts'
 import { booksOfBank } from '../fixtures/bank.ts'
+import { BATCH_PRICE, invoicesOf, quotaOfInvoice, simulateBatches } from '../fixtures/batch-provider.ts'
 import { BatchClient, type BatchBody, chatLine } from '../fixtures/batches.ts'
 import { startCluster } from '../fixtures/cluster.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -16,12 +17,6 @@ const KILLS = byTier(4, 20)
 const BETWEEN_MS = byTier(2_000, 15_000)
 const QUOTA = 2_000_000_000
 const ENDS: ReadonlySet<string> = new Set(['completed', 'expired', 'cancelled'])
-
-interface Invoice {
-  readonly billed_lines: number
-  readonly input: number
-  readonly output: number
-}
 
 test('with kills of nodes at any moment, each line of a batch at a provider has one result, and the ledger has what the provider bills', {
   timeout: byTier(240_000, 1_800_000),
@@ -37,7 +32,7 @@ test('with kills of nodes at any moment, each line of a batch at a provider has 
     hasProxies: false,
     configure: () => ({
       options: { batches: { poll: '50ms', poll_most: '500ms' } },
-      models: { m: { price: { input: '4', output: '16', service: { batch: '0.5' } } } },
+      models: { m: { price: BATCH_PRICE } },
       channels: [
         channel('m', simulator.chatUrl, {
           batches: true,
@@ -51,10 +46,7 @@ test('with kills of nodes at any moment, each line of a batch at a provider has 
   try {
     const { fleet } = cluster
     const behaviour = { running_ms: 2_000, shuffled: true, duplicates: 3, unknown: 3 }
-    await fetch(new URL('/simulate', simulator.chatUrl), {
-      method: 'POST',
-      body: JSON.stringify({ behaviour }),
-    })
+    await simulateBatches(simulator.chatUrl, { behaviour })
     const clientOf = (node: number): BatchClient => new BatchClient(fleet.node(node).url, 'ann')
     const names = Array.from({ length: LINES }, (_, at) => `l${at}`)
     const { id } = await clientOf(0).make(
@@ -76,12 +68,11 @@ test('with kills of nodes at any moment, each line of a batch at a provider has 
     })
     const results = await clientOf(2).lines(ended.output_file_id)
     expect(results.map(({ custom_id }) => custom_id)).toEqual(names)
-    const answer = await fetch(new URL('/simulate/invoice', simulator.chatUrl))
-    const { batches } = (await answer.json()) as { batches: readonly Invoice[] }
-    expect(batches.map(({ billed_lines: billed }) => billed)).toEqual([LINES])
+    const invoices = await invoicesOf(simulator.chatUrl)
+    expect(invoices.map(({ billed_lines: billed }) => billed)).toEqual([LINES])
     await fleet.stop()
     const books = await booksOfBank(cluster)
-    const billed = batches.reduce((sum, { input, output }) => sum + input + 4 * output, 0)
+    const billed = invoices.reduce((sum, invoice) => sum + quotaOfInvoice(invoice), 0)
     expect(books.usage).toHaveLength(LINES)
     expect(books.usage.reduce((sum, { quota }) => sum + quota, 0)).toBe(billed)
     expect(books.tokens.find(({ name }) => name === 'token-ann')?.remain_quota).toBe(QUOTA - billed)
