@@ -92,6 +92,8 @@ describe('docs/batches.md: Over HTTP', () => {
     expect((await listed(ROOT_ACCOUNT)).total).toBe(3)
     expect((await listed(ROOT_ACCOUNT, '?username=bob')).total).toBe(0)
     expect((await listed(ROOT_ACCOUNT, '?username=ann&user_id=2')).total).toBe(3)
+    expect((await listed(ROOT_ACCOUNT, '?username=ann&user_id=3')).total).toBe(0)
+    expect((await listed(ROOT_ACCOUNT, '?user_id=3')).total).toBe(0)
     expect((await as(ROOT_ACCOUNT, `GET /api/batches/${ended}`)).data).toMatchObject({ username: 'ann' })
   })
 

@@ -104,7 +104,7 @@ describe('the README of the simulator: Batches, with the API of Gemini', () => {
     await expect(get()).rejects.toMatchObject({ status: 404 })
   })
 
-  test('an upload goes on where it broke off', async () => {
+  test('an upload is continued where it broke off, with POST or PUT', async () => {
     const text = JSON.stringify(lineOf('a', 'Hello'))
     const start = await fetch(`${origin}/upload/v1beta/files`, {
       method: 'POST',
@@ -118,7 +118,7 @@ describe('the README of the simulator: Batches, with the API of Gemini', () => {
     const url = String(start.headers.get('x-goog-upload-url'))
     const send = (command: string, offset: number, body: string) =>
       fetch(url, {
-        method: 'POST',
+        method: command === 'upload' ? 'POST' : 'PUT',
         headers: { 'x-goog-upload-command': command, 'x-goog-upload-offset': String(offset) },
         body,
       })

@@ -198,10 +198,13 @@ describe('the README of the simulator: Batches, with the client of OpenAI', () =
     expect((await other.batches.list()).data).toEqual([])
   })
 
-  test('a deleted file is not found', async () => {
+  test('a deleted file of lines or results is not found', async () => {
     const input = await uploaded([lineOf('a')])
     expect((await client.files.delete(input)).deleted).toBe(true)
     await expect(client.files.content(input)).rejects.toMatchObject({ status: 404 })
+    const { output_file_id: output } = await reached((await made([lineOf('a')])).id, 'completed')
+    await client.files.delete(String(output))
+    await expect(client.files.content(String(output))).rejects.toMatchObject({ status: 404 })
   })
 
   test('Azure looks at a file before a batch can use it, and names endpoints without a version', async () => {
