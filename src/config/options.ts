@@ -51,12 +51,8 @@ const files = sectionSchema({
 })
 
 const batches = sectionSchema({
-  poll: durationSchema
-    .refine((pollMs) => pollMs > 0, { error: 'expected a duration above 0' })
-    .default(10_000),
-  poll_most: durationSchema
-    .refine((pollMs) => pollMs > 0, { error: 'expected a duration above 0' })
-    .default(300_000),
+  poll: durationSchema.default(10_000),
+  poll_most: durationSchema.default(300_000),
   most: integerSchema(1, 10_000).default(100),
   parallel: integerSchema(1, 10_000).default(8),
 })

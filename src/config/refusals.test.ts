@@ -259,6 +259,12 @@ const OPTIONS: Case[] = [
     'gateway.yaml:2: options.files.keep: expected a duration above 0',
   ],
   [
+    'batches of providers that are read without a pause',
+    'options:\n  batches: { poll: 0s, poll_most: 0s }\n',
+    'gateway.yaml:2: options.batches.poll: expected a duration from 1ms to 596h, found "0s"',
+    'gateway.yaml:2: options.batches.poll_most: expected a duration from 1ms to 596h, found "0s"',
+  ],
+  [
     'a time for which answers of a model are kept without a unit',
     'models:\n  m: { cache: 10 }\n',
     'gateway.yaml:2: models.m.cache: expected a duration such as 24h or 720h, or 0, found 10',
@@ -600,6 +606,18 @@ const CHANNELS: Case[] = [
     'a list of protocols with one twice',
     channel('protocol: [chat, chat]'),
     'gateway.yaml:3: channels[0].protocol[1]: expected each entry once, this is entry 0 again',
+  ],
+  [
+    'batches with a protocol that has no batch API',
+    channel('protocol: rerank\nbatches: true'),
+    'gateway.yaml:6: channels[0].batches: this provider or protocol has no batch API that the gateway uses',
+  ],
+  [
+    'batches with a provider whose batch API is not used',
+    channel(
+      'provider: bedrock\nprotocol: converse\nregion: eu-west-1\nkeys: [AKIDEXAMPLE0000:wJalrXUtnFEMIK7MDENG]\nbatches: only',
+    ),
+    'gateway.yaml:9: channels[0].batches: this provider or protocol has no batch API that the gateway uses',
   ],
   [
     'an empty list of protocols',
