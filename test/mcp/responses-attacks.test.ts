@@ -80,7 +80,7 @@ beforeAll(async () => {
         { name: 'saying', tools: ['web.say'] },
       ],
       servers: [
-        { name: 'web', url: web.url, price: { call: 0, tools: { 'recurse-looping': 0.01 } } },
+        { name: 'web', url: web.url, price: { call: 0, tools: { 'recurse-looping': 0.01, asks: 0.01 } } },
         { name: 'gone', url: 'http://127.0.0.1:9/mcp' },
       ],
     },
@@ -174,10 +174,16 @@ test('content that is not a text is named, and not sent to the model', async () 
   expect(body.output[1]).toMatchObject({ output: '[image image/png]\nembedded text' })
 })
 
-test('a tool that asks for input is an error for the model', async () => {
+test('a tool that requires input is an error for the model, and costs nothing', async () => {
   script(calling('web_asks'), { text: 'done' })
-  const { body } = await respond()
-  expect(body.output[1]).toMatchObject({ type: 'mcp_call', status: 'failed' })
+  const { headers, body } = await respond()
+  expect(body.output[1]).toMatchObject({
+    type: 'mcp_call',
+    status: 'failed',
+    error: { message: expect.stringContaining('requires input') },
+  })
+  const rows = databaseOf(fixture.gateway.dataDir).usage()
+  expect(rows.find(({ id }) => id === `${String(headers['x-request-id'])}.1.1`)).toMatchObject({ quota: 0 })
 })
 
 test('names that differ only in unusual characters, or are very long, are different functions', async () => {
