@@ -328,11 +328,7 @@ export class App {
     const error = cause instanceof StoreUnavailable ? databaseUnavailableError(cause) : cause
     const known = asGatewayError(error)
     const code = known?.code
-    // A settled call already has a row in the usage log, even if its client got an error.
-    if (known && endpoint && isCallEndpoint(endpoint) && record.reason === undefined) {
-      this.#services.refusals.add(known.code, { ...known.caller, ...record })
-      this.#services.refusedCalls.add(refusedCall(exchange, known))
-    }
+    if (known && endpoint && isCallEndpoint(endpoint)) this.noteRefusal(exchange, known)
     if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))
       this.#services.log.error({ id, err: error }, 'unforeseen error')
@@ -349,6 +345,14 @@ export class App {
       response.closesImmediately = true
     }
     response.writeHead(status, headers).end(body)
+  }
+
+  /** Adds a call to the refused calls. A settled call already has a row in the usage log, even if its client got an error. */
+  noteRefusal(call: Pick<ClientExchange, 'id' | 'record' | 'refusal'>, error: GatewayError): void {
+    const { record } = call
+    if (record.reason !== undefined) return
+    this.#services.refusals.add(error.code, { ...error.caller, ...record })
+    this.#services.refusedCalls.add(refusedCall(call, error))
   }
 
   /** States the limits of the API key in the response, if the key is known although the call was refused. */
@@ -391,7 +395,10 @@ function mayRepeat({ method, headers }: Request): boolean {
 const ADDRESS = { subject: 'address', id: null, name: null } as const
 
 /** A refused call as it is stored. */
-function refusedCall({ id, record, refusal }: ClientExchange, error: GatewayError): RefusedCall {
+function refusedCall(
+  { id, record, refusal }: Pick<ClientExchange, 'id' | 'record' | 'refusal'>,
+  error: GatewayError,
+): RefusedCall {
   const { code, kind, message, retryAfter, limit, caller } = error
   return {
     id,

@@ -30,7 +30,8 @@ export function openMcp(
   store: Pick<Store, 'write'>,
   liveConfig: LiveConfig,
   services: Pick<McpEndpointServices, 'settings' | 'bodies' | 'metrics'> &
-    Pick<CallFindings, 'withheldTools'> & {
+    Pick<CallFindings, 'withheldTools'> &
+    Pick<ResponseRoundServices, 'noteRefusal'> & {
       readonly responses: ResponseStore
       readonly apiKeys: ApiKeys
       readonly clientAddress: () => ClientAddress
@@ -41,7 +42,7 @@ export function openMcp(
   const mcp = () => services.settings().mcp
   const approvals = new ToolApprovals({ store, liveConfig, mcp, withheldTools: services.withheldTools })
   const endpoint = new McpEndpoint({ ...services, servers, relay, approvals, sign })
-  const { responses, apiKeys, clientAddress } = services
+  const { responses, apiKeys, clientAddress, noteRefusal } = services
   return {
     endpoint,
     rounds: {
@@ -54,6 +55,7 @@ export function openMcp(
         return key === undefined ? caller : apiKeys.authenticate(key, clientAddress()(request))
       },
       renderError: (error, id) => renderError('relay', error, id),
+      noteRefusal,
     },
     tools: mcpToolSource(servers, approvals, mcp),
     [Symbol.asyncDispose]: () => servers.close(),

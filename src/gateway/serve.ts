@@ -315,8 +315,9 @@ export async function serveGateway({
     (open) => open.close(),
   )
   const batches = opened.use(openBatches({ ...callServices, ...kept, ...shared, rows: store, node, relay }))
-  const mcpServices = { ...callServices, ...shared, ...kept, apiKeys, clientAddress: () => addressOf }
-  const mcp: OpenedMcp = opened.use(openMcp(secrets, relay, store, inForce, mcpServices))
+  const noteRefusal: OpenedMcp['rounds']['noteRefusal'] = (part, error) => app.noteRefusal(part, error)
+  const mcpServices = { ...callServices, ...kept, apiKeys, clientAddress: () => addressOf, noteRefusal }
+  const mcp: OpenedMcp = opened.use(openMcp(secrets, relay, store, inForce, { ...shared, ...mcpServices }))
   const slots = new RequestSlots(() => inForce.settings.options.max_calls, nowMs)
   const liveCalls = new LiveCalls({
     ledger: ledger.writes,

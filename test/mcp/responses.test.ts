@@ -74,6 +74,7 @@ beforeAll(async () => {
         token('ann'),
         token('one', { rate_limit: { parallel: 1 } }),
         token('few', { rate_limit: { requests: 3 } }),
+        token('little', { rate_limit: { requests: 2 } }),
       ]),
       user(4, 'bob', [token('bob')]),
       user(5, 'poor', [token('poor', { remain_quota: SEARCH_PRICE + 700 })]),
@@ -383,6 +384,45 @@ test('a call of a tool that the key cannot pay is refused to the model', async (
   const { status, output, output_text } = await respond({ max_output_tokens: 40 }, 'tight')
   expect([status, output_text]).toEqual(['completed', 'I cannot search.'])
   expect(output[1]).toMatchObject({ status: 'failed', error: { type: 'http_error', code: 403 } })
+})
+
+test('rounds and calls of tools that are refused are among the refused calls', async () => {
+  const refusedOf = async (key: string): Promise<object[]> => {
+    const { headers } = (await respondRaw({ max_output_tokens: 40 }, key)).response
+    const id = String(headers['x-request-id'])
+    let found: { request_id: string }[] = []
+    await eventually(async () => {
+      const { data } = await manage<{ items: { request_id: string }[] }>(
+        fixture.gateway.url,
+        ADMIN,
+        'GET /api/log/refused?p=1&page_size=100',
+      )
+      found = data.items.filter(({ request_id: one }) => one.startsWith(id))
+      expect(found).not.toEqual([])
+    })
+    return found.map((one) => ({ ...one, request_id: one.request_id.slice(id.length) }))
+  }
+  script({ calls: [TIDES], tokens: [10, 5] }, { text: 'I cannot search.', tokens: [10, 5] })
+  expect(await refusedOf('tight')).toMatchObject([
+    {
+      request_id: '.1.1',
+      username: 'tight',
+      token_name: 'token-tight',
+      model_name: 'web_search',
+      kind: 'tool',
+      status: 403,
+    },
+  ])
+  script({ calls: [TIDES] })
+  expect(await refusedOf('little')).toMatchObject([
+    {
+      request_id: '.2',
+      username: 'ann',
+      token_name: 'token-little',
+      model_name: 'responses',
+      code: 'rate_limited',
+    },
+  ])
 })
 
 test('a limit that is reached between rounds ends the response as incomplete', async () => {

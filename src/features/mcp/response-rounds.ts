@@ -44,6 +44,8 @@ export interface ResponseRoundServices {
   /** The caller as the API key is now. Rejects if the key can no longer be used. */
   readonly callerNow: (incoming: IncomingCall, caller: Caller) => Caller | Promise<Caller>
   readonly renderError: (error: unknown, id: string) => RenderedRefusal
+  /** Adds a call that was refused after the response had begun to the refused calls. */
+  readonly noteRefusal: (part: IncomingCall, error: GatewayError) => void
 }
 
 /** Answers a request that offers the gateway's own tools: in rounds, each of which is a call of the model. */
@@ -213,7 +215,9 @@ class ResponseInRounds {
       if (answer.kind === 'answer') this.#answered = response
       return answer
     } catch (error) {
-      if (!isFirst && !(error instanceof UpstreamRefusal) && !asGatewayError(error)) throw error
+      const known = asGatewayError(error)
+      if (!isFirst && !(error instanceof UpstreamRefusal) && !known) throw error
+      if (!isFirst && known) this.#services.noteRefusal(inner, known)
       return { kind: 'refusal', error }
     } finally {
       unfollow()
@@ -225,6 +229,7 @@ class ResponseInRounds {
   /** A call that is made for the client's. */
   #part(suffix: string, url: string, body: Buffer, response: EventResponse): IncomingCall {
     const { id, transport, request, isTraced } = this.#request.incoming
+    const { token, user } = this.#request.caller
     const { remoteAddress } = request
     return {
       id: `${id}${suffix}`,
@@ -232,7 +237,7 @@ class ResponseInRounds {
       ...(isTraced && { isTraced }),
       request: composedRequest(url, headersOfParts(request.headers), body, { remoteAddress, bytesRead: 0 }),
       response,
-      record: {},
+      record: { userId: user.id, tokenId: token.id },
       startedMs: Date.now(),
       startedAt: performance.now(),
       isPart: true,
@@ -344,13 +349,15 @@ class ResponseInRounds {
     const unfollow = incoming.response.onClosed(() => {
       if (this.#hasLeft) response.onConnectionEnd('aborted')
     })
+    const part = this.#part(suffix, '/mcp', Buffer.from(message), response)
     try {
       this.#caller = await this.#services.callerNow(incoming, caller)
       if (this.#hasLeft) return notCalled(CLIENT_LEFT)
-      const part = this.#part(suffix, '/mcp', Buffer.from(message), response)
       const answer = await this.#services.endpoint.callTool(part, this.#caller, called.tool.toolset)
       return answer ? this.#withinRoom(outcomeOf(answer)) : notCalled(CLIENT_LEFT)
     } catch (error) {
+      const known = asGatewayError(error)
+      if (known) this.#services.noteRefusal(part, known)
       return outcomeOfRefusal(error)
     } finally {
       unfollow()
