@@ -126,7 +126,7 @@ export class McpEndpoint {
   }
 
   /**
-   * Calls a tool for a model that has asked for it, by a message in the body of `incoming`. Resolves to undefined if the
+   * Calls a tool for a model, by a message in the body of `incoming`. Resolves to undefined if the
    * client has left. Rejects with `McpError`, or like `handle`.
    */
   async callTool(

@@ -32,7 +32,7 @@ export interface ServerRequest {
   /** Values of parameters that are sent as headers too, by the name in the header. */
   readonly paramHeaders?: Readonly<Record<string, string>>
   readonly tokenId: number
-  /** What the client can be asked for, if it speaks 2026-07-28. */
+  /** The capabilities of a client of 2026-07-28. */
   readonly capabilities?: Fields
   readonly logLevel?: unknown
   /** Aborted when the answer is no longer needed. The request then rejects with its reason. */

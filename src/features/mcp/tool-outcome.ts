@@ -3,7 +3,7 @@ import { GatewayError } from '../../errors.ts'
 import { asFields, type Fields, McpError } from './protocol.ts'
 import type { ClientAnswer } from './server-call.ts'
 
-/** What came of a call that a model asked for. */
+/** The outcome of a tool call of a model. */
 export interface ToolOutcome {
   readonly status: 'completed' | 'failed' | 'incomplete'
   /** What the model reads. */

@@ -18,8 +18,8 @@ export interface ComposedAnswer {
 }
 
 /**
- * Begins to keep such an answer. Resolves to undefined if the client or the operator does not want it to be kept, or if it
- * continues a response that its provider stores: the gateway has not the whole conversation then.
+ * Prepares to keep such an answer. Resolves to undefined if the client or the operator does not want it to be kept, or if it
+ * continues a response that its provider stores, because the gateway does not have the whole conversation then.
  */
 export async function keepComposedAnswer(
   { scan, caller: { user }, settings: { options } }: ScannedRequest,
