@@ -141,7 +141,8 @@ export class BatchWork {
           continue
         }
         const { buffer } = await file.read(Buffer.alloc(line.bytes), 0, line.bytes, line.at)
-        const id = JSON.stringify(`unknown-${newId('')}`)
+        // Like the ids of numbered lines, but above the number of lines that a batch can have.
+        const id = JSON.stringify(`${line.customId}99999`)
         yield kind === 'answered'
           ? buffer
           : Buffer.from(buffer.toString().replace(JSON.stringify(line.customId), () => id))
