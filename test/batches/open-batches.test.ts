@@ -69,6 +69,8 @@ describe('docs/batches.md: Batches', () => {
     const dan = clientOf('dan')
     const { id } = await dan.make(linesFor('free', 3))
     expect(await dan.ended(id)).toMatchObject({ request_counts: { total: 3, completed: 3, failed: 0 } })
+    // The half that is left was not taken.
+    expect(fixture.upstream.received('gated')).toHaveLength(received + PARALLEL)
     gate.resolve()
     await clientOf('ann').ended(hanging.id)
   })
