@@ -19,7 +19,7 @@ import type { StoredResponses } from '../features/stored-responses/stored-respon
 import type { Request } from '../http/request.ts'
 import type { ApiArea, RenderedError } from './envelopes.ts'
 import type { PathParams } from './paths.ts'
-import type { CallRecord, RefusalFacts } from '../call/request-stages.ts'
+import type { CallRecord, RefusalFacts } from '../call/incoming-call.ts'
 
 /** The properties that every endpoint of the API declares. */
 interface EndpointDeclaration {

@@ -8,7 +8,7 @@ import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { redact } from '../upstreams/redact.ts'
 import { AnswerInAnyForm } from './answer-in-any-form.ts'
 import type { Call } from './call.ts'
-import type { AttemptWatcher } from './life-cycle.ts'
+import type { AttemptWatcher } from './feature.ts'
 import {
   CALL_STOPPED,
   type Failure,

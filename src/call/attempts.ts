@@ -25,7 +25,7 @@ import {
   GATEWAY_STOPPING,
   isStoppedCall,
 } from './failure.ts'
-import type { AttemptWatcher } from './life-cycle.ts'
+import type { AttemptWatcher } from './feature.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { sessionHeaders } from './session.ts'

@@ -6,7 +6,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { GatewayError } from '../errors.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
-import type { Call } from './call.ts'
+import type { RunningCall } from './running-call.ts'
 import type {
   AnsweredCall,
   AttemptWatcher,
@@ -15,7 +15,7 @@ import type {
   OrderedKeys,
   RelayedStream,
   SettledCall,
-} from './life-cycle.ts'
+} from './feature.ts'
 import type { MediaPlace } from './media-fetcher.ts'
 import type { Plans } from './plan.ts'
 import type { ChargeBasis } from './price-usage.ts'
@@ -59,12 +59,12 @@ export class CallFeatures {
     return state === undefined ? undefined : this.#features[at]?.suspended?.(state)
   }
 
-  admitted(call: Call): void {
+  admitted(call: RunningCall): void {
     for (let at = 0; at < this.#features.length; at++)
       if (this.#states[at] !== undefined) this.#features[at]?.admitted?.(this.#states[at], call)
   }
 
-  async tried(call: Call, plan: Plan, candidate: ChannelPlan): Promise<GatewayError | undefined> {
+  async tried(call: RunningCall, plan: Plan, candidate: ChannelPlan): Promise<GatewayError | undefined> {
     for (let at = 0; at < this.#features.length; at++) {
       const feature = this.#features[at]
       const refusal =
@@ -76,7 +76,7 @@ export class CallFeatures {
     return undefined
   }
 
-  adapt(call: Call, request: AttemptRequest, channel: Channel): AttemptRequest {
+  adapt(call: RunningCall, request: AttemptRequest, channel: Channel): AttemptRequest {
     let adapted = request
     for (let at = 0; at < this.#features.length; at++)
       if (this.#states[at] !== undefined)
@@ -84,7 +84,7 @@ export class CallFeatures {
     return adapted
   }
 
-  async adapted(call: Call, request: AttemptRequest, channel: Channel): Promise<AttemptRequest> {
+  async adapted(call: RunningCall, request: AttemptRequest, channel: Channel): Promise<AttemptRequest> {
     let adapted = request
     for (let at = 0; at < this.#features.length; at++) {
       const feature = this.#features[at]
@@ -106,7 +106,7 @@ export class CallFeatures {
     return { keys: ordered, isSpent }
   }
 
-  attempted(call: Call, target: AttemptTarget): AttemptWatcher | undefined {
+  attempted(call: RunningCall, target: AttemptTarget): AttemptWatcher | undefined {
     let watcher: AttemptWatcher | undefined
     for (let at = 0; at < this.#features.length; at++) {
       if (this.#states[at] === undefined) continue
@@ -116,7 +116,7 @@ export class CallFeatures {
     return watcher
   }
 
-  relaying(call: Call, nowMs: number, stream: RelayedStream): boolean {
+  relaying(call: RunningCall, nowMs: number, stream: RelayedStream): boolean {
     let isKept = false
     for (let at = 0; at < this.#features.length; at++)
       if (
@@ -127,7 +127,7 @@ export class CallFeatures {
     return isKept
   }
 
-  head(call: Call, headers: Record<string, string>): void {
+  head(call: RunningCall, headers: Record<string, string>): void {
     for (let at = 0; at < this.#features.length; at++)
       if (this.#states[at] !== undefined) this.#features[at]?.head?.(this.#states[at], call, headers)
   }
@@ -137,7 +137,7 @@ export class CallFeatures {
     return this.#takesPart('fetched')
   }
 
-  async fetched(call: Call, file: MediaPart, place: MediaPlace): Promise<MediaPart> {
+  async fetched(call: RunningCall, file: MediaPart, place: MediaPlace): Promise<MediaPart> {
     let part = file
     for (let at = 0; at < this.#features.length; at++)
       if (this.#states[at] !== undefined)
@@ -151,7 +151,7 @@ export class CallFeatures {
   }
 
   /** Resolves to undefined if the answer must not be sent. */
-  async result(call: Call, answer: ScannedObject, shape: Shape): Promise<ScannedObject | undefined> {
+  async result(call: RunningCall, answer: ScannedObject, shape: Shape): Promise<ScannedObject | undefined> {
     let checked: ScannedObject | undefined = answer
     for (let at = 0; checked && at < this.#features.length; at++) {
       const feature = this.#features[at]
@@ -189,13 +189,13 @@ export class CallFeatures {
     return false
   }
 
-  failed(call: Call, error: Error): void {
+  failed(call: RunningCall, error: Error): void {
     for (let at = 0; at < this.#features.length; at++)
       if (this.#states[at] !== undefined) this.#features[at]?.failed?.(this.#states[at], call, error)
   }
 
   answered(
-    call: Call,
+    call: RunningCall,
     target: AttemptTarget,
     usage: Usage,
     basis: ChargeBasis | undefined,
@@ -214,7 +214,7 @@ export class CallFeatures {
   }
 
   settled(
-    call: Call,
+    call: RunningCall,
     target: AttemptTarget | undefined,
     settlement: Settlement,
     basis: ChargeBasis | undefined,
@@ -227,7 +227,7 @@ export class CallFeatures {
     }
   }
 
-  closed(call: Call): void {
+  closed(call: RunningCall): void {
     for (let at = 0; at < this.#features.length; at++)
       if (this.#states[at] !== undefined) this.#features[at]?.closed?.(this.#states[at], call)
   }

@@ -17,26 +17,24 @@ import { answerHeaders } from '../http/answer-headers.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { CallLimits } from './call-limits.ts'
-import type { RecordedResponse } from './dialects/dialect.ts'
+import type { RecordedResponse, ResponseEnding } from './dialects/answer-reader.ts'
+import type { FeatureColumns, PlannedCall } from './feature.ts'
+import type { IncomingCall } from './incoming-call.ts'
 import type { ChargedUsage } from './dialects/passthrough.ts'
-import type { DrainedResponses } from './response-handler.ts'
+import type { DrainedResponses } from './drained-responses.ts'
 import { storableMessage, ComparedRequestTexts } from './provider-messages.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media-fetcher.ts'
 import { AttemptLog, type UpstreamInterruption } from './attempt-log.ts'
 import type { Plans } from './plan.ts'
+import { answerOrigin } from './answer-origin.ts'
 import { credibleBasis, plausibleMeasure, priceResponse } from './price-response.ts'
-import {
-  type ChargeBasis,
-  chargeBasisOfFailure,
-  type ResponseEnding,
-  type PricedUsage,
-} from './price-usage.ts'
+import { type ChargeBasis, chargeBasisOfFailure, type PricedUsage } from './price-usage.ts'
 import type { CallFeatures } from './call-features.ts'
-import type { FeatureColumns, PlannedCall } from './life-cycle.ts'
-import type { IncomingCall, Plan, AttemptTarget } from './request-stages.ts'
+import type { Plan, AttemptTarget } from './request-stages.ts'
 import type { CallSession } from './session.ts'
 import { hasOtherModels } from '../domain/records/model.ts'
+import type { RunningCall } from './running-call.ts'
 import { SentPrompt } from './sent-prompt.ts'
 import {
   rateOfStatedService,
@@ -44,7 +42,6 @@ import {
   statedServiceOfHead,
   statedServiceOfResponse,
   type CallRate,
-  chargedRate,
 } from './service-tier-rates.ts'
 import { reportUnpricedTools, pricesOfToolUses } from './tool-pricing.ts'
 
@@ -78,7 +75,7 @@ interface RunningAttempt {
 }
 
 /** One admitted call: its plan, its hold (reserved quota), and the client's response. */
-export class Call implements MediaRequester {
+export class Call implements RunningCall {
   readonly services: CallServices
   /** The features that take part in the call. */
   readonly features: CallFeatures
@@ -347,9 +344,19 @@ export class Call implements MediaRequester {
     return priced instanceof Promise ? priced.then(book) : book(priced)
   }
 
-  /** Records how the response was served, for its charge and its row in the usage log. */
+  /**
+   * Records how the response was served, for its charge and its row in the usage log. Warns the operator about a tier
+   * without a price.
+   */
   noteServed(target: AttemptTarget, stated: StatedService | undefined): CallRate {
-    return (this.#served = chargedRate(this, target, stated))
+    const served = rateOfStatedService(this, target, stated)
+    if (served.isUnpriced)
+      this.services.unpriced.note({
+        model: this.plan.request.model,
+        channel: target.channel.name,
+        tier: served.tier,
+      })
+    return (this.#served = served)
   }
 
   /** Records that the reported usage is not believed, and warns the operator. */
@@ -441,7 +448,7 @@ export class Call implements MediaRequester {
         : (columns.note ?? response?.note ?? (this.#hasUnknownEnd ? 'unknown_end' : undefined)),
       guards: columns.guards ?? '',
       transport: this.incoming.transport ?? 'http',
-      provenance: target && response?.lasting?.provenance?.(target, this, usage),
+      provenance: target && response?.lasting?.provenance?.(answerOrigin(this, target), usage),
     }
     const { record } = this.incoming
     record.upstreamModel = settlement.upstream_model

@@ -5,7 +5,7 @@ import { ERRORS } from '../errors.ts'
 import { redactFrame } from '../upstreams/redact.ts'
 import type { Call } from './call.ts'
 import { type Failure, STORAGE_UNAVAILABLE, streamErrorText } from './failure.ts'
-import type { Tap } from './dialects/dialect.ts'
+import type { Tap } from './dialects/answer-reader.ts'
 import type { AttemptTarget } from './request-stages.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 

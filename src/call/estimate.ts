@@ -13,41 +13,8 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { ALL_CACHE_LIFETIMES, cacheLifetimesAtChannel } from './cache-lifetimes.ts'
 import { contextOf, tokensOfReadings, toolsToHold } from './held-tools.ts'
-import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
+import type { ChannelPlan, ParsedRequest, Estimate, OutputBudget } from './request-stages.ts'
 import { possibleTiersAndRegion } from './service-tier-rates.ts'
-
-/** Limits on the output of a call. They determine how much quota is reserved for the call. */
-export interface OutputBudget {
-  /** Output tokens for which quota is reserved at first. */
-  readonly tokens: number
-  /**
-   * The maximum of output tokens that is sent to every channel and that the channels are expected to respect;
-   * undefined if there is none.
-   */
-  readonly maximum: number | undefined
-  /** Output tokens for which more quota is reserved each time a stream nears the end of its reservation. */
-  readonly slice: number
-  /** Number of tool uses that fill the prompt with their results, and for which quota is reserved at first. */
-  readonly readings: number
-  /**
-   * Computes the maximum cost of the call in quota units, with this many output tokens and this many uses of
-   * tools that fill the prompt.
-   */
-  readonly quotaOf: (tokens: number, readings: number) => number
-}
-
-/** Estimated size and cost of a call. */
-export interface Estimate {
-  /** Maximum cost of the call in quota units. */
-  readonly amount: number
-  readonly budget: OutputBudget
-  /** Maximum tokens of prompt and output for which quota is reserved at first. */
-  readonly heldTokens: number
-  /** Expected tokens of the prompt, without parts whose size is unknown. */
-  readonly promptTokens: number
-  /** Tokens assumed for the parts of the prompt whose size is unknown. */
-  readonly unknownTokens: number
-}
 
 export const FREE_STREAM_ESTIMATE: Estimate = {
   amount: 0,

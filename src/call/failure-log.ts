@@ -3,7 +3,8 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Failure } from './failure.ts'
 import { storableMessage, type ComparedRequestTexts } from './provider-messages.ts'
-import type { IncomingCall, ParsedRequest } from './request-stages.ts'
+import type { ParsedRequest } from './request-stages.ts'
+import type { IncomingCall } from './incoming-call.ts'
 
 /** Maximum number of log lines in `WINDOW_MS`, for each thing that fails and each cause. */
 const MAX_LINES = 5

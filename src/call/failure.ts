@@ -22,14 +22,13 @@ import { rateLimitError } from '../limits/rate-limiter.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { accountFaultOf } from '../upstreams/account-faults.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
-import type { CallFeatures } from './call-features.ts'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, type PausingHead, requestedPauseMs } from '../upstreams/retry-after.ts'
 import { exhaustedLimitMs } from '../upstreams/stated-limits.ts'
 import { type FailureKind, KIND_OF_STATUS, ruleOf } from './failure-table.ts'
 import type { ComparedRequestTexts } from './provider-messages.ts'
 import { isFilteredRequest, isModeratedRequest, isTooLongRequest, tooLongError } from './refused-requests.ts'
-import type { AttemptTarget } from './request-stages.ts'
+import type { AttemptTarget, ErrorTexts } from './request-stages.ts'
 
 /** Maximum characters of an upstream's message that are forwarded. */
 const MAX_MESSAGE_LENGTH = 4096
@@ -147,7 +146,7 @@ interface UpstreamContext {
   /** Texts of the client's request; absent if it contains none. */
   readonly words?: ComparedRequestTexts
   /** The features of the call, which may change what errors say; absent if there is no call. */
-  readonly features?: Pick<CallFeatures, 'errorText'> | undefined
+  readonly features?: Pick<ErrorTexts, 'errorText'> | undefined
 }
 
 /** A text of an upstream's error as its client may read it. */

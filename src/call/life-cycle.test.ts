@@ -9,9 +9,10 @@ import type { Call } from './call.ts'
 import { sameForAll } from './dialects/decoded-conversation.ts'
 import type { RequestReaderContext } from './dialects/dialect.ts'
 import { type ReferringRequest, UNRESOLVED } from './dialects/references.ts'
-import { type CallFeature, LifeCycle, type PlannedCall } from './life-cycle.ts'
+import { LifeCycle } from './life-cycle.ts'
+import type { CallFeature, PlannedCall } from './feature.ts'
+import type { IncomingCall } from './incoming-call.ts'
 import type { Plans } from './plan.ts'
-import type { IncomingCall } from './request-stages.ts'
 
 const callOf = (endpoint: string, settings: object, caller = {}): PlannedCall =>
   ({ dialect: { endpoint }, settings, caller }) as unknown as PlannedCall

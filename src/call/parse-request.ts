@@ -9,7 +9,8 @@ import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, FormDialect, RequestReaderContext } from './dialects/dialect.ts'
 import { namedSessionFinder, sessionFinder } from './session.ts'
 import { cacheLifetimesInRequest } from './cache-lifetimes.ts'
-import type { IncomingCall, ParsedRequest } from './request-stages.ts'
+import type { ParsedRequest } from './request-stages.ts'
+import type { IncomingCall } from './incoming-call.ts'
 
 /** The dialects of an endpoint: of its JSON bodies, of its forms, or of both. */
 export type EndpointDialects =

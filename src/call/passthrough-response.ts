@@ -18,7 +18,7 @@ import {
   failureOfWrite,
 } from './failure.ts'
 import { ruleOf } from './failure-table.ts'
-import type { ResponseEnding } from './price-usage.ts'
+import type { ResponseEnding } from './dialects/answer-reader.ts'
 import type { CheckTurns } from './check-turns.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'

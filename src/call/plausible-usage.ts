@@ -3,7 +3,7 @@ import { promptTokens, type Usage } from '@sluice/wire/usage'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { toolKindAtVendor, type ToolPricingInputs } from '../domain/tool-price.ts'
-import type { Call } from './call.ts'
+import type { RunningCall } from './running-call.ts'
 import { contextOf } from './held-tools.ts'
 import type { ChargeBasis } from './price-usage.ts'
 import type { AttemptTarget, ChannelPlan } from './request-stages.ts'
@@ -23,7 +23,7 @@ const MAX_USES = 1_000
  * is believed: `docs/ledger.md: Implausible usage`.
  */
 export function isImplausible(
-  call: Pick<Call, 'plan'>,
+  call: Pick<RunningCall, 'plan'>,
   target: AttemptTarget,
   { reported, tools: shown }: Pick<ChargeBasis, 'reported' | 'tools'>,
 ): boolean {
@@ -38,7 +38,7 @@ export function isImplausible(
 
 /** Whether a usage has more tokens than are plausible for the model, and for what the call has held. */
 export function hasImplausibleTokens(
-  { plan }: Pick<Call, 'plan'>,
+  { plan }: Pick<RunningCall, 'plan'>,
   target: Pick<AttemptTarget, 'plan'>,
   usage: Usage,
   uses: readonly ToolUse[] = [],
@@ -75,7 +75,7 @@ function tokensOfImages({ tokens }: ToolUse): number {
 }
 
 function hasImplausibleUses(
-  call: Pick<Call, 'plan'>,
+  call: Pick<RunningCall, 'plan'>,
   target: AttemptTarget,
   uses: readonly ToolUse[],
 ): boolean {
@@ -90,7 +90,7 @@ function hasImplausibleUses(
 
 /** Ten times the uses of a kind of tool that the request states, or 1,000 if it states none. */
 function maxUses(
-  { plan: { settings, rate } }: Pick<Call, 'plan'>,
+  { plan: { settings, rate } }: Pick<RunningCall, 'plan'>,
   { channel, plan: { tools } }: AttemptTarget,
   kind: ToolKind,
   pricing: ToolPricingInputs,

@@ -1,17 +1,26 @@
 import { withCredibleTotal } from '@sluice/wire/reported-usage'
+import type { StatedService } from '@sluice/wire/service-tier'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import { MEASURED_UNITS } from '../domain/price.ts'
-import type { Call } from './call.ts'
+import type { RunningCall } from './running-call.ts'
 import { outputMaximum } from './estimate.ts'
 import { hasImplausibleTokens, isImplausible } from './plausible-usage.ts'
 import { type ChargeBasis, NOTHING_DELIVERED_CHARGE, type PricedUsage, priceUsage } from './price-usage.ts'
 import type { AttemptTarget } from './request-stages.ts'
-import { withCacheLifetimeOfSentRequest } from './service-tier-rates.ts'
+import { type CallRate, withCacheLifetimeOfSentRequest } from './service-tier-rates.ts'
 import { pricingInputsAt } from './tool-pricing.ts'
+
+/** A call whose response is priced. */
+interface PricedCall extends RunningCall {
+  /** Records how the response was served, for its charge and its row in the usage log. */
+  noteServed(target: AttemptTarget, stated: StatedService | undefined): CallRate
+  /** Records that the reported usage is not believed, and warns the operator. */
+  noteImplausible(target: AttemptTarget): void
+}
 
 /** Prices the response of a target by its `credibleBasis`. Without a target or a response, the charge is 0 (`NOTHING_DELIVERED`). */
 export function priceResponse(
-  call: Call,
+  call: PricedCall,
   target: AttemptTarget | undefined,
   basis: ChargeBasis | undefined,
 ): PricedUsage | Promise<PricedUsage> {
@@ -36,7 +45,7 @@ export function priceResponse(
  * charge is then what the call held.
  */
 export function plausibleMeasure(
-  call: Call,
+  call: PricedCall,
   target: AttemptTarget,
   usage: Usage,
 ): { readonly usage: Usage; readonly held?: number } {
@@ -51,7 +60,7 @@ export function plausibleMeasure(
  * was sent to the target. The ignored total is written to the call's log line.
  */
 export function credibleBasis(
-  { incoming, plan }: Call,
+  { incoming, plan }: PricedCall,
   target: AttemptTarget,
   basis: ChargeBasis,
 ): ChargeBasis {

@@ -16,18 +16,12 @@ import type { StatedService } from '@sluice/wire/service-tier'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { ReceivedMedia, ReceivedImage } from '@sluice/wire/received-media'
 import { numbersOfReport, type ReportedUsage } from '@sluice/wire/reported-usage'
-import type { Tap } from './dialects/dialect.ts'
+import type { ResponseEnding, Tap } from './dialects/answer-reader.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MeasuredRequest } from './request-stages.ts'
 
 /** Counts the tokens of the prompt. */
 type CountPrompt = () => Promise<number>
-
-/**
- * How a response ended. One that its client left, or that was stopped, is charged even if nothing of it had
- * arrived. Of one that failed and was not delivered, only the reported usage is charged.
- */
-export type ResponseEnding = 'complete' | 'cut' | 'client_gone' | 'stopped' | 'failed'
 
 /** Computes the charge for a usage, plus media that have a price of their own. */
 type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly PricedTool[]) => PricedUsage

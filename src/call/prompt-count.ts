@@ -1,5 +1,5 @@
 import type { Call } from './call.ts'
-import type { Estimate } from './estimate.ts'
+import type { Estimate } from './request-stages.ts'
 import type { TokenCounter } from './token-counter.ts'
 
 /**

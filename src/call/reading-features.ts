@@ -3,15 +3,15 @@ import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Settings } from '../domain/settings.ts'
 import type { AnswerInCalls } from './answer-request.ts'
 import { type DecodedConversation, sameForAll } from './dialects/decoded-conversation.ts'
-import type { RequestReaderContext } from './dialects/dialect.ts'
+import type { ReadingMoments, RequestReaderContext } from './dialects/dialect.ts'
 import { type ReferringRequest, type ResolvedReferences, UNRESOLVED } from './dialects/references.ts'
-import type { CallFeature } from './life-cycle.ts'
-import type { JsonRequest } from './parse-request.ts'
+import type { CallFeature } from './feature.ts'
+import type { ReadJson } from './request-stages.ts'
 
 type ReadingFeature = Pick<CallFeature, 'divide' | 'refer' | 'decoded'>
 
 /** The features that take part in reading the requests of an endpoint. Without any, requests are read as they are. */
-export class ReadingFeatures {
+export class ReadingFeatures implements ReadingMoments {
   readonly #dividing: ReadingFeature | undefined
   readonly #referring: ReadingFeature | undefined
   readonly #decoding: ReadingFeature | undefined
@@ -22,7 +22,7 @@ export class ReadingFeatures {
     this.#decoding = features.find((feature) => feature.decoded !== undefined)
   }
 
-  divide(request: JsonRequest, settings: Settings): AnswerInCalls | undefined {
+  divide(request: ReadJson, settings: Settings): AnswerInCalls | undefined {
     return this.#dividing?.divide?.(request, settings)
   }
 

@@ -3,7 +3,7 @@ import { asGatewayError } from '../errors.ts'
 import type { Body, FormBody } from './body-reader.ts'
 import type { EndpointDialects } from './parse-request.ts'
 import { ComparedRequestTexts, oneLineMessage, storableMessage } from './provider-messages.ts'
-import type { IncomingCall } from './request-stages.ts'
+import type { IncomingCall } from './incoming-call.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []

@@ -13,6 +13,7 @@ import {
   type UnchargedCall,
 } from './call-admission.ts'
 import { type AttemptServices, Attempts, type LaterAnswer } from './attempts.ts'
+import type { ReadingFeatures } from './reading-features.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
@@ -46,7 +47,8 @@ import { type Routes, Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 import { simulateCall } from './simulate-call.ts'
-import type { AttemptRequest, ChannelPlan, IncomingCall, ParsedRequest, Plan } from './request-stages.ts'
+import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan } from './request-stages.ts'
+import type { IncomingCall } from './incoming-call.ts'
 import { GatewayError } from '../errors.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
@@ -224,10 +226,10 @@ export class Relay {
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
-      const { read, reader } = this.#reading(dialects, body, caller, settings)
+      const { read, reader, features } = this.#reading(dialects, body, caller, settings)
       const parsed = await parseRequest(read, incoming.request.headers, reader)
       const { routes } = this.#resolve(read, parsed, incoming, caller, settings)
-      return read.scan && reader.features.divide(read, settings) ? undefined : routes
+      return read.scan && features.divide(read, settings) ? undefined : routes
     } catch (error) {
       recordRefusal(incoming, caller, { dialects, body }, error)
       throw error
@@ -249,8 +251,8 @@ export class Relay {
     const dialects = { json: this.#dialects[endpoint] }
     const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
     try {
-      const { read, reader } = this.#reading(dialects, body, caller, settings)
-      if (read.scan && reader.features.divide(read, settings))
+      const { read, reader, features } = this.#reading(dialects, body, caller, settings)
+      if (read.scan && features.divide(read, settings))
         throw new GatewayError('invalid_request', NOT_IN_BATCHES)
       const parsed = await parseRequest(read, incoming.request.headers, reader)
       const found = this.#resolve(read, parsed, incoming, caller, settings)
@@ -444,8 +446,8 @@ export class Relay {
   ): Promise<void> {
     if (incoming.unlessKept) throw incoming.unlessKept
     const { lifeCycle, limits } = this.#services
-    const { read, reader } = this.#reading(dialects, body, caller, settings)
-    const inCalls = read.scan && reader.features.divide(read, settings)
+    const { read, reader, features } = this.#reading(dialects, body, caller, settings)
+    const inCalls = read.scan && features.divide(read, settings)
     if (inCalls) return inCalls({ body: read.body, scan: read.scan, incoming, caller, settings })
     const { dialect } = read
     const parsed = await parseRequest(read, incoming.request.headers, reader)
@@ -463,18 +465,19 @@ export class Relay {
     body: Body | FormBody,
     caller: Caller,
     settings: Settings,
-  ): Pick<AdmittedRequest, 'read' | 'reader'> {
+  ): Pick<AdmittedRequest, 'read' | 'reader'> & { readonly features: ReadingFeatures } {
     const { lifeCycle, reads } = this.#services
     const read = scanRequest(dialects, body)
+    const features = lifeCycle.reading(settings, caller, read.dialect.endpoint)
     const reader = {
       caller,
       settings,
       hold: body.hold,
       holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
-      features: lifeCycle.reading(settings, caller, read.dialect.endpoint),
+      features,
     }
-    return { read, reader }
+    return { read, reader, features }
   }
 
   /** Finds the channels of a request. Throws if it has none, before it counts against any limit. */

@@ -1,8 +1,4 @@
-import type { Response } from '@sluice/http1'
 import type { SessionFinder } from './session.ts'
-import type { OpenHold } from '../accounts/ledger/open-hold.ts'
-import type { Transport } from '../domain/call-outcome.ts'
-import type { HoldFacts } from '../domain/records/usage.ts'
 import type { UsageBounds } from '../domain/charge.ts'
 import type { ChargeRate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
@@ -14,109 +10,22 @@ import type { CacheWriteLifetime } from '@sluice/wire/reported-usage'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { SentRequest } from '@sluice/wire/hidden-thinking'
 import type { Usage } from '@sluice/wire/usage'
-import type { Request } from '../http/request.ts'
 import type { ConversationComparisonRules } from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { PromptRules } from '@sluice/wire/prompt-text'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
-import type { GatewayError } from '../errors.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
-import type { Dialect, DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
+import type { Tap, WholeReply } from './dialects/answer-reader.ts'
+import type { DialectFacts, JsonRules } from './dialects/dialect-facts.ts'
 import type { PassthroughResponses } from './dialects/passthrough.ts'
-import type { Estimate } from './estimate.ts'
 import type { MediaRequester } from './media-fetcher.ts'
 import type { ComparedRequestTexts } from './provider-messages.ts'
-import type { CallFeatures } from './call-features.ts'
 import type { CheckTurns } from './check-turns.ts'
 
 // The stages of one request, in order: what arrived (`IncomingCall`), what was read of it (`ParsedRequest`), how
 // it may be served (`Plan`), what one channel is sent (`AttemptRequest`), and the request for the upstream
 // (`WireRequest` in `upstreams/provider.ts`).
-
-/** A client's request as it arrives, and the response to it. */
-export interface IncomingCall {
-  readonly id: string
-  /** `http` if absent. */
-  readonly transport?: Transport
-  readonly request: Request
-  readonly response: Response
-  readonly record: CallRecord
-  /** Set if telemetry records the call as a span of its own. Its HTTP request then gets no separate span. */
-  isTraced?: true
-  /** Set if the relay refuses the call: facts about the refusal for its record. */
-  refusal?: RefusalFacts
-  /** Start of the call in Unix milliseconds. */
-  readonly startedMs: number
-  /** Start of the call by the monotonic clock `performance.now()`, in milliseconds. */
-  readonly startedAt: number
-  /** Renders an error for the client. Absent if the call has no idempotency key. */
-  readonly render?: (error: unknown) => RenderedRefusal
-  /**
-   * The error that a caller whose key has no quota gets, unless the answer was kept for its idempotency key.
-   */
-  readonly unlessKept?: GatewayError
-  /**
-   * Set if the hold of the call is taken out of another one: called in place of `Ledger.admit`. Throws `Unaffordable`.
-   */
-  readonly holdFor?: (amount: number, facts: HoldFacts) => OpenHold
-  /**
-   * Set if the call is a line of a batch of a provider, which has the price of the tier `batch` and counts in no limit: its
-   * request is made, or its answer has come.
-   */
-  readonly inBatch?: 'request' | 'answer'
-  /** Set if the call is made for another one, in whose place it counts as a parallel call of its key. */
-  readonly isPart?: true
-  /** Set if the call has an idempotency key under which its answer may be kept. */
-  isIdempotent?: true
-  /** Whether the call ended with an error. Set when the call is over or its response has begun to fail. */
-  hasFailed?: boolean
-}
-
-/** An error as the client gets it, as an HTTP response. */
-export interface RenderedRefusal {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer
-}
-
-/** Facts about a call that the relay refuses. */
-export interface RefusalFacts {
-  readonly kind: string
-  readonly group: string
-  /** The error message, without text repeated from the request. */
-  readonly message: string
-}
-
-/**
- * What the log says about a call, in addition to its route and status. Only scalars, never a part of a prompt
- * or a key.
- */
-export interface CallRecord {
-  userId?: number
-  tokenId?: number
-  model?: string
-  channel?: string
-  upstreamModel?: string
-  /** The fallback model that served the call. */
-  fallback?: string
-  stream?: boolean
-  attempts?: number
-  firstByteMs?: number
-  /** Number of tokens of the prompt, whether they were cached or not. */
-  inputTokens?: number
-  outputTokens?: number
-  /** The token total that the provider reported, if it is implausible and was not charged. */
-  ignoredTotal?: number
-  quota?: number
-  reason?: string
-  /** `hit` if the call got the answer of another call from the answer cache. */
-  cache?: 'hit'
-  /** Cause of the last failed attempt. */
-  failure?: string
-  /** Id of the call whose answer was sent, because it had the same idempotency key. */
-  replayOf?: string
-}
 
 /** A checked request in any dialect, as the relay needs it. */
 export interface ParsedRequest {
@@ -169,7 +78,7 @@ export interface ParsedRequest {
 /** A JSON body as it was read. */
 export interface ReadJson {
   readonly scan: ScannedObject
-  readonly dialect: Pick<Dialect, 'conversation' | 'keeping' | 'shape'>
+  readonly dialect: JsonRules
 }
 
 /** How a request is to be served. */
@@ -239,6 +148,39 @@ export interface Plan {
   readonly channels: readonly ChannelPlan[]
   /** Why the model is tried, if not because the others have failed. */
   readonly reason?: FallbackReason | undefined
+}
+
+/** Limits on the output of a call. They determine how much quota is reserved for the call. */
+export interface OutputBudget {
+  /** Output tokens for which quota is reserved at first. */
+  readonly tokens: number
+  /**
+   * The maximum of output tokens that is sent to every channel and that the channels are expected to respect;
+   * undefined if there is none.
+   */
+  readonly maximum: number | undefined
+  /** Output tokens for which more quota is reserved each time a stream nears the end of its reservation. */
+  readonly slice: number
+  /** Number of tool uses that fill the prompt with their results, and for which quota is reserved at first. */
+  readonly readings: number
+  /**
+   * Computes the maximum cost of the call in quota units, with this many output tokens and this many uses of
+   * tools that fill the prompt.
+   */
+  readonly quotaOf: (tokens: number, readings: number) => number
+}
+
+/** Estimated size and cost of a call. */
+export interface Estimate {
+  /** Maximum cost of the call in quota units. */
+  readonly amount: number
+  readonly budget: OutputBudget
+  /** Maximum tokens of prompt and output for which quota is reserved at first. */
+  readonly heldTokens: number
+  /** Expected tokens of the prompt, without parts whose size is unknown. */
+  readonly promptTokens: number
+  /** Tokens assumed for the parts of the prompt whose size is unknown. */
+  readonly unknownTokens: number
 }
 
 /** A channel of a plan, and what the channel would be sent. */
@@ -335,6 +277,13 @@ export interface AttemptTarget {
   readonly plan: ChannelPlan
   /** Texts of the client's request, with which words of the provider are compared. */
   readonly words: ComparedRequestTexts
-  /** The features of the call. */
-  readonly features?: CallFeatures
+  /** The features of the call, which may change texts of the provider's errors. */
+  readonly features?: ErrorTexts
+}
+
+/** Changes texts of a provider's errors before they are sent to the client or recorded. */
+export interface ErrorTexts {
+  /** Whether any text may be changed. */
+  readonly changesErrors: boolean
+  errorText(text: string): string
 }

@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.ts'
 import { ResponseMemory } from '../limits/request-memory.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Call } from './call.ts'
-import type { Tap } from './dialects/dialect.ts'
+import type { Tap } from './dialects/answer-reader.ts'
 import { storageErrorFrame } from './error-frames.ts'
 import { errorSentToClient, type Failure } from './failure.ts'
 import type { ChargeBasis } from './price-usage.ts'
@@ -204,27 +204,5 @@ export abstract class ResponseHandler {
     const isBeingSent = response.headersSent && !response.isFinished && !response.isAborted
     if (isBeingSent) response.onClosed(() => this.memory.resize(0))
     else this.memory.resize(0)
-  }
-}
-
-/** Maximum number of responses that are read to their end at the same time after their clients left. */
-const MAX_DRAINS = 64
-
-/** Counts the responses that are read to their end only for the charge. */
-export class DrainedResponses {
-  #running = 0
-
-  /**
-   * Counts a response whose rest will be read for the charge. Returns false if there are already `MAX_DRAINS`
-   * of them.
-   */
-  begin(): boolean {
-    if (this.#running >= MAX_DRAINS) return false
-    this.#running += 1
-    return true
-  }
-
-  end(): void {
-    this.#running -= 1
   }
 }

@@ -23,7 +23,7 @@ import { BATCH_TIER_NAME, type ServiceRate, serviceRate } from '../domain/servic
 import { mayNameTier } from '../upstreams/channel-tier.ts'
 import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-headers.ts'
 import type { ChannelPlan, ParsedRequest, Plan, RequestedService, AttemptTarget } from './request-stages.ts'
-import type { Call } from './call.ts'
+import type { RunningCall } from './running-call.ts'
 
 /**
  * Headers in which providers state the service tier, and whether the header takes precedence over the body.
@@ -207,7 +207,7 @@ export interface CallRate extends ServiceRate {
  * was sent.
  */
 export function rateOfStatedService(
-  call: Pick<Call, 'plan'>,
+  call: Pick<RunningCall, 'plan'>,
   target: AttemptTarget,
   stated: StatedService | undefined,
 ): CallRate {
@@ -227,7 +227,7 @@ export function serviceToCharge(
       settings,
       request: { requested: asked = NOTHING },
     },
-  }: Pick<Call, 'plan'>,
+  }: Pick<RunningCall, 'plan'>,
   { channel, request }: AttemptTarget,
   stated: StatedService = {},
 ): RequestedTierAndRegion {
@@ -269,18 +269,6 @@ export function rateOfRequestedService({ dialect, rate, settings, request, chann
   if (sent === undefined || sent === 'auto' || sent === STANDARD_TIER_NAME) return rate
   const model = tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
   return serviceRate(rate, channel, model, { tier: sent }).rate
-}
-
-/** The prices for the charge of a call. Warns the operator about a tier without a price. */
-export function chargedRate(call: Call, target: AttemptTarget, stated: StatedService | undefined): CallRate {
-  const served = rateOfStatedService(call, target, stated)
-  if (served.isUnpriced)
-    call.services.unpriced.note({
-      model: call.plan.request.model,
-      channel: target.channel.name,
-      tier: served.tier,
-    })
-  return served
 }
 
 /**

@@ -2,9 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { areFilteredEnds } from '@sluice/wire/end-reasons'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
+import { answerOrigin, continuedCall } from './answer-origin.ts'
 import type { Call } from './call.ts'
 import { DeliveryGate } from './delivery-gate.ts'
-import type { Tap } from './dialects/dialect.ts'
+import type { Tap, ResponseEnding } from './dialects/answer-reader.ts'
 import {
   INTERRUPTED_MESSAGE,
   interruptedStreamError,
@@ -29,7 +30,7 @@ import {
 import { ruleOf } from './failure-table.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
-import { type ResponseEnding, chargeBasisOfStream } from './price-usage.ts'
+import { chargeBasisOfStream } from './price-usage.ts'
 import type { CheckTurns } from './check-turns.ts'
 import { PromptCount } from './prompt-count.ts'
 import { ReadPauses } from './read-pauses.ts'
@@ -318,7 +319,7 @@ export class StreamedResponse extends ResponseHandler {
     if (isEnd || this.#pauses.has('hold')) return
     const continueInBackground = this.#tap.lasting?.continueInBackground
     const opening = this.#gate.open(
-      continueInBackground && (() => continueInBackground(this.target, this.call)),
+      continueInBackground && (async () => continueInBackground(await continuedCall(this.call, this.target))),
     )
     if (!opening) return
     this.#pauses.begin('hold')
@@ -440,7 +441,7 @@ export class StreamedResponse extends ResponseHandler {
       // end.
       const known = isComplete || response.headersSent ? tap : undefined
       const charging = this.call.settle(this.target, basis, delivered, known)
-      const keeping = isComplete && tap.lasting?.keep?.(this.target, this.call, charging)
+      const keeping = isComplete && tap.lasting?.keep?.(answerOrigin(this.call, this.target), charging)
       charged = (await Promise.all([charging, keeping]))[0]
     }
     if (!lastFrame || ending === 'client_gone') return

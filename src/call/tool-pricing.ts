@@ -14,7 +14,7 @@ import {
 } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
 import { GatewayError } from '../errors.ts'
-import type { Call } from './call.ts'
+import type { RunningCall } from './running-call.ts'
 import type { PricingInputs } from './price-usage.ts'
 import type { ChannelPlan, ChannelTools, AttemptTarget } from './request-stages.ts'
 
@@ -97,7 +97,7 @@ const NONE: readonly OfferedTool[] = []
 
 /** Collects what determines the prices of the provider's tools for a call. */
 export function toolPricingAt(
-  call: Pick<Call, 'plan'>,
+  call: Pick<RunningCall, 'plan'>,
   { channel, request, plan }: AttemptTarget,
 ): ToolPricingInputs {
   const { settings, rate } = call.plan
@@ -106,7 +106,7 @@ export function toolPricingAt(
 }
 
 /** Collects everything besides the response that determines its charge. */
-export function pricingInputsAt(call: Call, target: AttemptTarget): PricingInputs {
+export function pricingInputsAt(call: RunningCall, target: AttemptTarget): PricingInputs {
   const { rate, request, settings } = call.plan
   return {
     rate,
@@ -122,7 +122,7 @@ export function pricingInputsAt(call: Call, target: AttemptTarget): PricingInput
 
 /** Prices of the tool uses that a response has shown so far. */
 export function pricesOfToolUses(
-  call: Call,
+  call: Pick<RunningCall, 'plan'>,
   target: AttemptTarget,
   uses: readonly ToolUse[],
 ): readonly PricedTool[] {
@@ -132,7 +132,7 @@ export function pricesOfToolUses(
 
 /** Records the tools of a request that have no price; returns whether there are any. */
 export function reportUnpricedTools(
-  call: Call,
+  call: Pick<RunningCall, 'plan'>,
   { channel, plan }: AttemptTarget,
   unpriced: Pick<HourlyReports<UnpricedTool>, 'note'>,
 ): boolean {
@@ -146,7 +146,7 @@ export function reportUnpricedTools(
 // Citations alone may show that the provider searched. Such a search counts only if the request offered tools
 // that the provider runs.
 function shownBy(
-  { plan: { settings } }: Call,
+  { plan: { settings } }: Pick<RunningCall, 'plan'>,
   { channel, plan: { tools } }: AttemptTarget,
   uses: readonly ToolUse[],
 ): readonly ToolUse[] {

@@ -1,6 +1,6 @@
 import type { QuotaWaitLimits } from '../accounts/ledger/call-queue.ts'
 import type { Options } from '../domain/options.ts'
-import type { IncomingCall } from './request-stages.ts'
+import type { IncomingCall } from './incoming-call.ts'
 
 /**
  * How long a call waits for other calls to release quota (`waitMs`, in milliseconds); it stops waiting when

@@ -4,9 +4,10 @@ import { closeJson } from '@sluice/wire/json/json-outline'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { ChargeBasis, ResponseEnding } from './price-usage.ts'
+import { answerOrigin, continuedCall } from './answer-origin.ts'
+import type { ChargeBasis } from './price-usage.ts'
+import type { ResponseEnding, LastingResponse, WholeReply } from './dialects/answer-reader.ts'
 import { type Failure, failureInAnswer, failureWithoutResponse, FILTERED_ANSWER } from './failure.ts'
-import type { LastingResponse, WholeReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
 
 /** Maximum bytes of the responses of one call that are kept in memory until the call is charged. */
@@ -174,7 +175,7 @@ export class WholeResponse extends ResponseHandler {
   // `docs/ledger.md: Durability before delivery`: the response is sent once its charge is durable.
   async #deliver(reply: WholeReply): Promise<void> {
     const charging = this.call.settle(this.target, chargeBasis('complete', reply.facts), true, reply)
-    const keeping = reply.lasting?.keep?.(this.target, this.call, charging)
+    const keeping = reply.lasting?.keep?.(answerOrigin(this.call, this.target), charging)
     const charged = await charging
     if (keeping) await keeping
     this.#send(reply.body(charged))
@@ -187,7 +188,7 @@ export class WholeResponse extends ResponseHandler {
     goOn: NonNullable<LastingResponse['continueInBackground']>,
   ): Promise<void> {
     const { hold } = this.call
-    if (!(await hold.whenDurable()) || !(await goOn(this.target, this.call)))
+    if (!(await hold.whenDurable()) || !(await goOn(await continuedCall(this.call, this.target))))
       throw (
         hold.writeFailure ??
         new StoreUnavailable('a background call could not be parked', { refusesWrites: true })

@@ -45,7 +45,8 @@ import { TextSignatureRemover, withoutTextSignatures } from '@sluice/wire/remove
 import type { MediaFetcher, MediaRequester } from '../media-fetcher.ts'
 import { type ConversionDialect, type UpstreamDialect, upstreamDialect } from './conversion-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
-import type { WholeReply, RequestReaderContext } from './dialect.ts'
+import type { RequestReaderContext } from './dialect.ts'
+import type { WholeReply } from './answer-reader.ts'
 import type { AccountConversation, DecodedConversation } from './decoded-conversation.ts'
 import type { AnswerKeeper, AnswerKeeping } from './references.ts'
 import type { AttemptRequest, ChannelPlan, SentConversation } from '../request-stages.ts'
@@ -412,13 +413,13 @@ function convertedReply(
       ),
     ...(signed !== decoded && { note: 'cut_arguments' }),
     lasting: {
-      async keep(target, call, charging, form) {
-        const keepingParts = history.keep?.(signed.parts, target, call)
+      async keep(origin, charging, form) {
+        const keepingParts = history.keep?.(signed.parts, origin)
         if (!keeper) return keepingParts
         const charged = await charging
         await keepingParts
         const kept = encoded(charged)
-        await keeper.keep((form?.(kept) ?? kept).toString(), charged, target, call)
+        await keeper.keep((form?.(kept) ?? kept).toString(), charged, origin)
       },
     },
   }

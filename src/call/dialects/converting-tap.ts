@@ -16,10 +16,8 @@ import type { StreamError, TapEndResult, TapPushResult } from '@sluice/wire/sse/
 import { NO_TOOL_USES, type ReportedToolUses } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { StatedService } from '@sluice/wire/service-tier'
-import type { Call } from '../call.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
-import type { AttemptTarget } from '../request-stages.ts'
-import type { LastingResponse, Tap } from './dialect.ts'
+import type { AnswerOrigin, LastingResponse, Tap } from './answer-reader.ts'
 import type { StreamedParts } from './decoded-conversation.ts'
 import type { AnswerKeeper } from './references.ts'
 
@@ -142,21 +140,20 @@ export class ConvertingTap implements Tap {
   /** A response without a keeper, whose parts are not kept either, does not last. */
   get lasting(): LastingResponse | undefined {
     if (!this.#parts && !this.#keeper) return undefined
-    return { keep: (target, call, charging, form) => this.#keep(target, call, charging, form) }
+    return { keep: (origin, charging, form) => this.#keep(origin, charging, form) }
   }
 
   async #keep(
-    target: AttemptTarget,
-    call: Call,
+    origin: AnswerOrigin,
     charging: Promise<Usage>,
     form?: (bytes: Buffer) => Buffer,
   ): Promise<void> {
-    const keepingParts = this.#parts?.keep(target, call)
+    const keepingParts = this.#parts?.keep(origin)
     if (!this.#keeper) return keepingParts
     const charged = await charging
     await keepingParts
     const last = this.finalBytes(charged)
-    await this.#keeper.keepStream(form?.(last) ?? last, charged, target, call)
+    await this.#keeper.keepStream(form?.(last) ?? last, charged, origin)
   }
 
   release(): void {

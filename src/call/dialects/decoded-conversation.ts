@@ -3,8 +3,7 @@ import type { ProtocolName } from '@sluice/wire/protocols'
 import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
-import type { Call } from '../call.ts'
-import type { AttemptTarget } from '../request-stages.ts'
+import type { AnswerOrigin } from './answer-reader.ts'
 
 /** A conversation for one provider account of a channel. */
 export interface AccountConversation {
@@ -20,7 +19,7 @@ export interface DecodedConversation {
   /** The conversation for each account of a channel. */
   conversationsFor(channel: Channel, spoken: ProtocolName): readonly AccountConversation[]
   /** Called with the parts of a complete answer. The client gets its end when the promise has resolved. */
-  readonly keep?: (parts: readonly ReplyPart[], target: AttemptTarget, call: Call) => Promise<void>
+  readonly keep?: (parts: readonly ReplyPart[], origin: AnswerOrigin) => Promise<void>
   /** Returns what reads a streamed answer in the dialect `spoken`; undefined if nothing does. */
   readonly streamed?: (spoken: ProtocolName) => StreamedParts | undefined
 }
@@ -29,7 +28,7 @@ export interface DecodedConversation {
 export interface StreamedParts {
   add(event: ReplyEvent): void
   /** Called when the stream is complete. The client gets its end when the promise has resolved. */
-  keep(target: AttemptTarget, call: Call): Promise<void>
+  keep(origin: AnswerOrigin): Promise<void>
 }
 
 /** A conversation that all channels get as it is. */

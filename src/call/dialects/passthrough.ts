@@ -1,11 +1,10 @@
 import type { MediaAnswerKind } from '@sluice/wire/media-texts'
 import type { Usage } from '@sluice/wire/usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
-import type { ImageForm } from '../../domain/price.ts'
-import type { Call } from '../call.ts'
+import type { ChargeRate, ImageForm } from '../../domain/price.ts'
 import type { CheckTurns } from '../check-turns.ts'
-import type { ResponseEnding } from '../price-usage.ts'
-import type { Tap } from './dialect.ts'
+import type { TokenCounter } from '../token-counter.ts'
+import type { ResponseEnding, Tap } from './answer-reader.ts'
 
 /** The usage by which a call is charged, with size and quality of the images. */
 export interface ChargedUsage {
@@ -14,6 +13,14 @@ export interface ChargedUsage {
   readonly form?: ImageForm
   /** Whether the usage was estimated rather than reported or measured exactly. */
   readonly isEstimate: boolean
+}
+
+/** A call whose usage is measured. */
+export interface MeasuredCall {
+  readonly client: number
+  readonly plan: { readonly rate: ChargeRate }
+  readonly services: { readonly count: TokenCounter }
+  countChargedPrompt(): Promise<number>
 }
 
 /** What a chunk of the response has made available for the client. */
@@ -62,7 +69,11 @@ export interface Passthrough {
   /** Whether anything that must be charged was forwarded. */
   readonly hasContent: boolean
   /** Measures the usage to charge, at the end of the call or after it broke off. */
-  measure(call: Call, isComplete: boolean, ending: ResponseEnding): ChargedUsage | Promise<ChargedUsage>
+  measure(
+    call: MeasuredCall,
+    isComplete: boolean,
+    ending: ResponseEnding,
+  ): ChargedUsage | Promise<ChargedUsage>
 }
 
 /** The responses of an endpoint that are passed through unchanged. */
@@ -77,5 +88,5 @@ export interface PassthroughResponses {
    */
   begin(contentType: string): Passthrough | undefined
   /** Measures the usage to charge if the client left before a response began. */
-  measureUnanswered(call: Call): ChargedUsage | Promise<ChargedUsage>
+  measureUnanswered(call: MeasuredCall): ChargedUsage | Promise<ChargedUsage>
 }

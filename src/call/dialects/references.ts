@@ -2,8 +2,8 @@ import type { RepeatedFields } from '@sluice/wire/conversation'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Usage } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
-import type { Call } from '../call.ts'
-import type { AttemptRequest, AttemptTarget, ChannelPlan } from '../request-stages.ts'
+import type { AttemptRequest, ChannelPlan } from '../request-stages.ts'
+import type { AnswerOrigin } from './answer-reader.ts'
 
 /** A checked request that may refer to earlier answers, or to which later requests may refer. */
 export interface ReferringRequest {
@@ -58,9 +58,9 @@ export interface AnswerKeeping {
 
 /** Keeps one answer, in the form that the client receives. */
 export interface AnswerKeeper {
-  keep(answer: string, charged: Usage, target: AttemptTarget, call: Call): Promise<void>
+  keep(answer: string, charged: Usage, origin: AnswerOrigin): Promise<void>
   /** Keeps the answer of a stream, whose last frame contains it. */
-  keepStream(finalBytes: Buffer, charged: Usage, target: AttemptTarget, call: Call): Promise<void>
+  keepStream(finalBytes: Buffer, charged: Usage, origin: AnswerOrigin): Promise<void>
 }
 
 /** References that no feature resolves: the provider gets them as they are. */

@@ -3,7 +3,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { AttemptRequest } from '../request-stages.ts'
 import type { ConversionDialect } from './conversion-dialects.ts'
 import { replyIdentity } from './conversions.ts'
-import type { Tap } from './dialect.ts'
+import type { Tap } from './answer-reader.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 

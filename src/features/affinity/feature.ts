@@ -1,5 +1,5 @@
 import { cacheVerdictText } from '@sluice/wire/cache-diagnosis'
-import type { CallFeature } from '../../call/life-cycle.ts'
+import type { CallFeature } from '../../call/feature.ts'
 import type { Plan } from '../../call/request-stages.ts'
 import { sessionInRow } from '../../call/session.ts'
 import type { CallAffinity, SessionAffinity } from './affinity.ts'

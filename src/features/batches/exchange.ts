@@ -1,5 +1,5 @@
 import type { Caller } from '../../accounts/authentication/caller.ts'
-import type { IncomingCall } from '../../call/request-stages.ts'
+import type { IncomingCall } from '../../call/incoming-call.ts'
 import { GatewayError } from '../../errors.ts'
 import { answerHeaders } from '../../http/answer-headers.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'

@@ -1,15 +1,15 @@
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { ContentCapture } from '../../content/content-capture.ts'
-import type { Call } from '../../call/call.ts'
+import type { RunningCall } from '../../call/running-call.ts'
 import { type ContentReceivers, planContentCapture } from './capture-content.ts'
 import { contentLevelOf } from '../../domain/content-log.ts'
 import type { Settings } from '../../domain/settings.ts'
-import type { CallFeature } from '../../call/life-cycle.ts'
+import type { CallFeature } from '../../call/feature.ts'
 import type { Plans } from '../../call/plan.ts'
 
 /** The content of one call, which is collected as soon as quota is reserved. */
 class CapturedContent {
-  call: Call | undefined
+  call: RunningCall | undefined
   capture: ContentCapture | undefined
   /** Begins to collect. */
   start: (() => ContentCapture) | undefined

@@ -5,9 +5,9 @@ import { PING_FRAME } from '@sluice/wire/messages'
 import { responsesCodec } from '@sluice/wire/responses'
 import { DenseSet } from '../../domain/dense-set.ts'
 import type { Endpoint } from '../../domain/endpoints.ts'
-import type { Call } from '../../call/call.ts'
-import type { PlannedCall, RelayedStream } from '../../call/life-cycle.ts'
-import type { DialectFacts } from '../../call/dialects/dialect.ts'
+import type { RunningCall } from '../../call/running-call.ts'
+import type { PlannedCall, RelayedStream } from '../../call/feature.ts'
+import type { DialectFacts } from '../../call/dialects/dialect-facts.ts'
 import type { ParsedRequest } from '../../call/request-stages.ts'
 
 /** Milliseconds without a byte after which another keep-alive follows; proxies wait for 60 s and more. */
@@ -18,7 +18,7 @@ interface StreamForm {
   /** Bytes that may stand between any two events, and before the first one. */
   readonly keepAlive: Buffer
   /** Writes the body of an error, which is JSON, as the last event of a stream without other events. */
-  refusal(body: Buffer, call: Call): Buffer
+  refusal(body: Buffer, call: RunningCall): Buffer
 }
 
 const COMMENTED_CHAT: StreamForm = {
@@ -79,7 +79,7 @@ export class EarlyStream {
   /** Milliseconds after which the head is sent; 0 = never. */
   readonly #silenceMs: number
   readonly #calls: DenseSet<EarlyStream>
-  #call: Call | undefined
+  #call: RunningCall | undefined
   /** When the client was last sent something, or the first request to an upstream was. */
   #silentSince: number | undefined
   #writes = 0
@@ -95,7 +95,7 @@ export class EarlyStream {
   }
 
   /** Watches the call until `end`. */
-  watch(call: Call): void {
+  watch(call: RunningCall): void {
     this.#call = call
     if (this.#silenceMs > 0) this.#calls.add(this)
   }
@@ -156,7 +156,7 @@ function oneLine(json: Buffer): string {
 }
 
 /** A response that begins and fails, because clients accept no other first event than `response.created`. */
-function failedResponse(body: Buffer, { plan }: Call): Buffer {
+function failedResponse(body: Buffer, { plan }: RunningCall): Buffer {
   const error = asRecord(parseRecord(body.toString())?.['error'])
   const content = {
     type: stringOrEmpty(error?.['type']),

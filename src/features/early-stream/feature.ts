@@ -1,5 +1,5 @@
 import { UpstreamRefusal } from '../../call/failure.ts'
-import type { CallFeature } from '../../call/life-cycle.ts'
+import type { CallFeature } from '../../call/feature.ts'
 import { TOO_LONG_CODE } from '../../call/refused-requests.ts'
 import { type EarlyStream, EarlyStreams, mayBeginEarly } from './early-stream.ts'
 

@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.ts'
 import type { PoolShareOwner } from '../../limits/fair-pool.ts'
 import type { AnswerEnd, RunningAnswer } from '../../call/answers/running-answer.ts'
 import { UpstreamRefusal } from '../../call/failure.ts'
-import type { IncomingCall } from '../../call/request-stages.ts'
+import type { IncomingCall } from '../../call/incoming-call.ts'
 
 /** A call that may share its answer with others. */
 export interface EqualCall {

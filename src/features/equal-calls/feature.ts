@@ -1,4 +1,4 @@
-import type { CallFeature } from '../../call/life-cycle.ts'
+import type { CallFeature } from '../../call/feature.ts'
 import type { AnswerCache } from './answer-cache.ts'
 import type { IdempotentCalls } from './idempotent-calls.ts'
 import type { AskedCall } from './shared-answer.ts'

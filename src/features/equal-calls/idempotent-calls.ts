@@ -10,7 +10,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { RunningAnswer } from '../../call/answers/running-answer.ts'
 import { UpstreamRefusal } from '../../call/failure.ts'
 import type { AnswerRead, ReadRequest } from '../../call/answer-request.ts'
-import type { IncomingCall } from '../../call/request-stages.ts'
+import type { IncomingCall } from '../../call/incoming-call.ts'
 import { requirePermission } from '../../call/routing.ts'
 import {
   type AnswerSource,

@@ -9,7 +9,7 @@ import { RESPONSES_REQUEST } from '@sluice/wire/responses'
 import type { Shape } from '@sluice/wire/shape/define-shape'
 import type { MediaPart } from '@sluice/wire/conversation'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
-import type { Call } from '../../call/call.ts'
+import type { RunningCall } from '../../call/running-call.ts'
 import type { MediaPlace } from '../../call/media-fetcher.ts'
 import type { CallGuards } from './call-guards.ts'
 import type { AttemptRequest } from '../../call/request-stages.ts'
@@ -49,7 +49,7 @@ const REQUESTS: Readonly<Record<ProtocolName, Shape>> = {
 function withCheckedAnswer(
   request: AttemptRequest,
   guards: CallGuards,
-  { plan }: Pick<Call, 'plan'>,
+  { plan }: Pick<RunningCall, 'plan'>,
 ): AttemptRequest {
   if (!guards.concernsAnswer) return request
   if (request.passed) return { ...request, passed: guardedPassthrough(request.passed, guards) }
@@ -78,7 +78,7 @@ function withCheckedAnswer(
  */
 export function guardedAttempt(
   guards: CallGuards,
-  call: Pick<Call, 'plan'>,
+  call: Pick<RunningCall, 'plan'>,
   request: AttemptRequest,
 ): AttemptRequest | Promise<AttemptRequest> {
   const checked = withCheckedAnswer(request, guards, call)
@@ -92,7 +92,7 @@ export function guardedAttempt(
 /** Checks a file that was fetched for a request. `docs/guards.md: Files of text`. */
 export async function guardedFetched(
   guards: CallGuards,
-  call: Pick<Call, 'takeMemory'>,
+  call: Pick<RunningCall, 'takeMemory'>,
   part: MediaPart,
   place: MediaPlace,
 ): Promise<MediaPart> {

@@ -13,11 +13,14 @@ import {
 import { type TextChange, decodeStringAt } from '@sluice/wire/found-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
-import type { Call } from '../../call/call.ts'
 import type { CheckTurns } from '../../call/check-turns.ts'
-import type { Tap } from '../../call/dialects/dialect.ts'
-import type { PassthroughOutput, PassthroughResponses, Passthrough } from '../../call/dialects/passthrough.ts'
-import type { ResponseEnding } from '../../call/price-usage.ts'
+import type { Tap, ResponseEnding } from '../../call/dialects/answer-reader.ts'
+import type {
+  PassthroughOutput,
+  PassthroughResponses,
+  Passthrough,
+  MeasuredCall,
+} from '../../call/dialects/passthrough.ts'
 import {
   type AnswerCheck,
   answerCheck,
@@ -133,7 +136,11 @@ class HeldAnswer implements Passthrough {
     return this.#checked
   }
 
-  measure(call: Call, isComplete: boolean, ending: ResponseEnding): ReturnType<Passthrough['measure']> {
+  measure(
+    call: MeasuredCall,
+    isComplete: boolean,
+    ending: ResponseEnding,
+  ): ReturnType<Passthrough['measure']> {
     return this.#inner.measure(call, isComplete, ending)
   }
 }
@@ -273,7 +280,11 @@ class GuardedEvents implements Passthrough {
     return Buffer.concat([this.#rest, Buffer.from(this.#events.refusal)])
   }
 
-  measure(call: Call, isComplete: boolean, ending: ResponseEnding): ReturnType<Passthrough['measure']> {
+  measure(
+    call: MeasuredCall,
+    isComplete: boolean,
+    ending: ResponseEnding,
+  ): ReturnType<Passthrough['measure']> {
     return this.#inner.measure(call, isComplete, ending)
   }
 }

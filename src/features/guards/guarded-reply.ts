@@ -10,7 +10,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { refusalInDialect, replaceAnswerByRefusal } from '@sluice/wire/refused-answer'
 import type { AnswerTexts } from '@sluice/wire/text-finder'
 import { NO_USAGE } from '@sluice/wire/usage'
-import type { WholeReply } from '../../call/dialects/dialect.ts'
+import type { WholeReply } from '../../call/dialects/answer-reader.ts'
 import { type AnswerCheck, answerCheck, checkAnswerTexts, unlessBlocked } from './answer-check.ts'
 import type { CallGuards } from './call-guards.ts'
 
@@ -51,8 +51,8 @@ export function checkWholeReply(reply: WholeReply, guards: CallGuards, origin: A
         lasting: {
           ...reply.lasting,
           // A blocked answer is not stored, so that it cannot be read later.
-          keep: async (target, call, charged) => {
-            if (!isBlocked) await reply.lasting?.keep?.(target, call, charged, form)
+          keep: async (answered, charged) => {
+            if (!isBlocked) await reply.lasting?.keep?.(answered, charged, form)
           },
         },
       }

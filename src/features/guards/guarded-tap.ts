@@ -3,7 +3,7 @@ import { type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/s
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
-import type { StreamCheck, Tap } from '../../call/dialects/dialect.ts'
+import type { StreamCheck, Tap } from '../../call/dialects/answer-reader.ts'
 import { atOnce, inTurns } from './check-steps.ts'
 import { endedFrames, eventOfElement, REPEATS } from './event-frames.ts'
 import { EventScreen } from './event-screen.ts'

@@ -1,7 +1,7 @@
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
-import type { LastingResponse, Tap } from '../../call/dialects/dialect.ts'
+import type { LastingResponse, Tap } from '../../call/dialects/answer-reader.ts'
 
 /**
  * A tap (reader of a stream on its way to the client) around another tap. It changes what is sent; facts
@@ -97,8 +97,8 @@ export abstract class WrappedTap implements Tap {
     return {
       ...lasting,
       // A blocked answer is not stored, so that it cannot be read later.
-      keep: async (target, call, charged, form = (bytes) => bytes) => {
-        if (!this.isBlocked) await lasting.keep?.(target, call, charged, (bytes) => form(this.kept(bytes)))
+      keep: async (origin, charged, form = (bytes) => bytes) => {
+        if (!this.isBlocked) await lasting.keep?.(origin, charged, (bytes) => form(this.kept(bytes)))
       },
     }
   }

@@ -1,8 +1,8 @@
 import type { Model } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { CallLimits } from '../../call/call-limits.ts'
-import type { CallFeature } from '../../call/life-cycle.ts'
-import type { CallRecord } from '../../call/request-stages.ts'
+import type { CallFeature } from '../../call/feature.ts'
+import type { CallRecord } from '../../call/incoming-call.ts'
 import { limitHeadersOf } from './limit-headers.ts'
 
 /** Adds headers with the remaining limits of the API key to each answer: `docs/api.md: Limits`. */

@@ -1,5 +1,6 @@
-import type { AttemptTarget, IncomingCall } from '../../call/request-stages.ts'
-import type { Call } from '../../call/call.ts'
+import type { AttemptTarget } from '../../call/request-stages.ts'
+import type { IncomingCall } from '../../call/incoming-call.ts'
+import type { RunningCall } from '../../call/running-call.ts'
 import { answerHeaders } from '../../http/answer-headers.ts'
 import { CODES, type Fields, isLogged } from './protocol.ts'
 import type { AnswerSink, ClientAnswer } from './server-call.ts'
@@ -58,7 +59,7 @@ export class ClientAnswerStream implements AnswerSink {
     return isLogged(level, this.#logLevel)
   }
 
-  notify(call: Call, method: string, given: Fields): void {
+  notify(call: RunningCall, method: string, given: Fields): void {
     const { response } = this.#incoming
     if (response.isAborted || response.hasEnded || this.#isFull) return
     const progressToken = this.#progressToken
@@ -77,7 +78,7 @@ export class ClientAnswerStream implements AnswerSink {
     response.whenDrained(() => (this.#isFull = false))
   }
 
-  finish(call: Call, target: AttemptTarget, { result, error }: ClientAnswer): void {
+  finish(call: RunningCall, target: AttemptTarget, { result, error }: ClientAnswer): void {
     const { response } = this.#incoming
     if (response.isAborted || response.hasEnded) return
     const message = { id: this.#id, ...(error ? { error } : { result }) }

@@ -1,4 +1,4 @@
-import type { CallFeature } from '../../call/life-cycle.ts'
+import type { CallFeature } from '../../call/feature.ts'
 import { gatewayTools } from './gateway-tools.ts'
 import { respondInRounds, type ResponseRoundServices } from './response-rounds.ts'
 import { RoundResponse } from './round-events.ts'

@@ -4,11 +4,12 @@ import { readResponsesRequest } from '@sluice/wire/responses'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { EventResponse } from '../../call/answers/event-response.ts'
 import type { ScannedRequest } from '../../call/answer-request.ts'
-import type { Call } from '../../call/call.ts'
+import type { RunningCall } from '../../call/running-call.ts'
 import { composedRequest, headersOfParts } from '../../call/composed-request.ts'
 import { UpstreamRefusal } from '../../call/failure.ts'
 import type { Relay } from '../../call/relay.ts'
-import type { AttemptTarget, CallRecord, IncomingCall, RenderedRefusal } from '../../call/request-stages.ts'
+import type { AttemptTarget } from '../../call/request-stages.ts'
+import type { CallRecord, IncomingCall, RenderedRefusal } from '../../call/incoming-call.ts'
 import { asGatewayError, GatewayError } from '../../errors.ts'
 import { ComposedResponse, type ResponseEnd } from './composed-response.ts'
 import { declaredNames, type GatewayTool, OfferedTools } from './gateway-tools.ts'
@@ -30,7 +31,7 @@ const SPARE_BYTES = 64 * 1024
 export type KeepAnswer = (answer: {
   readonly id: string
   readonly response: string
-  readonly call: Call
+  readonly call: RunningCall
   readonly target: AttemptTarget
   /** Tokens of the conversation with the answer. */
   readonly tokens: number

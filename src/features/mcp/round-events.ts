@@ -4,8 +4,9 @@ import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { stringOrEmpty } from '@sluice/wire/json/record'
 import { type EventOutput, EventResponse } from '../../call/answers/event-response.ts'
-import type { Call } from '../../call/call.ts'
-import type { AttemptTarget, RenderedRefusal } from '../../call/request-stages.ts'
+import type { RunningCall } from '../../call/running-call.ts'
+import type { AttemptTarget } from '../../call/request-stages.ts'
+import type { RenderedRefusal } from '../../call/incoming-call.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ComposedResponse } from './composed-response.ts'
 import type { OfferedFunction, OfferedTools } from './gateway-tools.ts'
@@ -29,7 +30,7 @@ export type RoundAnswer =
 
 /** The response that the relay writes for a round. The feature notes in it which call that was. */
 export class RoundResponse extends EventResponse {
-  call: Call | undefined
+  call: RunningCall | undefined
   target: AttemptTarget | undefined
 }
 

@@ -1,18 +1,22 @@
 import type { MediaTap } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { NO_USAGE } from '@sluice/wire/usage'
-import type { Call } from '../../call/call.ts'
-import type { ChargedUsage, PassthroughOutput, Passthrough } from '../../call/dialects/passthrough.ts'
+import type {
+  ChargedUsage,
+  PassthroughOutput,
+  Passthrough,
+  MeasuredCall,
+} from '../../call/dialects/passthrough.ts'
 
 /** Passes a stream of events through unchanged. `measured` computes the usage from what the tap has read. */
 export class EventPassthrough implements Passthrough {
   readonly tap: MediaTap
-  readonly #measured: (call: Call, isComplete: boolean) => ChargedUsage | Promise<ChargedUsage>
+  readonly #measured: (call: MeasuredCall, isComplete: boolean) => ChargedUsage | Promise<ChargedUsage>
   #isOver = false
 
   constructor(
     tap: MediaTap,
-    measured: (call: Call, isComplete: boolean) => ChargedUsage | Promise<ChargedUsage>,
+    measured: (call: MeasuredCall, isComplete: boolean) => ChargedUsage | Promise<ChargedUsage>,
   ) {
     this.tap = tap
     this.#measured = measured
@@ -47,7 +51,7 @@ export class EventPassthrough implements Passthrough {
     return this.tap.finalBytes(NO_USAGE)
   }
 
-  measure(call: Call, isComplete: boolean): ChargedUsage | Promise<ChargedUsage> {
+  measure(call: MeasuredCall, isComplete: boolean): ChargedUsage | Promise<ChargedUsage> {
     return this.#measured(call, isComplete)
   }
 }

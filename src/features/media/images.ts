@@ -13,12 +13,12 @@ import {
   IMAGES_REQUEST,
 } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
-import type { Call } from '../../call/call.ts'
 import type {
   ChargedUsage,
   PassthroughOutput,
   PassthroughResponses,
   Passthrough,
+  MeasuredCall,
 } from '../../call/dialects/passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { WithheldChunk } from '../../call/dialects/withhold-end.ts'
@@ -147,7 +147,7 @@ class ImagePassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: Call, isComplete: boolean): Promise<ChargedUsage> {
+  measure(call: MeasuredCall, isComplete: boolean): Promise<ChargedUsage> {
     const { usage, images, size = this.#request.size, quality = this.#request.quality } = this.#reply.facts
     const count = isComplete ? images : this.#reply.begun
     return measureImages(call, { ...this.#request, size, quality }, count, usage)
@@ -159,7 +159,7 @@ class ImagePassthrough implements Passthrough {
  * estimated tokens if images have no price.
  */
 async function measureImages(
-  call: Call,
+  call: MeasuredCall,
   form: ImageRequest,
   images: number,
   reported: Usage | undefined,

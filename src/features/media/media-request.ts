@@ -13,7 +13,8 @@ import type {
   MeasuredRequest,
   ParsedRequest,
 } from '../../call/request-stages.ts'
-import { type Dialect, type FormDialect, throwNoStreams } from '../../call/dialects/dialect.ts'
+import type { Dialect, FormDialect } from '../../call/dialects/dialect.ts'
+import { throwNoStreams } from '../../call/dialects/answer-reader.ts'
 import type { PassthroughResponses } from '../../call/dialects/passthrough.ts'
 
 /** The request's bytes, which can be edited for a channel. */

@@ -10,12 +10,12 @@ import {
 } from '@sluice/wire/media'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { RecordingLengths } from './recording-length.ts'
-import type { Call } from '../../call/call.ts'
 import type {
   ChargedUsage,
   PassthroughOutput,
   PassthroughResponses,
   Passthrough,
+  MeasuredCall,
 } from '../../call/dialects/passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { WithheldByte } from '../../call/dialects/withhold-end.ts'
@@ -133,7 +133,7 @@ class SpeechPassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: Call): ChargedUsage | Promise<ChargedUsage> {
+  measure(call: MeasuredCall): ChargedUsage | Promise<ChargedUsage> {
     return measureSpeech(call, this.#characters, () => this.#seconds(call.client))
   }
 
@@ -150,7 +150,7 @@ class SpeechPassthrough implements Passthrough {
  * otherwise tokens estimated from the seconds.
  */
 async function measureSpeech(
-  call: Call,
+  call: MeasuredCall,
   characters: number,
   secondsHeard: () => number | Promise<number>,
 ): Promise<ChargedUsage> {

@@ -13,12 +13,12 @@ import {
 } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { RecordingLength, RecordingLengths } from './recording-length.ts'
-import type { Call } from '../../call/call.ts'
 import type {
   ChargedUsage,
   PassthroughOutput,
   PassthroughResponses,
   Passthrough,
+  MeasuredCall,
 } from '../../call/dialects/passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { WithheldChunk } from '../../call/dialects/withhold-end.ts'
@@ -137,7 +137,7 @@ class JsonPassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: Call): Promise<ChargedUsage> {
+  measure(call: MeasuredCall): Promise<ChargedUsage> {
     return measureTranscript(call, this.#length, jsonTranscript(this.#outline.text ?? ''))
   }
 }
@@ -177,7 +177,7 @@ class TextPassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: Call): Promise<ChargedUsage> {
+  measure(call: MeasuredCall): Promise<ChargedUsage> {
     return measureTranscript(call, this.#length, plainTranscript(this.#tail), this.#bytes)
   }
 }
@@ -188,7 +188,7 @@ class TextPassthrough implements Passthrough {
  * seconds have no price, tokens are estimated from them.
  */
 async function measureTranscript(
-  { plan: { rate }, services: { count } }: Call,
+  { plan: { rate }, services: { count } }: MeasuredCall,
   length: RecordingLength,
   { usage: reported, seconds: stated, lastCue, text }: TranscriptFacts,
   textBytes = 0,

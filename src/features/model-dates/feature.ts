@@ -1,5 +1,5 @@
 import type { Settings } from '../../domain/settings.ts'
-import type { CallFeature } from '../../call/life-cycle.ts'
+import type { CallFeature } from '../../call/feature.ts'
 import type { ModelRetirements } from '../../upstreams/model-retirements.ts'
 
 /** Adds headers with the date on which the vendor shuts down the model to each answer, if it is known. */

@@ -1,4 +1,4 @@
-import type { CallFeature } from '../../call/life-cycle.ts'
+import type { CallFeature } from '../../call/feature.ts'
 import type { CallPrompts, PromptMemory } from './prompt-memory.ts'
 
 /** Holds no more for a conversation that continues than its known prompt costs: `docs/ledger.md: Continued conversations`. */

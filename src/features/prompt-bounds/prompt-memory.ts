@@ -6,7 +6,7 @@ import type { Options } from '../../domain/options.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { type ChargedBalances, isSmallHold } from '../../accounts/ledger/charged-balances.ts'
 import type { Unaffordable } from '../../accounts/ledger/quota-refusal.ts'
-import type { Call } from '../../call/call.ts'
+import type { RunningCall } from '../../call/running-call.ts'
 import { type Plans, withPromptBound } from '../../call/plan.ts'
 import type { ChargeBasis } from '../../call/price-usage.ts'
 import type { ChannelPlan, Plan, SentConversation } from '../../call/request-stages.ts'
@@ -124,7 +124,7 @@ export class CallPrompts {
    * Raises the hold (reserved quota) of a call so that it covers the prompt at a channel. Resolves to the
    * refusal if that is impossible; the channel must then not be tried.
    */
-  async hold(call: Call, plan: Plan, channel: ChannelPlan): Promise<Unaffordable | undefined> {
+  async hold(call: RunningCall, plan: Plan, channel: ChannelPlan): Promise<Unaffordable | undefined> {
     const known = await this.#knownOf(channel)
     const bound = known.bound ?? Number.POSITIVE_INFINITY
     if (bound <= (this.#raisedBounds.get(plan) ?? this.#heldBound)) return undefined

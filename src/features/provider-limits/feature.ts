@@ -1,4 +1,4 @@
-import type { CallFeature } from '../../call/life-cycle.ts'
+import type { CallFeature } from '../../call/feature.ts'
 import type { ChannelPlan, Plan } from '../../call/request-stages.ts'
 import type { ProviderLimitBound, ProviderLimits } from '../../upstreams/provider-limits.ts'
 

@@ -1,3 +1,4 @@
+import type { ContinuedCall } from '../../call/dialects/answer-reader.ts'
 import { callExtraFactsText } from '../../domain/call-detail.ts'
 import { cacheSavings, chargeOfCall } from '../../domain/charge.ts'
 import type { Hold } from '../../domain/hold.ts'
@@ -25,7 +26,6 @@ import { numbersOfReport, withCredibleTotal, type ReportedUsage } from '@sluice/
 import { requestWholeResponse, type WholeResponseOrFailure } from '../../upstreams/exchange.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../../call/call-limits.ts'
-import type { Call } from '../../call/call.ts'
 import type { TokenCounter } from '../../call/token-counter.ts'
 import { isImplausibleOutcome, maxTokens } from '../../call/plausible-usage.ts'
 import { type CallOrigin, tracedBackgroundCall } from './traced-background-call.ts'
@@ -145,8 +145,8 @@ export class BackgroundCalls {
    * Stores the response of a call that continues, then keeps the call's hold (reserved quota) until the end
    * is known. Resolves to false if either could not be written durably.
    */
-  async begin(call: Call, response: StoredResponse): Promise<boolean> {
-    const { hold } = call
+  async begin(call: ContinuedCall, response: StoredResponse): Promise<boolean> {
+    const { hold, incoming } = call
     // A stream may end before its first bytes are sent. Such a call was charged at its end, like any other
     // call.
     if (hold.isSettled) return true
@@ -156,18 +156,17 @@ export class BackgroundCalls {
       void this.#guarded(() => this.#cancel(hold, response))
       return false
     }
-    const { rate, request } = call.plan
-    const sent = response.rate === null ? undefined : priceSetFrom(response.rate).sent
+    const { rate, requested: sent, isStreamed } = call
     const { telemetry } = this.#services
     const origin = telemetry && {
-      traceparent: call.incoming.request.headers.traceparent,
+      traceparent: incoming.request.headers.traceparent,
       sessionName: call.session?.name,
     }
     const { admittedAt } = hold
-    const open = { hold, response, rate, sent, origin, admittedAt, isStreamed: request.stream }
-    this.#open.set(call.incoming.id, open)
-    call.response.onClosed(() => (open.isStreamed = false))
-    if (call.response.isAborted) open.isStreamed = false
+    const open = { hold, response, rate, sent, origin, admittedAt, isStreamed }
+    this.#open.set(incoming.id, open)
+    incoming.response.onClosed(() => (open.isStreamed = false))
+    if (incoming.response.isAborted) open.isStreamed = false
     return true
   }
 

@@ -1,4 +1,4 @@
-import type { CallFeature } from '../../call/life-cycle.ts'
+import type { CallFeature } from '../../call/feature.ts'
 import type { NativeResponseServices } from './native-response.ts'
 import { resolveReferences } from './resolve-references.ts'
 import { signedHistory } from './signature-history.ts'

@@ -1,7 +1,7 @@
 import { inputItems } from '@sluice/wire/responses'
 import { randomBytes } from 'node:crypto'
 import type { ScannedRequest } from '../../call/answer-request.ts'
-import type { Call } from '../../call/call.ts'
+import type { RunningCall } from '../../call/running-call.ts'
 import type { AttemptTarget } from '../../call/request-stages.ts'
 import type { ResponseStore } from './response-store.ts'
 
@@ -11,7 +11,7 @@ export interface ComposedAnswer {
   /** The answer as the client gets it, as JSON text. */
   readonly response: string
   /** The last of the calls, and what it was sent to. */
-  readonly call: Call
+  readonly call: RunningCall
   readonly target: AttemptTarget
   /** Tokens of the conversation with the answer. */
   readonly tokens: number

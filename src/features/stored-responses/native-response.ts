@@ -4,10 +4,12 @@ import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { priceSetText } from '../../domain/price.ts'
 import { NATIVE_RETENTION_MS, type Provenance, type StoredResponse } from '../../domain/stored-response.ts'
-import type { Call } from '../../call/call.ts'
-import type { LastingResponse, WholeReply } from '../../call/dialects/dialect.ts'
-import type { AttemptTarget } from '../../call/request-stages.ts'
-import { serviceToCharge } from '../../call/service-tier-rates.ts'
+import type {
+  AnswerOrigin,
+  ContinuedCall,
+  LastingResponse,
+  WholeReply,
+} from '../../call/dialects/answer-reader.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { RenamingTap } from './renaming-tap.ts'
 import { newResponseId } from '../../call/response-id.ts'
@@ -80,10 +82,8 @@ export class NativeResponse {
       facts,
       body: () => this.ids.whole(bytes),
       lasting: {
-        provenance: (target, call, charged) => this.provenance(facts, target, call, charged),
-        continueInBackground: goesOn
-          ? (target, call) => this.continueInBackground(target, call, facts.id)
-          : undefined,
+        provenance: (origin, charged) => this.provenance(facts, origin, charged),
+        continueInBackground: goesOn ? (call) => this.continueInBackground(call, facts.id) : undefined,
       },
     }
   }
@@ -99,12 +99,12 @@ export class NativeResponse {
    * Stores a response that continues without its client, with its counted prompt, and keeps the call's hold
    * (reserved quota) until the end is known.
    */
-  async continueInBackground(target: AttemptTarget, call: Call, upstreamId: string): Promise<boolean> {
+  continueInBackground(call: ContinuedCall, upstreamId: string): Promise<boolean> {
     const response = {
-      ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
+      ...this.#row(call.origin, upstreamId, call.promptTokens),
       callId: call.incoming.id,
-      rate: priceSetText(call.plan.rate, serviceToCharge(call, target)),
-      priceIncomplete: call.noteUnlisted(target),
+      rate: priceSetText(call.rate, call.requested),
+      priceIncomplete: call.isPriceIncomplete,
     }
     return this.#services.background.begin(call, response)
   }
@@ -112,8 +112,7 @@ export class NativeResponse {
   /** Where the response and its encrypted reasoning come from, for later requests that refer to them. */
   provenance(
     reported: ReportedResponse,
-    { key }: AttemptTarget,
-    call: Call,
+    { userId, key }: AnswerOrigin,
     charged: Usage,
   ): Provenance | undefined {
     const { id: upstreamId, encrypted, itemIds, usage } = reported
@@ -125,19 +124,22 @@ export class NativeResponse {
     const previousId = this.#request.previous?.id ?? null
     const response = isReferable ? { id: this.#id, upstreamId, tokens, previousId } : null
     const { responses } = this.#services
-    const userId = call.hold.account.user.id
     if (response) responses.rememberItems(userId, itemIds, this.#id)
     return responses.provenance(userId, key.value, response, encrypted)
   }
 
-  #row({ channel, key }: AttemptTarget, call: Call, upstreamId: string, tokens: number): StoredResponse {
+  #row(
+    { userId, model, group, channel, key }: AnswerOrigin,
+    upstreamId: string,
+    tokens: number,
+  ): StoredResponse {
     const createdMs = Date.now()
     return {
       id: this.#id,
-      userId: call.hold.account.user.id,
-      model: call.plan.request.model,
-      group: call.plan.group.name,
-      channel: channel.name,
+      userId,
+      model,
+      group,
+      channel,
       keyTag: this.#services.responses.keyTag(key.value),
       upstreamId,
       tokens,
@@ -162,7 +164,7 @@ export class NativeTap extends RenamingTap {
   #endNote: (() => void) | undefined
   #isReleased = false
   readonly #referable: LastingResponse = {
-    provenance: (target, call, charged) => this.#provenance(target, call, charged),
+    provenance: (origin, charged) => this.#provenance(origin, charged),
   }
 
   constructor(memory: EventMemory, response: NativeResponse) {
@@ -176,12 +178,12 @@ export class NativeTap extends RenamingTap {
     // A background stream continues without its client once it has an id by which it can be retrieved.
     return {
       ...this.#referable,
-      continueInBackground: (target, call) => this.#continueInBackground(target, call, responseId),
+      continueInBackground: (call) => this.#continueInBackground(call, responseId),
     }
   }
 
-  async #continueInBackground(target: AttemptTarget, call: Call, upstreamId: string): Promise<boolean> {
-    const goesOn = await this.#response.continueInBackground(target, call, upstreamId)
+  async #continueInBackground(call: ContinuedCall, upstreamId: string): Promise<boolean> {
+    const goesOn = await this.#response.continueInBackground(call, upstreamId)
     if (goesOn) this.#endNote = this.#response.note(this)
     if (this.#isReleased) this.#endNote?.()
     return goesOn
@@ -193,9 +195,9 @@ export class NativeTap extends RenamingTap {
     this.#endNote?.()
   }
 
-  #provenance(target: AttemptTarget, call: Call, charged: Usage): Provenance | undefined {
+  #provenance(origin: AnswerOrigin, charged: Usage): Provenance | undefined {
     const { responseId: id, encrypted, itemIds, usage } = this
-    return this.#response.provenance({ id, encrypted, itemIds, usage }, target, call, charged)
+    return this.#response.provenance({ id, encrypted, itemIds, usage }, origin, charged)
   }
 
   protected learn(): void {

@@ -10,7 +10,8 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Options } from '../../domain/options.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
-import { type RequestReaderContext, throwNoStreams } from '../../call/dialects/dialect.ts'
+import type { RequestReaderContext } from '../../call/dialects/dialect.ts'
+import { throwNoStreams } from '../../call/dialects/answer-reader.ts'
 import type {
   AnswerKeeping,
   ReferableAnswer,
@@ -176,8 +177,7 @@ class FoundReferences implements ResolvedReferences {
           body: () => ids.whole(bytes),
           lasting: {
             // Only the provider account that compacted a conversation can read the result.
-            provenance: ({ key }, call) =>
-              responses.provenance(call.hold.account.user.id, key.value, null, facts.encrypted),
+            provenance: ({ userId, key }) => responses.provenance(userId, key.value, null, facts.encrypted),
           },
         }
       },

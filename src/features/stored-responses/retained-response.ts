@@ -1,12 +1,11 @@
+import type { AnswerOrigin } from '../../call/dialects/answer-reader.ts'
 import { randomBytes } from 'node:crypto'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
 import { frameData } from '@sluice/wire/sse/frame-splitter'
-import type { Call } from '../../call/call.ts'
 import type { AnswerKeeper } from '../../call/dialects/references.ts'
-import type { AttemptTarget } from '../../call/request-stages.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** What is needed to keep the response to a converted request. */
@@ -30,24 +29,28 @@ export class RetainedResponse implements AnswerKeeper {
   }
 
   /** Stores the response of a stream. The stream's last frame contains the whole response. */
-  async keepStream(finalBytes: Buffer, charged: Usage, target: AttemptTarget, call: Call): Promise<void> {
+  async keepStream(finalBytes: Buffer, charged: Usage, origin: AnswerOrigin): Promise<void> {
     const last = finalBytes.toString().trimEnd().split('\n\n').at(-1) ?? ''
     const event = scanObject(Buffer.from(frameData(`${last}\n\n`) ?? '{}'))
     const node = event.span('response')?.node
-    if (node !== undefined) await this.keep(event.textOf(node), charged, target, call)
+    if (node !== undefined) await this.keep(event.textOf(node), charged, origin)
   }
 
   /** Stores a response as the client receives it. */
-  async keep(response: string, charged: Usage, target: AttemptTarget, call: Call): Promise<void> {
+  async keep(
+    response: string,
+    charged: Usage,
+    { userId, model, group, channel, key }: AnswerOrigin,
+  ): Promise<void> {
     const { responses, previousId, retentionMs } = this.#keeping
     const createdMs = Date.now()
     const kept = {
       id: String(scanObject(Buffer.from(response)).value('id')),
-      userId: call.hold.account.user.id,
-      model: call.plan.request.model,
-      group: call.plan.group.name,
-      channel: target.channel.name,
-      keyTag: responses.keyTag(target.key.value),
+      userId,
+      model,
+      group,
+      channel,
+      keyTag: responses.keyTag(key.value),
       upstreamId: '',
       tokens: promptTokens(charged) + charged.output,
       previousId,

@@ -1,3 +1,4 @@
+import type { AnswerOrigin } from '../../call/dialects/answer-reader.ts'
 import { UPSTREAM_PROTOCOLS } from '../../domain/protocols.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
@@ -10,14 +11,12 @@ import {
   SIGNING_DIALECTS,
 } from '@sluice/wire/signatures'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
-import type { Call } from '../../call/call.ts'
 import type {
   AccountConversation,
   DecodedConversation,
   StreamedParts,
 } from '../../call/dialects/decoded-conversation.ts'
 import type { RequestReaderContext } from '../../call/dialects/dialect.ts'
-import type { AttemptTarget } from '../../call/request-stages.ts'
 import type { FoundSignatures, SignatureStore, SignedEntry } from './signature-store.ts'
 
 /**
@@ -100,14 +99,13 @@ class SignedHistory implements DecodedConversation {
 
   readonly keep = (
     parts: readonly ReplyPart[],
-    { channel, key, request }: AttemptTarget,
-    call: Call,
+    { userId, channel, key, protocol }: AnswerOrigin,
   ): Promise<void> => {
     const { store, retentionMs } = this.#found
     const runs = signedPartsOfReply(parts, this.#turns)
     if (runs.size === 0) return Promise.resolve()
-    const account = { protocol: request.protocol, channel: channel.name, keyTag: store.keyTag(key.value) }
-    return store.keep(call.hold.account.user.id, account, runs, retentionMs)
+    const account = { protocol, channel, keyTag: store.keyTag(key.value) }
+    return store.keep(userId, account, runs, retentionMs)
   }
 
   readonly streamed = (spoken: ProtocolName): StreamedParts | undefined => {
@@ -115,7 +113,7 @@ class SignedHistory implements DecodedConversation {
     const reply = new SignedReply()
     return {
       add: (event) => reply.add(event),
-      keep: (target, call) => this.keep(reply.parts, target, call),
+      keep: (origin) => this.keep(reply.parts, origin),
     }
   }
 

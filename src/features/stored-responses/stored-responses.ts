@@ -1,7 +1,7 @@
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { LifeCycle } from '../../call/life-cycle.ts'
 import type { Relay } from '../../call/relay.ts'
-import type { IncomingCall } from '../../call/request-stages.ts'
+import type { IncomingCall } from '../../call/incoming-call.ts'
 import { REPLAY_DIALECT, replayRequest } from './replay.ts'
 import { type ResponseRequestServices, ResponseRequests } from './response-requests.ts'
 

@@ -1,4 +1,4 @@
-import type { CallFeature } from '../../call/life-cycle.ts'
+import type { CallFeature } from '../../call/feature.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import { ChunkGaps } from './chunk-gaps.ts'
 import { tracedCall } from './traced-call.ts'

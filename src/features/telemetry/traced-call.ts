@@ -1,14 +1,14 @@
 import { genAiProvider } from '../../domain/gen-ai-provider.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
-import type { Call } from '../../call/call.ts'
-import type { SettledCall } from '../../call/life-cycle.ts'
+import type { RunningCall } from '../../call/running-call.ts'
+import type { SettledCall } from '../../call/feature.ts'
 import type { ChannelPlan } from '../../call/request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
 import { serverAddress } from '../../call/server-address.ts'
 
 /** The telemetry record of a settled call, with what was measured while it ran. */
 export function tracedCall(
-  call: Call,
+  call: RunningCall,
   { target, settlement, basis, awaitsContent = false }: SettledCall,
   {
     sessionName,

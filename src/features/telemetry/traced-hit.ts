@@ -1,7 +1,7 @@
 import { genAiProvider } from '../../domain/gen-ai-provider.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
 import type { AdmittedRequest, SettledRepeat } from '../../call/answer-request.ts'
-import type { IncomingCall } from '../../call/request-stages.ts'
+import type { IncomingCall } from '../../call/incoming-call.ts'
 import { requestParameters } from './request-parameters.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { type Channel, usesWebSockets } from '../../domain/records/channel.ts'
-import type { CallFeature } from '../../call/life-cycle.ts'
+import type { CallFeature } from '../../call/feature.ts'
 import { type Plans, withPromptBound } from '../../call/plan.ts'
 import type { LaneTurn } from './provider-lane.ts'
 import type { ProviderSockets } from './provider-sockets.ts'

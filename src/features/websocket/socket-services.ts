@@ -1,5 +1,5 @@
 import type { BodyArrival } from '../../call/body-reader.ts'
-import type { RenderedRefusal } from '../../call/request-stages.ts'
+import type { RenderedRefusal } from '../../call/incoming-call.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { Headers, Request } from '../../http/request.ts'
 import type { ResizableAllocation } from '../../limits/request-memory.ts'

@@ -21,7 +21,8 @@ import {
   speaksOpenAiEmbeddings,
 } from '../../../upstreams/embed-upstream.ts'
 import type { AttemptRequest, ParsedRequest } from '../../request-stages.ts'
-import { type Dialect, throwNoStreams } from '../dialect.ts'
+import type { Dialect } from '../dialect.ts'
+import { throwNoStreams } from '../answer-reader.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from './embeddings-passthrough.ts'
 import { vectorRequest } from './vector-requests.ts'
 

@@ -3,9 +3,14 @@ import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import type { Call } from '../../call.ts'
 import { WithheldChunk } from '../withhold-end.ts'
-import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
+import type {
+  ChargedUsage,
+  PassthroughOutput,
+  PassthroughResponses,
+  Passthrough,
+  MeasuredCall,
+} from '../passthrough.ts'
 
 /** Reads a response with vectors while it arrives. */
 interface VectorsReply {
@@ -61,7 +66,7 @@ export class EmbeddingsPassthrough implements Passthrough {
     return Buffer.concat([this.#held.rest(), ...(this.#last ? [this.#last] : [])])
   }
 
-  measure(call: Call, isComplete: boolean): Promise<ChargedUsage> {
+  measure(call: MeasuredCall, isComplete: boolean): Promise<ChargedUsage> {
     return measureEmbeddings(call, isComplete ? this.#facts?.usage : undefined)
   }
 }
@@ -119,14 +124,14 @@ export function embeddingsResponses(
  * Resolves to the usage to charge: the reported tokens; if none were reported, the counted tokens of the
  * prompt. Nothing is counted if only calls have a price.
  */
-export function measureEmbeddings(call: Call, reported: Usage | undefined): Promise<ChargedUsage> {
+export function measureEmbeddings(call: MeasuredCall, reported: Usage | undefined): Promise<ChargedUsage> {
   if (reported) return Promise.resolve({ usage: reported, isEstimate: false })
   return measureByCounting(call, NO_USAGE, () => call.countChargedPrompt())
 }
 
 /** Adds the tokens that `count` returns to those reported, unless the price does not depend on tokens. */
 export async function measureByCounting(
-  { plan: { rate } }: Call,
+  { plan: { rate } }: MeasuredCall,
   reported: Usage,
   count: () => Promise<number>,
 ): Promise<ChargedUsage> {

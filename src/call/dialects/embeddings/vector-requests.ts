@@ -12,10 +12,14 @@ import type {
   VectorResponseWriter,
 } from '@sluice/wire/texts-to-embed'
 import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
-import type { ResponseEnding } from '../../price-usage.ts'
-import { throwNoStreams } from '../dialect.ts'
-import type { Call } from '../../call.ts'
-import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
+import { type ResponseEnding, throwNoStreams } from '../answer-reader.ts'
+import type {
+  ChargedUsage,
+  PassthroughOutput,
+  PassthroughResponses,
+  Passthrough,
+  MeasuredCall,
+} from '../passthrough.ts'
 import {
   embeddingsResponses,
   BufferedStart,
@@ -134,7 +138,7 @@ class ConvertedPassthrough implements Passthrough {
     return Buffer.concat([this.#held.rest(), this.#written.take(), this.#writer.end(this.#charged)])
   }
 
-  async measure(call: Call, isComplete: boolean, ending: ResponseEnding): Promise<ChargedUsage> {
+  async measure(call: MeasuredCall, isComplete: boolean, ending: ResponseEnding): Promise<ChargedUsage> {
     const measure = await (isComplete
       ? measureEmbeddings(call, this.#usage)
       : this.#measureSent(call, ending === 'client_gone' || ending === 'stopped' || this.#reply.count > 0))
@@ -143,7 +147,7 @@ class ConvertedPassthrough implements Passthrough {
   }
 
   /** Resolves to the usage of the answered requests; if `isCurrentPaid`, also that of the current request. */
-  #measureSent(call: Call, isCurrentPaid: boolean): Promise<ChargedUsage> {
+  #measureSent(call: MeasuredCall, isCurrentPaid: boolean): Promise<ChargedUsage> {
     const uncounted = this.#usage ? [] : this.#answered
     const texts = isCurrentPaid ? [...uncounted, ...this.#current.texts] : uncounted
     const reported = this.#usage ?? NO_USAGE

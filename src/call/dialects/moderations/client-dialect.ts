@@ -7,7 +7,8 @@ import {
   readModerationsRequest,
 } from '@sluice/wire/moderations'
 import { unstreamedStorageRules } from '../answer-storage-rules.ts'
-import { type Dialect, throwNoStreams } from '../dialect.ts'
+import type { Dialect } from '../dialect.ts'
+import { throwNoStreams } from '../answer-reader.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
 /**

@@ -11,7 +11,8 @@ import {
   RERANK_REQUEST,
 } from '@sluice/wire/rerank'
 import { unstreamedStorageRules } from '../answer-storage-rules.ts'
-import { type Dialect, throwNoStreams } from '../dialect.ts'
+import type { Dialect } from '../dialect.ts'
+import { throwNoStreams } from '../answer-reader.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
 /**

@@ -10,7 +10,8 @@ import {
   type ResponsesRequest,
   usageOfCompaction,
 } from '@sluice/wire/responses'
-import { type Dialect, type RequestReaderContext, throwNoStreams } from '../dialect.ts'
+import type { Dialect, RequestReaderContext } from '../dialect.ts'
+import { throwNoStreams } from '../answer-reader.ts'
 import type { ReferableAnswer, ResolvedReferences } from '../references.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 

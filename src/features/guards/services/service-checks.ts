@@ -13,7 +13,7 @@ import type { GuardAction, GuardPlace, GuardVerdict } from '../../../domain/guar
 import type { Settings } from '../../../domain/settings.ts'
 import { GatewayError } from '../../../errors.ts'
 import { MemoryAllocation, type RequestMemory } from '../../../limits/request-memory.ts'
-import type { IncomingCall } from '../../../call/request-stages.ts'
+import type { IncomingCall } from '../../../call/incoming-call.ts'
 import { CheckCancelled } from '../../../call/check-turns.ts'
 import { type ActiveGuard, actionOf, GuardBlock, passesUncheckedText, verdictOf } from '../call-guards.ts'
 import { applyJudgement, matchKindOf } from './apply-judgement.ts'
