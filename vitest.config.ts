@@ -43,6 +43,9 @@ const SYSTEM = [
   'e2e/console/*.test.ts',
 ]
 
+// A start of the program takes half the CPU time in a process where it ran before.
+const SHARED_PROCESSES = { TEST_SHARED_PROCESSES: 'yes' }
+
 /**
  * Every test that needs only this machine. `npm test` runs the project `fast`, `npm run test:system` the project
  * `system`; a path runs in the project that has it. Tests that take longer are in test/night.
@@ -54,13 +57,12 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'fast',
-          // A start of the program takes half the CPU time where it ran before.
-          env: { TEST_SHARED_PROCESSES: 'yes' },
+          env: SHARED_PROCESSES,
           include: ['{src,packages,test,console}/**/*.test.ts'],
           exclude: ['test/night/**', '**/node_modules/**', ...SYSTEM],
         },
       },
-      { extends: true, test: { name: 'system', include: SYSTEM } },
+      { extends: true, test: { name: 'system', env: SHARED_PROCESSES, include: SYSTEM } },
     ],
     reporters: ['default', './test/runner/stalled-run.ts'],
     globalSetup: [

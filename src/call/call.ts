@@ -79,7 +79,6 @@ export class Call implements RunningCall {
   readonly services: CallServices
   /** The features that take part in the call. */
   readonly features: CallFeatures
-  /** The conversation to which the call belongs; undefined if none is known. */
   readonly session: CallSession | undefined
   readonly incoming: IncomingCall
   readonly response: Response
@@ -88,7 +87,6 @@ export class Call implements RunningCall {
   /** Id of the API key with which the call was made. */
   readonly client: number
   readonly takeMemory: Plan['takeMemory']
-  /** Texts of the request. They are removed from the error messages of providers before these are stored. */
   readonly words: ComparedRequestTexts
   #plan: Plan
   #cut: UpstreamInterruption | undefined
@@ -139,12 +137,10 @@ export class Call implements RunningCall {
       plans.length > 1 ? plans.findLast(({ reason }) => reason === 'content_fallback') : undefined
   }
 
-  /** The plan (model, channels and prices) that is being carried out. */
   get plan(): Plan {
     return this.#plan
   }
 
-  /** How the upstream's response broke off; undefined if it did not. */
   get cut(): UpstreamInterruption | undefined {
     return this.#cut
   }
@@ -154,10 +150,6 @@ export class Call implements RunningCall {
     return this.#attempt
   }
 
-  /**
-   * Continues with another model at that model's prices. The quota that is reserved for the call covers its
-   * most expensive model.
-   */
   switchModel(plan: Plan): void {
     if (plan === this.#plan) return
     this.#plan = plan
@@ -183,7 +175,6 @@ export class Call implements RunningCall {
     })
   }
 
-  /** Headers of the response; without `target`, those that are known before an upstream has answered. */
   headers(contentType: string, target: AttemptTarget | undefined): Record<string, string> {
     const { dialect, requestedModel, model } = this.plan
     const headers = answerHeaders(this.incoming.id, dialect.name)
@@ -207,10 +198,6 @@ export class Call implements RunningCall {
     return (await this.#prompt.shownTokens(count)) + (request.responses?.contextTokens ?? 0)
   }
 
-  /**
-   * Tokens of the sent prompt for the charge. For parts that the request only refers to, the tokens that were
-   * estimated at the start are used.
-   */
   async countChargedPrompt(): Promise<number> {
     const { estimate, request } = this.plan
     const named = (request.responses?.contextTokens ?? 0) + estimate.unknownTokens
@@ -237,7 +224,6 @@ export class Call implements RunningCall {
     this.#undelivered = usage && { target, usage }
   }
 
-  /** How the response was served, by its head and by `stated`, which its body has stated. */
   statedService(stated: StatedService | undefined): StatedService | undefined {
     return statedServiceOfResponse(this.#servedByHead, stated)
   }
@@ -247,7 +233,6 @@ export class Call implements RunningCall {
     this.#firstByteAt ??= performance.now()
   }
 
-  /** Whether a user or an administrator stopped the call. */
   get isStopped(): boolean {
     return this.#isStopped
   }
@@ -268,7 +253,6 @@ export class Call implements RunningCall {
     return this.#firstByteAt !== undefined
   }
 
-  /** When the first byte of the attempt's response arrived, by `performance.now()`; undefined before. */
   get firstByteAt(): number | undefined {
     return this.#firstByteAt
   }
@@ -306,10 +290,6 @@ export class Call implements RunningCall {
     this.services.metrics.add('upstreamErrors', 1, channel, cause)
   }
 
-  /**
-   * Records the error that the client gets, for the call's row in the usage log. Only the first error is
-   * recorded.
-   */
   noteError(error: ErrorSentToClient): void {
     this.#error ??= this.response.early ? { ...error, status: 200 } : error
     this.incoming.hasFailed = true
@@ -365,9 +345,6 @@ export class Call implements RunningCall {
     this.services.implausible.note({ model: this.plan.model.name, channel: channel.name })
   }
 
-  /**
-   * Warns the operator about tools offered in the request that have no price. Returns whether there are any.
-   */
   noteUnlisted(target: AttemptTarget): boolean {
     return reportUnpricedTools(this, target, this.services.unpriced)
   }

@@ -13,6 +13,7 @@ import {
   type UnchargedCall,
 } from './call-admission.ts'
 import { type AttemptServices, Attempts, type LaterAnswer } from './attempts.ts'
+import type { StoreRead } from '../limits/store-reads.ts'
 import type { ReadingFeatures } from './reading-features.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
@@ -469,15 +470,9 @@ export class Relay {
     const { lifeCycle, reads } = this.#services
     const read = scanRequest(dialects, body)
     const features = lifeCycle.reading(settings, caller, read.dialect.endpoint)
-    const reader = {
-      caller,
-      settings,
-      hold: body.hold,
-      holdCopies: body.holdCopies,
-      readStore: () => reads.of(caller.user.id, body.allocation),
-      features,
-    }
-    return { read, reader, features }
+    const { hold, holdCopies, allocation } = body
+    const readStore = (): StoreRead => reads.of(caller.user.id, allocation)
+    return { read, features, reader: { caller, settings, hold, holdCopies, readStore, features } }
   }
 
   /** Finds the channels of a request. Throws if it has none, before it counts against any limit. */

@@ -7,6 +7,8 @@ const startedSeconds = Math.floor(Date.now() / 1000)
 
 beforeAll(async () => {
   gateway = await startGateway({
+    // A process that no other gateway used, because the time is that of its start.
+    env: { NODE_DEBUG: '' },
     config: { options: { quota_per_unit: 1_000, display: 'CNY', usd_exchange_rate: 7.1 } },
   })
 })

@@ -182,7 +182,7 @@ test('every link to a heading leads to an existing heading', () => {
 
 test('the picture of the moments of a call has them in the order in which CallFeature declares them, and the page names all', () => {
   const [, declaration = ''] =
-    /interface CallFeature<.*?\{\n(.*?)^\}/ms.exec(page('src/call/life-cycle.ts')) ?? []
+    /interface CallFeature<.*?\{\n(.*?)^\}/ms.exec(page('src/call/feature.ts')) ?? []
   const moments = [...declaration.matchAll(/^ {2}(\w+)\?\(/gm)].map(([, name = '']) => name)
   const [, section = ''] = /^### Features\n(.*?)^## /ms.exec(page('docs/architecture.md')) ?? []
   const pictured = [...section.matchAll(/^ {4}(\w+(?: --> \w+)+)$/gm)].flatMap(([, way = '']) =>

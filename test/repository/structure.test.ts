@@ -61,6 +61,22 @@ describe('the layers of src', () => {
     expect(imported.filter(([name]) => !described.includes(`\n| \`${name}/\` |`))).toEqual([])
   })
 
+  test('in the core and in the features, no file imports itself over others, types included', () => {
+    const calls = importsOf([...sources(join(SRC, 'call')), ...sources(join(SRC, 'features'))])
+    expect(cycles(calls)).toEqual([])
+  })
+
+  test('a cycle of imports is detected', () => {
+    const [one, other] = ['call/x.ts', 'call/y.ts']
+    expect(cycles([{ from: one, to: other }])).toEqual([])
+    expect(
+      cycles([
+        { from: one, to: other },
+        { from: other, to: one },
+      ]),
+    ).toEqual([one, other])
+  })
+
   test('no source file has more than 500 lines', () => {
     const large = [...sources(SRC), ...sources(PACKAGES)]
       .filter((file) => !file.endsWith('.test.ts'))
@@ -135,6 +151,18 @@ describe('the packages', () => {
     expect(readFileSync(join(folder, 'README.md'), 'utf8')).toMatch(/^```ts\n(?:.*\n){3,10}```$/m)
   })
 })
+
+/** The files that are left when those are taken away, again and again, that import none of the others. */
+function cycles(imports: readonly Import[]): string[] {
+  let left = new Set(imports.map(({ from }) => from))
+  for (;;) {
+    const importing = new Set(
+      imports.filter(({ from, to }) => left.has(from) && left.has(to)).map(({ from }) => from),
+    )
+    if (importing.size === left.size) return [...left].toSorted()
+    left = importing
+  }
+}
 
 function breach({ from, to }: Import): string[] {
   const breached = `${from} imports ${to}`

@@ -1,5 +1,5 @@
-import type { Batch, BatchEnd, LineOutcome } from './batch.ts'
-import type { BatchLine, BatchStore, StoredResult, Unanswered } from './batch-store.ts'
+import type { BatchStore, StoredResult, Unanswered } from './batch-store.ts'
+import type { Batch, BatchEnd, LineOutcome, BatchLine } from './batch.ts'
 
 /** A line of a batch with its result; undefined if it has none. */
 interface EndedLine {

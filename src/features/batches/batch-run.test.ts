@@ -4,9 +4,9 @@ import { storeWithAccount } from '../../../test/stores/rows.ts'
 import { factsOfBatchHold } from '../../accounts/ledger/batch-hold.ts'
 import { Ledger } from '../../accounts/ledger/ledger.ts'
 import { KeptStore } from '../../store/kept-store.ts'
-import { type Batch, newBatchId } from './batch.ts'
 import { BatchRun } from './batch-run.ts'
-import { BatchStore, type BatchLine } from './batch-store.ts'
+import { BatchStore } from './batch-store.ts'
+import { type Batch, newBatchId, type BatchLine } from './batch.ts'
 
 const DAY_MS = 86_400_000
 const MEBIBYTE = 1_048_576

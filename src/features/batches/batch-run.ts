@@ -3,8 +3,15 @@ import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import { LineReserve } from '../../accounts/ledger/batch-hold.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
-import { type Batch, type BatchEnd, type BatchFacts, type LineOutcome, WINDOW_MS } from './batch.ts'
-import type { BatchLine, BatchStore } from './batch-store.ts'
+import type { BatchStore } from './batch-store.ts'
+import {
+  type Batch,
+  type BatchEnd,
+  type BatchFacts,
+  type LineOutcome,
+  WINDOW_MS,
+  type BatchLine,
+} from './batch.ts'
 
 /** Lines of a batch that wait to be tried again, and the bytes of their bodies, from which on no further ones are read. */
 const MAX_DELAYED = 100

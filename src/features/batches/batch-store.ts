@@ -4,7 +4,15 @@ import type { SettledCall } from '../../domain/records/usage.ts'
 import { GatewayError } from '../../errors.ts'
 import type { KeptStore } from '../../store/kept-store.ts'
 import { timeOfBatchId } from '../../store/usage-id.ts'
-import { type Batch, type BatchApi, type BatchFacts, isBatchIdOf, lastBatchId, WINDOW_MS } from './batch.ts'
+import {
+  type Batch,
+  type BatchApi,
+  type BatchFacts,
+  type BatchLine,
+  isBatchIdOf,
+  lastBatchId,
+  WINDOW_MS,
+} from './batch.ts'
 import {
   BatchPart,
   type PartFacts,
@@ -23,19 +31,6 @@ const DIGITS = 7
 
 /** Why a line of a provider's batch has no answer. */
 export type Unanswered = 'expired' | 'cancelled' | 'result_missing'
-
-/** A checked line of a batch. */
-export interface BatchLine {
-  /** Number of the line among the lines of the batch, from 1; empty lines do not count. */
-  readonly number: number
-  readonly customId: string
-  /** Quota units that the batch holds for the line. */
-  readonly amount: number
-  /** The model of a line that goes to the batch of a provider; undefined for one that the gateway makes itself. */
-  readonly model?: string | undefined
-  /** Body of the request. */
-  readonly body: Buffer
-}
 
 /** How a line ended, as it is stored before its call is charged. */
 export interface LineResult {

@@ -102,3 +102,16 @@ export function callIdOfLine({ id, createdMs }: Pick<Batch, 'id' | 'createdMs'>,
     '-',
   )
 }
+
+/** A checked line of a batch. */
+export interface BatchLine {
+  /** Number of the line among the lines of the batch, from 1; empty lines do not count. */
+  readonly number: number
+  readonly customId: string
+  /** Quota units that the batch holds for the line. */
+  readonly amount: number
+  /** The model of a line that goes to the batch of a provider; undefined for one that the gateway makes itself. */
+  readonly model?: string | undefined
+  /** Body of the request. */
+  readonly body: Buffer
+}

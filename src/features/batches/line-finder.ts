@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import { KEPT_PART_BYTES } from '../../domain/kept.ts'
-import type { BatchLine } from './batch-store.ts'
+import type { BatchLine } from './batch.ts'
 
 /** Number of parts of the content that are in memory: results are mostly near each other. */
 const MAX_PARTS = 16

@@ -1,7 +1,8 @@
 import { findToolCallsAndImages, type ToolCallsAndImages } from '@sluice/wire/tool-calls-and-images'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { CheckTurns } from '../../call/check-turns.ts'
-import { type CallGuards, GuardBlock } from './call-guards.ts'
+import type { CallGuards } from './call-guards.ts'
+import { GuardBlock } from './active-guard.ts'
 import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText } from './services/service-checks.ts'
 

@@ -5,7 +5,8 @@ import { expect, test } from 'vitest'
 import { type GuardPlace, redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import { textGuard } from '../../../test/fixtures/text-guard.ts'
-import { ActiveGuard, CallGuards } from './call-guards.ts'
+import { CallGuards } from './call-guards.ts'
+import { ActiveGuard } from './active-guard.ts'
 import { KnownTexts } from './known-texts.ts'
 
 const MATCH = { kind: 'pii', kinds: ['email'] } as const

@@ -2,10 +2,11 @@ import type { Response } from '@sluice/http1'
 import type { Pseudonyms } from '@sluice/screen/pseudonyms'
 import type { TextScreen } from '@sluice/screen/screen'
 import { PartsScreening } from '@sluice/screen/screen-parts'
-import type { Guard, GuardAction, GuardPlace, GuardVerdict, TextGuard } from '../../domain/guard.ts'
+import type { GuardAction, GuardPlace, TextGuard } from '../../domain/guard.ts'
 import { GUARDS_HEADER, GUARD_VERDICTS, isServiceGuard, isTextGuard } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
 import { CheckTurns } from '../../call/check-turns.ts'
+import { ActiveGuard, GuardBlock, actionOf, verdictOf, passesUncheckedText } from './active-guard.ts'
 import type { KnownTextsOfUser } from './known-texts.ts'
 import type { ServiceChecks } from './services/service-checks.ts'
 
@@ -28,38 +29,6 @@ const MAX_ERROR_LENGTH = 16_384
 const ERROR_TEXT = { place: 'output', isSigned: false, isJson: false } as const
 /** What stands in place of a text of an error that a guard blocks. */
 const BLOCKED_ERROR = 'a guard refused the words of this error'
-
-/** A guard that applies to a call, and what it has decided so far. */
-export class ActiveGuard {
-  readonly guard: Guard
-  verdict: GuardVerdict = 'allowed'
-  matches = 0
-  /** Whether the guard has checked any text. */
-  hasRun = false
-  /** Time that the guard's checks took, in milliseconds. */
-  tookMs = 0
-
-  constructor(guard: Guard) {
-    this.guard = guard
-  }
-
-  /** Records a verdict with its number of matches; a more severe verdict stays. */
-  note(verdict: GuardVerdict, matches: number): void {
-    this.hasRun = true
-    this.matches += matches
-    if (GUARD_VERDICTS.indexOf(verdict) > GUARD_VERDICTS.indexOf(this.verdict)) this.verdict = verdict
-  }
-}
-
-/** Thrown when a guard blocks a request or an answer. */
-export class GuardBlock extends Error {
-  readonly active: ActiveGuard
-
-  constructor(active: ActiveGuard) {
-    super('blocked by a guard')
-    this.active = active
-  }
-}
 
 /** Where in a request or an answer a text was found. */
 export interface TextLocation {
@@ -436,35 +405,9 @@ export class CallGuards {
   }
 }
 
-/**
- * The action of a guard for a match. A guard with mode `monitor` only reports matches. So does a guard that
- * would change a signed text.
- */
-export function actionOf({ mode, do: action }: Guard, isSigned: boolean): GuardAction {
-  if (mode === 'monitor') return 'flag'
-  return isSigned && action !== 'block' ? 'flag' : action
-}
-
-const VERDICTS: Readonly<Record<GuardAction, GuardVerdict>> = {
-  flag: 'flagged',
-  redact: 'redacted',
-  replace: 'redacted',
-  block: 'blocked',
-}
-
-/** The verdict on a text that follows from a guard's action. */
-export function verdictOf(action: GuardAction): GuardVerdict {
-  return VERDICTS[action]
-}
-
 // A service that changes texts flags only what is signed.
 function leavesSigned({ guard, verdict }: ActiveGuard): boolean {
   return verdict === 'flagged' && isServiceGuard(guard) && actionOf(guard, false) !== 'flag'
-}
-
-/** Whether a text that the guard cannot check may be sent. */
-export function passesUncheckedText({ guard }: ActiveGuard): boolean {
-  return actionOf(guard, false) === 'flag' || guard.on_failure === 'pass'
 }
 
 function verdictText({ guard, verdict, matches }: ActiveGuard): string {

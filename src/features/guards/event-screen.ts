@@ -4,7 +4,7 @@ import { refusableStream } from '@sluice/wire/refused-answer'
 import { frameData } from '@sluice/wire/sse/frame-splitter'
 import type { Usage } from '@sluice/wire/usage'
 import type { CheckTurns } from '../../call/check-turns.ts'
-import { GuardBlock } from './call-guards.ts'
+import { GuardBlock } from './active-guard.ts'
 import {
   digestOf,
   frameWithData,

@@ -12,7 +12,6 @@ import {
   steerFrame,
 } from './provider-frame.ts'
 import { openProviderSocket, type ProviderSocket, type UpgradeRefusal } from './provider-socket.ts'
-import type { ProviderSockets } from './provider-sockets.ts'
 import type { TurnFacts } from './turn-facts.ts'
 
 /** Statuses of an upgrade that mean the same as by HTTP: the key may not call, or not now. */
@@ -34,6 +33,13 @@ const NOT_STEERED: UpgradeRefusal = {
   contentType: 'application/json',
   retryAfter: undefined,
   body: Buffer.from('{"error":{"code":"steering_not_supported","message":"the response cannot be steered"}}'),
+}
+
+/** What a lane reports, and the channels that it may use. */
+interface LaneRegister {
+  readonly channels: () => readonly Channel[]
+  note(request: Request, turn: LaneTurn): void
+  refused(channel: Channel): void
 }
 
 /** A turn of a lane, which is sent over the lane's socket. */
@@ -70,7 +76,7 @@ export class LaneTurn implements UpstreamTransport {
 
 /** The socket of one lane to a provider: `docs/websocket.md: Sockets of providers`. */
 export class ProviderLane {
-  readonly #sockets: ProviderSockets
+  readonly #sockets: LaneRegister
   readonly #memory: ResizableAllocation
   #socket: ProviderSocket | undefined
   readonly #running = new Set<SocketExchange>()
@@ -80,7 +86,7 @@ export class ProviderLane {
   #known: readonly Channel[] | undefined
   #isClosed = false
 
-  constructor(sockets: ProviderSockets, memory: ResizableAllocation) {
+  constructor(sockets: LaneRegister, memory: ResizableAllocation) {
     this.#sockets = sockets
     this.#memory = memory
   }
