@@ -150,6 +150,36 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     },
     'than an event may have',
   ],
+  [
+    'a control frame between the frames of a message ends it',
+    'web-socket-messages',
+    {
+      file: 'src/features/websocket/message-meter.ts',
+      text: 'this.#endsMessage = !isControl && ((',
+      by: 'this.#endsMessage = ((',
+    },
+    'what follows the last message is counted',
+  ],
+  [
+    'the head of a frame that is cut by the end of a read is forgotten',
+    'web-socket-messages',
+    {
+      file: 'src/features/websocket/message-meter.ts',
+      text: 'let at = from\n',
+      by: 'let at = from\n    this.#headBytes = 0\n',
+    },
+    'the count does not depend on the cuts',
+  ],
+  [
+    'the id of an answer is sent beside its conversation',
+    'web-socket-messages',
+    {
+      file: 'src/features/websocket/turn-frame.ts',
+      text: "...(dropsPrevious ? ['previous_response_id'] : []),",
+      by: '',
+    },
+    'the conversation is sent in place of its id',
+  ],
 ]
 
 test.each(MUTANTS)('the defect that %s is found by the target %s', async (_, target, patch, words) => {

@@ -109,8 +109,40 @@ export const WEB_SOCKET_MESSAGES: Target = {
     invariant(meter.unfinished === pieceMeter.unfinished, 'the count does not depend on the cuts')
     invariant(meter.unfinished <= input.length, 'no more is counted than has arrived')
     if (whole.texts.length > 0) invariant(hasEnded, 'the end of a message is seen')
+    if (whole.error === undefined)
+      invariant(
+        (unfinishedBytes(input) ?? meter.unfinished) === meter.unfinished,
+        'what follows the last message is counted',
+      )
     return [...new Set(whole.texts.map(read)), whole.error ?? 'fine'].join(' ')
   },
+}
+
+/**
+ * Bytes after the last message that ended, without those of control frames; undefined if a frame closes the socket, which
+ * ends the reading. `bytes` keep the protocol.
+ */
+function unfinishedBytes(bytes: Buffer): number | undefined {
+  let count = 0
+  for (let at = 0; at < bytes.length; ) {
+    const [first = 0, second = 0] = bytes.subarray(at)
+    if ((first & 0x0f) === 0x08) return undefined
+    const isControl = (first & 0x08) !== 0
+    const short = second & 0x7f
+    const extended = short === 127 ? 8 : short === 126 ? 2 : 0
+    // A client's frame has a mask of four bytes.
+    const head = 2 + extended + 4
+    const isWhole = bytes.length - at >= head
+    const length =
+      isWhole && extended > 0
+        ? bytes.readUIntBE(at + 2 + Math.max(0, extended - 6), Math.min(extended, 6))
+        : short
+    const end = isWhole ? Math.min(bytes.length, at + head + length) : bytes.length
+    if (!isControl) count += end - at
+    if (!isControl && (first & 0x80) !== 0 && isWhole && bytes.length - at >= head + length) count = 0
+    at = end
+  }
+  return count
 }
 
 function framed(first: number, text: string): Buffer {
