@@ -254,6 +254,11 @@ const OPTIONS: Case[] = [
     'gateway.yaml:2: options.cache: expected a mapping with ttl, max_ttl, scope, most, price, found "on"',
   ],
   [
+    'WebSockets of a channel without responses',
+    'channels:\n  - { name: a, protocol: chat, base_url: "https://example.com/v1", keys: [k], models: [m], websocket: true }\n',
+    'gateway.yaml:2: channels[0].websocket: only channels with protocol responses have WebSockets',
+  ],
+  [
     'files that are not kept',
     'options:\n  files: { keep: 0 }\n',
     'gateway.yaml:2: options.files.keep: expected a duration above 0',

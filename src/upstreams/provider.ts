@@ -36,13 +36,18 @@ export interface UpstreamTransport {
   send(request: WireRequest, way: UpstreamWay, listener: UpstreamResponseListener): UpstreamRequest
 }
 
+/** The beginning of a request. `headers`: names and values alternate. */
+export interface UpstreamHead {
+  readonly url: URL
+  readonly headers: readonly string[]
+}
+
 /** How a transport reaches the channel of a request. Nothing may be sent for a hold that is settled: then its methods throw. */
 export interface UpstreamWay {
   readonly channel: Channel
   readonly key: UpstreamKey
-  readonly url: URL
-  /** The credentials and the headers that all requests of the channel have; names and values alternate. */
-  readonly headers: readonly string[]
+  /** Where the request is sent, and its headers with the credentials. Rejects with a `ProviderRefusal` if that is impossible. */
+  head(): Promise<UpstreamHead>
   /** Opens a connection to the channel. */
   dial(): Promise<Socket>
   /** Sends the request by HTTP after all. */

@@ -122,16 +122,21 @@ export class UpstreamClient {
   #wayOf(hold: Hold, channel: Channel, key: UpstreamKey, request: WireRequest): UpstreamWay {
     const { destination, basePath } = this.#address(channel, key)
     const { url, origin } = destination
+    const provider = this.#providers.of(channel)
     return {
       channel,
       key,
-      url: new URL(basePath + request.path, url),
-      headers: [
-        LOOP_MARK_HEADER,
-        this.#loopMark,
-        ...credentials(request.protocol, key.value),
-        ...[...channel.headers].flat(),
-      ],
+      head: async () => {
+        const made = await provider?.request(request, { channel, key, now: new Date() })
+        const { path, headers } = made ?? request
+        const added = [
+          LOOP_MARK_HEADER,
+          this.#loopMark,
+          ...(made ? [] : credentials(request.protocol, key.value)),
+          ...[...channel.headers].flat(),
+        ]
+        return { url: new URL(basePath + path, url), headers: [...headers, ...added] }
+      },
       dial() {
         requireUnsettled(hold)
         return dial(origin, channel.timeouts.connect)

@@ -18,14 +18,22 @@ beforeAll(async () => {
   const own = { protocol: 'responses', base_url: provider.baseUrl, websocket: true }
   gateway = await startGateway({
     config: {
-      options: { retries: 0 },
-      models: priced(['m', 'refusing', 'posted', 'named', 'forked']),
+      options: { retries: 2 },
+      models: priced(['m', 'refusing', 'posted', 'named', 'forked', 'azure', 'several']),
       channels: [
         channel('m', provider.baseUrl, { ...own, headers: { 'x-team': 'red' } }),
         channel('forked', provider.baseUrl, { ...own, name: 'other', timeouts: { idle: '500ms' } }),
         channel('refusing', provider.baseUrl, own),
         channel('posted', provider.baseUrl, own),
         channel('named', provider.baseUrl, { ...own, model_mapping: { named: 'upstream-name' } }),
+        channel('azure', provider.baseUrl.slice(0, -'/v1'.length), {
+          protocol: 'responses',
+          websocket: true,
+          provider: 'azure',
+        }),
+        ...[3, 2, 1].map((priority) =>
+          channel('several', provider.baseUrl, { ...own, name: `several-${priority}`, priority }),
+        ),
       ],
       users: [
         ROOT,
@@ -78,6 +86,7 @@ describe('a turn to a channel with websocket: true', () => {
     expect(provider.upgrades).toMatchObject([
       { authorization: 'Bearer upstream-key-of-m', 'x-team': 'red', upgrade: 'websocket' },
     ])
+    expect(provider.upgrades[0]).not.toHaveProperty('sec-websocket-extensions')
     expect(provider.turns).toEqual([
       { socket: 1, frame: { type: 'response.create', model: 'm', store: false, input: 'one' } },
       {
@@ -162,6 +171,16 @@ describe('a turn to a channel with websocket: true', () => {
     const client = await opened()
     await client.turn({ model: 'named', input: 'one' })
     expect(provider.turns[0]?.frame['model']).toBe('upstream-name')
+  })
+
+  test('a turn to a channel of Azure is sent over a WebSocket with its path and its header for keys', async () => {
+    const client = await opened()
+    expect(textOf(await client.turn({ model: 'azure', input: 'one' }))).toBe('answer 1')
+    expect(provider.upgrades).toMatchObject([
+      { path: '/openai/v1/responses', 'api-key': 'upstream-key-of-azure' },
+    ])
+    expect(provider.upgrades[0]).not.toHaveProperty('authorization')
+    expect(provider.turns).toMatchObject([{ socket: 1, frame: { model: 'azure' } }])
   })
 
   test('a turn that cannot be paid reaches no provider', async () => {
@@ -264,6 +283,18 @@ describe('a socket of a provider that fails', () => {
     const client = await opened()
     const events = await client.turn({ model: 'm', input: 'one' })
     expect(events).toMatchObject([{ type: 'error', status: 400, error: { message: /no such tool/ } }])
+  })
+
+  test('an error of a provider with 503 or 429 leads to the next channel', async () => {
+    const failure = (status: number) => ({
+      event: { type: 'error', status, error: { code: 'busy', message: 'later' } },
+    })
+    provider.answer = (_, count) =>
+      [failure(503), failure(429)][count - 1] ?? { id: 'resp_p3', text: 'by the last' }
+    const client = await opened()
+    expect(textOf(await client.turn({ model: 'several', input: 'one' }))).toBe('by the last')
+    expect(provider.turns.map(({ socket }) => socket)).toEqual([1, 2, 3])
+    await eventually(() => expect(rowOf(`${client.id}.1`)).toMatchObject({ reason: 'complete' }))
   })
 
   test('a provider that says nothing for the time-out of its channel fails', async () => {

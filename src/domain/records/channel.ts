@@ -177,8 +177,8 @@ export type Channel = Values<typeof CHANNEL_SETTINGS.fields> & {
 const WEB_SOCKET_HOSTS: ReadonlySet<string> = new Set(['api.openai.com', 'api.x.ai'])
 
 /** Whether turns of WebSockets are sent to the channel over WebSockets. */
-export function usesWebSockets({ websocket, protocol, provider, base_url: baseUrl }: Channel): boolean {
-  if (!protocol.includes('responses') || provider !== 'generic') return false
+export function usesWebSockets({ websocket, protocol, base_url: baseUrl }: Channel): boolean {
+  if (!protocol.includes('responses')) return false
   return websocket ?? WEB_SOCKET_HOSTS.has(new URL(baseUrl).hostname)
 }
 

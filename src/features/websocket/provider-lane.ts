@@ -22,8 +22,6 @@ const RENEWED_CODES: ReadonlySet<string> = new Set([
   'websocket_connection_limit_reached',
 ])
 const STREAM_HEAD = { status: 200, contentType: 'text/event-stream', retryAfter: undefined, headers: {} }
-/** Headers of requests by HTTP that an upgrade does not have. */
-const NOT_OF_UPGRADES: ReadonlySet<string> = new Set(['accept', 'content-type'])
 
 /** The event of a provider that has taken a steer; the other two end it. */
 const STEERED = 'response.steer.accepted'
@@ -148,11 +146,8 @@ export class ProviderLane {
   }
 
   /** Opens a socket for a request. Resolves to undefined if the request is to be sent by HTTP. */
-  async open(request: WireRequest, way: UpstreamWay): Promise<Opened | undefined> {
-    const own = request.headers.filter(
-      (_, at) => !NOT_OF_UPGRADES.has(request.headers[at - (at % 2)] as string),
-    )
-    const upgraded = await openProviderSocket(way, [...own, ...way.headers], this.#memory)
+  async open(way: UpstreamWay): Promise<Opened | undefined> {
+    const upgraded = await openProviderSocket(way, this.#memory)
     if ('unreachable' in upgraded || 'socket' in upgraded) return upgraded
     const { refusal } = upgraded
     if (refusal && MEANT_STATUSES.has(refusal.status)) return { refusal }
@@ -304,7 +299,7 @@ class SocketExchange implements UpstreamRequest {
   #begin(socket: ProviderSocket | undefined): void {
     if (this.#isOver) return
     if (socket) return this.#send(socket)
-    this.#lane.open(this.#request, this.#way).then(
+    this.#lane.open(this.#way).then(
       (opened) => this.#guarded(() => this.#onOpened(opened)),
       (error: unknown) => this.#fail((error as Error).message),
     )

@@ -11,6 +11,8 @@ import { MessageMeter } from './message-meter.ts'
 
 /** Maximum bytes of the answer to an upgrade that are read. */
 const MAX_REFUSAL_BYTES = 65_536
+/** Headers of requests by HTTP that an upgrade does not have. */
+const NOT_OF_UPGRADES: ReadonlySet<string> = new Set(['accept', 'content-type'])
 
 /** Receives what comes over a provider's socket. */
 export interface ProviderListener {
@@ -126,12 +128,9 @@ export class ProviderSocket {
   }
 }
 
-/** Opens a WebSocket to a provider. `headers`: names and values alternate. */
-export async function openProviderSocket(
-  way: UpstreamWay,
-  headers: readonly string[],
-  memory: ResizableAllocation,
-): Promise<Upgraded> {
+/** Opens a WebSocket to a provider. */
+export async function openProviderSocket(way: UpstreamWay, memory: ResizableAllocation): Promise<Upgraded> {
+  const { url, headers } = await way.head()
   const begunAt = performance.now()
   let raw: Socket
   try {
@@ -141,8 +140,8 @@ export async function openProviderSocket(
   }
   const connectMs = Math.ceil(performance.now() - begunAt)
   const { promise, resolve } = Promise.withResolvers<Upgraded>()
-  const socket = new WebSocket(way.url, [], {
-    headers: named(headers),
+  const socket = new WebSocket(url, [], {
+    headers: ofUpgrade(headers),
     perMessageDeflate: false,
     maxPayload: MAX_EVENT_BYTES,
     handshakeTimeout: way.channel.timeouts.first_byte,
@@ -180,8 +179,11 @@ async function readRefusal(response: IncomingMessage): Promise<UpgradeRefusal> {
   }
 }
 
-function named(headers: readonly string[]): Record<string, string> {
+function ofUpgrade(headers: readonly string[]): Record<string, string> {
   const result: Record<string, string> = {}
-  for (let at = 0; at + 1 < headers.length; at += 2) result[headers[at] as string] = headers[at + 1] as string
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = headers[at] as string
+    if (!NOT_OF_UPGRADES.has(name)) result[name] = headers[at + 1] as string
+  }
   return result
 }
