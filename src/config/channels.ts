@@ -217,9 +217,12 @@ function providerIssues(given: GivenProvider): ProviderIssue[] {
     add(['protocol'], `expected ${spoken.join(', ')} with provider ${provider}, found ${one}`)
   const noTier = given.service_tier === null ? undefined : tierError(given, given.service_tier)
   if (noTier !== undefined) add(['service_tier'], noTier)
-  if (given.websocket === true && !protocol.includes('responses'))
+  if (given.websocket === true && !protocol.some((one) => UPSTREAM_PROTOCOLS[one].hasWebSockets))
     add(['websocket'], 'only channels with protocol responses have WebSockets')
-  const canBatch = protocol.some((one) => one !== 'rerank') && provider !== 'bedrock' && provider !== 'vertex'
+  const canBatch =
+    protocol.some((one) => UPSTREAM_PROTOCOLS[one].batchApi) &&
+    provider !== 'bedrock' &&
+    provider !== 'vertex'
   if (given.batches && !canBatch)
     add(['batches'], 'this provider or protocol has no batch API that the gateway uses')
   for (const [index, key] of keys.entries()) {

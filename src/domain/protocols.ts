@@ -22,6 +22,10 @@ interface UpstreamProtocol {
    * whole channel.
    */
   readonly signsByAccount: boolean
+  /** The batch API that providers of the protocol have; undefined if they have none that the gateway uses. */
+  readonly batchApi: 'openai' | 'anthropic' | 'gemini' | undefined
+  /** Whether requests can be sent over WebSockets. */
+  readonly hasWebSockets: boolean
   /** Cloud providers whose upstreams speak this protocol. */
   readonly providers: readonly ProviderName[]
   /**
@@ -39,6 +43,8 @@ export const UPSTREAM_PROTOCOLS: Readonly<Record<ProtocolName, UpstreamProtocol>
     vendor: 'openai',
     hasTools: true,
     signsByAccount: false,
+    batchApi: 'openai',
+    hasWebSockets: false,
     providers: ['azure', 'vertex'],
     channelType: 8,
   },
@@ -48,6 +54,8 @@ export const UPSTREAM_PROTOCOLS: Readonly<Record<ProtocolName, UpstreamProtocol>
     vendor: 'anthropic',
     hasTools: true,
     signsByAccount: false,
+    batchApi: 'anthropic',
+    hasWebSockets: false,
     providers: ['azure', 'bedrock', 'vertex'],
     channelType: 14,
   },
@@ -57,6 +65,8 @@ export const UPSTREAM_PROTOCOLS: Readonly<Record<ProtocolName, UpstreamProtocol>
     vendor: 'openai',
     hasTools: true,
     signsByAccount: true,
+    batchApi: 'openai',
+    hasWebSockets: true,
     providers: ['azure'],
     channelType: undefined,
   },
@@ -66,6 +76,8 @@ export const UPSTREAM_PROTOCOLS: Readonly<Record<ProtocolName, UpstreamProtocol>
     vendor: 'google',
     hasTools: true,
     signsByAccount: false,
+    batchApi: 'gemini',
+    hasWebSockets: false,
     providers: ['vertex'],
     channelType: 24,
   },
@@ -75,6 +87,8 @@ export const UPSTREAM_PROTOCOLS: Readonly<Record<ProtocolName, UpstreamProtocol>
     vendor: 'anthropic',
     hasTools: false,
     signsByAccount: false,
+    batchApi: undefined,
+    hasWebSockets: false,
     providers: ['bedrock'],
     channelType: undefined,
   },
@@ -84,6 +98,8 @@ export const UPSTREAM_PROTOCOLS: Readonly<Record<ProtocolName, UpstreamProtocol>
     vendor: 'openai',
     hasTools: false,
     signsByAccount: false,
+    batchApi: undefined,
+    hasWebSockets: false,
     providers: [],
     channelType: 34,
   },

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { PROTOCOL_NAMES, PROTOCOLS } from '@sluice/wire/protocols'
@@ -57,30 +57,6 @@ test('a protocol that is added to the table of protocols causes compile errors w
     'src/upstreams/upstream-client.ts',
     'src/upstreams/vertex/vertex.ts',
   ])
-})
-
-test('no source file but the table lists the protocols, so that no other place decides silently', () => {
-  const name = `'(?:${PROTOCOL_NAMES.join('|')})'`
-  const list = new RegExp(String.raw`${name}(?:\s*[,|]\s*${name}){2}`)
-  const listing = ['src', 'packages', 'console'].flatMap((folder) =>
-    readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.test.ts'))
-      .map((file) => join(folder, file))
-      .filter((file) => list.test(readFileSync(join(REPOSITORY, file), 'utf8'))),
-  )
-  // The types of channels state the order in which one of Vertex tries its protocols.
-  expect(listing).toEqual(['src/management/channels/channel-types.ts'])
-})
-
-test('no source module compares a protocol with a fixed name, except the importer, whose formats are fixed', () => {
-  const name = `'(?:${PROTOCOL_NAMES.join('|')})'`
-  const comparison = new RegExp(
-    String.raw`\bprotocol\b[^\n]{0,20}[!=]== ${name}|\b(?:client|spoken|dialect)(?:\.name)? [!=]== ${name}`,
-  )
-  const comparing = readdirSync(join(REPOSITORY, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
-    .filter((file) => comparison.test(readFileSync(join(REPOSITORY, 'src', file), 'utf8')))
-  expect(comparing).toEqual(['transfer/plan-channels.ts'])
 })
 
 test('the folder of each protocol of clients with conversations has the files and folders that the recipe names', () => {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { LAYERS, CALL_SUBFOLDERS, SEPARATE_SUBFOLDERS } from './layers.ts'
 
 const SRC = fileURLToPath(new URL('../../src', import.meta.url))
@@ -149,6 +150,33 @@ describe('the packages', () => {
 
   test.each(folders)('the package %s has a README that shows its use', (folder) => {
     expect(readFileSync(join(folder, 'README.md'), 'utf8')).toMatch(/^```ts\n(?:.*\n){3,10}```$/m)
+  })
+})
+
+describe('the protocols', () => {
+  const root = join(SRC, '..')
+  const name = `'(?:${PROTOCOL_NAMES.join('|')})'`
+
+  test('no source file but the table lists the protocols, so that no other place decides silently', () => {
+    const list = new RegExp(String.raw`${name}(?:\s*[,|]\s*${name}){2}`)
+    const listing = ['src', 'packages', 'console'].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.test.ts'))
+        .map((file) => join(folder, file))
+        .filter((file) => list.test(readFileSync(join(root, file), 'utf8'))),
+    )
+    // The types of channels state the order in which one of Vertex tries its protocols.
+    expect(listing).toEqual(['src/management/channels/channel-types.ts'])
+  })
+
+  test('no source module compares a protocol with a fixed name, except the importer, whose formats are fixed', () => {
+    const comparison = new RegExp(
+      String.raw`\bprotocol\b[^\n]{0,20}[!=]== ${name}|\b(?:client|spoken|dialect)(?:\.name)? [!=]== ${name}`,
+    )
+    const comparing = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+      .filter((file) => comparison.test(readFileSync(join(root, 'src', file), 'utf8')))
+    expect(comparing).toEqual(['transfer/plan-channels.ts'])
   })
 })
 

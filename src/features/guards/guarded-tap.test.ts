@@ -124,6 +124,7 @@ const text = fc
   .array(
     fc.constantFrom(
       'code-',
+      'code-1-x',
       '4711',
       '-x',
       ' ',

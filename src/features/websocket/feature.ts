@@ -1,3 +1,4 @@
+import { UPSTREAM_PROTOCOLS } from '../../domain/protocols.ts'
 import { type Channel, usesWebSockets } from '../../domain/records/channel.ts'
 import type { CallFeature } from '../../call/feature.ts'
 import { type Plans, withPromptBound } from '../../call/plan.ts'
@@ -29,7 +30,7 @@ export function turnsOverSockets(sockets: ProviderSockets): CallFeature<LaneTurn
     },
     adapted(turn, _, request, channel) {
       // A turn that steers is refused by its lane where it cannot steer, and is never sent otherwise.
-      const isSent = request.protocol === 'responses' && sockets.reach(channel)
+      const isSent = UPSTREAM_PROTOCOLS[request.protocol].hasWebSockets && sockets.reach(channel)
       return isSent || turn.facts.steering ? { ...request, transport: turn } : request
     },
   }

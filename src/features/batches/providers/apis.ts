@@ -1,4 +1,5 @@
 import type { AttemptRequest } from '../../../call/request-stages.ts'
+import { UPSTREAM_PROTOCOLS } from '../../../domain/protocols.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { anthropic } from './anthropic.ts'
 import { azureBatches } from './azure.ts'
@@ -20,11 +21,16 @@ export function apiOf(
   { provider }: Channel,
   { protocol, path }: Pick<AttemptRequest, 'protocol' | 'path'>,
 ): BatchApiOfProvider | undefined {
-  if (protocol === 'chat' || protocol === 'responses') {
-    if (!OPENAI_PATHS.has(path)) return undefined
-    return provider === 'azure' ? azureBatches : provider === 'generic' ? openai : undefined
+  const isGeneric = provider === 'generic'
+  switch (UPSTREAM_PROTOCOLS[protocol].batchApi) {
+    case 'openai':
+      if (!OPENAI_PATHS.has(path)) return undefined
+      return provider === 'azure' ? azureBatches : isGeneric ? openai : undefined
+    case 'anthropic':
+      return isGeneric && path === '/messages' ? anthropic : undefined
+    case 'gemini':
+      return isGeneric && path.endsWith(':generateContent') ? gemini : undefined
+    case undefined:
+      return undefined
   }
-  if (provider !== 'generic') return undefined
-  if (protocol === 'messages' && path === '/messages') return anthropic
-  return protocol === 'gemini' && path.endsWith(':generateContent') ? gemini : undefined
 }
