@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
-import type { BucketCredentials } from '../domain/content-log.ts'
+import type { BucketCredentials } from '../domain/bucket.ts'
 import { isSameListenAddress, parseListenAddress } from '../domain/listen-address.ts'
 import { findNearest } from '../domain/nearest.ts'
 import { KEY_VARIABLES } from './vendors.ts'

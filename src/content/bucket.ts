@@ -1,27 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { Agent, request } from 'undici'
-import type { BucketCredentials, BucketLocation } from '../domain/content-log.ts'
-import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
-import { canonicalQuery, encodeSegment, signatureHeaders } from '../upstreams/signature-v4.ts'
+import type { BucketCredentials, BucketLocation } from '../domain/bucket.ts'
+import { S3Bucket } from '../upstreams/s3-bucket.ts'
 import type { ContentEntry, ContentEntryHead } from './entries.ts'
 import { DAY_MS, dayText } from './retention.ts'
 
-/**
- * Timeouts in milliseconds of a request including its retries. No call waits for it, but a person may wait
- * for a read.
- */
-const TIMEOUT_MS = { GET: 15_000, PUT: 30_000, DELETE: 15_000 } as const
-const CONNECT_MS = 5_000
-/**
- * Maximum number of attempts at a request that fails temporarily, and the base of the pause between them in
- * milliseconds.
- */
-const ATTEMPTS = 3
-const PAUSE_MS = 200
-/** Maximum bytes that are read of a list of 1,000 names, and of an error response. */
+/** Maximum bytes that are read of a list of 1,000 names. */
 const MAX_LIST_BYTES = 4 * 1024 * 1024
-const MAX_ERROR_BYTES = 64 * 1024
 const MAX_NAME_LENGTH = 1_024
 /** Number of objects that are removed at the same time. */
 const PARALLEL = 8
@@ -47,27 +31,13 @@ const SEAL_BYTES = 28
  */
 const NAME = /^(\d{4}-\d\d-\d\d)\/([0-9a-f]{12})-[0-9a-f]{24}$/
 
-type Method = keyof typeof TIMEOUT_MS
-
-interface Answer {
-  readonly status: number
-  readonly body: Buffer
-}
-
 /**
  * Stores encrypted content in objects of a bucket, many entries in one object. The bucket is not trusted: its
  * responses are read up to a limit, and only objects whose names have the gateway's own form are touched.
  */
 export class Bucket {
   readonly #place: BucketLocation
-  readonly #key: BucketCredentials
-  readonly #agent = new Agent({
-    allowH2: false,
-    maxHeaderSize: 16_384,
-    headersTimeout: TIMEOUT_MS.PUT,
-    bodyTimeout: TIMEOUT_MS.PUT,
-    connect: { timeout: CONNECT_MS, lookup: lookupBlockingMetadata },
-  })
+  readonly #server: S3Bucket
   /** The beginning of the names of all objects of this installation. */
   readonly #folder: string
 
@@ -77,7 +47,7 @@ export class Bucket {
   constructor(place: BucketLocation, key: BucketCredentials, owner: string) {
     this.#place = place
     this.#folder = `${place.prefix === '' ? '' : `${place.prefix}/`}${owner}/`
-    this.#key = key
+    this.#server = new S3Bucket(place, key)
   }
 
   /**
@@ -88,7 +58,7 @@ export class Bucket {
     const kept: ContentEntry[] = []
     for (const [dropDay, some] of Map.groupBy(entries, (entry) => entry.dropDay)) {
       const name = `${this.#folder}${dayText(dropDay)}/${nameNow()}`
-      await this.#accepted('PUT', name, Buffer.concat(some.map(({ sealed }) => sealed)))
+      await this.#server.accepted('PUT', name, { body: Buffer.concat(some.map(({ sealed }) => sealed)) })
       let at = 0
       for (const entry of some) {
         const object = `s3://${this.#place.bucket}/${name}`
@@ -118,7 +88,7 @@ export class Bucket {
     const name = this.#nameOf(object)
     if (name === undefined || length <= 0 || length > bytes + SEAL_BYTES) return undefined
     const range = { range: `bytes=${at}-${at + length - 1}` }
-    const { status, body } = await this.#send('GET', name, { headers: range, maxBytes: length })
+    const { status, body } = await this.#server.send('GET', name, { headers: range, maxBytes: length })
     if (status === 404) return undefined
     // A server that ignores `range` sends the whole object, which is right only for an entry at its start.
     if ((status !== 206 && (status !== 200 || at > 0)) || body.length !== length)
@@ -159,7 +129,7 @@ export class Bucket {
       }
       for (let at = 0; at < unused.length && !isOver(); at += PARALLEL) {
         const some = unused.slice(at, at + PARALLEL)
-        await Promise.all(some.map((name) => this.#accepted('DELETE', name)))
+        await Promise.all(some.map((name) => this.#server.accepted('DELETE', name)))
         removed += some.length
       }
       if (list.next === undefined || list.next === next) break
@@ -169,7 +139,7 @@ export class Bucket {
   }
 
   close(): Promise<void> {
-    return this.#agent.destroy()
+    return this.#server.close()
   }
 
   /** The name of an object, if it is in this bucket and has the gateway's own form; otherwise undefined. */
@@ -187,7 +157,7 @@ export class Bucket {
       prefix: this.#folder,
       ...(after !== undefined && { 'continuation-token': after }),
     }
-    const { body } = await this.#accepted('GET', '', undefined, { query, maxBytes: MAX_LIST_BYTES })
+    const { body } = await this.#server.accepted('GET', '', { query, maxBytes: MAX_LIST_BYTES })
     const text = body.toString()
     const keys = [...text.matchAll(/<Key>([^<]{1,1024})<\/Key>/g)].slice(0, PAGE_NAMES)
     const names = keys.map(([, name]) => unescaped(name ?? ''))
@@ -197,142 +167,6 @@ export class Bucket {
       next: next === undefined ? undefined : unescaped(next),
     }
   }
-
-  /**
-   * Sends a request and rejects unless it succeeds. Removing an object that no longer exists counts as
-   * success.
-   */
-  async #accepted(
-    method: Method,
-    name: string,
-    body?: Buffer,
-    options: { readonly query?: Readonly<Record<string, string>>; readonly maxBytes?: number } = {},
-  ): Promise<Answer> {
-    const answer = await this.#send(method, name, { body, maxBytes: MAX_ERROR_BYTES, ...options })
-    if (answer.status >= 200 && answer.status < 300) return answer
-    if (method === 'DELETE' && answer.status === 404) return answer
-    throw refusalOf(answer)
-  }
-
-  /**
-   * Sends a request, and repeats it after a temporary failure. The error never contains text from the
-   * response body, except for a short error code.
-   */
-  async #send(
-    method: Method,
-    name: string,
-    options: {
-      readonly headers?: Readonly<Record<string, string>>
-      readonly query?: Readonly<Record<string, string>>
-      readonly body?: Buffer | undefined
-      readonly maxBytes: number
-    },
-  ): Promise<Answer> {
-    const signal = AbortSignal.timeout(TIMEOUT_MS[method])
-    for (let attempt = 1; ; attempt += 1) {
-      let failure: Error
-      try {
-        const answer = await this.#attempt(method, name, { ...options, signal })
-        if (answer.status < 500 && answer.status !== 429) return answer
-        failure = refusalOf(answer)
-      } catch (error) {
-        failure =
-          error instanceof Refused ? error : new Error(`the bucket cannot be reached (${causeOf(error)})`)
-      }
-      if (attempt === ATTEMPTS || signal.aborted || failure instanceof Refused) throw failure
-      await sleep(PAUSE_MS * 2 ** attempt * (0.5 + Math.random() / 2), undefined, { ref: false })
-    }
-  }
-
-  async #attempt(
-    method: Method,
-    name: string,
-    {
-      headers = {},
-      query = {},
-      body,
-      maxBytes,
-      signal,
-    }: {
-      readonly signal: AbortSignal
-      readonly headers?: Readonly<Record<string, string>>
-      readonly query?: Readonly<Record<string, string>>
-      readonly body?: Buffer | undefined
-      readonly maxBytes: number
-    },
-  ): Promise<Answer> {
-    const { endpoint, bucket, region } = this.#place
-    const path = name === '' ? bucket : `${bucket}/${name}`
-    const url = new URL(`${endpoint}/${path.split('/').map(encodeSegment).join('/')}`)
-    url.search = canonicalQuery(query)
-    const signed = signatureHeaders(
-      {
-        method,
-        host: url.host,
-        path: url.pathname,
-        query: url.search.slice(1),
-        headers,
-        body: body ?? NO_BODY,
-      },
-      this.#key,
-      { service: 's3', region },
-      new Date(),
-    )
-    const response = await request(url, {
-      method,
-      dispatcher: this.#agent,
-      signal,
-      headers: [...Object.entries(headers).flat(), ...signed],
-      ...(body && { body }),
-    })
-    // Destroying the body below emits an error, which would end the process without a listener.
-    response.body.on('error', () => {})
-    try {
-      return {
-        status: response.statusCode,
-        body: await collected(response.body, response.statusCode, maxBytes),
-      }
-    } finally {
-      response.body.destroy()
-    }
-  }
-}
-
-const NO_BODY = Buffer.alloc(0)
-
-/** A failure that would recur, so that the request is not repeated. */
-class Refused extends Error {}
-
-/**
- * Reads a response body. The body of an error is cut off at the limit; any other body that is too long is
- * refused.
- */
-async function collected(body: AsyncIterable<Buffer>, status: number, maxBytes: number): Promise<Buffer> {
-  const isError = status >= 300
-  const limit = isError ? MAX_ERROR_BYTES : maxBytes
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of body) {
-    length += chunk.length
-    if (length > limit && isError) break
-    if (length > limit) throw new Refused(`the bucket responded ${status} with more than ${limit} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-function refusalOf({ status, body }: Answer): Error {
-  const [, code] = /<Code>([A-Za-z0-9.]{1,64})<\/Code>/.exec(body.toString('latin1')) ?? []
-  return new Error(`the bucket responded ${status}${code === undefined ? '' : ` ${code}`}`)
-}
-
-/**
- * The code of a connection failure, such as ECONNREFUSED. The message is not used, because it may contain
- * addresses.
- */
-function causeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown'
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }
 
 function nameNow(): string {

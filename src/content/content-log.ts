@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
-import type { BucketCredentials, ContentLogSettings, ContentPolicy } from '../domain/content-log.ts'
+import type { BucketCredentials } from '../domain/bucket.ts'
+import type { ContentLogSettings, ContentPolicy } from '../domain/content-log.ts'
 import type { CallKind } from '../domain/endpoints.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { ServiceEnded } from '../ipc/service.ts'

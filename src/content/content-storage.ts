@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { seal, type Secrets, unseal } from '../store/secrets.ts'
-import type { BucketCredentials, BucketLocation, ContentLocation } from '../domain/content-log.ts'
+import type { BucketCredentials, BucketLocation } from '../domain/bucket.ts'
+import type { ContentLocation } from '../domain/content-log.ts'
 import { callsOfBatch, type ContentBatch } from './batch.ts'
 import { Bucket } from './bucket.ts'
 import {

@@ -1,5 +1,6 @@
 import type { ReadableTurn } from '@sluice/wire/readable-turns'
-import type { BucketCredentials, ContentLocation } from '../domain/content-log.ts'
+import type { BucketCredentials } from '../domain/bucket.ts'
+import type { ContentLocation } from '../domain/content-log.ts'
 import type { CallKind } from '../domain/endpoints.ts'
 import type { ContentBatch } from './batch.ts'
 import type { CapturedCall, DropReason } from './content-capture.ts'

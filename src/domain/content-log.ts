@@ -1,3 +1,4 @@
+import type { BucketLocation } from './bucket.ts'
 import type { Role } from './role.ts'
 
 /**
@@ -21,23 +22,6 @@ export interface ContentTerms {
   readonly sample?: number | undefined
   /** Milliseconds for which content is kept. */
   readonly keepMs?: number | undefined
-}
-
-/** A bucket on an S3-compatible server. */
-export interface BucketLocation {
-  readonly kind: 's3'
-  readonly bucket: string
-  /** Prefix of object names, without slashes around it; may be empty. */
-  readonly prefix: string
-  /** URL of the server; `/BUCKET/KEY` is appended to it. */
-  readonly endpoint: string
-  readonly region: string
-}
-
-export interface BucketCredentials {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly sessionToken?: string
 }
 
 /** Where content is kept: in the gateway's database, or in a bucket. */
