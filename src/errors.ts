@@ -106,6 +106,7 @@ export const ERRORS = {
   not_implemented: { status: 501, type: 'gateway_error', recurs: true },
   model_not_found: { status: 503, type: 'gateway_error', recurs: true },
   identity_provider_unavailable: { status: 503, type: 'api_error', recurs: false },
+  files_not_shared: { status: 503, type: 'gateway_error', recurs: true },
   call_stopped: { status: 503, type: 'gateway_error', recurs: true },
   overloaded: { status: 503, type: 'gateway_error', recurs: false },
   storage_unavailable: {

@@ -24,8 +24,18 @@ function fileFormSchema(): JsonSchema {
   return { type: 'object', required: ['file', 'purpose'], properties }
 }
 
-/** The caller's files: `docs/batches.md: Files`. */
-export const FILE_ENDPOINTS: readonly CallEndpoint[] = [
+/** An endpoint that is refused while the nodes do not share files. */
+function withSharedFiles(endpoint: CallEndpoint): CallEndpoint {
+  return {
+    ...endpoint,
+    handle(exchange, caller, calls, params) {
+      calls.files.refuseUnshared()
+      return endpoint.handle(exchange, caller, calls, params)
+    },
+  }
+}
+
+const FILES: readonly CallEndpoint[] = [
   {
     ...COMMON,
     method: 'POST',
@@ -71,6 +81,9 @@ export const FILE_ENDPOINTS: readonly CallEndpoint[] = [
   },
 ]
 
+/** The caller's files: `docs/batches.md: Files`. */
+export const FILE_ENDPOINTS = FILES.map(withSharedFiles)
+
 function batchSchema(): JsonSchema {
   const expiry = {
     type: 'object',
@@ -108,8 +121,7 @@ function messageBatchSchema(): JsonSchema {
 
 const MESSAGES = { ...COMMON, area: 'messages', keyIn: 'x-api-key' } as const
 
-/** Batches of both APIs: `docs/batches.md: Batches`. */
-export const BATCH_ENDPOINTS: readonly CallEndpoint[] = [
+const BATCHES: readonly CallEndpoint[] = [
   {
     ...COMMON,
     method: 'POST',
@@ -195,6 +207,9 @@ export const BATCH_ENDPOINTS: readonly CallEndpoint[] = [
     handle: (exchange, caller, { batches }, { id = '' }) => batches.remove(exchange, caller, id),
   },
 ]
+
+/** Batches of both APIs: `docs/batches.md: Batches`. */
+export const BATCH_ENDPOINTS = BATCHES.map(withSharedFiles)
 
 const LINES = { type: 'application/x-ndjson; charset=utf-8' } as const
 

@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { CACHE_SCOPES, type OptionName, OPTIONS, type Options, SMTP_SECURITY } from '../domain/options.ts'
+import {
+  CACHE_SCOPES,
+  type FileLocation,
+  type OptionName,
+  OPTIONS,
+  type Options,
+  SMTP_SECURITY,
+} from '../domain/options.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import { parseListenAddress } from '../domain/listen-address.ts'
 import {
@@ -11,11 +18,19 @@ import {
   listSchema,
   oneOfSchema,
   retentionSchema,
+  scalarSchema,
   secretSchema,
   sectionSchema,
   sizeSchema,
   textSchema,
 } from './fields.ts'
+import {
+  keepSchema,
+  readBucket,
+  refuseServerWithoutBucket,
+  serverOfBucket,
+  withServer,
+} from './storage-fields.ts'
 import { YamlScalar } from './yaml-node.ts'
 
 const MEBIBYTE = 2 ** 20
@@ -43,12 +58,31 @@ const idempotency = sectionSchema({
   most_answer: sizeSchema(1024, 1024 * MEBIBYTE).default(32 * MEBIBYTE),
 })
 
+const fileStore: Field<FileLocation> = scalarSchema('an absolute path, or s3://BUCKET/PREFIX', ({ value }) =>
+  typeof value === 'string' && value.startsWith('/') && !/[\0\r\n]/.test(value)
+    ? { kind: 'folder', path: value }
+    : readBucket(value),
+)
+
+const FILES_DEFAULTS = {
+  store: { kind: 'folder', path: '' },
+  keep: 30 * 86_400_000,
+  most: 10_000_000_000,
+} as const
+
 const files = sectionSchema({
-  keep: retentionSchema
-    .refine((keepMs) => keepMs > 0, { error: 'expected a duration above 0' })
-    .default(30 * 86_400_000),
-  most: sizeSchema(MEBIBYTE, MEBIBYTE * MEBIBYTE).default(10_000_000_000),
+  store: fileStore.default(FILES_DEFAULTS.store),
+  ...serverOfBucket,
+  keep: keepSchema.default(FILES_DEFAULTS.keep),
+  most: sizeSchema(MEBIBYTE, MEBIBYTE * MEBIBYTE).default(FILES_DEFAULTS.most),
 })
+  .superRefine(refuseServerWithoutBucket)
+  .transform(({ store, keep, most, ...server }) => ({
+    store: store.kind === 's3' ? withServer(store, server) : store,
+    keep,
+    most,
+  }))
+  .default(FILES_DEFAULTS)
 
 const batches = sectionSchema({
   poll: durationSchema.default(10_000),

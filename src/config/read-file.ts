@@ -110,6 +110,9 @@ export function readFile(
   }
 }
 
+const WITHOUT_BUCKET_KEY =
+  'expected the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to be set'
+
 /** The settings that do not fit the environment variables. */
 function settingsUnfitFor(
   { databaseUrl, bucketKey, host, port }: Environment,
@@ -128,10 +131,9 @@ function settingsUnfitFor(
         message: 'expected false: only nodes on PostgreSQL (DATABASE_URL) can share a port',
       },
     contentLog.store.kind === 's3' &&
-      !bucketKey && {
-        path: ['content_log', 'store'],
-        message: 'expected the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to be set',
-      },
+      !bucketKey && { path: ['content_log', 'store'], message: WITHOUT_BUCKET_KEY },
+    options.files.store.kind === 's3' &&
+      !bucketKey && { path: ['options', 'files', 'store'], message: WITHOUT_BUCKET_KEY },
   ].filter((one) => typeof one === 'object')
 }
 

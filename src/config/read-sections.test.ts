@@ -70,7 +70,7 @@ describe('the documented defaults', () => {
         keep_signatures: 86_400_000,
         batches: { poll: 10_000, poll_most: 300_000, most: 100, parallel: 8 },
         local_batches: false,
-        files: { keep: 30 * 86_400_000, most: 10_000_000_000 },
+        files: { store: { kind: 'folder', path: '' }, keep: 30 * 86_400_000, most: 10_000_000_000 },
         idempotency: { keep: 86_400_000, most_answer: 33_554_432 },
         keep_bytes: 268_435_456,
         media: { allow_private_networks: false, max_bytes: 20_971_520, timeout: 10_000 },

@@ -261,7 +261,17 @@ const OPTIONS: Case[] = [
   [
     'files that are not kept',
     'options:\n  files: { keep: 0 }\n',
-    'gateway.yaml:2: options.files.keep: expected a duration above 0',
+    'gateway.yaml:2: options.files.keep: expected a duration such as 24h or 30d, found 0',
+  ],
+  [
+    'a folder for files that is not absolute',
+    'options:\n  files: { store: files }\n',
+    'gateway.yaml:2: options.files.store: expected an absolute path, or s3://BUCKET/PREFIX, found "files"',
+  ],
+  [
+    'a region of a folder for files',
+    'options:\n  files: { store: /srv/files, region: eu-central-1 }\n',
+    'gateway.yaml:2: options.files.region: expected only with store: s3://BUCKET/PREFIX',
   ],
   [
     'batches of providers that are read without a pause',

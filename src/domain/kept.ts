@@ -25,6 +25,8 @@ interface KeptKindRules {
   readonly readers: 'owner' | 'everybody'
   /** The limit of free disk space below which it is not kept: `FreeSpaceMonitor`. */
   readonly room: StoredDataKind
+  /** Whether its contents are kept apart from the database, in an `ObjectPlace`, if there is one. */
+  readonly isLarge?: true
   /** Table that has a row with the key of each entry as its `id`, which is removed with the entry. */
   readonly recordTable?: 'stored_responses'
 }
@@ -52,7 +54,7 @@ export const KEPT_KINDS = {
   /** Answer for equal requests, by an HMAC of the request and of who shares it. */
   cache: { share: 'cache', readers: 'everybody', room: 'responses' },
   /** Uploaded file or result of a batch, by the id of the file. */
-  file: { share: 'files', readers: 'owner', room: 'responses' },
+  file: { share: 'files', readers: 'owner', room: 'responses', isLarge: true },
   /** Batch of requests, by its id. */
   batch: { share: null, readers: 'owner', room: 'responses' },
   /** Batch that has not ended, or of which not everything is removed that only its work needs, by its id. */
@@ -60,19 +62,21 @@ export const KEPT_KINDS = {
   /** Wish of the user to cancel a batch, by its id. */
   batch_cancel: { share: null, readers: 'owner', room: 'responses' },
   /** Checked lines of a batch, by its id. */
-  batch_input: { share: 'files', readers: 'owner', room: 'responses' },
+  batch_input: { share: 'files', readers: 'owner', room: 'responses', isLarge: true },
   /** Result of a line of a batch with the row that it is charged by, by the id of the batch and the number of the line. */
   batch_line: { share: null, readers: 'owner', room: 'responses' },
   /** Batch at a provider, with what is needed to ask for it, by the id of the user's batch and a number. */
   batch_part: { share: null, readers: 'owner', room: 'responses' },
   /** The bytes that such a batch is made of, by the same key. */
-  batch_part_lines: { share: null, readers: 'owner', room: 'responses' },
+  batch_part_lines: { share: null, readers: 'owner', room: 'responses', isLarge: true },
   /** What guards have to know when the answer to a line comes, by the id of the batch and the number of the line. */
   batch_line_state: { share: null, readers: 'owner', room: 'responses' },
   /** Results of a message batch, by its id. */
-  batch_results: { share: 'files', readers: 'owner', room: 'responses' },
+  batch_results: { share: 'files', readers: 'owner', room: 'responses', isLarge: true },
   /** Content whose entry is not written yet, or whose removal has begun, by the id of the content. */
   incomplete: { share: null, readers: 'owner', room: 'responses' },
+  /** The same of a content in an `ObjectPlace`. Its row stays until its objects are removed. */
+  incomplete_objects: { share: null, readers: 'owner', room: 'responses' },
 } as const satisfies Readonly<Record<string, KeptKindRules>>
 export type KeptKind = keyof typeof KEPT_KINDS
 
@@ -107,6 +111,8 @@ export interface KeptEntry extends KeptFacts {
   readonly parts: number
   /** Bytes that count in its share. For an entry with parts, this is the size of its content. */
   readonly bytes: number
+  /** The key of a content in an `ObjectPlace`. */
+  readonly objectKey?: string
 }
 
 /** Which entries are removed: those that match all given fields. */
@@ -133,3 +139,22 @@ export const ALL_USERS = 0
 
 /** Maximum size of a part in bytes. It is small, because charges of calls wait for the commit that writes it. */
 export const KEPT_PART_BYTES = 262_144
+/** The same of a part in an `ObjectPlace`: large enough for few requests, small enough for memory. */
+export const OBJECT_PART_BYTES = 1_048_576
+
+const OBJECTS = 'objects-'
+
+/** The id of a content in an `ObjectPlace`. */
+export function objectContentId(id: string): string {
+  return OBJECTS + id
+}
+
+/** Whether a content is in an `ObjectPlace`. */
+export function isInObjects({ contentId }: Pick<KeptEntry, 'contentId'>): boolean {
+  return contentId.startsWith(OBJECTS)
+}
+
+/** Size in bytes of all parts of a content except the last one. */
+export function partBytesOf(entry: Pick<KeptEntry, 'contentId'>): number {
+  return isInObjects(entry) ? OBJECT_PART_BYTES : KEPT_PART_BYTES
+}

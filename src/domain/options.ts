@@ -1,3 +1,4 @@
+import type { BucketLocation } from './bucket.ts'
 import type { Decimal } from './decimal.ts'
 
 const MEBIBYTE = 2 ** 20
@@ -176,7 +177,7 @@ export const OPTIONS = {
    * such an answer in bytes.
    */
   idempotency: { type: 'idempotency' },
-  /** How long uploaded files and results of batches are kept, and the maximum size of all files of one user. */
+  /** Where and how long uploaded files and results of batches are kept, and the maximum size of all files of one user. */
   files: { type: 'files' },
   /** Bounds of batches. */
   batches: { type: 'batches' },
@@ -224,6 +225,15 @@ export interface CacheOptions {
   readonly price: Decimal
 }
 
+/** Where contents of files are kept: in a folder, or in a bucket. */
+export type FileLocation =
+  | {
+      readonly kind: 'folder'
+      /** Absolute path; empty for the folder `files` in `DATA_DIR`, which no other node has. */
+      readonly path: string
+    }
+  | BucketLocation
+
 /** The type of an option's value, by the name of its type in `OPTIONS`. */
 interface Values {
   readonly integer: number
@@ -268,6 +278,7 @@ interface Values {
     readonly most_answer: number
   }
   readonly files: {
+    readonly store: FileLocation
     /** Milliseconds for which files are kept. */
     readonly keep: number
     /** Maximum size in bytes of all files of one user. */

@@ -4,6 +4,7 @@ import type { CallHandlers } from '../api/endpoint.ts'
 import { renderError as renderAnyError } from '../api/envelopes.ts'
 import type { Cluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from './open-ledger.ts'
+import { type ObjectServices, openObjects } from './open-objects.ts'
 import type { IdempotencyClaims } from '../features/equal-calls/idempotent-calls.ts'
 import { FileStore } from '../features/batches/file-store.ts'
 import { Batches, type BatchServices } from '../features/batches/batches.ts'
@@ -40,7 +41,9 @@ interface OpenedResponses {
   readonly claims: IdempotencyClaims
   readonly background: BackgroundCalls
   readonly signatures: SignatureStore
-  close(): void
+  /** Whether all nodes of the database read and write the same files. */
+  readonly hasSharedFiles: () => boolean
+  close(): Promise<void>
 }
 
 /** Opens the store of responses, and continues to follow calls that an earlier run left in the background. */
@@ -48,14 +51,14 @@ export async function openResponses(
   { store, others, node }: Pick<OpenedLedger, 'store' | 'others' | 'node'>,
   secrets: Secrets,
   {
-    dataDir,
+    environment,
     announcer,
     ...services
-  }: Omit<BackgroundCallServices, 'responses' | 'isShared'> & {
-    readonly dataDir: string
-    readonly announcer: Cluster['limitAnnouncer']
-    readonly log: SpaceLog
-  },
+  }: Omit<BackgroundCallServices, 'responses' | 'isShared'> &
+    Pick<ObjectServices, 'environment'> & {
+      readonly announcer: Cluster['limitAnnouncer']
+      readonly log: SpaceLog
+    },
 ): Promise<OpenedResponses> {
   const tag = (purpose: Parameters<typeof hmacOf>[1], text: string): string => hmacOf(secrets, purpose, text)
   const isShared = others !== undefined
@@ -63,13 +66,19 @@ export async function openResponses(
   const room = others
     ? undefined
     : await FreeSpaceMonitor.open({
-        measure: () => measureDiskSpace(dataDir),
+        measure: () => measureDiskSpace(environment.dataDir),
         log: services.log,
         nowMs: () => performance.now(),
       })
   if (room) services.metrics.isKeeping = () => room.isOk
+  const objects = openObjects({
+    environment,
+    settings: services.settings,
+    warn: (fields, sentence) => services.log.warn(fields, sentence),
+  })
   const kept = new KeptStore({
     rows: store,
+    objects: { place: objects.place, node: others && node },
     maxBytes: {
       user: () => services.settings().options.keep_bytes,
       cache: () => services.settings().options.cache?.most ?? 0,
@@ -89,16 +98,35 @@ export async function openResponses(
     isHoldOfBatch(hold) ? 'true' : 'false',
   )
   await background.takeUp(holds)
-  const close = (): void => {
+  const closing = new AbortController()
+  await kept.keepRemovingObjects(closing.signal)
+  const hasSharedFiles = (): boolean => {
+    const { store: place } = services.settings().options.files
+    return !others || others.names().length < 2 || place.kind === 's3' || place.path !== ''
+  }
+  const close = async (): Promise<void> => {
+    closing.abort()
     background.close()
     room?.close()
+    await objects[Symbol.asyncDispose]()
   }
   // Ends the claims on idempotent calls that earlier runs left: this run has none yet, and no other process
   // uses its name.
   await store.write('lapseClaims', { node: others && node })
   const claims = { rows: store, node, tag }
   const files = new FileStore(kept)
-  return { files, kept, batchHolds, responses, background, signatures, answers, claims, close }
+  return {
+    files,
+    kept,
+    batchHolds,
+    responses,
+    background,
+    signatures,
+    answers,
+    claims,
+    hasSharedFiles,
+    close,
+  }
 }
 
 /** Opens the batches of users, and begins to work on them. */

@@ -236,7 +236,7 @@ export async function serveGateway({
   }
   const kept = await openResponses(accounts, secrets, {
     ...callServices,
-    dataDir: environment.dataDir,
+    environment,
     announcer: nodes.limitAnnouncer,
   })
   opened.defer(() => kept.close())

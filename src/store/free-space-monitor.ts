@@ -88,9 +88,9 @@ export class FreeSpaceMonitor {
   }
 
   #note({ free, total }: DiskSpace): void {
-    const least = Math.min(LEAST_FREE_BYTES, total * LEAST_FREE_SHARE)
+    const least = leastFree(total)
     const before = this.#room
-    this.#room = { responses: free >= least, signatures: free >= least * SIGNATURES_FACTOR }
+    this.#room = { responses: hasFreeSpace({ free, total }), signatures: free >= least * SIGNATURES_FACTOR }
     for (const kind of ['responses', 'signatures'] as const) {
       if (this.#room[kind] === before[kind]) continue
       const fields = { free_bytes: free }
@@ -102,6 +102,15 @@ export class FreeSpaceMonitor {
       else this.#dependencies.log.info(fields, `${kind} are kept again`)
     }
   }
+}
+
+/** Whether a file system has room for contents that may be refused. */
+export function hasFreeSpace({ free, total }: DiskSpace): boolean {
+  return free >= leastFree(total)
+}
+
+function leastFree(total: number): number {
+  return Math.min(LEAST_FREE_BYTES, total * LEAST_FREE_SHARE)
 }
 
 /** Measures the file system that contains a folder. */

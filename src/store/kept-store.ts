@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   ALL_USERS,
+  isInObjects,
   KEPT_KINDS,
   KEPT_PART_BYTES,
   KEPT_SHARES,
@@ -9,16 +10,33 @@ import {
   type KeptKind,
   type KeptShareName,
   type KeptSum,
+  OBJECT_PART_BYTES,
+  objectContentId,
   rulesOf,
   type StoredDataKind,
 } from '../domain/kept.ts'
 import { GatewayError } from '../errors.ts'
+import {
+  newObjectKey,
+  OBJECT_KEY_LENGTH,
+  OBJECT_SEAL_BYTES,
+  objectName,
+  type ObjectPlace,
+  openObject,
+  sealObject,
+} from './object-place.ts'
 import type { EntryToKeep } from './operations/kept.ts'
 import type { KeptPage } from './operations/read-kept.ts'
 import type { RowStore } from './store.ts'
 
 /** Number of rows that one write removes. It is small, because charges of calls wait for the same commit. */
 const REMOVED_AT_A_TIME = 20
+/** Milliseconds between two removals of objects whose rows were removed with many others. */
+const REMOVAL_MS = 10_000
+/** Number of contents whose objects cannot be removed after which a removal ends. */
+const MAX_FAILED_REMOVALS = 3
+/** Bytes of parts that are written to an `ObjectPlace` at a time. */
+const MAX_OBJECT_BYTES = 8 * OBJECT_PART_BYTES
 
 /** A content in pieces of any size, which may arrive while it is stored. */
 type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
@@ -28,6 +46,15 @@ interface KeptStoreServices {
   readonly rows: Pick<RowStore, 'read' | 'write'>
   /** The maximum size of each share in bytes. */
   readonly maxBytes: Readonly<Record<KeptShareName, () => number>>
+  /** Where contents of large kinds are written and read; absent if they are in the database. */
+  readonly objects?:
+    | {
+        /** The place in force. */
+        readonly place: () => Promise<ObjectPlace>
+        /** Name of this node; undefined if there is one alone. */
+        readonly node: string | undefined
+      }
+    | undefined
   /** Monitor of the free disk space; undefined if the database server is on another machine. */
   readonly room: { hasRoomFor(kind: StoredDataKind): boolean } | undefined
 }
@@ -38,9 +65,12 @@ interface KeptStoreServices {
  */
 export class KeptStore {
   readonly #services: KeptStoreServices
-  readonly #turns = new WriteTurns()
+  readonly #turns = new WriteTurns(KEPT_PART_BYTES)
+  readonly #objectTurns = new WriteTurns(MAX_OBJECT_BYTES)
   /** Names of the shares whose oldest entries are being removed. */
   readonly #shrinking = new Set<string>()
+  #removingObjects: Promise<number> | undefined
+  #mayRemoveMore = false
 
   constructor(services: KeptStoreServices) {
     this.#services = services
@@ -65,15 +95,16 @@ export class KeptStore {
     pieces: Pieces = [],
     keeping: 'bounded' | 'always' = 'bounded',
   ): Promise<boolean> {
-    const { rows } = this.#services
+    const { rows, objects } = this.#services
     const { kind, userId } = entry
+    if (objects && rulesOf(kind).isLarge) return this.#writeObjects(objects, entry, pieces, keeping)
     const contentId = randomUUID()
     let last: Uint8Array | undefined
     let earlierParts = 0
     let bytes = 0
     let isStored = false
     try {
-      for await (const part of partsOf(pieces)) {
+      for await (const part of partsOf(pieces, KEPT_PART_BYTES)) {
         if (last) {
           const earlier = { kind, userId, contentId, part: earlierParts, bytes: last, nowMs: Date.now() }
           earlierParts += 1
@@ -97,14 +128,118 @@ export class KeptStore {
     }
   }
 
+  /** Does what `write` does, with the content in an `ObjectPlace`. Its key is before the facts in the row. */
+  async #writeObjects(
+    { place: open, node }: NonNullable<KeptStoreServices['objects']>,
+    entry: EntryToKeep,
+    pieces: Pieces,
+    keeping: 'bounded' | 'always',
+  ): Promise<boolean> {
+    const { rows } = this.#services
+    const { kind, userId } = entry
+    const place = await open()
+    if (keeping === 'bounded' && !(await place.hasRoom())) return false
+    const contentId = objectContentId(randomUUID())
+    const key = newObjectKey()
+    let parts = 0
+    let bytes = 0
+    let isStored = false
+    try {
+      for await (const part of partsOf(pieces, OBJECT_PART_BYTES)) {
+        const number = parts
+        const row = { kind, userId, contentId, part: number, nowMs: Date.now(), node }
+        if (!(await rows.write('storeKeptPart', row))) return false
+        parts += 1
+        bytes += part.length
+        const sealed = sealObject(key, contentId, number, part)
+        await this.#objectTurns.run(userId, sealed.length, () =>
+          place.put(objectName(contentId, number), sealed),
+        )
+      }
+      const content = { contentId, bytes, earlierParts: parts, last: undefined }
+      const facts = key + entry.facts
+      const bound = keeping === 'bounded' && this.#boundOf(kind)
+      const sums = await rows.write('storeKept', { ...entry, facts, ...bound, content })
+      isStored = sums !== undefined
+      return isStored
+    } finally {
+      // If this fails too, the objects are removed when the incomplete content has expired.
+      if (!isStored && parts > 0)
+        await rows.write('lapseIncomplete', { contentId }).then(
+          () => this.#beginRemoving(),
+          () => {},
+        )
+    }
+  }
+
+  /**
+   * Removes the objects of contents whose entries are gone, or were never written. Resolves to the number of these contents.
+   * What cannot be removed now is removed by a later call.
+   */
+  removeObjects(): Promise<number> {
+    this.#mayRemoveMore = true
+    this.#removingObjects ??= this.#removeAllObjects().finally(() => (this.#removingObjects = undefined))
+    return this.#removingObjects
+  }
+
+  async #removeAllObjects(): Promise<number> {
+    let removed = 0
+    while (this.#mayRemoveMore) {
+      this.#mayRemoveMore = false
+      removed += await this.#removeLapsed()
+    }
+    return removed
+  }
+
+  async #removeLapsed(): Promise<number> {
+    const { rows, objects } = this.#services
+    if (!objects) return 0
+    let removed = 0
+    let failures = 0
+    for (let after = ''; ; ) {
+      const page = { after, nowMs: Date.now(), limit: REMOVED_AT_A_TIME }
+      const contents = await rows.read('lapsedContents', page)
+      if (contents.length === 0) return removed
+      const place = await objects.place()
+      for (const { contentId, parts } of contents) {
+        after = contentId
+        try {
+          for (let part = 0; part < parts; part += 1) await place.remove(objectName(contentId, part))
+        } catch (error) {
+          failures += 1
+          if (failures === MAX_FAILED_REMOVALS) throw error
+          continue
+        }
+        await rows.write('removeKept', { kind: 'incomplete_objects', key: contentId, limit: 1 })
+        removed += 1
+      }
+    }
+  }
+
+  #beginRemoving(): void {
+    void this.removeObjects().catch(() => {})
+  }
+
+  /**
+   * Ends incomplete contents that earlier runs of this node have left. From then on, objects are removed that nothing needs
+   * any more, until the signal aborts.
+   */
+  async keepRemovingObjects(signal: AbortSignal): Promise<void> {
+    const { rows, objects } = this.#services
+    await rows.write('lapseIncomplete', { node: objects?.node })
+    this.#beginRemoving()
+    const timer = setInterval(() => this.#beginRemoving(), REMOVAL_MS).unref()
+    signal.addEventListener('abort', () => clearInterval(timer))
+  }
+
   /** Bytes that a user keeps in a share. */
   bytesOf(share: KeptShareName, userId: number): Promise<number> {
     return this.#services.rows.read('keptBytes', { share, userId })
   }
 
   /** Finds a user's entries of a kind, by their keys in this order, that have not expired. */
-  list(page: KeptPage): Promise<readonly KeptEntry[]> {
-    return this.#services.rows.read('listKept', { ...page, nowMs: Date.now() })
+  async list(page: KeptPage): Promise<readonly KeptEntry[]> {
+    return (await this.#services.rows.read('listKept', { ...page, nowMs: Date.now() })).map(withObjectKey)
   }
 
   /** Finds the keys and users of all entries of a kind, or of those with these keys. */
@@ -126,12 +261,18 @@ export class KeptStore {
   }
 
   /** Finds entries by their keys, in any order; unknown keys are left out. */
-  findAll(kind: KeptKind, keys: readonly string[], userId: number): Promise<readonly KeptEntry[]> {
-    return this.#services.rows.read('findKept', { kind, keys, userId, nowMs: Date.now() })
+  async findAll(kind: KeptKind, keys: readonly string[], userId: number): Promise<readonly KeptEntry[]> {
+    const found = await this.#services.rows.read('findKept', { kind, keys, userId, nowMs: Date.now() })
+    return found.map(withObjectKey)
   }
 
-  /** Reads one part of a content; undefined if it has been removed. All but the last have `KEPT_PART_BYTES`. */
-  async part({ kind, contentId }: KeptEntry, part: number): Promise<Buffer | undefined> {
+  /** Reads one part of a content; undefined if it has been removed. All but the last have `partBytesOf` bytes. */
+  async part({ kind, contentId, objectKey }: KeptEntry, part: number): Promise<Buffer | undefined> {
+    if (objectKey !== undefined) {
+      const place = await this.#services.objects?.place()
+      const sealed = await place?.get(objectName(contentId, part), OBJECT_PART_BYTES + OBJECT_SEAL_BYTES)
+      return sealed && openObject(objectKey, contentId, part, sealed)
+    }
     const bytes = await this.#services.rows.read('readKeptPart', { kind, contentId, part })
     return bytes ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : undefined
   }
@@ -146,8 +287,10 @@ export class KeptStore {
   }
 
   /** Removes the entries that match the filter. Resolves to their number. */
-  remove(filter: KeptFilter): Promise<number> {
-    return removeAll(this.#services.rows, filter)
+  async remove(filter: KeptFilter): Promise<number> {
+    const removed = await removeAll(this.#services.rows, filter)
+    if (removed > 0 && rulesOf(filter.kind).isLarge) this.#beginRemoving()
+    return removed
   }
 
   /** The maximum above which a write of the kind is refused, if its share has one. */
@@ -191,7 +334,9 @@ export class KeptStore {
  * background call may have to be charged by one.
  */
 export async function removeKeptOfUser(rows: Pick<RowStore, 'write'>, userId: number): Promise<void> {
-  for (const kind of Object.keys(KEPT_KINDS) as KeptKind[]) await removeAll(rows, { kind, userId })
+  // Objects are not in the database: their rows say which are still to be removed.
+  for (const kind of Object.keys(KEPT_KINDS) as KeptKind[])
+    if (kind !== 'incomplete_objects') await removeAll(rows, { kind, userId })
   await rows.write('removeKeptSums', { userId })
 }
 
@@ -227,14 +372,14 @@ async function removeRest(rows: Pick<RowStore, 'write'>): Promise<void> {
  * Cuts a content into parts. Each has its own memory: posting a view to a thread would clone all of the memory that the view
  * belongs to.
  */
-async function* partsOf(pieces: Pieces): AsyncGenerator<Uint8Array, void, undefined> {
+async function* partsOf(pieces: Pieces, partBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
   let waiting: Uint8Array[] = []
   let bytes = 0
   for await (const piece of pieces) {
     let rest = piece
-    while (bytes + rest.length >= KEPT_PART_BYTES) {
-      const fitting = rest.subarray(0, KEPT_PART_BYTES - bytes)
-      yield joined([...waiting, fitting], KEPT_PART_BYTES)
+    while (bytes + rest.length >= partBytes) {
+      const fitting = rest.subarray(0, partBytes - bytes)
+      yield joined([...waiting, fitting], partBytes)
       rest = rest.subarray(fitting.length)
       waiting = []
       bytes = 0
@@ -260,17 +405,29 @@ interface WaitingWrite {
   readonly start: () => void
 }
 
+/** An entry with the key of its content, if that is in an `ObjectPlace`. */
+function withObjectKey(entry: KeptEntry): KeptEntry {
+  if (!isInObjects(entry)) return entry
+  const [objectKey, facts] = [entry.facts.slice(0, OBJECT_KEY_LENGTH), entry.facts.slice(OBJECT_KEY_LENGTH)]
+  return { ...entry, objectKey, facts }
+}
+
 /**
- * Limits concurrent writes to the bytes of one part, so that charges of calls do not wait behind large contents. Users
+ * Limits the bytes of concurrent writes, so that charges of calls do not wait behind large contents. Users
  * take turns, so that a user does not wait for all contents of another user.
  */
 class WriteTurns {
+  readonly #maxBytes: number
   /** Writes that wait, by user, in the order of the users' turns. */
   readonly #waiting = new Map<number, WaitingWrite[]>()
   #writes = 0
   #bytes = 0
   /** The user who had the last turn. */
   #last: number | undefined
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
 
   async run<Result>(userId: number, bytes: number, write: () => Promise<Result>): Promise<Result> {
     if (this.#waiting.size > 0 || !this.#fits(bytes))
@@ -286,7 +443,7 @@ class WriteTurns {
   }
 
   #fits(bytes: number): boolean {
-    return this.#writes === 0 || this.#bytes + bytes <= KEPT_PART_BYTES
+    return this.#writes === 0 || this.#bytes + bytes <= this.#maxBytes
   }
 
   #begin(userId: number, bytes: number): void {

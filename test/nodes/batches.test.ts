@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { booksOfBank } from '../fixtures/bank.ts'
-import { BatchClient, bodyOf, chatLine } from '../fixtures/batches.ts'
+import { BatchClient, bodyOf, chatLine, sharedFolder } from '../fixtures/batches.ts'
 import { startCluster } from '../fixtures/cluster.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
@@ -12,6 +12,7 @@ const QUOTA = 1_000_000
 const LINES = 40
 
 test('another node continues with the batch of a dead one, and each line is charged once', async () => {
+  const shared = sharedFolder()
   const copy = await patchedProgram([
     { file: 'src/features/batches/batch-leases.ts', text: 'LEASE_MS = 90_000', by: 'LEASE_MS = 3_000' },
     { file: 'src/features/batches/batch-runs.ts', text: 'RENEW_MS = 20_000', by: 'RENEW_MS = 0' },
@@ -21,7 +22,7 @@ test('another node continues with the batch of a dead one, and each line is char
     root: copy.root,
     hasProxies: false,
     configure: (upstream) => ({
-      options: { batches: { parallel: 8 } },
+      options: { batches: { parallel: 8 }, files: { store: shared.path } },
       rate_limits: { relay: { requests: 0 } },
       models: priced(['m', 'gated']),
       channels: ['m', 'gated'].map((name) => channel(name, upstream.baseUrl(name))),
@@ -65,6 +66,7 @@ test('another node continues with the batch of a dead one, and each line is char
   } finally {
     await cluster.clear()
     copy.discard()
+    shared.remove()
   }
 })
 
@@ -75,13 +77,14 @@ const SMALL_QUOTA = 100_000
 
 /** Two nodes on a program with these patches. */
 async function twoNodes(patches: Parameters<typeof patchedProgram>[0]) {
+  const shared = sharedFolder()
   const copy = await patchedProgram(patches)
   const cluster = await startCluster({
     nodes: 2,
     root: copy.root,
     hasProxies: false,
     configure: (upstream) => ({
-      options: { batches: { parallel: 8 }, local_batches: true },
+      options: { batches: { parallel: 8 }, local_batches: true, files: { store: shared.path } },
       rate_limits: { relay: { requests: 0 } },
       models: priced(['m', 'gated']),
       channels: ['m', 'gated'].map((name) => channel(name, upstream.baseUrl(name))),
@@ -95,11 +98,13 @@ async function twoNodes(patches: Parameters<typeof patchedProgram>[0]) {
     }),
   }).catch((error: unknown) => {
     copy.discard()
+    shared.remove()
     throw error
   })
   const close = async (): Promise<void> => {
     await cluster.clear()
     copy.discard()
+    shared.remove()
   }
   return { ...cluster, cluster, close }
 }
@@ -178,5 +183,51 @@ test('what a dead node has finished of a batch is kept and charged, although the
       .toBe(5)
   } finally {
     await close()
+  }
+})
+
+test('several nodes that do not share files refuse files and batches, and one node alone serves them', async () => {
+  const cluster = await startCluster({
+    nodes: 2,
+    hasProxies: false,
+    configure: (upstream) => ({
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+  })
+  try {
+    const { fleet } = cluster
+    const [first, second] = [0, 1].map((at) => new BatchClient(fleet.node(at).url, 'ann')) as [
+      BatchClient,
+      BatchClient,
+    ]
+    const refused = [503, 'files_not_shared']
+    const answerTo = async (...request: Parameters<BatchClient['ask']>): Promise<unknown[]> => {
+      const answer = await second.ask(...request)
+      return [answer.status, answer.json().error?.code]
+    }
+    await expect.poll(() => answerTo('/v1/files')).toEqual(refused)
+    const requests: readonly Parameters<BatchClient['ask']>[] = [
+      ['/v1/files/file-1'],
+      ['/v1/files/file-1/content'],
+      ['/v1/files/file-1', 'DELETE'],
+      ['/v1/batches'],
+      ['/v1/batches', 'POST', {}],
+      ['/v1/batches/batch_1'],
+      ['/v1/batches/batch_1/cancel', 'POST'],
+      ['/v1/messages/batches'],
+      ['/v1/messages/batches', 'POST', {}],
+      ['/v1/messages/batches/msgbatch_1/results'],
+    ]
+    for (const request of requests)
+      expect([...request, ...(await answerTo(...request))]).toEqual([...request, ...refused])
+    await expect(second.upload([chatLine('a')])).rejects.toThrow('files_not_shared')
+    await fleet.node(1).stop()
+    await expect.poll(async () => (await first.ask('/v1/files')).status, { timeout: 30_000 }).toBe(200)
+    const { id } = await first.make([chatLine('a')])
+    expect(await first.ended(id)).toMatchObject({ status: 'completed' })
+  } finally {
+    await cluster.clear()
   }
 })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { startSimulator } from '../../packages/simulator/src/start-simulator.ts'
 import { booksOfBank } from '../fixtures/bank.ts'
 import { BATCH_PRICE, invoicesOf, quotaOfInvoice, simulateBatches } from '../fixtures/batch-provider.ts'
-import { BatchClient, type BatchBody, chatLine } from '../fixtures/batches.ts'
+import { BatchClient, type BatchBody, chatLine, sharedFolder } from '../fixtures/batches.ts'
 import { startCluster } from '../fixtures/cluster.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
@@ -21,6 +21,7 @@ const ENDS: ReadonlySet<string> = new Set(['completed', 'expired', 'cancelled'])
 test('with kills of nodes at any moment, each line of a batch at a provider has one result, and the ledger has what the provider bills', {
   timeout: byTier(240_000, 1_800_000),
 }, async () => {
+  const shared = sharedFolder()
   const copy = await patchedProgram([
     { file: 'src/features/batches/batch-leases.ts', text: 'LEASE_MS = 90_000', by: 'LEASE_MS = 3_000' },
     { file: 'src/features/batches/batch-runs.ts', text: 'RENEW_MS = 20_000', by: 'RENEW_MS = 0' },
@@ -31,7 +32,7 @@ test('with kills of nodes at any moment, each line of a batch at a provider has 
     root: copy.root,
     hasProxies: false,
     configure: () => ({
-      options: { batches: { poll: '50ms', poll_most: '500ms' } },
+      options: { batches: { poll: '50ms', poll_most: '500ms' }, files: { store: shared.path } },
       models: { m: { price: BATCH_PRICE } },
       channels: [
         channel('m', simulator.chatUrl, {
@@ -81,5 +82,6 @@ test('with kills of nodes at any moment, each line of a batch at a provider has 
     await cluster.clear()
     await simulator.close()
     copy.discard()
+    shared.remove()
   }
 })

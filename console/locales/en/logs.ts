@@ -92,6 +92,7 @@ export const logs = {
     overloaded: 'gateway busy',
     storage_unavailable: 'database away',
     files_full: 'no room for files',
+    files_not_shared: 'files are not shared',
     invalid_batch: 'wrong lines of a batch',
     batch_unsupported: 'no batches for the model',
     too_many_batches: 'too many batches',

@@ -84,6 +84,7 @@ export const usage = {
     overloaded: 'The gateway had too many calls',
     storage_unavailable: 'The gateway could not write its database',
     files_full: 'The files of the user left no room for another one',
+    files_not_shared: 'Several nodes run and do not share files',
     invalid_batch: 'Lines of the batch were wrong',
     batch_unsupported: 'No channel can batch the model',
     too_many_batches: 'The user had too many batches that had not ended',

@@ -91,6 +91,7 @@ export const logs: Texts['logs'] = {
     overloaded: '网关繁忙',
     storage_unavailable: '数据库不可用',
     files_full: '文件空间不足',
+    files_not_shared: '文件未共享',
     invalid_batch: '批次行有误',
     batch_unsupported: '模型不支持批次',
     too_many_batches: '批次过多',

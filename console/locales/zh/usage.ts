@@ -85,6 +85,7 @@ export const usage: Texts['usage'] = {
     overloaded: '网关调用过多',
     storage_unavailable: '网关无法写入数据库',
     files_full: '该用户的文件已占满空间',
+    files_not_shared: '多个节点运行，但未共享文件',
     invalid_batch: '批次中的行有误',
     batch_unsupported: '没有渠道能批量处理该模型',
     too_many_batches: '该用户未结束的批次过多',

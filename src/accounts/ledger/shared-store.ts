@@ -30,6 +30,7 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'findKept',
   'hasImportedKeys',
   'keysOfKind',
+  'lapsedContents',
   'listKept',
   'readKeptPart',
   'readBytes',

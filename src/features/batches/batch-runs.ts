@@ -46,6 +46,8 @@ export interface BatchRunServices extends LineCallServices, EndServices, Omit<Pr
   readonly store: BatchStore
   readonly metrics: Metrics
   readonly settings: () => Settings
+  /** Whether all nodes of the database read and write the same files. */
+  readonly hasSharedFiles: () => boolean
   /** Holds of batches that an earlier run of this node left. */
   readonly batchHolds: readonly OpenHold[]
   readonly log: { warn(fields: object, sentence: string): void }
@@ -375,6 +377,8 @@ export class BatchRuns {
     const open = await store.open()
     for (const one of open) {
       if (this.#runs.has(one.id) || this.#isStopping) continue
+      // The files of other nodes are not found.
+      if (!this.#services.hasSharedFiles() && !this.#holds.has(one.id)) continue
       await this.#guarded(() => this.#takeOver(one))
       // Reading what is left of a large batch takes long.
       await this.#renewDue()

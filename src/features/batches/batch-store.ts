@@ -1,5 +1,5 @@
 import type { OutgoingBody } from '@sluice/http1'
-import { KEPT_PART_BYTES, type KeptEntry, type KeptKind } from '../../domain/kept.ts'
+import { type KeptEntry, type KeptKind, partBytesOf } from '../../domain/kept.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import { GatewayError } from '../../errors.ts'
 import type { KeptStore } from '../../store/kept-store.ts'
@@ -289,12 +289,13 @@ export class BatchStore {
   async partLines({ userId }: Batch, key: string): Promise<OutgoingBody> {
     const entry = await this.#kept.find('batch_part_lines', key, userId)
     if (!entry) throw new GatewayError('not_found', 'the lines of this batch are not kept any more')
+    const partBytes = partBytesOf(entry)
     return {
       length: entry.bytes,
       read: async (position) => {
-        const part = await this.#kept.part(entry, Math.floor(position / KEPT_PART_BYTES))
+        const part = await this.#kept.part(entry, Math.floor(position / partBytes))
         if (!part) throw new GatewayError('not_found', 'this content is not kept any more')
-        return part.subarray(position % KEPT_PART_BYTES)
+        return part.subarray(position % partBytes)
       },
     }
   }
@@ -323,6 +324,7 @@ export class BatchStore {
     const entry = await this.#kept.find('batch_input', batch.id, batch.userId)
     if (!entry) throw new GatewayError('not_found', 'the lines of this batch are not kept any more')
     return new LineFinder(
+      partBytesOf(entry),
       (part) => this.#kept.part(entry, part),
       () => this.input(batch),
     )

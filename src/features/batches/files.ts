@@ -39,14 +39,27 @@ export interface FileServices {
   readonly limits: CallLimits
   readonly reads: StoreReads
   readonly lifeCycle: Pick<LifeCycle, 'read'>
+  /** Whether all nodes of the database read and write the same files. */
+  readonly hasSharedFiles: () => boolean
 }
 
 /** The caller's files: `docs/batches.md: Files`. */
 export class Files {
   readonly #services: FileServices
+  /** Bytes of the uploads under way on this node, by user. */
+  readonly #arriving = new Map<number, number>()
 
   constructor(services: FileServices) {
     this.#services = services
+  }
+
+  /** Throws `files_not_shared` if other nodes may not find what this node keeps. */
+  refuseUnshared(): void {
+    if (this.#services.hasSharedFiles()) return
+    throw new GatewayError(
+      'files_not_shared',
+      'several nodes run and do not share files: the operator has to set options.files.store to a bucket, or to a folder that all nodes share',
+    )
   }
 
   /** Stores the file of a form. It is found once all of it is stored. */
@@ -55,15 +68,36 @@ export class Files {
     const settings = this.#services.settings()
     const limit = MAX_FILE_BYTES + MAX_FORM_BYTES
     if (Number(incoming.request.headers['content-length'] ?? 0) > limit) throw tooLarge()
-    const owner = { client: caller.user.id, key: caller.token.id }
-    const body = await bodies.readForm(incoming, { owner, limit })
+    const userId = caller.user.id
+    const announced = Math.max(0, Number(incoming.request.headers['content-length'] ?? 0) - MAX_FORM_BYTES)
+    await this.#reserve(settings, userId, announced)
     try {
-      const run = (call: IncomingCall): Promise<void> => this.#store(call, caller, settings, body)
-      const answer = lifeCycle.read(incoming, settings)
-      await (answer ? answer({ body, incoming, caller, settings }, run) : run(incoming))
+      const body = await bodies.readForm(incoming, { owner: { client: userId, key: caller.token.id }, limit })
+      try {
+        const run = (call: IncomingCall): Promise<void> =>
+          this.#store(call, caller, settings, body, announced)
+        const answer = lifeCycle.read(incoming, settings)
+        await (answer ? answer({ body, incoming, caller, settings }, run) : run(incoming))
+      } finally {
+        body.release()
+      }
     } finally {
-      body.release()
+      this.#arrive(userId, -announced)
     }
+  }
+
+  /** Counts bytes as under way. Rejects with `files_full` if the user would keep too many with them. */
+  async #reserve({ options }: Settings, userId: number, bytes: number): Promise<void> {
+    const { most } = options.files
+    const kept = (await this.#services.files.bytesOf(userId)) + (this.#arriving.get(userId) ?? 0)
+    if (kept + bytes > most) throw filesFull(kept, most)
+    this.#arrive(userId, bytes)
+  }
+
+  #arrive(userId: number, bytes: number): void {
+    const arriving = (this.#arriving.get(userId) ?? 0) + bytes
+    if (arriving > 0) this.#arriving.set(userId, arriving)
+    else this.#arriving.delete(userId)
   }
 
   async #store(
@@ -71,23 +105,27 @@ export class Files {
     caller: Caller,
     settings: Settings,
     { parts, bytes }: FormBody,
+    announced: number,
   ): Promise<void> {
     if (incoming.unlessKept) throw incoming.unlessKept
     const { files, limits } = this.#services
-    const { keep, most } = settings.options.files
-    const { part, filename, expiresInMs } = readForm(parts, keep)
+    const { part, filename, expiresInMs } = readForm(parts, settings.options.files.keep)
     const size = part.end - part.start
     if (size > MAX_FILE_BYTES) throw tooLarge()
     await limits.enter(settings, caller, settings.models.get(''))
     const userId = caller.user.id
-    const keptBytes = await files.bytesOf(userId)
-    // Refused before anything is written; the write checks it again, because other uploads may end before it.
-    if (keptBytes + size > most) throw filesFull(keptBytes, most)
+    const more = size - announced
+    // Refused before anything is written; the write checks it again, because other nodes may store files before it.
+    await this.#reserve(settings, userId, more)
     const createdMs = Date.now()
     const id = newFileId()
     const expiresMs = createdMs + expiresInMs
     const file = { id, userId, filename, purpose: 'batch', bytes: size, createdMs, expiresMs } as const
-    await files.store(file, piecesOf(bytes, part))
+    try {
+      await files.store(file, piecesOf(bytes, part))
+    } finally {
+      this.#arrive(userId, -more)
+    }
     answer(incoming, fileObject(await files.find(userId, id)))
   }
 

@@ -1,9 +1,8 @@
 import { GatewayError } from '../../errors.ts'
-import { KEPT_PART_BYTES } from '../../domain/kept.ts'
 import type { BatchLine } from './batch.ts'
 
-/** Number of parts of the content that are in memory: results are mostly near each other. */
-const MAX_PARTS = 16
+/** Bytes of the content that are in memory: results are mostly near each other. */
+const MAX_BYTES = 4_194_304
 
 /** A line without its model, which is needed only to plan where it is sent. */
 export type FoundLine = Omit<BatchLine, 'model'>
@@ -16,16 +15,20 @@ interface LinePlace {
 
 /** Finds the lines of a batch by their numbers, in any order, without having all of them in memory. */
 export class LineFinder {
+  readonly #partBytes: number
   readonly #part: (part: number) => Promise<Buffer | undefined>
   readonly #parts = new Map<number, Buffer>()
   readonly #lines: () => AsyncIterable<BatchLine & { readonly at: number }>
   /** Position, size and hold of each line; undefined until the lines were read once. */
   #known: Promise<readonly LinePlace[]> | undefined
 
+  /** `part` reads a part of the content; all but the last have `partBytes` bytes. */
   constructor(
+    partBytes: number,
     part: (part: number) => Promise<Buffer | undefined>,
     lines: () => AsyncIterable<BatchLine & { readonly at: number }>,
   ) {
+    this.#partBytes = partBytes
     this.#part = part
     this.#lines = lines
   }
@@ -57,8 +60,8 @@ export class LineFinder {
   async #bytes(at: number, length: number): Promise<Buffer> {
     const found: Buffer[] = []
     for (let from = at, missing = length; missing > 0; ) {
-      const part = await this.#partWith(Math.floor(from / KEPT_PART_BYTES))
-      const begin = from % KEPT_PART_BYTES
+      const part = await this.#partWith(Math.floor(from / this.#partBytes))
+      const begin = from % this.#partBytes
       const piece = part.subarray(begin, begin + missing)
       if (piece.length === 0) throw new Error('a stored content ended too early')
       found.push(piece)
@@ -74,7 +77,8 @@ export class LineFinder {
     const part = await this.#part(index)
     if (!part) throw new GatewayError('not_found', 'this content is not kept any more')
     const [oldest] = this.#parts.keys()
-    if (this.#parts.size >= MAX_PARTS && oldest !== undefined) this.#parts.delete(oldest)
+    if ((this.#parts.size + 1) * this.#partBytes > MAX_BYTES && oldest !== undefined)
+      this.#parts.delete(oldest)
     this.#parts.set(index, part)
     return part
   }

@@ -16,6 +16,7 @@ import { operations } from '../../management/operations.ts'
 import type { AdministrationServices, BackupInputs, ManagementServices } from '../../management/services.ts'
 import { commandOrigin, withAuditOrigin } from '../../management/audit-origin.ts'
 import { openContentLog } from '../open-content-log.ts'
+import { type OpenObjects, openObjects } from '../open-objects.ts'
 import { quotaDisplay } from '../../management/gateway-status.ts'
 import type { DataFolderLock } from '../../store/data-folder.ts'
 import { KeptStore } from '../../store/kept-store.ts'
@@ -103,10 +104,11 @@ async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promis
 }
 
 /** The batches in a database whose gateway does not run, which hears at its start of what is cancelled. */
-function batchesIn(store: Store): ManagedBatches {
+function batchesIn(store: Store, { place }: Pick<OpenObjects, 'place'>): ManagedBatches {
   const none = (): number => 0
   const kept = new KeptStore({
     rows: store,
+    objects: { place, node: undefined },
     maxBytes: { user: none, cache: none, files: none },
     room: undefined,
   })
@@ -126,6 +128,7 @@ async function openServices(environment: Environment): Promise<OpenServices> {
     const liveConfig = await LiveConfig.open(store, config, () => {})
     const ledger = new Ledger(store, 'command')
     const content = openContentLog(environment, secrets, { settings: () => liveConfig.settings.contentLog })
+    const objects = openObjects({ environment, settings: () => liveConfig.settings, warn: () => {} })
     return {
       ...backupInputs(environment),
       store,
@@ -133,13 +136,14 @@ async function openServices(environment: Environment): Promise<OpenServices> {
       apiKeys: new ApiKeys(store, ledger, (key) => keyHashes(secrets, key)),
       passwords: new Passwords(),
       content,
-      batches: batchesIn(store),
+      batches: batchesIn(store, objects),
       settings: () => liveConfig.settings,
       liveConfig,
       secrets,
       nowMs: () => Date.now(),
       firstCredentials,
       async close() {
+        await objects[Symbol.asyncDispose]()
         await content.close()
         await store.close()
       },

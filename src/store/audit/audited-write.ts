@@ -216,6 +216,7 @@ export const AUDIT_RULES: {
   releaseClaim: null,
   renewClaims: null,
   pruneAnswerRemovals: null,
+  lapseIncomplete: null,
   pruneKept: null,
   recordAnswerRemoval: null,
   removeKept: null,

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import {
   ALL_USERS,
+  isInObjects,
   KEPT_SHARES,
   type KeptEntry,
   type KeptFacts,
@@ -45,7 +46,7 @@ interface ContentToKeep {
   readonly contentId: string
   readonly bytes: number
   readonly earlierParts: number
-  /** Undefined if the entry has no content. */
+  /** Undefined if the entry has no content, or all of it is in an `ObjectPlace`. */
   readonly last: Uint8Array | undefined
 }
 
@@ -85,26 +86,56 @@ export function keptPartContext({
  */
 export async function storeKeptPart(
   db: Db,
-  { userId, nowMs, bytes, ...place }: PartPlace & UserAndTime & { readonly bytes: Uint8Array },
+  {
+    userId,
+    nowMs,
+    bytes,
+    node = '',
+    ...place
+  }: PartPlace &
+    UserAndTime & {
+      /** Absent if the part is to be written to an `ObjectPlace`. */
+      readonly bytes?: Uint8Array | undefined
+      /** Name of the node that writes the content; absent if there is one alone. */
+      readonly node?: string | undefined
+    },
   secrets: Secrets,
 ): Promise<boolean> {
   const { contentId, part } = place
-  const values = { parts: part + 1, expires_ms: nowMs + INCOMPLETE_MS }
+  const values = { model: node, parts: part + 1, expires_ms: nowMs + INCOMPLETE_MS }
   if (part === 0)
     await db
       .insertInto('kept')
       .values(incompleteRow(contentId, userId, values))
       .execute()
   else {
-    const row = db.updateTable('kept').set(values).where('kind', '=', 'incomplete')
+    const row = db.updateTable('kept').set(values).where('kind', '=', incompleteKindOf(contentId))
     const { numUpdatedRows } = await row
       .where('key', '=', contentId)
       .where('parts', '=', part)
       .executeTakeFirst()
     if (numUpdatedRows === 0n) return false
   }
-  await insertPart(db, place, bytes, secrets)
+  if (bytes) await insertPart(db, place, bytes, secrets)
   return true
+}
+
+function incompleteKindOf(contentId: string): KeptKind {
+  return isInObjects({ contentId }) ? 'incomplete_objects' : 'incomplete'
+}
+
+/**
+ * Ends incomplete contents in an `ObjectPlace`, whose objects are removed from now on: one of them, or all that a node has
+ * left; without both, all.
+ */
+export async function lapseIncomplete(
+  db: Db,
+  { contentId, node }: { readonly contentId?: string | undefined; readonly node?: string | undefined },
+): Promise<void> {
+  let rows = db.updateTable('kept').set({ expires_ms: 0 }).where('kind', '=', 'incomplete_objects')
+  if (contentId !== undefined) rows = rows.where('key', '=', contentId)
+  if (node !== undefined) rows = rows.where('model', '=', node)
+  await rows.execute()
 }
 
 export interface UserAndTime {
@@ -115,11 +146,11 @@ export interface UserAndTime {
 function incompleteRow(
   contentId: string,
   userId: number,
-  values: { readonly parts: number; readonly expires_ms: number },
+  values: { readonly parts: number; readonly expires_ms: number; readonly model?: string },
 ) {
   const owner = { user_id: userId, share: '', owner_id: userId, token_id: 0, model: '' }
   const content = { content_id: contentId, cipher: null, bytes: 0, created_ms: 0 }
-  return { kind: 'incomplete', key: contentId, ...owner, ...content, ...values }
+  return { kind: incompleteKindOf(contentId), key: contentId, ...owner, ...content, ...values }
 }
 
 async function insertPart(db: Db, place: PartPlace, bytes: Uint8Array, secrets: Secrets): Promise<void> {
@@ -188,7 +219,7 @@ export async function storeKeptFacts(
 async function takeIncomplete(db: Db, contentId: string, parts: number): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('kept')
-    .where('kind', '=', 'incomplete')
+    .where('kind', '=', incompleteKindOf(contentId))
     .where('key', '=', contentId)
     .where('parts', '=', parts)
     .executeTakeFirst()
@@ -200,7 +231,7 @@ function rowOf(
   { contentId, bytes: contentBytes, earlierParts, last }: ContentToKeep,
   secrets: Secrets,
 ) {
-  const parts = last ? earlierParts + 1 : 0
+  const parts = earlierParts + (last ? 1 : 0)
   const bytes = contentBytes + factsBytes
   const context = keptContext({ kind, key, userId, contentId, parts, bytes })
   return {
@@ -263,7 +294,8 @@ export async function pruneKept(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
 ): Promise<number> {
-  const expired = rowsOf(db).where('expires_ms', '<=', nowMs).orderBy('expires_ms')
+  const all = rowsOf(db).where('expires_ms', '<=', nowMs)
+  const expired = all.where('kind', '<>', 'incomplete_objects').orderBy('expires_ms')
   const { rows } = await removeRows(db, await expired.limit(limit).execute())
   return rows.length
 }
@@ -359,14 +391,28 @@ function keysByKind(rows: readonly KeptRow[]): [KeptKind, string[]][] {
 }
 
 /**
- * Removes rows with their parts. Of a content with more than `MAX_REMOVED_PARTS`, the last parts are removed, and the others
+ * Removes rows with their parts. A content in an `ObjectPlace` becomes incomplete and expired, until its objects are removed
+ * (`KeptStore.removeObjects`). Of a content with more than `MAX_REMOVED_PARTS`, the last parts are removed, and the others
  * become incomplete and expired. Resolves to whether there are such.
  */
 async function removeRowsAndParts(db: Db, rows: readonly KeptRow[]): Promise<boolean> {
   for (const [kind, keys] of keysByKind(rows))
     await db.deleteFrom('kept').where('kind', '=', kind).where('key', 'in', keys).execute()
+  const entries = rows.filter(({ kind, parts }) => kind !== 'incomplete_objects' && parts > 0)
+  const isApart = ({ content_id: contentId }: KeptRow): boolean => isInObjects({ contentId })
+  const apart = entries.filter(isApart)
+  if (apart.length > 0)
+    await db
+      .insertInto('kept')
+      .values(
+        apart.map(({ content_id: id, user_id: userId, parts }) =>
+          incompleteRow(id, userId, { parts, expires_ms: 0 }),
+        ),
+      )
+      .execute()
+  const inDatabase = entries.filter((row) => !isApart(row))
   const isLarge = (row: KeptRow): boolean => row.parts > MAX_REMOVED_PARTS
-  const large = rows.filter(isLarge)
+  const large = inDatabase.filter(isLarge)
   for (const { content_id: contentId, user_id: userId, parts } of large) {
     const left = parts - MAX_REMOVED_PARTS
     const all = db.deleteFrom('kept_parts').where('content_id', '=', contentId)
@@ -376,7 +422,7 @@ async function removeRowsAndParts(db: Db, rows: readonly KeptRow[]): Promise<boo
       .values(incompleteRow(contentId, userId, { parts: left, expires_ms: 0 }))
       .execute()
   }
-  const ids = rows.filter((row) => row.parts > 0 && !isLarge(row)).map((row) => row.content_id)
+  const ids = inDatabase.filter((row) => !isLarge(row)).map((row) => row.content_id)
   if (ids.length > 0) await db.deleteFrom('kept_parts').where('content_id', 'in', ids).execute()
   return large.length > 0
 }

@@ -76,6 +76,23 @@ export async function keysOfKind(
   return rows.map(({ key, user_id: userId }) => ({ key, userId }))
 }
 
+/** Contents in an `ObjectPlace` whose objects are to be removed, by their ids in order, with their numbers of parts. */
+export async function lapsedContents(
+  db: Db,
+  { after, nowMs, limit }: { readonly after: string; readonly nowMs: number; readonly limit: number },
+): Promise<readonly { readonly contentId: string; readonly parts: number }[]> {
+  const rows = await db
+    .selectFrom('kept')
+    .select(['key', 'parts'])
+    .where('kind', '=', 'incomplete_objects')
+    .where('key', '>', after)
+    .where('expires_ms', '<=', nowMs)
+    .orderBy('key')
+    .limit(limit)
+    .execute()
+  return rows.map(({ key: contentId, parts }) => ({ contentId, parts }))
+}
+
 /** Bytes that a user keeps in a share. */
 export async function keptBytes(
   db: Db,

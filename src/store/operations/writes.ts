@@ -43,6 +43,7 @@ export {
 } from './idempotent-calls.ts'
 export { pruneAnswerRemovals, recordAnswerRemoval } from './answer-removals.ts'
 export {
+  lapseIncomplete,
   pruneKept,
   removeKept,
   removeKeptSums,

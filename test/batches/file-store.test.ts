@@ -1,0 +1,194 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { BatchClient, bodyOf, chatLine } from '../fixtures/batches.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { BUCKET, type S3Server, startS3Server, withoutS3 } from '../fixtures/s3-server.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { CAN_MOUNT, mountSmallDisk } from '../stores/small-disk.ts'
+
+const MIB = 1_048_576
+const OPERATOR = { id: 1, accessToken: 'root-access-token' }
+/** Words that no file may show. */
+const SECRET = 'the secret words'
+const FILES_PATH = '/v1/files'
+
+const configured =
+  (files: object) =>
+  (upstream: ScriptedUpstream): Configuration => ({
+    options: { files: { most: '8MiB', ...files } },
+    rate_limits: { relay: { requests: 0 } },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
+  })
+
+const contentOf = async (client: BatchClient, id: string): Promise<string> =>
+  (await client.ask(`${FILES_PATH}/${id}/content`)).text
+
+describe('docs/batches.md: Where files are', () => {
+  let fixture: Fixture
+  const folder = join(mkdtempSync(join(tmpdir(), 'sluice-files-')), 'files')
+  beforeAll(async () => {
+    fixture = await startFixture(configured({ store: folder }))
+  })
+  afterAll(async () => {
+    await fixture?.close()
+    rmSync(join(folder, '..'), { recursive: true, force: true })
+  })
+  const client = (key: string): BatchClient => new BatchClient(fixture.gateway.url, key)
+  const names = (): readonly string[] => readdirSync(folder)
+
+  test('a content is in encrypted parts that only the account of the gateway reads, and gone with its file', async () => {
+    const content = Buffer.from(`${SECRET}\n`.repeat(150_000))
+    const ann = client('ann')
+    const id = await ann.upload(content)
+    expect(names()).toHaveLength(Math.ceil(content.length / MIB))
+    for (const name of names()) {
+      expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
+      expect(readFileSync(join(folder, name)).includes(SECRET)).toBe(false)
+      expect(name).not.toContain(id.slice(5))
+    }
+    expect(await contentOf(ann, id)).toBe(content.toString())
+    expect((await ann.ask(`${FILES_PATH}/${id}`, 'DELETE')).status).toBe(200)
+    await expect.poll(names).toEqual([])
+  })
+
+  test('an upload beyond files.most leaves nothing in the folder', async () => {
+    const ann = client('ann')
+    await expect(ann.upload(Buffer.alloc(9 * MIB, 'x'))).rejects.toThrow('files_full')
+    const uploads = Array.from({ length: 4 }, () => ann.upload(Buffer.alloc(3 * MIB, 'x')))
+    const ended = await Promise.allSettled(uploads)
+    expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(2)
+    expect(names()).toHaveLength(6)
+    for (const one of ended)
+      if (one.status === 'fulfilled') await ann.ask(`${FILES_PATH}/${one.value}`, 'DELETE')
+    await expect.poll(names).toEqual([])
+  })
+
+  test('of a batch that has ended, its input and its results stay; of a deleted user, nothing', async () => {
+    const bob = client('bob')
+    const made = await bob.make([chatLine('a'), chatLine('b')])
+    const ended = await bob.ended(made.id)
+    expect(await bob.lines(ended.output_file_id)).toHaveLength(2)
+    await expect.poll(() => names().length).toBe(2)
+    for (const name of names()) expect(readFileSync(join(folder, name)).includes('custom_id')).toBe(false)
+    expect((await manage(fixture.gateway.url, OPERATOR, 'DELETE /api/user/3')).status).toBe(200)
+    await expect.poll(names, { timeout: 20_000 }).toEqual([])
+  })
+
+  test('a content that was changed, moved to another file or removed is not delivered', async () => {
+    const ann = client('ann')
+    const id = await ann.upload(Buffer.from('one'))
+    const [one = ''] = names()
+    const other = await ann.upload(Buffer.from('two'))
+    const two = names().find((name) => name !== one) ?? ''
+    const bytes = readFileSync(join(folder, two))
+    writeFileSync(join(folder, one), bytes)
+    expect(await contentOf(ann, id).catch(() => 'broken')).not.toMatch(/one|two/)
+    bytes[0] = (bytes[0] ?? 0) ^ 1
+    writeFileSync(join(folder, two), bytes)
+    expect(await contentOf(ann, other).catch(() => 'broken')).not.toContain('two')
+    rmSync(join(folder, two))
+    expect(await contentOf(ann, other).catch(() => 'broken')).not.toContain('two')
+    for (const each of [id, other]) await ann.ask(`${FILES_PATH}/${each}`, 'DELETE')
+    await expect.poll(names).toEqual([])
+  })
+})
+
+describe.runIf(CAN_MOUNT)('docs/batches.md: Where files are, on a disk with little space', () => {
+  test('uploads are refused with 503 storage_unavailable while the disk of the folder has little space', async () => {
+    const disk = mountSmallDisk(40_000_000)
+    const fixture = await startFixture(configured({ store: join(disk.path, 'files') }))
+    try {
+      const ann = new BatchClient(fixture.gateway.url, 'ann')
+      const id = await ann.upload(Buffer.from('before'))
+      const filler = join(disk.path, 'filler')
+      const { bavail, bsize } = statfsSync(disk.path)
+      writeFileSync(filler, Buffer.alloc(bavail * bsize - 3_000_000, 1))
+      await expect(ann.upload(Buffer.from('now'))).rejects.toThrow('storage_unavailable')
+      expect(await contentOf(ann, id)).toBe('before')
+      rmSync(filler)
+      await ann.upload(Buffer.from('after'))
+    } finally {
+      await fixture.close()
+    }
+  })
+})
+
+describe.skipIf(withoutS3())('docs/batches.md: Where files are, in a bucket', () => {
+  let server: S3Server
+  let fixture: Fixture
+  beforeAll(async () => {
+    server = await startS3Server()
+    const store = { store: `s3://${BUCKET}/sluice/files`, endpoint: server.url, region: 'us-east-1' }
+    fixture = await startFixture(configured(store), { env: server.env })
+  })
+  afterAll(async () => {
+    await fixture?.close()
+    await server?.stop()
+  })
+  const client = (key: string): BatchClient => new BatchClient(fixture.gateway.url, key)
+  const names = async (): Promise<readonly string[]> => [...(await server.objects()).keys()]
+
+  test('files and batches are kept in encrypted objects below the prefix, which are removed with them', async () => {
+    const ann = client('ann')
+    const content = `${SECRET}\n`.repeat(150_000)
+    const id = await ann.upload(Buffer.from(content))
+    const objects = await server.objects()
+    expect(objects.size).toBe(Math.ceil(content.length / MIB))
+    for (const [name, bytes] of objects) {
+      expect(name).toMatch(/^sluice\/files\/objects-[0-9a-f-]{36}\/\d+$/)
+      expect(bytes.includes(SECRET)).toBe(false)
+    }
+    expect(await contentOf(ann, id)).toBe(content)
+    await ann.ask(`${FILES_PATH}/${id}`, 'DELETE')
+    await expect.poll(names).toEqual([])
+    const made = await ann.make([chatLine('a')])
+    const ended = await ann.ended(made.id)
+    expect(await ann.lines(ended.output_file_id)).toHaveLength(1)
+    for (const file of [made.input_file_id, ended.output_file_id ?? ''])
+      await ann.ask(`${FILES_PATH}/${file}`, 'DELETE')
+    await expect.poll(names).toEqual([])
+  })
+
+  test('while the bucket fails, uploads are a 503 storage_unavailable that leaves nothing, and others go on', async () => {
+    const ann = client('ann')
+    const kept = await ann.upload(Buffer.from('kept'))
+    server.setFault((request, response) => {
+      request.resume()
+      response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>')
+    })
+    await expect(ann.upload(Buffer.alloc(2 * MIB, 'x'))).rejects.toThrow('storage_unavailable')
+    const download = await ann.ask(`${FILES_PATH}/${kept}/content`).catch(() => undefined)
+    expect(download?.text).not.toBe('kept')
+    expect((await ann.ask(`${FILES_PATH}/${kept}`)).status).toBe(200)
+    server.setFault(undefined)
+    expect(bodyOf(await ann.ask(FILES_PATH)).data.map(({ id }) => id)).toEqual([kept])
+    expect(await contentOf(ann, kept)).toBe('kept')
+    await ann.ask(`${FILES_PATH}/${kept}`, 'DELETE')
+    await expect.poll(names).toEqual([])
+  })
+
+  test('an upload during which the gateway is killed leaves nothing, neither in the list nor in the bucket', async () => {
+    const ann = client('ann')
+    const hung = Promise.withResolvers<void>()
+    server.setFault((request, response) => {
+      // The second part never arrives.
+      if (request.method === 'PUT' && request.url?.endsWith('/1')) return hung.resolve()
+      server.forward(request, response)
+    })
+    const upload = ann.upload(Buffer.alloc(3 * MIB, 'x')).catch(() => 'broken')
+    await hung.promise
+    expect((await names()).length).toBe(1)
+    await fixture.gateway.kill()
+    expect(await upload).toBe('broken')
+    server.setFault(undefined)
+    await fixture.gateway.restart()
+    await expect.poll(async () => (await names()).length, { timeout: 20_000 }).toBe(0)
+    expect(bodyOf(await ann.ask(FILES_PATH)).data).toEqual([])
+  })
+})
