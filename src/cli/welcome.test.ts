@@ -75,7 +75,9 @@ describe('the text of a first start', () => {
 
   test('says what is missing where no call would be answered: a channel, or one for the group of root', () => {
     const none = textOf({})
-    expect(none).toContain('No channel is enabled: write one into gateway.yaml')
+    expect(none).toContain('No channel is enabled: add one in the console, write one into gateway.yaml')
+    const withoutConsole = textOf({}, 'options: { console: false }\n')
+    expect(withoutConsole).toContain('No channel is enabled: write one into gateway.yaml')
     expect(none).not.toMatch(/Try it|curl|No channel serves/)
     const closed = textOf(
       {},

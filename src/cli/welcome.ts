@@ -27,8 +27,9 @@ export function welcome(
   const url = origin + options.base_path
   const lines = [`Sluice listens on ${url} with ${plural(channels.length, 'channel')}.`]
   if (channels.length === 0) {
+    const inConsole = options.console ? 'add one in the console, ' : ''
     lines.push(
-      'No channel is enabled: write one into gateway.yaml (docs/configuration.md), set a vendor key such as OPENAI_API_KEY, or enable one that `sluice channel list` shows.',
+      `No channel is enabled: ${inConsole}write one into gateway.yaml (docs/configuration.md), set a vendor key such as OPENAI_API_KEY, or enable one that \`sluice channel list\` shows.`,
     )
   } else {
     // Warnings are of the file and the environment; the channels can be those of the database.
