@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { logSearchOfCacheBreak, usageQueryOf, groupingOf, logSearchOfInterval } from './usage-filter.ts'
+import {
+  logSearchOfCacheBreak,
+  usageQueryOf,
+  groupingOf,
+  logSearchOfInterval,
+  searchOfSeries,
+} from './usage-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
 
@@ -67,3 +73,16 @@ test.each([
     break: 'key_moved',
   })
 })
+
+test.each([
+  ['all', { by: 'user' }, 'user', { user: 'ann', by: 'model' }],
+  ['all', {}, 'model', { model: '7', by: 'key' }],
+  ['all', { by: 'user', model: 'gpt' }, 'user', { user: 'ann', by: 'key' }],
+  ['own', { key: '#3' }, 'model', { model: '7', by: 'group' }],
+  ['all', { by: 'model', errors: 'channel' }, 'channel', { channel: 'ann', errors: undefined }],
+] as const)(
+  'in the scope %s, the page %o shows one series of %s alone, divided by what has no filter',
+  (scope, search, by, expected) => {
+    expect(searchOfSeries(search, scope, by, { key: '7', label: 'ann' })).toEqual(expected)
+  },
+)

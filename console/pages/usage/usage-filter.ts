@@ -108,12 +108,27 @@ export function usageQueryOf(
 }
 
 /** The value of the parameter in the page's URL that filters by this series. */
-export function filterValueOfSeries(
-  grouping: Grouping,
-  { key, label }: { key: string; label: string },
-): string {
+function filterValueOfSeries(grouping: Grouping, { key, label }: { key: string; label: string }): string {
   if (grouping === 'key') return keyIdAsUrlValue(key)
   return valuesToUrlText([grouping === 'user' || grouping === 'channel' ? label : key]) ?? ''
+}
+
+/**
+ * The URL parameters of the page for one series alone. Where the page was grouped by that dimension it would show one
+ * row, so it is then grouped by the first dimension that has no filter.
+ */
+export function searchOfSeries(
+  search: SearchState,
+  scope: CallScope,
+  by: Grouping,
+  series: { key: string; label: string },
+): SearchState {
+  const next = groupingsForScope(scope).find((one) => one !== by && (search[one] ?? '') === '')
+  return {
+    [by]: filterValueOfSeries(by, series),
+    ...(by === groupingOf(search, scope) && next !== undefined && { by: next }),
+    ...(by === search['errors'] && { errors: undefined }),
+  }
 }
 
 function stepOf({ from, to }: { from: number; to: number }): UsageQuery['step'] {

@@ -22,7 +22,7 @@ import { Totals } from './totals.tsx'
 import {
   logSearchOfCacheBreak,
   usageQueryOf,
-  filterValueOfSeries,
+  searchOfSeries,
   type Grouping,
   groupingOf,
   periodSearch,
@@ -75,7 +75,7 @@ export function UsagePage() {
             params={params}
             search={search}
             onSearch={setSearch}
-            onFilter={(one, by = grouping) => setSearch({ [by]: filterValueOfSeries(by, one) })}
+            onFilter={(one, by = grouping) => setSearch(searchOfSeries(search, scope, by, one))}
           />
         )}
       </QueryResult>
