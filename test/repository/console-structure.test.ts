@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parseAst } from 'rolldown/parseAst'
 import { describe, expect, test } from 'vitest'
@@ -76,6 +76,21 @@ describe('the files of the console', () => {
       .filter((file) => name(file) !== 'console/app/theme.css')
       .filter((file) => COLOUR.test(textOf(file)))
     expect(named.map(name)).toEqual([])
+  })
+
+  test('the styles of every Mantine component of the console are loaded', () => {
+    const styles = textOf(join(CONSOLE, 'app/styles.ts'))
+    const used = sources().flatMap((file) =>
+      [...textOf(file).matchAll(/import \{([^}]*)\} from '@mantine\/core'/g)].flatMap(([, names = '']) =>
+        names.split(',').map((one) => one.replace('type ', '').trim()),
+      ),
+    )
+    const missing = [...new Set(used)].filter(
+      (one) =>
+        existsSync(join(ROOT, `node_modules/@mantine/core/styles/${one}.css`)) &&
+        !styles.includes(`/${one}.css'`),
+    )
+    expect(missing).toEqual([])
   })
 })
 
