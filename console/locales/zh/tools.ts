@@ -4,7 +4,7 @@ import type { Texts } from '../en.ts'
 export const tools: Texts['tools'] = {
   title: '工具',
   hint: '模型上下文协议（MCP）的服务器。客户端使用 API 密钥在 /mcp 调用其工具。',
-  empty: '尚无服务器。服务器为智能体提供工具；其调用与模型调用一样有价格、限制和护栏。',
+  empty: '尚无服务器。服务器为智能体提供工具；其调用与模型调用一样有价格、限制和防护规则。',
   addServer: '添加服务器',
   addToolset: '添加工具集',
   servers: '服务器',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { CHANNEL_SETTINGS } from '../../../src/domain/records/channel.ts'
+import { MODEL_SETTINGS } from '../../../src/domain/records/model.ts'
 import type { RecordColumns } from '../../../src/domain/records/record.ts'
 import { TOKEN } from '../../../src/domain/records/token.ts'
 import { USER } from '../../../src/domain/records/user.ts'
@@ -45,13 +46,14 @@ test('the audit log describes changes in words, in English and in Chinese', () =
   expect(inWords('models', ['a'], ['a', 'b'])).toBe('Models: a → a, b')
 })
 
-test('every field of users, keys and channels that the audit log records has a label in words', () => {
+test('every field of users, keys, channels and models that the audit log records has a label in words', () => {
   const recorded = ({ columns }: RecordColumns): string[] =>
     columns.flatMap(({ audit, field }) => (audit ? [typeof audit === 'string' ? audit : field] : []))
   const names = [
     ...recorded(USER),
     ...recorded(TOKEN),
     ...Object.keys(CHANNEL_SETTINGS.fields),
+    ...Object.keys(MODEL_SETTINGS.fields),
     'limits_by',
     'retired_keys',
     'other_fields',
