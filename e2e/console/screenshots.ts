@@ -12,13 +12,13 @@ import { parseArgs } from 'node:util'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from './chromium.ts'
-import { BatchClient, chatLine } from '../../test/fixtures/batches.ts'
-import { ANSWERED, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { ANSWERED, startConsoleStage } from './console-stage.ts'
 import { PASSWORDS } from './world-catalogue.ts'
+import { addServices } from './world-services.ts'
 
 const TARGET = join(import.meta.dirname, 'screenshots')
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa']
-const WIDTHS = [390, 768, 1280]
+const WIDTHS = [390, 1280, 1366]
 const HEIGHTS: Readonly<Record<number, number>> = { 390: 844, 768: 1024 }
 const LANGUAGES = { en: 'en-US', zh: 'zh-CN' } as const
 
@@ -214,26 +214,13 @@ async function takeAll(browser: Browser, url: string): Promise<void> {
   }
 }
 
-/** Makes a batch whose lines are answered, and one of which some fail. */
-async function makeBatches(gatewayUrl: string): Promise<void> {
-  const client = new BatchClient(gatewayUrl, PEOPLE.root.key)
-  const lineOf = (content: string) => (_: unknown, at: number) =>
-    chatLine(`${content.slice(0, 8)}-${at}`, 'gpt-5-mini', { messages: [{ role: 'user', content }] })
-  const answered = Array.from({ length: 20 }, lineOf('summary of a report'))
-  const failed = Array.from({ length: 3 }, lineOf('refused simulate(status=400)'))
-  for (const lines of [answered, [...answered, ...failed]]) await client.ended((await client.make(lines)).id)
-}
-
 mkdirSync(TARGET, { recursive: true })
 await using opened = new AsyncDisposableStack()
 let { url } = given
 if (url === undefined) {
   const stage = opened.adopt(await startConsoleStage('world'), (one) => one.close())
-  // A few calls now, so that the failing channel is known to fail.
-  for (let call = 0; call < 8; call += 1) await stage.call('mistral-large-latest')
-  for (let call = 0; call < 4; call += 1) await stage.call('gpt-5-mini')
+  opened.use(await addServices(stage))
   ;({ url } = stage.gateway)
-  await makeBatches(url)
 }
 const browser = opened.adopt(await launchBrowser(), (one) => one.close())
 await takeAll(browser, url)

@@ -10,6 +10,7 @@ import { Figures } from '../../components/figures.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { ObjectNotFound } from '../../components/object-not-found.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { PageSection } from '../../components/page-section.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
@@ -63,7 +64,7 @@ function OneBatch({ batch }: { readonly batch: BatchDetail }) {
           {batches.inLog}
         </Button>
         {mayCancel && (
-          <Button variant="default" color="red" onClick={() => setIsAsking(true)}>
+          <Button variant="outline" color="red" onClick={() => setIsAsking(true)}>
             {batches.cancel}
           </Button>
         )}
@@ -151,15 +152,13 @@ function FailedLines({ errors }: Pick<BatchDetail, 'errors'>) {
     { key: 'message', label: batches.message, cell: ({ message }) => message },
   ]
   return (
-    <section aria-label={batches.failedLines}>
-      <h2>{batches.failedLines}</h2>
-      <p>{batches.firstFailed(count(errors.length))}</p>
+    <PageSection title={batches.failedLines} hint={batches.firstFailed(count(errors.length))}>
       <DataTable
         label={batches.failedLines}
         columns={columns}
         rows={errors}
         keyOf={({ custom_id }) => custom_id}
       />
-    </section>
+    </PageSection>
   )
 }

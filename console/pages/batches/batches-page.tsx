@@ -6,6 +6,7 @@ import type { Column } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { PageHint } from '../../components/page-section.tsx'
 import { PagedTable } from '../../components/paged-table.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
@@ -29,7 +30,7 @@ export function BatchesPage() {
   return (
     <>
       <PageHead title={batches.title} />
-      <p>{batches.hint}</p>
+      <PageHint>{batches.hint}</PageHint>
       {isAdmin && (
         <Toolbar>
           <ValueFilter

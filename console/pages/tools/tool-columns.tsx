@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import type { McpServer, McpTool, McpToolset } from '../../api/tools.ts'
 import type { Column } from '../../components/data-table.tsx'
 import { ManagedMark } from '../../components/managed-mark.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { TruncatedText } from '../../components/truncated-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -24,6 +25,7 @@ export function useServerColumns(
   onDelete: OnDelete,
 ): readonly Column<McpServer>[] {
   const { tools: t } = useTexts()
+  const { price: priceText } = useFormatters()
   const deletion = useDeletion<McpServer>('servers', onDelete)
   return [
     {
@@ -59,7 +61,7 @@ export function useServerColumns(
         return withheld === 0 ? own.length : t.withheldOf(withheld, own.length)
       },
     },
-    { key: 'price', label: t.price, isNumber: true, cell: ({ price }) => `$${price.call}` },
+    { key: 'price', label: t.price, isNumber: true, cell: ({ price }) => priceText(Number(price.call)) },
     { key: 'approve', label: t.approve, isOptional: true, cell: ({ approve }) => t.approvals[approve] },
     deletion,
   ]
@@ -67,6 +69,7 @@ export function useServerColumns(
 
 export function useToolColumns(servers: readonly McpServer[]): readonly Column<McpTool>[] {
   const { tools: t, common } = useTexts()
+  const { price: priceText } = useFormatters()
   const prices = new Map(servers.map(({ name, price }) => [name, price]))
   const priceOf = ({ server, tool }: McpTool): string => {
     const price = prices.get(server)
@@ -100,7 +103,7 @@ export function useToolColumns(servers: readonly McpServer[]): readonly Column<M
       label: t.price,
       isNumber: true,
       sortBy: (one) => Number(priceOf(one)),
-      cell: (one) => `$${priceOf(one)}`,
+      cell: (one) => priceText(Number(priceOf(one))),
     },
     {
       key: 'actions',

@@ -8,6 +8,7 @@ import { DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { PageHint, PageSection } from '../../components/page-section.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -39,7 +40,7 @@ export function ToolsPage() {
           {t.addToolset}
         </Button>
       </PageHead>
-      <p>{t.hint}</p>
+      <PageHint>{t.hint}</PageHint>
       <Servers onDelete={setToDelete} onClose={close} />
       <Toolsets onDelete={setToDelete} onClose={close} />
       <ConfirmDialog
@@ -81,25 +82,22 @@ function Servers({ onDelete, onClose }: PartProps) {
         const reviewed = tools.find((one) => `${one.server}_${one.tool}` === review)
         return (
           <>
-            <section aria-label={t.servers}>
-              <h2>{t.servers}</h2>
+            <PageSection title={t.servers}>
               <DataTable
                 label={t.servers}
                 columns={serverColumns}
                 rows={servers}
                 keyOf={({ name }) => name}
               />
-            </section>
-            <section aria-label={t.tools}>
-              <h2>{t.tools}</h2>
-              <p>{t.toolsHint}</p>
+            </PageSection>
+            <PageSection title={t.tools} hint={t.toolsHint}>
               <DataTable
                 label={t.tools}
                 columns={toolColumns}
                 rows={tools}
                 keyOf={(one) => `${one.server}_${one.tool}`}
               />
-            </section>
+            </PageSection>
             {edited && <ServerDialog key={edited.version} server={edited} onClose={onClose} />}
             {reviewed && <ApprovalDialog tool={reviewed} onClose={onClose} />}
           </>
@@ -115,9 +113,7 @@ function Toolsets({ onDelete, onClose }: PartProps) {
   const [{ toolset }] = useSearchState()
   const columns = useToolsetColumns(onDelete)
   return (
-    <section aria-label={t.toolsets}>
-      <h2>{t.toolsets}</h2>
-      <p>{t.toolsetsHint}</p>
+    <PageSection title={t.toolsets} hint={t.toolsetsHint}>
       <QueryResult query={useQuery(mcpToolsetsQuery(profile.id))}>
         {(all) => {
           const edited = all.find(({ name }) => name === toolset)
@@ -131,6 +127,6 @@ function Toolsets({ onDelete, onClose }: PartProps) {
           )
         }}
       </QueryResult>
-    </section>
+    </PageSection>
   )
 }

@@ -5,7 +5,9 @@ import { usageQuery } from '../../api/usage.ts'
 import type { ManagedUser } from '../../api/users.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { Figures } from '../../components/figures.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
+import { PageSection } from '../../components/page-section.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
@@ -22,32 +24,58 @@ interface Spent {
   readonly requests: number
 }
 
+/** What a user has spent this month, as a query whose parameters change each minute at most. */
+function useMonthOfUser({ username }: ManagedUser, by: 'model' | 'key') {
+  const { profile } = useSignedInAccount()
+  const { timeZone } = usePreferences()
+  const [openedAt] = useState(() => Math.floor(Date.now() / 1000 / MINUTE_S) * MINUTE_S + MINUTE_S)
+  return useQuery(
+    usageQuery(profile.id, 'all', {
+      from: startOfMonth(openedAt, timeZone),
+      to: openedAt,
+      tz: timeZone,
+      step: 'day',
+      by: by === 'key' ? 'token' : by,
+      top: TOP,
+      username,
+    }),
+  )
+}
+
+/** The cost, calls and tokens of a user this month. */
+export function UserUsage({ user }: { readonly user: ManagedUser }) {
+  const { overview } = useTexts()
+  const { money, exact, count } = useFormatters()
+  return (
+    // The sums that the table by model has.
+    <QueryResult query={useMonthOfUser(user, 'model')}>
+      {({ totals: { quota, requests, input, cached, cache_write, output } }) => (
+        <Figures
+          figures={[
+            { label: overview.thisMonth, value: money(quota), title: exact(quota) },
+            { label: overview.calls, value: count(requests) },
+            { label: overview.tokens, value: count(input + cached + cache_write + output) },
+          ]}
+        />
+      )}
+    </QueryResult>
+  )
+}
+
 /** What a user has spent this month by model or by key, with a link to the page Usage. */
 export function UserSpend({ user, by }: { readonly user: ManagedUser; readonly by: 'model' | 'key' }) {
   const { users } = useTexts()
   const { count } = useFormatters()
-  const { profile } = useSignedInAccount()
-  const { timeZone } = usePreferences()
-  const [openedAt] = useState(() => Math.floor(Date.now() / 1000 / MINUTE_S) * MINUTE_S + MINUTE_S)
   const title = users.spendBy[by]
-  const query = usageQuery(profile.id, 'all', {
-    from: startOfMonth(openedAt, timeZone),
-    to: openedAt,
-    tz: timeZone,
-    step: 'day',
-    by: by === 'key' ? 'token' : by,
-    top: TOP,
-    username: user.username,
-  })
+  const query = useMonthOfUser(user, by)
   const columns: readonly Column<Spent>[] = [
     { key: 'label', label: users.by[by], phone: 'title', cell: ({ label }) => label },
     { key: 'calls', label: users.calls, isNumber: true, cell: ({ requests }) => count(requests) },
     { key: 'spend', label: users.spend, isNumber: true, cell: ({ quota }) => <MoneyText quota={quota} /> },
   ]
   return (
-    <section aria-label={title}>
-      <h2>{title}</h2>
-      <QueryResult query={useQuery(query)} rows={3}>
+    <PageSection title={title}>
+      <QueryResult query={query} rows={3}>
         {({ series }) =>
           series.length === 0 ? (
             <EmptyState text={users.noSpend} />
@@ -71,6 +99,6 @@ export function UserSpend({ user, by }: { readonly user: ManagedUser; readonly b
           {users.inUsage}
         </Link>
       </p>
-    </section>
+    </PageSection>
   )
 }

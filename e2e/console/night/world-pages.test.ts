@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withoutBrowser } from '../chromium.ts'
 import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
+import { addServices } from '../world-services.ts'
 
 /** Pages that show calls, sums or lists, and what of them is there when their data are shown. */
 const PAGES = [
@@ -22,7 +23,12 @@ const PAGES = [
   ['/routing?model=gpt-5-mini', 'ol[aria-label="Route"] li'],
   ['/guards', 'table[aria-label="Guards"] tbody tr'],
   ['/guards/customers', 'form textarea'],
+  ['/tools', 'table[aria-label="Servers"] tbody tr'],
+  ['/batches', 'table[aria-label="Batches"] tbody tr'],
+  ['/groups', 'table[aria-label="Groups"] tbody tr'],
+  ['/user-keys', 'table tbody tr'],
   ['/users', 'table[aria-label="Users"] tbody tr'],
+  ['/users/3?tab=usage', 'table[aria-label="Spend by model"] tbody tr'],
   ['/users/3', 'form input'],
   ['/users/3?tab=calls', 'table[aria-label="Calls"] tbody tr'],
   ['/audit?period=90d', 'table tbody tr'],
@@ -33,16 +39,21 @@ const PAGES = [
 const MOST_REQUESTS = 3
 /** The number of runs, of which the best time counts. */
 const RUNS = 5
+/** Minimum distance of a heading from what stands above it, in pixels. */
+const NEAREST = 16
 /** Milliseconds that the data of a page may take beside the smallest request. */
 const LIMIT_MS = 400
 
 describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 calls', () => {
   let stage: ConsoleStage
+  let services: AsyncDisposable | undefined
   beforeAll(async () => {
     stage = await startConsoleStage('world')
+    services = await addServices(stage)
   })
   afterAll(async () => {
     await stage?.close()
+    await services?.[Symbol.asyncDispose]()
   })
 
   /** Requests to the API other than that of the shell, and the milliseconds from the first to the last response. */
@@ -105,6 +116,20 @@ describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 ca
     await page.context().close()
   })
 
+  test('headings keep their distance from what stands above them, on a laptop and on a phone', async () => {
+    const { items } = await stage.api<{ items: { id: string }[] }>('GET', '/api/batches?page_size=1')
+    const page = await stage.open('root', '/account')
+    for (const width of [1280, 390])
+      for (const [path, shown] of [...PAGES, [`/batches/${items[0]?.id}`, 'main h2'] as const]) {
+        await page.setViewportSize({ width, height: 800 })
+        await page.goto(path)
+        await page.locator(shown).first().waitFor({ state: 'attached' })
+        await page.waitForLoadState('networkidle')
+        expect.soft(await page.evaluate(closeHeadings, NEAREST), `${path} at ${width}`).toEqual([])
+      }
+    await page.context().close()
+  })
+
   test('the rows of users and of the audit log have a limited height on a tablet', async () => {
     const page = await stage.open('root', '/users', { viewport: { width: 768, height: 1024 } })
     const heights = (): Promise<number[]> =>
@@ -120,3 +145,21 @@ describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 ca
     await page.context().close()
   })
 })
+
+/** Runs in the page. Returns the headings that are nearer than this to what stands above them. */
+function closeHeadings(nearest: number): string[] {
+  const main = document.querySelector('main')
+  const all = [...(main?.querySelectorAll('*') ?? [])]
+  return [...(main?.querySelectorAll('h2, h3') ?? [])].flatMap((heading) => {
+    const { top, left, right, height } = heading.getBoundingClientRect()
+    if (height === 0) return []
+    const bottoms = all
+      .filter((one) => !one.contains(heading) && !heading.contains(one) && !one.closest('svg'))
+      .map((one) => one.getBoundingClientRect())
+      .filter((box) => box.width > 0 && box.height > 0 && box.right > left && box.left < right)
+      .map(({ bottom }) => bottom)
+      .filter((bottom) => bottom <= top + 1)
+    const distance = Math.round(top - Math.max(...bottoms))
+    return distance < nearest ? [`${heading.textContent}: ${distance} px`] : []
+  })
+}
