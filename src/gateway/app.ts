@@ -172,11 +172,14 @@ export class App {
   }
 
   /** Serves a turn of a WebSocket like a request to the endpoint of responses. */
-  serveTurn({ id, request, response, isCheck }: ServedTurn): void {
+  serveTurn({ id, request, response, isCheck, over: isDone }: ServedTurn): void {
     const endpoint = isCheck ? RESPONSE_CHECK_ENDPOINT : RESPONSES_ENDPOINT
     const route: Route = { endpoint, area: endpoint.area, isOutside: false }
     const { exchange, over } = this.#open(id, request, response, route, 'websocket')
-    this.#enter(exchange, endpoint.path, route, { endpoint, params: {} }, over)
+    this.#enter(exchange, endpoint.path, route, { endpoint, params: {} }, () => {
+      over()
+      isDone()
+    })
   }
 
   /** Finds the endpoint of a request for a WebSocket; undefined for all other requests. */

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import type { Behaviour } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
 import { streamedChat } from '../fixtures/chat-behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
@@ -18,17 +20,35 @@ import {
 } from '../fixtures/web-socket-client.ts'
 
 const PROTOCOLS = ['responses', 'chat', 'messages'] as const
+/** How a key ends, the path that ends it, and the body. */
+const ENDING = [
+  ['deleted', (id: number) => `DELETE /api/token/${id}` as const, () => undefined],
+  ['disabled', () => 'PUT /api/token/?status_only=1' as const, (id: number) => ({ id, status: 2 })],
+] as const
 
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    options: { retries: 0, body_limit: '64KiB', websocket: { ping: '1s' } },
+    options: { retries: 0, body_limit: '64KiB', websocket: { ping: '1s' }, keep_responses: '1h' },
     models: priced([...PROTOCOLS, 'slow']),
     channels: [
       ...PROTOCOLS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),
       channel('slow', upstream.baseUrl('slow'), { protocol: 'chat' }),
     ],
-    users: [ROOT, user(2, 'ann', [token('ann'), token('gone')], { access_token: 'ann-access-token' })],
+    users: [
+      ROOT,
+      user(
+        2,
+        'ann',
+        [
+          token('ann'),
+          ...ENDING.map(([name]) => token(name)),
+          token('one', { rate_limit: { requests: 1, window: '1h' } }),
+          token('alone', { rate_limit: { parallel: 1 } }),
+        ],
+        { access_token: 'ann-access-token' },
+      ),
+    ],
   }))
 })
 afterAll(() => fixture?.close())
@@ -118,6 +138,56 @@ describe('state on a socket', () => {
     client.socket.close(1000)
   })
 
+  test('a frame that generates nothing counts in no limit', async () => {
+    fixture.upstream.script('chat', answer.chat('the only one'))
+    const client = await open('one')
+    const prepared = await client.turn({ model: 'chat', input: 'context', generate: false })
+    const next = { model: 'chat', input: 'q', previous_response_id: idOf(prepared) }
+    expect(textOf(await client.turn(next))).toBe('the only one')
+    expect((await client.turn({ model: 'chat', input: 'q' })).at(-1)).toMatchObject({ status: 429 })
+    client.socket.close(1000)
+  })
+
+  test('a stored answer goes on on any socket of its user, and from either transport to the other', async () => {
+    fixture.upstream.script('chat', answer.chat('an answer'))
+    const client = await open()
+    const first = await client.turn({ model: 'chat', input: 'first question', store: true })
+    const other = await open()
+    const second = await other.turn({
+      model: 'chat',
+      input: 'second question',
+      store: true,
+      previous_response_id: idOf(first),
+    })
+    const posted = await call(
+      fixture.gateway.url,
+      {
+        model: 'chat',
+        input: 'third question',
+        store: true,
+        previous_response_id: idOf(second),
+        stream: true,
+      },
+      { key: 'ann', path: '/v1/responses' },
+    )
+    const third = /"id":"(resp_[^"]+)"/.exec(posted.text)?.[1]
+    await client.turn({ model: 'chat', input: 'fourth question', previous_response_id: third })
+    const sent = fixture.upstream.received('chat')[3]?.text ?? ''
+    for (const number of ['first', 'second', 'third', 'fourth']) expect(sent).toContain(`${number} question`)
+    client.socket.close(1000)
+    other.socket.close(1000)
+  })
+
+  test('the whole conversation is the prompt of a turn, which is held and charged', async () => {
+    fixture.upstream.script('chat', streamedChat({ text: 'short', usage: 'null' }))
+    const client = await open()
+    const first = await client.turn({ model: 'chat', input: 'long '.repeat(2_000), store: false })
+    await client.turn({ model: 'chat', input: 'short', store: false, previous_response_id: idOf(first) })
+    const tokens = (turn: number): number => Number(row(client, turn)?.input_tokens)
+    await eventually(() => expect(tokens(2)).toBeGreaterThan(tokens(1)))
+    client.socket.close(1000)
+  })
+
   test('an answer of one lane can be continued on another, and not on another socket', async () => {
     fixture.upstream.script('chat', answer.chat('first answer'))
     const client = await open()
@@ -161,6 +231,27 @@ describe('lanes', () => {
     await client.next((event) => isEnd(event) && event['stream_id'] === 'a')
     await client.next((event) => isEnd(event) && event['stream_id'] === 'a')
     expect(fixture.upstream.received('chat').map(({ text }) => text.includes('waits'))).toEqual([false, true])
+    client.socket.close(1000)
+  })
+
+  test('a turn that waits in its lane holds nothing, and no limit counts it', async () => {
+    const first = held()
+    fixture.upstream.script('slow', first.behaviour)
+    fixture.upstream.script('chat', answer.chat('after it'))
+    // The key may have one call at a time.
+    const client = await open('alone')
+    client.send({ type: 'response.create', model: 'slow', input: 'x' })
+    await begun(client)
+    client.send({ type: 'response.create', model: 'chat', input: 'waits' })
+    const beside = await client.turn({ model: 'chat', input: 'x', stream_id: 'beside' })
+    expect(beside.at(-1)).toMatchObject({ status: 429, stream_id: 'beside' })
+    const holds = databaseOf(fixture.gateway.dataDir)
+      .openHolds()
+      .filter(({ id }) => id.startsWith(client.id))
+    expect(holds.map(({ id }) => id)).toEqual([`${client.id}.1`])
+    first.end()
+    await client.next((event) => isEnd(event) && !('stream_id' in event))
+    expect(await client.next(isEnd)).toMatchObject({ type: 'response.completed' })
     client.socket.close(1000)
   })
 
@@ -218,26 +309,25 @@ const reasons = (client: SocketClient, turns: number): unknown[] =>
   Array.from({ length: turns }, (_, at) => row(client, at + 1)?.reason)
 
 describe('the end of a socket', () => {
-  test('a key that was deleted: its running turn ends, its next frame is a 401, and the socket is closed with 1008', async () => {
-    const running = held()
-    fixture.upstream.script('slow', running.behaviour)
-    const client = await open('gone')
-    client.send({ type: 'response.create', model: 'slow', input: 'x', stream_id: 'a' })
-    await begun(client)
-    const deleted = await fetch(
-      `${fixture.gateway.url}/api/token/${databaseOf(fixture.gateway.dataDir).token('token-gone').id}`,
-      {
-        method: 'DELETE',
-        headers: { authorization: 'ann-access-token', 'new-api-user': '2' },
-      },
-    )
-    expect(await deleted.json()).toMatchObject({ success: true })
-    client.send({ type: 'response.create', model: 'chat', input: 'x', stream_id: 'b' })
-    expect(await client.next(isEnd)).toMatchObject({ status: 401, stream_id: 'b' })
-    running.end()
-    expect(await client.next(isEnd)).toMatchObject({ type: 'response.completed', stream_id: 'a' })
-    expect(await client.closed).toBe(1008)
-  })
+  test.each(ENDING)(
+    'a key that was %s: its running turn ends, its next frame is a 401, and the socket is closed with 1008',
+    async (key, request, body) => {
+      const running = held()
+      fixture.upstream.script('slow', running.behaviour)
+      const client = await open(key)
+      client.send({ type: 'response.create', model: 'slow', input: 'x', stream_id: 'a' })
+      await begun(client)
+      const { id } = databaseOf(fixture.gateway.dataDir).token(`token-${key}`)
+      const ann = { id: 2, accessToken: 'ann-access-token' }
+      const ended = await manage(fixture.gateway.url, ann, request(id), body(id))
+      expect(ended).toMatchObject({ status: 200 })
+      client.send({ type: 'response.create', model: 'chat', input: 'x', stream_id: 'b' })
+      expect(await client.next(isEnd)).toMatchObject({ status: 401, stream_id: 'b' })
+      running.end()
+      expect(await client.next(isEnd)).toMatchObject({ type: 'response.completed', stream_id: 'a' })
+      expect(await client.closed).toBe(1008)
+    },
+  )
 })
 
 describe('bounds of a socket', () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { streamedChat } from '../fixtures/chat-behaviour.ts'
 import { usageText } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -37,11 +38,20 @@ beforeAll(async () => {
     ),
     users: [
       ROOT,
-      user(2, 'ann', [
-        token('ann'),
-        token('narrow', { model_limits_enabled: true, model_limits: 'chat' }),
-        token('poor', { remain_quota: 1 }),
-      ]),
+      user(
+        2,
+        'ann',
+        [
+          token('ann'),
+          token('narrow', { model_limits_enabled: true, model_limits: 'chat' }),
+          token('poor', { remain_quota: 1 }),
+          token('disabled', { status: 2 }),
+          token('expired', { expired_time: 1_000_000_000 }),
+          token('elsewhere', { allow_ips: '192.0.2.1' }),
+        ],
+        { access_token: 'ann-access-token' },
+      ),
+      user(3, 'gone', [token('banned')], { status: 2 }),
     ],
   }))
 })
@@ -107,6 +117,14 @@ describe('the upgrade', () => {
   test.each([
     ['without a key', { authorization: '' }, 401, 'missing_api_key'],
     ['with an unknown key', { authorization: 'Bearer sk-unknown' }, 401, 'invalid_api_key'],
+    ['with an access token', { authorization: 'ann-access-token' }, 401, 'missing_api_key'],
+    ['with a cookie in place of a key', { authorization: '', cookie: 'session=x' }, 401, 'missing_api_key'],
+    [
+      'with a key among the subprotocols',
+      { authorization: '', 'sec-websocket-protocol': 'realtime, openai-insecure-api-key.sk-ann' },
+      401,
+      'missing_api_key',
+    ],
     ['of another version', { 'sec-websocket-version': '8' }, 400, 'invalid_request'],
     ['with a key of the protocol that is none', { 'sec-websocket-key': 'short' }, 400, 'invalid_request'],
     ['without "connection: upgrade"', { connection: 'keep-alive' }, 400, 'invalid_request'],
@@ -121,6 +139,49 @@ describe('the upgrade', () => {
       )
     },
   )
+
+  test.each(['disabled', 'expired', 'elsewhere', 'banned'])(
+    'an upgrade with the key "%s" is refused as POST is',
+    async (key) => {
+      const posted = await call(
+        fixture.gateway.url,
+        { model: 'responses', input: 'x' },
+        { key, path: '/v1/responses' },
+      )
+      const { status, text } = await get({ ...WHOLE, authorization: `Bearer sk-${key}` })
+      expect(status).toBe(posted.status)
+      expect([401, 403]).toContain(status)
+      const told = (answer: string): object =>
+        JSON.parse(answer.replace(/\(request id: [^)]*\)/, '')) as object
+      expect(told(text)).toEqual(told(posted.text))
+    },
+  )
+
+  test('the origin, the query and OpenAI-Beta of an upgrade are ignored', async () => {
+    const headers = {
+      ...WHOLE,
+      origin: 'https://other.example',
+      'openai-beta': 'responses_websockets=2026-02-06',
+    }
+    expect((await rawUpgrade(fixture.gateway.port, headers, 'GET /v1/responses?model=none')).status).toBe(101)
+  })
+
+  test('headers of the upgrade hold for each turn, but for its idempotency key', async () => {
+    script('chat')
+    const client = await openSocket(fixture.gateway.url, 'ann', {
+      headers: { 'x-session-id': 'mine', 'idempotency-key': 'once' },
+    })
+    for (const input of ['one', 'one', 'two']) await client.turn({ model: 'chat', input })
+    expect(fixture.upstream.received('chat')).toHaveLength(3)
+    const other = await openSocket(fixture.gateway.url, 'ann', { headers: { 'x-session-id': 'other' } })
+    await other.turn({ model: 'chat', input: 'one' })
+    const session = (id: string): unknown => Reflect.get(rowOf(id) ?? {}, 'session')
+    await eventually(() => expect(session(`${other.id}.1`)).toBeTruthy())
+    const [first, second, third] = [1, 2, 3].map((turn) => session(`${client.id}.${turn}`))
+    expect([second, third]).toEqual([first, first])
+    expect(session(`${other.id}.1`)).not.toBe(first)
+    for (const { socket } of [client, other]) socket.close(1000)
+  })
 
   test('no other path and no other method takes an upgrade', async () => {
     expect((await rawUpgrade(fixture.gateway.port, WHOLE, 'GET /v1/chat/completions')).status).toBe(405)

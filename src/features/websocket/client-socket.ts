@@ -53,6 +53,8 @@ interface Lane {
   readonly waiting: WaitingTurn[]
   readonly provider: ProviderLane
   running: RunningTurn | undefined
+  /** Number of turns whose work is not done. The next one would count beside them as a parallel call. */
+  unfinished: number
   /** Turns that follow from the running one because it was steered, the oldest first. */
   following: RunningTurn[]
 }
@@ -225,7 +227,8 @@ export class ClientSocket {
         'websocket_stream_limit_reached',
         `a socket has at most ${MAX_LANES} stream ids; open another socket for more`,
       )
-    lane = { name, waiting: [], provider: this.#services.providerLane(), running: undefined, following: [] }
+    const provider = this.#services.providerLane()
+    lane = { name, waiting: [], provider, running: undefined, unfinished: 0, following: [] }
     this.#lanes.set(name, lane)
     return lane
   }
@@ -235,7 +238,7 @@ export class ClientSocket {
     while (this.#running < MAX_RUNNING) {
       let next: Lane | undefined
       for (const lane of this.#lanes.values()) {
-        const first = lane.running ? undefined : lane.waiting[0]
+        const first = lane.running || lane.unfinished > 0 ? undefined : lane.waiting[0]
         if (first && first.number < (next?.waiting[0]?.number ?? Number.POSITIVE_INFINITY)) next = lane
       }
       const turn = next?.waiting.shift()
@@ -327,7 +330,12 @@ export class ClientSocket {
     }
     if (steered) lane.following.push(running)
     else lane.running = running
-    serveTurn({ id, request, response, isCheck })
+    lane.unfinished += 1
+    const over = (): void => {
+      lane.unfinished -= 1
+      if (!this.#isClosed) this.#startWaiting()
+    }
+    serveTurn({ id, request, response, isCheck, over })
     return running
   }
 

@@ -14,11 +14,12 @@ export interface ServedTurn {
   readonly response: EventResponse
   /** Whether the request is only checked: then it is answered with a 204, or with a 202 if a provider should answer it. */
   readonly isCheck: boolean
+  /** Called once the work of the call is done: its charge is known, and it counts in no limit of parallel calls any more. */
+  readonly over: () => void
 }
 
 /** What a socket needs of the gateway. */
 export interface SocketServices {
-  /** Serves a turn; `over` is called when its charge is known, too. */
   readonly serveTurn: (turn: ServedTurn) => void
   readonly renderError: (error: unknown, id: string) => RenderedRefusal
   /** Watches a message that has not arrived completely. `refuse` is called if it is too slow. */

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { maskedFrame, openSocket, rawWrite, type SocketClient } from '../fixtures/web-socket-client.ts'
+
+/** Maximum number of connections of the gateway. */
+const CONNECTIONS = 24
+
+let fixture: Fixture
+let discard: (() => unknown) | undefined
+beforeAll(async () => {
+  const copy = await patchedProgram([
+    {
+      file: 'src/gateway/listen.ts',
+      text: 'const MAX_CONNECTIONS = 10_000',
+      by: `const MAX_CONNECTIONS = ${CONNECTIONS}`,
+    },
+    // Less memory than a message may have.
+    { file: 'src/limits/request-memory.ts', text: 'SHARED_BYTES = 192 * MIB', by: 'SHARED_BYTES = MIB' },
+    { file: 'src/limits/request-memory.ts', text: 'SHARED_BODIES = 4', by: 'SHARED_BODIES = 1 / 4' },
+    { file: 'src/limits/request-memory.ts', text: 'RESERVE_BYTES = 64 * MIB', by: 'RESERVE_BYTES = MIB' },
+    { file: 'src/call/slow-bodies.ts', text: 'const SAMPLE_MS = 1_000', by: 'const SAMPLE_MS = 100' },
+  ])
+  discard = () => copy.discard()
+  fixture = await startFixture(
+    (upstream) => ({
+      options: { retries: 0, body_limit: '4MiB' },
+      models: priced(['slow', 'endless']),
+      channels: ['slow', 'endless'].map((name) => channel(name, upstream.baseUrl(name))),
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+    { root: copy.root },
+  )
+})
+afterAll(async () => {
+  await fixture?.close()
+  await discard?.()
+})
+
+const open = (): Promise<SocketClient> => openSocket(fixture.gateway.url, 'ann')
+
+test('a socket without a running turn gives way to other connections with 1013, one with a turn does not', async () => {
+  fixture.upstream.script('slow', { kind: 'stream', events: 3, ending: 'stall' })
+  const busy = await open()
+  busy.send({ type: 'response.create', model: 'slow', input: 'x' })
+  await busy.next(({ type }) => type === 'response.output_text.delta')
+  const oldest = await open()
+  const others: SocketClient[] = []
+  let code: number | undefined
+  void oldest.closed.then((given) => (code = given))
+  while (code === undefined) {
+    others.push(await open())
+    expect(others.length).toBeLessThan(CONNECTIONS)
+  }
+  expect(code).toBe(1013)
+  expect(busy.socket.readyState).toBe(WebSocket.OPEN)
+  for (const { socket } of [busy, ...others]) socket.terminate()
+})
+
+test('a message that arrives too slowly closes the socket with 1008', async () => {
+  const client = await open()
+  rawWrite(client.socket, maskedFrame(0x01, Buffer.from('{"type":')))
+  expect(await client.closed).toBe(1008)
+})
+
+test('a message for which its user has no memory left closes the socket with 1013', async () => {
+  const client = await open()
+  rawWrite(client.socket, maskedFrame(0x01, Buffer.alloc(3 * 2 ** 20, ' ')))
+  expect(await client.closed).toBe(1013)
+})
+
+test('a provider is not read any further once its client leaves more than 1 MiB unread', async () => {
+  // More than twice what the buffers of the system take on both connections.
+  const frames = 1_200
+  fixture.upstream.script('endless', { kind: 'stream', events: frames, word: 'x'.repeat(65_536) })
+  const turn = { type: 'response.create', model: 'endless', input: 'x' }
+  const unread = await open()
+  unread.send(turn)
+  await unread.next(({ type }) => type === 'response.created')
+  unread.socket.pause()
+  // By the time that another client has read its whole stream, the first one's would have been read too.
+  const reading = await open()
+  reading.send(turn)
+  await reading.next(({ type }) => type === 'response.completed')
+  const sent = fixture.upstream.received('endless').map(({ eventsSent }) => eventsSent)
+  expect(sent[0]).toBeLessThan(frames / 2)
+  expect(sent[1]).toBe(frames)
+  for (const { socket } of [unread, reading]) socket.terminate()
+})
