@@ -19,7 +19,7 @@ import type { StoredResponses } from '../features/stored-responses/stored-respon
 import type { Request } from '../http/request.ts'
 import type { ApiArea, RenderedError } from './envelopes.ts'
 import type { PathParams } from './paths.ts'
-import type { CallRecord, RefusalFacts } from '../call/incoming-call.ts'
+import type { CallRecord, RefusalFacts, TurnForm } from '../call/incoming-call.ts'
 
 /** The properties that every endpoint of the API declares. */
 interface EndpointDeclaration {
@@ -72,6 +72,8 @@ export interface ClientExchange {
   readonly id: string
   /** `http` if absent. */
   readonly transport?: Transport
+  /** Set for a turn of a WebSocket. */
+  readonly turn?: TurnForm
   /** Start of the request in Unix milliseconds. */
   readonly startedMs: number
   /**

@@ -10,6 +10,8 @@ export interface IncomingCall {
   readonly id: string
   /** `http` if absent. */
   readonly transport?: Transport
+  /** Set for a turn of a WebSocket. */
+  readonly turn?: TurnForm
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
@@ -42,6 +44,14 @@ export interface IncomingCall {
   isIdempotent?: true
   /** Whether the call ended with an error. Set when the call is over or its response has begun to fail. */
   hasFailed?: boolean
+}
+
+/** What the client of a turn sent and gets, where the relay has a request and an answer as by HTTP. */
+export interface TurnForm {
+  /** The message that the client sent. */
+  readonly message: Buffer
+  /** Puts an answer into the form in which the client gets it. */
+  readonly shown: (answer: Buffer) => Buffer
 }
 
 /** An error as the client gets it, as an HTTP response. */

@@ -43,6 +43,7 @@ export class ContentCapture {
   readonly #queue: CaptureQueue
   readonly #decide: () => ContentPolicy | undefined
   readonly #requestReceived: Buffer | undefined
+  readonly #shown: ((answer: Buffer) => Buffer) | undefined
   #requestSent: Buffer | undefined
   /** What is kept of the call, and for how long; known once the call is settled. */
   #policy: ContentPolicy | undefined
@@ -72,18 +73,21 @@ export class ContentCapture {
 
   /**
    * `requestReceived` is undefined if the request body is not in memory. `decide` is called once the call is
-   * settled, because only then its group is known: a fallback may belong to another group.
+   * settled, because only then its group is known: a fallback may belong to another group. `shown` puts an answer into the
+   * form in which the client gets it; absent if that is the form in which it is noted.
    */
   constructor(
     call: CapturableCall,
     queue: CaptureQueue,
     requestReceived: Buffer | undefined,
     decide: () => ContentPolicy | undefined,
+    shown?: (answer: Buffer) => Buffer,
   ) {
     this.#call = call
     this.#queue = queue
     this.#requestReceived = requestReceived
     this.#decide = decide
+    this.#shown = shown
   }
 
   /** Whether a listener has been set as `onOver` and was not called yet. */
@@ -161,11 +165,13 @@ export class ContentCapture {
   #finish(): void {
     const policy = this.#policy
     if (this.#isOver || !this.#isClosed || !policy) return
-    this.#isOver = true
     const [received, sent] = [this.#requestReceived, this.#requestSent]
     const answer = this.#answerReceived.bytes
-    const answered = this.#answerSent?.bytes ?? answer.subarray(0, this.#equalBytes)
-    const isDelivered = !this.#answerSent && this.#equalBytes === answer.length
+    const noted = this.#answerSent?.bytes ?? answer.subarray(0, this.#equalBytes)
+    const answered = this.#shown ? this.#shown(noted) : noted
+    if (answered !== noted && !this.#take(answered.length)) return this.#drop('full')
+    this.#isOver = true
+    const isDelivered = !this.#answerSent && answered === noted && this.#equalBytes === answer.length
     const content: ContentBytes = {
       ...(received && { request_received: received }),
       ...(sent && { request_sent: sent }),

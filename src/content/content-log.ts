@@ -146,9 +146,10 @@ export class ContentLog implements CaptureQueue {
     call: CapturableCall,
     requestReceived: Buffer | undefined,
     decide: () => ContentPolicy | undefined,
+    shown?: (answer: Buffer) => Buffer,
   ): ContentCapture {
     this.#makeFolder()
-    return new ContentCapture(call, this, requestReceived, decide)
+    return new ContentCapture(call, this, requestReceived, decide, shown)
   }
 
   /** Gives both threads the secrets in their present state, after `settleSecrets` has changed them. */

@@ -44,6 +44,7 @@ const NAMES: ReadonlySet<string> = new Set([
   'status',
   'name',
   'obfuscation',
+  'stream_id',
   ...PLACES,
 ])
 

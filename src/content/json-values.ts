@@ -48,6 +48,8 @@ export function quoteAfter(text: string, start: number): number {
 }
 
 const DATA = /(?<![^\r\n\uFEFF])data: ?([^\r\n]*)/g
+/** Matches an event of a turn over WebSocket: they are kept one a line. */
+const EVENT_LINE = /(?<![^\n])(\{[^\n]*)/g
 
 /** A line with data of an event stream, and the positions of the line and of its data in the text. */
 export interface DataLine {
@@ -58,6 +60,6 @@ export interface DataLine {
 
 /** The lines with data of an event stream. A generator, because a stream may have millions of events. */
 export function* dataOfEvents(text: string): Generator<DataLine> {
-  for (const { 0: line, 1: data = '', index } of text.matchAll(DATA))
+  for (const { 0: line, 1: data = '', index } of text.matchAll(text.startsWith('{') ? EVENT_LINE : DATA))
     yield { data, lineStart: index, start: index + line.length - data.length }
 }

@@ -153,6 +153,15 @@ test.each([
   expect(kept).toBe(`\uFEFF${delta('[REDACTED]')}${between}${delta('')}data: [DONE]\n\n`)
 })
 
+test('redaction of stored content finds a match that is divided among the events of a turn, one a line', () => {
+  const line = (text: string): string =>
+    `{"type":"response.output_text.delta","item_id":"a","delta":"${text}","stream_id":"lane"}\n`
+  expect(redacted(line('ann.lee@exa') + line('mple.com'))).toBe(line('[REDACTED]') + line(''))
+  expect(redacted(`${line('to')}{"type":"response.completed","x":"ann.lee@exam`)).toBe(
+    `${line('to')}[REDACTED]`,
+  )
+})
+
 test('redaction of stored content finds a match that is divided into events of several lines', () => {
   const event = (text: string): string =>
     `data: {"choices":\r\ndata:[{"delta":{"content":"${text}"}}]}\r\n\r\n`

@@ -20,6 +20,7 @@ import {
   type ClientExchange,
 } from '../api/endpoint.ts'
 import { type ApiArea, renderError, protocolOf } from '../api/envelopes.ts'
+import type { TurnForm } from '../call/incoming-call.ts'
 import type { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi } from '../api/json-api.ts'
 import { isModelMethod, areaOfUnknownPath, pathOf, redactedPath } from '../api/paths.ts'
@@ -33,7 +34,6 @@ import {
   RouteTable,
 } from '../api/route-table.ts'
 import type { Console } from '../console/console.ts'
-import type { Transport } from '../domain/call-outcome.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import type { RefusedCall } from '../domain/refused-call.ts'
 import { withoutBasePath } from '../http/base-path.ts'
@@ -172,10 +172,10 @@ export class App {
   }
 
   /** Serves a turn of a WebSocket like a request to the endpoint of responses. */
-  serveTurn({ id, request, response, isCheck, over: isDone }: ServedTurn): void {
+  serveTurn({ id, request, response, form, isCheck, over: isDone }: ServedTurn): void {
     const endpoint = isCheck ? RESPONSE_CHECK_ENDPOINT : RESPONSES_ENDPOINT
     const route: Route = { endpoint, area: endpoint.area, isOutside: false }
-    const { exchange, over } = this.#open(id, request, response, route, 'websocket')
+    const { exchange, over } = this.#open(id, request, response, route, form)
     this.#enter(exchange, endpoint.path, route, { endpoint, params: {} }, () => {
       over()
       isDone()
@@ -189,10 +189,10 @@ export class App {
     return found && 'endpoint' in found ? found : undefined
   }
 
-  #open(id: string, request: Request, response: Response, route: Route, transport?: Transport): OpenExchange {
+  #open(id: string, request: Request, response: Response, route: Route, turn?: TurnForm): OpenExchange {
     const exchange: ClientExchange = {
       id,
-      ...(transport && { transport }),
+      ...(turn && { transport: 'websocket', turn }),
       startedMs: Date.now(),
       startedAt: performance.now(),
       request,

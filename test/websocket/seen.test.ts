@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { streamedChat } from '../fixtures/chat-behaviour.ts'
 import { manage } from '../fixtures/account.ts'
+import { contentOf } from '../fixtures/content.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -12,15 +13,22 @@ let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0, cache: { ttl: '1h' } },
+    content_log: { what: 'full' },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'), { protocol: 'chat' })],
     users: [
       ROOT,
-      user(2, 'ann', [
-        token('ann'),
-        token('one', { rate_limit: { requests: 1, window: '1h' } }),
-        token('poor', { remain_quota: 1, unlimited_quota: false }),
-      ]),
+      user(
+        2,
+        'ann',
+        [
+          token('ann'),
+          token('redacted', { content_log: { what: 'redacted' } }),
+          token('one', { rate_limit: { requests: 1, window: '1h' } }),
+          token('poor', { remain_quota: 1, unlimited_quota: false }),
+        ],
+        { access_token: 'ann-access-token' },
+      ),
     ],
     guards: [{ name: 'stop', do: 'block', match: { words: ['forbidden'] } }],
   }))
@@ -38,11 +46,47 @@ test('rows say whether a call came over HTTP or as a turn on a WebSocket, also o
   expect(textOf(await client.turn(turn))).toBe('answer')
   await fixture.chat('ann', { model: 'm', messages: [{ role: 'user', content: 'x' }] })
   await eventually(() => expect(usage()).toHaveLength(3))
+  const { data } = await manage<{ id: string }>(
+    fixture.gateway.url,
+    ROOT_ACCOUNT,
+    `GET /api/log/${client.id}.1`,
+  )
+  expect(data.id).toBe(`${client.id}.1`)
   expect(usage().map((row) => [Reflect.get(row, 'transport'), Reflect.get(row, 'cache')])).toEqual([
     ['websocket', ''],
     ['websocket', 'hit'],
     ['http', ''],
   ])
+  client.socket.close(1000)
+})
+
+test('the content log has the message of a turn as received, and its events one a line, as sent', async () => {
+  fixture.upstream.script('m', streamedChat({ text: 'to ann@example.com' }))
+  const ann = { id: 2, accessToken: 'ann-access-token' }
+  const message =
+    '{ "type":"response.create", "stream_id":"a",  "model":"m","input":"what is said","temperature":0 }'
+  // The second turn gets the answer of the first.
+  for (const turn of [1, 2]) {
+    const client = await openSocket(fixture.gateway.url, 'ann')
+    client.socket.send(message, { binary: false })
+    await client.next(isEnd)
+    const { parts, conversation } = await contentOf(fixture.gateway.url, ann, `${client.id}.1`)
+    expect(parts.request_received?.text).toBe(message)
+    const events = (parts.answer_sent?.text ?? '').trimEnd().split('\n')
+    expect(events.map((line) => JSON.parse(line) as object)).toEqual(client.events)
+    expect(client.events.every(({ stream_id: lane }) => lane === 'a')).toBe(true)
+    expect(parts.answer_received === undefined).toBe(turn === 2)
+    expect(conversation).toEqual([
+      { role: 'user', parts: [{ kind: 'text', text: 'what is said' }] },
+      { role: 'assistant', parts: [{ kind: 'text', text: 'to ann@example.com' }] },
+    ])
+    client.socket.close(1000)
+  }
+  const client = await openSocket(fixture.gateway.url, 'redacted')
+  await client.turn({ model: 'm', input: 'what is said to bob@example.com' })
+  const { parts } = await contentOf(fixture.gateway.url, ann, `${client.id}.1`)
+  expect(JSON.stringify(parts)).toContain('[REDACTED]')
+  expect(JSON.stringify(parts)).not.toContain('example.com')
   client.socket.close(1000)
 })
 

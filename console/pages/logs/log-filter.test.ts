@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { callFilterOf, isLogFiltered, logTimeRange, refusedCallFilterOf } from './log-filter.ts'
+import { callFilterOf, findCallId, isLogFiltered, logTimeRange, refusedCallFilterOf } from './log-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
 const OPEN = { from: undefined, to: undefined }
@@ -16,6 +16,14 @@ test.each([
 test('an unknown period in the address of the log becomes the default period', () => {
   expect(logTimeRange({ period: 'century' }, NOW, 'UTC')).toEqual(logTimeRange({ period: '7d' }, NOW, 'UTC'))
 })
+
+test.each(['', '.3', '.1.2.1'])(
+  'the id of a call with %o after it is found in an error message',
+  (numbers) => {
+    const id = `01a220c6-f74b-7d26-8679-0e7abf031033${numbers}`
+    expect(findCallId(`no quota is left (request id: ${id}).`)).toBe(id)
+  },
+)
 
 test('members cannot filter the log by user and channel', () => {
   expect(callFilterOf({ user: 'a', channel: 'b' }, 'own', OPEN)).toMatchObject({ username: [], channel: [] })

@@ -79,7 +79,7 @@ export function isFilterApplicable(status: CallEndStatus | undefined, name: stri
   return status === REFUSED_STATUS ? !NOT_OF_REFUSED.has(name) : !OF_REFUSED.has(name)
 }
 
-const CALL_ID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i
+const CALL_ID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?:\.\d+){0,3}/i
 
 /** Whether the list has refused calls, too: those of any status, unless a filter is set that they cannot match. */
 export function areRefusedIncluded(search: SearchState): boolean {

@@ -260,7 +260,8 @@ export function choicesOfAnswer(
   choices: number,
   onEvent: (event: ReplyEvent) => void = () => {},
 ): readonly (readonly ReplyPart[])[] {
-  if (BEGINS_OBJECT.test(bytes.toString('latin1', 0, MAX_SPACE))) {
+  const isObject = BEGINS_OBJECT.test(bytes.toString('latin1', 0, MAX_SPACE))
+  if (isObject && !bytes.includes(BETWEEN_EVENTS)) {
     const reply = codec.decodeReply(bytes, choices)
     return [reply, ...(reply.others ?? [])].map(({ parts }) => parts)
   }
@@ -270,6 +271,8 @@ export function choicesOfAnswer(
 }
 
 const BEGINS_OBJECT = /^\s*\{/
+/** What is between two events that stand one a line, and nowhere in one JSON text. */
+const BETWEEN_EVENTS = '}\n{'
 const BEGINS_LIST = /^\s*\[/
 /** Maximum number of white-space characters before the JSON of an answer. */
 const MAX_SPACE = 1_024
@@ -283,8 +286,13 @@ function streamEvents(codec: UpstreamCodec, bytes: Buffer, choices: number): Rep
   }
 }
 
-/** Converts a JSON array of chunks, which Gemini may send instead of a stream of events, to events. */
+/**
+ * Converts a JSON array of chunks, which Gemini may send instead of a stream of events, or the events of a turn over
+ * WebSocket, one a line, to a stream of events.
+ */
 function asEvents(bytes: Buffer): Buffer {
+  if (bytes.includes(BETWEEN_EVENTS))
+    return Buffer.from(bytes.toString().replaceAll(/^\{.*$/gm, 'data: $&\n'))
   if (!BEGINS_LIST.test(bytes.toString('latin1', 0, MAX_SPACE))) return bytes
   const list = JSON.parse(bytes.toString()) as readonly unknown[]
   return Buffer.from(list.map((one) => `data: ${JSON.stringify(one)}\n\n`).join(''))

@@ -18,6 +18,21 @@ export interface EventOutput {
 
 const DONE = '[DONE]'
 
+/** The events that are complete with a further piece of a stream, given as JSON. */
+export function* eventsWithin(stream: FrameSplitter, piece: Buffer): Generator<string> {
+  const bytes = stream.take(piece)
+  if (!bytes) return
+  let at = 0
+  for (;;) {
+    const end = stream.next(at)
+    if (end < 0) break
+    const data = frameData(bytes.toString('utf8', at, end))
+    at = end
+    if (data !== undefined && data !== DONE) yield data
+  }
+  stream.markRead(at)
+}
+
 /** A response whose server-sent events are given to an output one by one. The relay writes to it as to any other response. */
 export class EventResponse extends Response {
   readonly #output: EventOutput
@@ -86,17 +101,7 @@ export class EventResponse extends Response {
   }
 
   #addEvents(piece: Buffer): void {
-    const bytes = this.#events.take(piece)
-    if (!bytes) return
-    let at = 0
-    for (;;) {
-      const end = this.#events.next(at)
-      if (end < 0) break
-      const data = frameData(bytes.toString('utf8', at, end))
-      at = end
-      if (data !== undefined && data !== DONE && !this.#output.event(data)) this.#isBehind = true
-    }
-    this.#events.markRead(at)
+    for (const json of eventsWithin(this.#events, piece)) if (!this.#output.event(json)) this.#isBehind = true
   }
 
   get #isOver(): boolean {

@@ -7,6 +7,7 @@ import type { Settings } from '../../domain/settings.ts'
 import { timeOfId } from '../../store/usage-id.ts'
 import type { CallContent, Telemetry } from '../../telemetry/telemetry.ts'
 import type { Body, FormBody } from '../../call/body-reader.ts'
+import type { TurnForm } from '../../call/incoming-call.ts'
 
 /** The part of the content log that calls use. */
 export type ContentLogForCalls = Pick<ContentLog, 'capture' | 'redact'>
@@ -19,6 +20,8 @@ export interface CallToCapture {
   readonly response: Response
   /** The body as the client sent it, before guards changed it. */
   readonly body: Body | FormBody
+  /** Set for a turn of a WebSocket. */
+  readonly turn: TurnForm | undefined
   /** Names of the groups that may serve the call. */
   readonly groups: readonly string[]
   /** Returns the group that served the call, once the call is over. */
@@ -52,15 +55,16 @@ export function planContentCapture(
 
 function begunCapture(
   receivers: ContentReceivers,
-  { id, caller: { user, token }, response, body }: CallToCapture,
+  { id, caller: { user, token }, response, body, turn }: CallToCapture,
   isExported: boolean,
   decide: () => ContentPolicy | undefined,
 ): ContentCapture {
   const capture = receivers.content.capture(
     // Content is looked up by the time in the call's id, which may be on another day than the call's start.
     { id, userId: user.id, tokenId: token.id, startedMs: timeOfId(id) },
-    receivedBytes(body),
+    turn?.message ?? receivedBytes(body),
     decide,
+    turn?.shown,
   )
   if (isExported) exportContent(receivers, id, capture)
   if (response.isAborted) capture.closed()

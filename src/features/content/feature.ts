@@ -32,6 +32,7 @@ export function contentLog(receivers: ContentReceivers): CallFeature<CapturedCon
         settings,
         response: incoming.response,
         body: received,
+        turn: incoming.turn,
         groups: plans.map(({ group }) => group.name),
         servedBy: () => content?.group ?? '',
       })
@@ -54,7 +55,7 @@ export function contentLog(receivers: ContentReceivers): CallFeature<CapturedCon
       end.awaitsContent = capture?.isAwaited === true
     },
     closed: ({ capture }) => capture?.relayed(),
-    repeated({ caller, settings, routes, body, received = body }, { id, response }) {
+    repeated({ caller, settings, routes, body, received = body }, { id, response, turn }) {
       const group = routes.resolutions[0]?.group.name ?? ''
       const capture = planContentCapture(receivers, {
         id,
@@ -62,6 +63,7 @@ export function contentLog(receivers: ContentReceivers): CallFeature<CapturedCon
         settings,
         response,
         body: received,
+        turn,
         groups: [group],
         servedBy: () => group,
       })?.()

@@ -20,6 +20,7 @@ import {
   AnswerCollector,
   bodyAfter,
   CHECKED,
+  eventLines,
   needsPlaceholder,
   preparedEvents,
   refusalEvent,
@@ -335,7 +336,9 @@ export class ClientSocket {
       lane.unfinished -= 1
       if (!this.#isClosed) this.#startWaiting()
     }
-    serveTurn({ id, request, response, isCheck, over })
+    const message = (steered ? steered.steer : frame).scan.bytes
+    const form = { message, shown: (answer: Buffer) => eventLines(answer, lane.name) }
+    serveTurn({ id, request, response, form, isCheck, over })
     return running
   }
 

@@ -1,4 +1,5 @@
 import type { BodyArrival } from '../../call/body-reader.ts'
+import type { TurnForm } from '../../call/incoming-call.ts'
 import type { RenderedRefusal } from '../../call/incoming-call.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { Headers, Request } from '../../http/request.ts'
@@ -12,6 +13,7 @@ export interface ServedTurn {
   readonly id: string
   readonly request: Request
   readonly response: EventResponse
+  readonly form: TurnForm
   /** Whether the request is only checked: then it is answered with a 204, or with a 202 if a provider should answer it. */
   readonly isCheck: boolean
   /** Called once the work of the call is done: its charge is known, and it counts in no limit of parallel calls any more. */

@@ -2,8 +2,12 @@ import type { ResponseHeaders } from '@sluice/http1'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { renderObject } from '@sluice/wire/json/json-edit'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
+import { FrameSplitter } from '@sluice/wire/sse/frame-splitter'
+import { eventsWithin } from '../../call/answers/event-response.ts'
 import type { ConversationState } from './conversations.ts'
 import { turnBody, type TurnFrame } from './turn-frame.ts'
+
+const OPENING_BRACE = 0x7b
 
 /** Statuses of a request that was only checked: who answers it. */
 export const CHECKED = { prepareHere: 204, prepareThere: 202 } as const
@@ -143,6 +147,13 @@ export function refusalEvent(status: number, headers: ResponseHeaders, body: Buf
 export function withLane(json: string, lane: string | undefined): string {
   if (lane === undefined) return json
   return `${json.trimEnd().slice(0, -1)},"stream_id":${JSON.stringify(lane)}}`
+}
+
+/** The events of a stream as the client gets them, one a line. An answer that is no stream stays as it is. */
+export function eventLines(answer: Buffer, lane: string | undefined): Buffer {
+  if (answer[0] === OPENING_BRACE) return answer
+  const lines = [...eventsWithin(new FrameSplitter(), answer)].map((json) => `${withLane(json, lane)}\n`)
+  return Buffer.from(lines.join(''))
 }
 
 /** The answer to a frame that generates nothing: the events of a response without output. */

@@ -13,9 +13,9 @@ import { withContentState } from './list-usage.ts'
 import { refusedCall, type refusedDetailSchema } from './refused-calls.ts'
 import { ownUsageObject, ownUsageSchema, usageObject, usageSchema } from './usage-object.ts'
 
-/** Path parameters with the id of a call. */
+/** Path parameters with the id of a call. Turns of a WebSocket, rounds and calls of tools have numbers after points. */
 export const callIdPath = z.object({
-  id: z.string().regex(/^[\da-f-]{1,64}$/i, { error: 'expected the id of a call' }),
+  id: z.string().regex(/^[\da-f-]{1,64}(?:\.\d{1,9}){0,3}$/i, { error: 'expected the id of a call' }),
 })
 
 const decimal = z.string()

@@ -21,7 +21,7 @@ export const runningQuery = z.object({
 
 /** Path parameter that identifies a running call: the `x-request-id` of its response. */
 export const runningPath = z.object({
-  id: z.string().regex(/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?:\.\d{1,9})?$/i, {
+  id: z.string().regex(/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?:\.\d{1,9}){0,3}$/i, {
     error: 'expected the id of a call',
   }),
 })
