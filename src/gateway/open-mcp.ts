@@ -27,7 +27,7 @@ export interface OpenedMcp extends AsyncDisposable {
 export function openMcp(
   secrets: Secrets,
   relay: Relay,
-  store: Pick<Store, 'write'>,
+  store: Pick<Store, 'read' | 'write'>,
   liveConfig: LiveConfig,
   services: Pick<McpEndpointServices, 'settings' | 'bodies' | 'metrics'> &
     Pick<CallFindings, 'withheldTools'> &
@@ -49,10 +49,12 @@ export function openMcp(
       relay,
       endpoint,
       keep: (request) => keepComposedAnswer(request, responses),
-      callerNow({ request }, caller) {
-        const key = keyFromRequest(request, 'bearer')
-        // The console's playground has no key in its requests.
-        return key === undefined ? caller : apiKeys.authenticate(key, clientAddress()(request))
+      async callerNow({ request }, { token, user }) {
+        // The console's playground names a key in its requests, and does not have it.
+        const key =
+          keyFromRequest(request, 'bearer') ??
+          (await store.read('revealKey', { tokenId: token.id, userId: user.id }))
+        return apiKeys.authenticate(key ?? '', clientAddress()(request))
       },
       renderError: (error, id) => renderError('relay', error, id),
       noteRefusal,

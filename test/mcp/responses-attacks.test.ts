@@ -397,6 +397,7 @@ test.each([true, false])(
       : (JSON.parse(text) as unknown)
     expect(end).toMatchObject({
       status: 'failed',
+      store: false,
       error: { code: expect.any(String) },
       output: ['mcp_list_tools', 'message', 'mcp_call', 'message', 'mcp_call'].map((type) => ({ type })),
       usage: { input_tokens: 20, output_tokens: 10 },

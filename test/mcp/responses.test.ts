@@ -656,32 +656,48 @@ test('a toolset that is removed while a response is made gives its tools no more
   ])
 })
 
-test('a key that is disabled while a response is made ends it', async () => {
-  const made = await manage<{ id: number; key?: string }>(fixture.gateway.url, ADMIN, 'POST /api/token/', {
-    name: 'brief',
-    expired_time: -1,
-    remain_quota: 0,
-    unlimited_quota: true,
-    model_limits_enabled: false,
-    model_limits: '',
-  })
-  expect(made.success).toBe(true)
-  const list = await manage<{ items: { id: number; name: string }[] }>(
-    fixture.gateway.url,
-    ADMIN,
-    'GET /api/token/?p=1&page_size=10',
-  )
-  const { id } = list.data.items.find(({ name }) => name === 'brief') ?? { id: 0 }
-  const revealed = await manage<{ key: string }>(fixture.gateway.url, ADMIN, `POST /api/token/${id}/key`)
-  const key = revealed.data.key.replace(/^sk-/, '')
-  let round = 0
-  fixture.upstream.decide('responses', () => {
-    round += 1
-    const removed = round === 1 ? manage(fixture.gateway.url, ADMIN, `DELETE /api/token/${id}`) : undefined
-    return { ...roundOfResponses({ calls: [TIDES] }), ...(removed && { after: removed }) }
-  })
-  const { body } = await respondRaw({}, key)
-  expect(body).toMatchObject({ status: 'failed' })
-  expect(body.output[1]).toMatchObject({ type: 'mcp_call', status: 'failed' })
-  expect(requests()).toHaveLength(1)
-})
+test.each(['with the key', 'from the playground'])(
+  'a key that is deleted while a response is made %s ends it',
+  async (by) => {
+    const made = await manage<{ id: number; key?: string }>(fixture.gateway.url, ADMIN, 'POST /api/token/', {
+      name: 'brief',
+      expired_time: -1,
+      remain_quota: 0,
+      unlimited_quota: true,
+      model_limits_enabled: false,
+      model_limits: '',
+    })
+    expect(made.success).toBe(true)
+    const list = await manage<{ items: { id: number; name: string }[] }>(
+      fixture.gateway.url,
+      ADMIN,
+      'GET /api/token/?p=1&page_size=10',
+    )
+    const { id } = list.data.items.find(({ name }) => name === 'brief') ?? { id: 0 }
+    const revealed = await manage<{ key: string }>(fixture.gateway.url, ADMIN, `POST /api/token/${id}/key`)
+    const key = revealed.data.key.replace(/^sk-/, '')
+    let round = 0
+    fixture.upstream.script('responses')
+    fixture.upstream.decide('responses', () => {
+      round += 1
+      const removed = round === 1 ? manage(fixture.gateway.url, ADMIN, `DELETE /api/token/${id}`) : undefined
+      return { ...roundOfResponses({ calls: [TIDES] }), ...(removed && { after: removed }) }
+    })
+    const own = {
+      authorization: ADMIN.accessToken,
+      'new-api-user': String(ADMIN.id),
+      'gateway-key': String(id),
+    }
+    const { text } = await call(
+      fixture.gateway.url,
+      asked({}),
+      by === 'with the key'
+        ? { key, path: '/v1/responses' }
+        : { headers: own, path: '/api/playground/responses' },
+    )
+    const body = JSON.parse(text) as OpenAI.Responses.Response
+    expect(body).toMatchObject({ status: 'failed' })
+    expect(body.output[1]).toMatchObject({ type: 'mcp_call', status: 'failed' })
+    expect(requests()).toHaveLength(1)
+  },
+)

@@ -131,6 +131,8 @@ export class ComposedResponse {
     const usage = this.#usages.length === 0 ? 'null' : JSON.stringify(sumOf(this.#usages))
     return this.#object({
       status: JSON.stringify(status),
+      // A response that failed is not kept.
+      store: status === 'failed' ? 'false' : undefined,
       output: `[${output.join(',')}]`,
       usage,
       error: error ?? (status === 'failed' ? undefined : 'null'),
