@@ -14,8 +14,8 @@ import { residentKilobytes } from '../measuring/resident.ts'
 import { spread } from '../measuring/statistics.ts'
 
 /**
- * Measures WebSockets on one node: the memory of idle sockets and of running turns, and in turns the CPU time and the latency
- * of a turn beside those of the same request by POST.
+ * Measures WebSockets on one node: the memory and the CPU time of idle sockets and of running turns, and in turns the CPU time
+ * and the latency of a turn beside those of the same request by POST.
  */
 const { values: options } = parseArgs({
   options: {
@@ -23,12 +23,15 @@ const { values: options } = parseArgs({
     running: { type: 'string', default: '200' },
     turns: { type: 'string', default: '600' },
     rounds: { type: 'string', default: '8' },
+    idle: { type: 'string', default: '60' },
   },
 })
 const SOCKETS = Number(options.sockets)
 const RUNNING = Number(options.running)
 const TURNS = Number(options.turns)
 const ROUNDS = Number(options.rounds)
+/** Seconds for which the CPU time of sockets that say nothing is measured: twice the time between two pings. */
+const IDLE_S = Number(options.idle)
 /** Turns of one socket that run at the same time, each in its lane. */
 const LANES = 8
 const AT_ONCE = 16
@@ -83,11 +86,22 @@ const warm = await openSocket(gateway.url, 'ann')
 await bySocket(warm)
 warm.socket.terminate()
 const idleBefore = residentKilobytes(gateway.pid)
+const openingBefore = ownCpuSeconds(gateway.pid)
 const idle: SocketClient[] = []
 while (idle.length < SOCKETS)
   idle.push(...(await Promise.all(Array.from({ length: 100 }, () => openSocket(gateway.url, 'ann')))))
 const idleAfter = residentKilobytes(gateway.pid)
-console.log(`${idle.length} idle sockets: ${((idleAfter - idleBefore) / idle.length).toFixed(1)} KiB each`)
+const opening = ((ownCpuSeconds(gateway.pid) - openingBefore) * 1e6) / idle.length
+console.log(
+  `${idle.length} idle sockets: ${((idleAfter - idleBefore) / idle.length).toFixed(1)} KiB each, opened in ${opening.toFixed(0)} CPU µs each`,
+)
+/** CPU time of the gateway while nothing is sent, in milliseconds a second. */
+async function quietCost(): Promise<string> {
+  const before = ownCpuSeconds(gateway.pid)
+  await setTimeout(IDLE_S * 1000)
+  return (((ownCpuSeconds(gateway.pid) - before) * 1000) / IDLE_S).toFixed(2)
+}
+console.log(`${idle.length} idle sockets: ${await quietCost()} CPU ms a second together`)
 
 const busy = idle.slice(0, Math.ceil(RUNNING / LANES))
 for (const client of busy)
@@ -98,6 +112,9 @@ while (busy.some((client) => lanesOf(client) < LANES)) await setTimeout(20)
 const runningAfter = residentKilobytes(gateway.pid)
 const turns = busy.length * LANES
 console.log(`${turns} running turns: ${((runningAfter - idleAfter) / turns).toFixed(1)} KiB each`)
+console.log(
+  `${turns} running turns that wait for their providers: ${await quietCost()} CPU ms a second together`,
+)
 for (const { socket } of idle) socket.terminate()
 
 const clients = await Promise.all(Array.from({ length: AT_ONCE }, () => openSocket(gateway.url, 'ann')))
