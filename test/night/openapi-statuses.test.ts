@@ -5,6 +5,7 @@ import { openApiDocument } from '../../src/api/openapi.ts'
 import { Browser } from '../fixtures/browser.ts'
 import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
 import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
+import { BatchClient, chatLine } from '../fixtures/batches.ts'
 import { type Body, call, callEndless, retryWhileShed } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { formBytes, formCall, recordingParts, waveFile } from '../fixtures/form.ts'
@@ -72,6 +73,7 @@ beforeAll(async () => {
       body_limit: '64KiB',
       metrics_token: 'token-of-metrics',
       idempotency: { most_answer: '1KiB' },
+      local_batches: true,
     },
     rate_limits: { global: off, search: off, critical: off, relay: off },
     models: priced(['m', 'claude', 'sorter', 'native', 'flash']),
@@ -91,6 +93,7 @@ beforeAll(async () => {
     ],
   }))
   for (const route of ROUTES) await provoke(route)
+  await provokeBatches()
   await provokeByName()
   await provokeUpstreams()
   await provokePeople()
@@ -538,7 +541,7 @@ async function provokeFiles(): Promise<void> {
   }
   const { id } = JSON.parse(await upload('{}', 'a.jsonl', { 'idempotency-key': 'small' }))
   await upload('[]', 'a.jsonl', { 'idempotency-key': 'small' })
-  // The answer has more than a KiB, so that it is not kept for the second upload.
+  // The answer is so large that it is not kept for the second upload.
   for (let times = 0; times < 2; times++) await upload('{}', 'ü'.repeat(500), { 'idempotency-key': 'large' })
   await upload('{}', 'a.jsonl', { 'content-length': '300000000' })
   await requestAndRecord(routeOf('GET /v1/files'), '/v1/files?limit=0', KEY_OF_ANN)
@@ -551,6 +554,75 @@ async function provokeFiles(): Promise<void> {
     const route = routeOf(name)
     await requestAndRecord(route, filledPath(route, id), KEY_OF_ANN)
   }
+}
+
+/** Makes batches of both APIs, reads and cancels them while they run and after their ends. */
+async function provokeBatches(): Promise<void> {
+  const at = async (name: string, headers: Headers, id = '', body?: Body, query = ''): Promise<string> => {
+    const route = ROUTES.find((one) => nameOf(one) === name)
+    if (!route) throw new Error(`there is no ${name}`)
+    return requestAndRecord(route, filledPath(route, id) + query, headers, body)
+  }
+  const client = new BatchClient(fixture.gateway.url, 'sk-ann')
+  /** Makes a batch with answers that are kept, one whose answer is too large for it, and refused ones. */
+  const make = async (name: string, body: object, other: object): Promise<string> => {
+    const [small, large] = ['small', 'large'].map((size) => ({ 'idempotency-key': `${size} ${name}` }))
+    const { id } = JSON.parse(await at(name, { ...KEY_OF_ANN, ...small }, '', body))
+    await at(name, { ...KEY_OF_ANN, ...small }, '', other)
+    for (let times = 0; times < 2; times++) await at(name, { ...KEY_OF_ANN, ...large }, '', other)
+    return id
+  }
+  fixture.upstream.script('m', { kind: 'silence' })
+  const openai = {
+    input_file_id: await client.upload([chatLine('a')]),
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+    metadata: { allow_local: 'true' },
+  }
+  const noted = Object.fromEntries(['a', 'b', 'c'].map((name) => [name, 'x'.repeat(500)]))
+  const running = await make('POST /v1/batches', openai, {
+    ...openai,
+    metadata: { ...openai.metadata, ...noted },
+  })
+  await at('POST /v1/batches', KEY_OF_ANN, '', { ...openai, input_file_id: 'file-unknown' })
+  const params = { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
+  const requests = [{ custom_id: 'a', params }]
+  const name = 'POST /v1/messages/batches'
+  const message = await make(name, { requests }, { requests: [{ custom_id: 'b', params }] })
+  await at(name, { ...KEY_OF_ANN, 'content-length': String(2 ** 28 + 1) }, '', '{}')
+  await at('DELETE /v1/messages/batches/:id', KEY_OF_ANN, message)
+  await at('POST /api/batches/:id/cancel', AS_ROOT, running)
+  await client.ended(running)
+  for (const id of [message, message]) {
+    await at('POST /v1/messages/batches/:id/cancel', KEY_OF_ANN, id)
+    await client.ended(id)
+  }
+  for (const list of ['GET /v1/batches', 'GET /v1/messages/batches']) {
+    await at(list, KEY_OF_ANN)
+    await at(list, KEY_OF_ANN, '', undefined, '?limit=0')
+  }
+  await at('GET /v1/batches/:id', KEY_OF_ANN, running)
+  await at('GET /v1/messages/batches/:id', KEY_OF_ANN, message)
+  await at('GET /v1/messages/batches/:id/results', KEY_OF_ANN, message)
+  const longId = 'x'.repeat(65)
+  for (const one of [running, longId]) await at('GET /api/batches/:id', AS_ROOT, one)
+  for (const list of ['results', 'errors']) await at(`GET /api/batches/:id/${list}`, AS_ROOT, longId)
+  await at('POST /api/batches/:id/cancel', AS_ROOT, running)
+  const { id } = await client.make([chatLine('again')])
+  for (let times = 0; times < 2; times++) {
+    await at('POST /v1/batches/:id/cancel', KEY_OF_ANN, id)
+    await client.ended(id)
+  }
+  await at('DELETE /v1/messages/batches/:id', KEY_OF_ANN, message)
+  fixture.upstream.script('m', wholeChat({ text: 'Hello.' }))
+  const own = new BatchClient(fixture.gateway.url, 'sk-second')
+  const answered = await own.make([chatLine('answered')])
+  await own.ended(answered.id)
+  await at('GET /api/batches/:id/results', AS_ROOT, answered.id)
+  fixture.upstream.script('m', { kind: 'status', status: 400, body: errorBody('no') })
+  const refused = await own.make([chatLine('refused')])
+  await own.ended(refused.id)
+  await at('GET /api/batches/:id/errors', AS_ROOT, refused.id)
 }
 
 /** The model whose channel speaks the protocol of a route that cannot be converted; otherwise any model. */

@@ -146,7 +146,7 @@ describe('frames', () => {
     for (const chunks of [[line], pieces]) {
       let fastest = Number.POSITIVE_INFINITY
       let looking = Number.POSITIVE_INFINITY
-      for (let attempt = 0; attempt < 10; attempt++) {
+      for (let attempt = 0; attempt < 10 || (attempt < 40 && fastest >= 8 * looking); attempt++) {
         const splitter = new FrameSplitter(20_000_000)
         const from = cpuMs()
         let frames = 0
