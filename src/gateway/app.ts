@@ -44,6 +44,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { databaseUnavailableError, UpstreamRefusal } from '../call/failure.ts'
 import { oneLineMessage } from '../call/provider-messages.ts'
 import type { ServedTurn } from '../features/websocket/socket-services.ts'
+import { CHECKED } from '../features/websocket/turn.ts'
 import type { LifeCycle } from '../call/life-cycle.ts'
 import { truncateName } from '../call/truncate-name.ts'
 import type { Request, RequestListener } from '../http/request.ts'
@@ -375,6 +376,8 @@ export class App {
     const { id, startedMs, startedAt: begunMs, request, response, record } = exchange
     const { log, metrics, telemetry } = this.#services
     const status = statusOf(response)
+    // The turn that was checked is served next, under the same id.
+    if (endpoint === RESPONSE_CHECK_ENDPOINT && status === CHECKED.prepareThere) return
     const given = pathOf(request.url)
     const route = endpoint?.path
     const path = given === route ? given : redactedPath(given)

@@ -3,23 +3,26 @@ import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { PROXY_PASSWORD, PROXY_USER, type ProxyServer, startHttpProxy } from '../fixtures/proxy-servers.ts'
 import { responsesUsage } from '../fixtures/responses-behaviour.ts'
 import { type SocketProvider, startSocketProvider } from '../fixtures/socket-provider.ts'
 import { completed, endedEarly, started, tell } from '../fixtures/steered-answers.ts'
 import { eventually, openSocket, type SocketClient, textOf } from '../fixtures/web-socket-client.ts'
 
 let provider: SocketProvider
+let proxy: ProxyServer
 let gateway: RunningGateway
 const clients: SocketClient[] = []
 /** Enough for a short turn, and not for a steer of some thousand bytes. */
 const BARELY = 2_000
 beforeAll(async () => {
   provider = await startSocketProvider()
+  proxy = await startHttpProxy(new Map([['far.test:80', Number(new URL(provider.baseUrl).port)]]))
   const own = { protocol: 'responses', base_url: provider.baseUrl, websocket: true }
   gateway = await startGateway({
     config: {
       options: { retries: 2 },
-      models: priced(['m', 'refusing', 'posted', 'named', 'forked', 'azure', 'several']),
+      models: priced(['m', 'refusing', 'posted', 'named', 'forked', 'azure', 'several', 'proxied']),
       channels: [
         channel('m', provider.baseUrl, { ...own, headers: { 'x-team': 'red' } }),
         channel('forked', provider.baseUrl, { ...own, name: 'other', timeouts: { idle: '500ms' } }),
@@ -30,6 +33,11 @@ beforeAll(async () => {
           protocol: 'responses',
           websocket: true,
           provider: 'azure',
+        }),
+        channel('proxied', 'http://far.test/v1', {
+          ...own,
+          base_url: 'http://far.test/v1',
+          proxy: `http://${PROXY_USER}:${encodeURIComponent(PROXY_PASSWORD)}@${proxy.address}`,
         }),
         ...[3, 2, 1].map((priority) =>
           channel('several', provider.baseUrl, { ...own, name: `several-${priority}`, priority }),
@@ -53,6 +61,7 @@ afterEach(() => {
 afterAll(async () => {
   await gateway?.discard()
   await provider?.close()
+  await proxy?.close()
 })
 
 async function opened(key = 'ann'): Promise<SocketClient> {
@@ -181,6 +190,13 @@ describe('a turn to a channel with websocket: true', () => {
     ])
     expect(provider.upgrades[0]).not.toHaveProperty('authorization')
     expect(provider.turns).toMatchObject([{ socket: 1, frame: { model: 'azure' } }])
+  })
+
+  test('the socket of a channel with a proxy goes through it', async () => {
+    const client = await opened()
+    expect(textOf(await client.turn({ model: 'proxied', input: 'one' }))).toBe('answer 1')
+    expect(provider.turns).toMatchObject([{ socket: 1 }])
+    expect(proxy.tunnels).toEqual(['far.test:80'])
   })
 
   test('a turn that cannot be paid reaches no provider', async () => {
@@ -337,6 +353,9 @@ describe('generate: false', () => {
       },
     ])
     await eventually(() => expect(rowOf(`${client.id}.1`)).toMatchObject({ quota: 100 }))
+    const line = `"id":"${client.id}.1"`
+    await eventually(() => expect(gateway.logs()).toContain(line))
+    expect(gateway.logs().split(line)).toHaveLength(2)
     await client.turn({ model: 'm', input: 'two', previous_response_id: idOf(first) })
     expect(provider.turns[1]?.frame).toMatchObject({
       instructions: 'Be kind.',

@@ -4,9 +4,9 @@ import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { eventually, isEnd, openSocket } from '../fixtures/web-socket-client.ts'
 
-async function start(websocket: object = {}): Promise<Fixture> {
+async function start(websocket: object = {}, options: object = {}): Promise<Fixture> {
   const fixture = await startFixture((upstream) => ({
-    options: { retries: 0, websocket },
+    options: { retries: 0, websocket, ...options },
     models: priced(['slow']),
     channels: [channel('slow', upstream.baseUrl('slow'), { protocol: 'chat' })],
     users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -38,6 +38,19 @@ test('a gateway that stops closes idle sockets with 1012 at once, and others aft
   expect(await stopped).toBe(0)
   const rows = databaseOf(fixture.gateway.dataDir).usage()
   expect(rows.map(({ reason }) => reason)).toEqual(['complete'])
+})
+
+test('a turn that is running when drain_timeout ends is cut, and its socket is closed', async () => {
+  const fixture = await start({}, { drain_timeout: '1s' })
+  fixture.upstream.script('slow', { kind: 'stream', endsAfter: new Promise(() => {}) })
+  const client = await openSocket(fixture.gateway.url, 'ann')
+  client.send({ type: 'response.create', model: 'slow', input: 'x' })
+  await client.next(({ type }) => type === 'response.output_text.delta')
+  const stopped = fixture.gateway.stop()
+  expect(await client.closed).toBe(1012)
+  await stopped
+  expect(databaseOf(fixture.gateway.dataDir).usage()).toHaveLength(1)
+  expect(databaseOf(fixture.gateway.dataDir).openHolds()).toEqual([])
 })
 
 test('a socket that is idle for options.websocket.idle is closed with 1000, and pings do not keep it open', async () => {
