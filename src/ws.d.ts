@@ -26,6 +26,7 @@ declare module 'ws' {
     ping(): void
     close(code: number, reason?: string): void
     terminate(): void
+    readonly isPaused: boolean
     pause(): void
     resume(): void
   }

@@ -103,6 +103,8 @@ async function quietCost(): Promise<string> {
 }
 console.log(`${idle.length} idle sockets: ${await quietCost()} CPU ms a second together`)
 
+// While nothing was sent, memory was given back.
+const runningBefore = residentKilobytes(gateway.pid)
 const busy = idle.slice(0, Math.ceil(RUNNING / LANES))
 for (const client of busy)
   for (let lane = 0; lane < LANES; lane++)
@@ -111,7 +113,7 @@ const lanesOf = ({ events }: SocketClient): number => new Set(events.map(({ stre
 while (busy.some((client) => lanesOf(client) < LANES)) await setTimeout(20)
 const runningAfter = residentKilobytes(gateway.pid)
 const turns = busy.length * LANES
-console.log(`${turns} running turns: ${((runningAfter - idleAfter) / turns).toFixed(1)} KiB each`)
+console.log(`${turns} running turns: ${((runningAfter - runningBefore) / turns).toFixed(1)} KiB each`)
 console.log(
   `${turns} running turns that wait for their providers: ${await quietCost()} CPU ms a second together`,
 )

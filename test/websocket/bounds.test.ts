@@ -3,7 +3,15 @@ import { WebSocket } from 'ws'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
-import { maskedFrame, openSocket, rawWrite, type SocketClient } from '../fixtures/web-socket-client.ts'
+import {
+  connectionOf,
+  eventually,
+  maskedFrame,
+  maskedText,
+  openSocket,
+  rawWrite,
+  type SocketClient,
+} from '../fixtures/web-socket-client.ts'
 
 /** Maximum number of connections of the gateway. */
 const CONNECTIONS = 24
@@ -82,5 +90,25 @@ test('a provider is not read any further once its client leaves more than 1 MiB 
   const sent = fixture.upstream.received('endless').map(({ eventsSent }) => eventsSent)
   expect(sent[0]).toBeLessThan(frames / 2)
   expect(sent[1]).toBe(frames)
+  for (const { socket } of [unread, reading]) socket.terminate()
+})
+
+test('a client that reads no answers is not read any further', async () => {
+  // More than the buffers of the system take in both directions.
+  const message = maskedText('x'.repeat(4_096))
+  const messages = 16_384
+  const unread = await open()
+  unread.socket.pause()
+  const connection = connectionOf(unread.socket)
+  for (let sent = 0; sent < messages; sent += 64) connection.write(Buffer.concat(Array(64).fill(message)))
+  // By the time that another client has an answer to each, the first one's messages would have been read too.
+  const reading = await open()
+  for (let sent = 0; sent < messages; sent += 64)
+    rawWrite(reading.socket, Buffer.concat(Array(64).fill(message)))
+  await eventually(() => expect(reading.events).toHaveLength(messages))
+  expect(connection.writableLength).toBeGreaterThan(0)
+  // It is read again once it reads.
+  unread.socket.resume()
+  await eventually(() => expect(unread.events).toHaveLength(messages))
   for (const { socket } of [unread, reading]) socket.terminate()
 })

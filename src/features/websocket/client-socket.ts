@@ -5,6 +5,7 @@ import { composedRequest } from '../../call/composed-request.ts'
 import { newResponseId } from '../../call/response-id.ts'
 import { ArrivingMessage } from './arriving-message.ts'
 import type { ConversationState } from './conversations.ts'
+import { Lifetimes } from './lifetimes.ts'
 import type { ProviderEvent } from './provider-frame.ts'
 import type { LaneTurn, ProviderLane } from './provider-lane.ts'
 import type { SocketServices, SocketTimes, Upgrade } from './socket-services.ts'
@@ -37,7 +38,7 @@ const MAX_RUNNING = 16
 const MAX_WAITING = 64
 /** Maximum number of steers of one response that are open at the same time. */
 const MAX_STEERS = 16
-/** Bytes that a client may leave unread before its providers are not read any further. */
+/** Bytes that a client may leave unread before neither its providers nor its messages are read any further. */
 const MAX_UNREAD_BYTES = 1_048_576
 
 /** Status codes of RFC 6455, section 7.4.1, and of its registry. */
@@ -91,7 +92,6 @@ export class ClientSocket {
   readonly #connection: UpgradedConnection
   readonly #upgrade: Upgrade
   readonly #services: SocketServices
-  readonly #times: SocketTimes
   readonly #arriving: ArrivingMessage
   readonly #lanes = new Map<string | undefined, Lane>()
   #turns = 0
@@ -102,12 +102,7 @@ export class ClientSocket {
   /** The code that the gateway closes the socket with. */
   #closeCode: number | undefined
   #isClosed = false
-  readonly #openedMs: number
-  /** When the last message came or the last turn ended. */
-  #usedMs: number
-  /** When the last byte came. */
-  #heardMs: number
-  #pingedMs: number
+  readonly #lifetimes: Lifetimes
 
   constructor(
     socket: WebSocket,
@@ -119,16 +114,11 @@ export class ClientSocket {
     this.#socket = socket
     this.#connection = connection
     this.#upgrade = upgrade
-    this.#times = times
     this.#services = services
     this.#arriving = new ArrivingMessage(services.arrival, ({ code, message }) =>
       this.#close(code === 'request_timeout' ? CLOSE.policy : CLOSE.tryLater, message),
     )
-    const nowMs = services.nowMs()
-    this.#openedMs = nowMs
-    this.#usedMs = nowMs
-    this.#heardMs = nowMs
-    this.#pingedMs = nowMs
+    this.#lifetimes = new Lifetimes(times, services.nowMs())
     socket.on('message', (data: Buffer, isBinary: boolean) => this.#receive(data, isBinary))
     socket.on('close', (code: number) => this.#closed(code))
     // The event 'close' follows.
@@ -136,6 +126,7 @@ export class ClientSocket {
     connection.inspect = (bytes) => this.#inspect(bytes)
     connection.onDisplaced = () => this.#close(CLOSE.tryLater)
     connection.on('drain', () => {
+      this.#resume()
       for (const { running } of this.#lanes.values()) running?.response.onDrain()
     })
     connection.isIdle = true
@@ -151,30 +142,37 @@ export class ClientSocket {
 
   /** Looks at the lifetimes of the socket and of those of its providers; called once a second. */
   tick(nowMs: number): void {
-    const { idle, age, ping } = this.#times
+    const lifetimes = this.#lifetimes
     for (const { provider } of this.#lanes.values()) provider.tick()
-    if (nowMs - this.#heardMs > 2 * ping && this.#pingedMs > this.#heardMs) {
+    // A client that reads nothing, either, is disconnected by its connection.
+    if (!this.#socket.isPaused && lifetimes.isGone(nowMs)) {
       this.#socket.terminate()
       return
     }
-    if (nowMs - this.#pingedMs >= ping) {
-      this.#pingedMs = nowMs
-      if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping()
-    }
+    if (lifetimes.takePing(nowMs) && this.#socket.readyState === WebSocket.OPEN) this.#socket.ping()
     if (this.#ending) return
-    if (nowMs - this.#openedMs >= age) this.#end(CLOSE.normal, tooOld(age))
-    else if (this.#running === 0 && nowMs - this.#usedMs >= idle) this.#close(CLOSE.normal)
+    const tooOld = lifetimes.tooOld(nowMs)
+    if (tooOld) this.#end(CLOSE.normal, tooOld)
+    else if (this.#running === 0 && lifetimes.isIdle(nowMs)) this.#close(CLOSE.normal)
   }
 
   /** Counts bytes of the client, before they are read. Returns false to discard them. */
   #inspect(bytes: Buffer): boolean {
-    this.#heardMs = this.#services.nowMs()
+    this.#lifetimes.heard(this.#services.nowMs())
+    // Each message and each ping is answered, so that a client could fill the memory with answers.
+    if (this.#socket.bufferedAmount > MAX_UNREAD_BYTES) this.#socket.pause()
     return this.#arriving.count(bytes, this.#closeCode !== undefined)
+  }
+
+  #resume(): void {
+    if (!this.#socket.isPaused) return
+    this.#lifetimes.heard(this.#services.nowMs())
+    this.#socket.resume()
   }
 
   #receive(data: Buffer, isBinary: boolean): void {
     if (this.#closeCode !== undefined) return
-    this.#usedMs = this.#services.nowMs()
+    this.#lifetimes.used(this.#services.nowMs())
     if (isBinary) {
       this.#close(CLOSE.unsupported, 'messages are JSON texts')
       return
@@ -347,7 +345,7 @@ export class ClientSocket {
     const { told, collector, frame, base, pending } = running
     memory.give(turn.bytes)
     this.#running -= 1
-    this.#usedMs = nowMs()
+    this.#lifetimes.used(nowMs())
     const wasFirst = lane.running === running
     if (wasFirst) lane.running = lane.following.shift()
     else lane.following = lane.following.filter((one) => one !== running)
@@ -490,11 +488,4 @@ export class ClientSocket {
     this.#services.conversations.close()
     this.#services.onClosed(this.#closeCode)
   }
-}
-
-function tooOld(ageMs: number): GatewayError {
-  return new GatewayError(
-    'websocket_connection_limit_reached',
-    `this socket has reached its maximum age of ${Math.round(ageMs / 60_000)} minutes; open another one`,
-  )
 }
