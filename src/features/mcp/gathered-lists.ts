@@ -66,18 +66,29 @@ function withoutRepeated(entries: readonly Fields[], member: string): readonly F
 
 const MAX_TEMPLATE = 1_024
 const MAX_URI = 8_192
+/** Maximum number of steps in which the templates of a server are compared with a URI, some 50 ms. */
+const MAX_STEPS = 4_000_000
 
 /**
- * Whether a URI could have been made with a template (RFC 6570). Servers and clients choose both, so the time is bounded by
- * the product of their lengths.
+ * Compares a URI with the templates of a server one after the other. Servers and clients choose both, so a server with many
+ * long templates has only the first ones of them compared with a long URI.
  */
-export function templateFits(template: string, uri: string): boolean {
-  if (template.length > MAX_TEMPLATE || uri.length > MAX_URI) return false
+export function templateMatcher(uri: string): (template: string) => boolean {
+  let left = MAX_STEPS
+  return (template) => {
+    if (template.length > MAX_TEMPLATE || uri.length > MAX_URI) return false
+    const parts = template.split(/(\{[^{}]*\})/).filter((part) => part !== '')
+    left -= parts.length * (uri.length + 1)
+    return left >= 0 && partsFit(parts, uri)
+  }
+}
+
+/** Whether a URI could have been made with a template (RFC 6570), given as its texts and expressions. */
+function partsFit(parts: readonly string[], uri: string): boolean {
   /** The positions in the URI at which the parts of the template so far may end. */
   let ends = new Uint8Array(uri.length + 1)
   ends[0] = 1
-  for (const part of template.split(/(\{[^{}]*\})/)) {
-    if (part === '') continue
+  for (const part of parts) {
     const next = new Uint8Array(uri.length + 1)
     if (!part.startsWith('{')) {
       for (let at = 0; at < ends.length; at++)

@@ -12,7 +12,7 @@ import { ClientAnswerStream, sendMessage } from './client-answer.ts'
 import { type ClientMessage, checkStateless, isStateless, mismatch, readMessage } from './client-request.ts'
 import { convertedResult, forClient } from './client-results.ts'
 import { ClientSessions } from './client-sessions.ts'
-import { type GatheredList, gatherList, templateFits } from './gathered-lists.ts'
+import { type GatheredList, gatherList, templateMatcher } from './gathered-lists.ts'
 import {
   type ListName,
   LISTS,
@@ -331,19 +331,22 @@ export class McpEndpoint {
     const servers = [...this.#servers(request).values()].filter(({ server }) => access.hasAll(server.name))
     const has = async (
       list: ListName,
-      fits: (entry: Fields) => boolean,
+      matcher: () => (entry: Fields) => boolean,
     ): Promise<KnownServer | undefined> => {
       const found = await Promise.all(
         servers.map(async (known) => {
           const given = await listOrFailure(known, list, caller)
-          return !(given instanceof ServerFailure) && given.entries.some(fits)
+          return !(given instanceof ServerFailure) && given.entries.some(matcher())
         }),
       )
       return servers[found.indexOf(true)]
     }
     return (
-      (await has('resources', (entry) => entry['uri'] === uri)) ??
-      (await has('templates', (entry) => templateFits(String(entry['uriTemplate']), uri)))
+      (await has('resources', () => (entry) => entry['uri'] === uri)) ??
+      (await has('templates', () => {
+        const matches = templateMatcher(uri)
+        return (entry) => matches(String(entry['uriTemplate']))
+      }))
     )
   }
 
