@@ -95,16 +95,7 @@ const opening = ((ownCpuSeconds(gateway.pid) - openingBefore) * 1e6) / idle.leng
 console.log(
   `${idle.length} idle sockets: ${((idleAfter - idleBefore) / idle.length).toFixed(1)} KiB each, opened in ${opening.toFixed(0)} CPU µs each`,
 )
-/** CPU time of the gateway while nothing is sent, in milliseconds a second. */
-async function quietCost(): Promise<string> {
-  const before = ownCpuSeconds(gateway.pid)
-  await setTimeout(IDLE_S * 1000)
-  return (((ownCpuSeconds(gateway.pid) - before) * 1000) / IDLE_S).toFixed(2)
-}
-console.log(`${idle.length} idle sockets: ${await quietCost()} CPU ms a second together`)
 
-// While nothing was sent, memory was given back.
-const runningBefore = residentKilobytes(gateway.pid)
 const busy = idle.slice(0, Math.ceil(RUNNING / LANES))
 for (const client of busy)
   for (let lane = 0; lane < LANES; lane++)
@@ -113,9 +104,14 @@ const lanesOf = ({ events }: SocketClient): number => new Set(events.map(({ stre
 while (busy.some((client) => lanesOf(client) < LANES)) await setTimeout(20)
 const runningAfter = residentKilobytes(gateway.pid)
 const turns = busy.length * LANES
-console.log(`${turns} running turns: ${((runningAfter - runningBefore) / turns).toFixed(1)} KiB each`)
+console.log(`${turns} running turns: ${((runningAfter - idleAfter) / turns).toFixed(1)} KiB each`)
+
+// Last, because the memory of earlier calls is given back meanwhile.
+const quietBefore = ownCpuSeconds(gateway.pid)
+await setTimeout(IDLE_S * 1000)
+const quiet = ((ownCpuSeconds(gateway.pid) - quietBefore) * 1000) / IDLE_S
 console.log(
-  `${turns} running turns that wait for their providers: ${await quietCost()} CPU ms a second together`,
+  `${idle.length} sockets with ${turns} turns that wait for providers: ${quiet.toFixed(1)} CPU ms a second`,
 )
 for (const { socket } of idle) socket.terminate()
 
