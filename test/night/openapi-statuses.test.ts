@@ -43,6 +43,8 @@ const KEY_OF_BANNED = { authorization: 'Bearer sk-bob', 'x-goog-api-key': 'sk-bo
 
 /** Statuses that need conditions which a test cannot produce: slow senders, bugs, overload. */
 const UNPROVOKED = new Set([408, 429, 500, 503])
+/** The answer of this endpoint is small enough to be kept, so that a second request gets it. */
+const UNPROVOKED_AT: Readonly<Record<string, number>> = { 'POST /v1/messages/batches': 409 }
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 529]
 
 const SIGNING_SECRET = `whsec_${Buffer.alloc(32, 'key').toString('base64')}`
@@ -680,7 +682,9 @@ describe('the described statuses of an operation', () => {
     'every status in the OpenAPI description of %s occurs in the tests',
     (name, route) => {
       const described = Object.keys(describedOf(route)).map(Number)
-      const missing = described.filter((status) => !seen.get(name)?.has(status) && !UNPROVOKED.has(status))
+      const missing = described.filter(
+        (status) => !seen.get(name)?.has(status) && !UNPROVOKED.has(status) && UNPROVOKED_AT[name] !== status,
+      )
       expect(missing).toEqual([])
     },
   )
