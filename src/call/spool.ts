@@ -16,10 +16,20 @@ const MAX_PART_OF_CLIENT = 7 / 8
 export class Spool {
   readonly #folder: string
   readonly #space: TwoLevelPool
+  readonly #onGarbage: ((bytes: number) => void) | undefined
 
-  /** `folder` must not be in memory, as `/tmp` may be. `bodyLimit` returns the maximum bytes of one body. */
-  constructor(folder: string, bodyLimit: () => number, nowMs: () => number) {
+  /**
+   * `folder` must not be in memory, as `/tmp` may be. `bodyLimit` returns the maximum bytes of one body. `onGarbage` is called
+   * with the bytes of buffers that were written or read.
+   */
+  constructor(
+    folder: string,
+    bodyLimit: () => number,
+    nowMs: () => number,
+    onGarbage?: (bytes: number) => void,
+  ) {
     this.#folder = folder
+    this.#onGarbage = onGarbage
     const max = (): number => Math.max(MIN_DISK_BYTES, MIN_BODIES * bodyLimit())
     this.#space = new TwoLevelPool({ max, aloneShare: MAX_PART_OF_CLIENT, nowMs })
   }
@@ -31,7 +41,7 @@ export class Spool {
 
   /** Creates a file for one client's body. */
   newFile(owner: PoolShareOwner): SpoolFile {
-    return new SpoolFile(owner, this.#space, openNameless(this.#folder))
+    return new SpoolFile(owner, this.#space, openNameless(this.#folder), this.#onGarbage)
   }
 
   /**
@@ -52,9 +62,16 @@ export class SpoolFile {
   #written: Promise<unknown>
   #length = 0
   #closing: Promise<void> | undefined
+  readonly #onGarbage: ((bytes: number) => void) | undefined
 
   /** Called only by `Spool.newFile` and `Spool.newNamedFile`. */
-  constructor(owner: PoolShareOwner, space: TwoLevelPool, opening: Promise<FileHandle>) {
+  constructor(
+    owner: PoolShareOwner,
+    space: TwoLevelPool,
+    opening: Promise<FileHandle>,
+    onGarbage?: (bytes: number) => void,
+  ) {
+    this.#onGarbage = onGarbage
     this.#owner = owner
     this.#space = space
     this.#opening = opening
@@ -84,6 +101,7 @@ export class SpoolFile {
   async read(position: number, length: number): Promise<Buffer> {
     const handle = await this.#opening
     const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(length), 0, length, position)
+    this.#onGarbage?.(length)
     return buffer.subarray(0, bytesRead)
   }
 
@@ -110,6 +128,7 @@ export class SpoolFile {
         const { bytesWritten } = await handle.write(bytes, at, bytes.length - at, position + at)
         at += bytesWritten
       }
+      this.#onGarbage?.(2 * bytes.length)
     } catch (error) {
       throw this.#closing ? error : noSpace(error)
     }

@@ -107,7 +107,7 @@ export interface KeptFacts {
 export interface KeptEntry extends KeptFacts {
   /** Id of its content, which is new each time the entry is replaced. */
   readonly contentId: string
-  /** Number of parts of its content. */
+  /** Number of parts of its content; in an `ObjectPlace`, number of objects. */
   readonly parts: number
   /** Bytes that count in its share. For an entry with parts, this is the size of its content. */
   readonly bytes: number
@@ -139,8 +139,10 @@ export const ALL_USERS = 0
 
 /** Maximum size of a part in bytes. It is small, because charges of calls wait for the commit that writes it. */
 export const KEPT_PART_BYTES = 262_144
-/** The same of a part in an `ObjectPlace`: large enough for few requests, small enough for memory. */
-export const OBJECT_PART_BYTES = 1_048_576
+/** Maximum bytes of a content in one object: large enough for few requests, small enough for memory. */
+export const OBJECT_BYTES = 1_048_576
+/** The same of a part of an object, which can be read without the others. Lines are read in any order. */
+export const OBJECT_PART_BYTES = 16_384
 
 const OBJECTS = 'objects-'
 

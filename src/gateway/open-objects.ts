@@ -71,7 +71,7 @@ function reporting(warn: ObjectServices['warn']): (place: ObjectPlace) => Object
   return (place) => ({
     hasRoom: () => checked(place.hasRoom()),
     put: (name, bytes) => checked(place.put(name, bytes)),
-    get: (name, maxBytes) => checked(place.get(name, maxBytes)),
+    get: (name, range) => checked(place.get(name, range)),
     remove: (name) => checked(place.remove(name)),
     close: () => place.close(),
   })

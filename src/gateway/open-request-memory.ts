@@ -14,7 +14,8 @@ export function openRequestMemory(
   nowMs: () => number,
 ): { readonly memory: RequestMemory; readonly bodies: BodyReader; readonly reads: StoreReads } {
   const garbage = new HeapCollector()
-  const memory = new RequestMemory(bodyLimit, nowMs, (bytes) => garbage.note(bytes))
-  const bodies = new BodyReader(memory, new Spool(folder, bodyLimit, nowMs))
+  const note = (bytes: number): void => garbage.note(bytes)
+  const memory = new RequestMemory(bodyLimit, nowMs, note)
+  const bodies = new BodyReader(memory, new Spool(folder, bodyLimit, nowMs, note))
   return { memory, bodies, reads: new StoreReads(memory) }
 }

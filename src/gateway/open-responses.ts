@@ -4,6 +4,7 @@ import type { CallHandlers } from '../api/endpoint.ts'
 import { renderError as renderAnyError } from '../api/envelopes.ts'
 import type { Cluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from './open-ledger.ts'
+import { HeapCollector } from './heap-collector.ts'
 import { type ObjectServices, openObjects } from './open-objects.ts'
 import type { IdempotencyClaims } from '../features/equal-calls/idempotent-calls.ts'
 import { FileStore } from '../features/batches/file-store.ts'
@@ -76,9 +77,11 @@ export async function openResponses(
     settings: services.settings,
     warn: (fields, sentence) => services.log.warn(fields, sentence),
   })
+  // V8 lets buffers of contents take hundreds of megabytes before it collects them.
+  const garbage = new HeapCollector()
   const kept = new KeptStore({
     rows: store,
-    objects: { place: objects.place, node: others && node },
+    objects: { place: objects.place, node: others && node, onGarbage: (bytes) => garbage.note(bytes) },
     maxBytes: {
       user: () => services.settings().options.keep_bytes,
       cache: () => services.settings().options.cache?.most ?? 0,

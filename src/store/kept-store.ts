@@ -10,6 +10,7 @@ import {
   type KeptKind,
   type KeptShareName,
   type KeptSum,
+  OBJECT_BYTES,
   OBJECT_PART_BYTES,
   objectContentId,
   rulesOf,
@@ -19,10 +20,10 @@ import { GatewayError } from '../errors.ts'
 import {
   newObjectKey,
   OBJECT_KEY_LENGTH,
-  OBJECT_SEAL_BYTES,
   objectName,
   type ObjectPlace,
-  openObject,
+  readObject,
+  readObjectPart,
   sealObject,
 } from './object-place.ts'
 import type { EntryToKeep } from './operations/kept.ts'
@@ -36,7 +37,7 @@ const REMOVAL_MS = 10_000
 /** Number of contents whose objects cannot be removed after which a removal ends. */
 const MAX_FAILED_REMOVALS = 3
 /** Bytes of parts that are written to an `ObjectPlace` at a time. */
-const MAX_OBJECT_BYTES = 8 * OBJECT_PART_BYTES
+const MAX_OBJECT_BYTES = 8 * OBJECT_BYTES
 
 /** A content in pieces of any size, which may arrive while it is stored. */
 type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
@@ -53,6 +54,8 @@ interface KeptStoreServices {
         readonly place: () => Promise<ObjectPlace>
         /** Name of this node; undefined if there is one alone. */
         readonly node: string | undefined
+        /** Called with the bytes of buffers that were read or written, and are garbage soon. */
+        readonly onGarbage?: (bytes: number) => void
       }
     | undefined
   /** Monitor of the free disk space; undefined if the database server is on another machine. */
@@ -130,7 +133,7 @@ export class KeptStore {
 
   /** Does what `write` does, with the content in an `ObjectPlace`. Its key is before the facts in the row. */
   async #writeObjects(
-    { place: open, node }: NonNullable<KeptStoreServices['objects']>,
+    { place: open, node, onGarbage }: NonNullable<KeptStoreServices['objects']>,
     entry: EntryToKeep,
     pieces: Pieces,
     keeping: 'bounded' | 'always',
@@ -145,13 +148,14 @@ export class KeptStore {
     let bytes = 0
     let isStored = false
     try {
-      for await (const part of partsOf(pieces, OBJECT_PART_BYTES)) {
+      for await (const part of partsOf(pieces, OBJECT_BYTES)) {
         const number = parts
         const row = { kind, userId, contentId, part: number, nowMs: Date.now(), node }
         if (!(await rows.write('storeKeptPart', row))) return false
         parts += 1
         bytes += part.length
         const sealed = sealObject(key, contentId, number, part)
+        onGarbage?.(3 * sealed.length)
         await this.#objectTurns.run(userId, sealed.length, () =>
           place.put(objectName(contentId, number), sealed),
         )
@@ -269,16 +273,26 @@ export class KeptStore {
   /** Reads one part of a content; undefined if it has been removed. All but the last have `partBytesOf` bytes. */
   async part({ kind, contentId, objectKey }: KeptEntry, part: number): Promise<Buffer | undefined> {
     if (objectKey !== undefined) {
-      const place = await this.#services.objects?.place()
-      const sealed = await place?.get(objectName(contentId, part), OBJECT_PART_BYTES + OBJECT_SEAL_BYTES)
-      return sealed && openObject(objectKey, contentId, part, sealed)
+      const { objects } = this.#services
+      const place = await objects?.place()
+      objects?.onGarbage?.(2 * OBJECT_PART_BYTES)
+      return place && readObjectPart(place, { contentId, objectKey }, part)
     }
     const bytes = await this.#services.rows.read('readKeptPart', { kind, contentId, part })
+    if (bytes) this.#services.objects?.onGarbage?.(2 * bytes.length)
     return bytes ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : undefined
   }
 
   /** Reads a content part by part. Throws `not_found` if it has been removed. */
   async *stream(entry: KeptEntry): AsyncGenerator<Buffer, void, undefined> {
+    const { contentId, objectKey } = entry
+    const { objects } = this.#services
+    const place = objectKey === undefined ? undefined : await objects?.place()
+    if (place && objectKey !== undefined) {
+      for (let number = 0; number < entry.parts; number += 1, objects?.onGarbage?.(8 * OBJECT_BYTES))
+        yield* readObject(place, { contentId, objectKey }, number)
+      return
+    }
     for (let part = 0; part < entry.parts; part += 1) {
       const bytes = await this.part(entry, part)
       if (!bytes) throw new GatewayError('not_found', 'this content is not kept any more')

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasFreeSpace, measureDiskSpace } from './free-space-monitor.ts'
-import type { ObjectPlace } from './object-place.ts'
+import type { ObjectPlace, ObjectRange } from './object-place.ts'
 
 /** Keeps objects as files of a folder, which only the account of the gateway can read. */
 export class ObjectFolder implements ObjectPlace {
@@ -37,12 +37,12 @@ export class ObjectFolder implements ObjectPlace {
     }
   }
 
-  async get(name: string, maxBytes: number): Promise<Buffer | undefined> {
+  async get(name: string, { at, length }: ObjectRange): Promise<Buffer | undefined> {
     try {
       const file = await open(this.#pathOf(name), constants.O_RDONLY | constants.O_NOFOLLOW)
       return await closed(file, async () => {
-        const found = await file.stat()
-        return found.isFile() && found.size <= maxBytes ? file.readFile() : undefined
+        const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, at)
+        return buffer.subarray(0, bytesRead)
       })
     } catch (error) {
       if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ELOOP') return undefined

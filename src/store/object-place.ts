@@ -1,4 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { OBJECT_BYTES, OBJECT_PART_BYTES } from '../domain/kept.ts'
+import { GatewayError } from '../errors.ts'
 
 /**
  * Where large contents are, apart from the database: a folder, or a bucket. It is not trusted: what it gets is encrypted,
@@ -9,24 +11,31 @@ export interface ObjectPlace {
   hasRoom(): Promise<boolean>
   /** Resolves once the object is durable. */
   put(name: string, bytes: Buffer): Promise<void>
-  /** Resolves to undefined if there is no such object, or if it is larger than `maxBytes`. */
-  get(name: string, maxBytes: number): Promise<Buffer | undefined>
+  /** Reads bytes of an object, fewer at its end. Resolves to undefined if there is no such object. */
+  get(name: string, range: ObjectRange): Promise<Buffer | undefined>
   /** Removing an object that does not exist counts as success. */
   remove(name: string): Promise<void>
   close(): Promise<void>
 }
 
-/** The name of the object with a part of a content. */
-export function objectName(contentId: string, part: number): string {
-  return `${contentId}/${part}`
+/** Which bytes of an object are read. */
+export interface ObjectRange {
+  readonly at: number
+  readonly length: number
+}
+
+/** The name of an object of a content. */
+export function objectName(contentId: string, number: number): string {
+  return `${contentId}/${number}`
 }
 
 const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Bytes that encryption adds to a part. */
-export const OBJECT_SEAL_BYTES = TAG_BYTES
+/** Bytes of an encrypted part that is not the last one, and their number in an object. */
+const SEALED_BYTES = OBJECT_PART_BYTES + TAG_BYTES
+const PARTS_OF_OBJECT = OBJECT_BYTES / OBJECT_PART_BYTES
 /** Length of a key as a text. */
 export const OBJECT_KEY_LENGTH = 43
 
@@ -38,22 +47,65 @@ export function newObjectKey(): string {
   return randomBytes(KEY_BYTES).toString('base64url')
 }
 
-/** Encrypts a part for its place in a content. */
-export function sealObject(key: string, contentId: string, part: number, bytes: Uint8Array): Buffer {
-  const cipher = createCipheriv(CIPHER, Buffer.from(key, 'base64url'), nonceOf(part))
-  cipher.setAAD(Buffer.from(contentId))
-  return Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()])
+/** Encrypts the bytes of an object, each part for its place in the content. */
+export function sealObject(key: string, contentId: string, number: number, bytes: Uint8Array): Buffer {
+  const sealed: Buffer[] = []
+  for (let at = 0, part = number * PARTS_OF_OBJECT; at < bytes.length; at += OBJECT_PART_BYTES, part += 1) {
+    const cipher = createCipheriv(CIPHER, Buffer.from(key, 'base64url'), nonceOf(part))
+    cipher.setAAD(Buffer.from(contentId))
+    sealed.push(
+      cipher.update(bytes.subarray(at, at + OBJECT_PART_BYTES)),
+      cipher.final(),
+      cipher.getAuthTag(),
+    )
+  }
+  return Buffer.concat(sealed)
 }
 
-/** Decrypts a part; undefined if it is not that of this place. */
-export function openObject(key: string, contentId: string, part: number, sealed: Buffer): Buffer | undefined {
+/** A content of which parts are read. */
+export interface SealedContent {
+  readonly contentId: string
+  readonly objectKey: string
+}
+
+/** Reads a part; undefined if it is gone, or is not that of this place. */
+export async function readObjectPart(
+  place: ObjectPlace,
+  { contentId, objectKey }: SealedContent,
+  part: number,
+): Promise<Buffer | undefined> {
+  const at = (part % PARTS_OF_OBJECT) * SEALED_BYTES
+  const name = objectName(contentId, Math.floor(part / PARTS_OF_OBJECT))
+  const sealed = await place.get(name, { at, length: SEALED_BYTES })
+  return sealed && opened(objectKey, contentId, part, sealed)
+}
+
+/** Reads the parts of an object. Throws `not_found` where one is gone, or is not that of its place. */
+export async function* readObject(
+  place: ObjectPlace,
+  { contentId, objectKey }: SealedContent,
+  number: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  const range = { at: 0, length: PARTS_OF_OBJECT * SEALED_BYTES }
+  const sealed = (await place.get(objectName(contentId, number), range)) ?? Buffer.alloc(0)
+  for (let at = 0, part = number * PARTS_OF_OBJECT; at < Math.max(1, sealed.length); part += 1) {
+    const bytes = opened(objectKey, contentId, part, sealed.subarray(at, at + SEALED_BYTES))
+    if (!bytes) throw new GatewayError('not_found', 'this content is not kept any more')
+    yield bytes
+    at += SEALED_BYTES
+  }
+}
+
+function opened(key: string, contentId: string, part: number, sealed: Buffer): Buffer | undefined {
   if (sealed.length < TAG_BYTES) return undefined
   const end = sealed.length - TAG_BYTES
   try {
     const cipher = createDecipheriv(CIPHER, Buffer.from(key, 'base64url'), nonceOf(part))
     cipher.setAAD(Buffer.from(contentId))
     cipher.setAuthTag(sealed.subarray(end))
-    return Buffer.concat([cipher.update(sealed.subarray(0, end)), cipher.final()])
+    const bytes = cipher.update(sealed.subarray(0, end))
+    cipher.final()
+    return bytes
   } catch {
     return undefined
   }

@@ -1,5 +1,5 @@
 import type { BucketCredentials, BucketLocation } from '../domain/bucket.ts'
-import type { ObjectPlace } from '../store/object-place.ts'
+import type { ObjectPlace, ObjectRange } from '../store/object-place.ts'
 import { S3Bucket } from './s3-bucket.ts'
 
 /** Keeps objects in a bucket on an S3-compatible server. */
@@ -22,10 +22,16 @@ export class ObjectBucket implements ObjectPlace {
     await this.#server.accepted('PUT', this.#folder + name, { body })
   }
 
-  async get(name: string, maxBytes: number): Promise<Buffer | undefined> {
-    const { status, body } = await this.#server.send('GET', this.#folder + name, { maxBytes })
-    if (status === 404) return undefined
-    if (status !== 200) throw new Error(`the bucket responded ${status}`)
+  async get(name: string, { at, length }: ObjectRange): Promise<Buffer | undefined> {
+    const headers = { range: `bytes=${at}-${at + length - 1}` }
+    const { status, body } = await this.#server.send('GET', this.#folder + name, {
+      headers,
+      maxBytes: length,
+    })
+    // 416: the object ends before.
+    if (status === 404 || status === 416) return undefined
+    // A server that ignores `range` sends the whole object.
+    if (status !== 206 && (status !== 200 || at > 0)) throw new Error(`the bucket responded ${status}`)
     return body
   }
 

@@ -1,9 +1,9 @@
-import type { BatchStore, StoredResult, Unanswered } from './batch-store.ts'
-import type { Batch, BatchEnd, LineOutcome, BatchLine } from './batch.ts'
+import type { BatchStore, LineHead, StoredResult, Unanswered } from './batch-store.ts'
+import type { Batch, BatchEnd, LineOutcome } from './batch.ts'
 
 /** A line of a batch with its result; undefined if it has none. */
 interface EndedLine {
-  readonly line: BatchLine
+  readonly line: LineHead
   readonly result: StoredResult | undefined
 }
 
@@ -23,7 +23,7 @@ export function isAnswered({ status }: Pick<StoredResult, 'status'>): boolean {
 async function* endedLines(store: BatchStore, batch: Batch): AsyncGenerator<EndedLine, void, undefined> {
   const results = store.results(batch)
   let next = await results.next()
-  for await (const line of store.input(batch)) {
+  for await (const line of store.inputHeads(batch)) {
     const isOfLine = !next.done && next.value.number === line.number
     yield { line, result: isOfLine ? (next.value as StoredResult) : undefined }
     if (isOfLine) next = await results.next()

@@ -448,7 +448,7 @@ export class BatchRuns {
     const { ending } = batch.facts
     let rest = 0
     const missing: [amount: number, row: SettledCall][] = []
-    for await (const { number, amount } of store.input(batch)) {
+    for await (const { number, amount } of store.inputHeads(batch)) {
       const row = unsettled.get(number)
       if ((ending || ended.has(number)) && !row) continue
       rest += amount

@@ -60,6 +60,13 @@ export interface BatchPage {
   readonly limit: number
 }
 
+/** What is known of a line without its body. */
+export interface LineHead extends Omit<BatchLine, 'body'> {
+  /** Position of the body in the stored lines, and its size. */
+  readonly at: number
+  readonly bytes: number
+}
+
 /** Batches of users with their lines and results, encrypted, in the database that all nodes share. */
 export class BatchStore {
   readonly #kept: KeptStore
@@ -82,7 +89,28 @@ export class BatchStore {
   }
 
   /** Reads the lines of a batch in order. Throws `not_found` if they are gone. */
-  async *input({ id, userId }: Batch): AsyncGenerator<BatchLine & { readonly at: number }, void, undefined> {
+  async *input(batch: Batch): AsyncGenerator<BatchLine, void, undefined> {
+    for await (const { line, bytes, reader } of this.#readInput(batch))
+      yield { ...line, body: await reader.exactly(bytes) }
+  }
+
+  /** Reads the lines of a batch in order without their bodies, of which it has the place and the size. */
+  async *inputHeads(batch: Batch): AsyncGenerator<LineHead, void, undefined> {
+    for await (const { line, bytes, reader } of this.#readInput(batch)) {
+      yield { ...line, bytes }
+      await reader.skip(bytes)
+    }
+  }
+
+  /** Yields what is before each body, which is read or passed over then. */
+  async *#readInput({
+    id,
+    userId,
+  }: Batch): AsyncGenerator<
+    { readonly line: Omit<LineHead, 'bytes'>; readonly bytes: number; readonly reader: PieceReader },
+    void,
+    undefined
+  > {
     const entry = await this.#kept.find('batch_input', id, userId)
     if (!entry) throw new GatewayError('not_found', 'the lines of this batch are not kept any more')
     const reader = new PieceReader(this.#kept.stream(entry))
@@ -92,7 +120,7 @@ export class BatchStore {
         if (!head?.bytes) return
         const [customId, amount, bytes, model] = JSON.parse(head.bytes.toString()) as WrittenHead
         at += head.bytes.length + 1
-        yield { number, customId, amount, model, at, body: await reader.exactly(bytes) }
+        yield { line: { number, customId, amount, model, at }, bytes, reader }
         at += bytes
       }
     } finally {
@@ -326,7 +354,7 @@ export class BatchStore {
     return new LineFinder(
       partBytesOf(entry),
       (part) => this.#kept.part(entry, part),
-      () => this.input(batch),
+      () => this.inputHeads(batch),
     )
   }
 

@@ -18,7 +18,7 @@ export class LineFinder {
   readonly #partBytes: number
   readonly #part: (part: number) => Promise<Buffer | undefined>
   readonly #parts = new Map<number, Buffer>()
-  readonly #lines: () => AsyncIterable<BatchLine & { readonly at: number }>
+  readonly #lines: () => AsyncIterable<LinePlace>
   /** Position, size and hold of each line; undefined until the lines were read once. */
   #known: Promise<readonly LinePlace[]> | undefined
 
@@ -26,7 +26,7 @@ export class LineFinder {
   constructor(
     partBytes: number,
     part: (part: number) => Promise<Buffer | undefined>,
-    lines: () => AsyncIterable<BatchLine & { readonly at: number }>,
+    lines: () => AsyncIterable<LinePlace>,
   ) {
     this.#partBytes = partBytes
     this.#part = part
@@ -53,7 +53,7 @@ export class LineFinder {
 
   async #places(): Promise<readonly LinePlace[]> {
     const places: LinePlace[] = []
-    for await (const { at, body, amount } of this.#lines()) places.push({ at, bytes: body.length, amount })
+    for await (const { at, bytes, amount } of this.#lines()) places.push({ at, bytes, amount })
     return places
   }
 

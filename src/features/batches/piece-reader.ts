@@ -65,6 +65,17 @@ export class PieceReader {
     return Buffer.concat(found)
   }
 
+  /** Passes over this number of bytes. Rejects if the content ends before. */
+  async skip(length: number): Promise<void> {
+    for (let missing = length; missing > 0; ) {
+      if (this.#rest.length === 0 && !(await this.#next()))
+        throw new Error('a stored content ended too early')
+      const passed = Math.min(missing, this.#rest.length)
+      this.#rest = this.#rest.subarray(passed)
+      missing -= passed
+    }
+  }
+
   /** Ends reading before the end of the content. */
   async close(): Promise<void> {
     await this.#pieces.return?.()

@@ -55,7 +55,7 @@ async function unplannedLines({
 }: PlanningWork): Promise<Map<string, Set<number>>> {
   const byModel = new Map<string, Set<number>>()
   const live = parts.filter(({ facts }) => facts.state !== 'refused')
-  for await (const { number, model } of services.store.input(run.batch)) {
+  for await (const { number, model } of services.store.inputHeads(run.batch)) {
     if (model === undefined || ended.has(number) || live.some((part) => part.has(number))) continue
     const lines = byModel.get(model)
     if (lines) lines.add(number)
