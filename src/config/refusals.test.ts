@@ -628,6 +628,11 @@ const CHANNELS: Case[] = [
     'gateway.yaml:6: channels[0].batches: this provider or protocol has no batch API that the gateway uses',
   ],
   [
+    'batches with Vertex AI',
+    channel('provider: vertex\nprotocol: gemini\nproject: p\nlocation: global\nbatches: true'),
+    'gateway.yaml:9: channels[0].batches: this provider or protocol has no batch API that the gateway uses',
+  ],
+  [
     'batches with a provider whose batch API is not used',
     channel(
       'provider: bedrock\nprotocol: converse\nregion: eu-west-1\nkeys: [AKIDEXAMPLE0000:wJalrXUtnFEMIK7MDENG]\nbatches: only',

@@ -205,6 +205,11 @@ export class BatchStore {
     })
   }
 
+  /** The user of a batch; undefined if there is no such batch. */
+  async ownerOf(id: string): Promise<number | undefined> {
+    return (await this.#kept.keysOf('batch', [id]))[0]?.userId
+  }
+
   /** Ids of all batches, with their users. */
   async all(): Promise<readonly { readonly id: string; readonly userId: number }[]> {
     return (await this.#kept.keysOf('batch')).map(({ key: id, userId }) => ({ id, userId }))

@@ -38,6 +38,10 @@ export class ManagedBatches implements BatchSource {
     return wanted.toSorted((one, other) => timeOfBatchId(other.id) - timeOfBatchId(one.id))
   }
 
+  ownerOf(id: string): Promise<number | undefined> {
+    return this.#services.batches.ownerOf(id)
+  }
+
   async find(userId: number, id: string): Promise<ManagedBatch | undefined> {
     const batch = await this.#services.batches.find(userId, id)
     return batch && managedBatch(batch)

@@ -46,6 +46,8 @@ export type FailedLine = z.output<typeof failedLineSchema>
 export interface BatchSource {
   /** Ids of the batches of these users, or of all, the newest first. */
   ids(userIds?: readonly number[]): Promise<readonly { readonly id: string; readonly userId: number }[]>
+  /** The id of the user of a batch; undefined if there is no such batch. */
+  ownerOf(id: string): Promise<number | undefined>
   find(userId: number, id: string): Promise<ManagedBatch | undefined>
   /** Resolves to false if the batch has ended. */
   cancel(userId: number, id: string): Promise<boolean>
@@ -161,7 +163,7 @@ export async function batchLines(
 
 async function findBatch({ batches }: Services, id: string, user: Viewer | undefined): Promise<ManagedBatch> {
   const isAny = user === undefined || user.role >= Role.admin
-  const userId = isAny ? (await batches.ids()).find((one) => one.id === id)?.userId : user.id
+  const userId = isAny ? await batches.ownerOf(id) : user.id
   const batch = userId === undefined ? undefined : await batches.find(userId, id)
   if (!batch) throw unknownBatch()
   return batch
