@@ -174,6 +174,7 @@ describe('a search in the content log', () => {
     await contentOf(url(), ANN, last)
     const first = await search(ANN, 'beluga')
     expect(first.items).toHaveLength(50)
+    expect(first).toMatchObject({ calls: 50, searched: 50 })
     const rest = await search(ANN, 'beluga', `&after=${first.next}`)
     expect(rest.items).toHaveLength(10)
     expect(new Set([...first.items, ...rest.items].map((hit) => hit.id)).size).toBe(60)

@@ -17,6 +17,7 @@ import { focusInvalid } from '../../components/focus-invalid.ts'
 import { ObjectNotFound } from '../../components/object-not-found.tsx'
 import { ConfirmLeave } from '../../components/confirm-leave.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { PageHint } from '../../components/page-section.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -124,7 +125,7 @@ function OneChannel({ channel }: { readonly channel: Channel }) {
       {health && node && <ChannelHealthText health={health} node={node.node} />}
       {isRoot && <ChannelKeys channel={channel} />}
       {channel.managed ? (
-        <p>{channels.managedHint(channel.managed_by)}</p>
+        <PageHint>{channels.managedHint(channel.managed_by)}</PageHint>
       ) : (
         <ChannelFieldsForm channel={channel} />
       )}

@@ -8,6 +8,7 @@ import { BudgetMeter } from '../../components/budget-meter.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { ManagedMark } from '../../components/managed-mark.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { PageHint } from '../../components/page-section.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -34,7 +35,7 @@ export function GroupsPage() {
           </Button>
         )}
       </PageHead>
-      <p>{groups.hint}</p>
+      <PageHint>{groups.hint}</PageHint>
       <QueryResult query={useQuery(managedGroupsQuery(profile.id))}>
         {(all) => (
           <>
@@ -73,7 +74,6 @@ function useColumns(): readonly Column<ManagedGroup>[] {
       key: 'members',
       label: groups.members,
       isNumber: true,
-      phone: 'value',
       sortBy: ({ members }) => members,
       cell: ({ members }) => members,
     },

@@ -9,6 +9,7 @@ import { DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { PageHint } from '../../components/page-section.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -54,7 +55,7 @@ function AllGuards() {
           ) : (
             <>
               <DataTable label={t.title} columns={columns} rows={all} keyOf={({ name }) => name} areOpened />
-              <p>{t.lastDay}</p>
+              <PageHint>{t.lastDay}</PageHint>
               <TryGuardsOnText given={() => ({})} />
             </>
           )

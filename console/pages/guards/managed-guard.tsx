@@ -1,5 +1,6 @@
 import type { Guard } from '../../api/guards.ts'
 import { DetailList } from '../../components/detail-list.tsx'
+import { PageHint } from '../../components/page-section.tsx'
 import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { GUARD_SCOPES } from './guard-form.ts'
@@ -13,7 +14,7 @@ export function ManagedGuard({ guard }: { readonly guard: Guard }) {
   const kind = kindOfMatch(guard.match)
   return (
     <>
-      <p>{t.managedHint(guard.managed_by)}</p>
+      <PageHint>{t.managedHint(guard.managed_by)}</PageHint>
       <DetailList
         rows={[
           [t.do, t.actions[guard.do]],

@@ -83,7 +83,9 @@ function User({ user }: { readonly user: ManagedUser }) {
         </Tabs.List>
         <Tabs.Panel value="profile">
           <Stack gap="xl">
-            <UserProfile key={user.id} user={user} />
+            <div>
+              <UserProfile key={user.id} user={user} />
+            </div>
             {user.role < profile.role && <UserIdentities user={user} />}
           </Stack>
         </Tabs.Panel>

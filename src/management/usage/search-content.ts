@@ -90,6 +90,7 @@ export async function searchContent(
   const endMs = performance.now() + MAX_MS
   const items: z.output<typeof contentSearchSchema>['items'] = []
   let searched = 0
+  let calls = entries.length
   let last: UsageCursor | null = next
   for (const [place, entry] of entries.entries()) {
     const summary = readable.get(entry.id)
@@ -99,12 +100,13 @@ export async function searchContent(
     searched += 1
     if (excerpt) items.push({ ...callOf(entry), ...excerpt })
     if (items.length < MAX_HITS && performance.now() < endMs) continue
+    calls = place + 1
     const isLast = next === null && place === entries.length - 1
     last = isLast ? null : { id: entry.id, ended_ms: entry.ended_ms }
     break
   }
   await recordReads(services, items, user)
-  return { items, calls: entries.length, searched, next: last && cursorText(last) }
+  return { items, calls, searched, next: last && cursorText(last) }
 }
 
 /** Query parameters: the calls, and whether to read those of other users too. */
