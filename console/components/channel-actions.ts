@@ -11,7 +11,14 @@ interface ActedOn {
 
 const [ENABLED, DISABLED] = [1, 2] as const
 /** The first parts of the query keys for data that shows the state of channels. */
-const CHANGED: ReadonlySet<unknown> = new Set(['channels', 'channel', 'channel-health', 'shell', 'incidents'])
+const CHANGED: ReadonlySet<unknown> = new Set([
+  'channels',
+  'channel',
+  'channel-keys',
+  'channel-health',
+  'shell',
+  'incidents',
+])
 
 /** Reloads all data that shows the state of channels. */
 export async function reloadChannels(client: QueryClient): Promise<void> {

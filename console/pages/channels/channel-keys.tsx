@@ -10,6 +10,7 @@ import {
   setKeyState,
 } from '../../api/channel-keys.ts'
 import type { Channel } from '../../api/channels.ts'
+import { reloadChannels } from '../../components/channel-actions.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DataTable } from '../../components/data-table.tsx'
@@ -39,12 +40,7 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
   const query = useQuery(channelKeysQuery(profile.id, channel.id, REFRESH_MS))
   const [isAdding, setIsAdding] = useState(false)
   const [toRemove, setToRemove] = useState<ChannelKey>()
-  const reload = (): Promise<unknown> =>
-    Promise.all(
-      ['channel-keys', 'channels', 'channel', 'channel-health'].map((name) =>
-        client.invalidateQueries({ queryKey: [profile.id, name] }),
-      ),
-    )
+  const reload = (): Promise<void> => reloadChannels(client)
   const change = async (id: string, state: 'works' | 'retired'): Promise<void> => {
     try {
       await setKeyState(channel.id, id, state)

@@ -10,6 +10,7 @@ import {
   type ChannelTest,
   createChannel,
 } from '../../api/channels.ts'
+import { reloadChannels } from '../../components/channel-actions.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { ChannelState } from '../../components/channel-state.tsx'
@@ -43,7 +44,6 @@ const ENABLED = 1
 
 export function NewChannelPage() {
   const { channels, common } = useTexts()
-  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const navigate = useNavigate()
   const [search] = useSearchState()
@@ -52,7 +52,7 @@ export function NewChannelPage() {
   const saving = useAction(async (typed: ChannelFormValues) => {
     try {
       const id = await createChannel(channelFieldsOf(typed))
-      await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
+      await reloadChannels(client)
       showNotice(channels.saved(typed.name))
       if (search['setup'] !== undefined) return navigate({ to: '/setup', ignoreBlocker: true })
       return navigate({ to: '/channels/$id', params: { id: String(id) }, ignoreBlocker: true })
@@ -136,7 +136,6 @@ function OneChannel({ channel }: { readonly channel: Channel }) {
 function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
   const texts = useTexts()
   const { channels, common } = texts
-  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const form = useChannelForm(channel)
   const element = useRef<HTMLFormElement>(null)
@@ -146,10 +145,7 @@ function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
     typedOf: channelFormValues,
     labels: channelLabels(texts),
     save: (typed, version) => changeChannel(channel.id, { ...channelFieldsOf(typed), version }),
-    reload: () =>
-      Promise.all(
-        ['channels', 'channel'].map((name) => client.invalidateQueries({ queryKey: [profile.id, name] })),
-      ),
+    reload: () => reloadChannels(client),
     saved: ({ name }) => channels.saved(name),
     showAtField(error) {
       focusInvalid(element.current)

@@ -12,6 +12,7 @@ import {
   idsOfFilteredChannels,
   testAllChannels,
 } from '../../api/channels.ts'
+import { reloadChannels } from '../../components/channel-actions.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DataTable } from '../../components/data-table.tsx'
@@ -57,11 +58,7 @@ export function ChannelsPage() {
   const testing = useAction(async () => {
     setResults(new Map())
     setResults(await testAllChannels(await idsOfFilteredChannels(filter)))
-    await Promise.all(
-      ['channels', 'channel-health'].map((name) =>
-        client.invalidateQueries({ queryKey: [profile.id, name] }),
-      ),
-    )
+    await reloadChannels(client)
   })
   return (
     <>
@@ -130,7 +127,7 @@ export function ChannelsPage() {
         onConfirm={async () => {
           if (!toDelete) return
           await deleteChannel(toDelete.id)
-          await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
+          await reloadChannels(client)
           showNotice(channels.deleted(toDelete.name))
         }}
         onClose={() => setToDelete(undefined)}

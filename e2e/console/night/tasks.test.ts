@@ -188,7 +188,9 @@ describe.skipIf(withoutBrowser())('tasks of operators and developers, in a world
     await work.click(work.page.getByRole('link', { name: 'deepseek', exact: true }))
     await work.fill('API keys', 'the-new-key-of-deepseek')
     await work.press('Save changes')
-    await work.page.getByText(/the-\*+seek/).waitFor()
+    await work.page.getByRole('status').filter({ hasText: 'saved' }).waitFor()
+    // The list of keys has the new one by then, not only after its next refresh.
+    expect(await work.page.getByText(/the-\*+seek/).count()).toBe(1)
     await end(work, { steps: 4, pages: 2 })
   })
 
