@@ -39,8 +39,8 @@ async function crashedDatabase(path: string): Promise<void> {
       SELECT i, 1, 'token-' || i, 'hash-' || i, 'cipher', 1, 0, 0, -1, 1000000, 0, 0, 0, '', '', '' FROM n;
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${HOLDS})
     INSERT INTO holds (id, owner, token_id, user_id, amount, prompt_amount, progress_amount, started_ms, model, channel, group_name,
-      stream, price_version)
-      SELECT 'hold-' || i, 'who is gone', i, 1, ${AMOUNT}, ${PROMPT}, ${PROGRESS}, 1, 'm', 'm', 'default', 1, 'v' FROM n;
+      stream, price_version, kind, budgets, requested_model, session)
+      SELECT 'hold-' || i, 'who is gone', i, 1, ${AMOUNT}, ${PROMPT}, ${PROGRESS}, 1, 'm', 'm', 'default', 1, 'v', 'chat', '', 'm', '' FROM n;
     COMMIT`)
   connection
     .prepare('UPDATE tokens SET key_hash = ?, key_cipher = ? WHERE id = 1')
