@@ -24,6 +24,7 @@ const PROTOCOLS = ['responses', 'chat', 'messages'] as const
 const ENDING = [
   ['deleted', (id: number) => `DELETE /api/token/${id}` as const, () => undefined],
   ['disabled', () => 'PUT /api/token/?status_only=1' as const, (id: number) => ({ id, status: 2 })],
+  ['expired', () => 'PUT /api/token/' as const, (id: number) => ({ id, expired_time: 1_000_000_000 })],
 ] as const
 
 let fixture: Fixture
@@ -310,7 +311,7 @@ const reasons = (client: SocketClient, turns: number): unknown[] =>
 
 describe('the end of a socket', () => {
   test.each(ENDING)(
-    'a key that was %s: its running turn ends, its next frame is a 401, and the socket is closed with 1008',
+    'a key that is %s: its running turn ends, its next frame is a 401, and the socket is closed with 1008',
     async (key, request, body) => {
       const running = held()
       fixture.upstream.script('slow', running.behaviour)
