@@ -82,7 +82,7 @@ async function rowOf(id: string): Promise<Readonly<Record<string, unknown>>> {
     )
     expect(status).toBe(200)
     return data
-  })
+  }, 60_000)
 }
 
 test('a running call is listed with its tokens and cost so far, until it ends', async () => {
