@@ -15,7 +15,7 @@ export interface IncomingCall {
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
-  /** Set if telemetry records the call as a span of its own. Its HTTP request then gets no separate span. */
+  /** Set if telemetry records the call as a span. Its HTTP request is then not a span. */
   isTraced?: true
   /** Set if the relay refuses the call: facts about the refusal for its record. */
   refusal?: RefusalFacts
