@@ -3,10 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { startSimulator } from '../../packages/simulator/src/start-simulator.ts'
 import { booksOfBank } from '../fixtures/bank.ts'
-import { BATCH_PRICE, invoicesOf, quotaOfInvoice, simulateBatches } from '../fixtures/batch-provider.ts'
+import { batchesOf, invoicesOf, quotaOfInvoice, simulateBatches } from '../fixtures/batch-provider.ts'
 import { BatchClient, type BatchBody, chatLine, sharedFolder } from '../fixtures/batches.ts'
 import { startCluster } from '../fixtures/cluster.ts'
-import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { byTier } from '../runner/tier.ts'
 
@@ -33,15 +32,7 @@ test('with kills of nodes at any moment, each line of a batch at a provider has 
     hasProxies: false,
     configure: () => ({
       options: { batches: { poll: '50ms', poll_most: '500ms' }, files: { store: shared.path } },
-      models: { m: { price: BATCH_PRICE } },
-      channels: [
-        channel('m', simulator.chatUrl, {
-          batches: true,
-          models: ['m'],
-          model_mapping: { m: 'demo-chat' },
-        }),
-      ],
-      users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })], { quota: QUOTA })],
+      ...batchesOf('ann', simulator.chatUrl, QUOTA),
     }),
   })
   try {

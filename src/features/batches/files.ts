@@ -67,9 +67,10 @@ export class Files {
     const { bodies, lifeCycle } = this.#services
     const settings = this.#services.settings()
     const limit = MAX_FILE_BYTES + MAX_FORM_BYTES
-    if (Number(incoming.request.headers['content-length'] ?? 0) > limit) throw tooLarge()
+    const length = Number(incoming.request.headers['content-length'] ?? 0)
+    if (length > limit) throw tooLarge()
     const userId = caller.user.id
-    const announced = Math.max(0, Number(incoming.request.headers['content-length'] ?? 0) - MAX_FORM_BYTES)
+    const announced = Math.max(0, length - MAX_FORM_BYTES)
     await this.#reserve(settings, userId, announced)
     try {
       const body = await bodies.readForm(incoming, { owner: { client: userId, key: caller.token.id }, limit })
