@@ -30,7 +30,7 @@ export function AccountMenu() {
   return (
     <Menu position="top-start" width={200}>
       <Menu.Target>
-        <UnstyledButton className={classes['account']} aria-label={shell.accountMenu}>
+        <UnstyledButton className={classes['account']} aria-label={shell.accountMenu} title={name}>
           <IconUserCircle size={18} stroke={1.6} aria-hidden />
           <span>{name}</span>
         </UnstyledButton>

@@ -13,7 +13,7 @@ const DAY_S = 86_400
  * would be used up at the present rate.
  */
 export function BudgetMeter({ name, state }: { readonly name: string; readonly state: BudgetState }) {
-  const { limits } = useTexts()
+  const { limits, common } = useTexts()
   const { money, exact, day, time } = useFormatters()
   const { budget, budget_used, budget_held: held, budget_resets_at: resetsAt } = state
   const percent = usedPercent(state)
@@ -31,7 +31,7 @@ export function BudgetMeter({ name, state }: { readonly name: string; readonly s
       aria-valuemin={0}
       aria-valuemax={FULL}
       aria-valuenow={percent}
-      aria-valuetext={pace === undefined ? text : `${text}${limits.comma}${pace}`}
+      aria-valuetext={pace === undefined ? text : `${text}${common.comma}${pace}`}
       title={`${exact(budget_used)} / ${exact(budget)}, ${limits.held(exact(held))}, ${time(resetsAt)}`}
       className={classes['meter']}
       data-tone={percent === FULL ? 'bad' : percent >= WARN || end ? 'warn' : undefined}
@@ -44,7 +44,7 @@ export function BudgetMeter({ name, state }: { readonly name: string; readonly s
         {text}
         {pace !== undefined && (
           <>
-            {limits.comma}
+            {common.comma}
             <span className={classes['pace']}>{pace}</span>
           </>
         )}

@@ -2,13 +2,20 @@ const MINUTE_S = 60
 const HOUR_S = 3600
 const DAY_S = 86_400
 
-/** A time in a time zone, to the second; `unixSeconds` of 0 or less means no time. */
+/**
+ * The locale of dates. English ones have the day before the month, as in the sentences around them, in all places alike.
+ */
+export function localeOfDates(locale: string): string {
+  return locale === 'en' ? 'en-GB' : locale
+}
+
+/** A time in a time zone, to the second: `1 Dec 2026, 09:31:26`; `unixSeconds` of 0 or less means no time. */
 export function formatTime(unixSeconds: number, locale: string, timeZone: string): string {
-  return new Intl.DateTimeFormat(locale, {
+  return new Intl.DateTimeFormat(localeOfDates(locale), {
     timeZone,
     year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
+    // The order of two numbers could be read either way.
+    ...(locale === 'en' ? { month: 'short', day: 'numeric' } : { month: '2-digit', day: '2-digit' }),
     hour: '2-digit',
     minute: '2-digit',
     second: '2-digit',
@@ -18,15 +25,13 @@ export function formatTime(unixSeconds: number, locale: string, timeZone: string
 
 /** The day of a time in a time zone, without its year: `1 Dec`. */
 export function formatDay(unixSeconds: number, locale: string, timeZone: string): string {
-  // English dates have the day before the month, to match the sentences around them.
-  const order = locale === 'en' ? 'en-GB' : locale
-  return new Intl.DateTimeFormat(order, { timeZone, day: 'numeric', month: 'short' }).format(
+  return new Intl.DateTimeFormat(localeOfDates(locale), { timeZone, day: 'numeric', month: 'short' }).format(
     unixSeconds * 1000,
   )
 }
 
 /**
- * A time of day, `09:31:26`. If it is not today, the date comes first: `Nov 23, 09:31:26`, with the year if
+ * A time of day, `09:31:26`. If it is not today, the date comes first: `23 Nov, 09:31:26`, with the year if
  * that is not this year.
  */
 export function formatClock(
@@ -36,7 +41,7 @@ export function formatClock(
   timeZone: string,
 ): string {
   const [day, today] = [isoDay(unixSeconds, timeZone), isoDay(nowSeconds, timeZone)]
-  return new Intl.DateTimeFormat(locale, {
+  return new Intl.DateTimeFormat(localeOfDates(locale), {
     timeZone,
     ...(day.slice(0, 4) !== today.slice(0, 4) && { year: 'numeric' }),
     ...(day !== today && { month: 'short', day: 'numeric' }),

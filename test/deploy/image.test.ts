@@ -190,6 +190,8 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
   })
 
   test('a command of the gateway runs in the image by its name', async () => {
+    const path = /^ENV .*\bPATH=(\S+)/m.exec(DOCKERFILE)?.[1] ?? ''
+    expect(path.split(':')).toContain('/usr/bin')
     const command = inside(['/usr/bin/sluice', '--version'])
     let said = ''
     command.stdout?.on('data', (bytes: Buffer) => (said += bytes.toString()))

@@ -47,8 +47,7 @@ export const caches = {
     lifetime_passed: 'lifetime',
     provider: 'provider',
   },
-  separator: ', ',
-  counted: (what: string, count: string) => `${what} ${count}`,
+  counted: (what: string, count: string) => `${what}\u00a0${count}`,
   because: (reason: string, causer: string) => `${reason} (${causer})`,
   meanings: {
     channel_moved:

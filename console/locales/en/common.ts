@@ -2,6 +2,8 @@ import { pluralS } from './plural.ts'
 
 /** Texts in English that several pages use. */
 export const common = {
+  /** Between words of a list. */
+  comma: ', ',
   cancel: 'Cancel',
   close: 'Close',
   copy: 'Copy',

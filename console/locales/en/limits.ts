@@ -4,7 +4,6 @@ import type { RateLimitName } from '../../../src/domain/records/usage-limits.ts'
 
 /** Texts in English: budgets and rate limits. */
 export const limits = {
-  comma: ', ',
   title: 'Budgets',
   budget: 'Budget',
   budgetHint: 'The most that may be spent in each period. Empty: no budget.',
@@ -47,5 +46,5 @@ export const limits = {
   stopped: 'Budget used up',
   raise: 'Raise budget',
   amountHint: 'Added to the budget of each period.',
-  raised: (name: string, amount: string) => `Budget of “${name}” is ${amount} now`,
+  raised: (name: string, amount: string) => `Budget of “${name}” is ${amount} now.`,
 }

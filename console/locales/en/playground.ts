@@ -48,7 +48,7 @@ export const playground = {
   toolsWrong: 'This is not a JSON array of tools with names.',
   stream: 'Stream',
   message: 'Message',
-  enterHint: 'Enter sends, Shift+Enter begins a line',
+  enterHint: 'Enter sends, Shift+Enter begins a line.',
   send: 'Send',
   stop: 'Stop',
   attach: 'Attach image',

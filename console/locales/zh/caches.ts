@@ -49,8 +49,7 @@ export const caches: Texts['caches'] = {
     lifetime_passed: '过期',
     provider: '服务商',
   },
-  separator: '，',
-  counted: (what, count) => `${what} ${count}`,
+  counted: (what, count) => `${what}\u00a0${count}`,
   because: (reason, causer) => `${reason}（${causer}）`,
   meanings: {
     channel_moved: '由另一个渠道答复。原渠道暂停、拒绝、失败或达到限额。',

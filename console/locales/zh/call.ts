@@ -102,10 +102,10 @@ export const call: Texts['call'] = {
   pricesIn: (region) => `如果区域 ${region} 有系数，价格已包含该系数。`,
   note: '备注',
   notes: {
-    cut_arguments: '提供商报告正常结束，但工具调用的参数被截断。',
-    unknown_end: '提供商报告了未知的结束原因，此回答视为完整。',
+    cut_arguments: '服务商报告正常结束，但工具调用的参数被截断。',
+    unknown_end: '服务商报告了未知的结束原因，此回答视为完整。',
     guard_blocked: '防护规则拦截了回答。',
-    usage_implausible: '提供商报告的用量不可信，此次调用按预留额度计费。',
+    usage_implausible: '服务商报告的用量不可信，此次调用按预留额度计费。',
   },
   endpoint: '接口',
   upstreamModel: '上游模型',

@@ -6,7 +6,7 @@ export const channelKeys: Texts['channelKeys'] = {
   key: '密钥',
   since: '起始时间',
   position: '序号',
-  left: '提供商剩余额度',
+  left: '服务商剩余额度',
   reset: '重置时间',
   requests: (remaining, limit) =>
     limit === undefined ? `剩余 ${remaining} 次请求` : `剩余 ${remaining} / ${limit} 次请求`,

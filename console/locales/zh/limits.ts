@@ -2,7 +2,6 @@ import type { Texts } from '../en.ts'
 
 /** Texts in simplified Chinese: budgets and rate limits. */
 export const limits: Texts['limits'] = {
-  comma: '，',
   title: '预算',
   budget: '预算',
   budgetHint: '每个周期内最多可消费的金额。留空表示没有预算。',
@@ -40,5 +39,5 @@ export const limits: Texts['limits'] = {
   stopped: '预算已用尽',
   raise: '提高预算',
   amountHint: '加到每个周期的预算上。',
-  raised: (name, amount) => `“${name}” 的预算现为 ${amount}`,
+  raised: (name, amount) => `“${name}” 的预算现为 ${amount}。`,
 }

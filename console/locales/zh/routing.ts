@@ -17,7 +17,7 @@ export const routing: Texts['routing'] = {
     disabled: '已停用',
     resting: '失败后冷却中',
     drained: '已排空',
-    ended: '供应商已停用该模型',
+    ended: '服务商已停用该模型',
     no_key: '所有密钥均暂停使用',
     rate_limited: '已达到速率限制',
     protocol: '不支持此协议',

@@ -73,7 +73,7 @@ export const settings: Texts['settings'] = {
     hold_wait: '调用等待其他调用释放额度的时间。',
     unknown_tools: '没有已知价格的工具是放行还是拒绝。',
     prices_file: '按模型列出价格的文件。',
-    model_dates: '是否从供应商读取模型的停用日期。',
+    model_dates: '是否从服务商读取模型的停用日期。',
     remember_prompts: '提示词 token 数保留的时间。',
     remember_prompts_max: '保留多少条提示词。',
     affinity: '同一会话的调用是否留在拥有其提示词缓存的账户上。',

@@ -28,9 +28,9 @@ export function useAuditColumns(): readonly Column<AuditEntry>[] {
 }
 
 function Who({ entry: { actor, via, address } }: { readonly entry: AuditEntry }) {
-  const { audit } = useTexts()
+  const { audit, common } = useTexts()
   const name = actor === '' ? audit.nobody : actor
-  const origin = [audit.vias[via], address].filter((part) => part !== '' && part !== name).join(', ')
+  const origin = [audit.vias[via], address].filter((part) => part !== '' && part !== name).join(common.comma)
   return (
     <span className={classes['two']}>
       <TruncatedText text={name} isName />

@@ -11,6 +11,7 @@ import { PagedTable } from '../../components/paged-table.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
+import { TruncatedId } from '../../components/truncated-id.tsx'
 import { TruncatedText } from '../../components/truncated-text.tsx'
 import { valuesOfUrlText } from '../../components/url-values.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
@@ -87,7 +88,7 @@ function useColumns(): readonly Column<Batch>[] {
       phone: 'title',
       cell: ({ id }) => (
         <Link to="/batches/$id" params={{ id }} data-row-link={id}>
-          <TruncatedText text={id} isName />
+          <TruncatedId id={id} />
         </Link>
       ),
     },

@@ -8,7 +8,7 @@ import { kindOfMatch, matchSummary } from './match-forms.ts'
 
 /** Shows a guard from gateway.yaml, which can only be changed in that file. */
 export function ManagedGuard({ guard }: { readonly guard: Guard }) {
-  const { guards: t } = useTexts()
+  const { guards: t, common } = useTexts()
   const { percent } = useFormatters()
   const kinds: Readonly<Record<string, string>> = t.kinds
   const kind = kindOfMatch(guard.match)
@@ -19,7 +19,7 @@ export function ManagedGuard({ guard }: { readonly guard: Guard }) {
         rows={[
           [t.do, t.actions[guard.do]],
           [t.with, guard.do === 'redact' ? guard.with : ''],
-          [t.where, guard.where.map((place) => t.places[place]).join(', ')],
+          [t.where, guard.where.map((place) => t.places[place]).join(common.comma)],
           [t.kind, kinds[kind] ?? kind],
           [t.match, matchSummary(guard.match)],
           ...GUARD_SCOPES.map((scope) => [t.scopeNames[scope], guard[scope]?.join(', ') ?? t.all] as const),

@@ -21,11 +21,12 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
   const texts = useTexts()
   const { money, exact } = useFormatters()
   const tiers = useTierNames()
+  const endpoints: Readonly<Record<string, string>> = texts.models.endpointWords
   const rows: DetailRows = [
     ...useCallOriginRows(call),
     [texts.call.group, call.group],
     ...(call.upstream_model ? [[texts.call.upstreamModel, call.upstream_model] as const] : []),
-    [texts.call.endpoint, call.kind],
+    [texts.call.endpoint, endpoints[call.kind] ?? call.kind],
     [
       texts.batches.batch,
       call.batch === '' ? (

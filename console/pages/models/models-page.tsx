@@ -130,7 +130,7 @@ function isWanted(wanted: string, name: string, vendor: string): boolean {
 }
 
 function useColumns(): readonly Column<PricedModel>[] {
-  const { models } = useTexts()
+  const { models, common } = useTexts()
   const price = usePriceText()
   const words: Readonly<Record<string, string>> = models.endpointWords
   const serviceText = useServicePriceText()
@@ -176,7 +176,7 @@ function useColumns(): readonly Column<PricedModel>[] {
       label: models.endpoints,
       phone: 'hidden',
       cell: ({ endpoints }) => (
-        <TruncatedText text={endpoints.map((name) => words[name] ?? name).join(', ')} isList />
+        <TruncatedText text={endpoints.map((name) => words[name] ?? name).join(common.comma)} isList />
       ),
     },
   ]

@@ -81,7 +81,8 @@ function Bars({ usage: { slots, series } }: { readonly usage: Usage }) {
   const amounts = slots.map((_, slot) =>
     series.reduce((sum, { points }) => sum + (points[slot]?.quota ?? 0), 0),
   )
-  const ticks = axisTicks(Math.max(1, ...amounts), { unit: moneyStep })
+  // Without spend, the axis is that of one unit of the currency.
+  const ticks = axisTicks(Math.max(...amounts) || moneyStep, { unit: moneyStep })
   const top = ticks.at(-1) ?? 1
   const shareOf = (amount: number): string => `${(amount / top) * 100}%`
   const [first, last] = [slots.at(0), slots.at(-1)]

@@ -8,10 +8,10 @@ import { useTexts } from '../../locales/use-texts.tsx'
  * are none.
  */
 export function useCacheBreaksText(): (breaks: CacheBreakCounts) => string {
-  const { caches } = useTexts()
+  const { caches, common } = useTexts()
   const { count } = useFormatters()
   return (breaks) =>
     cacheBreakCounts(breaks)
       .map(({ reason, calls }) => caches.counted(caches.short[reason], count(calls)))
-      .join(caches.separator)
+      .join(common.comma)
 }

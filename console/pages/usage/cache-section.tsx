@@ -24,7 +24,7 @@ export function CacheSection({
   /** Returns the filters of the page Logs that select the calls whose cache was not used for this reason. */
   readonly linkOf: (reason: CacheBreak) => SearchState
 }) {
-  const { caches } = useTexts()
+  const { caches, common } = useTexts()
   const { count, money, exact, percent } = useFormatters()
   const columns = useColumns(linkOf)
   const counted = cacheBreakCounts(breaks)
@@ -32,7 +32,7 @@ export function CacheSection({
   const share = shareReadFromCache(totals)
   const causers = callsByCacheBreakCauser(counted)
     .map(({ causer, calls }) => caches.counted(caches.causers[causer], count(calls)))
-    .join(caches.separator)
+    .join(common.comma)
   return (
     <section aria-label={caches.title} className={classes['cache']}>
       <h2>{caches.title}</h2>
