@@ -4,7 +4,7 @@ import type { consoleShellSchema } from '../../src/management/console-shell.ts'
 import type { statusSchema } from '../../src/management/gateway-status.ts'
 import type { identitiesSchema, sessionsSchema } from '../../src/management/users/own-account.ts'
 import { basePath } from './base-path.ts'
-import { queryString, request, send } from './client.ts'
+import { queryString, request, send, repeatInNewSession, replaceSession } from './client.ts'
 
 /** The signed-in account, and the information about the gateway that every page needs. */
 export type AppShellData = z.output<typeof consoleShellSchema>
@@ -113,7 +113,6 @@ export async function unlinkIdentity({ issuer, subject }: LinkedIdentity): Promi
   await request('DELETE', `/api/user/self/identities${queryString({ issuer, subject })}`)
 }
 
-/** Signs in; the session is a cookie. */
 /** Accepts an invitation: creates a user with this name and password, who can sign in then. */
 export async function acceptInvitation(
   token: string,
@@ -122,6 +121,7 @@ export async function acceptInvitation(
   await send('POST', '/api/user/invite/accept', { token, ...credentials })
 }
 
+/** Signs in; the session is a cookie. */
 export async function signIn(credentials: Credentials): Promise<void> {
   await send('POST', '/api/user/login', credentials)
 }
@@ -145,13 +145,24 @@ export async function endSession(id: string): Promise<void> {
   await request('DELETE', `/api/user/self/sessions/${encodeURIComponent(id)}`)
 }
 
-/** Changes the display name or the password. */
-export async function changeProfile(fields: {
-  readonly display_name?: string
-  readonly password?: string
-  readonly original_password?: string
-}): Promise<Profile> {
+/** Changes the display name. */
+export async function changeProfile(fields: { readonly display_name: string }): Promise<Profile> {
   return request<Profile>('PUT', '/api/user/self', fields)
+}
+
+/** Sets the first password of the account. */
+export async function setFirstPassword(password: string): Promise<void> {
+  await request('PUT', '/api/user/self', { password })
+}
+
+/** Changes the password of a user, which ends every session, and signs in with the new one. */
+export async function changePassword(username: string, original: string, password: string): Promise<void> {
+  await repeatInNewSession(() =>
+    replaceSession(async () => {
+      await send('PUT', '/api/user/self', { password, original_password: original })
+      await signIn({ username, password })
+    }),
+  )
 }
 
 /** Creates a new access token; the old one becomes invalid. */

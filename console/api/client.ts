@@ -14,6 +14,10 @@ interface Surroundings {
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 let surroundings: Surroundings | undefined
+/** The number of sessions that have replaced another one in this page. */
+let replaced = 0
+/** Settles when the replacement of the session that is under way has ended. */
+let replacing: Promise<void> | undefined
 
 /** Sets the callbacks for ended sessions and lost connections. */
 export function setClientCallbacks(given: Surroundings): void {
@@ -25,13 +29,44 @@ export function setClientCallbacks(given: Surroundings): void {
  * session has ended, waits for a new sign-in. Throws `ApiError`.
  */
 export async function request<Data>(method: Method, path: string, body?: object): Promise<Data> {
+  return repeatInNewSession(() => send<Data>(method, path, body))
+}
+
+/** Does this, and once more in a new session if it was refused because the session has ended. */
+export async function repeatInNewSession<Result>(attempt: () => Promise<Result>): Promise<Result> {
+  const since = replaced
   try {
-    return await send<Data>(method, path, body)
+    return await attempt()
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401 || !surroundings) throw error
-    await surroundings.signInAgain()
-    return send<Data>(method, path, body)
+    await newSession(since, surroundings)
+    return attempt()
   }
+}
+
+/**
+ * Does what ends the session and starts another one. Requests that are refused meanwhile wait for it, so that the user is not asked to sign
+ * in again.
+ */
+export async function replaceSession(work: () => Promise<void>): Promise<void> {
+  const done = work().then(() => {
+    replaced += 1
+  })
+  const settled = done.then(
+    () => undefined,
+    () => undefined,
+  )
+  replacing = settled
+  void settled.then(() => {
+    replacing = undefined
+  })
+  return done
+}
+
+/** Resolves when there is a session that began after a request was sent: a replacement, or that of a new sign-in. */
+async function newSession(since: number, { signInAgain }: Surroundings): Promise<void> {
+  await replacing
+  if (replaced === since) await signInAgain()
 }
 
 /** A value with the entity tag (ETag) of its response. */
@@ -48,13 +83,14 @@ export async function requestIfChanged<Data>(
   path: string,
   last?: WithEntityTag<Data>,
 ): Promise<WithEntityTag<Data>> {
+  const since = replaced
   const headers: Readonly<Record<string, string>> = last?.tag ? { 'if-none-match': last.tag } : {}
   const response = await reach('GET', path, undefined, { headers })
   if (response.status === 304 && last) return last
   const answer = parsed(await response.text().catch(() => ''))
   if (response.ok) return { data: answer?.['data'] as Data, tag: response.headers.get('etag') }
   if (response.status !== 401 || !surroundings) throw refusalOf(response, answer)
-  await surroundings.signInAgain()
+  await newSession(since, surroundings)
   return requestIfChanged(path, last)
 }
 
@@ -100,11 +136,12 @@ export async function openEventStream(
   lastId: string | undefined,
   signal: AbortSignal,
 ): Promise<Response> {
+  const since = replaced
   const headers = { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) }
   const response = await reach('GET', path, undefined, { headers, signal })
   if (response.ok) return response
   if (response.status === 401 && surroundings) {
-    await surroundings.signInAgain()
+    await newSession(since, surroundings)
     return openEventStream(path, lastId, signal)
   }
   throw refusalOf(response, parsed(await response.text().catch(() => '')))
@@ -112,12 +149,13 @@ export async function openEventStream(
 
 /** Sends a request and returns its response as soon as the headers arrive. An error status does not throw. */
 export async function postForResponse(path: string, body: object, options: OpenOptions): Promise<Response> {
+  const since = replaced
   const response = await reach('POST', path, body, options)
   if (response.status !== 401 || !surroundings) return response
   const { success } = parsed(await response.clone().text()) ?? {}
   // A 401 with `success: false` means that the session has ended; other 401s come from the model endpoint.
   if (success !== false) return response
-  await surroundings.signInAgain()
+  await newSession(since, surroundings)
   return reach('POST', path, body, options)
 }
 

@@ -175,4 +175,30 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await dialog.waitFor({ state: 'detached' })
     await page.context().close()
   })
+
+  test('a password is changed without a new sign-in, also while a page refreshes itself', async () => {
+    const [username, first, second] = ['nia', 'the first password', 'the second password']
+    await stage.api('POST', '/api/user/', { username, password: first })
+    const page = await stage.open(undefined, '/login?next=/account')
+    await page.getByRole('textbox', { name: 'Username' }).fill(username)
+    await page.getByRole('textbox', { name: 'Password' }).fill(first)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('textbox', { name: 'Current password' }).fill(first)
+    await page.getByRole('textbox', { name: 'New password' }).fill(second)
+    // The old session has ended, and the new one has not begun.
+    const between = Promise.withResolvers<void>()
+    await page.route('**/api/user/login', async (route) => {
+      between.resolve()
+      await refused
+      await route.continue()
+    })
+    const refused = page.waitForResponse((response) => response.status() === 401)
+    await page.getByRole('button', { name: 'Change password' }).click()
+    await between.promise
+    await page.getByRole('navigation').getByRole('link', { name: 'API keys' }).click()
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    await page.getByText('No keys yet').waitFor()
+    expect(await page.getByRole('dialog', { name: 'Session ended' }).count()).toBe(0)
+    await page.context().close()
+  })
 })

@@ -11,7 +11,7 @@ export const batches: Texts['batches'] = {
   key: '密钥',
   model: '模型',
   several: '多个',
-  endpoint: '端点',
+  endpoint: '接口',
   status: '状态',
   statuses: {
     in_progress: '进行中',

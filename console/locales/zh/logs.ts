@@ -87,7 +87,7 @@ export const logs: Texts['logs'] = {
     model_not_specified: '未指定模型',
     previous_response_not_found: '未知的先前响应',
     batch_too_many: '批次过大',
-    unsupported_endpoint: '不支持的端点',
+    unsupported_endpoint: '不支持的接口',
     overloaded: '网关繁忙',
     storage_unavailable: '数据库不可用',
     files_full: '文件空间不足',

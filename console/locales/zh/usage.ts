@@ -81,7 +81,7 @@ export const usage: Texts['usage'] = {
     invalid_request: '请求中有无效的字段',
     previous_response_not_found: '所指定的先前响应未被保留',
     batch_too_many: '批次中的条目过多',
-    unsupported_endpoint: '模型的渠道不支持该端点',
+    unsupported_endpoint: '模型的渠道不支持该接口',
     overloaded: '网关调用过多',
     storage_unavailable: '网关无法写入数据库',
     files_full: '该用户的文件已占满空间',

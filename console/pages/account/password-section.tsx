@@ -2,7 +2,7 @@ import { Button, PasswordInput, Stack } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { ApiError } from '../../api/api-error.ts'
-import { changeProfile, appShellQuery, signIn } from '../../api/account.ts'
+import { appShellQuery, changePassword, setFirstPassword } from '../../api/account.ts'
 import { characterCount } from '../../components/character-count.ts'
 import { FormSection } from '../../components/form-section.tsx'
 import { showNotice } from '../../components/notify.tsx'
@@ -30,14 +30,12 @@ export function PasswordSection() {
   })
   const saving = useAction(async ({ current, next }: { current: string; next: string }) => {
     try {
-      await changeProfile({ password: next, ...(!isFirst && { original_password: current }) })
+      await (isFirst ? setFirstPassword(next) : changePassword(profile.username, current, next))
     } catch (error) {
       if (!(error instanceof ApiError) || error.field !== 'original_password') throw error
       form.setFieldError('current', account.wrongPassword)
       return
     }
-    // The change has ended every session, including this one, so a new session is started.
-    if (!isFirst) await signIn({ username: profile.username, password: next })
     await client.invalidateQueries({ queryKey: appShellQuery.queryKey })
     form.reset()
     showNotice(account.passwordChanged)
