@@ -61,8 +61,10 @@ export const KEPT_KINDS = {
   batch_open: { share: null, readers: 'owner', room: 'responses' },
   /** Wish of the user to cancel a batch, by its id. */
   batch_cancel: { share: null, readers: 'owner', room: 'responses' },
-  /** Checked lines of a batch, by its id. */
+  /** Bodies of the checked lines of a batch, by its id. */
   batch_input: { share: 'files', readers: 'owner', room: 'responses', isLarge: true },
+  /** What is known of some consecutive lines without their bodies, by the id of the batch and the number of the first one. */
+  batch_heads: { share: 'files', readers: 'owner', room: 'responses' },
   /** Result of a line of a batch with the row that it is charged by, by the id of the batch and the number of the line. */
   batch_line: { share: null, readers: 'owner', room: 'responses' },
   /** Batch at a provider, with what is needed to ask for it, by the id of the user's batch and a number. */

@@ -3,6 +3,7 @@ import type { Environment } from '../config/environment.ts'
 import type { FileLocation } from '../domain/options.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
+import { filesNotShared } from '../store/files-not-shared.ts'
 import { ObjectFolder } from '../store/object-folder.ts'
 import type { ObjectPlace } from '../store/object-place.ts'
 
@@ -14,6 +15,8 @@ export interface ObjectServices {
   readonly environment: Pick<Environment, 'dataDir' | 'bucketKey'>
   readonly settings: () => Pick<Settings, 'options'>
   readonly warn: (fields: object, sentence: string) => void
+  /** Whether other nodes of the database may have written files in folders of their own. */
+  readonly hasOthers: boolean
 }
 
 /** The place of `options.files.store`, which is opened again when the option changes. */
@@ -22,7 +25,7 @@ export interface OpenObjects extends AsyncDisposable {
 }
 
 /** Opens nothing yet. */
-export function openObjects({ environment, settings, warn }: ObjectServices): OpenObjects {
+export function openObjects({ environment, settings, warn, hasOthers }: ObjectServices): OpenObjects {
   let opened: { readonly store: string; readonly place: Promise<ObjectPlace> } | undefined
   const report = reporting(warn)
   return {
@@ -31,12 +34,29 @@ export function openObjects({ environment, settings, warn }: ObjectServices): Op
       const text = JSON.stringify(store)
       if (opened?.store === text) return opened.place
       void opened?.place.then((former) => former.close()).catch(() => {})
-      opened = { store: text, place: openPlace(store, environment).then(report) }
+      const place = openPlace(store, environment).then(report)
+      opened = { store: text, place: hasOthers && isOfOneNode(store) ? place.then(refusingMissing) : place }
       return opened.place
     },
     async [Symbol.asyncDispose]() {
       await (await opened?.place)?.close()
     },
+  }
+}
+
+/** Whether a node that has this place has it alone. */
+export function isOfOneNode(store: FileLocation): boolean {
+  return store.kind === 'folder' && store.path === ''
+}
+
+/** What is missing in the folder of one node may be in that of another one. */
+function refusingMissing(place: ObjectPlace): ObjectPlace {
+  return {
+    hasRoom: () => place.hasRoom(),
+    put: (name, bytes) => place.put(name, bytes),
+    get: async (name, range) => (await place.get(name, range)) ?? Promise.reject(filesNotShared()),
+    remove: (name) => place.remove(name),
+    close: () => place.close(),
   }
 }
 

@@ -5,7 +5,7 @@ import { renderError as renderAnyError } from '../api/envelopes.ts'
 import type { Cluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { HeapCollector } from './heap-collector.ts'
-import { type ObjectServices, openObjects } from './open-objects.ts'
+import { isOfOneNode, type ObjectServices, openObjects } from './open-objects.ts'
 import type { IdempotencyClaims } from '../features/equal-calls/idempotent-calls.ts'
 import { FileStore } from '../features/batches/file-store.ts'
 import { Batches, type BatchServices } from '../features/batches/batches.ts'
@@ -76,6 +76,7 @@ export async function openResponses(
     environment,
     settings: services.settings,
     warn: (fields, sentence) => services.log.warn(fields, sentence),
+    hasOthers: isShared,
   })
   // V8 lets buffers of contents take hundreds of megabytes before it collects them.
   const garbage = new HeapCollector()
@@ -105,7 +106,7 @@ export async function openResponses(
   await kept.keepRemovingObjects(closing.signal)
   const hasSharedFiles = (): boolean => {
     const { store: place } = services.settings().options.files
-    return !others || others.names().length < 2 || place.kind === 's3' || place.path !== ''
+    return !others || others.names().length < 2 || !isOfOneNode(place)
   }
   const close = async (): Promise<void> => {
     closing.abort()

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { mkdir, open, rm, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasFreeSpace, measureDiskSpace } from './free-space-monitor.ts'
 import type { ObjectPlace, ObjectRange } from './object-place.ts'
@@ -45,8 +45,10 @@ export class ObjectFolder implements ObjectPlace {
         return buffer.subarray(0, bytesRead)
       })
     } catch (error) {
-      if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ELOOP') return undefined
-      throw error
+      if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ELOOP') throw error
+      // Without the folder, nothing is known of its files.
+      await stat(this.#path)
+      return undefined
     }
   }
 

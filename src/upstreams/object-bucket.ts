@@ -1,6 +1,6 @@
 import type { BucketCredentials, BucketLocation } from '../domain/bucket.ts'
 import type { ObjectPlace, ObjectRange } from '../store/object-place.ts'
-import { S3Bucket } from './s3-bucket.ts'
+import { errorCodeOf, S3Bucket } from './s3-bucket.ts'
 
 /** Keeps objects in a bucket on an S3-compatible server. */
 export class ObjectBucket implements ObjectPlace {
@@ -24,12 +24,10 @@ export class ObjectBucket implements ObjectPlace {
 
   async get(name: string, { at, length }: ObjectRange): Promise<Buffer | undefined> {
     const headers = { range: `bytes=${at}-${at + length - 1}` }
-    const { status, body } = await this.#server.send('GET', this.#folder + name, {
-      headers,
-      maxBytes: length,
-    })
-    // 416: the object ends before.
-    if (status === 404 || status === 416) return undefined
+    const answer = await this.#server.send('GET', this.#folder + name, { headers, maxBytes: length })
+    const { status, body } = answer
+    // 416: the object ends before. Other causes of a 404, such as a missing bucket, say nothing of the object.
+    if (status === 416 || (status === 404 && errorCodeOf(answer) === 'NoSuchKey')) return undefined
     // A server that ignores `range` sends the whole object.
     if (status !== 206 && (status !== 200 || at > 0)) throw new Error(`the bucket responded ${status}`)
     return body

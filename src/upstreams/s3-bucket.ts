@@ -157,9 +157,14 @@ async function collected(body: AsyncIterable<Buffer>, status: number, maxBytes: 
   return Buffer.concat(chunks)
 }
 
-function refusalOf({ status, body }: Answer): Error {
-  const [, code] = /<Code>([A-Za-z0-9.]{1,64})<\/Code>/.exec(body.toString('latin1')) ?? []
-  return new Error(`the bucket responded ${status}${code === undefined ? '' : ` ${code}`}`)
+/** The code of an error response; undefined if it has none. */
+export function errorCodeOf({ body }: Pick<Answer, 'body'>): string | undefined {
+  return /<Code>([A-Za-z0-9.]{1,64})<\/Code>/.exec(body.toString('latin1'))?.[1]
+}
+
+function refusalOf(answer: Answer): Error {
+  const code = errorCodeOf(answer)
+  return new Error(`the bucket responded ${answer.status}${code === undefined ? '' : ` ${code}`}`)
 }
 
 /**

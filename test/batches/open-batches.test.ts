@@ -81,12 +81,12 @@ describe('docs/batches.md: Batches', () => {
     const dan = clientOf('dan')
     const gate = Promise.withResolvers<void>()
     fixture.upstream.script('read', { kind: 'whole', after: gate.promise })
-    // The lines have more than one part.
+    // The lines have many parts.
     const { id } = await dan.make(
       linesFor('read', 20, { messages: [{ role: 'user', content: 'x'.repeat(80_000) }] }),
     )
     await fixture.upstream.receivedAtLeast('read', PARALLEL)
-    const show = hideSecondPart()
+    const show = hideFiles()
     const before = fixture.gateway.logs().length
     gate.resolve()
     await expect
@@ -114,10 +114,9 @@ function keptOf(userId: number): string[] {
   return rowsOf<{ kind: string }>('select kind from kept where user_id = ?', userId).map(({ kind }) => kind)
 }
 
-/** Renames the second part of the lines of the only open batch, which is then not found; returns what undoes that. */
-function hideSecondPart(): () => void {
-  const [input] = rowsOf<{ id: string }>(`select content_id as id from kept where kind = 'batch_input'`)
-  const path = join(fixture.gateway.dataDir, 'files', `${input?.id}.1`)
+/** Renames the folder with the contents, which cannot be read then; returns what undoes that. */
+function hideFiles(): () => void {
+  const path = join(fixture.gateway.dataDir, 'files')
   renameSync(path, `${path}.hidden`)
   return () => renameSync(`${path}.hidden`, path)
 }

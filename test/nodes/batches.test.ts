@@ -193,7 +193,7 @@ test('several nodes that do not share files refuse files and batches, and one no
     configure: (upstream) => ({
       models: priced(['m']),
       channels: [channel('m', upstream.baseUrl('m'))],
-      users: [ROOT, user(2, 'ann', [token('ann')])],
+      users: [ROOT, user(2, 'ann', [token('ann')], { access_token: 'ann-access-token' })],
     }),
   })
   try {
@@ -203,12 +203,13 @@ test('several nodes that do not share files refuse files and batches, and one no
       BatchClient,
     ]
     const refused = [503, 'files_not_shared']
-    const answerTo = async (...request: Parameters<BatchClient['ask']>): Promise<unknown[]> => {
+    type Request = Parameters<BatchClient['ask']>
+    const answerTo = async (...request: Request): Promise<unknown[]> => {
       const answer = await second.ask(...request)
       return [answer.status, answer.json().error?.code]
     }
     await expect.poll(() => answerTo('/v1/files')).toEqual(refused)
-    const requests: readonly Parameters<BatchClient['ask']>[] = [
+    const requests: readonly Request[] = [
       ['/v1/files/file-1'],
       ['/v1/files/file-1/content'],
       ['/v1/files/file-1', 'DELETE'],
@@ -226,7 +227,22 @@ test('several nodes that do not share files refuse files and batches, and one no
     await fleet.node(1).stop()
     await expect.poll(async () => (await first.ask('/v1/files')).status, { timeout: 30_000 }).toBe(200)
     const { id } = await first.make([chatLine('a')])
-    expect(await first.ended(id)).toMatchObject({ status: 'completed' })
+    const { input_file_id: file, ...ended } = await first.ended(id)
+    expect(ended).toMatchObject({ status: 'completed' })
+    // A node that is alone does not know what the other one keeps.
+    await fleet.node(0).stop()
+    await fleet.node(1).restart()
+    await expect.poll(async () => (await second.ask('/v1/files')).status, { timeout: 30_000 }).toBe(200)
+    const again: Request = [
+      '/v1/batches',
+      'POST',
+      { input_file_id: file, endpoint: '/v1/chat/completions', completion_window: '24h' },
+    ]
+    for (const request of [again, [`/v1/files/${file}/content`]] as Request[])
+      expect(await answerTo(...request)).toEqual(refused)
+    const request = `GET /api/batches/${id}/results` as const
+    const managed = await manage(fleet.node(1).url, { id: 2, accessToken: 'ann-access-token' }, request)
+    expect(managed.status).toBe(503)
   } finally {
     await cluster.clear()
   }

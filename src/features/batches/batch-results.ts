@@ -1,8 +1,8 @@
-import type { BatchStore, LineHead, StoredResult, Unanswered } from './batch-store.ts'
-import type { Batch, BatchEnd, LineOutcome } from './batch.ts'
+import type { BatchStore, StoredResult, Unanswered } from './batch-store.ts'
+import type { Batch, BatchEnd, LineHead, LineOutcome } from './batch.ts'
 
 /** A line of a batch with its result; undefined if it has none. */
-interface EndedLine {
+interface LineWithResult {
   readonly line: LineHead
   readonly result: StoredResult | undefined
 }
@@ -20,7 +20,10 @@ export function isAnswered({ status }: Pick<StoredResult, 'status'>): boolean {
 }
 
 /** All lines of a batch with their results, in the order of the input. */
-async function* endedLines(store: BatchStore, batch: Batch): AsyncGenerator<EndedLine, void, undefined> {
+export async function* linesWithResults(
+  store: BatchStore,
+  batch: Batch,
+): AsyncGenerator<LineWithResult, void, undefined> {
   const results = store.results(batch)
   let next = await results.next()
   for await (const line of store.inputHeads(batch)) {
@@ -37,7 +40,7 @@ export async function* resultLines(
   which: 'results' | 'errors',
   end: BatchEnd,
 ): AsyncGenerator<Buffer, void, undefined> {
-  for await (const { line, result } of endedLines(store, batch)) {
+  for await (const { line, result } of linesWithResults(store, batch)) {
     if ((which === 'results') !== (result !== undefined && isAnswered(result))) continue
     const id = `batch_req_${batch.id.slice(batch.id.indexOf('_') + 1)}${String(line.number).padStart(6, '0')}`
     const head = `{"id":${JSON.stringify(id)},"custom_id":${JSON.stringify(line.customId)},"response":`
@@ -53,10 +56,12 @@ export async function* resultLines(
   }
 }
 
-const ERRORS: Readonly<Record<Unanswered, { readonly code: string; readonly message: string }>> = {
+/** The errors of lines without an answer. */
+export const ERRORS: Readonly<Record<Unanswered, { readonly code: string; readonly message: string }>> = {
   expired: { code: 'batch_expired', message: 'the request was not made before the batch expired' },
   cancelled: { code: 'batch_cancelled', message: 'the batch was cancelled before the request was made' },
   result_missing: { code: 'result_missing', message: 'the provider gave no result for the request' },
+  content_lost: { code: 'content_lost', message: 'what the gateway kept of the request is lost' },
 }
 
 /** The lines of the results of a message batch that has ended like this. */
@@ -65,11 +70,11 @@ export async function* messageResultLines(
   batch: Batch,
   end: BatchEnd,
 ): AsyncGenerator<Buffer, void, undefined> {
-  for await (const { line, result } of endedLines(store, batch)) {
+  for await (const { line, result } of linesWithResults(store, batch)) {
     const head = `{"custom_id":${JSON.stringify(line.customId)},"result":`
     const why = result?.without ?? (result ? undefined : end === 'completed' ? 'result_missing' : end)
-    if (why === 'result_missing') {
-      const error = { type: 'api_error', message: ERRORS.result_missing.message }
+    if (why === 'result_missing' || why === 'content_lost') {
+      const error = { type: 'api_error', message: ERRORS[why].message }
       yield Buffer.from(`${head}{"type":"errored","error":${JSON.stringify({ type: 'error', error })}}}\n`)
       continue
     }

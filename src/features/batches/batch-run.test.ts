@@ -51,9 +51,7 @@ async function linesThatWait(run: BatchRun): Promise<number> {
   }
 }
 
-test.each([
-  ['100 lines', Array.from({ length: 150 }, () => Buffer.from('{}')), 100],
-  ['8 MiB of lines', Array.from({ length: 15 }, () => Buffer.alloc(MEBIBYTE)), 8],
-])('while %s of a batch wait to be tried again, no further ones are read', async (_, bodies, expected) => {
-  expect(await linesThatWait(await runOf(bodies))).toBe(expected)
+test('while 100 lines of a batch wait to be tried again, no further ones are begun', async () => {
+  const bodies = Array.from({ length: 150 }, () => Buffer.from('{}'))
+  expect(await linesThatWait(await runOf(bodies))).toBe(100)
 })

@@ -3,23 +3,24 @@ import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import { LineReserve } from '../../accounts/ledger/batch-hold.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
+import { GatewayError } from '../../errors.ts'
 import type { BatchStore } from './batch-store.ts'
 import {
   type Batch,
   type BatchEnd,
   type BatchFacts,
+  type LineHead,
   type LineOutcome,
   WINDOW_MS,
-  type BatchLine,
 } from './batch.ts'
+import type { LineFinder } from './line-finder.ts'
 
-/** Lines of a batch that wait to be tried again, and the bytes of their bodies, from which on no further ones are read. */
+/** Number of lines of a batch that wait to be tried again, from which on no further ones are begun. */
 const MAX_DELAYED = 100
-const MAX_DELAYED_BYTES = 8 * 1_048_576
 
 /** A line whose call is to be made. */
 export interface WaitingLine {
-  readonly line: BatchLine
+  readonly line: LineHead
   readonly reserve: LineReserve
   /** Number of calls that were made for it, and of those that got an error of a server. */
   attempts: number
@@ -41,6 +42,9 @@ export class BatchRun {
   isLost = false
   /** Set when nothing of the batch is stored any more, because its user was deleted. */
   isGone = false
+  /** Whether a lost line was reported. */
+  #hasReported = false
+  readonly lines: LineFinder
   /** The key and the user, as they were when they were last looked at. */
   caller: Caller | undefined
   /** The work on lines that go to batches of providers; undefined if there is none. */
@@ -49,9 +53,8 @@ export class BatchRun {
   saving: Promise<void> | undefined
   /** Timers of lines that are tried again later. */
   readonly #delayed = new Set<NodeJS.Timeout>()
-  #delayedBytes = 0
   readonly #store: BatchStore
-  #input: AsyncGenerator<BatchLine, void, undefined>
+  #input: AsyncGenerator<LineHead, void, undefined>
   /** Number of the last line that was read. */
   #last = 0
   /** Numbers of the lines that had a result when this node took the batch. */
@@ -66,7 +69,8 @@ export class BatchRun {
     this.hold = hold
     this.#ended = ended
     this.#store = store
-    this.#input = store.input(batch)
+    this.#input = store.inputHeads(batch)
+    this.lines = store.lineFinder(batch)
   }
 
   /** Whether there may be a line whose call can be made now. */
@@ -74,9 +78,8 @@ export class BatchRun {
     if (this.stopped !== undefined || this.isEnding || this.isLost || Date.now() >= this.windowEndMs)
       return false
     if (this.#due.length > 0) return true
-    // Otherwise a limit that stops every line would bring the whole batch into memory.
-    const isFull = this.#delayed.size >= MAX_DELAYED || this.#delayedBytes >= MAX_DELAYED_BYTES
-    return !this.#isExhausted && !isFull
+    // Otherwise a limit that stops every line would make all of them wait.
+    return !this.#isExhausted && this.#delayed.size < MAX_DELAYED
   }
 
   /** Whether the batch can end. */
@@ -114,7 +117,7 @@ export class BatchRun {
   }
 
   // A generator that has thrown ends, as if there were no further lines. After an error, the lines are read anew.
-  async #next(): Promise<BatchLine | undefined> {
+  async #next(): Promise<LineHead | undefined> {
     try {
       for (;;) {
         const { done, value } = await this.#input.next()
@@ -124,19 +127,37 @@ export class BatchRun {
         return value
       }
     } catch (error) {
-      this.#input = this.#store.input(this.batch)
+      this.#input = this.#store.inputHeads(this.batch)
       throw error
     }
   }
 
+  /** The body of a line; undefined if it is lost. Another node may have what is missing here, until the window ends. */
+  async bodyOf(line: LineHead): Promise<Buffer | undefined> {
+    try {
+      return await this.lines.body(line)
+    } catch (error) {
+      const isElsewhere = error instanceof GatewayError && error.code === 'files_not_shared'
+      if (isElsewhere && Date.now() >= this.windowEndMs) return undefined
+      throw error
+    }
+  }
+
+  /** Logs that lines are lost, once. */
+  reportLost(log: { warn(fields: object, sentence: string): void }, { number: line }: LineHead): void {
+    if (!this.#hasReported)
+      log.warn(
+        { batch: this.batch.id, line },
+        'what was kept of lines of a batch is missing or damaged (options.files.store); they end as errors',
+      )
+    this.#hasReported = true
+  }
+
   /** Lets a line be tried again after some time. */
   delay(line: WaitingLine, ms: number, onDue: () => void): void {
-    const bytes = line.line.body.length
     this.underWay += 1
-    this.#delayedBytes += bytes
     const timer = setTimeout(() => {
       this.#delayed.delete(timer)
-      this.#delayedBytes -= bytes
       this.underWay -= 1
       this.#due.push(line)
       onDue()
@@ -149,7 +170,6 @@ export class BatchRun {
     for (const timer of this.#delayed) clearTimeout(timer)
     this.underWay -= this.#delayed.size
     this.#delayed.clear()
-    this.#delayedBytes = 0
   }
 
   async close(): Promise<void> {

@@ -5,17 +5,16 @@ import type { SettledCall } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { LineReserve } from '../../accounts/ledger/batch-hold.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { type Batch, type BatchEnd, callIdOfLine } from './batch.ts'
+import type { Batch, BatchEnd, LineHead } from './batch.ts'
 import { claimBatch, releaseBatch, renewBatches } from './batch-leases.ts'
 import type { BatchPart, SealedPrices } from './batch-part.ts'
 import { BatchRun, type WaitingLine } from './batch-run.ts'
 import { closeBatch, endBatch, type EndServices, resultsSoFar } from './end-batch.ts'
-import type { BatchStore, LineResult, Unanswered } from './batch-store.ts'
+import type { BatchStore, LineResult } from './batch-store.ts'
 import { findCaller, holdAgain, holdBatch, type HoldBatchInputs } from './hold-batch.ts'
 import { callForLine, type LineAnswer, type LineCallServices } from './line-call.ts'
-import type { FoundLine } from './line-finder.ts'
 import { type LineEnds, ProviderWork, type ProviderWorkServices } from './provider-work.ts'
-import { settleLine } from './settle-line.ts'
+import { type SettledLine, settleLine, withAnswer, withoutAnswer } from './settle-line.ts'
 import { Turns } from './turns.ts'
 
 /** Interval in milliseconds at which batches without a node, wishes to cancel and keys are looked at. */
@@ -37,8 +36,6 @@ const ORPHAN_MS = 3_600_000
 
 /** Number of results of providers' batches that are stored at a time. */
 const RESULTS_AT_A_TIME = 32
-
-const NO_ANSWER = { status: 0, dropped: [], row: undefined, body: Buffer.alloc(0) }
 
 /** Services that the work on batches needs. */
 export interface BatchRunServices extends LineCallServices, EndServices, Omit<ProviderWorkServices, 'turns'> {
@@ -149,8 +146,10 @@ export class BatchRuns {
   ): void {
     if (found.prices.models.size === 0) return
     const ends: LineEnds = {
-      settle: (line, reserve, answer) => this.#settle(run, line, reserve, answer),
-      settleWithout: (line, reserve, why) => this.#settleWithout(run, line, reserve, why),
+      settle: (line, reserve, answer) => this.#end(run, line, reserve, withAnswer(answer)),
+      settleWithout: (line, reserve, why) =>
+        this.#end(run, line, reserve, withoutAnswer(run.batch, line, why)),
+      settleLost: (line, reserve) => this.#settleLost(run, line, reserve),
       isHeld: async () => {
         await this.#renew([run])
         return !run.isLost
@@ -246,7 +245,10 @@ export class BatchRuns {
     try {
       run.caller ??= await this.#callerOf(run)
       if (!run.caller || run.stopped !== undefined) return
-      answer = await callForLine(this.#services, run.batch, run.caller, waiting.line, waiting.reserve)
+      const { line, reserve } = waiting
+      const body = await run.bodyOf(line)
+      if (!body) return await this.#settleLost(run, line, reserve)
+      answer = await callForLine(this.#services, run.batch, run.caller, { ...line, body }, reserve)
     } catch (error) {
       this.#retry(run, waiting, 0)
       throw error
@@ -260,7 +262,7 @@ export class BatchRuns {
       waiting.serverErrors += 1
     if (answer.retryMs !== undefined && waiting.serverErrors < MAX_SERVER_ERRORS)
       return this.#retry(run, waiting, answer.retryMs)
-    await this.#settle(run, waiting.line, waiting.reserve, answer)
+    await this.#end(run, waiting.line, waiting.reserve, withAnswer(answer))
   }
 
   async #take(run: BatchRun): Promise<WaitingLine | undefined> {
@@ -283,19 +285,18 @@ export class BatchRuns {
     })
   }
 
-  #settle(run: BatchRun, line: FoundLine, reserve: LineReserve, answer: LineAnswer): Promise<void> {
-    const { id: requestId, status, dropped, row, body } = answer
-    return this.#end(run, line, reserve, { status, requestId, dropped, row, body })
-  }
-
-  #settleWithout(run: BatchRun, line: FoundLine, reserve: LineReserve, without: Unanswered): Promise<void> {
-    const requestId = callIdOfLine(run.batch, line.number)
-    return this.#end(run, line, reserve, { ...NO_ANSWER, requestId, without })
+  /** Ends a line whose body is lost. It costs nothing. */
+  async #settleLost(run: BatchRun, line: LineHead, reserve: LineReserve): Promise<void> {
+    // A node that has ended the batch, or deleted its user, has removed the bodies of its lines.
+    await this.#renew([run])
+    if (run.isLost || run.isGone || this.#isStopping) return
+    run.reportLost(this.#services.log, line)
+    await this.#end(run, line, reserve, withoutAnswer(run.batch, line, 'content_lost'))
   }
 
   async #end(
     run: BatchRun,
-    line: FoundLine,
+    line: SettledLine,
     reserve: LineReserve,
     result: LineResult & { readonly body: Buffer },
   ): Promise<void> {
@@ -422,14 +423,13 @@ export class BatchRuns {
       }
       return
     }
+    let run: BatchRun | undefined
     try {
-      const run = await this.#continue(one, own)
-      if (run) return this.#add(run)
-    } catch (error) {
-      await releaseBatch(this.#services, one)
-      throw error
+      run = await this.#continue(one, own)
+    } finally {
+      if (!run) await releaseBatch(this.#services, one)
     }
-    await releaseBatch(this.#services, one)
+    if (run) this.#add(run)
   }
 
   /** What is left of a batch; undefined if that is nothing, or not affordable now. */

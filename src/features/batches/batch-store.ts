@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { OutgoingBody } from '@sluice/http1'
 import { type KeptEntry, type KeptKind, partBytesOf } from '../../domain/kept.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
@@ -9,6 +10,7 @@ import {
   type BatchApi,
   type BatchFacts,
   type BatchLine,
+  type LineHead,
   isBatchIdOf,
   lastBatchId,
   WINDOW_MS,
@@ -22,15 +24,21 @@ import {
   valueOfText,
 } from './batch-part.ts'
 import { LineFinder } from './line-finder.ts'
-import { PieceReader } from './piece-reader.ts'
 
 /** Number of entries that are read at a time. */
 const PAGE = 500
+/** Characters of an entry with heads of lines, and number of them that are read at a time. */
+const HEADS_LENGTH = 32_768
+const HEADS_PAGE = 16
 /** Digits of the number of a line in its key. */
 const DIGITS = 7
 
-/** Why a line of a provider's batch has no answer. */
-export type Unanswered = 'expired' | 'cancelled' | 'result_missing'
+/** Number of times that a part of a content is read that is missing or damaged, and milliseconds between them. */
+const TRIES = 3
+const RETRY_MS = 500
+
+/** Why a line has no answer. `content_lost`: what was kept of its request is missing or damaged. */
+export type Unanswered = 'expired' | 'cancelled' | 'result_missing' | 'content_lost'
 
 /** How a line ended, as it is stored before its call is charged. */
 export interface LineResult {
@@ -60,14 +68,10 @@ export interface BatchPage {
   readonly limit: number
 }
 
-/** What is known of a line without its body. */
-export interface LineHead extends Omit<BatchLine, 'body'> {
-  /** Position of the body in the stored lines, and its size. */
-  readonly at: number
-  readonly bytes: number
-}
-
-/** Batches of users with their lines and results, encrypted, in the database that all nodes share. */
+/**
+ * Batches of users with their lines and results, encrypted. Only large contents are outside of the database, so that a batch
+ * can end if they are lost.
+ */
 export class BatchStore {
   readonly #kept: KeptStore
 
@@ -82,54 +86,76 @@ export class BatchStore {
     lines: AsyncIterable<BatchLine>,
   ): Promise<void> {
     const entry = entryOf('batch_input', batch.id, batch, keepMs, '')
-    if (!this.#kept.admits('batch_input', 0) || !(await this.#kept.write(entry, writtenLines(lines))))
-      throw new GatewayError('storage_unavailable', 'there is no room for batches at the moment; try again', {
-        retryAfter: 60,
-      })
-  }
-
-  /** Reads the lines of a batch in order. Throws `not_found` if they are gone. */
-  async *input(batch: Batch): AsyncGenerator<BatchLine, void, undefined> {
-    for await (const { line, bytes, reader } of this.#readInput(batch))
-      yield { ...line, body: await reader.exactly(bytes) }
-  }
-
-  /** Reads the lines of a batch in order without their bodies, of which it has the place and the size. */
-  async *inputHeads(batch: Batch): AsyncGenerator<LineHead, void, undefined> {
-    for await (const { line, bytes, reader } of this.#readInput(batch)) {
-      yield { ...line, bytes }
-      await reader.skip(bytes)
+    try {
+      const bodies = this.#storedHeads(batch, keepMs, lines)
+      if (!this.#kept.admits('batch_input', 0) || !(await this.#kept.write(entry, bodies)))
+        throw new GatewayError(
+          'storage_unavailable',
+          'there is no room for batches at the moment; try again',
+          { retryAfter: 60 },
+        )
+    } catch (error) {
+      await this.removeInput(batch).catch(() => {})
+      throw error
     }
   }
 
-  /** Yields what is before each body, which is read or passed over then. */
-  async *#readInput({
+  /** Stores the heads of lines, and yields their bodies. */
+  async *#storedHeads(
+    batch: Pick<Batch, 'id' | 'userId' | 'createdMs'>,
+    keepMs: number,
+    lines: AsyncIterable<BatchLine>,
+  ): AsyncGenerator<Buffer, void, undefined> {
+    let heads: string[] = []
+    let length = 0
+    let first = 1
+    let place = 0
+    let at = 0
+    const store = async (): Promise<void> => {
+      const facts = `{"at":${place},"heads":[${heads.join(',')}]}`
+      const entry = entryOf('batch_heads', lineKey(batch, first), batch, keepMs, facts)
+      await this.#kept.writeFacts([{ ...entry, bytes: Buffer.byteLength(facts) }])
+      first += heads.length
+      place = at
+      heads = []
+      length = 0
+    }
+    for await (const { customId, amount, body, model } of lines) {
+      const head: WrittenHead = [customId, amount, body.length, model]
+      const text = JSON.stringify(model === undefined ? head.slice(0, 3) : head)
+      heads.push(text)
+      length += text.length
+      at += body.length
+      if (length > HEADS_LENGTH) await store()
+      yield body
+    }
+    if (heads.length > 0) await store()
+  }
+
+  /** Reads the lines of a batch in order without their bodies. */
+  async *inputHeads(batch: Pick<Batch, 'id' | 'userId'>): AsyncGenerator<LineHead, void, undefined> {
+    for await (const heads of this.#groupsOfHeads(batch)) yield* heads
+  }
+
+  async *#groupsOfHeads({
     id,
     userId,
-  }: Batch): AsyncGenerator<
-    { readonly line: Omit<LineHead, 'bytes'>; readonly bytes: number; readonly reader: PieceReader },
-    void,
-    undefined
-  > {
-    const entry = await this.#kept.find('batch_input', id, userId)
-    if (!entry) throw new GatewayError('not_found', 'the lines of this batch are not kept any more')
-    const reader = new PieceReader(this.#kept.stream(entry))
-    try {
-      for (let number = 1, at = 0; ; number += 1) {
-        const head = await reader.line(Number.MAX_SAFE_INTEGER)
-        if (!head?.bytes) return
-        const [customId, amount, bytes, model] = JSON.parse(head.bytes.toString()) as WrittenHead
-        at += head.bytes.length + 1
-        yield { line: { number, customId, amount, model, at }, bytes, reader }
-        at += bytes
+  }: Pick<Batch, 'id' | 'userId'>): AsyncGenerator<readonly LineHead[], void, undefined> {
+    for (let after = lineKey({ id }, 0); ; ) {
+      const page = { kind: 'batch_heads', userId, after, order: 'asc', limit: HEADS_PAGE } as const
+      const entries = await this.#kept.list(page)
+      for (const entry of entries) {
+        if (!entry.key.startsWith(`${id}-`)) return
+        yield headsIn(entry)
+        after = entry.key
       }
-    } finally {
-      await reader.close()
+      if (entries.length < HEADS_PAGE) return
     }
   }
 
-  removeInput({ id, userId }: Pick<Batch, 'id' | 'userId'>): Promise<number> {
-    return this.#kept.remove({ kind: 'batch_input', key: id, userId })
+  async removeInput({ id, userId }: Pick<Batch, 'id' | 'userId'>): Promise<void> {
+    await this.#kept.remove({ kind: 'batch_input', key: id, userId })
+    await this.#kept.remove({ kind: 'batch_heads', userId, keys: lineKeys(id) })
   }
 
   /** Makes a batch, which is open from now on. */
@@ -236,7 +262,10 @@ export class BatchStore {
   /** Removes lines that were stored for batches that were never made, if they are older than this. */
   async removeOrphans(beforeMs: number): Promise<void> {
     const open = new Set((await this.open()).map(({ id }) => id))
-    for (const { key: id, userId } of await this.#kept.keysOf('batch_input'))
+    // A submission that broke off may have stored heads alone.
+    const stored = [...(await this.#kept.keysOf('batch_input')), ...(await this.#kept.keysOf('batch_heads'))]
+    const owners = new Map(stored.map(({ key, userId }) => [key.split('-', 1)[0] ?? '', userId]))
+    for (const [id, userId] of owners)
       if (!open.has(id) && timeOfBatchId(id) < beforeMs) await this.removeInput({ id, userId })
   }
 
@@ -256,8 +285,7 @@ export class BatchStore {
       const entries = await this.#kept.list({ kind: 'batch_line', userId, after, order: 'asc', limit: PAGE })
       for (const entry of entries) {
         if (!entry.key.startsWith(`${id}-`)) return
-        const number = Number(entry.key.slice(-DIGITS))
-        yield { ...(JSON.parse(entry.facts) as LineResult), number, entry }
+        yield { ...(JSON.parse(entry.facts) as LineResult), number: numberIn(entry.key), entry }
         after = entry.key
       }
       if (entries.length < PAGE) return
@@ -319,16 +347,18 @@ export class BatchStore {
     return this.#kept.write(entryOf('batch_part_lines', key, batch, batch.facts.keepMs, ''), pieces, 'always')
   }
 
-  async partLines({ userId }: Batch, key: string): Promise<OutgoingBody> {
+  /** `onLost` is called if a part of the bytes is missing or damaged. */
+  async partLines({ userId }: Batch, key: string, onLost: () => void): Promise<OutgoingBody> {
     const entry = await this.#kept.find('batch_part_lines', key, userId)
     if (!entry) throw new GatewayError('not_found', 'the lines of this batch are not kept any more')
     const partBytes = partBytesOf(entry)
     return {
       length: entry.bytes,
       read: async (position) => {
-        const part = await this.#kept.part(entry, Math.floor(position / partBytes))
-        if (!part) throw new GatewayError('not_found', 'this content is not kept any more')
-        return part.subarray(position % partBytes)
+        const part = await this.#partOf(entry, Math.floor(position / partBytes))
+        if (part) return part.subarray(position % partBytes)
+        onLost()
+        throw new GatewayError('not_found', 'this content is not kept any more')
       },
     }
   }
@@ -353,19 +383,38 @@ export class BatchStore {
   }
 
   /** Finds lines by their numbers, in any order. */
-  async lineFinder(batch: Batch): Promise<LineFinder> {
-    const entry = await this.#kept.find('batch_input', batch.id, batch.userId)
-    if (!entry) throw new GatewayError('not_found', 'the lines of this batch are not kept any more')
-    return new LineFinder(
-      partBytesOf(entry),
-      (part) => this.#kept.part(entry, part),
-      () => this.inputHeads(batch),
-    )
+  lineFinder({ id, userId }: Pick<Batch, 'id' | 'userId'>): LineFinder {
+    return new LineFinder({
+      groups: () => this.#groupsOfHeads({ id, userId }),
+      group: async (first) => {
+        const found = await this.#kept.find('batch_heads', lineKey({ id }, first), userId)
+        return found ? headsIn(found) : []
+      },
+      bodies: async () => {
+        const found = await this.#kept.find('batch_input', id, userId)
+        return (
+          found && {
+            partBytes: partBytesOf(found),
+            part: (part: number) => this.#kept.part(found, part),
+            partAgain: (part: number) => this.#partOf(found, part),
+          }
+        )
+      },
+    })
+  }
+
+  /** Reads a part of a content, several times if it is missing or damaged. Resolves to undefined if it is lost. */
+  async #partOf(entry: KeptEntry, part: number): Promise<Buffer | undefined> {
+    for (let tried = 1; ; tried += 1) {
+      const found = await this.#kept.part(entry, part)
+      if (found || tried === TRIES) return found
+      await delay(RETRY_MS, undefined, { ref: false })
+    }
   }
 
   /** Removes what only the work on a batch needs, and last that it is open. */
   async close({ id, userId }: Pick<Batch, 'id' | 'userId'>): Promise<void> {
-    const keys = { from: lineKey({ id }, 0), to: lineKey({ id }, 10 ** DIGITS - 1) }
+    const keys = lineKeys(id)
     await this.#kept.remove({ kind: 'batch_line', userId, keys })
     await this.#kept.remove({ kind: 'batch_line_state', userId, keys })
     for (const kind of ['batch_part_lines', 'batch_part'] as const)
@@ -378,6 +427,10 @@ export class BatchStore {
 /** Keys of the lines of a batch sort by their numbers. */
 function lineKey({ id }: Pick<Batch, 'id'>, number: number): string {
   return `${id}-${String(number).padStart(DIGITS, '0')}`
+}
+
+function lineKeys(id: string): { readonly from: string; readonly to: string } {
+  return { from: lineKey({ id }, 0), to: lineKey({ id }, 10 ** DIGITS - 1) }
 }
 
 /** Everything of a batch lasts longer than the batch and its results. */
@@ -397,15 +450,21 @@ function factsEntry(batch: Batch) {
   return { ...entryOf('batch', id, batch, facts.keepMs, JSON.stringify(facts)), tokenId }
 }
 
-/** What comes before the body of a stored line. */
-type WrittenHead = readonly [customId: string, amount: number, bytes: number, model?: string]
+/** What is known of a line, as it is stored. */
+type WrittenHead = readonly [customId: string, amount: number, bytes: number, model?: string | undefined]
 
-/** The form in which lines are stored: before each body its `custom_id`, its hold and its size. */
-async function* writtenLines(lines: AsyncIterable<BatchLine>): AsyncGenerator<Buffer, void, undefined> {
-  for await (const { customId, amount, body, model } of lines) {
-    const known = [customId, amount, body.length] as const
-    const head: WrittenHead = model === undefined ? known : [...known, model]
-    yield Buffer.from(`${JSON.stringify(head)}\n`)
-    yield body
-  }
+/** The heads of consecutive lines, the first one of which is named by the key. */
+function headsIn({ key, facts }: KeptEntry): readonly LineHead[] {
+  const stored = JSON.parse(facts) as { readonly at: number; readonly heads: readonly WrittenHead[] }
+  let { at } = stored
+  const first = numberIn(key)
+  return stored.heads.map(([customId, amount, bytes, model], index) => {
+    const head = { number: first + index, customId, amount, model, at, bytes }
+    at += bytes
+    return head
+  })
+}
+
+function numberIn(key: string): number {
+  return Number(key.slice(-DIGITS))
 }

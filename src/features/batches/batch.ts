@@ -115,3 +115,10 @@ export interface BatchLine {
   /** Body of the request. */
   readonly body: Buffer
 }
+
+/** What is known of a line without its body. */
+export interface LineHead extends Omit<BatchLine, 'body'> {
+  /** Position of the body in the stored bodies, and its size. */
+  readonly at: number
+  readonly bytes: number
+}

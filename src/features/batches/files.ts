@@ -11,6 +11,7 @@ import { GatewayError } from '../../errors.ts'
 import { answerHeaders } from '../../http/answer-headers.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'
 import { filesFull } from '../../store/files-full.ts'
+import { filesNotShared } from '../../store/files-not-shared.ts'
 import {
   answer,
   beginReading,
@@ -48,6 +49,8 @@ export class Files {
   readonly #services: FileServices
   /** Bytes of the uploads under way on this node, by user. */
   readonly #arriving = new Map<number, number>()
+  /** Files that are being stored, by user: until that is over, they may count both as kept and as under way. */
+  readonly #storing = new Map<number, Promise<unknown>>()
 
   constructor(services: FileServices) {
     this.#services = services
@@ -56,10 +59,7 @@ export class Files {
   /** Throws `files_not_shared` if other nodes may not find what this node keeps. */
   refuseUnshared(): void {
     if (this.#services.hasSharedFiles()) return
-    throw new GatewayError(
-      'files_not_shared',
-      'several nodes run and do not share files: the operator has to set options.files.store to a bucket, or to a folder that all nodes share',
-    )
+    throw filesNotShared()
   }
 
   /** Stores the file of a form. It is found once all of it is stored. */
@@ -71,28 +71,33 @@ export class Files {
     if (length > limit) throw tooLarge()
     const userId = caller.user.id
     const announced = Math.max(0, length - MAX_FORM_BYTES)
-    await this.#reserve(settings, userId, announced)
+    const room = new Room((bytes) => this.#arrive(userId, bytes))
+    await this.#reserve(settings, userId, room, announced)
     try {
       const body = await bodies.readForm(incoming, { owner: { client: userId, key: caller.token.id }, limit })
       try {
-        const run = (call: IncomingCall): Promise<void> =>
-          this.#store(call, caller, settings, body, announced)
+        const run = (call: IncomingCall): Promise<void> => this.#store(call, caller, settings, body, room)
         const answer = lifeCycle.read(incoming, settings)
         await (answer ? answer({ body, incoming, caller, settings }, run) : run(incoming))
       } finally {
         body.release()
       }
     } finally {
-      this.#arrive(userId, -announced)
+      room.release()
     }
   }
 
-  /** Counts bytes as under way. Rejects with `files_full` if the user would keep too many with them. */
-  async #reserve({ options }: Settings, userId: number, bytes: number): Promise<void> {
+  /** Counts an upload as under way with this size. Rejects with `files_full` if the user would keep too much with it. */
+  async #reserve({ options }: Settings, userId: number, room: Room, size: number): Promise<void> {
     const { most } = options.files
-    const kept = (await this.#services.files.bytesOf(userId)) + (this.#arriving.get(userId) ?? 0)
-    if (kept + bytes > most) throw filesFull(kept, most)
-    this.#arrive(userId, bytes)
+    for (;;) {
+      const storing = this.#storing.get(userId)
+      const keptBytes = await this.#services.files.bytesOf(userId)
+      const kept = keptBytes + (this.#arriving.get(userId) ?? 0) - room.bytes
+      if (kept + size <= most) return room.resize(size)
+      if (!storing) throw filesFull(kept, most)
+      await storing
+    }
   }
 
   #arrive(userId: number, bytes: number): void {
@@ -106,7 +111,7 @@ export class Files {
     caller: Caller,
     settings: Settings,
     { parts, bytes }: FormBody,
-    announced: number,
+    room: Room,
   ): Promise<void> {
     if (incoming.unlessKept) throw incoming.unlessKept
     const { files, limits } = this.#services
@@ -115,18 +120,18 @@ export class Files {
     if (size > MAX_FILE_BYTES) throw tooLarge()
     await limits.enter(settings, caller, settings.models.get(''))
     const userId = caller.user.id
-    const more = size - announced
     // Refused before anything is written; the write checks it again, because other nodes may store files before it.
-    await this.#reserve(settings, userId, more)
+    await this.#reserve(settings, userId, room, size)
     const createdMs = Date.now()
     const id = newFileId()
     const expiresMs = createdMs + expiresInMs
     const file = { id, userId, filename, purpose: 'batch', bytes: size, createdMs, expiresMs } as const
-    try {
-      await files.store(file, piecesOf(bytes, part))
-    } finally {
-      this.#arrive(userId, -more)
-    }
+    const stored = files.store(file, piecesOf(bytes, part)).finally(() => room.release())
+    const all = Promise.allSettled([stored, this.#storing.get(userId)]).then(() => {
+      if (this.#storing.get(userId) === all) this.#storing.delete(userId)
+    })
+    this.#storing.set(userId, all)
+    await stored
     answer(incoming, fileObject(await files.find(userId, id)))
   }
 
@@ -169,6 +174,25 @@ export class Files {
     await files.find(caller.user.id, id)
     await files.remove(caller.user.id, id)
     answer(incoming, { id, object: 'file', deleted: true })
+  }
+}
+
+/** The bytes of an upload that count as under way. */
+class Room {
+  bytes = 0
+  readonly #count: (bytes: number) => void
+
+  constructor(count: (bytes: number) => void) {
+    this.#count = count
+  }
+
+  resize(bytes: number): void {
+    this.#count(bytes - this.bytes)
+    this.bytes = bytes
+  }
+
+  release(): void {
+    this.resize(0)
   }
 }
 

@@ -1,69 +1,73 @@
-import { GatewayError } from '../../errors.ts'
-import type { BatchLine } from './batch.ts'
+import type { BatchLine, LineHead } from './batch.ts'
 
-/** Bytes of the content that are in memory: results are mostly near each other. */
+/** Bytes of bodies that are in memory: results are mostly near each other. */
 const MAX_BYTES = 4_194_304
+/** Number of groups of heads that are in memory. */
+const MAX_GROUPS = 64
 
 /** A line without its model, which is needed only to plan where it is sent. */
 export type FoundLine = Omit<BatchLine, 'model'>
 
-interface LinePlace {
-  readonly at: number
-  readonly bytes: number
-  readonly amount: number
+/** Where the bodies of lines are. All parts but the last have `partBytes` bytes; undefined is one that is missing or damaged. */
+export interface StoredBodies {
+  readonly partBytes: number
+  readonly part: (part: number) => Promise<Buffer | undefined>
+  /** The same, which tries several times. */
+  readonly partAgain: (part: number) => Promise<Buffer | undefined>
+}
+
+/** Reads what a `LineFinder` finds. */
+export interface LineSource {
+  /** All heads, in groups of consecutive lines. */
+  readonly groups: () => AsyncIterable<readonly LineHead[]>
+  /** The group whose first line has this number. */
+  readonly group: (first: number) => Promise<readonly LineHead[]>
+  /** Resolves to undefined if nothing is kept of the bodies. */
+  readonly bodies: () => Promise<StoredBodies | undefined>
 }
 
 /** Finds the lines of a batch by their numbers, in any order, without having all of them in memory. */
 export class LineFinder {
-  readonly #partBytes: number
-  readonly #part: (part: number) => Promise<Buffer | undefined>
+  readonly #source: LineSource
   readonly #parts = new Map<number, Buffer>()
-  readonly #lines: () => AsyncIterable<LinePlace>
-  /** Position, size and hold of each line; undefined until the lines were read once. */
-  #known: Promise<readonly LinePlace[]> | undefined
+  readonly #groups = new Map<number, Promise<readonly LineHead[]>>()
+  /** Numbers of the first lines of all groups; undefined until they were read once. */
+  #firsts: Promise<readonly number[]> | undefined
+  #bodies: Promise<StoredBodies | undefined> | undefined
+  #isDamaged = false
 
-  /** `part` reads a part of the content; all but the last have `partBytes` bytes. */
-  constructor(
-    partBytes: number,
-    part: (part: number) => Promise<Buffer | undefined>,
-    lines: () => AsyncIterable<LinePlace>,
-  ) {
-    this.#partBytes = partBytes
-    this.#part = part
-    this.#lines = lines
+  constructor(source: LineSource) {
+    this.#source = source
   }
 
-  async find(number: number): Promise<FoundLine | undefined> {
-    this.#known ??= this.#places()
-    const known = this.#known
-    const places = await known.catch((error: unknown) => {
-      if (this.#known === known) this.#known = undefined
-      throw error
-    })
-    const place = places[number - 1]
-    if (!place) return undefined
-    const { at, bytes, amount } = place
-    const before = places[number - 2]
-    // The head of a line, with its `custom_id`, is between the body before it and its own.
-    const start = before ? before.at + before.bytes : 0
-    const stored = await this.#bytes(start, at - start + bytes)
-    const [customId] = JSON.parse(stored.toString('utf8', 0, at - start)) as [customId: string]
-    return { number, customId, amount, body: stored.subarray(at - start) }
+  /** What is known of a line without its body. */
+  async head(number: number): Promise<LineHead | undefined> {
+    const firsts = await once(
+      () => (this.#firsts ??= this.#readFirsts()),
+      () => (this.#firsts = undefined),
+    )
+    const after = firsts.findIndex((first) => first > number)
+    const first = firsts.at(after < 0 ? -1 : after - 1)
+    if (first === undefined || first > number) return undefined
+    return (await this.#group(first))[number - first]
   }
 
-  async #places(): Promise<readonly LinePlace[]> {
-    const places: LinePlace[] = []
-    for await (const { at, bytes, amount } of this.#lines()) places.push({ at, bytes, amount })
-    return places
-  }
-
-  async #bytes(at: number, length: number): Promise<Buffer> {
+  /** The body of a line; undefined if it is lost. */
+  async body({ at, bytes }: Pick<LineHead, 'at' | 'bytes'>): Promise<Buffer | undefined> {
+    const bodies = await once(
+      () => (this.#bodies ??= this.#source.bodies()),
+      () => (this.#bodies = undefined),
+    )
     const found: Buffer[] = []
-    for (let from = at, missing = length; missing > 0; ) {
-      const part = await this.#partWith(Math.floor(from / this.#partBytes))
-      const begin = from % this.#partBytes
-      const piece = part.subarray(begin, begin + missing)
-      if (piece.length === 0) throw new Error('a stored content ended too early')
+    for (let from = at, missing = bytes; missing > 0; ) {
+      const part = bodies && (await this.#part(bodies, Math.floor(from / bodies.partBytes)))
+      const begin = bodies ? from % bodies.partBytes : 0
+      const piece = part?.subarray(begin, begin + missing)
+      if (!piece || piece.length === 0) {
+        // What else is missing is not waited for.
+        this.#isDamaged = true
+        return undefined
+      }
       found.push(piece)
       from += piece.length
       missing -= piece.length
@@ -71,15 +75,48 @@ export class LineFinder {
     return Buffer.concat(found)
   }
 
-  async #partWith(index: number): Promise<Buffer> {
+  async #readFirsts(): Promise<readonly number[]> {
+    const firsts: number[] = []
+    for await (const [head] of this.#source.groups()) if (head) firsts.push(head.number)
+    return firsts
+  }
+
+  async #group(first: number): Promise<readonly LineHead[]> {
+    const [oldest] = this.#groups.keys()
+    return once(
+      () => {
+        const known = this.#groups.get(first)
+        if (known) return known
+        if (this.#groups.size === MAX_GROUPS && oldest !== undefined) this.#groups.delete(oldest)
+        const read = this.#source.group(first)
+        this.#groups.set(first, read)
+        return read
+      },
+      () => this.#groups.delete(first),
+    )
+  }
+
+  async #part(
+    { partBytes, part: read, partAgain }: StoredBodies,
+    index: number,
+  ): Promise<Buffer | undefined> {
     const known = this.#parts.get(index)
     if (known) return known
-    const part = await this.#part(index)
-    if (!part) throw new GatewayError('not_found', 'this content is not kept any more')
+    const part = await (this.#isDamaged ? read : partAgain)(index)
+    if (!part) return undefined
     const [oldest] = this.#parts.keys()
-    if ((this.#parts.size + 1) * this.#partBytes > MAX_BYTES && oldest !== undefined)
-      this.#parts.delete(oldest)
+    if ((this.#parts.size + 1) * partBytes > MAX_BYTES && oldest !== undefined) this.#parts.delete(oldest)
     this.#parts.set(index, part)
     return part
+  }
+}
+
+/** Reads what is kept in memory then. What could not be read is forgotten, so that it is read again. */
+async function once<Value>(read: () => Promise<Value>, forget: () => void): Promise<Value> {
+  try {
+    return await read()
+  } catch (error) {
+    forget()
+    throw error
   }
 }

@@ -4,7 +4,7 @@ import type { BatchSource, FailedLine, ManagedBatch } from '../../management/bat
 import { timeOfBatchId } from '../../store/usage-id.ts'
 import { type Batch, WINDOW_MS } from './batch.ts'
 import { statusOf } from './batch-objects.ts'
-import { isAnswered } from './batch-results.ts'
+import { ERRORS, isAnswered, linesWithResults } from './batch-results.ts'
 import type { BatchStore } from './batch-store.ts'
 import type { FileStore } from './file-store.ts'
 import { linesOf } from './piece-reader.ts'
@@ -61,9 +61,14 @@ export class ManagedBatches implements BatchSource {
     if (!batch) return []
     const failed: FailedLine[] = []
     const lines = batch.facts.endedMs === undefined ? this.#failedSoFar(batch) : this.#failedAtEnd(batch)
-    for await (const line of lines) {
-      failed.push({ ...line, message: line.message.slice(0, MAX_MESSAGE) })
-      if (failed.length === maximum) break
+    try {
+      for await (const line of lines) {
+        failed.push({ ...line, message: line.message.slice(0, MAX_MESSAGE) })
+        if (failed.length === maximum) break
+      }
+    } catch (error) {
+      // What is known of a batch is shown although its errors are lost.
+      if (!isNotFound(error)) throw error
     }
     return failed
   }
@@ -95,16 +100,23 @@ export class ManagedBatches implements BatchSource {
     const { batches, files } = this.#services
     if (batch.facts.path === '/v1/messages') return (await batches.resultsOf(batch))?.pieces
     const id = which === 'results' ? batch.facts.outputFile : batch.facts.errorFile
-    const file = id === null ? undefined : await files.find(batch.userId, id).catch(() => undefined)
-    return file && files.content(file)
+    if (id === null) return undefined
+    try {
+      return files.content(await files.find(batch.userId, id))
+    } catch (error) {
+      if (isNotFound(error)) return undefined
+      throw error
+    }
   }
 
   async *#failedSoFar(batch: Batch): AsyncGenerator<FailedLine, void, undefined> {
     const { batches } = this.#services
-    for await (const result of batches.results(batch)) {
-      if (isAnswered(result)) continue
-      const { error } = parseRecord((await batches.bodyOf(result)).toString()) ?? {}
-      yield failedLine(result.row?.custom_id ?? '', result.status, error)
+    for await (const { line, result } of linesWithResults(batches, batch)) {
+      if (!result || isAnswered(result)) continue
+      const { error } = result.without
+        ? { error: ERRORS[result.without] }
+        : (parseRecord((await batches.bodyOf(result)).toString()) ?? {})
+      yield failedLine(line.customId, result.without ? null : result.status, error)
     }
   }
 
@@ -126,6 +138,10 @@ export class ManagedBatches implements BatchSource {
       else yield failedLine(customId, null, line['error'])
     }
   }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof GatewayError && error.code === 'not_found'
 }
 
 function managedBatch(batch: Batch): ManagedBatch {

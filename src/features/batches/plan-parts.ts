@@ -6,9 +6,10 @@ import type { Settings } from '../../domain/settings.ts'
 import { BatchPart, lineId, type PartFacts, partKey } from './batch-part.ts'
 import type { BatchRun } from './batch-run.ts'
 import type { BatchStore } from './batch-store.ts'
+import type { LineHead } from './batch.ts'
 import { type ComposingServices, composeLine } from './compose-lines.ts'
 import type { LineAnswer } from './line-call.ts'
-import type { FoundLine, LineFinder } from './line-finder.ts'
+import type { FoundLine } from './line-finder.ts'
 import { apiOf } from './providers/apis.ts'
 
 /** Lines whose states for guards are stored in one write. */
@@ -26,7 +27,6 @@ export interface PlanningWork {
   readonly parts: BatchPart[]
   /** Numbers of the lines that have ended. */
   readonly ended: ReadonlySet<number>
-  readonly finder: LineFinder
   /** The settings with the channels alone that can batch. */
   readonly settings: () => Settings
   /** The order in which the channels of a model are tried. */
@@ -35,6 +35,8 @@ export interface PlanningWork {
   readonly isOver: () => boolean
   /** Ends a line that goes to no provider. */
   readonly refuse: (line: FoundLine, error: LineAnswer | undefined) => Promise<void>
+  /** Ends a line whose body is lost. */
+  readonly endLost: (line: LineHead) => Promise<void>
 }
 
 /** Plans batches at providers for all lines that are in none. */
@@ -122,7 +124,7 @@ class PlannedPart {
 
   /** The bytes of the lines that fit. */
   async *#take(lines: Set<number>): AsyncGenerator<Buffer, void, undefined> {
-    const { finder, isOver } = this.#work
+    const { run, isOver, endLost } = this.#work
     let turnAt = performance.now()
     for (const number of lines) {
       if (performance.now() - turnAt > TURN_MS) {
@@ -130,8 +132,10 @@ class PlannedPart {
         turnAt = performance.now()
       }
       if (isOver()) return
-      const line = await finder.find(number)
-      const written = line && (await this.#written(line))
+      const line = await run.lines.head(number)
+      const body = line && (await run.bodyOf(line))
+      if (line && !body) await endLost(line)
+      const written = line && body && (await this.#written({ ...line, body }))
       if (written === 'later') continue
       if (written === 'full') return
       lines.delete(number)

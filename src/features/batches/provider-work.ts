@@ -4,13 +4,13 @@ import type { Caller } from '../../accounts/authentication/caller.ts'
 import { LineReserve } from '../../accounts/ledger/batch-hold.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
-import { LINE_ENDPOINTS } from './batch.ts'
+import { LINE_ENDPOINTS, type LineHead } from './batch.ts'
 import { BatchPart, lineOfId, type PartFacts, type SealedPrices, withSealedPrices } from './batch-part.ts'
 import type { BatchRun } from './batch-run.ts'
 import type { BatchStore, Unanswered } from './batch-store.ts'
 import { type ComposingServices, tierFieldsIn } from './compose-lines.ts'
 import { answerOf, type LineAnswer, type LineCallServices } from './line-call.ts'
-import type { FoundLine, LineFinder } from './line-finder.ts'
+import type { FoundLine } from './line-finder.ts'
 import { planParts } from './plan-parts.ts'
 import { apiOf } from './providers/apis.ts'
 import type { Turns } from './turns.ts'
@@ -42,7 +42,9 @@ export interface ProviderWorkServices extends LineCallServices, ComposingService
 /** What the owner of a batch does with the ends of its lines. */
 export interface LineEnds {
   settle(line: FoundLine, reserve: LineReserve, answer: LineAnswer): Promise<void>
-  settleWithout(line: FoundLine, reserve: LineReserve, why: Unanswered): Promise<void>
+  settleWithout(line: LineHead, reserve: LineReserve, why: Unanswered): Promise<void>
+  /** Ends a line whose body is lost. */
+  settleLost(line: LineHead, reserve: LineReserve): Promise<void>
   /** Whether the batch is still that of this node. */
   isHeld(): Promise<boolean>
 }
@@ -61,7 +63,6 @@ export class ProviderWork {
   readonly #ends: LineEnds
   readonly #parts: BatchPart[]
   readonly #prices: SealedPrices
-  #finder: LineFinder | undefined
   /** Numbers of the lines that have ended. */
   readonly #ended: Set<number>
   /** The order in which the channels of a model are tried. */
@@ -88,10 +89,6 @@ export class ProviderWork {
     this.#parts = [...found.parts]
     this.#prices = found.prices
     this.#ended = new Set(found.ended)
-  }
-
-  async #lines(): Promise<LineFinder> {
-    return (this.#finder ??= await this.#services.store.lineFinder(this.#run.batch))
   }
 
   /** Looks at once whether the batch is to be cancelled. */
@@ -156,11 +153,11 @@ export class ProviderWork {
       caller: this.#callerOrThrow(),
       parts: this.#parts,
       ended: this.#ended,
-      finder: await this.#lines(),
       orders: this.#orders,
       settings: () => this.#current().batching,
       isOver: () => this.#isOver || this.#run.stopped !== undefined,
       refuse: (line, error) => this.#refuse(line, error),
+      endLost: (line) => this.#endLost(line),
     })
   }
 
@@ -242,7 +239,7 @@ export class ProviderWork {
     part.change(facts)
   }
 
-  async #toMake(part: BatchPart): Promise<BatchToMake> {
+  async #toMake(part: BatchPart, onLost = () => {}): Promise<BatchToMake> {
     const { path, upstreamModel, lines, intentMs } = part.facts
     const { store } = this.#services
     return {
@@ -251,7 +248,7 @@ export class ProviderWork {
       upstreamModel,
       lines: lines.length,
       intentMs,
-      content: await store.partLines(this.#run.batch, part.key),
+      content: await store.partLines(this.#run.batch, part.key, onLost),
       isOfOther: (id) => store.knowsProviderId(id),
       confirm: async () => {
         if (!(await this.#ends.isHeld()))
@@ -264,10 +261,13 @@ export class ProviderWork {
   async #make(part: BatchPart, at: BatchConnection): Promise<void> {
     const api = this.#apiOf(part)
     await this.#change(part, { state: 'asked', intentMs: Date.now() })
+    let isLost = false
     try {
-      const providerId = await api.make(at, await this.#toMake(part))
+      const providerId = await api.make(at, await this.#toMake(part, () => (isLost = true)))
       await this.#change(part, { state: 'made', providerId })
     } catch (error) {
+      // What was not sent completely makes no batch.
+      if (isLost) return this.#endRest(part, 'content_lost')
       if (!(error instanceof ProviderRefused)) throw error
       if (error.isFinal) return this.#refused(part, error.status, error.body.toString())
       // A provider that has refused has not made anything.
@@ -353,11 +353,14 @@ export class ProviderWork {
     seen.add(number)
     // The line has ended when the results were read before, as far as they came.
     if (this.#ended.has(number)) return
-    const line = await (await this.#lines()).find(number)
+    const { stopped } = this.#run
+    const line = await this.#run.lines.head(number)
     if (!line) return
-    if (typeof answer === 'string')
-      await this.#endWithout(line, this.#run.stopped === 'expired' ? 'expired' : answer)
-    else await this.#end(part, line, answer)
+    if (typeof answer === 'string') return this.#endWithout(line, stopped === 'expired' ? 'expired' : answer)
+    // The answer is converted, and guarded, with the request.
+    const body = await this.#run.bodyOf(line)
+    if (body) await this.#end(part, { ...line, body }, answer)
+    else await this.#endLost(line)
   }
 
   /** Ends a line with an answer, or an error, of its provider. */
@@ -398,13 +401,18 @@ export class ProviderWork {
     await this.#settle(line, reserve, { ...ended, dropped })
   }
 
-  async #endWithout(line: FoundLine, why: Unanswered): Promise<void> {
+  async #endWithout(line: LineHead, why: Unanswered): Promise<void> {
     await this.#ends.settleWithout(line, new LineReserve(this.#run.hold, line.amount), why)
     this.#ended.add(line.number)
   }
 
-  /** Ends the lines of a batch that have no result. */
-  async #endRest(part: BatchPart): Promise<void> {
+  async #endLost(line: LineHead): Promise<void> {
+    await this.#ends.settleLost(line, new LineReserve(this.#run.hold, line.amount))
+    this.#ended.add(line.number)
+  }
+
+  /** Ends the lines of a batch that have no result. `lost`: why, if the batch was never made. */
+  async #endRest(part: BatchPart, lost?: Unanswered): Promise<void> {
     const { stopped } = this.#run
     const { how, isCancelled, lines } = part.facts
     const isOfProvider = how === 'expired' || how === 'cancelled'
@@ -413,8 +421,9 @@ export class ProviderWork {
     for (const number of lines) {
       if (this.#isOver) return
       if (this.#ended.has(number)) continue
-      const line = await (await this.#lines()).find(number)
-      if (line) await this.#endWithout(line, how === 'completed' && !isCancelled ? 'result_missing' : why)
+      const line = await this.#run.lines.head(number)
+      if (line)
+        await this.#endWithout(line, lost ?? (how === 'completed' && !isCancelled ? 'result_missing' : why))
     }
     await this.#change(part, { state: 'done' })
     await this.#services.store.removePartLines(this.#run.batch, part.key)

@@ -4,17 +4,41 @@ import type { Ledger } from '../../accounts/ledger/ledger.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { outcomeOf } from './batch-results.ts'
 import type { BatchRun } from './batch-run.ts'
-import type { BatchStore, LineResult } from './batch-store.ts'
-import type { FoundLine } from './line-finder.ts'
+import type { BatchStore, LineResult, Unanswered } from './batch-store.ts'
+import type { LineAnswer } from './line-call.ts'
+import { type Batch, callIdOfLine, type LineHead } from './batch.ts'
 
 /** Milliseconds after which a write that has failed is tried again. */
 const RETRY_MS = 1_000
+
+export type SettledLine = Pick<LineHead, 'number'>
 
 /** Services that settling lines needs. */
 export interface SettlingServices {
   readonly store: BatchStore
   readonly ledger: Ledger
   readonly metrics: Metrics
+}
+
+/** How a line with an answer, or an error, ends. */
+export function withAnswer({
+  id: requestId,
+  status,
+  dropped,
+  row,
+  body,
+}: LineAnswer): LineResult & { readonly body: Buffer } {
+  return { status, requestId, dropped, row, body }
+}
+
+/** How a line without an answer ends. It costs nothing. */
+export function withoutAnswer(
+  batch: Batch,
+  { number }: SettledLine,
+  without: Unanswered,
+): LineResult & { readonly body: Buffer } {
+  const requestId = callIdOfLine(batch, number)
+  return { status: 0, requestId, dropped: [], row: undefined, body: Buffer.alloc(0), without }
 }
 
 /**
@@ -24,7 +48,7 @@ export interface SettlingServices {
 export async function settleLine(
   { store, ledger, metrics }: SettlingServices,
   run: BatchRun,
-  { line, reserve }: { readonly line: FoundLine; readonly reserve: LineReserve },
+  { line, reserve }: { readonly line: SettledLine; readonly reserve: LineReserve },
   { body, ...result }: LineResult & { readonly body: Buffer },
   isStopping: () => boolean,
 ): Promise<boolean> {

@@ -128,7 +128,12 @@ async function openServices(environment: Environment): Promise<OpenServices> {
     const liveConfig = await LiveConfig.open(store, config, () => {})
     const ledger = new Ledger(store, 'command')
     const content = openContentLog(environment, secrets, { settings: () => liveConfig.settings.contentLog })
-    const objects = openObjects({ environment, settings: () => liveConfig.settings, warn: () => {} })
+    const objects = openObjects({
+      environment,
+      settings: () => liveConfig.settings,
+      warn: () => {},
+      hasOthers: sqlitePath(environment.databaseUrl) === undefined,
+    })
     return {
       ...backupInputs(environment),
       store,
