@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { compileRule, PII_KINDS, type TextMatch } from '@sluice/screen/rule'
+import { compileRule, PII_KINDS, type RuleMatch } from '@sluice/screen/rule'
 import { TextScreen } from '@sluice/screen/screen'
 
 /**
@@ -18,14 +18,14 @@ const root = new URL('../../', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
 const text = read('docs/api.md').slice(0, 50_000) + read('src/call/relay.ts') + denseText()
 
-const REGEX: TextMatch = { regex: String.raw`(?i)project[- ]?(?:titan|orion)-\d{2,6}` }
-const WORDS: TextMatch = { words: ['confidential', 'internal only', '密码', 'merlin', 'password reset'] }
-const SECRETS: TextMatch = { secrets: true }
-const PII: TextMatch = { pii: PII_KINDS }
+const REGEX: RuleMatch = { regex: String.raw`(?i)project[- ]?(?:titan|orion)-\d{2,6}` }
+const WORDS: RuleMatch = { words: ['confidential', 'internal only', '密码', 'merlin', 'password reset'] }
+const SECRETS: RuleMatch = { secrets: true }
+const PII: RuleMatch = { pii: PII_KINDS }
 
 const CASES: readonly {
   readonly name: string
-  readonly rules: readonly TextMatch[]
+  readonly rules: readonly RuleMatch[]
   readonly text?: string
   readonly isHard?: true
 }[] = [

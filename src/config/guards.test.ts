@@ -17,7 +17,7 @@ test('a guard in gateway.yaml has the documented defaults where it sets nothing 
       where: ['input', 'output', 'tool_arguments', 'tool_results'],
       do: 'redact',
       mode: 'enforce',
-      match: { kind: 'secrets' },
+      match: { kind: 'secrets', secrets: true },
       models: undefined,
       groups: undefined,
       users: undefined,
@@ -33,10 +33,10 @@ test('a guard in gateway.yaml has the documented defaults where it sets nothing 
 })
 
 test.each([
-  ['{ regex: "a+b" }', { kind: 'regex', patterns: ['a+b'], most: 256 }],
-  ['{ regex: ["a", "b"], most: 10 }', { kind: 'regex', patterns: ['a', 'b'], most: 10 }],
+  ['{ regex: "a+b" }', { kind: 'regex', regex: ['a+b'], most: 256 }],
+  ['{ regex: ["a", "b"], most: 10 }', { kind: 'regex', regex: ['a', 'b'], most: 10 }],
   ['{ words: [project x, yonder] }', { kind: 'words', words: ['project x', 'yonder'] }],
-  ['{ pii: [email, iban] }', { kind: 'pii', kinds: ['email', 'iban'] }],
+  ['{ pii: [email, iban] }', { kind: 'pii', pii: ['email', 'iban'] }],
   [
     '{ webhook: { url: "http://10.0.0.7:8080/guard/", headers: { authorization: "Bearer x" } } }',
     { kind: 'webhook', url: 'http://10.0.0.7:8080/guard', headers: { authorization: 'Bearer x' } },

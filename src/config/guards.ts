@@ -11,7 +11,6 @@ import {
   type ServiceMatch,
   PII_KINDS,
   type TextMatch,
-  redactionMatchOf,
   MIN_CHECK_WINDOW,
   CHECK_WINDOW_OVERLAP,
 } from '../domain/guard.ts'
@@ -59,7 +58,7 @@ const pattern = textSchema('a regular expression in the syntax of RE2', (given) 
 
 /** The error in a match, as a text; undefined if the match can be compiled. */
 function wrongMatch(match: TextMatch): string | undefined {
-  return wrongIn(() => compileRule('guard', redactionMatchOf(match)))
+  return wrongIn(() => compileRule('guard', match))
 }
 
 function wrongIn(compile: () => unknown): string | undefined {
@@ -83,13 +82,13 @@ const MATCHES = {
   regex: sectionSchema({
     regex: oneOrListSchema(pattern, 'a list of at least one regular expression'),
     most: integerSchema(1, MAX_MATCH).default(DEFAULT_MATCH),
-  }).transform(({ regex, most }): GuardMatch => ({ kind: 'regex', patterns: regex, most })),
+  }).transform((match): GuardMatch => ({ kind: 'regex', ...match })),
   words: sectionSchema({ words: listSchema(word, 'a list of at least one word', 1) }).transform(
-    ({ words }): GuardMatch => ({ kind: 'words', words }),
+    (match): GuardMatch => ({ kind: 'words', ...match }),
   ),
-  secrets: sectionSchema({ secrets: on }).transform((): GuardMatch => ({ kind: 'secrets' })),
+  secrets: sectionSchema({ secrets: on }).transform((match): GuardMatch => ({ kind: 'secrets', ...match })),
   pii: sectionSchema({ pii: listSchema(oneOfSchema(PII_KINDS), 'a list of at least one kind', 1) }).transform(
-    ({ pii }): GuardMatch => ({ kind: 'pii', kinds: pii }),
+    (match): GuardMatch => ({ kind: 'pii', ...match }),
   ),
   ...GUARD_SERVICE_SCHEMAS,
 } as const satisfies Record<string, Field<GuardMatch>>

@@ -41,17 +41,20 @@ export const GUARD_VERDICTS = [
 /** What a guard decided about a call. */
 export type GuardVerdict = (typeof GUARD_VERDICTS)[number]
 
-/** What a guard looks for if the gateway itself searches the text. */
+/**
+ * What a guard looks for if the gateway itself searches the text. Apart from `kind`, the members are those of gateway.yaml,
+ * and of `RuleMatch` in `@sluice/screen`, which compiles them.
+ */
 export type TextMatch =
   | {
       readonly kind: 'regex'
-      readonly patterns: readonly string[]
+      readonly regex: readonly string[]
       /** Maximum length of a match in characters. */
       readonly most: number
     }
   | { readonly kind: 'words'; readonly words: readonly string[] }
-  | { readonly kind: 'secrets' }
-  | { readonly kind: 'pii'; readonly kinds: readonly PiiKind[] }
+  | { readonly kind: 'secrets'; readonly secrets: true }
+  | { readonly kind: 'pii'; readonly pii: readonly PiiKind[] }
 
 /** What a guard looks for if an external service decides; `docs/guards.md: Services`. */
 export type ServiceMatch =
@@ -102,16 +105,16 @@ export type ServiceGuard = Guard & { readonly match: ServiceMatch }
 /** A guard for which the gateway itself searches the text. */
 export type TextGuard = Guard & { readonly match: TextMatch }
 
-const TEXT_KINDS: ReadonlySet<GuardMatch['kind']> = new Set<TextMatch['kind']>([
-  'regex',
-  'words',
-  'secrets',
-  'pii',
-])
+const TEXT_KINDS: Readonly<Record<TextMatch['kind'], true>> = {
+  regex: true,
+  words: true,
+  secrets: true,
+  pii: true,
+}
 
 /** Whether the gateway itself searches the text for matches. */
 export function isTextMatch(match: GuardMatch): match is TextMatch {
-  return TEXT_KINDS.has(match.kind)
+  return Object.hasOwn(TEXT_KINDS, match.kind)
 }
 
 /** Whether an external service decides for a guard. */
@@ -135,8 +138,8 @@ export const MIN_CHECK_WINDOW = 2 * CHECK_WINDOW_OVERLAP
 
 /** A match as gateway.yaml declares it, with `***` in place of secrets. */
 export function maskedGuardMatch(match: GuardMatch): Record<string, unknown> {
-  if (isTextMatch(match)) return redactionMatchOf(match)
   const { kind, ...members } = match
+  if (isTextMatch(match)) return members
   switch (match.kind) {
     case 'webhook': {
       const headers = Object.keys(match.headers).map((name) => [name, HIDDEN_SECRET])
@@ -154,20 +157,6 @@ export function maskedGuardMatch(match: GuardMatch): Record<string, unknown> {
 
 /** Shown in place of a secret. */
 export const HIDDEN_SECRET = '***'
-
-/** What a guard looks for, in the form that `@sluice/screen` compiles. */
-export function redactionMatchOf(match: TextMatch) {
-  switch (match.kind) {
-    case 'regex':
-      return { regex: match.patterns, most: match.most }
-    case 'words':
-      return { words: match.words }
-    case 'secrets':
-      return { secrets: true } as const
-    case 'pii':
-      return { pii: match.kinds }
-  }
-}
 
 /** A guard as gateway.yaml declares it; `docs/configuration.md: Guards`. */
 export interface Guard {
@@ -195,4 +184,25 @@ export interface Guard {
   readonly most_delay: number
   /** Text that replaces a match. */
   readonly with: string
+}
+
+/**
+ * The action of a guard for a match. A guard with mode `monitor` only reports matches. So does a guard that
+ * would change a signed text.
+ */
+export function actionOf({ mode, do: action }: Guard, isSigned: boolean): GuardAction {
+  if (mode === 'monitor') return 'flag'
+  return isSigned && action !== 'block' ? 'flag' : action
+}
+
+const VERDICTS = {
+  flag: 'flagged',
+  redact: 'redacted',
+  replace: 'redacted',
+  block: 'blocked',
+} as const satisfies Readonly<Record<GuardAction, GuardVerdict>>
+
+/** The verdict on a text in which a guard with this action has found matches. */
+export function verdictOf(action: GuardAction, matches: number): 'allowed' | (typeof VERDICTS)[GuardAction] {
+  return matches === 0 ? 'allowed' : VERDICTS[action]
 }

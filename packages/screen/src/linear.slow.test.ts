@@ -1,11 +1,11 @@
 import process from 'node:process'
 import { describe, expect, it } from 'vitest'
 import { Pseudonyms } from './pseudonyms.ts'
-import { compileRule, PII_KINDS, type TextMatch } from './rule.ts'
+import { compileRule, PII_KINDS, type RuleMatch } from './rule.ts'
 import { TextScreen } from './screen.ts'
 
 /** Expressions and texts on which matchers that go back take exponential or quadratic time. */
-const ATTACKS: readonly [TextMatch, string][] = [
+const ATTACKS: readonly [RuleMatch, string][] = [
   [{ regex: '(a+)+b' }, 'a'],
   [{ regex: '(a|a)*b' }, 'a'],
   [{ regex: '(a|aa)+$' }, 'a'],
@@ -72,7 +72,7 @@ describe('the time of a rule', () => {
     [{ regex: '[a-z ]+' }, 'ab '],
     [{ regex: ['a b|b a', 'b.a'] }, 'a b '],
     [{ pii: PII_KINDS }, '0 1'],
-  ] satisfies [TextMatch, string][])
+  ] satisfies [RuleMatch, string][])
     it(`grows with the length of a text whose matches of ${JSON.stringify(match).slice(0, 50)} are replaced`, () => {
       const rule = compileRule('r', match)
       const screen = new TextScreen([

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { expect, test } from 'vitest'
 import { lawRuns } from '../../../test/runner/tier.ts'
-import { compileRule, PII_KINDS, RuleError, type TextMatch } from './rule.ts'
+import { compileRule, PII_KINDS, RuleError, type RuleMatch } from './rule.ts'
 import { TextScreen } from './screen.ts'
 
 /** `docs/matching.md: Time`: how much longer a text may take than plain text with the built-in rules. */
@@ -97,7 +97,7 @@ function cost(text: string, work: () => unknown, runs: number): number {
   return (quickest / text.length) * 1000
 }
 
-function screenOf(...matches: readonly TextMatch[]): TextScreen {
+function screenOf(...matches: readonly RuleMatch[]): TextScreen {
   return new TextScreen(matches.map((match, at) => ({ rule: compileRule(`r${at}`, match), do: 'redact' })))
 }
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { compileRule, type TextMatch } from './rule.ts'
+import { compileRule, type RuleMatch } from './rule.ts'
 import { TextScreen } from './screen.ts'
 
 /** The texts of the matches. */
-function found(match: TextMatch, text: string): readonly string[] {
+function found(match: RuleMatch, text: string): readonly string[] {
   const screen = new TextScreen([{ rule: compileRule('no-mail', match), do: 'flag' }])
   return screen.find(text).map(({ start, end }) => text.slice(start, end))
 }
 
-const refusals: readonly [TextMatch, string][] = [
+const refusals: readonly [RuleMatch, string][] = [
   [{ regex: '(a' }, 'the regex `(a` is not valid in RE2 syntax: missing closing ): `(a`'],
   [{ regex: 'a(?=b)' }, 'invalid or unsupported Perl syntax: `(?=`'],
   [{ regex: String.raw`(a)\1` }, String.raw`invalid escape sequence: ${'`'}\1${'`'}`],

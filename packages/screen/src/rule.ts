@@ -21,7 +21,7 @@ export type PiiKind = (typeof PII_KINDS)[number]
 export const PII_KINDS = Object.keys(PII_DETECTORS) as readonly PII_KIND_NAMES[]
 
 /** What a rule looks for (`docs/matching.md: What a rule finds`). */
-export type TextMatch =
+export type RuleMatch =
   | { readonly regex: string | readonly string[]; readonly most?: number }
   | { readonly words: readonly string[] }
   | { readonly secrets: true }
@@ -58,13 +58,13 @@ const MAX_WORD_LENGTH = 200
  * `EMAIL`.
  * @throws RuleError
  */
-export function compileRule(name: string, match: TextMatch): Rule {
+export function compileRule(name: string, match: RuleMatch): Rule {
   const kind = name.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
   const searches = searchesOf(kind, match)
   return { name, most: Math.max(...searches.map(({ most }) => most)), searches }
 }
 
-function searchesOf(kind: string, match: TextMatch): Rule['searches'] {
+function searchesOf(kind: string, match: RuleMatch): Rule['searches'] {
   if ('regex' in match) return regexSearches(kind, match)
   if ('words' in match) {
     const words = checkedWords(match.words)

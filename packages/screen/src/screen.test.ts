@@ -3,7 +3,7 @@ import { RE2JS } from 're2js'
 import { describe, expect, it } from 'vitest'
 import { lawRuns } from '../../../test/runner/tier.ts'
 import { Pseudonyms } from './pseudonyms.ts'
-import { compileRule, type Rule, type TextMatch } from './rule.ts'
+import { compileRule, type Rule, type RuleMatch } from './rule.ts'
 import { TextScreen } from './screen.ts'
 import type { ScreenRule } from './screen-rule.ts'
 
@@ -40,7 +40,7 @@ const MOST = 12
 
 const expression = fc.constantFrom(...EXPRESSIONS)
 const text = fc.array(fc.constantFrom(...LETTERS), { maxLength: 40 }).map((letters) => letters.join(''))
-const match: fc.Arbitrary<TextMatch> = fc.oneof(
+const match: fc.Arbitrary<RuleMatch> = fc.oneof(
   expression.map((regex) => ({ regex, most: MOST })),
   fc.array(expression, { minLength: 2, maxLength: 3 }).map((regex) => ({ regex, most: MOST })),
   fc
@@ -50,7 +50,7 @@ const match: fc.Arbitrary<TextMatch> = fc.oneof(
 const compiled = new Map<string, Rule>()
 
 /** Compiles each rule once. */
-function compile(match: TextMatch): Rule {
+function compile(match: RuleMatch): Rule {
   const name = JSON.stringify(match)
   const rule = compiled.get(name) ?? compileRule('r', match)
   compiled.set(name, rule)
@@ -58,7 +58,7 @@ function compile(match: TextMatch): Rule {
 }
 
 /** A rule whose scanners may spend so much on the automaton; without any allowance they are always guided. */
-function withAllowance(match: TextMatch, allowed: number): Rule {
+function withAllowance(match: RuleMatch, allowed: number): Rule {
   const rule = compile(match)
   return { ...rule, searches: rule.searches.map((search) => ({ ...search, allowed })) }
 }

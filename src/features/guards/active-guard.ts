@@ -1,4 +1,4 @@
-import { type Guard, type GuardAction, type GuardVerdict, GUARD_VERDICTS } from '../../domain/guard.ts'
+import { actionOf, type Guard, type GuardVerdict, GUARD_VERDICTS } from '../../domain/guard.ts'
 
 /** A guard that applies to a call, and what it has decided so far. */
 export class ActiveGuard {
@@ -30,27 +30,6 @@ export class GuardBlock extends Error {
     super('blocked by a guard')
     this.active = active
   }
-}
-
-/**
- * The action of a guard for a match. A guard with mode `monitor` only reports matches. So does a guard that
- * would change a signed text.
- */
-export function actionOf({ mode, do: action }: Guard, isSigned: boolean): GuardAction {
-  if (mode === 'monitor') return 'flag'
-  return isSigned && action !== 'block' ? 'flag' : action
-}
-
-const VERDICTS: Readonly<Record<GuardAction, GuardVerdict>> = {
-  flag: 'flagged',
-  redact: 'redacted',
-  replace: 'redacted',
-  block: 'blocked',
-}
-
-/** The verdict on a text that follows from a guard's action. */
-export function verdictOf(action: GuardAction): GuardVerdict {
-  return VERDICTS[action]
 }
 
 /** Whether a text that the guard cannot check may be sent. */

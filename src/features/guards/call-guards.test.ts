@@ -2,19 +2,19 @@ import { Pseudonyms } from '@sluice/screen/pseudonyms'
 import { compileRule } from '@sluice/screen/rule'
 import { TextScreen } from '@sluice/screen/screen'
 import { expect, test } from 'vitest'
-import { type GuardPlace, redactionMatchOf } from '../../domain/guard.ts'
+import type { GuardPlace } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import { textGuard } from '../../../test/fixtures/text-guard.ts'
 import { CallGuards } from './call-guards.ts'
 import { ActiveGuard } from './active-guard.ts'
 import { KnownTexts } from './known-texts.ts'
 
-const MATCH = { kind: 'pii', kinds: ['email'] } as const
+const MATCH = { kind: 'pii', pii: ['email'] } as const
 const LONG = 'Many words of the instructions. '.repeat(1_000)
 
 function checkedError(place: GuardPlace): string {
   const guard = { ...textGuard({ name: 'mail', do: 'redact', match: MATCH }), where: [place] }
-  const rule = compileRule(guard.name, redactionMatchOf(MATCH))
+  const rule = compileRule(guard.name, MATCH)
   const known = new KnownTexts(new RequestMemory(() => 1024, Date.now))
   const guards = new CallGuards(
     [new ActiveGuard(guard)],

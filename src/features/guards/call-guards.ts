@@ -3,10 +3,17 @@ import type { Pseudonyms } from '@sluice/screen/pseudonyms'
 import type { TextScreen } from '@sluice/screen/screen'
 import { PartsScreening } from '@sluice/screen/screen-parts'
 import type { GuardAction, GuardPlace, TextGuard } from '../../domain/guard.ts'
-import { GUARDS_HEADER, GUARD_VERDICTS, isServiceGuard, isTextGuard } from '../../domain/guard.ts'
+import {
+  actionOf,
+  GUARDS_HEADER,
+  GUARD_VERDICTS,
+  isServiceGuard,
+  isTextGuard,
+  verdictOf,
+} from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
 import { CheckTurns } from '../../call/check-turns.ts'
-import { ActiveGuard, GuardBlock, actionOf, verdictOf, passesUncheckedText } from './active-guard.ts'
+import { ActiveGuard, GuardBlock, passesUncheckedText } from './active-guard.ts'
 import type { KnownTextsOfUser } from './known-texts.ts'
 import type { ServiceChecks } from './services/service-checks.ts'
 
@@ -357,7 +364,7 @@ export class CallGuards {
       active.hasRun = true
       active.tookMs += tookMs
       if (count === 0) continue
-      active.note(verdictOf(actionOf(active.guard, isSigned)), count)
+      active.note(verdictOf(actionOf(active.guard, isSigned), count), count)
       if (isSigned && actionOf(active.guard, false) !== 'flag') this.#isSignedLeft = true
     }
   }

@@ -3,7 +3,6 @@ import { compileRule } from '@sluice/screen/rule'
 import { TextScreen } from '@sluice/screen/screen'
 import { beforeEach, expect, test } from 'vitest'
 import type { MediaAnswerKind } from '@sluice/wire/media-texts'
-import { redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import type { Tap } from '../../call/dialects/answer-reader.ts'
 import type { Passthrough } from '../../call/dialects/passthrough.ts'
@@ -18,11 +17,9 @@ const MEMORY = new RequestMemory(
   () => 1024,
   () => performance.now(),
 )
-const MATCH = { kind: 'pii', kinds: ['email'] } as const
+const MATCH = { kind: 'pii', pii: ['email'] } as const
 const GUARD = textGuard({ name: 'mail', do: 'redact', match: MATCH })
-const SCREEN = new TextScreen([
-  { rule: compileRule(GUARD.name, redactionMatchOf(MATCH)), do: GUARD.do, with: GUARD.with },
-])
+const SCREEN = new TextScreen([{ rule: compileRule(GUARD.name, MATCH), do: GUARD.do, with: GUARD.with }])
 const LINE = 'Write to ann@example.com or bea@example.org about "it".\n'
 const LINES = 8000
 const LONG = LINE.repeat(LINES)

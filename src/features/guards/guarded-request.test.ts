@@ -4,7 +4,6 @@ import { TextScreen } from '@sluice/screen/screen'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { CHAT_REQUEST } from '@sluice/wire/chat'
 import { expect, test } from 'vitest'
-import { redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import { textGuard } from '../../../test/fixtures/text-guard.ts'
 import { CallGuards } from './call-guards.ts'
@@ -17,11 +16,11 @@ const MEMORY = new RequestMemory(
   () => 1024,
   () => performance.now(),
 )
-const MATCH = { kind: 'pii', kinds: ['email'] } as const
+const MATCH = { kind: 'pii', pii: ['email'] } as const
 const REPLACING = textGuard({ name: 'mail', do: 'replace', match: MATCH })
 
 const SCREEN = new TextScreen([
-  { rule: compileRule(REPLACING.name, redactionMatchOf(MATCH)), do: REPLACING.do, with: REPLACING.with },
+  { rule: compileRule(REPLACING.name, MATCH), do: REPLACING.do, with: REPLACING.with },
 ])
 
 function replacing(known = new KnownTexts(MEMORY)): CallGuards {

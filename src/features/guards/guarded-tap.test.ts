@@ -8,7 +8,7 @@ import type { ClientProtocol } from '@sluice/wire/protocols'
 import { NO_USAGE } from '@sluice/wire/usage'
 import { expect, test } from 'vitest'
 import { byTier, lawRuns } from '../../../test/runner/tier.ts'
-import { type GuardAction, redactionMatchOf } from '../../domain/guard.ts'
+import type { GuardAction } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import type { LastingResponse, Tap } from '../../call/dialects/answer-reader.ts'
 import { textGuard } from '../../../test/fixtures/text-guard.ts'
@@ -17,7 +17,7 @@ import { ActiveGuard } from './active-guard.ts'
 import { GuardedTap } from './guarded-tap.ts'
 import { KnownTexts } from './known-texts.ts'
 
-const MATCH = { kind: 'regex', patterns: ['code-[0-9]{1,6}-x'], most: 256 } as const
+const MATCH = { kind: 'regex', regex: ['code-[0-9]{1,6}-x'], most: 256 } as const
 const known = new KnownTexts(
   new RequestMemory(
     () => 1024,
@@ -27,7 +27,7 @@ const known = new KnownTexts(
 
 function guardsWith(action: GuardAction): { readonly guards: CallGuards; readonly screen: TextScreen } {
   const guard = textGuard({ name: 'codes', do: action, match: MATCH })
-  const rule = compileRule(guard.name, redactionMatchOf(MATCH))
+  const rule = compileRule(guard.name, MATCH)
   const screen = new TextScreen([{ rule, do: action, with: '#' }])
   const pseudonyms = new Pseudonyms({ key: Buffer.alloc(32), user: '1' })
   const owner = known.of({ client: 1, key: 1 })

@@ -10,7 +10,6 @@ import {
   type ServiceGuard,
   type TextGuard,
   isServiceGuard,
-  redactionMatchOf,
 } from '../../domain/guard.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { FailureLog } from '../../call/failure-log.ts'
@@ -229,7 +228,7 @@ export class Guards {
 
   #ruleOf(guard: TextGuard): Rule {
     let rule = this.#rules.get(guard)
-    if (!rule) this.#rules.set(guard, (rule = compileRule(guard.name, redactionMatchOf(guard.match))))
+    if (!rule) this.#rules.set(guard, (rule = compileRule(guard.name, guard.match)))
     return rule
   }
 }

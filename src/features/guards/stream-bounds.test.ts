@@ -30,7 +30,7 @@ const GUARD: Guard = {
   where: ['input', 'output', 'tool_arguments', 'tool_results'],
   do: 'redact',
   mode: 'enforce',
-  match: { kind: 'regex', patterns: ['code-[0-9]+-x'], most: 256 },
+  match: { kind: 'regex', regex: ['code-[0-9]+-x'], most: 256 },
   sample: 1,
   timeout: 2000,
   on_failure: 'block',

@@ -3,6 +3,7 @@ import { compileRule } from '@sluice/screen/rule'
 import { TextScreen } from '@sluice/screen/screen'
 import { z } from 'zod'
 import {
+  actionOf,
   maskedGuardMatch,
   type Guard,
   GUARD_ACTIONS,
@@ -11,7 +12,7 @@ import {
   GUARD_PLACES,
   isServiceGuard,
   isTextGuard,
-  redactionMatchOf,
+  verdictOf,
 } from '../../domain/guard.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import { versionOf } from '../../domain/object-version.ts'
@@ -283,8 +284,8 @@ export async function testGuards(
       `${guard ? 'guard' : 'guards'}: "${service.name}" is decided by a service, which is not asked here`,
     )
   const rules = tried.map((one) => ({
-    rule: compileRule(one.name, redactionMatchOf(one.match)),
-    do: one.mode === 'monitor' ? ('flag' as const) : one.do,
+    rule: compileRule(one.name, one.match),
+    do: actionOf(one, false),
     with: one.with,
   }))
   const screen = new TextScreen(rules)
@@ -295,8 +296,7 @@ export async function testGuards(
     blocked_by: blockedBy === undefined ? null : (tried[blockedBy]?.name ?? null),
     verdicts: tried.map(({ name }, index) => {
       const count = counts[index] ?? 0
-      const action = rules[index]?.do ?? 'flag'
-      return { name, verdict: count === 0 ? 'allowed' : VERDICTS[action], count }
+      return { name, verdict: verdictOf(rules[index]?.do ?? 'flag', count), count }
     }),
     matches: screen.find(text).map(({ start, end, rule, kind }) => ({
       start,
@@ -306,5 +306,3 @@ export async function testGuards(
     })),
   }
 }
-
-const VERDICTS = { flag: 'flagged', redact: 'redacted', replace: 'redacted', block: 'blocked' } as const

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { lawRuns } from '../../../../test/runner/tier.ts'
-import { compileRule, PII_KINDS, type TextMatch } from '../rule.ts'
+import { compileRule, PII_KINDS, type RuleMatch } from '../rule.ts'
 import { SearchBudget } from '../search-budget.ts'
 import { compareByStart } from '../screen-rule.ts'
 import { escaped } from './escapes.ts'
 import type { LevelMatch } from './level-search.ts'
 import { TextLevel } from './text-level.ts'
 
-const RULES: readonly TextMatch[] = [
+const RULES: readonly RuleMatch[] = [
   { regex: 'a+b', most: 24 },
   { regex: ['(?:[ab]{0,9}c)?a', String.raw`\bab\b`], most: 24 },
   { regex: '(?s)a.{0,9}b|n+a' },

@@ -9,13 +9,19 @@ import {
 } from '@sluice/wire/tool-calls-and-images'
 import { applyTextChanges } from '@sluice/wire/found-texts'
 import type { Caller } from '../../../accounts/authentication/caller.ts'
-import type { GuardAction, GuardPlace, GuardVerdict } from '../../../domain/guard.ts'
+import {
+  actionOf,
+  type GuardAction,
+  type GuardPlace,
+  type GuardVerdict,
+  verdictOf,
+} from '../../../domain/guard.ts'
 import type { Settings } from '../../../domain/settings.ts'
 import { GatewayError } from '../../../errors.ts'
 import { MemoryAllocation, type RequestMemory } from '../../../limits/request-memory.ts'
 import type { IncomingCall } from '../../../call/incoming-call.ts'
 import { CheckCancelled } from '../../../call/check-turns.ts'
-import { type ActiveGuard, actionOf, GuardBlock, passesUncheckedText, verdictOf } from '../active-guard.ts'
+import { type ActiveGuard, GuardBlock, passesUncheckedText } from '../active-guard.ts'
 import { applyJudgement, matchKindOf } from './apply-judgement.ts'
 import { type Judgement, type CheckRequest, type Service, ServiceFailure } from './service.ts'
 import type { ServiceClient } from './service-client.ts'
@@ -228,7 +234,7 @@ export class ServiceChecks {
       : this.#changed(guard.name, { action, with: guard.with }, checked, texts, parts, asked, judgement)
     // Signed texts are not changed, so there may be matches without any change.
     const isChanged = next.some((text, index) => text !== texts[index])
-    active.note(isChanged ? verdictOf(action) : 'flagged', matches)
+    active.note(verdictOf(isChanged ? action : 'flag', matches), matches)
     return next
   }
 
