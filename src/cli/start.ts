@@ -29,12 +29,12 @@ interface StartOptions {
   readonly workers?: string
 }
 
-/** `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. */
-export async function start(options: StartOptions): Promise<number> {
+/** `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. `opened`: what is open already. */
+export async function start(options: StartOptions, opened: OpenedResources = {}): Promise<number> {
   if (options.workers !== undefined || process.env['WORKERS']?.trim())
     return endAfterFailure(printStartFailure(new Error(NO_WORKERS)))
   const environment = loadEnvironment(options)
-  const code = environment ? await startIn(environment) : 1
+  const code = environment ? await startIn(environment, opened) : 1
   return endAfterFailure(code)
 }
 
@@ -47,7 +47,7 @@ export function endAfterFailure(code: number): number {
   return code
 }
 
-async function startIn(environment: Environment): Promise<number> {
+async function startIn(environment: Environment, opened: OpenedResources): Promise<number> {
   const path = sqlitePath(environment.databaseUrl)
   setThreadFlags()
   // The database thread loads its modules at the same time as this thread loads the configuration.
@@ -55,7 +55,7 @@ async function startIn(environment: Environment): Promise<number> {
   const thread = startThread({ expectsMigrations })
   const { loadConfig } = await import('./load-config.ts')
   const config = loadConfig(environment)
-  return config ? runGateway(config, { thread }) : 1
+  return config ? runGateway(config, { ...opened, thread }) : 1
 }
 
 /** Prints why the gateway cannot start; returns the exit code. */

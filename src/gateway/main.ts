@@ -9,6 +9,7 @@ import { gatewaySecrets } from './gateway-secrets.ts'
 import { startHelperThreads } from './start-helper-threads.ts'
 import { openLedger } from './open-ledger.ts'
 import { type DataFolderLock, waitAndLockDataFolder } from '../store/data-folder.ts'
+import type { TokenCounter } from '../call/token-counter.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
 
 /** A running gateway that listens for requests. */
@@ -39,6 +40,8 @@ export interface Gateway {
 export interface OpenedResources {
   /** The thread of the embedded database, if it was started early. */
   readonly thread?: IdleThread | undefined
+  /** A tokenizer that may be loaded already, and stays open. */
+  readonly tokens?: TokenCounter | undefined
   /** The lock on the data folder, if it is already held; the gateway releases it. */
   readonly folder?: DataFolderLock
   /** Called when the start has failed, before what was opened is closed. */
@@ -51,11 +54,11 @@ export interface OpenedResources {
  */
 export async function startGateway(
   config: Config,
-  { thread, folder, onFailure = () => {} }: OpenedResources = {},
+  { folder, onFailure = () => {}, ...others }: OpenedResources = {},
 ): Promise<Gateway> {
   await using opened = new AsyncDisposableStack()
   try {
-    return await open(config, opened, { thread, locked: folder })
+    return await open(config, opened, { ...others, locked: folder })
   } catch (error) {
     onFailure(error)
     throw error
@@ -67,8 +70,9 @@ async function open(
   opened: AsyncDisposableStack,
   {
     thread,
+    tokens,
     locked,
-  }: { readonly thread: IdleThread | undefined; readonly locked: DataFolderLock | undefined },
+  }: Pick<OpenedResources, 'thread' | 'tokens'> & { readonly locked: DataFolderLock | undefined },
 ): Promise<Gateway> {
   const { environment } = config
   const { log, lines } = openLog(environment)
@@ -78,7 +82,7 @@ async function open(
     (lock) => lock.release(),
   )
   if (folder.warning !== undefined) log.warn(folder.warning)
-  const helpers = startHelperThreads(opened, log)
+  const helpers = startHelperThreads(opened, log, tokens)
   let app: App | undefined
   const { admin_listen, reuse_port: sharesPort } = config.settings.options
   const admin = parseListenAddress(admin_listen || environment.adminListen)

@@ -29,6 +29,7 @@ async function readCalls(
   minutes: ChannelMinutes,
   startMs: number,
 ): Promise<void> {
+  if (!(await store.read('hasCalls'))) return
   const filter = { fromMs: startMs - DAY_MS, beforeMs: startMs }
   const { entries } = await store.read('listUsage', { filter, offset: 0, limit: MAX_CALLS })
   for (const { attempts, cache, channel, ended_ms: endMs, duration_ms: tookMs } of entries) {

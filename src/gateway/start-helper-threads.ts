@@ -12,10 +12,14 @@ export interface StartedHelperThreads {
 
 /**
  * Starts the tokenizer's thread before the modules that serve calls are loaded, because both take about as
- * long, and the gateway is ready when both are loaded.
+ * long, and the gateway is ready when both are loaded. A given tokenizer is used instead, and stays open.
  */
-export function startHelperThreads(opened: AsyncDisposableStack, log: Logger): StartedHelperThreads {
+export function startHelperThreads(
+  opened: AsyncDisposableStack,
+  log: Logger,
+  given?: TokenCounter,
+): StartedHelperThreads {
   const threads = new HelperThreads(log)
-  const tokens = opened.adopt(new TokenCounter(Math.random(), threads), (open) => open.close())
+  const tokens = given ?? opened.adopt(new TokenCounter(Math.random(), threads), (open) => open.close())
   return { threads, tokens, tokensLoaded: tokens.load() }
 }

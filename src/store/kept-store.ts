@@ -197,7 +197,7 @@ export class KeptStore {
 
   async #removeLapsed(): Promise<number> {
     const { rows, objects } = this.#services
-    if (!objects) return 0
+    if (!objects || !(await rows.read('hasKept'))) return 0
     let removed = 0
     let failures = 0
     for (let after = ''; ; ) {
@@ -247,11 +247,12 @@ export class KeptStore {
   }
 
   /** Finds the keys and users of all entries of a kind, or of those with these keys. */
-  keysOf(
+  async keysOf(
     kind: KeptKind,
     keys?: readonly string[],
   ): Promise<readonly { readonly key: string; readonly userId: number }[]> {
-    return this.#services.rows.read('keysOfKind', { kind, keys })
+    const { rows } = this.#services
+    return (await rows.read('hasKept')) ? rows.read('keysOfKind', { kind, keys }) : []
   }
 
   /** Stores entries that consist of facts, in one write that begins at once. */

@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { expect, onTestFinished, test } from 'vitest'
 import { call } from '../fixtures/client.ts'
+import { ROOT, token, user } from '../fixtures/configuration.ts'
 import { eventually, type Program, readyProgram } from './program.ts'
 
 const FAILED = 'a helper thread cannot be started: it is tried again'
@@ -20,6 +21,20 @@ threads.Worker = class extends threads.Worker {
   }
 }
 syncBuiltinESMExports()`
+
+/** Appends the name of each thread to the file in NAMES. */
+const NAMED = `import { appendFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import threads from 'node:worker_threads'
+threads.Worker = class extends threads.Worker {
+  constructor(url, options) {
+    if (options?.name) appendFileSync(process.env.NAMES, options.name + '\\n')
+    super(url, options)
+  }
+}
+syncBuiltinESMExports()`
+
+const preloadOf = (code: string): string => `--import=data:text/javascript,${encodeURIComponent(code)}`
 
 function failures(program: Program): Record<string, unknown>[] {
   return program.log().filter(({ msg }) => msg === FAILED)
@@ -47,8 +62,7 @@ test('a helper thread that cannot be started is tried again, and calls continue'
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'no-room')
   writeFileSync(file, '')
-  const preload = `--import=data:text/javascript,${encodeURIComponent(NO_THREAD)}`
-  const env = { NODE_OPTIONS: preload, THREAD: 'tokenizer', WHILE: file }
+  const env = { NODE_OPTIONS: preloadOf(NO_THREAD), THREAD: 'tokenizer', WHILE: file }
   const program = await readyProgram({ config: {}, env })
   expect(await readyz(program)).toBe('200 degraded')
   expect(await degraded(program)).toBe('1')
@@ -62,9 +76,23 @@ test('a helper thread that cannot be started is tried again, and calls continue'
 test('gateway.yaml is reloaded even if no thread can be started to read it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-thread-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  const preload = `--import=data:text/javascript,${encodeURIComponent(NO_THREAD)}`
-  const env = { NODE_OPTIONS: preload, THREAD: 'sluice configuration', WHILE: folder }
+  const env = { NODE_OPTIONS: preloadOf(NO_THREAD), THREAD: 'sluice configuration', WHILE: folder }
   const program = await readyProgram({ config: {}, env })
   process.kill(program.pid, 'SIGHUP')
   await eventually(() => program.log().some(({ msg }) => msg === 'configuration applied'), 'it is applied')
+})
+
+test('a gateway that has no calls and keeps nothing has one thread for its database', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-thread-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'names')
+  const env = { NODE_OPTIONS: preloadOf(NAMED), NAMES: file }
+  const program = await readyProgram({ config: { users: [ROOT, user(2, 'ann', [token('ann')])] }, env })
+  await expectAnswers(program)
+  program.kill('SIGTERM')
+  await program.exit
+  expect(readFileSync(file, 'utf8').split('\n').filter(Boolean).toSorted()).toEqual([
+    'sluice database',
+    'tokenizer',
+  ])
 })

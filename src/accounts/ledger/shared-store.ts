@@ -29,6 +29,7 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'credentials',
   'findKept',
   'hasImportedKeys',
+  'hasKept',
   'keysOfKind',
   'lapsedContents',
   'listKept',

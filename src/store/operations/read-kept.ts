@@ -64,6 +64,11 @@ export async function listKept(
   return keys.flatMap((key) => byKey.get(key) ?? [])
 }
 
+/** Whether anything is kept: false in most gateways. */
+export async function hasKept(db: Db): Promise<boolean> {
+  return (await db.selectFrom('kept').select('kind').limit(1).executeTakeFirst()) !== undefined
+}
+
 /** The keys and users of all entries of a kind, or of those with these keys, whether they have expired or not. */
 export async function keysOfKind(
   db: Db,

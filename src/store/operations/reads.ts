@@ -8,7 +8,15 @@ export { readBudgetUse } from './budgets.ts'
 export { heldByNodes, heldOnAccounts } from './held-sums.ts'
 export { storedConfiguration } from './configuration.ts'
 export { deletedUsersWithKeptData } from './kept.ts'
-export { findKept, keptBytes, keysOfKind, lapsedContents, listKept, readKeptPart } from './read-kept.ts'
+export {
+  findKept,
+  hasKept,
+  keptBytes,
+  keysOfKind,
+  lapsedContents,
+  listKept,
+  readKeptPart,
+} from './read-kept.ts'
 export { lastAnswerRemoval } from './answer-removals.ts'
 export { modelCallers } from './model-callers.ts'
 export { modelRetirements } from './model-retirements.ts'
@@ -62,7 +70,7 @@ export {
   responseChain,
   responseFacts,
 } from './stored-responses.ts'
-export { callDetail, listUsage, priceSets, scanUsage, settledCalls } from './usage-log.ts'
+export { callDetail, hasCalls, listUsage, priceSets, scanUsage, settledCalls } from './usage-log.ts'
 export {
   usageSumsCoverage,
   usageSeries,

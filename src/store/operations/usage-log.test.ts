@@ -46,12 +46,14 @@ async function ids(store: RowStore, filter: UsageFilter): Promise<string[]> {
 describe.each(ENGINES)('the usage log on $name', (engine) => {
   test('the usage log returns the details of a settled call', async () => {
     const { store, database } = await rowsWithAccount(engine)
+    expect(await store.read('hasCalls')).toBe(false)
     await filled(database, [
       { id: idAt(T0), endedMs: T0, note: 'cut_arguments' },
       { id: idAt(T0 + 1), endedMs: T0 + 1 },
     ])
     const { entries } = await store.read('listUsage', { filter: {}, offset: 0, limit: 10 })
     expect(entries.map(({ note }) => note)).toEqual(['', 'cut_arguments'])
+    expect(await store.read('hasCalls')).toBe(true)
   })
 
   test('the usage log returns all fields of a row, with the names of a deleted user and token', async () => {

@@ -21,6 +21,11 @@ const FEW_USERS = 200
 
 const ONE = sql`1`.as('one')
 
+/** Whether any call was settled that the log still has. */
+export async function hasCalls(db: Db): Promise<boolean> {
+  return (await db.selectFrom('usage_log').select('id').limit(1).executeTakeFirst()) !== undefined
+}
+
 /**
  * Reads a page of the matching rows, starting with the call that ended last, and the number of matching rows
  * among the newest 100,000.

@@ -20,7 +20,7 @@ const DECLARED_COLUMNS =
 
 /**
  * The reads that every start and the first call of a key need. They are prepared statements on the writer's
- * thread, so that a gateway without new users loads neither a second thread nor Kysely. Each method returns
+ * thread, so that a gateway without new users, calls and kept contents loads neither a second thread nor Kysely. Each method returns
  * the same result as the read operation with the same name.
  */
 export class LocalReads {
@@ -34,6 +34,8 @@ export class LocalReads {
   readonly #entries: StatementSync
   readonly #alertState: StatementSync
   readonly #declared: StatementSync
+  readonly #anyCall: StatementSync
+  readonly #anyKept: StatementSync
   readonly #modelEnds: StatementSync
   readonly #secrets: Secrets
 
@@ -45,6 +47,8 @@ export class LocalReads {
       'SELECT EXISTS (SELECT 1 FROM alert_thresholds) OR EXISTS (SELECT 1 FROM alert_conditions) ' +
         'OR EXISTS (SELECT 1 FROM alert_outbox) AS present',
     )
+    this.#anyCall = db.prepare('SELECT EXISTS (SELECT 1 FROM usage_log) AS present')
+    this.#anyKept = db.prepare('SELECT EXISTS (SELECT 1 FROM kept) AS present')
     this.#modelEnds = db.prepare('SELECT * FROM model_ends ORDER BY source, model')
     this.#declared = db.prepare('SELECT * FROM declared_settings')
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
@@ -68,6 +72,14 @@ export class LocalReads {
 
   hasAlertState(): boolean {
     return this.#alertState.get()?.['present'] === 1
+  }
+
+  hasCalls(): boolean {
+    return this.#anyCall.get()?.['present'] === 1
+  }
+
+  hasKept(): boolean {
+    return this.#anyKept.get()?.['present'] === 1
   }
 
   modelRetirements(): ListedRetirement[] {

@@ -45,6 +45,8 @@ export function isSumRead(name: string): boolean {
 const LOCAL_READS = [
   'countUsers',
   'hasAlertState',
+  'hasCalls',
+  'hasKept',
   'modelRetirements',
   'pendingDeclaredUsers',
   'storedConfiguration',
