@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parseAst } from 'rolldown/parseAst'
 import { describe, expect, test } from 'vitest'
+import { ownUsageSchema } from '../../src/management/usage/usage-object.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CONSOLE = join(ROOT, 'console')
@@ -12,6 +13,27 @@ interface Node {
   readonly end: number
   readonly [field: string]: unknown
 }
+
+/**
+ * Fields of a call that only the API and the CSV have. A new field of the usage log is shown in the details of a call
+ * (`console/pages/logs/call-details.tsx`) or in the table of calls (`console/components/call-table.tsx`), or is added here.
+ */
+const NOT_IN_CONSOLE = [
+  // The lines of the cost have these counts, under the names of their prices.
+  'audio_input_tokens',
+  'image_input_tokens',
+  'audio_output_tokens',
+  'image_output_tokens',
+  'images',
+  'batch_saved',
+  // These are of use to programs, or other parts of the page say the same.
+  'use_time',
+  'error_status',
+  'requested_model',
+  'content_sha256',
+  'price_version',
+  'transport',
+]
 
 /** Attributes whose text people see or hear. */
 const SPOKEN = new Set(['label', 'title', 'placeholder', 'description', 'alt', 'aria-label', 'text'])
@@ -61,6 +83,16 @@ describe('the files of the console', () => {
       })
     })
     expect([...long.map(name), ...longComponents]).toEqual([])
+  })
+
+  test('the console shows every field of a call that users see, but for those named here', () => {
+    const logs = sources()
+      .filter((file) => /^console\/(?:components|pages\/logs)\//.test(name(file)))
+      .map(textOf)
+      .join('\n')
+    const fields = Object.keys(ownUsageSchema.shape)
+    const unread = fields.filter((field) => !new RegExp(`\\b${field}\\b`).test(logs))
+    expect(unread.toSorted()).toEqual(NOT_IN_CONSOLE.toSorted())
   })
 
   test('visible texts of the console are in locales/', () => {

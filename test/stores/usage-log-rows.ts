@@ -1,4 +1,6 @@
+import { USAGE_COUNTS } from '../../src/domain/records/usage-counts.ts'
 import type { TestDatabase } from './engines.ts'
+import { USAGE_OF_ALL_COUNTS } from './rows.ts'
 import { addSums } from './usage-sums-rows.ts'
 
 /** An id in the format of calls. */
@@ -26,25 +28,12 @@ export interface Call {
 }
 
 /** Counts of rows that tests write, each with a different number. */
-export const ROW_COUNTS = {
-  input_tokens: 1,
-  cache_read_tokens: 2,
-  cache_write_5m_tokens: 3,
-  cache_write_1h_tokens: 4,
-  cache_write_30m_tokens: 16,
-  cache_write_12h_tokens: 17,
-  output_tokens: 5,
-  reasoning_tokens: 6,
-  web_searches: 7,
-  audio_input_tokens: 8,
-  image_input_tokens: 9,
-  audio_output_tokens: 10,
-  image_output_tokens: 11,
-  seconds: 12,
-  characters: 13,
-  images: 14,
-  search_units: 15,
-}
+export const ROW_COUNTS: Readonly<Record<string, number>> = Object.fromEntries(
+  Object.entries(USAGE_OF_ALL_COUNTS).map(([name, count]) => [
+    USAGE_COUNTS[name as keyof typeof USAGE_COUNTS].column,
+    count,
+  ]),
+)
 
 type InsertedRow = Readonly<Record<string, string | number | null>>
 

@@ -12,6 +12,7 @@ import {
   USAGE_OF_ALL_COUNTS,
 } from '../../../test/stores/rows.ts'
 import { type Call, dayInsertion, filled, idAt } from '../../../test/stores/usage-log-rows.ts'
+import { USAGE } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { RowStore } from '../store.ts'
 import { createKysely } from '../sqlite/dialect.ts'
@@ -61,10 +62,11 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     await filled(database, [{ id: idAt(T0), endedMs: T0 + 1500, quota: 300 }])
     await database.sql('UPDATE users SET deleted_time = 5')
     await database.sql('UPDATE tokens SET deleted_time = 5')
-    expect(await store.read('listUsage', { filter: {}, offset: 0, limit: 10 })).toMatchObject({
+    expect(await store.read('listUsage', { filter: {}, offset: 0, limit: 10 })).toEqual({
       total: 1,
       entries: [
         {
+          ...USAGE.defaults,
           id: idAt(T0),
           ended_ms: T0 + 1500,
           user_id: 1,
@@ -73,40 +75,18 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           token_name: 'main',
           model: 'm',
           requested_model: 'asked',
-          price_incomplete: false,
-          service_tier: '',
-          transport: 'http',
-          batch: '',
-          custom_id: '',
-          batch_saved: 0,
-          requested_service_tier: '',
-          region: '',
-          note: '',
-          cause: '',
-          error: null,
-          error_status: null,
           upstream_model: 'm-2026',
           channel: 'c',
           channel_id: declaredId('c'),
           group: 'default',
           usage: USAGE_OF_ALL_COUNTS,
           quota: 300,
-          cache_saved: 0,
-          cache_surcharge: 0,
-          cache: '',
-          hit_saved: 0,
-          session: '',
-          cache_break: '',
-          cache_verdict: '',
-          guards: '',
           price_version: 'v1',
           duration_ms: 1500,
           first_byte_ms: 400,
           stream: true,
           reason: 'complete',
           kind: 'chat',
-          attempts: null,
-          particulars: null,
         },
       ],
     })

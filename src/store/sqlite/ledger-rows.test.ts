@@ -11,6 +11,20 @@ import {
   temporaryFolder,
   USAGE_OF_ALL_COUNTS,
 } from '../../../test/stores/rows.ts'
+import { ROW_COUNTS } from '../../../test/stores/usage-log-rows.ts'
+import type { Field } from '../../domain/records/record.ts'
+import { USAGE } from '../../domain/records/usage.ts'
+
+/** A value other than the default for each field of a settled call that has one. */
+const OTHER_THAN_DEFAULTS = Object.fromEntries(
+  Object.entries<Field>(USAGE.fields)
+    .filter(([, field]) => field.default !== undefined)
+    .map(([name, { type, default: value }], at) => {
+      const text = type.bounds.enum?.find((one) => one !== value) ?? `a ${name}`
+      const other = type.json === 'boolean' ? value !== true : type.json === 'integer' ? 1000 + at : text
+      return [name, other]
+    }),
+) as unknown as typeof USAGE.defaults
 
 const NOTHING_WRONG = { tokens: [], users: [], days: [], openHolds: { count: 0, amount: 0 } }
 
@@ -47,39 +61,16 @@ describe('a settlement', () => {
   test('a settlement stores every detail of the call in the usage log', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path)
-    await store.write(
-      'settle',
-      settledCall(who, 'a', {
-        usage: USAGE_OF_ALL_COUNTS,
-        stream: true,
-        group: 'vip',
-        cache_saved: 31,
-        cache_surcharge: 7,
-        cache: 'hit',
-        hit_saved: 11,
-        session: '0123456789abcdef',
-        cache_break: 'tools_changed',
-        cache_verdict: '{}',
-        note: 'cut_arguments',
-        guards: 'pii=redacted;count=2',
-        cause: 'provider_failed',
-        error_status: 500,
-        error: '{"message":"no"}',
-      }),
-    )
+    const call = settledCall(who, 'a', { ...OTHER_THAN_DEFAULTS, usage: USAGE_OF_ALL_COUNTS, stream: true })
+    await store.write('settle', call)
     const file = new DatabaseSync(path, { readOnly: true })
     const rows = file.prepare('SELECT * FROM usage_log').all()
     file.close()
-    expect(rows.map((row) => ({ ...row }))).toMatchObject([
+    expect(rows.map((row) => ({ ...row }))).toEqual([
       {
+        ...USAGE.toRow(OTHER_THAN_DEFAULTS),
+        ...ROW_COUNTS,
         id: 'a',
-        cache_saved: 31,
-        cache_surcharge: 7,
-        cache: 'hit',
-        hit_saved: 11,
-        session: '0123456789abcdef',
-        cache_break: 'tools_changed',
-        cache_verdict: '{}',
         ended_ms: 1_760_000_101_500,
         user_id: who.userId,
         token_id: who.tokenId,
@@ -87,44 +78,12 @@ describe('a settlement', () => {
         requested_model: 'm',
         upstream_model: 'm-2026',
         channel: 'c',
-        group_name: 'vip',
-        input_tokens: 1,
-        cache_read_tokens: 2,
-        cache_write_5m_tokens: 3,
-        cause: 'provider_failed',
-        error_status: 500,
-        error: '{"message":"no"}',
-        cache_write_1h_tokens: 4,
-        cache_write_30m_tokens: 16,
-        cache_write_12h_tokens: 17,
-        service_tier: '',
-        transport: 'http',
-        batch: '',
-        custom_id: '',
-        batch_saved: 0,
-        requested_service_tier: '',
-        region: '',
-        output_tokens: 5,
-        reasoning_tokens: 6,
-        web_searches: 7,
-        audio_input_tokens: 8,
-        image_input_tokens: 9,
-        audio_output_tokens: 10,
-        image_output_tokens: 11,
-        seconds: 12,
-        characters: 13,
-        images: 14,
-        search_units: 15,
+        group_name: 'default',
         kind: 'chat',
-        attempts: null,
-        particulars: null,
-        price_incomplete: 0,
-        note: 'cut_arguments',
-        guards: 'pii=redacted;count=2',
         quota: 300,
         price_version: 'v1',
         duration_ms: 1500,
-        first_byte_ms: 400,
+        first_byte_ms: OTHER_THAN_DEFAULTS.first_byte_ms,
         stream: 1,
         reason: 'complete',
       },
