@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { chargeOfCall } from '../domain/charge.ts'
+import { OPTIONS } from '../domain/options.ts'
 import { chargeRateOf } from '../domain/price.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
 import { type ConfigFileContent, readFileContent } from './read-sections.ts'
@@ -28,6 +29,10 @@ const UNSTATED = {
   status_mapping: new Map(),
   probe: null,
 }
+/** `options.test.ts` compares these with the documented ones. */
+const DEFAULTS_OF_ROWS = Object.fromEntries(
+  Object.entries(OPTIONS).flatMap(([name, row]) => ('default' in row ? [[name, row.default]] : [])),
+)
 const NO_LIMIT = { requests: 0, tokens: 0, windowMs: 60_000 }
 
 describe('the documented defaults', () => {
@@ -36,43 +41,15 @@ describe('the documented defaults', () => {
     (text) => {
       const content = read(text)
       expect(content.options).toEqual({
-        quota_per_unit: 500_000,
-        display: 'USD',
-        usd_exchange_rate: { digits: 73n, scale: 1 },
-        token_stats: true,
-        max_user_tokens: 1000,
-        body_limit: 33_554_432,
+        ...DEFAULTS_OF_ROWS,
         prices_file: '',
-        unpriced_models: 'refuse',
-        unknown_tools: 'pass',
-        hold_tokens: 4096,
-        hold_wait: 2_000,
-        pass_through: false,
-        retries: 2,
-        early_stream: 0,
         trusted_proxies: [],
         metrics_token: '',
         admin_listen: '',
-        reuse_port: false,
-        usage_log_days: 90,
-        error_details: true,
-        refusals_kept: 100_000,
-        console: true,
-        quota_low: { digits: 5n, scale: 0 },
-        slot_days: 100,
-        max_calls: 8_000,
-        drain_timeout: 30_000,
-        keep_responses: 0,
-        remember_prompts: 3_600_000,
-        remember_prompts_max: 100_000,
         affinity: { enabled: true, most: 100_000, cache_key: true },
-        model_dates: true,
-        keep_signatures: 86_400_000,
         batches: { poll: 10_000, poll_most: 300_000, most: 100, parallel: 8 },
-        local_batches: false,
         files: { store: { kind: 'folder', path: '' }, keep: 30 * 86_400_000, most: 10_000_000_000 },
         idempotency: { keep: 86_400_000, most_answer: 33_554_432 },
-        keep_bytes: 268_435_456,
         media: { allow_private_networks: false, max_bytes: 20_971_520, timeout: 10_000 },
         cors: { origins: [] },
         websocket: { enabled: true, idle: 900_000, age: 3_600_000, ping: 30_000 },

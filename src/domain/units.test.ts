@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { durationText, parseDuration, parseSize } from './units.ts'
+import { durationText, parseDuration, parseSize, sizeText } from './units.ts'
 
 test.each([
   ['500ms', 500],
@@ -42,4 +42,12 @@ test.each([
   ['999999999999999GiB', undefined],
 ])('the size %s is %s bytes', (text, expected) => {
   expect(parseSize(text)).toBe(expected)
+})
+
+test.each([
+  [33_554_432, '32MiB'],
+  [10_000_000_000, '10GB'],
+  [1_536, '1536'],
+])('%s bytes are the size %s', (bytes, text) => {
+  expect(sizeText(bytes)).toBe(text)
 })

@@ -27,6 +27,13 @@ export function durationText(milliseconds: number): string {
   return `${milliseconds / factor}${unit}`
 }
 
+/** Formats a number of bytes as a text such as `32MiB`, in the largest unit that divides it. */
+export function sizeText(bytes: number): string {
+  const fitting = [...BYTES].filter(([, factor]) => bytes % factor === 0)
+  const [unit, factor] = fitting.reduce((largest, one) => (one[1] > largest[1] ? one : largest))
+  return `${bytes / factor}${unit}`
+}
+
 /** Bytes in `32MiB`, `1KB` or `1024`; undefined for anything else. */
 export function parseSize(text: string): number | undefined {
   return measure(text, BYTES)

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { OPTIONS } from '../../src/domain/options.ts'
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { rawConnection } from '../fixtures/raw-socket.ts'
 import { ask, retryWhileOverloaded, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { BODY, CHAT, lengthOf, MISFRAMED, post } from './ambiguous-requests.ts'
 
-const LIMIT = 33_554_432
+const LIMIT = OPTIONS.body_limit.default
 const MESSAGES = '/v1/messages'
 
 let fixture: Fixture
@@ -142,7 +143,7 @@ describe('the size of a messages body', () => {
   const MESSAGE =
     '{"id":"msg_1","type":"message","role":"assistant","model":"n","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}'
 
-  test('a messages body of 33,554,432 bytes is accepted', async () => {
+  test('a messages body of the maximum size is accepted', async () => {
     fixture.upstream.script('n', { kind: 'whole', body: MESSAGE })
     const answer = await fixture.chat('ann', padded(LIMIT), { path: MESSAGES })
     expect(answer.status, answer.text).toBe(200)

@@ -1,4 +1,5 @@
-import type { FileOptionName } from '../../../src/domain/options.ts'
+import { type FileOptionName, type OptionName, OPTIONS } from '../../../src/domain/options.ts'
+import { durationText, sizeText } from '../../../src/domain/units.ts'
 
 /** A setting that only gateway.yaml can set, with a value as the file has it; the default where there is one. */
 export type FileSetting<Name extends string> = readonly [name: Name, example: string]
@@ -20,38 +21,48 @@ export const SIGN_IN_SETTINGS = [
   ],
 ] as const satisfies readonly FileSetting<string>[]
 
-const EXAMPLES: Readonly<Record<FileOptionName, string>> = {
-  body_limit: '32MiB',
-  max_calls: '8000',
+/** Options that are shown with their default, because it says something. */
+type ShownByDefault = {
+  [Name in FileOptionName]: (typeof OPTIONS)[Name] extends infer Row extends {
+    readonly type: 'size' | 'duration' | 'retention' | 'integer' | 'flag'
+  }
+    ? Row extends { readonly default: 0 }
+      ? never
+      : Name
+    : never
+}[FileOptionName]
+
+const EXAMPLES: Readonly<Record<Exclude<FileOptionName, ShownByDefault>, string>> = {
   early_stream: '5s',
-  hold_wait: '2s',
   unknown_tools: 'refuse',
   prices_file: 'prices.yaml',
-  model_dates: 'true',
-  remember_prompts: '1h',
-  remember_prompts_max: '100000',
   affinity: '{ enabled: true }',
   keep_responses: '720h',
-  keep_signatures: '24h',
   files: '{ keep: 720h, most: 10GiB }',
   batches: '{ most: 100, parallel: 8 }',
-  local_batches: 'false',
   idempotency: '{ keep: 24h }',
-  keep_bytes: '256MiB',
   media: '{ max_bytes: 20MiB, timeout: 10s }',
   cors: '{ origins: [ "https://app.example.com" ] }',
   public_url: 'https://ai.example.com',
   base_path: '/ai',
-  console: 'true',
   trusted_proxies: '[ 10.0.0.0/8 ]',
   metrics_token: '"${METRICS_TOKEN}"',
   admin_listen: '127.0.0.1:9090',
-  reuse_port: 'false',
-  drain_timeout: '30s',
   websocket: '{ idle: 15m, age: 60m }',
   smtp: '{ host: mail.example.com, from: sluice@example.com }',
 }
 
-export const OPTION_SETTINGS: readonly FileSetting<FileOptionName>[] = (
-  Object.keys(EXAMPLES) as FileOptionName[]
-).map((name) => [name, EXAMPLES[name]])
+const examples: ReadonlyMap<string, string> = new Map(Object.entries(EXAMPLES))
+
+export const OPTION_SETTINGS: readonly FileSetting<string>[] = Object.entries(OPTIONS).flatMap(
+  ([name, row]) => {
+    const example = examples.get(name) ?? defaultOf(row)
+    return 'region' in row || name === 'cache' || example === undefined ? [] : [[name, example] as const]
+  },
+)
+
+function defaultOf(row: (typeof OPTIONS)[OptionName]): string | undefined {
+  if (row.type === 'size') return sizeText(row.default)
+  if (row.type === 'duration' || row.type === 'retention') return durationText(row.default)
+  return row.type === 'integer' || row.type === 'flag' ? String(row.default) : undefined
+}
