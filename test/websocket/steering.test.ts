@@ -207,7 +207,7 @@ test('at most 16 steers of a response are open', async () => {
 test('a socket that has reached its age takes no steer', async () => {
   const old = await startGateway({
     config: {
-      options: { websocket: { age: '1s' } },
+      options: { websocket: { age: '4s' } },
       models: priced(['m']),
       channels: [channel('m', provider.baseUrl, { protocol: 'responses', websocket: true })],
       users: [ROOT, user(2, 'ann', [token('ann')])],

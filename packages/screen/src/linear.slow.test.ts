@@ -1,5 +1,5 @@
-import process from 'node:process'
 import { describe, expect, it } from 'vitest'
+import { growthOf, LINEAR_GROWTH } from '../../../test/fixtures/pace.ts'
 import { Pseudonyms } from './pseudonyms.ts'
 import { compileRule, PII_KINDS, type RuleMatch } from './rule.ts'
 import { TextScreen } from './screen.ts'
@@ -25,23 +25,16 @@ const ATTACKS: readonly [RuleMatch, string][] = [
   [{ pii: PII_KINDS }, 'a:'],
   [{ pii: PII_KINDS }, '+1-'],
 ]
-const LENGTH = 2_000
-const FACTOR = 32
-/** What grows with the square takes 1,024 times as long. */
-const MOST = 4 * FACTOR
-/** A short text is cheap, and measured more often. */
-const SHORT_TIMES = 16
+/** Characters of the shorter text; the longer one is eight times as long. */
+const LENGTH = 8_000
 
-/** CPU time of a work in microseconds: the quickest of several times. */
-function cost(work: () => unknown, times = 4): number {
-  let quickest = Infinity
-  for (let time = 0; time < times; time++) {
-    const before = process.cpuUsage()
-    work()
-    const { user, system } = process.cpuUsage(before)
-    quickest = Math.min(quickest, user + system)
-  }
-  return quickest
+/** Asserts that the time of a work is in proportion to the length of the text. */
+async function expectLinear(
+  make: (length: number) => string,
+  work: (text: string) => unknown,
+  length = LENGTH,
+): Promise<void> {
+  expect(await growthOf(length, make, work)).toBeLessThan(LINEAR_GROWTH)
 }
 
 function streamed(screen: TextScreen, text: string): void {
@@ -58,14 +51,11 @@ function replaced(screen: TextScreen, text: string): void {
 
 describe('the time of a rule', () => {
   for (const [match, unit] of ATTACKS)
-    it(`grows with the length of the text for ${JSON.stringify(match).slice(0, 50)} on ${unit}…`, () => {
+    it(`grows with the length of the text for ${JSON.stringify(match).slice(0, 50)} on ${unit}…`, async () => {
       const screen = new TextScreen([{ rule: compileRule('r', match), do: 'redact' }])
-      const text = unit.repeat(LENGTH / unit.length)
-      const long = unit.repeat((FACTOR * LENGTH) / unit.length)
-      expect(cost(() => screen.apply(long)) / cost(() => screen.apply(text), SHORT_TIMES)).toBeLessThan(MOST)
-      expect(
-        cost(() => streamed(screen, long)) / cost(() => streamed(screen, text), SHORT_TIMES),
-      ).toBeLessThan(MOST)
+      const text = (length: number): string => unit.repeat(length / unit.length)
+      await expectLinear(text, (one) => screen.apply(one))
+      await expectLinear(text, (one) => streamed(screen, one))
     })
 
   for (const [match, unit] of [
@@ -73,16 +63,14 @@ describe('the time of a rule', () => {
     [{ regex: ['a b|b a', 'b.a'] }, 'a b '],
     [{ pii: PII_KINDS }, '0 1'],
   ] satisfies [RuleMatch, string][])
-    it(`grows with the length of a text whose matches of ${JSON.stringify(match).slice(0, 50)} are replaced`, () => {
+    it(`grows with the length of a text whose matches of ${JSON.stringify(match).slice(0, 50)} are replaced`, async () => {
       const rule = compileRule('r', match)
       const screen = new TextScreen([
         { rule, do: 'replace' },
         { rule, do: 'redact' },
       ])
-      const [text, long] = [unit.repeat(LENGTH / unit.length), unit.repeat((FACTOR * LENGTH) / unit.length)]
-      expect(
-        cost(() => replaced(screen, long)) / cost(() => replaced(screen, text), SHORT_TIMES),
-      ).toBeLessThan(MOST)
+      const text = (length: number): string => unit.repeat(length / unit.length)
+      await expectLinear(text, (one) => replaced(screen, one))
     })
 
   for (const [what, text] of [
@@ -95,28 +83,19 @@ describe('the time of a rule', () => {
     ['matches behind escapes', (length: number) => '\\nann@example.com'.repeat(length / 17)],
     ['JSON in JSON', (length: number) => nested('ann@example.com\n'.repeat(length / 200))],
   ] as const)
-    it(`grows with the length of a text of ${what}`, () => {
+    it(`grows with the length of a text of ${what}`, async () => {
       const screen = new TextScreen([
         { rule: compileRule('r', { regex: 'a.?b' }), do: 'redact' },
         { rule: compileRule('p', { pii: ['email'] }), do: 'redact' },
       ])
-      const [short, long] = [text(LENGTH), text(FACTOR * LENGTH)]
-      const growth = (MOST * long.length) / (FACTOR * short.length)
-      expect(cost(() => screen.apply(long)) / cost(() => screen.apply(short), SHORT_TIMES)).toBeLessThan(
-        growth,
-      )
-      expect(
-        cost(() => streamed(screen, long)) / cost(() => streamed(screen, short), SHORT_TIMES),
-      ).toBeLessThan(growth)
+      await expectLinear(text, (one) => screen.apply(one))
+      await expectLinear(text, (one) => streamed(screen, one))
     })
 
-  it('grows with the length of a long string of JSON with escapes that is read in steps', () => {
+  it('grows with the length of a long string of JSON with escapes that is read in steps', async () => {
     const screen = new TextScreen([{ rule: compileRule('p', { pii: ['email'] }), do: 'replace' }])
     const text = (length: number): string => JSON.stringify(['ann@example.com\n'.repeat(length / 16)])
-    const [short, long] = [text(20 * LENGTH), text(20 * FACTOR * LENGTH)]
-    expect(
-      cost(() => replaced(screen, long), 1) / cost(() => replaced(screen, short), SHORT_TIMES),
-    ).toBeLessThan(MOST)
+    await expectLinear(text, (one) => replaced(screen, one), 5 * LENGTH)
   })
 })
 
