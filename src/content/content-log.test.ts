@@ -274,11 +274,11 @@ test('two simultaneous deletions each remove the content of their key, and the c
 })
 
 test('a call that crashes the content thread is dropped and counted, and the content of other calls is stored', async () => {
-  const { log, dropped } = openLog({ heapMb: 26 })
+  const { log, dropped } = openLog({ heapMb: 44 })
   const culprit = { ...callOf(1), what: 'redacted' as const }
   const others = [callOf(1), callOf(2), callOf(3), callOf(3)]
   const many = Buffer.from(
-    JSON.stringify({ x: Array.from({ length: 190_000 }, (_, index) => `text ${index}`) }),
+    JSON.stringify({ x: Array.from({ length: 190_000 }, (_, index) => `text ${index}`.padEnd(120)) }),
   )
   for (const call of others.slice(0, 2)) say(log, call, Buffer.from('request'), Buffer.from('answer'))
   say(log, culprit, many, Buffer.from('answer'))
