@@ -90,7 +90,6 @@ export function readCompletionRequest(scan: ScannedObject): CompletionRequest {
     n,
     choices: Math.max(n, number('best_of') ?? 1) * promptsIn(scan),
     maxTokens: number('max_tokens'),
-    messageCount: 1,
     promptBound: completionPromptBound(scan),
     hasMedia: false,
     namesPrompt: false,

@@ -191,7 +191,6 @@ describe('the parsed request', () => {
       includeUsage: false,
       n: 1,
       maxTokens: undefined,
-      messageCount: 1,
     })
     expect(
       read({ n: null, stream: null, stream_options: null, max_tokens: null, web_search_options: null }),
@@ -220,7 +219,6 @@ describe('the parsed request', () => {
       includeUsage: true,
       n: 3,
       maxTokens: 7,
-      messageCount: 2,
       providerTools: { tools: [{ type: 'web_search_options' }] },
     })
     expect(read({ max_tokens: 9, max_completion_tokens: 7 }).maxTokens).toBe(9)

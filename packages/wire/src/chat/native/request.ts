@@ -40,7 +40,6 @@ export interface ChatRequest extends PromptBounds {
   readonly n: number
   /** The larger one of max_tokens and max_completion_tokens. Undefined if both are absent. */
   readonly maxTokens: number | undefined
-  readonly messageCount: number
   /** The tools that the provider runs. Absent if there are none. */
   readonly providerTools?: ProviderTools
 }
@@ -184,7 +183,6 @@ export function readChatRequest(scan: ScannedObject): ChatRequest {
     includeUsage: asRecord(scan.value('stream_options'))?.['include_usage'] === true,
     n: (scan.value('n') as number | null | undefined) ?? 1,
     maxTokens: outputMaximumIn(scan),
-    messageCount: scan.span('messages')?.count ?? 0,
     ...(offered && { providerTools: offered }),
     ...promptBounds(scan),
   }

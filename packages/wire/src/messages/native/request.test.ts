@@ -227,7 +227,6 @@ describe('the parsed messages request', () => {
       model: 'claude-x',
       stream: false,
       maxTokens: 10,
-      messageCount: 1,
       thinking: false,
     })
     expect(read({}).providerTools).toBeUndefined()

@@ -45,7 +45,6 @@ export interface MessagesRequest extends PromptBounds {
   readonly stream: boolean
   /** Maximum number of output tokens. With 0, the request only fills the provider's prompt cache. */
   readonly maxTokens: number
-  readonly messageCount: number
   /** Whether the request sets thinking to `enabled` or `adaptive`. */
   readonly thinking: boolean
   /** Tools of the request that the provider runs; absent if there are none. */
@@ -163,7 +162,6 @@ export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
     model: scan.value('model') as string,
     stream: scan.value('stream') === true,
     maxTokens: scan.value('max_tokens') as number,
-    messageCount: scan.span('messages')?.count ?? 0,
     thinking: ACTIVE_THINKING.has(asRecord(scan.value('thinking'))?.['type']),
     ...(offered && { providerTools: offered }),
     ...promptBounds(scan),

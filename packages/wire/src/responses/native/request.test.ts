@@ -152,7 +152,6 @@ describe('the input of a request', () => {
       store: false,
       background: true,
       maxTokens: 100,
-      itemCount: 2,
       providerTools: { tools: [{ type: 'web_search_preview' }] },
       previousResponseId: 'resp_1',
     })
@@ -162,7 +161,6 @@ describe('the input of a request', () => {
       store: undefined,
       background: false,
       maxTokens: undefined,
-      itemCount: 1,
       previousResponseId: undefined,
     })
   })

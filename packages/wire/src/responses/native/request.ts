@@ -38,8 +38,6 @@ export interface ResponsesRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
   readonly maxTokens: number | undefined
-  /** Number of input items; an input that is a text counts as one. */
-  readonly itemCount: number
   /** Tools of the request that the provider runs; absent if there are none. */
   readonly providerTools?: ProviderTools
   /** Whether the response is generated in the background, after the call has ended. */
@@ -108,7 +106,6 @@ export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
     model: scan.value('model') as string,
     stream: scan.value('stream') === true,
     maxTokens: (scan.value('max_output_tokens') as number | null | undefined) ?? undefined,
-    itemCount: isList ? input.count : Number(isPresent(scan, 'input')),
     background: scan.value('background') === true,
     store: (scan.value('store') as boolean | null | undefined) ?? undefined,
     previousResponseId: (scan.value('previous_response_id') as string | null | undefined) ?? undefined,
