@@ -4,6 +4,7 @@ import { ANSWER_HEADER_NAMES, answerHeaders } from '../http/answer-headers.ts'
 import type { Request } from '../http/request.ts'
 import { DESCRIBED_HEADER_NAMES } from './call-headers.ts'
 import { LIMIT_HEADER_NAMES } from '../features/limit-headers/limit-headers.ts'
+import { isRelayPath } from './paths.ts'
 
 /** Seconds for which a browser may cache the response to a preflight. */
 const MAX_AGE = '7200'
@@ -48,23 +49,12 @@ export function applyCors(
   protocol: ServedProtocol | undefined,
 ): boolean {
   const { origin = '' } = request.headers
-  const allowed = cors.origins.length > 0 && allowsCors(path) ? corsHeaders(cors, origin) : undefined
+  const allowed = cors.origins.length > 0 && isRelayPath(path) ? corsHeaders(cors, origin) : undefined
   if (!allowed) return false
   for (const name in allowed) response.setHeader(name, allowed[name] as string)
   if (!isPreflight(request)) return false
   response.writeHead(204, { ...preflightHeaders(request), ...answerHeaders(id, protocol) }).end()
   return true
-}
-
-/** Whether pages of other origins may call a path. They may call models, but not manage accounts. */
-function allowsCors(path: string): boolean {
-  return (
-    path.startsWith('/v1/') ||
-    path.startsWith('/v1beta/') ||
-    path === '/v2/rerank' ||
-    path === '/mcp' ||
-    path.startsWith('/mcp/')
-  )
 }
 
 /** The headers of every response to this origin; undefined if it is not allowed. */

@@ -35,10 +35,32 @@ export function parameterNames(path: string): string[] {
   return [...path.matchAll(/(?<=\/):(\w+)/g)].map(([, name = '']) => name)
 }
 
+/** Number of characters of a declared path outside its parameters. */
+export function literalLength(path: string): number {
+  return path.replace(/(?<=\/):\w+\*?/g, '').length
+}
+
+/**
+ * Whether a path belongs to calls and lists of models or MCP, and not to accounts. Pages of other origins may call such
+ * paths. To set a header of every answer on them, see `docs/recipes/add-an-answer-header.md`.
+ */
+export function isRelayPath(path: string): boolean {
+  return (
+    path.startsWith('/v1/') ||
+    path.startsWith('/v1beta/') ||
+    path === '/v2/rerank' ||
+    path === '/mcp' ||
+    path.startsWith('/mcp/')
+  )
+}
+
 /** Paths below `/v1beta/` whose errors nevertheless have OpenAI's format. */
 const LISTS = /^\/v1beta\/(?:models$|openai\/)/
 
-/** The area of a path that no endpoint has, which decides the format of the error. `docs/api.md: Errors`. */
+/**
+ * The area of a path that no endpoint has, which decides the format of the error; `relay` for pages of the console and
+ * other paths too. `docs/api.md: Errors`.
+ */
 export function areaOfUnknownPath(path: string): ApiArea {
   if (path.startsWith('/api/')) return 'management'
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'

@@ -3,7 +3,7 @@ import type { Request } from '../http/request.ts'
 import { RESPONSES_ENDPOINT } from './calls.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { ApiArea } from './envelopes.ts'
-import { type PathParams, pathPattern, redactedPath } from './paths.ts'
+import { literalLength, type PathParams, pathPattern, redactedPath } from './paths.ts'
 
 /** The endpoint of a request, and the parameters of its path. */
 export interface FoundEndpoint<Kind extends Endpoint> {
@@ -18,27 +18,32 @@ export interface AllowedMethods {
 }
 
 /**
- * Finds endpoints by method and path; a literal path takes precedence over one with parameters. A web
- * framework would bring a second set of error handlers, request ids and body limits, which would have to
- * match those of calls.
+ * Finds endpoints by method and path. A literal path takes precedence over one with parameters, and of several with
+ * parameters the one with the most literal characters: `/v1/models/:id` does not hide `/v1/models/:id/limits`, even if
+ * `:id` may contain slashes. The order of the list does not matter.
+ *
+ * A web framework would bring a second set of error handlers, request ids and body limits, which would have to match
+ * those of calls.
  */
 export class RouteTable<Kind extends Endpoint> {
   /** Endpoints by their declared path, without parameters. */
   readonly #byPath = new Map<string, FoundEndpoint<Kind>[]>()
-  readonly #patterns: { readonly match: (path: string) => PathParams | undefined; readonly path: string }[] =
-    []
+  readonly #patterns: readonly {
+    readonly match: (path: string) => PathParams | undefined
+    readonly path: string
+  }[]
 
   constructor(routes: readonly Kind[]) {
     for (const route of routes) {
       const found = { endpoint: route, params: {} }
       const same = this.#byPath.get(route.path)
       if (same) same.push(found)
-      else {
-        this.#byPath.set(route.path, [found])
-        if (route.path.includes(':'))
-          this.#patterns.push({ match: pathPattern(route.path), path: route.path })
-      }
+      else this.#byPath.set(route.path, [found])
     }
+    this.#patterns = [...this.#byPath.keys()]
+      .filter((path) => path.includes(':'))
+      .toSorted((one, other) => literalLength(other) - literalLength(one))
+      .map((path) => ({ match: pathPattern(path), path }))
   }
 
   /**
