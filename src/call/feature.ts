@@ -43,6 +43,7 @@ import type { CallSession } from './session.ts'
 
 /**
  * A feature of the gateway. The relay calls its functions at the moments of a call, in the order in which they are declared.
+ * For a whole answer except images and audio, `head` comes after `settled`, so that a header can state something about the answer.
  * `docs/architecture.md: Features`.
  */
 export interface CallFeature<State = undefined> {
@@ -155,7 +156,10 @@ export interface CallFeature<State = undefined> {
     answer: ScannedObject,
     shape: Shape,
   ): Promise<ScannedObject | undefined>
-  /** Called when the head of the answer is written. Adds headers. */
+  /**
+   * Called when the head of the answer is written, but not for errors. Adds headers. Answers from the cache have only those
+   * of `src/features/equal-calls/hit-headers.ts`.
+   */
   head?(state: State, call: RunningCall, headers: Record<string, string>): void
   /**
    * Called once a second while a stream is relayed. Returns whether the feature sends keep-alives, so that the stream does
@@ -234,7 +238,10 @@ export type FeatureColumns = Partial<Pick<Settlement, 'cache_break' | 'cache_ver
 export interface AnsweredCall {
   readonly target: AttemptTarget
   readonly usage: Usage
-  /** The charged usage, without an implausible total; undefined if the usage was measured. */
+  /**
+   * The charged usage, without an implausible total, and `text()`, the text of the answer; undefined if the usage was
+   * measured.
+   */
   readonly basis: ChargeBasis | undefined
   /** Whether the provider reported the usage, and it is plausible. */
   readonly isReported: boolean

@@ -65,7 +65,7 @@ export interface ChargeBasis {
    * price.
    */
   hasText(): boolean
-  /** Returns the generated text. Called only if its tokens must be counted. */
+  /** Returns the generated text. Called only if its tokens must be counted, or by a feature that reads it. */
   text(): string
 }
 

@@ -26,6 +26,7 @@ const BY_HOST: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\.)x\.ai$/, 'x_ai'],
   [/(?:^|\.)cohere\.(?:ai|com)$/, 'cohere'],
   [/(?:^|\.)groq\.com$/, 'groq'],
+  [/(?:^|\.)cerebras\.ai$/, 'cerebras'],
   [/(?:^|\.)perplexity\.ai$/, 'perplexity'],
   [/(?:^|\.)moonshot\.(?:ai|cn)$/, 'moonshot_ai'],
   [/(?:^|\.)cloud\.ibm\.com$/, 'ibm.watsonx.ai'],

@@ -1,4 +1,4 @@
-import { renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
@@ -31,6 +31,10 @@ const READABLE = [
   'x-gateway-model',
   'x-should-retry',
 ]
+
+/** Headers that any page may read, and those of connections, caches and CORS. */
+const ALWAYS_READABLE =
+  /^(?:cache-control|content-.*|connection|date|keep-alive|transfer-encoding|vary|access-control-.*|www-authenticate|x-accel-buffering)$/
 
 let fixture: Fixture
 let base: Configuration
@@ -78,6 +82,9 @@ function expectReadable(answer: FullResponse, origin = PAGE): void {
   expect(answer.headers.vary).toBe('origin')
   const exposed = String(answer.headers['access-control-expose-headers']).split(', ')
   expect(exposed).toEqual(expect.arrayContaining(READABLE))
+  // A header that is not listed here is one that pages may read: it is in `EXPOSED` of `src/api/cors.ts`.
+  const own = Object.keys(answer.headers).filter((name) => !ALWAYS_READABLE.test(name))
+  expect(exposed).toEqual(expect.arrayContaining(own))
 }
 
 describe('a preflight request of an allowed page', () => {
@@ -118,6 +125,17 @@ describe('a preflight request of an allowed page', () => {
 })
 
 describe('what an allowed page can read', () => {
+  test('docs/api.md lists the headers that an allowed page can read', async () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/api.md'), 'utf8')
+    const [, list = ''] = /lets it read ((?:`[^`]+`(?:,\s| and )?)+)/.exec(page) ?? []
+    const listed = [...list.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
+    const answer = await fixture.chat('ann', ask('none'), { headers: { origin: PAGE } })
+    const exposed = String(answer.headers['access-control-expose-headers']).split(', ')
+    const fits = (name: string, pattern: string): boolean =>
+      pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
+    expect(exposed.filter((name) => !listed.some((pattern) => fits(name, pattern)))).toEqual([])
+    expect(listed.filter((pattern) => !exposed.some((name) => fits(name, pattern)))).toEqual([])
+  })
   const headers = { origin: PAGE }
   test('a web page of an allowed origin can read a response', async () => {
     fixture.upstream.script('m', wholeChat({ text: 'Hello.' }))

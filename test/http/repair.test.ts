@@ -528,3 +528,21 @@ describe('a channel with repair', () => {
     expect(text).toContain(JSON.stringify(error))
   })
 })
+
+test('repair keeps a reason for the end that another protocol defines, except in chat streams', async () => {
+  const choice = { index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'end_turn' }
+  const chat = { id: 'c', object: 'chat.completion', created: 7, model: 'm', choices: [choice], usage: USAGE }
+  expect(JSON.parse(await ask('chat', { whole: chat })).choices[0].finish_reason).toBe('end_turn')
+  const message = {
+    ...MESSAGE,
+    content: 'Hi',
+    stop_reason: 'pause',
+    usage: { input_tokens: 1, output_tokens: 1 },
+  }
+  expect(JSON.parse(await ask('messages', { whole: message }))).toMatchObject({
+    content: [{ type: 'text', text: 'Hi' }],
+    stop_reason: 'pause',
+  })
+  const stream = frames(chunk({ content: 'Hi' }), chunk({}, { usage: USAGE }, 'end_turn')) + DONE
+  expect(await ask('chat', { stream })).toContain('"finish_reason":"stop"')
+})
