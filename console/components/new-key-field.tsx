@@ -15,7 +15,7 @@ export function NewKeyField({ secret, hint }: { readonly secret: string; readonl
         readOnly
         spellCheck={false}
         autoComplete="off"
-        ff="monospace"
+        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
         value={isShown ? secret : maskedKey(secret)}
       />
       <Group gap="sm" mt="sm">

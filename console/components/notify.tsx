@@ -10,10 +10,12 @@ export function showNotice(text: string, undo?: { readonly label: string; readon
     withBorder: true,
     autoClose: undo ? 8000 : 4000,
     message: undo ? (
-      <Group justify="space-between" wrap="nowrap">
+      <Group justify="space-between" wrap="nowrap" gap={4}>
         {text}
         <Button
           variant="subtle"
+          flex="none"
+          px={8}
           onClick={() => {
             notifications.hide(id)
             undo.run()

@@ -379,6 +379,18 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
+  test('in a low window the pages of the navigation scroll, below the search and above the account', async () => {
+    const page = await stage.open('root', '/', { viewport: { width: 1366, height: 560 } })
+    await settled(page, 'Overview')
+    const boxOf = (name: string) => page.getByRole('button', { name }).boundingBox()
+    expect(await boxOf('Search')).toMatchObject({ height: 32 })
+    const account = await boxOf('Account menu')
+    expect((account?.y ?? 0) + (account?.height ?? 0)).toBeLessThanOrEqual(560)
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Settings' }).click()
+    await settled(page, 'Settings')
+    await page.context().close()
+  })
+
   test('the theme follows the system, can be set and survives a reload; Chinese browsers get Chinese texts', async () => {
     const page = await stage.open('root', '/account', { colorScheme: 'dark' })
     await settled(page, 'Account')

@@ -207,4 +207,28 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.getByRole('heading', { level: 1, name: 'almost empty' }).waitFor()
     await page.context().close()
   })
+
+  test('the playground keeps the model when another key is chosen that may call it', async () => {
+    // The newest key is the one that the other tests would use, so this one is the last.
+    await stage.api('POST', '/api/token/', {
+      name: 'narrow',
+      expired_time: -1,
+      remain_quota: 0,
+      unlimited_quota: true,
+      model_limits_enabled: true,
+      model_limits: 'demo-reason',
+    })
+    const page = await stage.open('root', '/playground')
+    const [key, model] = ['Key', 'Model'].map((name) => page.getByRole('combobox', { name, exact: true }))
+    const choose = async (name: string): Promise<void> => {
+      await key?.click()
+      await page.getByRole('option', { name, exact: true }).click()
+    }
+    await choose('narrow')
+    await expect.poll(() => model?.inputValue()).toBe('demo-reason')
+    await choose('first')
+    await expect.poll(() => key?.inputValue()).toBe('first')
+    expect(await model?.inputValue()).toBe('demo-reason')
+    await page.context().close()
+  })
 })

@@ -113,6 +113,7 @@ export const audit = {
     service_tier: 'Tier of service',
     value: 'Value',
     ratio: 'Ratio',
+    exact: 'Price',
     price: 'Price',
     input: 'Input',
     output: 'Output',

@@ -25,6 +25,7 @@ export const playground = {
   notKnown: '–',
   addChannel: 'Add channel',
   createKey: 'Create key',
+  priceIn: (input: string) => `${input} in per million`,
   price: (input: string, output: string) => `${input} in, ${output} out per million`,
   protocol: 'Protocol',
   protocols: {

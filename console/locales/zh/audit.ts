@@ -115,6 +115,7 @@ export const audit: Texts['audit'] = {
     service_tier: '服务层级',
     value: '值',
     ratio: '倍率',
+    exact: '价格',
     price: '价格',
     input: '输入',
     output: '输出',

@@ -25,6 +25,7 @@ export const playground: Texts['playground'] = {
   notKnown: '–',
   addChannel: '添加渠道',
   createKey: '创建密钥',
+  priceIn: (input) => `每百万：输入 ${input}`,
   price: (input, output) => `每百万：输入 ${input}，输出 ${output}`,
   protocol: '协议',
   protocols: {

@@ -6,8 +6,12 @@ import { TOKEN } from '../../../src/domain/records/token.ts'
 import { USER } from '../../../src/domain/records/user.ts'
 import type { AuditEntry } from '../../api/audit.ts'
 import { audit as en } from '../../locales/en/audit.ts'
+import { call } from '../../locales/en/call.ts'
+import { models } from '../../locales/en/models.ts'
 import { users } from '../../locales/en/users.ts'
 import { audit as zh } from '../../locales/zh/audit.ts'
+import { call as zhCall } from '../../locales/zh/call.ts'
+import { models as zhModels } from '../../locales/zh/models.ts'
 import { users as zhUsers } from '../../locales/zh/users.ts'
 import { changeText } from './audit-change-text.ts'
 
@@ -15,7 +19,9 @@ const FORMATS = { money: (quota: number) => `$${quota / 500_000}`, time: (at: nu
 const KEY: AuditEntry['object'] = { kind: 'key', id: 5, name: 'ci', owner: { id: 13, name: 'anna' } }
 
 function inWords(field: string, before: unknown, after: unknown, object = KEY, isChinese = false): string {
-  const texts = isChinese ? { audit: zh, users: zhUsers } : { audit: en, users }
+  const texts = isChinese
+    ? { audit: zh, users: zhUsers, models: zhModels, call: zhCall }
+    : { audit: en, users, models, call }
   const change = changeText({ field, before, after }, object, texts, FORMATS)
   return `${change.field}: ${change.before === undefined ? '' : `${change.before} → `}${change.after}`
 }
@@ -42,6 +48,10 @@ test('the audit log describes changes in words, in English and in Chinese', () =
   const price = { kind: 'model', id: null, name: 'm' } as const
   expect(inWords('price', { input: 1, output: 2 }, { input: 3, output: 4 }, price)).toBe(
     'Price: Input 1, Output 2 → Input 3, Output 4',
+  )
+  const set = { kind: 'price', id: null, name: 'm' } as const
+  expect(inWords('exact', null, { input: '1', tools: { file_search: '0.0025' } }, set)).toBe(
+    'Price: Input 1, Tools File searches 0.0025',
   )
   expect(inWords('models', ['a'], ['a', 'b'])).toBe('Models: a → a, b')
 })

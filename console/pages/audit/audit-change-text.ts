@@ -15,6 +15,9 @@ export interface ValueFormatters {
   readonly time: (unixSeconds: number) => string
 }
 
+/** The texts that have the words. */
+export type WordTexts = Pick<Texts, 'audit' | 'users' | 'models' | 'call'>
+
 type Change = AuditEntry['changes'][number]
 
 /** Fields of audited objects whose values are amounts in quota units. */
@@ -24,7 +27,7 @@ const AMOUNTS: ReadonlySet<string> = new Set(['quota', 'remain_quota', 'budget']
 export function changeText(
   { field, before, after }: Change,
   object: AuditEntry['object'],
-  texts: Pick<Texts, 'audit' | 'users'>,
+  texts: WordTexts,
   formats: ValueFormatters,
 ): ChangeText {
   const write = (value: unknown): string => valueInWords(field, value, object, texts, formats)
@@ -35,8 +38,9 @@ export function changeText(
   }
 }
 
-function fieldInWords(field: string, { audit }: Pick<Texts, 'audit'>): string {
-  const words: Readonly<Record<string, string>> = audit.fields
+function fieldInWords(field: string, { audit, models, call }: WordTexts): string {
+  // The rest are names of prices and of what a call is charged for.
+  const words: Readonly<Record<string, string>> = { ...call.lines, ...models.prices, ...audit.fields }
   return words[field] ?? field
 }
 
@@ -44,7 +48,7 @@ function valueInWords(
   field: string,
   value: unknown,
   object: AuditEntry['object'],
-  texts: Pick<Texts, 'audit' | 'users'>,
+  texts: WordTexts,
   formats: ValueFormatters,
 ): string {
   const { audit, users } = texts

@@ -106,7 +106,7 @@ function MatchInputs({ form }: { readonly form: GuardForm }) {
           autosize
           minRows={4}
           maxRows={16}
-          ff="monospace"
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
           spellCheck={false}
           {...form.getInputProps('json')}
         />
@@ -173,7 +173,7 @@ function MatchInput({
       autosize
       minRows={2}
       maxRows={12}
-      ff="monospace"
+      styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
       spellCheck={false}
       value={String(value)}
       onChange={({ currentTarget }) => set(currentTarget.value)}

@@ -44,7 +44,9 @@ function Cost({ answer, id }: { readonly answer: Answer; readonly id: string }) 
       >
         {cost}
       </Link>
-      <span>{playground.inOut(count(call.prompt_tokens), count(call.completion_tokens))}</span>
+      {call.prompt_tokens + call.completion_tokens > 0 && (
+        <span>{playground.inOut(count(call.prompt_tokens), count(call.completion_tokens))}</span>
+      )}
       {speed !== undefined && <span>{playground.perSecond(count(speed))}</span>}
     </>
   )

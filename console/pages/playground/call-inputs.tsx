@@ -4,7 +4,7 @@ import { CLIENT_PROTOCOLS } from '@sluice/wire/protocols'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { THINKING_LEVELS } from './playground-request.ts'
-import type { Protocol } from './answer.ts'
+import { MEDIA_ENDPOINTS, type Protocol } from './answer.ts'
 import { DEFAULT_VOICE } from './media-body.ts'
 import type { CallFormValues } from './call-form-values.ts'
 
@@ -28,6 +28,8 @@ export function CallInputs({
   readonly media: ReadonlySet<Protocol>
 }) {
   const { playground } = useTexts()
+  const isConversing =
+    media.size === 0 || [...media].some((one) => !MEDIA_ENDPOINTS.some((medium) => medium === one))
   return (
     <section className={classes['inputs']} aria-label={playground.settings}>
       <Select
@@ -54,6 +56,20 @@ export function CallInputs({
           onChange={({ currentTarget: { value } }) => onType({ voice: value })}
         />
       )}
+      {isConversing && <ConversationInputs typed={typed} onType={onType} areToolsWrong={areToolsWrong} />}
+    </section>
+  )
+}
+
+/** Settings that apply to conversations alone. */
+function ConversationInputs({
+  typed,
+  onType,
+  areToolsWrong,
+}: Pick<Parameters<typeof CallInputs>[0], 'typed' | 'onType' | 'areToolsWrong'>) {
+  const { playground } = useTexts()
+  return (
+    <>
       <Radio.Group
         label={playground.protocol}
         value={typed.protocol}
@@ -117,6 +133,6 @@ export function CallInputs({
         checked={typed.stream}
         onChange={({ currentTarget: { checked } }) => onType({ stream: checked })}
       />
-    </section>
+    </>
   )
 }

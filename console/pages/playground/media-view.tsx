@@ -25,8 +25,10 @@ export function MediaView({ content: { pictures = [], audio, vectors } }: { read
       )}
       {vectors && (
         <dl className={classes['vectors']}>
-          <dt>{playground.dimensions}</dt>
-          <dd>{count(vectors.dimensions)}</dd>
+          <div>
+            <dt>{playground.dimensions}</dt>
+            <dd>{count(vectors.dimensions)}</dd>
+          </div>
           {vectors.cosines.map(({ texts: [one, other], cosine }) => (
             <div key={`${one} ${other}`}>
               <dt>{playground.cosineOf(one, other)}</dt>

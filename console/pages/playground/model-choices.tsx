@@ -2,7 +2,7 @@ import { ActionIcon, Button, Select } from '@mantine/core'
 import { IconAdjustmentsHorizontal, IconPlus, IconX } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { PricedModel } from '../../api/models.ts'
-import { useFormatters } from '../../components/session.tsx'
+import { usePriceText } from '../../components/use-price-text.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 
@@ -94,10 +94,18 @@ function ModelChoice({
   readonly onChoose: (name: string) => void
 }) {
   const { playground } = useTexts()
-  const { price } = useFormatters()
+  const priceText = usePriceText()
   const priceOf = (name: string): string => {
     const found = models.find((one) => one.name === name)
-    return found ? playground.price(price(found.input), price(found.output)) : ''
+    if (found === undefined) return ''
+    const { input, units } = found
+    const [inputText, outputText] = [priceText.tokens(found, input), priceText.output(found, found.output)]
+    const tokens =
+      outputText === '–' ? playground.priceIn(inputText) : playground.price(inputText, outputText)
+    return [
+      ...(inputText === '–' ? [] : [tokens]),
+      ...(units.length > 0 ? [priceText.input({ input: undefined, units })] : []),
+    ].join(' + ')
   }
   return (
     <Select

@@ -160,7 +160,7 @@ function Playground({
           <CallInputs
             keys={keys}
             keyId={key?.id}
-            onKey={(id) => setSearch({ key: id })}
+            onKey={(id) => setSearch({ key: id, ...searchOf(chosen) })}
             typed={typed}
             onType={(changes) => setTyped({ ...typed, ...changes })}
             areToolsWrong={tools === undefined}

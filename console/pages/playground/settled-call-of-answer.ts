@@ -1,5 +1,5 @@
 import { callQuery } from '../../api/calls.ts'
-import type { Answer } from './answer.ts'
+import { type Answer, MEDIA_ENDPOINTS } from './answer.ts'
 
 const ASK_AGAIN_MS = 500
 /** Maximum number of requests for the log entry of a call, because a refused call never gets one. */
@@ -16,8 +16,9 @@ export function settledCallOfAnswer(userId: number, { callId = '', refused, stat
   }
 }
 
-/** Tokens per second after the first token; undefined if all of them arrived at once. */
-export function tokensPerSecond({ firstMs, totalMs }: Answer, tokens: number): number | undefined {
+/** Tokens per second after the first token; undefined if all of them arrived at once, as those of a picture. */
+export function tokensPerSecond({ firstMs, totalMs, protocol }: Answer, tokens: number): number | undefined {
   const streamedMs = (totalMs ?? 0) - (firstMs ?? 0)
-  return streamedMs > 0 && tokens > 0 ? Math.round((tokens / streamedMs) * 1000) : undefined
+  const isMedia = MEDIA_ENDPOINTS.some((medium) => medium === protocol)
+  return streamedMs > 0 && tokens > 0 && !isMedia ? Math.round((tokens / streamedMs) * 1000) : undefined
 }

@@ -123,7 +123,7 @@ function MadeLink({ link, onClose }: { readonly link: string; readonly onClose: 
         readOnly
         spellCheck={false}
         autoComplete="off"
-        ff="monospace"
+        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
         value={link}
       />
       <Group justify="space-between" mt="lg">

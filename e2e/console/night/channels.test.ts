@@ -175,7 +175,15 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     stage.upstream.script('first', { kind: 'whole' })
     await incident.getByRole('button', { name: 'Drain' }).click()
     await incident.waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'Undo' }).click()
+    const undo = page.getByRole('button', { name: 'Undo' })
+    await undo.waitFor()
+    expect(
+      await undo
+        .locator('span')
+        .last()
+        .evaluate((one) => one.scrollWidth <= one.clientWidth),
+    ).toBe(true)
+    await undo.click()
     await incident.waitFor()
     await incident.getByRole('button', { name: 'Hide' }).click()
     await incident.waitFor({ state: 'detached' })

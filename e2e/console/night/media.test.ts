@@ -37,6 +37,12 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
     const picture = page.getByRole('region', { name: 'demo-image, Images' }).getByRole('img')
     await picture.waitFor()
     await expect.poll(() => picture.evaluate((one: HTMLImageElement) => one.naturalWidth)).toBeGreaterThan(0)
+    await page.getByText('$5.00 in, $10.00 out per million + $0.042 an image').first().waitFor()
+    await page.getByRole('link', { name: /^Call details: \$/ }).waitFor()
+    // A picture comes at once, and nothing of a conversation applies to it.
+    expect(await page.getByText('tokens/s').count()).toBe(0)
+    await page.getByRole('textbox', { name: 'Size' }).waitFor()
+    expect(await page.getByRole('radio').count()).toBe(0)
     await checkCost(page, 'demo-image')
     expect(stage.complaints).toEqual([])
     await page.context().close()
@@ -65,6 +71,7 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
   test('the playground shows dimensions and cosine similarities of embeddings, and an example that calls /v1/embeddings', async () => {
     const page = await stage.open('root', '/playground?model=demo-embed')
     await page.getByText('For embeddings, each line is a text.').waitFor()
+    await page.getByText('$0.02 in per million', { exact: true }).first().waitFor()
     await sent(page, 'a cat\na cat\nquantum mechanics')
     const answer = page.getByRole('region', { name: 'demo-embed, Embeddings' })
     await answer.getByText('Dimensions').waitFor()
