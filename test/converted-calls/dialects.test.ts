@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { OPTIONS } from '../../src/domain/options.ts'
 import { contentFrame, roleFrame } from '../fixtures/behaviour.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { type CallOptions, type LiveResponse, open } from '../fixtures/client.ts'
@@ -107,7 +108,7 @@ describe('a body above the maximum', () => {
       },
     ],
   ])('a request body above the maximum of %s is refused with 413', async (path, envelope) => {
-    const answer = await fixture.chat('ann', Buffer.alloc(33_554_433, 0x20), { path })
+    const answer = await fixture.chat('ann', Buffer.alloc(OPTIONS.body_limit.default + 1, 0x20), { path })
     expect(answer.status).toBe(413)
     expect(answer.json()).toEqual(envelope)
   })

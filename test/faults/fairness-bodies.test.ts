@@ -17,7 +17,7 @@ const TICKS = 5
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    options: { trusted_proxies: ['127.0.0.1/32'] },
+    options: { body_limit: '32MiB', trusted_proxies: ['127.0.0.1/32'] },
     rate_limits: {},
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],

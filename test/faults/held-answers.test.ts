@@ -27,7 +27,7 @@ beforeAll(async () => {
   files.listen(0, '127.0.0.1')
   await once(files, 'listening')
   fixture = await startFixture((upstream) => ({
-    options: { retries: 0, media: { allow_private_networks: true, timeout: '60s' } },
+    options: { body_limit: '32MiB', retries: 0, media: { allow_private_networks: true, timeout: '60s' } },
     models: priced(['m', 'messages']),
     channels: [
       channel('m', upstream.baseUrl('m')),

@@ -10,7 +10,10 @@ const PACE_MS = 20
 
 let fixture: Fixture
 beforeAll(async () => {
-  fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
+  fixture = await startFixture((upstream) => ({
+    ...plainConfiguration(upstream.baseUrl('m')),
+    options: { body_limit: '32MiB' },
+  }))
 })
 afterAll(() => fixture?.close())
 

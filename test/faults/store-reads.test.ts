@@ -58,7 +58,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     config: {
       rate_limits: {},
-      options: { keep_responses: '1h' },
+      options: { body_limit: '32MiB', keep_responses: '1h' },
       models: priced(['m']),
       channels: [channel('m', `http://127.0.0.1:${port}/v1`)],
       users: [

@@ -151,8 +151,9 @@ describe('the maximum size of a body', () => {
       'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n' +
       `content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${small.length}\r\n\r\n`
     // All bytes except the last are sent: the bodies are decoded and stay in memory. All bodies together may
-    // take 256 MB, which is eight of them.
-    const bodies = Array.from({ length: 10 }, () => rawConnection(fixture.gateway.port, head))
+    // take 192 MiB, or four times the limit.
+    const count = Math.ceil((192 * 2 ** 20) / LIMIT) + 4
+    const bodies = Array.from({ length: count }, () => rawConnection(fixture.gateway.port, head))
     for (const { socket } of bodies) socket.write(small.subarray(0, -8))
     let refused = 0
     for (const body of bodies) {

@@ -19,7 +19,7 @@ type Model = (typeof ALL)[number]
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    options: { retries: 0, keep_responses: '1h' },
+    options: { body_limit: '32MiB', retries: 0, keep_responses: '1h' },
     models: priced(ALL),
     channels: ALL.map((protocol) => channel(protocol, upstream.baseUrl(protocol), { protocol })),
     users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
