@@ -58,6 +58,8 @@ const OUTCOMES: Readonly<Record<Exclude<NextAttempt, 'keys'>, Outcome>> = {
 export interface LaterAnswer {
   readonly status: number
   readonly body: Buffer
+  /** The body of the request as it was sent, of the one that is made for the channel now. */
+  readonly asSent: (made: Buffer) => Buffer
 }
 
 const NO_WATCHER: AttemptWatcher = {}
@@ -241,8 +243,10 @@ export class Attempts {
     const watcher = call.features.attempted(call, target)
     const attempt = new Attempt(call, target, new ChannelLoad(), performance.now(), watcher)
     call.beginAttempt(target, attempt)
-    attempt.onHead({ ...answer, contentType: 'application/json', retryAfter: undefined, headers: {} })
-    attempt.onData(answer.body)
+    const { status, body, asSent } = answer
+    if (Buffer.isBuffer(request.body)) request.onBody?.(asSent(request.body))
+    attempt.onHead({ status, contentType: 'application/json', retryAfter: undefined, headers: {} })
+    attempt.onData(body)
     attempt.onEnd()
     const end = await attempt.end
     watcher?.over?.()

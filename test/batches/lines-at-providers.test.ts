@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BatchClient, chatLine } from '../fixtures/batches.ts'
+import { contentOf } from '../fixtures/content.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
@@ -80,6 +81,8 @@ function resultOf({ custom_id, body: { messages } }: SentLine): string {
   return JSON.stringify(result).replace('"large":0', '"large":12345678901234567890')
 }
 
+const CYD = { id: 4, accessToken: 'the-access-token-of-cyd' }
+
 const provider = new EchoProvider()
 let gateway: RunningGateway
 beforeAll(async () => {
@@ -87,6 +90,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     config: {
       options: { batches: { poll: '20ms' } },
+      content_log: { what: 'none', keep: '1d', readers: 100 },
       models: { m: { price: { input: '4', output: '16', service: { batch: '0.5' } } } },
       channels: [
         channel('echo', url, {
@@ -98,7 +102,15 @@ beforeAll(async () => {
         }),
       ],
       guards: [{ name: 'mask', do: 'replace', match: { pii: ['email'] }, tokens: ['token-bob'] }],
-      users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann')]),
+        user(3, 'bob', [token('bob')]),
+        user(CYD.id, 'cyd', [token('cyd')], {
+          content_log: { what: 'full' },
+          access_token: CYD.accessToken,
+        }),
+      ],
     },
   })
 })
@@ -138,6 +150,21 @@ describe('docs/batches.md: Batches of providers', () => {
     const batch = await ann.ended((await ann.make([saying('a', 'hello')], { metadata: {} })).id)
     const { text: content } = await ann.ask(`/v1/files/${batch.output_file_id}/content`)
     expect(content).toContain('"large":12345678901234567890')
+  })
+
+  test('the content log has what the provider got and answered for a line', async () => {
+    const cyd = clientOf('cyd')
+    const batch = await cyd.ended(
+      (await cyd.make([saying('a', 'hello', { service_tier: 'priority' })], { metadata: {} })).id,
+    )
+    const [line] = await cyd.lines(batch.output_file_id)
+    const { parts } = await contentOf(gateway.url, CYD, line?.response?.request_id ?? '')
+    const sent = JSON.parse(parts.request_sent?.text ?? '') as object
+    expect(sent).toEqual(provider.lines[0]?.body)
+    expect(sent).toMatchObject({ model: 'there', temperature: 0.25 })
+    expect(sent).not.toHaveProperty('service_tier')
+    expect(parts.request_received?.text).toContain('"service_tier":"priority"')
+    expect(JSON.parse(parts.answer_received?.text ?? '')).toMatchObject({ model: 'there' })
   })
 
   test('replaced values are not sent, and are in the answer again', async () => {

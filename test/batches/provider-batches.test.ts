@@ -260,6 +260,33 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(metrics).toContain('sluice_batch_results_ignored_total{reason="unknown"} 3')
   })
 
+  test.each([
+    ['of OpenAI', MODEL, 'chatUrl'],
+    ['of Azure', 'azure', 'azureUrl'],
+    ['of Gemini', 'gemini', 'geminiUrl'],
+  ] as const)(
+    'the file that was uploaded for a batch %s is deleted once its results were read',
+    async (_, model, url) => {
+      const before = await simulateBatches(simulator[url], { faults: [{ step: 'content', broken: 1 }] })
+      const ann = clientOf('ann')
+      expect(
+        (await ann.ended((await made(ann, [chatLine('a', model), chatLine('b', model)])).id)).status,
+      ).toBe('completed')
+      const after = await simulateBatches(simulator[url], {})
+      const since = (step: string): number => (after[step] ?? 0) - (before[step] ?? 0)
+      expect([since('content'), since('delete_file')]).toEqual([2, 1])
+    },
+  )
+
+  test('a provider that does not delete a file does no harm', async () => {
+    await simulate({ faults: [{ step: 'delete_file', status: 500 }] })
+    const ann = clientOf('ann')
+    expect(await ann.ended((await made(ann, [chatLine('a', MODEL)])).id)).toMatchObject({
+      request_counts: { total: 1, completed: 1, failed: 0 },
+    })
+    expect(gateway.logs()).toContain('a file for a batch could not be deleted at a provider')
+  })
+
   test('results that break off are read again, and no line is charged twice', async () => {
     await simulate({ faults: [{ step: 'content', broken: 3 }] })
     const ann = clientOf('ann')

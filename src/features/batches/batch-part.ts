@@ -55,6 +55,8 @@ export interface PartFacts {
   /** Number of times that making it has begun anew, because the provider had too much to do. */
   readonly round: number
   readonly providerId?: string | undefined
+  /** Files at the provider that the batch alone needs. */
+  readonly uploads?: readonly string[] | undefined
   readonly results?: readonly string[] | undefined
   readonly how?: 'completed' | 'expired' | 'cancelled' | 'failed' | undefined
   /** Set when the provider was told to cancel. */

@@ -67,7 +67,7 @@ export async function composeLine(
         settings,
         choose,
       )
-      return { call, body: withoutFields(call.request.body as Buffer) }
+      return { call, body: withoutRemovedFields(call.request.body as Buffer) }
     } catch (error) {
       const id = callIdOfLine(batch, line.number)
       const { status, body, headers } = renderError(path, error, id)
@@ -81,7 +81,8 @@ export async function composeLine(
     }
 }
 
-function withoutFields(body: Buffer): Buffer {
+/** The body without what lines of batches do not have. */
+export function withoutRemovedFields(body: Buffer): Buffer {
   const scan = scanObject(body)
   const remove = REMOVED_FIELDS.filter((name) => scan.has(name))
   return remove.length === 0 ? body : applyEdits(body, scan, { remove, replace: NOTHING })

@@ -8,7 +8,7 @@ import { LINE_ENDPOINTS, type LineHead } from './batch.ts'
 import { BatchPart, lineOfId, type PartFacts, type SealedPrices, withSealedPrices } from './batch-part.ts'
 import type { BatchRun } from './batch-run.ts'
 import type { BatchStore, Unanswered } from './batch-store.ts'
-import { type ComposingServices, tierFieldsIn } from './compose-lines.ts'
+import { type ComposingServices, tierFieldsIn, withoutRemovedFields } from './compose-lines.ts'
 import { answerOf, type LineAnswer, type LineCallServices } from './line-call.ts'
 import type { FoundLine } from './line-finder.ts'
 import { planParts } from './plan-parts.ts'
@@ -21,6 +21,10 @@ import { type BatchToMake, type ProviderResult, settingsForBatches } from './pro
 const GRACE_MS = 2 * 3_600_000
 /** Number of results of a batch that are stored, or wait to be, at a time. */
 const PARALLEL_RESULTS = 16
+/** Number of results that belong to no line, beyond the number of lines, after which no more are read. */
+const MAX_IGNORED = 10_000
+/** Number of times one after another that a provider must say that it does not have a batch, or its results. */
+const MAX_UNKNOWN = 8
 /** Names in the errors of lines that a provider cannot batch. */
 const NO_WORDS = {
   status: 400,
@@ -186,10 +190,13 @@ export class ProviderWork {
   async #advance(part: BatchPart): Promise<void> {
     const { poll, poll_most: pollMost } = this.#services.settings().options.batches
     let waitMs = poll
+    let unknown = 0
     while (part.isOpen && !this.#isOver) {
       try {
         const { state } = part.facts
-        await Promise.race([this.#step(part), this.#stopped.promise])
+        if (unknown >= MAX_UNKNOWN) await this.#endRest(part)
+        else await Promise.race([this.#step(part), this.#stopped.promise])
+        unknown = 0
         if (this.#isOver) return
         if (part.facts.state !== state) {
           waitMs = poll
@@ -197,6 +204,8 @@ export class ProviderWork {
         }
       } catch (error) {
         if (this.#isOver) return
+        const hasBatch = part.facts.state === 'made' || part.facts.state === 'ended'
+        unknown = error instanceof ProviderRefused && error.isUnknown && hasBatch ? unknown + 1 : 0
         if (error instanceof ProviderRefused) waitMs = Math.max(waitMs, error.retryAfterMs ?? 0)
         else if (!(error instanceof TransportError))
           this.#services.log.warn(
@@ -250,6 +259,7 @@ export class ProviderWork {
       intentMs,
       content: await store.partLines(this.#run.batch, part.key, onLost),
       isOfOther: (id) => store.knowsProviderId(id),
+      onUploaded: (file) => this.#change(part, { uploads: [...(part.facts.uploads ?? []), file] }),
       confirm: async () => {
         if (!(await this.#ends.isHeld()))
           throw new TransportError('another node has taken the batch over', false)
@@ -316,21 +326,26 @@ export class ProviderWork {
   /** The lines of a batch that the provider does not make go to another channel, or end with its words. */
   async #refused(part: BatchPart, status: number, body: string): Promise<void> {
     await this.#change(part, { state: 'refused', refusal: { status, body } })
-    await this.#services.store.removePartLines(this.#run.batch, part.key)
+    await this.#removeRest(part)
   }
 
   async #readResults(part: BatchPart, at: BatchConnection): Promise<void> {
     const api = this.#apiOf(part)
     const seen = new Set<number>()
+    let ignored = 0
     const running = new Set<Promise<void>>()
     let failure: { readonly error: unknown } | undefined
     try {
       for (const where of part.facts.results ?? [])
         for await (const result of api.results(at, where)) {
-          if (this.#isOver || failure) break
-          if (!result) continue
+          if (this.#isOver || failure || ignored > part.facts.lines.length + MAX_IGNORED) break
+          if (!result) {
+            ignored += 1
+            continue
+          }
           const taken = this.#services.turns
             .run(() => this.#take(part, result, seen))
+            .then((isOfLine) => (ignored += isOfLine ? 0 : 1))
             .catch((error: unknown) => (failure ??= { error }))
             .then(() => void running.delete(taken))
           running.add(taken)
@@ -343,16 +358,21 @@ export class ProviderWork {
     if (!this.#isOver) await this.#endRest(part)
   }
 
-  async #take(part: BatchPart, { id, answer }: ProviderResult, seen: Set<number>): Promise<void> {
+  /** Resolves to false if the result belongs to no line, or its line has one. */
+  async #take(part: BatchPart, { id, answer }: ProviderResult, seen: Set<number>): Promise<boolean> {
     const number = lineOfId(part.key, id)
     const isKnown = number !== undefined && part.has(number)
     if (!isKnown || seen.has(number)) {
       this.#services.metrics.add('batchResultsIgnored', 1, isKnown ? 'duplicate' : 'unknown')
-      return
+      return false
     }
     seen.add(number)
     // The line has ended when the results were read before, as far as they came.
-    if (this.#ended.has(number)) return
+    if (!this.#ended.has(number)) await this.#endWithResult(part, number, answer)
+    return true
+  }
+
+  async #endWithResult(part: BatchPart, number: number, answer: ProviderResult['answer']): Promise<void> {
     const { stopped } = this.#run
     const line = await this.#run.lines.head(number)
     if (!line) return
@@ -393,7 +413,7 @@ export class ProviderWork {
           routes: part.routes(settings),
           key: { value: part.facts.key },
           suspended,
-          answer: { status: answer.status, body: Buffer.from(answer.body) },
+          answer: { status: answer.status, body: Buffer.from(answer.body), asSent: withoutRemovedFields },
         }),
     )
     if (ended.isShortOfMemory) throw new TransportError('there is no memory for a result', false)
@@ -426,6 +446,18 @@ export class ProviderWork {
         await this.#endWithout(line, lost ?? (how === 'completed' && !isCancelled ? 'result_missing' : why))
     }
     await this.#change(part, { state: 'done' })
+    await this.#removeRest(part)
+  }
+
+  /** Removes what a batch needed that is over, here and at the provider. */
+  async #removeRest(part: BatchPart): Promise<void> {
     await this.#services.store.removePartLines(this.#run.batch, part.key)
+    const api = this.#apiOf(part)
+    for (const file of part.facts.uploads ?? [])
+      try {
+        await api.removeFile?.(this.#connection(part), file)
+      } catch (error) {
+        this.#services.log.warn({ err: error, file }, 'a file for a batch could not be deleted at a provider')
+      }
   }
 }

@@ -1,7 +1,7 @@
 import type { OutgoingBody } from '@sluice/http1'
 import { asRecord } from '@sluice/wire/json/record'
 import { linesOf } from '../piece-reader.ts'
-import type { BatchConnection } from './connection.ts'
+import { type BatchConnection, idIn } from './connection.ts'
 import { bytesIn, MAX_RESULT_BYTES, recordsIn, scanned } from './openai.ts'
 import {
   type BatchApiOfProvider,
@@ -42,21 +42,23 @@ export const anthropic: BatchApiOfProvider = {
     const contentType = 'application/json'
     await batch.confirm()
     const made = await at.send({ path: '/messages/batches', body: bodyOf(batch), contentType })
-    return String(made['id'])
+    return idIn(made)
   },
   async find(at, { lines, intentMs, isOfOther }) {
-    for (let after = ''; ; ) {
-      const page = await at.get(`/messages/batches?limit=${PAGE}${after === '' ? '' : `&after_id=${after}`}`)
-      const batches = recordsIn(page['data'])
-      for (const batch of batches) {
-        const id = String(batch['id'])
+    const first = `/messages/batches?limit=${PAGE}`
+    const pages = at.pages(first, ({ data, has_more: hasMore }) => {
+      const last = recordsIn(data).at(-1)
+      return last && hasMore === true
+        ? `${first}&after_id=${encodeURIComponent(String(last['id']))}`
+        : undefined
+    })
+    for await (const { data } of pages)
+      for (const batch of recordsIn(data)) {
+        const id = idIn(batch)
         if (Date.parse(String(batch['created_at'])) < intentMs - CLOCK_MS) return undefined
         if (countOf(batch) === lines && !(await isOfOther(id))) return id
       }
-      const last = batches.at(-1)
-      if (!last || page['has_more'] !== true) return undefined
-      after = encodeURIComponent(String(last['id']))
-    }
+    return undefined
   },
   async look(at, id) {
     const {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { TransportError } from '@sluice/http1'
-import { type BatchConnection, ProviderRefused } from './connection.ts'
+import { type BatchConnection, idIn, ProviderRefused } from './connection.ts'
 import { openaiLike } from './openai.ts'
 
 /** Milliseconds between two looks at an uploaded file, at first and at most, and until which it must be checked. */
@@ -16,7 +16,7 @@ export const azureBatches = openaiLike({
 })
 
 async function whenProcessed(at: BatchConnection, uploaded: Record<string, unknown>): Promise<string> {
-  const id = String(uploaded['id'])
+  const id = idIn(uploaded)
   const startMs = performance.now()
   let waitMs = LOOK_MS
   for (let file = uploaded; ; file = await at.get(`/files/${encodeURIComponent(id)}`)) {

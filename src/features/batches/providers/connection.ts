@@ -10,8 +10,14 @@ import type { UpstreamClient } from '../../../upstreams/upstream-client.ts'
 /** Maximum size of an object of a provider, and milliseconds until it must have arrived. */
 const MAX_OBJECT_BYTES = 4 * 1_048_576
 const OBJECT_MS = 60_000
+/** Milliseconds until a file must have been deleted. */
+const DELETION_MS = 10_000
 /** Milliseconds until the content of a file must have been sent or read. */
 const CONTENT_MS = 3_600_000
+/** Maximum milliseconds that a provider may ask to wait. */
+const MAX_RETRY_AFTER_MS = 3_600_000
+/** Maximum number of pages of a list that are read. */
+const MAX_PAGES = 1_000
 
 /** Where batches of a channel are: its address with one of its keys. */
 export interface ConnectionFacts {
@@ -36,7 +42,13 @@ export class ProviderRefused extends Error {
     this.status = status
     this.body = body
     const seconds = Number(retryAfter)
-    this.retryAfterMs = retryAfter !== undefined && seconds > 0 ? seconds * 1_000 : undefined
+    this.retryAfterMs =
+      retryAfter !== undefined && seconds > 0 ? Math.min(MAX_RETRY_AFTER_MS, seconds * 1_000) : undefined
+  }
+
+  /** Whether the provider says that it does not have what is asked for. */
+  get isUnknown(): boolean {
+    return this.status === 404 || this.status === 410
   }
 
   /** Whether the provider refuses what is asked, and would refuse it again. */
@@ -86,6 +98,33 @@ export class BatchConnection {
 
   get(path: string): Promise<Record<string, unknown>> {
     return this.#object({ method: 'GET', path, body: NO_BYTES }, OBJECT_MS)
+  }
+
+  /**
+   * Reads a list page by page, until `next` returns undefined instead of the path of the next page. Rejects if the list has no
+   * end: then nothing is known of what is not found in it.
+   */
+  async *pages(
+    first: string,
+    next: (page: Record<string, unknown>) => string | undefined,
+  ): AsyncGenerator<Record<string, unknown>, void, undefined> {
+    const seen = new Set<string>()
+    for (let path: string | undefined = first; path !== undefined; ) {
+      if (seen.has(path) || seen.size === MAX_PAGES) throw new TransportError('a list has no end', false)
+      seen.add(path)
+      const page = await this.get(path)
+      yield page
+      path = next(page)
+    }
+  }
+
+  async remove(path: string): Promise<void> {
+    const { status, retryAfter, pieces } = await this.#ask(
+      { method: 'DELETE', path, body: NO_BYTES },
+      DELETION_MS,
+    )
+    const bytes = await bytesOf(pieces)
+    if (!isSuccess(status)) throw new ProviderRefused(status, bytes, retryAfter)
   }
 
   post(path: string, body?: object): Promise<Record<string, unknown>> {
@@ -148,6 +187,12 @@ function jsonBody(body: object | undefined): Pick<Asked, 'body' | 'contentType'>
 
 function isSuccess(status: number): boolean {
   return status >= 200 && status < 300
+}
+
+/** The id of an object that a provider has made. Without it, nothing is known of the object. */
+export function idIn({ id }: Record<string, unknown>): string {
+  if (typeof id === 'string' && id !== '') return id
+  throw new TransportError('the answer has no id', false)
 }
 
 async function bytesOf(pieces: AsyncIterable<Buffer>): Promise<Buffer> {

@@ -24,24 +24,26 @@ export const gemini: BatchApiOfProvider = {
   written: (_, id, __, body) => Buffer.from(`{"key":${JSON.stringify(id)},"request":${onOneLine(body)}}\n`),
   async make(at, batch) {
     const fileName = await upload(at, batch)
+    await batch.onUploaded(fileName)
     await batch.confirm()
     const path = batch.path.replace(':generateContent', ':batchGenerateContent')
     const made = await at.post(path, { batch: { displayName: batch.name, inputConfig: { fileName } } })
     return nameIn(made, BATCH)
   },
   async find(at, { name, intentMs }) {
-    for (let token = ''; ; ) {
-      const page = await at.get(`/batches?pageSize=${PAGE}${token === '' ? '' : `&pageToken=${token}`}`)
-      const operations = recordsIn(page['operations'])
-      for (const operation of operations) {
+    const first = `/batches?pageSize=${PAGE}`
+    const pages = at.pages(first, ({ operations, nextPageToken: next }) =>
+      typeof next === 'string' && next !== '' && recordsIn(operations).length > 0
+        ? `${first}&pageToken=${encodeURIComponent(next)}`
+        : undefined,
+    )
+    for await (const { operations } of pages)
+      for (const operation of recordsIn(operations)) {
         const metadata = asRecord(operation['metadata'])
         if (metadata?.['displayName'] === name) return nameIn(operation, BATCH)
         if (Date.parse(String(metadata?.['createTime'])) < intentMs - CLOCK_MS) return undefined
       }
-      const next = page['nextPageToken']
-      if (typeof next !== 'string' || next === '' || operations.length === 0) return undefined
-      token = encodeURIComponent(next)
-    }
+    return undefined
   },
   async look(at, id) {
     const operation = await at.get(`/${id}`)
@@ -64,6 +66,7 @@ export const gemini: BatchApiOfProvider = {
   async cancel(at, id) {
     await at.post(`/${id}:cancel`)
   },
+  removeFile: (at, file) => at.remove(`/${file}`),
 }
 
 const ENDS: Readonly<Record<string, BatchLook['ended']>> = {

@@ -4,7 +4,7 @@ import { asRecord } from '@sluice/wire/json/record'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { linesOf } from '../piece-reader.ts'
-import type { BatchConnection } from './connection.ts'
+import { type BatchConnection, idIn } from './connection.ts'
 import {
   type BatchApiOfProvider,
   type BatchLook,
@@ -26,7 +26,7 @@ const PAGE = 100
 export const openai: BatchApiOfProvider = openaiLike({
   maxLines: 50_000,
   pathOf: (_, path) => `/v1${path}`,
-  uploaded: (_, { id }) => Promise.resolve(String(id)),
+  uploaded: (_, file) => Promise.resolve(idIn(file)),
 })
 
 /** What differs between OpenAI and Azure. */
@@ -48,7 +48,9 @@ export function openaiLike({ maxLines, pathOf, uploaded }: Differences): BatchAp
       return Buffer.from(`{"custom_id":${name},"method":"POST","url":${url},"body":${onOneLine(body)}}\n`)
     },
     async make(at, batch) {
-      const file = await uploaded(at, await at.send(uploadOf(batch)))
+      const sent = await at.send(uploadOf(batch))
+      await batch.onUploaded(idIn(sent))
+      const file = await uploaded(at, sent)
       await batch.confirm()
       const made = await at.post('/batches', {
         input_file_id: file,
@@ -56,21 +58,21 @@ export function openaiLike({ maxLines, pathOf, uploaded }: Differences): BatchAp
         completion_window: '24h',
         metadata: { [NAME]: batch.name },
       })
-      return String(made['id'])
+      return idIn(made)
     },
     async find(at, { name, intentMs }) {
-      for (let after = ''; ; ) {
-        const page = await at.get(
-          `/batches?limit=${PAGE}${after === '' ? '' : `&after=${encodeURIComponent(after)}`}`,
-        )
-        const batches = recordsIn(page['data'])
-        const found = batches.find((one) => asRecord(one['metadata'])?.[NAME] === name)
-        if (found) return String(found['id'])
-        const last = batches.at(-1)
+      const first = `/batches?limit=${PAGE}`
+      const pages = at.pages(first, ({ data, has_more: hasMore }) => {
+        const last = recordsIn(data).at(-1)
         const isOlder = Number(last?.['created_at']) < intentMs / 1_000 - CLOCK_SECONDS
-        if (!last || isOlder || page['has_more'] !== true) return undefined
-        after = String(last['id'])
+        if (!last || isOlder || hasMore !== true) return undefined
+        return `${first}&after=${encodeURIComponent(String(last['id']))}`
+      })
+      for await (const { data } of pages) {
+        const found = recordsIn(data).find((one) => asRecord(one['metadata'])?.[NAME] === name)
+        if (found) return idIn(found)
       }
+      return undefined
     },
     look: async (at, id) => lookOf(id, await at.get(`/batches/${encodeURIComponent(id)}`)),
     async *results(at, file) {
@@ -80,6 +82,7 @@ export function openaiLike({ maxLines, pathOf, uploaded }: Differences): BatchAp
     async cancel(at, id) {
       await at.post(`/batches/${encodeURIComponent(id)}/cancel`)
     },
+    removeFile: (at, file) => at.remove(`/files/${encodeURIComponent(file)}`),
   }
 }
 

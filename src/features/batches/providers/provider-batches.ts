@@ -21,6 +21,8 @@ export interface BatchToMake {
   readonly content: OutgoingBody
   /** Whether this id of the provider is that of another batch. */
   readonly isOfOther: (id: string) => Promise<boolean>
+  /** Called with the id of a file that was uploaded, which the batch alone needs. */
+  readonly onUploaded: (file: string) => Promise<void>
   /** Called before the request that makes the batch. Rejects if another node works on it. */
   readonly confirm: () => Promise<void>
 }
@@ -57,6 +59,8 @@ export interface BatchApiOfProvider {
   /** Reads results; a line that cannot be read is undefined. */
   results(at: BatchConnection, where: string): AsyncGenerator<ProviderResult | undefined, void, undefined>
   cancel(at: BatchConnection, id: string): Promise<void>
+  /** Deletes an uploaded file; absent if none is uploaded. */
+  removeFile?(at: BatchConnection, file: string): Promise<void>
 }
 
 /** Line ends in a request; a JSON text has them only between its tokens. */
