@@ -1,14 +1,32 @@
 import { getHeapStatistics } from 'node:v8'
-import { collectGarbage } from './idle-memory.ts'
+import { collectGarbage, collectYoungGarbage } from './idle-memory.ts'
 
 /** Minimum bytes of garbage for which a garbage collection is worthwhile. */
 const MIN_BYTES = 64 * 1024 * 1024
+
+/** Minimum bytes of garbage in buffers for which the youngest garbage is collected. */
+const MIN_BUFFER_BYTES = 16 * 1024 * 1024
 
 /** Operations on V8's heap, replaced in tests. */
 interface Heap {
   readonly collect: () => void
   /** Bytes in use, including garbage that was not collected yet. */
   readonly usedBytes: () => number
+}
+
+/**
+ * Starts garbage collections after buffers of contents, most of which are used for a moment only. Without the frequent small
+ * ones, the C library takes memory for buffers while others are garbage already, and keeps it.
+ */
+export function bufferCollector(): Pick<HeapCollector, 'note'> {
+  const young = new HeapCollector({ collect: collectYoungGarbage, usedBytes: () => 0 }, MIN_BUFFER_BYTES)
+  const all = new HeapCollector()
+  return {
+    note(bytes) {
+      young.note(bytes)
+      all.note(bytes)
+    },
+  }
 }
 
 const HEAP: Heap = { collect: collectGarbage, usedBytes: () => getHeapStatistics().used_heap_size }
@@ -20,12 +38,14 @@ const HEAP: Heap = { collect: collectGarbage, usedBytes: () => getHeapStatistics
  */
 export class HeapCollector {
   readonly #heap: Heap
+  readonly #minBytes: number
   #bytes = 0
   #keptBytes = 0
   #isDue = false
 
-  constructor(heap: Heap = HEAP) {
+  constructor(heap: Heap = HEAP, minBytes = MIN_BYTES) {
     this.#heap = heap
+    this.#minBytes = minBytes
   }
 
   /**
@@ -34,7 +54,7 @@ export class HeapCollector {
    */
   note(bytes: number): void {
     this.#bytes += bytes
-    if (this.#isDue || this.#bytes < Math.max(MIN_BYTES, this.#keptBytes)) return
+    if (this.#isDue || this.#bytes < Math.max(this.#minBytes, this.#keptBytes)) return
     this.#isDue = true
     setImmediate(() => this.#collect())
   }

@@ -44,7 +44,7 @@ interface ProcessMemory {
 
 const PROCESS: ProcessMemory = {
   collectAll,
-  collectYoung: () => collector()({ type: 'minor' }),
+  collectYoung: collectYoungGarbage,
   trim: trimHeap,
   residentBytes: () => process.memoryUsage.rss(),
 }
@@ -109,6 +109,11 @@ export function collectGarbageWhenIdle(
 /** Collects the garbage of all generations. Takes about 30 ms, and longer with a large heap. */
 export function collectGarbage(): void {
   collector()({ type: 'major' })
+}
+
+/** Collects what was allocated lately. */
+export function collectYoungGarbage(): void {
+  collector()({ type: 'minor' })
 }
 
 /** Collects all garbage and shrinks V8's reserves. Takes about 30 ms, and longer with a large heap. */

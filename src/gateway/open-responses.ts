@@ -4,7 +4,7 @@ import type { CallHandlers } from '../api/endpoint.ts'
 import { renderError as renderAnyError } from '../api/envelopes.ts'
 import type { Cluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from './open-ledger.ts'
-import { HeapCollector } from './heap-collector.ts'
+import { bufferCollector } from './heap-collector.ts'
 import { isOfOneNode, type ObjectServices, openObjects } from './open-objects.ts'
 import type { IdempotencyClaims } from '../features/equal-calls/idempotent-calls.ts'
 import { FileStore } from '../features/batches/file-store.ts'
@@ -79,7 +79,7 @@ export async function openResponses(
     hasOthers: isShared,
   })
   // V8 lets buffers of contents take hundreds of megabytes before it collects them.
-  const garbage = new HeapCollector()
+  const garbage = bufferCollector()
   const kept = new KeptStore({
     rows: store,
     objects: { place: objects.place, node: others && node, onGarbage: (bytes) => garbage.note(bytes) },

@@ -25,11 +25,11 @@ import {
 } from './batch-part.ts'
 import { LineFinder } from './line-finder.ts'
 
-/** Number of entries that are read at a time. */
-const PAGE = 500
+/** Number of entries that are read at a time: so few that they are garbage before V8 moves them to the old generation. */
+const PAGE = 50
 /** Characters of an entry with heads of lines, and number of them that are read at a time. */
 const HEADS_LENGTH = 32_768
-const HEADS_PAGE = 16
+const HEADS_PAGE = 4
 /** Digits of the number of a line in its key. */
 const DIGITS = 7
 

@@ -115,7 +115,11 @@ export async function readKeptPart(db: Db, place: PartPlace, secrets: Secrets): 
     .where('content_id', '=', place.contentId)
     .where('part', '=', place.part)
     .executeTakeFirst()
-  return unsealed(row?.cipher ?? null, (cipher) => unsealBytes(secrets, cipher, keptPartContext(place)))
+  const bytes = unsealed(row?.cipher ?? null, (cipher) =>
+    unsealBytes(secrets, cipher, keptPartContext(place)),
+  )
+  // A small buffer is a view of a larger memory, all of which would be cloned for the thread that gets it.
+  return bytes && new Uint8Array(bytes)
 }
 
 function unsealed<Plain>(cipher: string | null, open: (cipher: string) => Plain): Plain | null {
