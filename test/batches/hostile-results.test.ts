@@ -116,9 +116,9 @@ async function ended(...names: string[]): Promise<{
 }> {
   const batch = await ann().ended((await made(names)).id)
   const lines = [...(await ann().lines(batch.output_file_id)), ...(await ann().lines(batch.error_file_id))]
-  const { usage, openHolds } = databaseOf(gateway.dataDir)
-  const rows = usage().filter((row) => (row as unknown as { batch: string }).batch === batch.id)
-  expect(openHolds()).toEqual([])
+  const books = databaseOf(gateway.dataDir)
+  const rows = books.usage().filter((row) => (row as unknown as { batch: string }).batch === batch.id)
+  expect(books.openHolds()).toEqual([])
   return {
     batch,
     lines: Object.fromEntries(
