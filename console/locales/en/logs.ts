@@ -18,7 +18,7 @@ export const logs = {
   status: 'Status',
   cause: 'Cause',
   causes: {
-    provider_refused: 'Refused by the provider',
+    provider_refused: 'Refused by provider',
     provider_unknown_model: 'Unknown model',
     provider_limited: 'Provider at its limit',
     provider_key: 'Provider key refused',

@@ -72,7 +72,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await by.click()
     await page.getByRole('option', { name: 'Cause' }).click()
     await figure.getByRole('columnheader', { name: 'Unknown model' }).waitFor()
-    expect(await sumsOf(page, 'Errors')).toEqual({ 'Unknown model': 2, 'Refused by the provider': 1 })
+    expect(await sumsOf(page, 'Errors')).toEqual({ 'Unknown model': 2, 'Refused by provider': 1 })
     expect(new URL(page.url()).searchParams.get('errors')).toBe('cause')
     await by.click()
     await page.getByRole('option', { name: 'Refusals' }).click()
