@@ -171,6 +171,29 @@ describe.skipIf(withoutS3())('docs/batches.md: Where files are, in a bucket', ()
     await expect.poll(names).toEqual([])
   })
 
+  test('what a bucket says of itself does not make a content lost; a missing or shortened object does', async () => {
+    const ann = client('ann')
+    const id = await ann.upload(Buffer.from('kept'))
+    const statusAfter = async (status: number, body: string): Promise<number> => {
+      server.setFault((request, response) => {
+        request.resume()
+        response.writeHead(status).end(body)
+      })
+      return (await ann.ask(`${FILES_PATH}/${id}/content`)).status
+    }
+    const code = (name: string): string => `<Error><Code>${name}</Code></Error>`
+    expect(await statusAfter(404, code('NoSuchBucket'))).toBe(503)
+    expect(await statusAfter(404, '<html>of a proxy</html>')).toBe(503)
+    expect(await statusAfter(302, '')).toBe(503)
+    expect(await statusAfter(206, 'x'.repeat(2 * MIB))).toBe(503)
+    expect(await statusAfter(404, code('NoSuchKey'))).toBe(404)
+    expect(await statusAfter(206, 'x')).toBe(404)
+    server.setFault(undefined)
+    expect(await contentOf(ann, id)).toBe('kept')
+    await ann.ask(`${FILES_PATH}/${id}`, 'DELETE')
+    await expect.poll(names).toEqual([])
+  })
+
   test('an upload during which the gateway is killed leaves nothing, neither in the list nor in the bucket', async () => {
     const ann = client('ann')
     const hung = Promise.withResolvers<void>()
