@@ -20,7 +20,7 @@ export function BudgetMeter({ name, state }: { readonly name: string; readonly s
   const now = Date.now() / 1000
   const endsAt = budgetExhaustionTime(state, now)
   const spent = limits.meter(money(budget_used), money(budget), day(resetsAt))
-  const text = held > 0 ? `${spent}, ${limits.held(money(held))}` : spent
+  const text = held > 0 ? `${spent}${common.comma}${limits.held(money(held))}` : spent
   // If the budget resets within a day, the time is shown instead of the day.
   const end = endsAt !== undefined && (resetsAt - now < DAY_S ? time(endsAt) : day(endsAt))
   const pace = end ? limits.pace(end) : percent === FULL ? limits.usedUp : undefined

@@ -154,9 +154,15 @@ export function useCallColumns(): readonly Column<ListedCall>[] {
       label: logs.tier,
       phone: 'hidden',
       isOptional: true,
-      cell: (one) => hasOtherTier(one) && <TruncatedText text={tiers.textOf(one)} isList />,
+      cell: (one) => <TruncatedText text={hasOtherTier(one) ? tiers.textOf(one) : ''} isList />,
     },
-    { key: 'region', label: logs.region, phone: 'hidden', isOptional: true, cell: ({ region }) => region },
+    {
+      key: 'region',
+      label: logs.region,
+      phone: 'hidden',
+      isOptional: true,
+      cell: ({ region }) => <TruncatedText text={region} />,
+    },
     {
       key: 'tokens',
       label: logs.tokens,

@@ -5,8 +5,8 @@ import { failureDescription } from './failure-description.ts'
 
 test.each([
   ['ECONNREFUSED', 'connection refused', '连接被拒绝'],
-  ['status 503', 'answered 503', '应答 503'],
-  ['first byte time-out', 'no answer in time', '未按时应答'],
+  ['status 503', 'answered 503', '答复 503'],
+  ['first byte time-out', 'no answer in time', '未按时答复'],
   ['a cause of a later version', 'a cause of a later version', 'a cause of a later version'],
 ])('the cause %s of a failed attempt is a word in each language', (cause, inEnglish, inChinese) => {
   expect(failureDescription(cause, english)).toBe(inEnglish)

@@ -4,6 +4,8 @@ import { pluralS } from './plural.ts'
 export const common = {
   /** Between words of a list. */
   comma: ', ',
+  /** Between a name and what it has. */
+  colon: ': ',
   cancel: 'Cancel',
   close: 'Close',
   copy: 'Copy',

@@ -18,6 +18,7 @@ export const tools = {
   state: 'State',
   states: { ok: 'Answers', unavailable: 'Unavailable', unauthorized: 'Refuses the credentials' },
   era: 'Revision',
+  automatic: 'Automatic',
   tools: 'Tools',
   toolsHint: 'A tool whose definition is new or has changed is withheld from clients until it is approved.',
   tool: 'Tool',

@@ -26,8 +26,8 @@ export const advancedChannel: Texts['advanced'] = {
   testModelHint: '留空表示其第一个模型。',
   serviceTier: '服务等级',
   serviceTierExample: 'flex',
-  repair: '修复回答',
-  repairHint: '修正仿制服务器回答的格式。',
+  repair: '修复答复',
+  repairHint: '修正仿制服务器答复的格式。',
   serviceTierHint:
     '无论调用方请求什么，都随每个请求发送：standard、flex、fast 或服务商的其他等级；auto 由服务商决定。留空则取决于渠道允许的字段。',
   systemPrompt: '系统提示词',

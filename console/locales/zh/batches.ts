@@ -3,7 +3,7 @@ import type { Texts } from '../en.ts'
 /** Texts in simplified Chinese: the page Batches. */
 export const batches: Texts['batches'] = {
   title: '批处理',
-  hint: '一并提交、在一天之内应答的请求。',
+  hint: '一并提交、在一天之内答复的请求。',
   table: '批处理',
   batch: '批处理',
   titleOf: (id) => `批处理 ${id}`,
@@ -23,7 +23,7 @@ export const batches: Texts['batches'] = {
   },
   progress: '行',
   progressOf: (done, total) => `${done} / ${total}`,
-  answered: '已应答',
+  answered: '已答复',
   failed: '失败',
   notMade: '未执行',
   cost: '费用',
@@ -45,7 +45,7 @@ export const batches: Texts['batches'] = {
   errors: '下载失败的行',
   cancel: '取消批处理',
   cancelTitle: '取消此批处理？',
-  cancelText: (_, text) => `尚未应答的 ${text} 行将不再执行。已有的应答会保留并计费。`,
+  cancelText: (_, text) => `尚未答复的 ${text} 行将不再执行。已有的答复会保留并计费。`,
   wasCancelled: '正在取消批处理',
   failedLines: '失败的行',
   firstFailed: (count) => `最先失败的 ${count} 行。`,

@@ -3,6 +3,7 @@ import type { Texts } from '../en.ts'
 /** Texts in simplified Chinese that several pages use. */
 export const common: Texts['common'] = {
   comma: '，',
+  colon: '：',
   cancel: '取消',
   close: '关闭',
   copy: '复制',

@@ -2,7 +2,7 @@ import type { Texts } from '../en.ts'
 
 /** Texts in simplified Chinese: why attempts at upstreams failed. */
 export const failures: Texts['failures'] = {
-  status: (status) => `应答 ${status}`,
+  status: (status) => `答复 ${status}`,
   ofCause: {
     ECONNREFUSED: '连接被拒绝',
     ECONNRESET: '连接被重置',
@@ -12,7 +12,7 @@ export const failures: Texts['failures'] = {
     EPIPE: '连接已关闭',
     ETIMEDOUT: '未按时连接',
     'connect time-out': '未按时连接',
-    'first byte time-out': '未按时应答',
+    'first byte time-out': '未按时答复',
     'idle time-out': '停止发送',
     'total time-out': '耗时过长',
     'connection closed': '连接已关闭',

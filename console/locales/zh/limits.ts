@@ -25,7 +25,7 @@ export const limits: Texts['limits'] = {
   noLimit: '不限',
   notWithin: (min, max) => `请输入 ${min} 到 ${max} 之间的整数。`,
   budgetOf: (name) => `${name} 的预算`,
-  meter: (used, budget, day) => `${used} / ${budget}，${day}重置`,
+  meter: (used, budget, day) => `${used}\u00a0/\u00a0${budget}，${day}重置`,
   held: (amount) => `占用 ${amount}`,
   pace: (day) => `预计 ${day}用尽`,
   usedUp: '已用尽',

@@ -14,7 +14,7 @@ export const live: Texts['live'] = {
   tokens: 'Token',
   cost: '费用',
   time: '耗时',
-  states: { waiting: '等待中', sent: '已发送', answering: '应答中' },
+  states: { waiting: '等待中', sent: '已发送', answering: '答复中' },
   at: (channel, attempt) => (attempt > 1 ? `${channel}（第 ${attempt} 次尝试）` : channel),
   stop: '停止',
   stopped: '调用已停止。已收到的部分会计费。',

@@ -65,11 +65,11 @@ export const logs: Texts['logs'] = {
   refusals: {
     missing_api_key: '没有密钥',
     invalid_api_key: '未知的密钥',
-    token_disabled: '密钥已禁用',
+    token_disabled: '密钥已停用',
     token_expired: '密钥已过期',
     token_exhausted: '密钥额度',
     token_deleted: '密钥已删除',
-    user_disabled: '账户已禁用',
+    user_disabled: '账户已停用',
     ip_not_allowed: '地址',
     model_not_allowed: '模型不允许',
     group_not_allowed: '分组不允许',

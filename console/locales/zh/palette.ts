@@ -16,12 +16,12 @@ export const palette: Texts['palette'] = {
     call: (model) => `${model} 的调用`,
   },
   commands: {
-    disable: (name) => `禁用渠道 ${name}`,
+    disable: (name) => `停用渠道 ${name}`,
     test: (name) => `测试渠道 ${name}`,
     price: (name) => `编辑 ${name} 的价格`,
     spend: (name) => `${name} 的消费`,
   },
-  tested: (name) => `渠道“${name}”有应答`,
+  tested: (name) => `渠道“${name}”有响应`,
   testFailed: (name, message) => `渠道“${name}”失败：${message}`,
   words: {
     keys: '密钥 令牌 keys tokens',

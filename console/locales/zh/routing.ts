@@ -23,7 +23,7 @@ export const routing: Texts['routing'] = {
     protocol: '不支持此协议',
     without: '此处未计入',
   },
-  promptTokens: '提示 token 数',
+  promptTokens: '提示词 token 数',
   maxTokens: '最大输出 token 数',
   simulate: '模拟一次调用',
   simulation: '模拟结果',

@@ -3,7 +3,7 @@ import type { Texts } from '../en.ts'
 /** Texts in simplified Chinese: the page Sessions. */
 export const sessions: Texts['sessions'] = {
   title: '会话',
-  hint: '同一对话的调用。它们的提示开头相同，服务商因此可以从缓存中读取。',
+  hint: '同一对话的调用。它们的提示词开头相同，服务商因此可以从缓存中读取。',
   table: '会话',
   session: '会话',
   titleOf: (session) => `会话 ${session}`,

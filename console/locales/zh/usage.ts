@@ -59,11 +59,11 @@ export const usage: Texts['usage'] = {
   refusals: {
     missing_api_key: '没有发送密钥',
     invalid_api_key: '密钥不存在',
-    token_disabled: '密钥已禁用',
+    token_disabled: '密钥已停用',
     token_expired: '密钥已过期',
     token_exhausted: '密钥的消费上限已用尽',
     token_deleted: '密钥已删除',
-    user_disabled: '密钥所属账户已禁用',
+    user_disabled: '密钥所属账户已停用',
     ip_not_allowed: '密钥不允许从该地址使用',
     model_not_allowed: '密钥不允许调用该模型',
     group_not_allowed: '密钥不允许使用其分组',

@@ -50,7 +50,7 @@ export const users: Texts['users'] = {
   provider: '提供方',
   subject: '主体',
   unlinkText: (name) => `“${name}”将不能再用它登录，所有会话都会结束。`,
-  spendBy: { model: '按模型的花费', key: '按密钥的花费' },
+  spendBy: { model: '按模型的消费', key: '按密钥的消费' },
   by: { model: '模型', key: '密钥' },
   noSpend: '本月没有调用。',
   inUsage: '在用量中查看',

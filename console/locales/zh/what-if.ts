@@ -4,7 +4,7 @@ import type { Texts } from '../en.ts'
 export const whatIf: Texts['whatIf'] = {
   title: '假设分析',
   hint: '对一段时间内的调用重新计价，每次调用只舍入一次，与实际计费相同。不会改变任何内容。',
-  period: '时间段',
+  period: '时间范围',
   periods: {
     '7d': '最近 7 天',
     '30d': '最近 30 天',

@@ -16,7 +16,10 @@ export interface ValueFormatters {
 }
 
 /** The texts that have the words. */
-export type WordTexts = Pick<Texts, 'audit' | 'users' | 'models' | 'call'>
+export type WordTexts = Pick<
+  Texts,
+  'audit' | 'users' | 'models' | 'call' | 'guards' | 'tools' | 'content' | 'settings' | 'common'
+>
 
 type Change = AuditEntry['changes'][number]
 
@@ -30,12 +33,18 @@ export function changeText(
   texts: WordTexts,
   formats: ValueFormatters,
 ): ChangeText {
+  const limits: Readonly<Record<string, string>> = texts.audit.limits
   const write = (value: unknown): string => valueInWords(field, value, object, texts, formats)
   return {
-    field: fieldInWords(field, texts),
+    field: (isLimits(object) && limits[field]) || fieldInWords(field, texts),
     before: isNothing(before) ? undefined : write(before),
     after: isNothing(after) ? '–' : write(after),
   }
+}
+
+/** Whether the fields are the names of rate limits, such as `critical`. */
+function isLimits({ kind, name }: AuditEntry['object']): boolean {
+  return kind === 'option' && name === 'rate_limits'
 }
 
 function fieldInWords(field: string, { audit, models, call }: WordTexts): string {
@@ -51,17 +60,17 @@ function valueInWords(
   texts: WordTexts,
   formats: ValueFormatters,
 ): string {
-  const { audit, users } = texts
+  const { audit, users, common } = texts
   const [statuses, roles]: readonly Readonly<Record<string, string>>[] = [audit.statuses, users.roles]
   const text = String(value)
   if (Array.isArray(value))
-    return value.map((one) => valueInWords('', one, object, texts, formats)).join(', ')
+    return value.map((one) => valueInWords(field, one, object, texts, formats)).join(common.comma)
   if (typeof value === 'object' && value !== null)
     return Object.entries(value)
       .map(
         ([name, part]) => `${fieldInWords(name, texts)} ${valueInWords(name, part, object, texts, formats)}`,
       )
-      .join(', ')
+      .join(common.comma)
   const { owner } = object
   if (field === 'user_id' && owner && owner.id === value) return owner.name
   if (object.kind !== 'price' && object.kind !== 'model') {
@@ -72,19 +81,50 @@ function valueInWords(
     if (AMOUNTS.has(field) && typeof value === 'number') return formats.money(value)
   }
   const words: Readonly<Record<string, string>> = audit.words
-  const isWord = typeof value === 'boolean' || WORDS_OF[field] || text === 'changed' || text === 'removed'
-  return isWord ? (words[text] ?? text) : text
+  if (typeof value === 'boolean' || text === 'changed' || text === 'removed') return words[text] ?? text
+  if (field === 'value' && object.kind !== 'option') return text
+  return wordsOf(field, texts)?.[text] ?? text
 }
 
 /**
- * Fields of audited objects whose values are words that the gateway defines, such as `month`. They are shown
- * in the language of the user.
+ * The words for the values of a field that the gateway defines, such as `month`. They are shown in the language
+ * of the user.
  */
-const WORDS_OF: Readonly<Record<string, true>> = {
-  budget_period: true,
-  period: true,
-  limits_by: true,
-  method: true,
+function wordsOf(
+  field: string,
+  { audit, guards, tools, content, settings }: WordTexts,
+): Readonly<Record<string, string>> | undefined {
+  switch (field) {
+    case 'budget_period':
+    case 'period':
+    case 'limits_by':
+    case 'method':
+    case 'era':
+    case 'on_client_gone':
+      return audit.words
+    case 'do':
+      return guards.actions
+    case 'mode':
+      return guards.modes
+    case 'where':
+      return guards.places
+    case 'on_failure':
+      return guards.failures
+    case 'pii':
+      return guards.pii
+    case 'approve':
+      return tools.approvals
+    case 'kind':
+      return tools.auths
+    case 'balance':
+      return settings.balances
+    case 'content_log_what':
+      return content.levels
+    case 'value':
+      return { ...audit.words, ...settings.values }
+    default:
+      return undefined
+  }
 }
 
 function isNothing(value: unknown): boolean {

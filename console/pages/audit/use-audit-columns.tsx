@@ -90,12 +90,15 @@ function Value({ text }: { readonly text: string }) {
 }
 
 function ChangeList({ changes }: { readonly changes: readonly ChangeText[] }) {
-  const { audit } = useTexts()
+  const { audit, common } = useTexts()
   return (
     <ul>
       {changes.map(({ field, before, after }, index) => (
         <li key={index}>
-          <span>{field}:</span>{' '}
+          <span>
+            {field}
+            {common.colon}
+          </span>
           {before !== undefined && (
             <>
               <del title={audit.before}>

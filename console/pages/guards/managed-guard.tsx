@@ -8,7 +8,8 @@ import { kindOfMatch, matchSummary } from './match-forms.ts'
 
 /** Shows a guard from gateway.yaml, which can only be changed in that file. */
 export function ManagedGuard({ guard }: { readonly guard: Guard }) {
-  const { guards: t, common } = useTexts()
+  const texts = useTexts()
+  const { guards: t, common } = texts
   const { percent } = useFormatters()
   const kinds: Readonly<Record<string, string>> = t.kinds
   const kind = kindOfMatch(guard.match)
@@ -21,8 +22,10 @@ export function ManagedGuard({ guard }: { readonly guard: Guard }) {
           [t.with, guard.do === 'redact' ? guard.with : ''],
           [t.where, guard.where.map((place) => t.places[place]).join(common.comma)],
           [t.kind, kinds[kind] ?? kind],
-          [t.match, matchSummary(guard.match)],
-          ...GUARD_SCOPES.map((scope) => [t.scopeNames[scope], guard[scope]?.join(', ') ?? t.all] as const),
+          [t.match, matchSummary(guard.match, texts)],
+          ...GUARD_SCOPES.map(
+            (scope) => [t.scopeNames[scope], guard[scope]?.join(common.comma) ?? t.all] as const,
+          ),
           [t.sample, percent(guard.sample)],
         ]}
       />

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { texts as en } from '../../locales/en.ts'
+import { texts as zh } from '../../locales/zh.ts'
 import {
   kindOfMatch,
   nonEmptyLines,
@@ -59,12 +61,14 @@ test('the form of a guard omits an empty number, and does not take empty lines a
 })
 
 test('the list of guards shows the kind of each match and what it finds', () => {
-  expect([kindOfMatch({ pii: ['email', 'ip'] }), matchSummary({ pii: ['email', 'ip'] })]).toEqual([
-    'pii',
-    'email, ip',
-  ])
-  expect([kindOfMatch({ lakera: { key: 'k' } }), matchSummary({ lakera: { key: 'k' } })]).toEqual([
-    'lakera',
-    '',
-  ])
+  for (const [texts, words] of [
+    [en, 'E-mail addresses, IP addresses'],
+    [zh, '电子邮件地址，网络地址'],
+  ] as const) {
+    expect(kindOfMatch({ pii: ['email', 'ip'] })).toBe('pii')
+    expect(matchSummary({ pii: ['email', 'ip'] }, texts)).toBe(words)
+    expect(matchSummary({ words: ['email'] }, texts)).toBe('email')
+    expect(kindOfMatch({ lakera: { key: 'k' } })).toBe('lakera')
+    expect(matchSummary({ lakera: { key: 'k' } }, texts)).toBe('')
+  }
 })

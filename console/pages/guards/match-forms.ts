@@ -1,4 +1,5 @@
 import { type GuardMatch as DeclaredMatch, PII_KINDS } from '../../../src/domain/guard.ts'
+import type { Texts } from '../../locales/en.ts'
 
 /** What a guard looks for (its *match*), in the form of gateway.yaml. */
 export type GuardMatch = Readonly<Record<string, unknown>>
@@ -183,14 +184,20 @@ export function nonEmptyLines(text: string): string[] {
 }
 
 /** A short description of a match: the lists in its fields, or the name or address of its service. */
-export function matchSummary(match: GuardMatch): string {
+export function matchSummary(
+  match: GuardMatch,
+  { guards, common }: Pick<Texts, 'guards' | 'common'>,
+): string {
+  const pii: Readonly<Record<string, string>> = guards.pii
   const service = match[kindOfMatch(match)]
   const { model, url, guardrail } = (typeof service === 'object' ? service : {}) as GuardMatch
   const named = [model, url, guardrail].find((one) => typeof one === 'string')
   if (typeof named === 'string') return named
-  return Object.values(match)
-    .flatMap((value) => (Array.isArray(value) ? value.map(String) : []))
-    .join(', ')
+  return Object.entries(match)
+    .flatMap(([field, value]) =>
+      Array.isArray(value) ? value.map((one) => (field === 'pii' && pii[String(one)]) || String(one)) : [],
+    )
+    .join(common.comma)
 }
 
 /** The name of the kind of a match, which is the name of its first field. */

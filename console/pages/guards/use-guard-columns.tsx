@@ -11,7 +11,8 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { kindOfMatch, matchSummary } from './match-forms.ts'
 
 export function useGuardColumns(onDelete: (guard: Guard) => void): readonly Column<Guard>[] {
-  const { guards: t, common } = useTexts()
+  const texts = useTexts()
+  const { guards: t, common } = texts
   const { count, duration } = useFormatters()
   const kinds: Readonly<Record<string, string>> = t.kinds
   return [
@@ -38,7 +39,7 @@ export function useGuardColumns(onDelete: (guard: Guard) => void): readonly Colu
         const kind = kindOfMatch(match)
         return (
           <TruncatedText
-            text={[kinds[kind] ?? kind, matchSummary(match)].filter(Boolean).join(': ')}
+            text={[kinds[kind] ?? kind, matchSummary(match, texts)].filter(Boolean).join(common.colon)}
             isList
           />
         )

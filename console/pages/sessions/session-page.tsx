@@ -47,7 +47,7 @@ export function SessionPage() {
 }
 
 function OneSession({ session }: { readonly session: CallSession }) {
-  const { sessions, content } = useTexts()
+  const { sessions, content, common } = useTexts()
   const { profile, isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const { time } = useFormatters()
@@ -85,8 +85,8 @@ function OneSession({ session }: { readonly session: CallSession }) {
       <SessionFigures session={session} />
       <h2 className={classes['heading']}>{sessions.inOrder}</h2>
       <p className={classes['hint']}>
-        {sessions.fromTo(time(session.first_at), time(session.last_at), timeZone)}{' '}
-        {broken !== '' && sessions.brokeFor(broken)}
+        {sessions.fromTo(time(session.first_at), time(session.last_at), timeZone)}
+        {broken !== '' && `${common.betweenSentences}${sessions.brokeFor(broken)}`}
       </p>
       <QueryResult query={calls} rows={12}>
         {({ items, total }) => (

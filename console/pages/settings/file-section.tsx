@@ -55,7 +55,10 @@ function SettingInFile({
   /** The line to write where the file does not have the setting. */
   readonly children: string
 }) {
-  const { settings } = useTexts()
+  const { settings, audit, common } = useTexts()
+  const words: Readonly<Record<string, string>> = audit.words
+  const textOf = (value: unknown): string =>
+    typeof value === 'boolean' ? (words[String(value)] ?? '') : [value].flat().join(common.comma)
   const found = items.filter(
     ({ path }) => path === whole || path.startsWith(`${whole}.`) || path.startsWith(`${whole}[`),
   )
@@ -66,8 +69,4 @@ function SettingInFile({
       {textOf(value)} <small>{settings.fromLine(file, number)}</small>
     </div>
   ))
-}
-
-function textOf(value: unknown): string {
-  return Array.isArray(value) ? value.join(', ') : String(value)
 }

@@ -119,7 +119,7 @@ export function ServerDialog({
           )}
           <Select
             label={t.era}
-            data={['auto', ...MCP_VERSIONS]}
+            data={[{ value: 'auto', label: t.automatic }, ...MCP_VERSIONS]}
             allowDeselect={false}
             disabled={isLocked}
             {...form.getInputProps('era')}

@@ -49,7 +49,7 @@ export function useServerColumns(
       sortBy: ({ state }) => state ?? '',
       cell: ({ state }) => (state === null ? '–' : <StateMark tone={TONES[state]} word={t.states[state]} />),
     },
-    { key: 'era', label: t.era, isOptional: true, cell: ({ era }) => era },
+    { key: 'era', label: t.era, isOptional: true, cell: ({ era }) => (era === 'auto' ? t.automatic : era) },
     {
       key: 'tools',
       label: t.tools,

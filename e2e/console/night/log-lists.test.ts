@@ -157,7 +157,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
       await stage.api('PUT', `/api/user/${PEOPLE.caller.id}/tokens`, { id, status })
     for (const [locale, table, words] of [
       ['en-US', 'Changes', /Key of cal[\s\S]*Status:\s*Enabled\s*→\s*Disabled/],
-      ['zh-CN', '更改', /cal 的密钥[\s\S]*状态:\s*已启用\s*→\s*已禁用/],
+      ['zh-CN', '更改', /cal 的密钥[\s\S]*状态：\s*已启用\s*→\s*已停用/],
     ] as const) {
       const page = await stage.open('root', '/audit?kind=key', { locale })
       const changes = page.getByRole('table', { name: table })
