@@ -266,6 +266,7 @@ export class PassthroughResponse extends ResponseHandler {
     if (this.#isDraining) return
     this.#outgoing.push(bytes)
     this.#outgoingBytes += bytes.length
+    this.call.services.memory.pass(bytes.length)
   }
 
   // `docs/ledger.md: Durability before delivery`: nothing is sent before the hold (reserved quota) is

@@ -19,7 +19,7 @@ interface Heap {
  * ones, the C library takes memory for buffers while others are garbage already, and keeps it.
  */
 export function bufferCollector(): Pick<HeapCollector, 'note'> {
-  const young = new HeapCollector({ collect: collectYoungGarbage, usedBytes: () => 0 }, MIN_BUFFER_BYTES)
+  const young = youngCollector()
   const all = new HeapCollector()
   return {
     note(bytes) {
@@ -27,6 +27,11 @@ export function bufferCollector(): Pick<HeapCollector, 'note'> {
       all.note(bytes)
     },
   }
+}
+
+/** Starts collections of the youngest garbage after buffers that were used for a moment only. */
+export function youngCollector(): Pick<HeapCollector, 'note'> {
+  return new HeapCollector({ collect: collectYoungGarbage, usedBytes: () => 0 }, MIN_BUFFER_BYTES)
 }
 
 const HEAP: Heap = { collect: collectGarbage, usedBytes: () => getHeapStatistics().used_heap_size }

@@ -63,16 +63,24 @@ export class RequestMemory {
   readonly #shared: TwoLevelPool
   readonly #reserve: TwoLevelPool
   readonly #onGarbage: (bytes: number) => void
+  readonly #onPassed: (bytes: number) => void
   /** The allocations that exceed their share, at most one of each kind. */
   readonly #exceeding = new Map<Turn, MemoryAllocation>()
   readonly #waiting = new Set<Waiting>()
 
   /**
    * `bodyLimit` returns the maximum bytes of a request body. `nowMs` returns milliseconds of a monotonic
-   * clock. `onGarbage` is called with the number of bytes when a large amount is returned.
+   * clock. `onGarbage` is called with the number of bytes when a large amount is returned,
+   * `onPassed` with bytes that pass through.
    */
-  constructor(bodyLimit: () => number, nowMs: () => number, onGarbage: (bytes: number) => void = () => {}) {
+  constructor(
+    bodyLimit: () => number,
+    nowMs: () => number,
+    onGarbage: (bytes: number) => void = () => {},
+    onPassed: (bytes: number) => void = () => {},
+  ) {
     this.#onGarbage = onGarbage
+    this.#onPassed = onPassed
     const max = (): number => Math.max(SHARED_BYTES, SHARED_BODIES * bodyLimit())
     this.#shared = new TwoLevelPool({ max, aloneShare: SHARED_MAX_PART, nowMs })
     this.#reserve = new TwoLevelPool({ max: () => RESERVE_BYTES, aloneShare: RESERVE_MAX_PART, nowMs })
@@ -136,6 +144,11 @@ export class RequestMemory {
   ): boolean | Promise<boolean> {
     const waiting = { allocation, bytes, turn }
     return this.#takeFor(waiting) || this.#wait(waiting, onWait, ms)
+  }
+
+  /** Notes bytes that pass through and are not kept: their buffers are soon garbage. */
+  pass(bytes: number): void {
+    this.#onPassed(bytes)
   }
 
   /** Returns some of an allocation's bytes. */
