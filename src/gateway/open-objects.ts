@@ -52,6 +52,7 @@ export function isOfOneNode(store: FileLocation): boolean {
 /** What is missing in the folder of one node may be in that of another one. */
 function refusingMissing(place: ObjectPlace): ObjectPlace {
   return {
+    begin: (isFirst) => place.begin(isFirst),
     hasRoom: () => place.hasRoom(),
     put: (name, bytes) => place.put(name, bytes),
     get: async (name, range) => (await place.get(name, range)) ?? Promise.reject(filesNotShared()),
@@ -65,7 +66,7 @@ async function openPlace(
   { dataDir, bucketKey }: ObjectServices['environment'],
 ): Promise<ObjectPlace> {
   if (store.kind === 'folder')
-    return new ObjectFolder(store.path === '' ? join(dataDir, 'files') : store.path)
+    return store.path === '' ? new ObjectFolder(join(dataDir, 'files')) : new ObjectFolder(store.path, true)
   // The configuration is refused without them.
   if (!bucketKey) throw new Error('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set')
   // Loaded on demand, because few gateways have a bucket.
@@ -89,6 +90,7 @@ function reporting(warn: ObjectServices['warn']): (place: ObjectPlace) => Object
     }
   }
   return (place) => ({
+    begin: (isFirst) => checked(place.begin(isFirst)),
     hasRoom: () => checked(place.hasRoom()),
     put: (name, bytes) => checked(place.put(name, bytes)),
     get: (name, range) => checked(place.get(name, range)),

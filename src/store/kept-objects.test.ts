@@ -6,7 +6,7 @@ import { keptEntry } from '../../test/stores/kept.ts'
 import { storeWithAccount } from '../../test/stores/rows.ts'
 import { objectContentId } from '../domain/kept.ts'
 import { KeptStore } from './kept-store.ts'
-import { ObjectFolder } from './object-folder.ts'
+import { FOLDER_MARK, ObjectFolder } from './object-folder.ts'
 import { objectName } from './object-place.ts'
 import { pruneExpired } from './prune.ts'
 
@@ -34,7 +34,10 @@ async function keptInFolder() {
     await folder.put(objectName(contentId, 0), Buffer.from('left'))
     return `${contentId}.0`
   }
-  const objects = (): readonly string[] => readdirSync(path).toSorted((one, other) => (one < other ? -1 : 1))
+  const objects = (): readonly string[] =>
+    readdirSync(path)
+      .filter((name) => name !== FOLDER_MARK)
+      .toSorted((one, other) => (one < other ? -1 : 1))
   return { rows, kept, leave, objects }
 }
 

@@ -17,6 +17,7 @@ import {
   type StoredDataKind,
 } from '../domain/kept.ts'
 import { GatewayError } from '../errors.ts'
+import { namedObjects } from './named-objects.ts'
 import {
   newObjectKey,
   OBJECT_KEY_LENGTH,
@@ -74,9 +75,11 @@ export class KeptStore {
   readonly #shrinking = new Set<string>()
   #removingObjects: Promise<number> | undefined
   #mayRemoveMore = false
+  readonly #namesObjects: () => Promise<boolean>
 
   constructor(services: KeptStoreServices) {
     this.#services = services
+    this.#namesObjects = namedObjects(services.rows)
   }
 
   /** Whether an entry of this size may be kept at all. */
@@ -141,6 +144,7 @@ export class KeptStore {
     const { rows } = this.#services
     const { kind, userId } = entry
     const place = await open()
+    await place.begin(async () => !(await this.#namesObjects()))
     if (keeping === 'bounded' && !(await place.hasRoom())) return false
     const contentId = objectContentId(randomUUID())
     const key = newObjectKey()

@@ -1,16 +1,34 @@
 import { constants } from 'node:fs'
-import { mkdir, open, rm, stat, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, rm, stat, type FileHandle, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasFreeSpace, measureDiskSpace } from './free-space-monitor.ts'
 import type { ObjectPlace, ObjectRange } from './object-place.ts'
 
+/** Name of the empty file by which a folder is known to be the one that has the objects. */
+export const FOLDER_MARK = '.sluice-files'
+
 /** Keeps objects as files of a folder, which only the account of the gateway can read. */
 export class ObjectFolder implements ObjectPlace {
   readonly #path: string
+  readonly #mark: string
+  readonly #mayBeUnmounted: boolean
 
-  /** The folder is created with the first object. */
-  constructor(path: string) {
+  /**
+   * The folder is created with the first object. `mayBeUnmounted`: whether it may be an empty folder where a share is
+   * usually mounted. Then nothing is known of objects while it has no mark.
+   */
+  constructor(path: string, mayBeUnmounted = false) {
     this.#path = path
+    this.#mark = join(path, FOLDER_MARK)
+    this.#mayBeUnmounted = mayBeUnmounted
+  }
+
+  async begin(isFirst: () => Promise<boolean>): Promise<void> {
+    if (await this.#isMarked()) return
+    // Another content may have marked the folder in the meantime.
+    if (this.#mayBeUnmounted && !(await isFirst()) && !(await this.#isMarked())) throw this.#unmounted()
+    await mkdir(this.#path, { recursive: true, mode: 0o700 })
+    await writeFile(this.#mark, '', { flag: 'a', mode: 0o600 })
   }
 
   async hasRoom(): Promise<boolean> {
@@ -19,7 +37,8 @@ export class ObjectFolder implements ObjectPlace {
   }
 
   async put(name: string, bytes: Buffer): Promise<void> {
-    await mkdir(this.#path, { recursive: true, mode: 0o700 })
+    if (this.#mayBeUnmounted) await this.#expectMark()
+    else await mkdir(this.#path, { recursive: true, mode: 0o700 })
     const path = this.#pathOf(name)
     try {
       // Existing files and links are not written to.
@@ -47,17 +66,35 @@ export class ObjectFolder implements ObjectPlace {
     } catch (error) {
       if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ELOOP') throw error
       // Without the folder, nothing is known of its files.
-      await stat(this.#path)
+      await (this.#mayBeUnmounted ? this.#expectMark() : stat(this.#path))
       return undefined
     }
   }
 
-  remove(name: string): Promise<void> {
-    return rm(this.#pathOf(name), { force: true })
+  async remove(name: string): Promise<void> {
+    if (this.#mayBeUnmounted) await this.#expectMark()
+    await rm(this.#pathOf(name), { force: true })
   }
 
   close(): Promise<void> {
     return Promise.resolve()
+  }
+
+  async #expectMark(): Promise<void> {
+    if (!(await this.#isMarked())) throw this.#unmounted()
+  }
+
+  #unmounted(): Error {
+    return new Error(
+      `${this.#path} has no file ${FOLDER_MARK}: it is not mounted, or not the folder of the files`,
+    )
+  }
+
+  #isMarked(): Promise<boolean> {
+    return stat(this.#mark).then(
+      () => true,
+      (error: unknown) => (codeOf(error) === 'ENOENT' ? false : Promise.reject(error as Error)),
+    )
   }
 
   #pathOf(name: string): string {

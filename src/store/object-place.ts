@@ -7,6 +7,11 @@ import { GatewayError } from '../errors.ts'
  * and what it returns is checked. Rejects if it cannot be reached. Names have letters, digits, `-` and one `/`.
  */
 export interface ObjectPlace {
+  /**
+   * Called before a content is put. `isFirst`: whether the database names no objects. Rejects if it does and this is not
+   * the place that has them.
+   */
+  begin(isFirst: () => Promise<boolean>): Promise<void>
   /** Whether there is room for contents that may be refused. */
   hasRoom(): Promise<boolean>
   /** Resolves once the object is durable. */

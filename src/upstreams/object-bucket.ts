@@ -13,6 +13,11 @@ export class ObjectBucket implements ObjectPlace {
     this.#folder = place.prefix === '' ? '' : `${place.prefix}/`
   }
 
+  /** A bucket that is missing says so. */
+  begin(): Promise<void> {
+    return Promise.resolve()
+  }
+
   /** A bucket states no size. */
   hasRoom(): Promise<boolean> {
     return Promise.resolve(true)

@@ -1,7 +1,18 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { FOLDER_MARK } from '../../src/store/object-folder.ts'
 import { manage } from '../fixtures/account.ts'
 import { BatchClient, bodyOf, chatLine } from '../fixtures/batches.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -40,7 +51,7 @@ describe('docs/batches.md: Where files are', () => {
     rmSync(join(folder, '..'), { recursive: true, force: true })
   })
   const client = (key: string): BatchClient => new BatchClient(fixture.gateway.url, key)
-  const names = (): readonly string[] => readdirSync(folder)
+  const names = (): readonly string[] => readdirSync(folder).filter((name) => name !== FOLDER_MARK)
 
   test('a content is in encrypted parts that only the account of the gateway reads, and gone with its file', async () => {
     const content = Buffer.from(`${SECRET}\n`.repeat(150_000))
@@ -94,6 +105,36 @@ describe('docs/batches.md: Where files are', () => {
     expect(await contentOf(ann, other).catch(() => 'broken')).not.toContain('two')
     for (const each of [id, other]) await ann.ask(`${FILES_PATH}/${each}`, 'DELETE')
     await expect.poll(names).toEqual([])
+  })
+
+  test('while the folder is an empty one, because its share is not mounted, a running batch loses no line', async () => {
+    const gate = Promise.withResolvers<void>()
+    fixture.upstream.script('m', { kind: 'whole', after: gate.promise })
+    const received = fixture.upstream.received('m').length
+    const words = { messages: [{ role: 'user', content: 'x'.repeat(40_000) }] }
+    const ids = Array.from({ length: 10 }, (_, at) => `line-${at}`)
+    const { id, input_file_id: input } = await client('ann').make(
+      ids.map((name) => chatLine(name, 'm', words)),
+    )
+    await fixture.upstream.receivedAtLeast('m', received + 1)
+    renameSync(folder, `${folder}.mounted`)
+    mkdirSync(folder)
+    // What was read is in memory, and so is which folder it was.
+    await fixture.gateway.kill()
+    await fixture.gateway.restart()
+    const ann = client('ann')
+    const before = fixture.gateway.logs().length
+    gate.resolve()
+    await expect.poll(() => fixture.gateway.logs().slice(before)).toContain('is not mounted')
+    await expect(ann.upload(Buffer.from('now'))).rejects.toThrow('storage_unavailable')
+    expect((await ann.ask(`${FILES_PATH}/${input}/content`)).status).toBe(503)
+    expect(readdirSync(folder)).toEqual([])
+    expect((await ann.batch(id)).status).toBe('in_progress')
+    rmSync(folder, { recursive: true })
+    renameSync(`${folder}.mounted`, folder)
+    const ended = await ann.ended(id)
+    expect(ended).toMatchObject({ status: 'completed', request_counts: { completed: 10, failed: 0 } })
+    expect((await ann.lines(ended.output_file_id)).map((line) => line.custom_id)).toEqual(ids)
   })
 })
 

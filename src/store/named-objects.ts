@@ -1,0 +1,15 @@
+import { KEPT_KINDS, type KeptKind, rulesOf } from '../domain/kept.ts'
+import type { RowStore } from './store.ts'
+
+/** Returns a function that tells whether the database names contents in an `ObjectPlace`, or has done so before. */
+export function namedObjects(rows: Pick<RowStore, 'read'>): () => Promise<boolean> {
+  let isFound = false
+  return async () => {
+    for (const kind of Object.keys(KEPT_KINDS) as KeptKind[]) {
+      if (isFound) break
+      if (rulesOf(kind).isLarge || kind === 'incomplete_objects')
+        isFound = (await rows.read('keysOfKind', { kind })).length > 0
+    }
+    return isFound
+  }
+}
