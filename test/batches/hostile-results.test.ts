@@ -15,6 +15,7 @@ type Reply = (response: ServerResponse, ids: readonly string[], number: number) 
 class HostileProvider {
   /** Ids of the lines of the last upload. */
   ids: string[] = []
+  uploads: string[][] = []
   names: string[] = []
   asked: string[] = []
   lists: string[] = []
@@ -26,6 +27,7 @@ class HostileProvider {
       this.asked.push(step)
       if (step === 'list') this.lists.push(request.url ?? '')
       if (step === 'upload') this.ids = [...body.matchAll(/"custom_id":"([^"]+)"/g)].map(([, id = '']) => id)
+      if (step === 'upload') this.uploads.push(this.ids)
       if (step === 'create') this.names.push(String(JSON.parse(body).metadata.sluice_batch))
       const reply = this.replies[step]
       if (reply) return reply(response, this.ids, number)
@@ -245,6 +247,51 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(batch.request_counts).toEqual({ total: 2, completed: 1, failed: 1 })
     expect(lines).toEqual({ a: 200, b: 'result_missing' })
     expect(provider.count('content')).toBe(1)
+  })
+
+  test.each([
+    ['a line', 'x'],
+    ['a row of empty lines', '\n'],
+  ])('%s without an end is read up to a limit, and the batch ends', async (_, byte) => {
+    const more = Buffer.alloc(MIB, byte)
+    provider.replies = {
+      content(response, ids) {
+        response.write(resultOf(ids[0] ?? ''))
+        const write = (): void => {
+          while (!response.destroyed && response.write(more));
+          if (!response.destroyed) response.once('drain', write)
+        }
+        write()
+      },
+    }
+    const { batch, lines, quotas } = await ended('a', 'b')
+    expect(batch.request_counts).toEqual({ total: 2, completed: 1, failed: 1 })
+    expect(lines).toEqual({ a: 200, b: 'result_missing' })
+    expect(quotas).toEqual({ a: 15 })
+    expect(provider.count('content')).toBe(1)
+  })
+
+  test('results that come slowly keep neither other batches nor a stop waiting, and are read again', async () => {
+    provider.replies = {
+      content(response, ids, number) {
+        if (ids.length !== 2 || number > 0) return response.end(ids.map((id) => resultOf(id)).join(''))
+        response.write(resultOf(ids[0] ?? ''))
+        const timer = setInterval(() => response.write('{'), 20)
+        response.once('close', () => clearInterval(timer))
+      },
+    }
+    const { id } = await made(['slow', 'later'])
+    await expect.poll(async () => (await ann().batch(id)).request_counts['completed']).toBe(1)
+    const other = await made(['quick'])
+    expect(await ann().ended(other.id)).toMatchObject({ request_counts: { completed: 1 } })
+    expect(await gateway.stop()).toBe(0)
+    provider.ids = provider.uploads.findLast((ids) => ids.length === 2) ?? []
+    await gateway.restart()
+    expect(await ann().ended(id)).toMatchObject({ request_counts: { total: 2, completed: 2, failed: 0 } })
+    const books = databaseOf(gateway.dataDir)
+    const rows = books.usage().filter((row) => (row as unknown as { batch: string }).batch === id)
+    expect(rows.map(({ quota }) => quota)).toEqual([15, 15])
+    expect(books.openHolds()).toEqual([])
   })
 
   test.each([

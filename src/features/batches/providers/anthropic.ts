@@ -1,6 +1,5 @@
 import type { OutgoingBody } from '@sluice/http1'
 import { asRecord } from '@sluice/wire/json/record'
-import { linesOf } from '../piece-reader.ts'
 import { type BatchConnection, idIn } from './connection.ts'
 import { bytesIn, MAX_RESULT_BYTES, recordsIn, scanned } from './openai.ts'
 import {
@@ -73,8 +72,7 @@ export const anthropic: BatchApiOfProvider = {
     return { id, ended: how, results: [id] }
   },
   async *results(at, id) {
-    const pieces = at.read(`${pathOf(id)}/results`)
-    for await (const { bytes } of linesOf(pieces, MAX_RESULT_BYTES)) yield bytes && resultOf(bytes)
+    for await (const line of at.lines(`${pathOf(id)}/results`, MAX_RESULT_BYTES)) yield line && resultOf(line)
   },
   async cancel(at: BatchConnection, id: string) {
     await at.post(`${pathOf(id)}/cancel`)

@@ -6,6 +6,7 @@ import type { Channel } from '../../../domain/records/channel.ts'
 import { requestStreamedResponse } from '../../../upstreams/exchange.ts'
 import type { WireRequest } from '../../../upstreams/provider.ts'
 import type { UpstreamClient } from '../../../upstreams/upstream-client.ts'
+import { linesOf } from '../piece-reader.ts'
 
 /** Maximum size of an object of a provider, and milliseconds until it must have arrived. */
 const MAX_OBJECT_BYTES = 4 * 1_048_576
@@ -16,6 +17,8 @@ const DELETION_MS = 10_000
 const CONTENT_MS = 3_600_000
 /** Maximum milliseconds that a provider may ask to wait. */
 const MAX_RETRY_AFTER_MS = 3_600_000
+/** Number of lines of the maximum size that are passed over while no line comes. */
+const MAX_PASSED = 4
 /** Maximum number of pages of a list that are read. */
 const MAX_PAGES = 1_000
 
@@ -147,8 +150,28 @@ export class BatchConnection {
     return answer.headers
   }
 
+  /**
+   * Reads the lines of a content that are not empty; undefined is one of more than `maxBytes`. The content counts as ended
+   * where as many bytes as `MAX_PASSED` such lines have come without a line: it may have no end.
+   */
+  async *lines(path: string, maxBytes: number): AsyncGenerator<Buffer | undefined, void, undefined> {
+    let passed = 0
+    const pieces = this.#read(path)
+    async function* counted(): AsyncGenerator<Buffer, void, undefined> {
+      for await (const piece of pieces) {
+        passed += piece.length
+        if (passed > MAX_PASSED * maxBytes) return
+        yield piece
+      }
+    }
+    for await (const { bytes } of linesOf(counted(), maxBytes)) {
+      passed = 0
+      yield bytes
+    }
+  }
+
   /** Reads a content piece by piece. */
-  async *read(path: string): AsyncGenerator<Buffer, void, undefined> {
+  async *#read(path: string): AsyncGenerator<Buffer, void, undefined> {
     const { status, retryAfter, pieces } = await this.#ask(
       { method: 'GET', path, body: NO_BYTES },
       CONTENT_MS,

@@ -1,6 +1,5 @@
 import { TransportError } from '@sluice/http1'
 import { asRecord } from '@sluice/wire/json/record'
-import { linesOf } from '../piece-reader.ts'
 import { type BatchConnection, ProviderRefused } from './connection.ts'
 import { bytesIn, MAX_RESULT_BYTES, recordsIn, scanned } from './openai.ts'
 import {
@@ -60,8 +59,9 @@ export const gemini: BatchApiOfProvider = {
     }
   },
   async *results(at, file) {
-    const pieces = at.below((path) => `/download${path}`).read(`/${file}:download?alt=media`)
-    for await (const { bytes } of linesOf(pieces, MAX_RESULT_BYTES)) yield bytes && resultOf(bytes)
+    const below = at.below((path) => `/download${path}`)
+    for await (const line of below.lines(`/${file}:download?alt=media`, MAX_RESULT_BYTES))
+      yield line && resultOf(line)
   },
   async cancel(at, id) {
     await at.post(`/${id}:cancel`)

@@ -3,7 +3,6 @@ import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { asRecord } from '@sluice/wire/json/record'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Channel } from '../../../domain/records/channel.ts'
-import { linesOf } from '../piece-reader.ts'
 import { type BatchConnection, idIn } from './connection.ts'
 import {
   type BatchApiOfProvider,
@@ -76,8 +75,8 @@ export function openaiLike({ maxLines, pathOf, uploaded }: Differences): BatchAp
     },
     look: async (at, id) => lookOf(id, await at.get(`/batches/${encodeURIComponent(id)}`)),
     async *results(at, file) {
-      const pieces = at.read(`/files/${encodeURIComponent(file)}/content`)
-      for await (const { bytes } of linesOf(pieces, MAX_RESULT_BYTES)) yield bytes && resultOf(bytes)
+      const path = `/files/${encodeURIComponent(file)}/content`
+      for await (const line of at.lines(path, MAX_RESULT_BYTES)) yield line && resultOf(line)
     },
     async cancel(at, id) {
       await at.post(`/batches/${encodeURIComponent(id)}/cancel`)
