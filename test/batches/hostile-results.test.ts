@@ -318,6 +318,26 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(provider.count('content')).toBe(1)
   })
 
+  test('a provider is asked first after poll, and then in growing intervals up to poll_most', async () => {
+    const times: number[] = []
+    provider.replies = {
+      create(response) {
+        times.push(performance.now())
+        send(response, { id: 'batch-there', status: 'validating' })
+      },
+      get(response, _, number) {
+        times.push(performance.now())
+        const status = number < 4 ? 'in_progress' : 'completed'
+        send(response, { id: 'batch-there', status, output_file_id: 'file-out' })
+      },
+    }
+    expect((await ended('a')).lines).toEqual({ a: 200 })
+    const waits = times.slice(1).map((time, at) => time - (times[at] ?? 0))
+    // A timer may be a millisecond early.
+    for (const [at, least] of [20, 40, 50, 50, 50].entries()) expect(waits[at]).toBeGreaterThan(least - 2)
+    expect(waits).toHaveLength(5)
+  })
+
   test('a provider that asks to wait for ages is not asked meanwhile, and a cancellation does not wait', async () => {
     provider.replies = {
       get(response, _, number) {
