@@ -1,11 +1,26 @@
 import { describe, expect, test } from 'vitest'
-import { formatClock, formatDuration, formatRelative, formatTime, startOfDay, startOfMonth } from './time.ts'
+import {
+  formatClock,
+  formatDay,
+  formatDuration,
+  formatRelative,
+  formatTime,
+  startOfDay,
+  startOfMonth,
+} from './time.ts'
 
 const NOON = Date.UTC(2026, 10, 21, 12) / 1000
 
 test('a time is shown in the given time zone', () => {
   expect(formatTime(NOON, 'en', 'UTC')).toBe('21 Nov 2026, 12:00:00')
   expect(formatTime(NOON, 'zh-CN', 'Asia/Shanghai')).toBe('2026/11/21 20:00:00')
+})
+
+test('every English month has three letters', () => {
+  const months = Array.from({ length: 12 }, (_, month) =>
+    formatDay(Date.UTC(2026, month, 6) / 1000, 'en', 'UTC'),
+  )
+  expect(months.join(' ')).toBe('6 Jan 6 Feb 6 Mar 6 Apr 6 May 6 Jun 6 Jul 6 Aug 6 Sep 6 Oct 6 Nov 6 Dec')
 })
 
 test.each([

@@ -3,15 +3,20 @@ const HOUR_S = 3600
 const DAY_S = 86_400
 
 /**
- * The locale of dates. English ones have the day before the month, as in the sentences around them, in all places alike.
+ * A date or a time by these options. English ones have the day before the month, as in the sentences around them, and
+ * three letters for each month: British English would have "Sept" beside "Oct".
  */
-export function localeOfDates(locale: string): string {
-  return locale === 'en' ? 'en-GB' : locale
+export function formatDate(unixSeconds: number, locale: string, options: Intl.DateTimeFormatOptions): string {
+  const english = locale === 'en'
+  return new Intl.DateTimeFormat(english ? 'en-GB' : locale, options)
+    .formatToParts(unixSeconds * 1000)
+    .map(({ type, value }) => (english && type === 'month' ? value.slice(0, 3) : value))
+    .join('')
 }
 
 /** A time in a time zone, to the second: `1 Dec 2026, 09:31:26`; `unixSeconds` of 0 or less means no time. */
 export function formatTime(unixSeconds: number, locale: string, timeZone: string): string {
-  return new Intl.DateTimeFormat(localeOfDates(locale), {
+  return formatDate(unixSeconds, locale, {
     timeZone,
     year: 'numeric',
     // The order of two numbers could be read either way.
@@ -20,14 +25,12 @@ export function formatTime(unixSeconds: number, locale: string, timeZone: string
     minute: '2-digit',
     second: '2-digit',
     hourCycle: 'h23',
-  }).format(unixSeconds * 1000)
+  })
 }
 
 /** The day of a time in a time zone, without its year: `1 Dec`. */
 export function formatDay(unixSeconds: number, locale: string, timeZone: string): string {
-  return new Intl.DateTimeFormat(localeOfDates(locale), { timeZone, day: 'numeric', month: 'short' }).format(
-    unixSeconds * 1000,
-  )
+  return formatDate(unixSeconds, locale, { timeZone, day: 'numeric', month: 'short' })
 }
 
 /**
@@ -41,7 +44,7 @@ export function formatClock(
   timeZone: string,
 ): string {
   const [day, today] = [isoDay(unixSeconds, timeZone), isoDay(nowSeconds, timeZone)]
-  return new Intl.DateTimeFormat(localeOfDates(locale), {
+  return formatDate(unixSeconds, locale, {
     timeZone,
     ...(day.slice(0, 4) !== today.slice(0, 4) && { year: 'numeric' }),
     ...(day !== today && { month: 'short', day: 'numeric' }),
@@ -49,7 +52,7 @@ export function formatClock(
     minute: '2-digit',
     second: '2-digit',
     hourCycle: 'h23',
-  }).format(unixSeconds * 1000)
+  })
 }
 
 /** A time relative to now: `now`, `3 min. ago`, `2 days ago`. */

@@ -1,5 +1,5 @@
 import type { Usage } from '../../api/usage.ts'
-import { localeOfDates } from '../../components/time.ts'
+import { formatDate } from '../../components/time.ts'
 
 /** The label of an interval of time, from its start: the hour, the day or the month in a time zone. */
 export function formatInterval(
@@ -14,5 +14,5 @@ export function formatInterval(
       : step === 'day'
         ? ({ month: 'short', day: 'numeric' } as const)
         : ({ year: 'numeric', month: 'short' } as const)
-  return new Intl.DateTimeFormat(localeOfDates(locale), { timeZone, ...shown }).format(unixSeconds * 1000)
+  return formatDate(unixSeconds, locale, { timeZone, ...shown })
 }
