@@ -3,7 +3,7 @@ import { texts as en } from './en.ts'
 import { texts as zh } from './zh.ts'
 
 /** Words of a table's cell and of a checkbox: sentences by their grammar, and without a full stop as their neighbours. */
-const LABELS = /^usage\.refusals\.|Label$/
+const LABELS = /^(?:usage\.refusals|audit\.words)\.|Label$/
 /** A verb of a main clause; what follows "that" or "which" belongs to a noun. */
 const VERB =
   /(?<!\b(?:that|what|which|who|should) )\b(?:is|are|was|were|has|have|can|cannot|could|does|did|must|will|may|needs|stays|ends|applies)\b/
