@@ -10,10 +10,10 @@ describe('the minutes of a channel', () => {
   test('the statistics of a channel cover the last sixty minutes, the oldest first', () => {
     let nowMs = 1_000 * MINUTE_MS
     const minutes = new ChannelMinutes(() => nowMs)
-    minutes.note(CHANNEL, 100, undefined)
+    minutes.note(CHANNEL, 100, undefined, 'k1')
     nowMs += MINUTE_MS
-    minutes.note(CHANNEL, 0, 'status 500')
-    minutes.note(CHANNEL, 5, undefined)
+    minutes.note(CHANNEL, 0, 'status 500', 'k1')
+    minutes.note(CHANNEL, 5, undefined, 'k1')
     const last = minutes.of('a').slice(-3)
     expect(minutes.of('a')).toHaveLength(60)
     expect(last.map(({ requests, failed }) => [requests, failed])).toEqual([
@@ -32,7 +32,7 @@ describe('the minutes of a channel', () => {
     minutes.restore('a', nowMs - 2 * MINUTE_MS, 9, 'status 500')
     minutes.restore('a', nowMs - 3 * MINUTE_MS, 9, 'status 503')
     minutes.restore('a', nowMs - 60 * MINUTE_MS, 100, null)
-    minutes.note(CHANNEL, 100, undefined)
+    minutes.note(CHANNEL, 100, undefined, 'k1')
     expect(minutes.hour('a')).toMatchObject({ requests: 4, failed: 2 })
     expect(
       minutes
@@ -50,16 +50,26 @@ describe('the minutes of a channel', () => {
     expect(minutes.recent('a').sinceRecovery).toEqual({ requests: 1, failed: 0 })
   })
 
+  test('a key has the number of its attempts alone, also while it is the only key and after one is added', () => {
+    const minutes = new ChannelMinutes(() => 1_000 * MINUTE_MS)
+    minutes.restore('a', 1_000 * MINUTE_MS, 100, null)
+    minutes.note(CHANNEL, 100, undefined, 'k1')
+    minutes.note(CHANNEL, 100, 'status 500', 'k1')
+    expect(['k1', 'added'].map((key) => minutes.ofKey('a', key))).toEqual([2, 0])
+    minutes.note(CHANNEL, 100, undefined, 'added')
+    expect(['k1', 'added'].map((key) => minutes.ofKey('a', key))).toEqual([2, 1])
+  })
+
   test('the statistics of a channel drop a minute after an hour, however much time has passed since', () => {
     let nowMs = 1_000 * MINUTE_MS
     const minutes = new ChannelMinutes(() => nowMs)
     const requests = (): number => minutes.of('a').reduce((sum, minute) => sum + minute.requests, 0)
-    minutes.note(CHANNEL, 100, undefined)
+    minutes.note(CHANNEL, 100, undefined, 'k1')
     nowMs += 59 * MINUTE_MS
     expect(requests()).toBe(1)
     nowMs += MINUTE_MS
     expect(requests()).toBe(0)
-    minutes.note(CHANNEL, 100, undefined)
+    minutes.note(CHANNEL, 100, undefined, 'k1')
     expect(requests()).toBe(1)
     nowMs += 600 * MINUTE_MS
     expect(requests()).toBe(0)
@@ -69,7 +79,7 @@ describe('the minutes of a channel', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 600_000 }), { minLength: 1 }), (durations) => {
         const minutes = new ChannelMinutes(() => MINUTE_MS)
-        for (const tookMs of durations) minutes.note(CHANNEL, tookMs, undefined)
+        for (const tookMs of durations) minutes.note(CHANNEL, tookMs, undefined, 'k1')
         const sorted = durations.toSorted((a, b) => a - b)
         const { p50_ms, p95_ms } = minutes.of('a').at(-1) ?? { p50_ms: null, p95_ms: null }
         const pairs = [

@@ -78,8 +78,8 @@ interface ChannelFigures {
   record: ChannelAnswerHistory
   /** Whether the channel's last test failed, and no call was answered since. */
   hasFailedTest: boolean
-  /** Numbers of attempts by API key; undefined as long as the channel has only one key. */
-  keys: Map<string, KeyMinutes> | undefined
+  /** Numbers of attempts by API key. */
+  readonly keys: Map<string, KeyMinutes>
 }
 
 /** Numbers of attempts with one API key, by minute. */
@@ -111,18 +111,13 @@ export class ChannelMinutes {
    * Counts an attempt that took `tookMs` milliseconds. `cause` is the cause of its failure; undefined if it
    * succeeded.
    */
-  note(
-    { name, keys }: Pick<Channel, 'name' | 'keys'>,
-    tookMs: number,
-    cause: string | undefined,
-    key = '',
-  ): void {
+  note({ name }: Pick<Channel, 'name'>, tookMs: number, cause: string | undefined, key: string): void {
     const figures = this.#figuresOf(name)
     const nowMs = this.#now()
     const minute = minuteAt(figures, minuteOf(nowMs))
     minute.requests += 1
     minute.sinceRecovery.requests += 1
-    if (keys.length > 1 || figures.keys) noteKey((figures.keys ??= new Map()), key, minute.number)
+    noteKey(figures.keys, key, minute.number)
     if (cause === undefined) {
       figures.record = 'answered'
       figures.hasFailedTest = false
@@ -194,7 +189,7 @@ export class ChannelMinutes {
       failingSinceMs: 0,
       record: 'untried',
       hasFailedTest: false,
-      keys: undefined,
+      keys: new Map(),
     }
     this.#channels.set(name, figures)
     return figures
@@ -240,12 +235,10 @@ export class ChannelMinutes {
     return { requests, failed, p50_ms: percentile(durations, requests - failed, 0.5) }
   }
 
-  /** Number of attempts with a key in the last hour. */
+  /** Number of attempts with a key in the last hour, without those of a former process: the usage log does not name keys. */
   ofKey(name: string, key: string): number {
-    const figures = this.#channels.get(name)
-    if (!figures?.keys) return this.hour(name).requests
     const after = minuteOf(this.#now()) - RECORDED_MINUTES
-    const { numbers = [], requests = [] } = figures.keys.get(key) ?? {}
+    const { numbers = [], requests = [] } = this.#channels.get(name)?.keys.get(key) ?? {}
     let sum = 0
     for (const [at, number] of numbers.entries()) if (number > after) sum += requests[at] ?? 0
     return sum
