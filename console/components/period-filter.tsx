@@ -23,14 +23,16 @@ export function PeriodFilter<Name extends Period>({
   readonly onChange: (changes: SearchState) => void
 }) {
   const { period: texts } = useTexts()
-  const { timeZone } = usePreferences()
+  const { timeZone, language } = usePreferences()
   const period = periodFromUrl(periods, search, otherwise)
   const choose = (next: string | null): void => {
     const now = Date.now() / 1000
     const noDays = { from: undefined, to: undefined }
     // A custom period begins with the days of the period that was chosen before.
     const days =
-      next === 'custom' ? dayRangeOf(timeRangeOf(period, search, now, timeZone), now, timeZone) : noDays
+      next === 'custom'
+        ? dayRangeOf(timeRangeOf(period, search, now, timeZone, language), now, timeZone)
+        : noDays
     onChange({ period: next ?? undefined, ...days })
   }
   return (

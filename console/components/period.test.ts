@@ -5,7 +5,7 @@ const NOW = Date.UTC(2026, 10, 21, 12, 30) / 1000
 
 /** The start and the end of a period. */
 function span(search: Readonly<Record<string, string>>, timeZone = 'UTC'): readonly (string | null)[] {
-  const { from, to } = timeRangeOf(periodFromUrl(LOG_PERIODS, search, '7d'), search, NOW, timeZone)
+  const { from, to } = timeRangeOf(periodFromUrl(LOG_PERIODS, search, '7d'), search, NOW, timeZone, 'en')
   return [from, to].map((at) => (at === undefined ? null : new Date(at * 1000).toISOString().slice(0, 16)))
 }
 
@@ -35,12 +35,27 @@ test.each([
   expect(span(search, zone)).toEqual([from, to])
 })
 
+// 21 November 2026 is a Saturday, and 1 November a Sunday.
+test.each([
+  ['2026-11-21T12:30', 'en', 'UTC', '2026-11-16T00:00'],
+  ['2026-11-21T12:30', 'zh', 'UTC', '2026-11-16T00:00'],
+  ['2026-11-21T12:30', 'en-US', 'UTC', '2026-11-15T00:00'],
+  ['2026-11-16T00:00', 'en', 'UTC', '2026-11-16T00:00'],
+  ['2026-11-15T23:00', 'zh', 'Asia/Shanghai', '2026-11-15T16:00'],
+  // The first of these days is in the month before, and in summer time.
+  ['2026-11-01T20:00', 'en', 'America/New_York', '2026-10-26T04:00'],
+])('at %s the week of %s in %s began at %s', (now, locale, zone, begin) => {
+  const { from, to } = timeRangeOf('week', {}, Date.parse(`${now}Z`) / 1000, zone, locale)
+  expect(new Date((from ?? 0) * 1000).toISOString().slice(0, 16)).toBe(begin)
+  expect(to).toBeUndefined()
+})
+
 test('the day fields of the console begin with the days of the period that was shown before', () => {
-  expect(dayRangeOf(timeRangeOf('yesterday', {}, NOW, 'UTC'), NOW, 'UTC')).toEqual({
+  expect(dayRangeOf(timeRangeOf('yesterday', {}, NOW, 'UTC', 'en'), NOW, 'UTC')).toEqual({
     from: '2026-11-20',
     to: '2026-11-20',
   })
-  expect(dayRangeOf(timeRangeOf('7d', {}, NOW, 'UTC'), NOW, 'UTC')).toEqual({
+  expect(dayRangeOf(timeRangeOf('7d', {}, NOW, 'UTC', 'en'), NOW, 'UTC')).toEqual({
     from: '2026-11-15',
     to: '2026-11-21',
   })

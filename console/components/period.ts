@@ -1,5 +1,5 @@
 import type { SearchState } from './search-state.ts'
-import { isoDay, parseDayOrHour, startOfDay, startOfMonth } from './time.ts'
+import { isoDay, parseDayOrHour, startOfDay, startOfMonth, startOfWeek } from './time.ts'
 
 /** The periods that sums of usage can have, by their names in the page's URL. */
 export const USAGE_PERIODS = [
@@ -9,6 +9,7 @@ export const USAGE_PERIODS = [
   '7d',
   '30d',
   '90d',
+  'week',
   'month',
   'last-month',
   'custom',
@@ -43,7 +44,13 @@ export function periodFromUrl<Name extends Period>(
 /**
  * The start and end of a period in a time zone. A custom period includes both of the days in the page's URL.
  */
-export function timeRangeOf(period: Period, search: SearchState, now: number, timeZone: string): TimeRange {
+export function timeRangeOf(
+  period: Period,
+  search: SearchState,
+  now: number,
+  timeZone: string,
+  locale: string,
+): TimeRange {
   const today = startOfDay(now, timeZone)
   switch (period) {
     case 'all':
@@ -52,6 +59,8 @@ export function timeRangeOf(period: Period, search: SearchState, now: number, ti
       return { from: now - HOUR_S, to: undefined }
     case 'yesterday':
       return { from: startOfDay(today - 1, timeZone), to: today }
+    case 'week':
+      return { from: startOfWeek(now, locale, timeZone), to: undefined }
     case 'month':
       return { from: startOfMonth(now, timeZone), to: undefined }
     case 'last-month': {

@@ -81,6 +81,30 @@ export function startOfDay(unixSeconds: number, timeZone: string): number {
   return midnight(year, month, day, timeZone)
 }
 
+/** The start, in Unix seconds, of the week that contains this time. Its first day is that of the language, else Monday. */
+export function startOfWeek(unixSeconds: number, locale: string, timeZone: string): number {
+  const { year, month, day } = partsOf(unixSeconds, timeZone)
+  const weekday = new Date(Date.UTC(year, month - 1, day)).getUTCDay()
+  const past = (weekday - firstWeekday(locale) + 7) % 7
+  return midnight(year, month, day - past, timeZone)
+}
+
+/**
+ * The first day of a week, from 0 (Sunday) to 6. Browsers have it as a method, as a member, or not at all. English is
+ * British here, as in `formatDate`.
+ */
+function firstWeekday(locale: string): number {
+  const of = new Intl.Locale(locale === 'en' ? 'en-GB' : locale) as {
+    getWeekInfo?(): WeekInfo
+    readonly weekInfo?: WeekInfo
+  }
+  return ((of.getWeekInfo?.() ?? of.weekInfo)?.firstDay ?? 1) % 7
+}
+
+interface WeekInfo {
+  readonly firstDay: number
+}
+
 /** The start, in Unix seconds, of the month that contains this time in a time zone. */
 export function startOfMonth(unixSeconds: number, timeZone: string): number {
   const { year, month } = partsOf(unixSeconds, timeZone)
@@ -131,7 +155,7 @@ function midnight(year: number, month: number, day: number, timeZone: string): n
   // so the offset is determined again at the result.
   let at = asUtc - offsetAt(asUtc, timeZone)
   at = asUtc - offsetAt(at, timeZone)
-  return partsOf(at, timeZone).day === day ? at : at + HOUR_S
+  return partsOf(at, timeZone).day === new Date(asUtc * 1000).getUTCDate() ? at : at + HOUR_S
 }
 
 function offsetAt(unixSeconds: number, timeZone: string): number {

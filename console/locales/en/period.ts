@@ -8,6 +8,7 @@ export const period = {
     '7d': 'Last 7 days',
     '30d': 'Last 30 days',
     '90d': 'Last 90 days',
+    week: 'This week',
     month: 'This month',
     'last-month': 'Last month',
     custom: 'Chosen days',

@@ -10,6 +10,7 @@ export const period: Texts['period'] = {
     '7d': '最近 7 天',
     '30d': '最近 30 天',
     '90d': '最近 90 天',
+    week: '本周',
     month: '本月',
     'last-month': '上月',
     custom: '指定日期',

@@ -9,12 +9,14 @@ test.each([
   [{ period: 'today' }, '2026-11-20T16:00:00.000Z'],
   [{ period: 'hour' }, '2026-11-21T11:30:00.000Z'],
 ])('the period of %o begins with a day of the chosen time zone', (search, start) => {
-  const { from } = logTimeRange(search, NOW, 'Asia/Shanghai')
+  const { from } = logTimeRange(search, NOW, 'Asia/Shanghai', 'en')
   expect(new Date((from ?? 0) * 1000).toISOString()).toBe(start)
 })
 
 test('an unknown period in the address of the log becomes the default period', () => {
-  expect(logTimeRange({ period: 'century' }, NOW, 'UTC')).toEqual(logTimeRange({ period: '7d' }, NOW, 'UTC'))
+  expect(logTimeRange({ period: 'century' }, NOW, 'UTC', 'en')).toEqual(
+    logTimeRange({ period: '7d' }, NOW, 'UTC', 'en'),
+  )
 })
 
 test.each(['', '.3', '.1.2.1'])(

@@ -115,9 +115,14 @@ export function countFilters(search: SearchState): number {
  * The period in the page's URL. It is cut to full minutes, so that rendering the page again does not change
  * the request.
  */
-export function logTimeRange(search: SearchState, nowMs: number, timeZone: string): TimeRange {
+export function logTimeRange(
+  search: SearchState,
+  nowMs: number,
+  timeZone: string,
+  locale: string,
+): TimeRange {
   const now = Math.floor(nowMs / 60_000) * 60
-  return timeRangeOf(periodFromUrl(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
+  return timeRangeOf(periodFromUrl(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone, locale)
 }
 
 /** The filter in the page's URL, for settled calls. */

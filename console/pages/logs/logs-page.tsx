@@ -58,7 +58,7 @@ export function LogsPage() {
 /** What the lists of settled and of refused calls need: the filters, which are stored in the page's URL. */
 function useLog() {
   const { isAdmin } = useSignedInAccount()
-  const { timeZone } = usePreferences()
+  const { timeZone, language } = usePreferences()
   const { id } = useParams({ strict: false })
   const [search, setSearch] = useSearchState()
   const [openedAt] = useState(Date.now)
@@ -67,7 +67,7 @@ function useLog() {
     search,
     setSearch,
     scope: isAdmin ? ('all' as const) : ('own' as const),
-    span: logTimeRange(search, openedAt, timeZone),
+    span: logTimeRange(search, openedAt, timeZone, language),
     page: Number(search['p'] ?? '1'),
   }
 }

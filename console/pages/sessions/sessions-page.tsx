@@ -43,10 +43,10 @@ const REFRESH_MS = 60_000
 export function SessionsPage() {
   const { sessions, common, content } = useTexts()
   const { profile, isAdmin } = useSignedInAccount()
-  const { timeZone } = usePreferences()
+  const { timeZone, language } = usePreferences()
   const [search, setSearch] = useSearchState()
   const [openedAt] = useState(Date.now)
-  const span = spanIn(search, openedAt, timeZone)
+  const span = spanIn(search, openedAt, timeZone, language)
   const users = isAdmin ? valuesOfUrlText(search['user']) : []
   const page = Number(search['p'] ?? '1')
   const query = useQuery({
@@ -154,9 +154,9 @@ export function SessionsPage() {
  * The period in the page's URL, cut to full minutes so that rendering the page again does not change the
  * request.
  */
-function spanIn(search: SearchState, nowMs: number, timeZone: string): TimeRange {
+function spanIn(search: SearchState, nowMs: number, timeZone: string, locale: string): TimeRange {
   const now = Math.floor(nowMs / 60_000) * 60
-  return timeRangeOf(periodFromUrl(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
+  return timeRangeOf(periodFromUrl(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone, locale)
 }
 
 function useColumns(words: readonly FirstWords[] = []): readonly Column<CallSession>[] {

@@ -18,18 +18,24 @@ test.each([
   [{ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, '2026-11-04T16:00:00.000Z', 'day'],
   [{ period: 'custom', from: '2026-01-01' }, '2025-12-31T16:00:00.000Z', 'month'],
 ])('the sums of %o begin with a day of the chosen time zone', (search, start, step) => {
-  const params = usageQueryOf(search, 'own', NOW, 'Asia/Shanghai')
+  const params = usageQueryOf(search, 'own', NOW, 'Asia/Shanghai', 'en')
   expect([new Date(params.from * 1000).toISOString(), params.step]).toEqual([start, step])
 })
 
 test('a usage period of chosen days ends at the end of its last day', () => {
-  const { to } = usageQueryOf({ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, 'own', NOW, 'UTC')
+  const { to } = usageQueryOf(
+    { period: 'custom', from: '2026-11-05', to: '2026-11-06' },
+    'own',
+    NOW,
+    'UTC',
+    'en',
+  )
   expect(new Date(to * 1000).toISOString()).toBe('2026-11-07T00:00:00.000Z')
 })
 
 test('usage is grouped and filtered by service tier and region, and links to the log with the same filters', () => {
   const search = { by: 'tier', tier: 'fast', region: 'us' }
-  expect(usageQueryOf(search, 'own', NOW, 'UTC')).toMatchObject({
+  expect(usageQueryOf(search, 'own', NOW, 'UTC', 'en')).toMatchObject({
     by: 'service_tier',
     service_tier: ['fast'],
     region: ['us'],
@@ -40,8 +46,8 @@ test('usage is grouped and filtered by service tier and region, and links to the
 
 test('members can neither group nor filter usage by user and channel', () => {
   expect(groupingOf({ by: 'user' }, 'own')).toBe('model')
-  expect(usageQueryOf({ user: 'ann', by: 'channel' }, 'own', NOW, 'UTC')).not.toHaveProperty('username')
-  expect(usageQueryOf({ user: 'ann', by: 'channel' }, 'all', NOW, 'UTC')).toMatchObject({
+  expect(usageQueryOf({ user: 'ann', by: 'channel' }, 'own', NOW, 'UTC', 'en')).not.toHaveProperty('username')
+  expect(usageQueryOf({ user: 'ann', by: 'channel' }, 'all', NOW, 'UTC', 'en')).toMatchObject({
     username: ['ann'],
     by: 'channel',
   })

@@ -78,6 +78,7 @@ export function usageQueryOf(
   scope: CallScope,
   nowMs: number,
   timeZone: string,
+  locale: string,
 ): UsageQuery {
   const now = Math.floor(nowMs / 60_000) * 60 + 60
   const { from = 0, to = now } = timeRangeOf(
@@ -85,6 +86,7 @@ export function usageQueryOf(
     search,
     now,
     timeZone,
+    locale,
   )
   // The gateway stores sums for each half hour, so the period starts at one.
   const span = { from: Math.floor(from / HALF_HOUR_S) * HALF_HOUR_S, to }

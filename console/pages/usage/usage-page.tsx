@@ -38,11 +38,11 @@ const REFRESH_MS = 60_000
 export function UsagePage() {
   const { usage } = useTexts()
   const { profile, isAdmin } = useSignedInAccount()
-  const { timeZone } = usePreferences()
+  const { timeZone, language } = usePreferences()
   const [search, setSearch] = useSearchState()
   const [openedAt] = useState(Date.now)
   const scope: CallScope = isAdmin ? 'all' : 'own'
-  const params = usageQueryOf(search, scope, openedAt, timeZone)
+  const params = usageQueryOf(search, scope, openedAt, timeZone, language)
   const query = useQuery({
     ...usageQuery(profile.id, scope, params),
     placeholderData: keepPreviousData,
