@@ -1,7 +1,9 @@
 import { useDebouncedValue } from '@mantine/hooks'
 import {
   type Icon,
+  IconAdjustments,
   IconBox,
+  IconDatabaseImport,
   IconKey,
   IconRoute,
   IconUsers,
@@ -22,7 +24,9 @@ import { LANGUAGES, setPreferences } from '../components/preferences.ts'
 import { useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { pagesForRole, pageTitle } from './pages.ts'
+import { settingsSections } from '../pages/settings/settings-sections.ts'
 import { COMMANDS, parseCommand } from './palette-commands.ts'
+import { PALETTE_WORDS } from './palette-words.ts'
 
 /** A page, an action or an object in the command palette. */
 interface PaletteEntry {
@@ -67,17 +71,33 @@ export function usePaletteEntries(
   const entries: PaletteEntry[] = [
     ...pagesForRole(profile.role).map(({ name, path, icon }) => ({
       label: pageTitle(name, texts),
-      words: palette.words[name],
+      words: PALETTE_WORDS[name],
       icon,
       run: go(path),
     })),
-    { label: account.title, words: palette.words.account, icon: IconUserCircle, run: go('/account') },
-    ...(isRoot ? [{ label: texts.setup.title, words: '', icon: IconListCheck, run: go('/setup') }] : []),
-    { label: keys.create, words: palette.words.keys, icon: IconPlus, run: go('/keys?new=1') },
+    { label: account.title, words: PALETTE_WORDS.account, icon: IconUserCircle, run: go('/account') },
+    ...(isRoot
+      ? [
+          { label: texts.setup.title, words: PALETTE_WORDS.setup, icon: IconListCheck, run: go('/setup') },
+          {
+            label: texts.imports.link,
+            words: PALETTE_WORDS.import,
+            icon: IconDatabaseImport,
+            run: go('/import'),
+          },
+          ...settingsSections(texts.settings).map(([id, title]) => ({
+            label: palette.section(title),
+            words: PALETTE_WORDS[`settings#${id}`],
+            icon: IconAdjustments,
+            run: go(`/settings#${id}`),
+          })),
+        ]
+      : []),
+    { label: keys.create, words: PALETTE_WORDS.createKey, icon: IconPlus, run: go('/keys?new=1') },
     ...(isAdmin
       ? [
-          { label: channels.add, words: palette.words.channels, icon: IconPlus, run: go('/channels/new') },
-          { label: users.add, words: palette.words.users, icon: IconPlus, run: go('/users?new=1') },
+          { label: channels.add, words: PALETTE_WORDS.addChannel, icon: IconPlus, run: go('/channels/new') },
+          { label: users.add, words: PALETTE_WORDS.addUser, icon: IconPlus, run: go('/users?new=1') },
         ]
       : []),
     ...(['light', 'dark'] as const).map((theme) => ({
@@ -88,7 +108,7 @@ export function usePaletteEntries(
     })),
     ...(['en', 'zh'] as const).map((language) => ({
       label: `${shell.language}: ${LANGUAGES[language]}`,
-      words: 'language 语言',
+      words: PALETTE_WORDS.language,
       icon: IconLanguage,
       run: () => setPreferences({ language }),
     })),

@@ -1,3 +1,4 @@
+import { useLocation } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './settings-page.module.css'
@@ -9,8 +10,9 @@ export function SectionIndex({
   readonly sections: readonly (readonly [id: string, title: string])[]
 }) {
   const { settings } = useTexts()
+  const hash = useLocation({ select: (location) => location.hash })
   // The sections are there only now, after their data, so that the browser has not found the one in the address.
-  useEffect(() => open(location.hash.slice(1)), [])
+  useEffect(() => open(hash), [hash])
   return (
     <nav aria-label={settings.sections} className={classes['index']}>
       {sections.map(([id, title]) => (

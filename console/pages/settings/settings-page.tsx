@@ -23,6 +23,7 @@ import { FileSection } from './file-section.tsx'
 import { OPTION_SETTINGS, RATE_LIMIT_SETTINGS, SIGN_IN_SETTINGS } from './file-settings.ts'
 import { ModelSettingRows } from './model-setting-rows.tsx'
 import { SectionIndex } from './section-index.tsx'
+import { settingsSections } from './settings-sections.ts'
 import { SettingInput } from './setting-input.tsx'
 import classes from './settings-page.module.css'
 import { TelemetrySection } from './telemetry-section.tsx'
@@ -69,7 +70,7 @@ function Settings({ options, declared }: SettingsProps) {
         <PageHead title={settings.title}>
           <Link to="/import">{imports.link}</Link>
         </PageHead>
-        <SectionIndex sections={sectionsOf(settings)} />
+        <SectionIndex sections={settingsSections(settings)} />
         <OptionSections options={options} declared={declared} form={form} />
         <OptionsByName key={form.generation} options={options} declared={declared} form={form} />
       </form>
@@ -215,21 +216,6 @@ function OptionsByName({ options, declared, form: { typed, type, refused } }: Se
       </FormSection>
     </>
   )
-}
-
-/** The sections of the page in their order, with their ids. */
-function sectionsOf(settings: Texts['settings']): readonly (readonly [id: string, title: string])[] {
-  return [
-    ...SETTINGS_SECTIONS.map((region) => [region, settings[region]] as const),
-    ['groups', settings.groups],
-    ['fallback', settings.fallback],
-    ['answer-cache', settings.answerCache.title],
-    ['alerts', settings.alerts.title],
-    ['rate-limits', settings.rateLimits],
-    ['sign-in', settings.signIn],
-    ['file', settings.fileOptions],
-    ['telemetry', settings.telemetry.title],
-  ]
 }
 
 /**
