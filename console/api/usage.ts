@@ -56,7 +56,17 @@ export function refusalsQuery(userId: number, scope: CallScope, params: UsageQue
   return countedQuery(userId, scope, 'refusals', query)
 }
 
-function countedQuery(userId: number, scope: CallScope, kind: 'failures' | 'refusals', query: UsageQuery) {
+/** The period and the filters by which refused calls are counted. */
+export type RefusalCountQuery = Pick<UsageQuery, 'from' | 'to' | 'token_id' | 'token_name' | 'username'> & {
+  readonly code: readonly string[]
+}
+
+/** The number of refused calls, also of those that their list does not keep. */
+export function refusalCountQuery(userId: number, scope: CallScope, query: RefusalCountQuery) {
+  return countedQuery(userId, scope, 'refusals', { ...query, step: 'month', by: 'none' })
+}
+
+function countedQuery(userId: number, scope: CallScope, kind: 'failures' | 'refusals', query: object) {
   return queryOptions({
     queryKey: [userId, kind, scope, query],
     queryFn: () => request<CallCounts>('GET', `${usagePath(scope)}/${kind}${queryString({ ...query })}`),

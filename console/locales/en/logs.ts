@@ -12,6 +12,8 @@ export const logs = {
   totals: 'Totals of these calls',
   totalsText: (calls: string, tokens: string, cost: string) => `${calls} · ${tokens} · ${cost}`,
   callCount: (count: number, text: string) => `${text} call${pluralS(count)}`,
+  answeredCount: (count: number, text: string) => `${text} call${pluralS(count)} answered`,
+  refusedBeside: (answered: string, refused: string) => `${answered}, ${refused} refused`,
   tokenCount: (text: string) => `${text} tokens`,
   table: 'Calls',
   time: 'Time',
@@ -62,6 +64,9 @@ export const logs = {
   refusedTable: 'Refused calls',
   refusedFor: (what: string) => `Refused: ${what}`,
   refusedCount: (count: number, text: string) => `${text} refused call${pluralS(count)}`,
+  refusedKept: (kept: string, counted: string) => `${kept} kept of ${counted} refused calls`,
+  refusedKeptHint:
+    'Each refused call is counted. In a burst, and after 72 hours, not all of them are kept in this list.',
   emptyRefused: 'No call was refused in this period. Refused calls are kept for 72 hours.',
   refusals: {
     missing_api_key: 'no key',

@@ -36,5 +36,5 @@ export const overview = {
   errors: 'Errors',
   p95: '95% answered within',
   last30: 'Last 30 days',
-  failedCalls: (count: string) => `${count} failed calls`,
+  failedCalls: (failed: string, all: string) => `${failed} of ${all} calls failed`,
 }

@@ -12,6 +12,8 @@ export const logs: Texts['logs'] = {
   totals: '这些调用的合计',
   totalsText: (calls, tokens, cost) => `${calls} · ${tokens} · ${cost}`,
   callCount: (_, text) => `${text} 次调用`,
+  answeredCount: (_, text) => `${text} 次调用已应答`,
+  refusedBeside: (answered, refused) => `${answered}，${refused} 次被拒绝`,
   tokenCount: (text) => `${text} 个 token`,
   table: '调用',
   time: '时间',
@@ -62,6 +64,8 @@ export const logs: Texts['logs'] = {
   refusedFor: (what) => `已拒绝：${what}`,
   refusedCount: (_, text) => `${text} 次被拒绝的调用`,
   emptyRefused: '此时段没有被拒绝的调用。被拒绝的调用保留 72 小时。',
+  refusedKept: (kept, counted) => `共 ${counted} 次被拒绝的调用，保留了 ${kept} 次`,
+  refusedKeptHint: '每次被拒绝的调用都会计数。短时间内大量被拒绝时，以及 72 小时之后，此列表不会全部保留。',
   refusals: {
     missing_api_key: '没有密钥',
     invalid_api_key: '未知的密钥',

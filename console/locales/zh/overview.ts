@@ -38,5 +38,5 @@ export const overview: Texts['overview'] = {
   errors: '错误',
   p95: '95% 的响应时间',
   last30: '最近 30 天',
-  failedCalls: (count) => `${count} 次失败`,
+  failedCalls: (failed, all) => `${all} 次调用中 ${failed} 次失败`,
 }

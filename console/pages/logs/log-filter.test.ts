@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { callFilterOf, findCallId, isLogFiltered, logTimeRange, refusedCallFilterOf } from './log-filter.ts'
+import {
+  callFilterOf,
+  findCallId,
+  isLogFiltered,
+  logTimeRange,
+  refusalCountQueryOf,
+  refusedCallFilterOf,
+} from './log-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
 const OPEN = { from: undefined, to: undefined }
@@ -84,4 +91,15 @@ test('the log is filtered by session and by known reasons of cache breaks', () =
     session: undefined,
     cache_break: undefined,
   })
+})
+
+test('refused calls are counted where the counters know the filters and the half hours of the period', () => {
+  const day = { from: Date.UTC(2026, 10, 21) / 1000, to: undefined }
+  const counters = refusalCountQueryOf({ code: 'overloaded', user: 'ann' }, 'all', day, NOW)
+  expect(counters).toMatchObject({ from: day.from, code: ['overloaded'], username: ['ann'] })
+  expect(new Date((counters?.to ?? 0) * 1000).toISOString()).toBe('2026-11-21T12:31:00.000Z')
+  expect(refusalCountQueryOf({ user: 'ann' }, 'own', day, NOW)).not.toHaveProperty('username')
+  expect(refusalCountQueryOf({ model: 'gpt' }, 'all', day, NOW)).toBeUndefined()
+  expect(refusalCountQueryOf({}, 'all', { ...day, from: day.from + 60 }, NOW)).toBeUndefined()
+  expect(refusalCountQueryOf({}, 'all', OPEN, NOW)).toBeUndefined()
 })

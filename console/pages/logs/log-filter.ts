@@ -1,6 +1,7 @@
 import { CACHE_BREAKS } from '../../../src/domain/cache-break.ts'
 import { FAILURE_CAUSES } from '../../../src/domain/failure-cause.ts'
 import type { CallFilter, RefusedCallFilter, CallScope } from '../../api/calls.ts'
+import type { RefusalCountQuery } from '../../api/usage.ts'
 import type { SuggestedField } from '../../api/log-field-values.ts'
 import {
   LOG_PERIODS,
@@ -145,6 +146,31 @@ export function callFilterOf(search: SearchState, scope: CallScope, { from, to }
     session: valuesOfUrlText(search['session']),
     batch: valuesOfUrlText(search['batch']),
     cache_break: valuesOfUrlText(search['break']).filter((reason) => BREAKS.has(reason)),
+  }
+}
+
+const HALF_HOUR_S = 1800
+const COUNTED_FILTERS: ReadonlySet<string> = new Set(['key', 'user', 'code'])
+
+/**
+ * The query for how many calls were refused, which is more than the list keeps. Undefined where the counters do not tell: they
+ * have half hours, keys, users and codes alone.
+ */
+export function refusalCountQueryOf(
+  search: SearchState,
+  scope: CallScope,
+  { from, to }: TimeRange,
+  nowMs: number,
+): RefusalCountQuery | undefined {
+  const isCounted = FILTER_NAMES.every((name) => COUNTED_FILTERS.has(name) || (search[name] ?? '') === '')
+  const isWhole = [from, to ?? 0].every((at) => at !== undefined && at % HALF_HOUR_S === 0)
+  if (from === undefined || !isCounted || !isWhole) return undefined
+  return {
+    from,
+    to: to ?? Math.floor(nowMs / 60_000) * 60 + 60,
+    code: valuesOfUrlText(search['code']),
+    ...keyFilters(search['key']),
+    ...(scope === 'all' && { username: valuesOfUrlText(search['user']) }),
   }
 }
 

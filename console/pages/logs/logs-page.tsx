@@ -27,6 +27,7 @@ import {
   logTimeRange,
   FILTERS_REMOVED,
   REFUSED_STATUS,
+  refusalCountQueryOf,
   refusedCallFilterOf,
   statusFromUrl,
 } from './log-filter.ts'
@@ -69,13 +70,14 @@ function useLog() {
     scope: isAdmin ? ('all' as const) : ('own' as const),
     span: logTimeRange(search, openedAt, timeZone, language),
     page: Number(search['p'] ?? '1'),
+    openedAt,
   }
 }
 
 /** The newest refused calls. */
 function RefusedCalls() {
   const { logs, call } = useTexts()
-  const { id, search, setSearch, scope, span, page } = useLog()
+  const { id, search, setSearch, scope, span, page, openedAt } = useLog()
   return (
     <>
       <PageHead title={id === undefined ? logs.title : call.title} />
@@ -88,6 +90,7 @@ function RefusedCalls() {
       <RefusedCallList
         scope={scope}
         filter={refusedCallFilterOf(search, scope, span)}
+        counters={refusalCountQueryOf(search, scope, span, openedAt)}
         page={page}
         isFiltered={isLogFiltered({ ...search, status: undefined })}
         onClear={() => setSearch(FILTERS_REMOVED)}
@@ -160,6 +163,7 @@ function SettledCalls() {
           sums={sums.data}
           page={calls.data}
           live={live.shown}
+          refused={refused.total}
           isByStatus={filter.reason !== undefined || (filter.cause ?? []).length > 0}
         />
         {live.waiting.length > 0 && (

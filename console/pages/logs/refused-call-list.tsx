@@ -8,6 +8,7 @@ import {
   refusedCallsQuery,
   type CallScope,
 } from '../../api/calls.ts'
+import { type RefusalCountQuery, refusalCountQuery } from '../../api/usage.ts'
 import { TruncatedText } from '../../components/truncated-text.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
@@ -16,18 +17,22 @@ import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { refusedCountText } from './call-count-text.ts'
 import classes from './logs-page.module.css'
 
 /** Calls that were refused before they began, the newest first; each row opens its details. */
 export function RefusedCallList({
   scope,
   filter,
+  counters,
   page,
   isFiltered,
   onClear,
 }: {
   readonly scope: CallScope
   readonly filter: RefusedCallFilter
+  /** The query for how many calls were refused; undefined where it cannot be told. */
+  readonly counters: RefusalCountQuery | undefined
   readonly page: number
   readonly isFiltered: boolean
   readonly onClear: () => void
@@ -39,7 +44,12 @@ export function RefusedCallList({
     ...refusedCallsQuery(profile.id, scope, filter, page),
     placeholderData: keepPreviousData,
   })
+  const counted = useQuery({
+    ...refusalCountQuery(profile.id, scope, counters ?? { from: 0, to: 0, code: [] }),
+    enabled: counters !== undefined,
+  })
   const total = query.data?.total ?? 0
+  const all = counted.data?.total ?? 0
   const columns = useColumns().filter(({ key }) => scope === 'all' || key !== 'user')
   return (
     <PagedTable
@@ -51,8 +61,8 @@ export function RefusedCallList({
       areOpened
       above={
         <div className={classes['sums']}>
-          <div role="status" aria-label={logs.totals}>
-            {logs.refusedCount(total, count(total))}
+          <div role="status" aria-label={logs.totals} title={all > total ? logs.refusedKeptHint : undefined}>
+            {refusedCountText(logs, total, all, count)}
           </div>
           <span>{common.zone(timeZone)}</span>
         </div>

@@ -16,9 +16,11 @@ import { useSignedInAccount } from '../../components/session.tsx'
 interface RefusedOfPage {
   readonly items: readonly ListedRefusedCall[]
   readonly more: number
+  /** The number of refused calls on all pages. */
+  readonly total: number
 }
 
-const NONE: RefusedOfPage = { items: [], more: 0 }
+const NONE: RefusedOfPage = { items: [], more: 0, total: 0 }
 
 /**
  * The refused calls between the last call of a page and the last one of the page before it. The gateway keeps them in a list
@@ -51,6 +53,12 @@ export function useRefusedOfPage(
     enabled: isIncluded && calls !== undefined && (isFirst || before.data !== undefined),
     placeholderData: keepPreviousData,
   })
+  // A log of a single page has just asked this.
+  const all = useQuery({
+    ...refusedCallsQuery(profile.id, scope, filters.refused, 1),
+    enabled: isIncluded && calls !== undefined,
+    placeholderData: keepPreviousData,
+  })
   if (!isIncluded || !data) return NONE
-  return { items: data.items, more: data.total - data.items.length }
+  return { items: data.items, more: data.total - data.items.length, total: all.data?.total ?? 0 }
 }

@@ -7,6 +7,7 @@ import { axisTicks } from '../../components/axis-ticks.ts'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { startOfDay } from '../../components/time.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { barLabel } from './bar-label.ts'
 import { projectMonthlySpend } from './project-monthly-spend.ts'
 import classes from './overview-page.module.css'
 
@@ -39,7 +40,7 @@ export function TotalSpend({ month }: { readonly month: Usage }) {
           {
             label: overview.errors,
             value: all === 0 ? '–' : percent(failed / all),
-            note: overview.failedCalls(count(failed)),
+            note: overview.failedCalls(count(failed), count(all)),
           },
           { label: overview.p95, value: p95 === undefined ? '–' : duration(p95) },
         ]}
@@ -77,7 +78,6 @@ function LastDays() {
 function Bars({ usage: { slots, series } }: { readonly usage: Usage }) {
   const { tag } = useTexts()
   const { money, day, moneyStep } = useFormatters()
-  const short = new Intl.NumberFormat(tag, { notation: 'compact', maximumSignificantDigits: 3 })
   const amounts = slots.map((_, slot) =>
     series.reduce((sum, { points }) => sum + (points[slot]?.quota ?? 0), 0),
   )
@@ -101,7 +101,7 @@ function Bars({ usage: { slots, series } }: { readonly usage: Usage }) {
           const text = `${day(slot)}: ${money(amount)}`
           return (
             <li key={slot} title={text} aria-label={text}>
-              <small aria-hidden>{amount > 0 && short.format(amount / moneyStep)}</small>
+              <small aria-hidden>{barLabel(amount / moneyStep, tag)}</small>
               <span style={{ height: shareOf(amount) }} />
             </li>
           )

@@ -41,11 +41,21 @@ export function RefusedCalls({ scope, params }: { readonly scope: CallScope; rea
 }
 
 function useColumns(): readonly Column<RefusedCallsOfCode>[] {
-  const { usage } = useTexts()
+  const { usage, logs } = useTexts()
   const { count } = useFormatters()
   const words: Readonly<Record<string, string>> = usage.refusals
+  const names: Readonly<Record<string, string>> = logs.refusals
   return [
-    { key: 'code', label: usage.code, phone: 'title', cell: ({ code }) => code },
+    {
+      key: 'code',
+      label: usage.code,
+      phone: 'title',
+      cell: ({ code }) => (
+        <>
+          {code} {names[code] !== undefined && <small>{names[code]}</small>}
+        </>
+      ),
+    },
     { key: 'meaning', label: usage.meaning, phone: 'hidden', cell: ({ code }) => words[code] },
     {
       key: 'calls',
