@@ -229,6 +229,22 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
+  test('the head of a table stays above its rows in every column while they pass below it', async () => {
+    const page = await stage.open('root', '/models', { viewport: { width: 1360, height: 360 } })
+    const table = page.getByRole('table', { name: 'Models' })
+    await table.getByRole('row').last().scrollIntoViewIfNeeded()
+    const covered = await table.evaluate((shown) => {
+      const heads = [...shown.querySelectorAll('th')]
+      return heads.filter((head) => {
+        const { left, top, height } = head.getBoundingClientRect()
+        return document.elementFromPoint(left + 10, top + height / 2)?.closest('th') !== head
+      }).length
+    })
+    expect(await table.evaluate((shown) => shown.getBoundingClientRect().top)).toBeLessThan(0)
+    expect(covered).toBe(0)
+    await page.context().close()
+  })
+
   test('the overview shows the users who spend most in the month, and links to their usage', async () => {
     const page = await stage.open('admin', '/')
     const spenders = page.getByRole('region', { name: 'Who spends most' })
