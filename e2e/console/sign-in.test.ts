@@ -62,7 +62,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.getByRole('status').getByRole('link', { name: 'Set a password' }).click()
     await page.getByRole('textbox', { name: 'New password' }).fill('a password of root')
     await page.getByRole('button', { name: 'Set password' }).click()
-    await page.getByRole('status').filter({ hasText: 'Password changed' }).waitFor()
+    await page.getByRole('status').filter({ hasText: 'Password set' }).waitFor()
     expect(await page.getByRole('link', { name: 'Set a password' }).count()).toBe(0)
     await page.context().close()
 

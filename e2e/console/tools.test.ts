@@ -118,7 +118,7 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     const toolsets = page.getByLabel('Toolsets').and(page.locator('input'))
     await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByRole('textbox', { name: 'Name' }).fill('for agents')
-    await page.getByRole('button', { name: 'More limits' }).click()
+    await page.getByRole('button', { name: 'Models and more limits' }).click()
     await toolsets.fill('nowhere')
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Create', exact: true }).click()

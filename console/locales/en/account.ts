@@ -12,6 +12,7 @@ export const account = {
   firstPasswordHint: 'At least 8 characters. You stay signed in here; other sessions end.',
   changePassword: 'Change password',
   setPassword: 'Set password',
+  passwordSet: 'Password set',
   passwordChanged: 'Password changed',
   identities: 'Directory sign-in',
   identitiesHint: 'Who signs in with one of these has this account, with its keys and quota.',

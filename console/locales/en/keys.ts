@@ -19,7 +19,7 @@ export const keys = {
   limit: 'Spending limit',
   limitHint: 'What the key may spend in all. Then its calls are refused, until you raise it.',
   unlimitedSwitch: 'Unlimited',
-  moreLimits: 'More limits',
+  moreLimits: 'Models and more limits',
   moreLimitsHint:
     'The spending limit counts once, for the whole life of the key. A budget starts again in each period. Limits of a window bound how fast the key calls, regardless of cost.',
   budget: 'Budget',

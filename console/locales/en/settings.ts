@@ -63,7 +63,7 @@ export const settings = {
   signInHint: 'Only the file sets how people sign in. What it does not set is shown as the line to write.',
   signInHints: {
     password: 'Whether usernames and passwords are accepted. Access tokens always are.',
-    oidc: 'Identity providers of OpenID Connect.',
+    oidc: 'Identity providers of OpenID Connect (single sign-on). They need public_url under options; at the provider, the redirect address is PUBLIC_URL/api/user/oidc/NAME/callback.',
   },
   sections: 'Sections',
   fileOptions: 'Only in the file',

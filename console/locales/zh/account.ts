@@ -14,6 +14,7 @@ export const account: Texts['account'] = {
   firstPasswordHint: '至少 8 个字符。你在此处保持登录；其他会话会结束。',
   changePassword: '更改密码',
   setPassword: '设置密码',
+  passwordSet: '密码已设置',
   passwordChanged: '密码已更改',
   identities: '目录登录',
   identitiesHint: '用下列身份登录即进入此账户，使用其密钥和额度。',

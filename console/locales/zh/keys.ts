@@ -20,7 +20,7 @@ export const keys: Texts['keys'] = {
   limit: '消费上限',
   limitHint: '密钥总共可消费的金额。用完后其调用将被拒绝，直到你提高上限。',
   unlimitedSwitch: '不限',
-  moreLimits: '更多限制',
+  moreLimits: '模型和更多限制',
   moreLimitsHint:
     '消费上限在密钥的整个使用期内只计一次；预算在每个周期重新开始；窗口限制约束调用的速度，与费用无关。',
   budget: '预算',

@@ -61,7 +61,7 @@ export const settings: Texts['settings'] = {
   signInHint: '登录方式只能在文件中设置。未设置的项显示为应写入的行。',
   signInHints: {
     password: '是否接受用户名和密码。访问令牌始终可用。',
-    oidc: 'OpenID Connect 身份提供方。',
+    oidc: 'OpenID Connect 身份提供方（单点登录）。需要 options 中的 public_url；在提供方登记的重定向地址为 PUBLIC_URL/api/user/oidc/NAME/callback。',
   },
   sections: '各部分',
   fileOptions: '仅在文件中',

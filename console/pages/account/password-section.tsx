@@ -38,7 +38,7 @@ export function PasswordSection() {
     }
     await client.invalidateQueries({ queryKey: appShellQuery.queryKey })
     form.reset()
-    showNotice(account.passwordChanged)
+    showNotice(isFirst ? account.passwordSet : account.passwordChanged)
   })
   return (
     <FormSection title={account.password} text={isFirst ? account.firstPasswordHint : account.passwordHint}>

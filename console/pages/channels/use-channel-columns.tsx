@@ -1,5 +1,5 @@
 import { ActionIcon, Button } from '@mantine/core'
-import { IconBan, IconCircleCheck, IconTrash } from '@tabler/icons-react'
+import { IconTrash } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { NodeHealth } from '../../api/channel-health.ts'
@@ -171,13 +171,13 @@ function ChannelActions({
       </Button>
       {!channel.managed && (
         <>
-          <ActionIcon
-            aria-label={toggle}
-            title={toggle}
+          <Button
+            size="xs"
+            variant="default"
             onClick={() => void setChannelEnabled(client, texts, channel, !isEnabled)}
           >
-            {isEnabled ? <IconBan size={16} /> : <IconCircleCheck size={16} />}
-          </ActionIcon>
+            {toggle}
+          </Button>
           <ActionIcon aria-label={common.delete} title={common.delete} onClick={onDelete}>
             <IconTrash size={16} />
           </ActionIcon>

@@ -16,7 +16,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm, TEXT_FIELDS } from './key-form.ts'
 import classes from './key-fields.module.css'
 
-/** The fields above *More limits*. */
+/** The fields above *Models and more limits*. */
 const ALWAYS_SHOWN: ReadonlySet<string> = new Set(['limit', 'isUnlimited', ...Object.keys(TEXT_FIELDS)])
 
 type OperatorLimits = NonNullable<ApiKey['operator_limits']>

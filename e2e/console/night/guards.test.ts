@@ -218,7 +218,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
   test('the forms of keys and groups offer the guards to choose from', async () => {
     const page = await stage.open('root', '/keys?new=1')
     const dialog = page.getByRole('dialog')
-    await dialog.getByRole('button', { name: 'More limits' }).click()
+    await dialog.getByRole('button', { name: 'Models and more limits' }).click()
     const guard = dialog.getByRole('combobox', { name: 'Guards' })
     await guard.click()
     await page.getByRole('option', { name: 'filed' }).click()

@@ -153,7 +153,7 @@ describe.skipIf(withoutBrowser())('tasks of operators and developers, in a world
     const work = await begin('member')
     await work.open('API keys')
     await work.press('Create key')
-    await work.press('More limits')
+    await work.press('Models and more limits')
     await work.choose('Models', 'gpt-5-mini')
     await work.page.keyboard.press('Tab')
     await work.press('Create')
