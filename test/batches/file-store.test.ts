@@ -16,8 +16,8 @@ import { FOLDER_MARK } from '../../src/store/object-folder.ts'
 import { manage } from '../fixtures/account.ts'
 import { BatchClient, bodyOf, chatLine } from '../fixtures/batches.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { BUCKET, type S3Server, startS3Server, withoutS3 } from '../fixtures/s3-server.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { BUCKET, type BucketFault, type S3Server, startS3Server, withoutS3 } from '../fixtures/s3-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { CAN_MOUNT, mountSmallDisk } from '../stores/small-disk.ts'
 
@@ -234,6 +234,56 @@ describe.skipIf(withoutS3())('docs/batches.md: Where files are, in a bucket', ()
     await ann.ask(`${FILES_PATH}/${id}`, 'DELETE')
     await expect.poll(names).toEqual([])
   })
+
+  test.each<[string, BucketFault]>([
+    [
+      'refuses its requests',
+      (request, response) => {
+        request.resume()
+        response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>')
+      },
+    ],
+    ['does not answer', (request) => void request.resume()],
+    [
+      'sends a byte now and then',
+      (request, response) => {
+        request.resume()
+        response.writeHead(200)
+        const timer = setInterval(() => response.write('x'), 50)
+        response.on('close', () => clearInterval(timer))
+      },
+    ],
+  ])(
+    'while the bucket %s, a running batch waits, calls go on, and the gateway stops when told',
+    async (_, fault) => {
+      const gate = Promise.withResolvers<void>()
+      fixture.upstream.script('m', { kind: 'whole', after: gate.promise })
+      const received = fixture.upstream.received('m').length
+      const words = { messages: [{ role: 'user', content: 'x'.repeat(40_000) }] }
+      const ids = Array.from({ length: 10 }, (_, at) => `line-${at}`)
+      const { id } = await client('ann').make(ids.map((name) => chatLine(name, 'm', words)))
+      await fixture.upstream.receivedAtLeast('m', received + 1)
+      let asked = 0
+      server.setFault((request, response) => {
+        asked += 1
+        fault(request, response)
+      })
+      gate.resolve()
+      await expect.poll(() => asked).toBeGreaterThan(0)
+      expect((await fixture.chat('bob', ask('m'))).status).toBe(200)
+      expect((await client('ann').batch(id)).status).toBe('in_progress')
+      expect(await fixture.gateway.stop()).toBe(0)
+      server.setFault(undefined)
+      await fixture.gateway.restart()
+      const ann = client('ann')
+      const ended = await ann.ended(id)
+      expect(ended).toMatchObject({ status: 'completed', request_counts: { completed: 10, failed: 0 } })
+      expect((await ann.lines(ended.output_file_id)).map((line) => line.custom_id)).toEqual(ids)
+      for (const file of [ended.input_file_id, ended.output_file_id ?? ''])
+        await ann.ask(`${FILES_PATH}/${file}`, 'DELETE')
+      await expect.poll(names).toEqual([])
+    },
+  )
 
   test('an upload during which the gateway is killed leaves nothing, neither in the list nor in the bucket', async () => {
     const ann = client('ann')
