@@ -16,7 +16,7 @@ import { useSignedInAccount } from '../../components/session.tsx'
 interface RefusedOfPage {
   readonly items: readonly ListedRefusedCall[]
   readonly more: number
-  /** The number of refused calls on all pages. */
+  /** The number of refused calls if the log has a single page; else 0, because that would be another request. */
   readonly total: number
 }
 
@@ -53,12 +53,10 @@ export function useRefusedOfPage(
     enabled: isIncluded && calls !== undefined && (isFirst || before.data !== undefined),
     placeholderData: keepPreviousData,
   })
-  // A log of a single page has just asked this.
-  const all = useQuery({
-    ...refusedCallsQuery(profile.id, scope, filters.refused, 1),
-    enabled: isIncluded && calls !== undefined,
-    placeholderData: keepPreviousData,
-  })
   if (!isIncluded || !data) return NONE
-  return { items: data.items, more: data.total - data.items.length, total: all.data?.total ?? 0 }
+  return {
+    items: data.items,
+    more: data.total - data.items.length,
+    total: isFirst && isLast ? data.total : 0,
+  }
 }
