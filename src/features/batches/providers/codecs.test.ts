@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { channelOf } from '../../../../test/samples/channel.ts'
+import { linesOf } from '../piece-reader.ts'
 import { anthropic } from './anthropic.ts'
 import { azureBatches } from './azure.ts'
 import type { BatchConnection } from './connection.ts'
@@ -22,7 +23,10 @@ async function resultsIn(api: BatchApiOfProvider, content: string): Promise<unkn
     const bytes = Buffer.from(content)
     for (let at = 0; at < bytes.length; at += 50) yield bytes.subarray(at, at + 50)
   }
-  const at = { read, below: () => at } as unknown as BatchConnection
+  async function* lines(_: string, maxBytes: number): AsyncGenerator<Buffer | undefined> {
+    for await (const { bytes: line } of linesOf(read(), maxBytes)) yield line
+  }
+  const at = { lines, below: () => at } as unknown as BatchConnection
   const found: unknown[] = []
   for await (const result of api.results(at, 'files/out')) {
     if (!result) found.push(undefined)
