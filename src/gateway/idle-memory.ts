@@ -111,7 +111,7 @@ export function collectGarbage(): void {
   collector()({ type: 'major' })
 }
 
-/** Collects what was allocated lately. */
+/** Collects the young generation: the objects that were allocated since the last collection. */
 export function collectYoungGarbage(): void {
   collector()({ type: 'minor' })
 }

@@ -1,7 +1,7 @@
 import { KEPT_KINDS, type KeptKind, rulesOf } from '../domain/kept.ts'
 import type { RowStore } from './store.ts'
 
-/** Returns a function that tells whether the database names contents in an `ObjectPlace`, or has done so before. */
+/** Returns a function that checks whether the database has, or ever had, contents in an `ObjectPlace`. */
 export function namedObjects(rows: Pick<RowStore, 'read'>): () => Promise<boolean> {
   let isFound = false
   return async () => {

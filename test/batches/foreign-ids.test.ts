@@ -9,7 +9,7 @@ import { filledPath, isEndless, ROUTES } from '../fixtures/routes.ts'
 /** Users with a key and an access token each. `boss` is an administrator. */
 const ACCOUNTS = { ann: 2, bob: 3, boss: 4 } as const
 type Name = keyof typeof ACCOUNTS
-/** Words of Ann that nobody else may get. */
+/** Text in the files of Ann; no response to another user may contain it. */
 const SECRETS = ['the secret words', 'line-of-ann']
 
 /** Paths that take an id, from the table of all routes, so that a new one is not forgotten. */

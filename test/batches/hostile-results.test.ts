@@ -381,7 +381,7 @@ describe('docs/batches.md: Batches of providers', () => {
     const { id } = await made(['a'])
     await expect.poll(() => provider.count('list')).toBeGreaterThan(5)
     expect(provider.count('create')).toBe(1)
-    // No page is asked for twice without a pause.
+    // A page is not requested again without a pause.
     expect(provider.lists.filter((url, at) => url === provider.lists[at - 1])).toEqual([])
     isMended = true
     expect(await ann().ended(id)).toMatchObject({ request_counts: { completed: 1 } })

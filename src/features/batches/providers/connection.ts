@@ -49,7 +49,7 @@ export class ProviderRefused extends Error {
       retryAfter !== undefined && seconds > 0 ? Math.min(MAX_RETRY_AFTER_MS, seconds * 1_000) : undefined
   }
 
-  /** Whether the provider says that it does not have what is asked for. */
+  /** Whether the provider reports that the file or batch does not exist. */
   get isUnknown(): boolean {
     return this.status === 404 || this.status === 410
   }
