@@ -29,7 +29,10 @@ interface StartOptions {
   readonly workers?: string
 }
 
-/** `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. `opened`: what is open already. */
+/**
+ * `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. `opened` has resources
+ * that are already open.
+ */
 export async function start(options: StartOptions, opened: OpenedResources = {}): Promise<number> {
   if (options.workers !== undefined || process.env['WORKERS']?.trim())
     return endAfterFailure(printStartFailure(new Error(NO_WORKERS)))

@@ -40,7 +40,7 @@ export interface Gateway {
 export interface OpenedResources {
   /** The thread of the embedded database, if it was started early. */
   readonly thread?: IdleThread | undefined
-  /** A tokenizer that may be loaded already, and stays open. */
+  /** A tokenizer that the gateway does not close. Tests share one between gateways. */
   readonly tokens?: TokenCounter | undefined
   /** The lock on the data folder, if it is already held; the gateway releases it. */
   readonly folder?: DataFolderLock

@@ -8,8 +8,8 @@ import { GatewayError } from '../errors.ts'
  */
 export interface ObjectPlace {
   /**
-   * Called before a content is put. `isFirst`: whether the database names no objects. Rejects if it does and this is not
-   * the place that has them.
+   * Called before a content is put. `isFirst` checks that the database has no contents in objects. Rejects if it has some,
+   * and this is not their place.
    */
   begin(isFirst: () => Promise<boolean>): Promise<void>
   /** Whether there is room for contents that may be refused. */

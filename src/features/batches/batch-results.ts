@@ -46,7 +46,7 @@ export async function* resultLines(
     const head = `{"id":${JSON.stringify(id)},"custom_id":${JSON.stringify(line.customId)},"response":`
     if (!result || result.without) {
       const why = result?.without ?? (end === 'completed' ? 'result_missing' : end)
-      yield Buffer.from(`${head}null,"error":${JSON.stringify(ERRORS[why])}}\n`)
+      yield Buffer.from(`${head}null,"error":${JSON.stringify(UNANSWERED_ERRORS[why])}}\n`)
       continue
     }
     const { status, requestId } = result
@@ -57,7 +57,9 @@ export async function* resultLines(
 }
 
 /** The errors of lines without an answer. */
-export const ERRORS: Readonly<Record<Unanswered, { readonly code: string; readonly message: string }>> = {
+export const UNANSWERED_ERRORS: Readonly<
+  Record<Unanswered, { readonly code: string; readonly message: string }>
+> = {
   expired: { code: 'batch_expired', message: 'the request was not made before the batch expired' },
   cancelled: { code: 'batch_cancelled', message: 'the batch was cancelled before the request was made' },
   result_missing: { code: 'result_missing', message: 'the provider gave no result for the request' },
@@ -74,7 +76,7 @@ export async function* messageResultLines(
     const head = `{"custom_id":${JSON.stringify(line.customId)},"result":`
     const why = result?.without ?? (result ? undefined : end === 'completed' ? 'result_missing' : end)
     if (why === 'result_missing' || why === 'content_lost') {
-      const error = { type: 'api_error', message: ERRORS[why].message }
+      const error = { type: 'api_error', message: UNANSWERED_ERRORS[why].message }
       yield Buffer.from(`${head}{"type":"errored","error":${JSON.stringify({ type: 'error', error })}}}\n`)
       continue
     }

@@ -64,7 +64,7 @@ export class LineFinder {
       const begin = bodies ? from % bodies.partBytes : 0
       const piece = part?.subarray(begin, begin + missing)
       if (!piece || piece.length === 0) {
-        // What else is missing is not waited for.
+        // Further missing parts are read only once.
         this.#isDamaged = true
         return undefined
       }
@@ -111,7 +111,7 @@ export class LineFinder {
   }
 }
 
-/** Reads what is kept in memory then. What could not be read is forgotten, so that it is read again. */
+/** Reads a value that the caller keeps in memory. After an error, the caller forgets it, so that it is read again. */
 async function once<Value>(read: () => Promise<Value>, forget: () => void): Promise<Value> {
   try {
     return await read()

@@ -4,7 +4,7 @@ import type { BatchSource, FailedLine, ManagedBatch } from '../../management/bat
 import { timeOfBatchId } from '../../store/usage-id.ts'
 import { type Batch, WINDOW_MS } from './batch.ts'
 import { statusOf } from './batch-objects.ts'
-import { ERRORS, isAnswered, linesWithResults } from './batch-results.ts'
+import { UNANSWERED_ERRORS, isAnswered, linesWithResults } from './batch-results.ts'
 import type { BatchStore } from './batch-store.ts'
 import type { FileStore } from './file-store.ts'
 import { linesOf } from './piece-reader.ts'
@@ -114,7 +114,7 @@ export class ManagedBatches implements BatchSource {
     for await (const { line, result } of linesWithResults(batches, batch)) {
       if (!result || isAnswered(result)) continue
       const { error } = result.without
-        ? { error: ERRORS[result.without] }
+        ? { error: UNANSWERED_ERRORS[result.without] }
         : (parseRecord((await batches.bodyOf(result)).toString()) ?? {})
       yield failedLine(line.customId, result.without ? null : result.status, error)
     }

@@ -21,9 +21,9 @@ import { type BatchToMake, type ProviderResult, settingsForBatches } from './pro
 const GRACE_MS = 2 * 3_600_000
 /** Number of results of a batch that are stored, or wait to be, at a time. */
 const PARALLEL_RESULTS = 16
-/** Number of results that belong to no line, beyond the number of lines, after which no more are read. */
+/** Maximum number of results without a line, in addition to the number of lines. */
 const MAX_IGNORED = 10_000
-/** Number of times one after another that a provider must say that it does not have a batch, or its results. */
+/** Number of consecutive reports of a provider that a batch or its results do not exist, after which they are lost. */
 const MAX_UNKNOWN = 8
 /** Names in the errors of lines that a provider cannot batch. */
 const NO_WORDS = {

@@ -20,8 +20,8 @@ const DECLARED_COLUMNS =
 
 /**
  * The reads that every start and the first call of a key need. They are prepared statements on the writer's
- * thread, so that a gateway without new users, calls and kept contents loads neither a second thread nor Kysely. Each method returns
- * the same result as the read operation with the same name.
+ * thread, so that a gateway without new users, calls and kept contents loads neither a second thread nor Kysely.
+ * Each method returns the same result as the read operation with the same name.
  */
 export class LocalReads {
   readonly #tokenByHash: StatementSync

@@ -17,7 +17,7 @@ const DELETION_MS = 10_000
 const CONTENT_MS = 3_600_000
 /** Maximum milliseconds that a provider may ask to wait. */
 const MAX_RETRY_AFTER_MS = 3_600_000
-/** Number of lines of the maximum size that are passed over while no line comes. */
+/** Maximum bytes without a complete line, as a multiple of the maximum size of a line. */
 const MAX_PASSED = 4
 /** Maximum number of pages of a list that are read. */
 const MAX_PAGES = 1_000
@@ -54,7 +54,7 @@ export class ProviderRefused extends Error {
     return this.status === 404 || this.status === 410
   }
 
-  /** Whether the provider refuses what is asked, and would refuse it again. */
+  /** Whether the provider would refuse the same request again. */
   get isFinal(): boolean {
     return FINAL.has(this.status) && !isFullQueue(this.body)
   }
@@ -104,8 +104,8 @@ export class BatchConnection {
   }
 
   /**
-   * Reads a list page by page, until `next` returns undefined instead of the path of the next page. Rejects if the list has no
-   * end: then nothing is known of what is not found in it.
+   * Reads a list page by page, until `next` returns undefined instead of the path of the next page. Rejects if the list is
+   * endless, because an object that was not found may still exist.
    */
   async *pages(
     first: string,
@@ -151,8 +151,8 @@ export class BatchConnection {
   }
 
   /**
-   * Reads the lines of a content that are not empty; undefined is one of more than `maxBytes`. The content counts as ended
-   * where as many bytes as `MAX_PASSED` such lines have come without a line: it may have no end.
+   * Reads the non-empty lines of a content; a line of more than `maxBytes` is undefined. Reading ends after `MAX_PASSED`
+   * times `maxBytes` bytes without a complete line, because the content may be endless.
    */
   async *lines(path: string, maxBytes: number): AsyncGenerator<Buffer | undefined, void, undefined> {
     let passed = 0
