@@ -88,9 +88,11 @@ describe.each(ENGINES)('what is kept, on $name', (engine) => {
         const content = bytesOf(2 * KEPT_PART_BYTES + 1)
         const pieces = [content.subarray(0, 5), content.subarray(5, 400_000), content.subarray(400_000)]
         const entry = keptEntry(kind, 'mine')
-        expect(await store.read('hasKept')).toBe(false)
+        expect(await store.read('hasKept', {})).toBe(false)
         expect(await keptStore(store).write(entry, pieces)).toBe(true)
-        expect(await store.read('hasKept')).toBe(true)
+        expect(await store.read('hasKept', {})).toBe(true)
+        expect(await store.read('hasKept', { kinds: [kind] })).toBe(true)
+        expect(await store.read('hasKept', { kinds: [otherKind(kind)] })).toBe(false)
         const reopened = await database.open()
         const kept = keptStore(reopened)
         expect(await kept.find(kind, 'mine', 2)).toMatchObject({ ...entry, bytes: content.length, parts: 3 })

@@ -201,7 +201,7 @@ export class KeptStore {
 
   async #removeLapsed(): Promise<number> {
     const { rows, objects } = this.#services
-    if (!objects || !(await rows.read('hasKept'))) return 0
+    if (!objects || !(await rows.read('hasKept', {}))) return 0
     let removed = 0
     let failures = 0
     for (let after = ''; ; ) {
@@ -256,7 +256,7 @@ export class KeptStore {
     keys?: readonly string[],
   ): Promise<readonly { readonly key: string; readonly userId: number }[]> {
     const { rows } = this.#services
-    return (await rows.read('hasKept')) ? rows.read('keysOfKind', { kind, keys }) : []
+    return (await rows.read('hasKept', {})) ? rows.read('keysOfKind', { kind, keys }) : []
   }
 
   /** Stores entries that consist of facts, in one write that begins at once. */

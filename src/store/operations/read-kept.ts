@@ -64,9 +64,10 @@ export async function listKept(
   return keys.flatMap((key) => byKey.get(key) ?? [])
 }
 
-/** Whether anything is kept: false in most gateways. */
-export async function hasKept(db: Db): Promise<boolean> {
-  return (await db.selectFrom('kept').select('kind').limit(1).executeTakeFirst()) !== undefined
+/** Whether anything is kept, or anything of these kinds: false in most gateways. */
+export async function hasKept(db: Db, { kinds }: { readonly kinds?: readonly KeptKind[] }): Promise<boolean> {
+  const any = db.selectFrom('kept').select('kind').limit(1)
+  return (await (kinds ? any.where('kind', 'in', kinds) : any).executeTakeFirst()) !== undefined
 }
 
 /** The keys and users of all entries of a kind, or of those with these keys, whether they have expired or not. */

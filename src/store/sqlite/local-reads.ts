@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DeclaredSetting } from '../../domain/audit.ts'
+import type { KeptKind } from '../../domain/kept.ts'
 import type { ListedRetirement } from '../../domain/model-retirement.ts'
 import type { User, UserRow, DeclaredUser } from '../../domain/records/user.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
@@ -36,6 +37,7 @@ export class LocalReads {
   readonly #declared: StatementSync
   readonly #anyCall: StatementSync
   readonly #anyKept: StatementSync
+  readonly #anyOfKinds: StatementSync
   readonly #modelEnds: StatementSync
   readonly #secrets: Secrets
 
@@ -49,6 +51,9 @@ export class LocalReads {
     )
     this.#anyCall = db.prepare('SELECT EXISTS (SELECT 1 FROM usage_log) AS present')
     this.#anyKept = db.prepare('SELECT EXISTS (SELECT 1 FROM kept) AS present')
+    this.#anyOfKinds = db.prepare(
+      'SELECT EXISTS (SELECT 1 FROM kept WHERE kind IN (SELECT value FROM json_each(?))) AS present',
+    )
     this.#modelEnds = db.prepare('SELECT * FROM model_ends ORDER BY source, model')
     this.#declared = db.prepare('SELECT * FROM declared_settings')
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
@@ -78,8 +83,9 @@ export class LocalReads {
     return this.#anyCall.get()?.['present'] === 1
   }
 
-  hasKept(): boolean {
-    return this.#anyKept.get()?.['present'] === 1
+  hasKept({ kinds }: { readonly kinds?: readonly KeptKind[] }): boolean {
+    const found = kinds ? this.#anyOfKinds.get(JSON.stringify(kinds)) : this.#anyKept.get()
+    return found?.['present'] === 1
   }
 
   modelRetirements(): ListedRetirement[] {
