@@ -9,7 +9,7 @@ import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Request } from '../http/request.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import { type BodySink, FileSink, type FormContent, FormSink, LargeSink, MemorySink } from './body-sinks.ts'
-import { PendingBody, SlowBodies } from './slow-bodies.ts'
+import { type BodySource, PendingBody, SlowBodies } from './slow-bodies.ts'
 import type { Spool } from './spool.ts'
 import { ZstdFrames } from './zstd-frames.ts'
 
@@ -179,11 +179,7 @@ export class BodyReader {
    * Watches a message that arrives on a connection: it is counted, and may be too slow or stall, like a body. `refuse` is
    * called with such an error, after which the arrival has ended.
    */
-  arrival(
-    connection: { readonly bytesRead: number },
-    owner: PoolShareOwner,
-    refuse: (error: GatewayError) => void,
-  ): BodyArrival {
+  arrival(connection: BodySource, owner: PoolShareOwner, refuse: (error: GatewayError) => void): BodyArrival {
     const allocation = new MemoryAllocation(owner)
     const end = (): void => {
       unwatch()

@@ -38,6 +38,24 @@ function receive(body: PendingBody, bytes: number): void {
   if (bytes > 0) expect(memory.take(body.allocation, bytes)).toBe(true)
 }
 
+test('the time for which the gateway pauses reading does not count against a request body', () => {
+  const slow = new SlowBodies()
+  const source = { bytesRead: 0, isPaused: true }
+  const body: PendingBody = new PendingBody(
+    source,
+    new MemoryAllocation({ client: 1, key: '' }),
+    (error) => void refused.set(body, error),
+  )
+  const unwatch = slow.watch(body)
+  vi.advanceTimersByTime(60_000)
+  source.isPaused = false
+  vi.advanceTimersByTime(10_000)
+  expect(refused.size).toBe(0)
+  vi.advanceTimersByTime(1_000)
+  expect(refused.get(body)?.code).toBe('request_timeout')
+  unwatch()
+})
+
 describe('when memory for bodies is short', () => {
   const endAll = (...bodies: readonly PendingBody[]): void => {
     for (const { allocation } of bodies) memory.give(allocation, allocation.bytes)

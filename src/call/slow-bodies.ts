@@ -1,6 +1,5 @@
 import { DenseSet } from '../domain/dense-set.ts'
 import { GatewayError } from '../errors.ts'
-import type { Request } from '../http/request.ts'
 import type { RequestMemory, MemoryAllocation } from '../limits/request-memory.ts'
 
 /** Interval between two samples, in milliseconds. */
@@ -15,16 +14,25 @@ const MIN_BYTES_PER_SAMPLE = 1_024
  */
 const STALL_RATIO = 8
 
+/** What a body arrives on. */
+export interface BodySource {
+  /** Bytes that its connection has received. */
+  readonly bytesRead: number
+  /** Whether the gateway has paused reading, so that nothing can arrive. */
+  readonly isPaused: boolean
+}
+
 /** A body that is being read. */
 export class PendingBody {
   readonly allocation: MemoryAllocation
   readonly refuse: (error: GatewayError) => void
   /** Position in the set of bodies that `SlowBodies` watches; only this set changes it. */
   index = -1
-  readonly #request: Pick<Request, 'bytesRead'>
+  readonly #source: BodySource
   /** Bytes that the connection had received before the body. */
   readonly #receivedBefore: number
   readonly #progress: () => number
+  /** Samples during which the gateway read. */
   #samples = 0
   /** Bytes received up to the last sample. */
   #progressAtSample = 0
@@ -36,13 +44,13 @@ export class PendingBody {
    * received; a part of them may be elsewhere than in memory.
    */
   constructor(
-    request: Pick<Request, 'bytesRead'>,
+    source: BodySource,
     allocation: MemoryAllocation,
     refuse: (error: GatewayError) => void,
     progress = (): number => allocation.bytes,
   ) {
-    this.#request = request
-    this.#receivedBefore = request.bytesRead
+    this.#source = source
+    this.#receivedBefore = source.bytesRead
     this.#progress = progress
     this.allocation = allocation
     this.refuse = refuse
@@ -58,14 +66,14 @@ export class PendingBody {
 
   /** Takes a sample: records how many bytes have been received. */
   sample(): void {
-    this.#samples += 1
+    if (!this.#source.isPaused) this.#samples += 1
     this.#progressOneEarlier = this.#progressAtSample
     this.#progressAtSample = this.#progress()
   }
 
   /** Whether the body arrives too slowly. */
   get isTooSlow(): boolean {
-    const received = this.#request.bytesRead - this.#receivedBefore
+    const received = this.#source.bytesRead - this.#receivedBefore
     return this.#samples > GRACE_SAMPLES + received / MIN_BYTES_PER_SAMPLE
   }
 }

@@ -109,6 +109,12 @@ test('a client that reads no answers is not read any further', async () => {
     rawWrite(reading.socket, Buffer.concat(Array(64).fill(message)))
   await expect.poll(() => reading.events.length, PATIENCE).toBe(messages)
   expect(connection.writableLength).toBeGreaterThan(0)
+  // A message that the gateway has read in part is not too slow while it does not read the rest.
+  for (let slow = 0; slow < 3; slow++) {
+    const client = await open()
+    rawWrite(client.socket, maskedFrame(0x01, Buffer.from('{')))
+    expect(await client.closed).toBe(1008)
+  }
   // It is read again once it reads.
   unread.socket.resume()
   await expect.poll(() => unread.events.length, PATIENCE).toBe(messages)

@@ -6,6 +6,7 @@ import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import type { BodyReader } from '../../call/body-reader.ts'
 import { headersOfParts } from '../../call/composed-request.ts'
+import type { BodySource } from '../../call/slow-bodies.ts'
 import type { Routes } from '../../call/routing.ts'
 import type { IncomingCall, RenderedRefusal } from '../../call/incoming-call.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
@@ -133,10 +134,18 @@ export class WebSockets {
     const { settings, memory, bodies, serveTurn, renderError, onClosed, providers, nowMs } = this.#services
     const { body_limit: maxBytes, websocket: times } = settings().options
     const owner = { client: user.id, key: token.id }
+    const source: BodySource = {
+      get bytesRead() {
+        return connection.bytesRead
+      },
+      get isPaused() {
+        return connection.isPaused()
+      },
+    }
     const opened = new library.ClientSocket(socket, connection, upgrade, times, {
       serveTurn,
       renderError,
-      arrival: (refuse) => bodies.arrival(connection, owner, refuse),
+      arrival: (refuse) => bodies.arrival(source, owner, refuse),
       memory: new ResizableAllocation(memory, owner),
       conversations: this.#conversations.ofSocket(owner, maxBytes),
       providerLane: () => new library.ProviderLane(providers, new ResizableAllocation(memory, owner)),
