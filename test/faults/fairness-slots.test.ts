@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type FullResponse, call, type LiveResponse, send } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { openCalls, untilOver } from '../fixtures/open-calls.ts'
 import { expectFairDuring } from './latency-under-attack.ts'
 
 const MAX = 8
@@ -40,15 +40,9 @@ const hangUp = (stream: LiveResponse): void => {
   streams.delete(stream)
   stream.abort()
 }
-/** The number of calls that have a slot or wait for one. */
-async function open(): Promise<number> {
-  const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
-  // The request for the metrics is one of them.
-  return Number(/^sluice_open_calls (\d+)$/m.exec(text)?.[1]) - 1
-}
 afterEach(async () => {
   for (const stream of streams) hangUp(stream)
-  while ((await open()) > 0) await sleep(10)
+  await untilOver(fixture.gateway.url, 0)
 })
 
 const bob = (): Promise<FullResponse> => fixture.chat('bob', ask('m'))
@@ -106,9 +100,9 @@ describe('calls that never end', () => {
     const { url } = fixture.gateway
     const impatient = Array.from({ length: 3 }, () => send(url, askStream('endless'), { key: 'bob' }))
     // At this time they wait, or were refused on a slow machine.
-    await open()
+    await openCalls(fixture.gateway.url)
     for (const one of impatient) one.destroy()
-    await expect.poll(open).toBe(MAX)
+    await expect.poll(() => openCalls(url)).toBe(MAX)
     if (first) hangUp(first)
     await expect.poll(async () => (await fixture.chat('cid', ask('m'))).status).toBe(200)
     expect(fixture.upstream.received('endless').length).toBe(MAX)

@@ -1,11 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
-import { call, CERTAINLY_GONE_MS, send } from '../fixtures/client.ts'
+import { call, send } from '../fixtures/client.ts'
 import { AMPLE, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { untilOpen, untilOver } from '../fixtures/open-calls.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 /** At four units a token. */
@@ -68,7 +68,7 @@ describe('a call whose quota other calls hold', () => {
   test('a call waits until another call that holds the quota it needs has ended, and is then served', async () => {
     const { first, end } = await holding(waiting)
     const second = waiting.chat('one', ask('m', { max_tokens: 1000 }))
-    await delay(100)
+    await untilOpen(waiting.gateway.url, 2)
     expect(waiting.upstream.received('m')).toHaveLength(1)
     end()
     expect([(await first).status, (await second).status]).toEqual([200, 200])
@@ -77,7 +77,7 @@ describe('a call whose quota other calls hold', () => {
   test('a call that waits for held quota is refused with 403 once the charge of another call leaves too little quota', async () => {
     const { first, end } = await holding(waiting, 'bob', usageText(10, 99_000))
     const second = waiting.chat('bob', ask('m', { max_tokens: 5000 }))
-    await delay(100)
+    await untilOpen(waiting.gateway.url, 2)
     end()
     expect((await first).status).toBe(200)
     const refused = await second
@@ -89,9 +89,9 @@ describe('a call whose quota other calls hold', () => {
     const { first, end } = await holding(waiting)
     const leaving = send(waiting.gateway.url, ask('m', { max_tokens: 1000 }), { key: 'one' })
     leaving.on('error', () => {})
-    await delay(100)
+    await untilOpen(waiting.gateway.url, 2)
     leaving.destroy()
-    await delay(CERTAINLY_GONE_MS)
+    await untilOver(waiting.gateway.url, 1)
     end()
     expect((await first).status).toBe(200)
     expect(waiting.upstream.received('m')).toHaveLength(1)
