@@ -98,7 +98,7 @@ async function testWith(python: string, clients: readonly string[], stop: AbortS
       env: {
         PATH: process.env['PATH'],
         HOME: join(import.meta.dirname, '.venv'),
-        PYTHONDONTWRITEBYTECODE: '1',
+        PYTHONPYCACHEPREFIX: join(import.meta.dirname, '.venv', 'compiled'),
         LANGSMITH_TRACING: 'false',
         SLUICE_URL: gateway.url,
         SLUICE_KEY: 'sk-ann',

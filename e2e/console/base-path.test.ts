@@ -40,7 +40,7 @@ describe.skipIf(withoutBrowser())('the console below a base path, behind a proxy
     })
   })
   afterAll(async () => {
-    await page?.context().close()
+    await page?.close()
     proxy?.stop()
     await fixture?.close()
   })

@@ -49,7 +49,7 @@ describe.skipIf(withoutBrowser())('the page of batches', () => {
     expect((await downloading).suggestedFilename()).toBe('results.jsonl')
     await page.getByRole('link', { name: 'Calls in the log' }).click()
     await page.getByRole('textbox', { name: 'Batch' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('a running batch is cancelled after a confirmation', async () => {
@@ -66,7 +66,7 @@ describe.skipIf(withoutBrowser())('the page of batches', () => {
       .first()
       .waitFor()
     expect((await client.batch(id)).status).toMatch(/^cancel/)
-    await page.context().close()
+    await page.close()
   })
 
   test('a member sees the own batches alone', async () => {
@@ -74,6 +74,6 @@ describe.skipIf(withoutBrowser())('the page of batches', () => {
     await page.getByText('No batches yet.').waitFor()
     await page.goto(`${stage.gateway.url}/batches/${own}`)
     await page.getByRole('heading', { name: 'This batch does not exist, or is not yours.' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 })

@@ -188,6 +188,7 @@ class Stage {
   readonly complaints: string[] = []
   readonly #browser: Browser
   readonly #contexts = new Set<BrowserContext>()
+  readonly #usual = new Map<Person, BrowserContext>()
   readonly #config: string
   /** Cookies of the users who have signed in, because sign-ins are slow. */
   readonly #cookies = new Map<Person, Awaited<ReturnType<BrowserContext['cookies']>>>()
@@ -216,14 +217,7 @@ class Stage {
   }
 
   async open(person: Person | undefined, path: string, options: Options = {}): Promise<Page> {
-    const context = await this.#newContext({
-      locale: 'en-US',
-      timezoneId: 'Europe/Berlin',
-      viewport: { width: 1280, height: 800 },
-      ...options,
-    })
-    context.setDefaultTimeout(60_000)
-    if (person !== undefined) await context.addCookies(await this.#cookiesOf(person))
+    const context = await this.#contextOf(person, options)
     const page = await context.newPage()
     page.on('console', (message) => {
       if (message.type() === 'error' && !ANSWERED.test(message.text())) this.complaints.push(message.text())
@@ -267,6 +261,25 @@ class Stage {
     for (const context of this.#contexts) await context.close()
   }
 
+  /** The context of a person, which keeps the compiled console from page to page; another one for other options. */
+  async #contextOf(person: Person | undefined, options: NonNullable<Options>): Promise<BrowserContext> {
+    const isUsual = person !== undefined && Object.keys(options).length === 0
+    let context = isUsual ? this.#usual.get(person) : undefined
+    if (context) await forgetPages(context)
+    else {
+      context = await this.#newContext({
+        locale: 'en-US',
+        timezoneId: 'Europe/Berlin',
+        viewport: { width: 1280, height: 800 },
+        ...options,
+      })
+      context.setDefaultTimeout(60_000)
+      if (isUsual) this.#usual.set(person, context)
+    }
+    if (person !== undefined) await context.addCookies(await this.#cookiesOf(person))
+    return context
+  }
+
   async #newContext(options: Options): Promise<BrowserContext> {
     const context = await this.#browser.newContext({ baseURL: this.gateway.url, ...options })
     this.#contexts.add(context)
@@ -291,4 +304,13 @@ class Stage {
     await context.close()
     return cookies
   }
+}
+
+/** Removes what earlier pages stored in a context. */
+async function forgetPages(context: BrowserContext): Promise<void> {
+  const page = await context.newPage()
+  await page.goto('/healthz')
+  await page.evaluate(() => localStorage.clear())
+  await page.close()
+  await context.clearCookies()
 }

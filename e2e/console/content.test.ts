@@ -69,7 +69,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
       expect(await page.locator('details').count()).toBe(2)
       const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
       expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
-      await page.context().close()
+      await page.close()
     },
   )
 
@@ -123,7 +123,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await said.getByText('"at": 1').last().waitFor()
     const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
     expect(violations.map(({ id: rule, nodes }) => `${rule}: ${nodes[0]?.html}`)).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test('what was said is shown as Markdown with pictures, and never as HTML', async () => {
@@ -165,7 +165,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
       await turns.getByRole('link').evaluateAll((all) => all.map((one) => one.getAttribute('href'))),
     ).toEqual(['https://pictures.test/far.png'])
     expect(await page.title()).not.toBe('1')
-    await page.context().close()
+    await page.close()
   })
 
   test.each([
@@ -208,7 +208,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
     await save.click()
     await expect.poll(async () => (await tokens()).items[0], SOON).toMatchObject(words.saved)
-    await page.context().close()
+    await page.close()
   })
 
   test("an administrator sets and resets which content of a user's calls is stored", async () => {
@@ -226,7 +226,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await choose('What is kept of calls', 'As set in general')
     await page.getByRole('button', { name: 'Save changes' }).click()
     await expect.poll(saved).toMatchObject({ content_log_what: '' })
-    await page.context().close()
+    await page.close()
   })
 
   test('the thread of a session shows each message once', async () => {
@@ -237,7 +237,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     expect(await page.getByText('And now?', { exact: true }).count()).toBe(1)
     const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
     expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test('sessions are in the navigation, with their first words; those of others only after a click', async () => {
@@ -246,7 +246,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     const table = own.getByRole('table', { name: 'Sessions' })
     await table.getByRole('link', { name: 'What is it?' }).waitFor()
     await table.getByRole('cell', { name: 'scripted' }).first().waitFor()
-    await own.context().close()
+    await own.close()
     const root = await stage.open('root', '/sessions')
     const show = root.getByRole('button', { name: 'Show the first words of others' })
     await show.waitFor()
@@ -255,7 +255,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await root.getByRole('link', { name: 'What is it?' }).waitFor()
     const { violations } = await new AxeBuilder({ page: root }).withTags(TAGS).analyze()
     expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
-    await root.context().close()
+    await root.close()
   })
 
   test('a search in what was said finds calls, marks the words, and leads to the call and its thread', async () => {
@@ -270,11 +270,11 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
     await hits.getByRole('link', { name: 'Read thread' }).click()
     await page.getByText('Still a cat', { exact: true }).waitFor()
-    await page.context().close()
+    await page.close()
     const admin = await stage.open('admin', '/sessions?q=still+a+cat')
     await admin.getByText('Nothing that is kept has “still a cat” in it.').waitFor()
     await admin.getByRole('region', { name: 'How to keep what is said' }).getByText('content_log:').waitFor()
-    await admin.context().close()
+    await admin.close()
   })
 
   test('members see the stored content of their own calls, and administrators whose role may not read content see none', async () => {
@@ -282,11 +282,11 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await own.getByRole('button', { name: 'Show what was said' }).click()
     await own.getByText('Still a cat', { exact: true }).waitFor()
     expect(await own.getByText('Each look at what others said is recorded.').count()).toBe(0)
-    await own.context().close()
+    await own.close()
     const admin = await stage.open('admin', `/logs/${calls[0]?.id}`)
     await admin.getByRole('button', { name: 'Show what was said' }).click()
     await admin.getByText('Nothing is kept any more, or you may not read it.').waitFor()
-    await admin.context().close()
+    await admin.close()
     expect(stage.complaints).toEqual([])
   })
 })

@@ -96,7 +96,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
         .waitFor()
       expect.soft(await violations(page), 'details of a call').toEqual([])
       expect(stage.complaints).toEqual([])
-      await page.context().close()
+      await page.close()
     },
   )
 
@@ -121,7 +121,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
         expect.soft(asked, path).toContain('/api/console')
         expect.soft(asked.slice(4), path).toEqual([])
       }
-      await page.context().close()
+      await page.close()
     },
   )
 
@@ -160,13 +160,13 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
         ),
       ),
     ).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test('the settings page tells an administrator that only root may open it', async () => {
     const page = await stage.open('admin', '/settings')
     await page.getByRole('heading', { level: 1, name: 'This page is for the root user.' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('a channel of gateway.yaml is marked in the list of channels, and cannot be changed there', async () => {
@@ -182,7 +182,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await row.getByRole('link').click()
     await page.getByText(/This channel is declared in gateway.yaml/).waitFor()
     expect(await page.getByRole('button', { name: 'Save changes' }).count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('the test of a channel for images warns that the provider bills it, and Test all requests no images from any channel', async () => {
@@ -205,7 +205,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await test.click()
     await line.getByText('The provider bills this test: it asked for a picture or speech.').waitFor()
     expect(paths()).toEqual(['/v1/models', '/v1/images/generations'])
-    await page.context().close()
+    await page.close()
     await stage.api('DELETE', `/api/channel/${ids[0]}`)
   })
 
@@ -226,7 +226,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.getByRole('row', { name: /added/ }).getByText('2 models').waitFor()
     expect((await Promise.all(bodies)).join()).not.toContain(secret)
     expect(await page.content()).not.toContain(secret)
-    await page.context().close()
+    await page.close()
   })
 
   test('the head of a table stays above its rows in every column while they pass below it', async () => {
@@ -242,7 +242,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     })
     expect(await table.evaluate((shown) => shown.getBoundingClientRect().top)).toBeLessThan(0)
     expect(covered).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('the overview shows the users who spend most in the month, and links to their usage', async () => {
@@ -252,11 +252,11 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await spenders.getByRole('link', { name: 'root' }).click()
     await settled(page, 'Usage')
     expect(page.url()).toMatch(/\?period=month&user=root$/)
-    await page.context().close()
+    await page.close()
     const own = await stage.open('member', '/')
     await settled(own, 'Overview')
     expect(await own.getByRole('region', { name: 'Who spends most' }).count()).toBe(0)
-    await own.context().close()
+    await own.close()
   })
 
   test("an administrator adds a user and then $5 to the user's quota, and the dialog shows the quota before and after", async () => {
@@ -273,7 +273,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await row.getByText('$5.00').waitFor()
     await row.getByRole('button', { name: 'Disable' }).click()
     await row.getByText('Disabled').waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test("the filters of the log are in the page's address, survive a reload, and determine which calls the totals add up", async () => {
@@ -300,7 +300,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.getByRole('combobox', { name: 'Status' }).click()
     await page.getByRole('option', { name: 'Complete' }).click()
     await totals.filter({ hasText: '2 calls' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('an unreachable gateway is reported, and pages recover when it is back', async () => {
@@ -312,7 +312,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await stage.gateway.restart()
     await page.getByRole('alert').filter({ hasText: 'Connection lost' }).waitFor({ state: 'detached' })
     await page.getByRole('table', { name: 'Models' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('pages and the list of shortcuts can be opened by keyboard, and the focus returns afterwards', async () => {
@@ -336,7 +336,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await expectFocus(create)
-    await page.context().close()
+    await page.close()
   })
 
   test('the search says that it searches until the gateway has answered', async () => {
@@ -356,7 +356,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     answer.resolve()
     await palette.getByText('Nothing found.').waitFor()
     expect(await palette.getByText('Searching…').count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('the start page makes at most four requests to the API, and none of them again within 25 s', async () => {
@@ -374,7 +374,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.clock.runFor(25_000)
     await page.waitForLoadState('networkidle')
     expect(asked.length, asked.join()).toBeLessThanOrEqual(4)
-    await page.context().close()
+    await page.close()
   })
 
   test('at 320 pixels no page scrolls sideways, and nothing moves where reduced motion is set', async () => {
@@ -392,7 +392,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
       .getByRole('button', { name: 'Create key' })
       .evaluate((button) => getComputedStyle(button).transitionDuration)
     expect(duration).toBe('0s')
-    await page.context().close()
+    await page.close()
   })
 
   test('in a low window the pages of the navigation scroll, below the search and above the account', async () => {
@@ -404,7 +404,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     expect((account?.y ?? 0) + (account?.height ?? 0)).toBeLessThanOrEqual(560)
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Settings' }).click()
     await settled(page, 'Settings')
-    await page.context().close()
+    await page.close()
   })
 
   test('the theme follows the system, can be set and survives a reload; Chinese browsers get Chinese texts', async () => {
@@ -418,7 +418,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.reload({ waitUntil: 'commit' })
     await page.waitForFunction(() => document.documentElement.dataset['theme'] !== undefined)
     expect(await theme()).toBe('light')
-    await page.context().close()
+    await page.close()
 
     const chinese = await stage.open('root', '/keys', { locale: 'zh-CN' })
     await settled(chinese, 'API 密钥')
@@ -429,7 +429,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
         /[a-z]{3}/i.test(text.replace(PEOPLE.root.key, '').replace(/root|Ctrl K/, '')),
       ),
     ).toEqual([])
-    await chinese.context().close()
+    await chinese.close()
   })
 
   async function expectFocus(locator: ReturnType<Page['locator']>): Promise<void> {

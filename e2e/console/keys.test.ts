@@ -53,7 +53,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await limit.fill('0.5')
     await page.getByRole('button', { name: 'Save changes' }).click()
     await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('a key has a budget and a rate limit, which can be set at its creation, changed, removed and seen', async () => {
@@ -111,7 +111,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.getByRole('option', { name: 'None', exact: true }).click()
     await save()
     await expect.poll(() => keyNamed('budgeted')).toMatchObject({ budget: 0, budget_period: '' })
-    await page.context().close()
+    await page.close()
   })
 
   test('in the list of keys, the focus returns to the button that opened a dialog, or after a deletion to the next row', async () => {
@@ -138,7 +138,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await dialog.waitFor({ state: 'detached' })
     await expect.poll(focusedRow).toMatch(/focus-[ac]/)
     expect(next).toContain((await focusedRow()).match(/focus-[ac]/)?.[0])
-    await page.context().close()
+    await page.close()
   })
 
   async function statusWith(key: string): Promise<number> {
@@ -187,7 +187,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     )
     expect(left).not.toContain(key)
     expect(page.url()).not.toContain(key)
-    await page.context().close()
+    await page.close()
   })
 
   test('a stored key can be revealed, and is hidden again after 30 s', async () => {
@@ -198,7 +198,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await row.getByText(/^sk-r{48}$/).waitFor()
     await page.clock.fastForward(31_000)
     await row.getByText(/^sk-r{48}$/).waitFor({ state: 'detached' })
-    await page.context().close()
+    await page.close()
   })
 
   test('an invalid field of the key form shows its error, and the other fields keep their values', async () => {
@@ -230,7 +230,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     expect(await dialog.getByRole('textbox', { name: 'Allowed addresses' }).inputValue()).toContain(
       '10.0.0.1',
     )
-    await page.context().close()
+    await page.close()
   })
 
   test("a spending limit in money is saved as quota at the server's quota per unit", async () => {
@@ -254,7 +254,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
       .getByRole('row', { name: /limited/ })
       .getByText('$2.50')
       .waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('disabling, enabling and deleting a key apply to the next call, without a reload', async () => {
@@ -276,7 +276,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await dialog.getByRole('button', { name: 'Delete' }).click()
     await row.waitFor({ state: 'detached' })
     expect(await statusWith(key)).toBe(401)
-    await page.context().close()
+    await page.close()
   })
 
   test('Back and Forward of the browser restore the text of a filter', async () => {
@@ -289,7 +289,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.getByRole('link', { name: 'first' }).waitFor()
     await page.goForward()
     await expect.poll(() => filter.inputValue()).toBe('nothing like this')
-    await page.context().close()
+    await page.close()
   })
 
   test('twenty letters typed fast into the filter of keys cause no 429, and the list shows the result for the whole text', async () => {
@@ -303,6 +303,6 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.getByRole('searchbox', { name: 'Filter keys' }).fill('firs')
     await page.getByRole('link', { name: 'first' }).waitFor()
     expect(refused).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 })

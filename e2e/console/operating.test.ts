@@ -48,7 +48,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await sheet.getByText('In quota units: 420 × 1 = 420, rounded once.').waitFor()
     const timing = await sheet.locator('dt').allInnerTexts()
     expect(timing).toEqual(expect.arrayContaining(['First token', 'Total']))
-    await page.context().close()
+    await page.close()
   })
 
   test('a call that a second channel served shows both attempts to an administrator, and no attempts to a member', async () => {
@@ -61,13 +61,13 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
       expect.stringMatching(/^first\s+.*500/),
       expect.stringMatching(/^second\s+Answered/),
     ])
-    await page.context().close()
+    await page.close()
 
     const own = await stage.open('caller', '/logs')
     const ownSheet = await openNewestCall(own, 'shaky')
     expect(await ownSheet.getByRole('heading', { name: 'Attempts' }).count()).toBe(0)
     expect(await ownSheet.innerText()).not.toContain('second')
-    await own.context().close()
+    await own.close()
   })
 
   test('a channel whose upstream is down is in cooldown, with the time left, and works when it is back', async () => {
@@ -85,11 +85,11 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await item.getByText(/^(?:Resting, .+ left|Being tried again|Waiting for a trial)$/).waitFor()
     expect(await item.innerText()).toContain('503')
     expect(await item.getByRole('link').getAttribute('href')).toMatch(/^\/channels\//)
-    await overview.context().close()
+    await overview.close()
     const own = await stage.open('caller', '/')
     await own.getByRole('heading', { level: 1 }).waitFor()
     expect(await troubledIn(own).count()).toBe(0)
-    await own.context().close()
+    await own.close()
 
     stage.upstream.script('tired', { kind: 'whole' })
     await expect.poll(() => stage.call('tired'), { interval: 500 }).toBe(200)
@@ -97,7 +97,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.goto(new URL('/', page.url()).href)
     await troubledIn(page).waitFor()
     expect(await troubledIn(page).getByText('tired').count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('the second of two tabs that edit one channel is warned that the first has saved it', async () => {
@@ -139,8 +139,8 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
       `/api/channel/${id}`,
     )
     expect({ weight, priority }).toEqual({ weight: 3, priority: 9 })
-    await first.context().close()
-    await second.context().close()
+    await first.close()
+    await second.close()
   })
 
   test('changes by console and API, and revealed keys, are in the audit log; secrets are not', async () => {
@@ -173,7 +173,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
       (await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href')) ?? '',
     )
     expect(await csv.text()).toContain('changed by a program')
-    await page.context().close()
+    await page.close()
   })
 
   test('the log lists a call when it ends, without moving rows for a user who has scrolled down', async () => {
@@ -208,7 +208,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await waiting.click()
     await rows.first().filter({ hasText: 'demo-claude' }).waitFor()
     expect(asked.filter((path) => /^\/api\/(?:log|usage)/.test(path))).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test('a price set in the console applies to the next call and can be reset; a price of gateway.yaml is locked', async () => {
@@ -255,7 +255,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
       return items.map(({ quota }) => quota)
     }
     await expect.poll(quotas).toEqual([1750, 1800])
-    await page.context().close()
+    await page.close()
   })
 
   test('a changed form asks for confirmation before the page is left', async () => {
@@ -270,7 +270,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await nav.getByRole('link', { name: 'Models' }).click()
     await dialog.getByRole('button', { name: 'Leave without saving' }).click()
     await page.getByRole('heading', { level: 1, name: 'Models' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the folded navigation keeps its accessible names, also on the next page', async () => {
@@ -285,6 +285,6 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await link.click()
     await page.getByRole('heading', { level: 1, name: 'Logs' }).waitFor()
     expect((await link.boundingBox())?.width).toBeLessThan(width / 2)
-    await page.context().close()
+    await page.close()
   })
 })

@@ -57,7 +57,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await expect.poll(reasonOfNewest).toBe('client_gone')
     await page.goto('/logs?model=scripted')
     await page.getByRole('row', { name: /Caller left/ }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test("the cost below a playground response equals the cost in the call's details and over HTTP", async () => {
@@ -73,7 +73,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
       .getByRole('table', { name: 'Cost lines' })
     await lines.getByRole('row', { name: `Charge ${cost}` }).waitFor()
     expect(page.url()).toContain(items[0]?.id)
-    await page.context().close()
+    await page.close()
   })
 
   test('the playground folds thoughts, and compares two protocols side by side with their costs', async () => {
@@ -92,7 +92,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     const thoughts = answers(page).locator('details', { hasText: 'Thinking' })
     expect(await thoughts.first().getAttribute('open')).toBeNull()
     expect(await thoughts.first().locator('p').isVisible()).toBe(false)
-    await page.context().close()
+    await page.close()
   })
 
   test('the playground shows the arguments of a tool call, and Send is disabled until the tools are valid JSON', async () => {
@@ -109,7 +109,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.getByRole('textbox', { name: 'Result of get_weather' }).fill('18 degrees')
     await page.getByRole('button', { name: 'Send results' }).click()
     await expect.poll(() => answers(page).count()).toBe(2)
-    await page.context().close()
+    await page.close()
   })
 
   test('an image attached in the playground is shown, and sent in the format of each protocol', async () => {
@@ -127,7 +127,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     const [chat, messages] = await bodies
     expect(chat).toMatch(/"image_url":\{"url":"data:image\//)
     expect(messages).toMatch(/"source":\{"type":"base64","media_type":"image\//)
-    await page.context().close()
+    await page.close()
   })
 
   test('the code example of a playground request sends the same body as the playground itself', async () => {
@@ -168,7 +168,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.getByRole('textbox', { name: 'Message' }).fill('And again.')
     await opener.click()
     await dialog.getByRole('tabpanel').locator('pre').filter({ hasText: 'And again.' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test("the playground shows a model's output as text, which runs no script and has only safe links", async () => {
@@ -184,7 +184,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     expect(await answers(page).locator('script, img, a[href^="javascript"]').count()).toBe(0)
     expect(await answers(page).innerText()).toContain('<script>')
     expect(stage.complaints).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test("the playground shows the gateway's message for a key without quota, with a link to the key", async () => {
@@ -205,7 +205,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await alert.filter({ hasText: /quota/ }).waitFor()
     await alert.getByRole('link', { name: 'Open the key' }).click()
     await page.getByRole('heading', { level: 1, name: 'almost empty' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the playground keeps the model when another key is chosen that may call it', async () => {
@@ -229,6 +229,6 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await choose('first')
     await expect.poll(() => key?.inputValue()).toBe('first')
     expect(await model?.inputValue()).toBe('demo-reason')
-    await page.context().close()
+    await page.close()
   })
 })

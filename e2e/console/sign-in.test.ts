@@ -37,7 +37,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     expect(moved).toBeGreaterThan(50_000)
     expect(moved).toBeLessThanOrEqual(FIRST_LOAD_BYTES)
     expect(paths.filter((path) => /chart|playground/i.test(path))).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test('root signs in with the access token, and a wrong token shows an error', async () => {
@@ -51,7 +51,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await field.fill(PEOPLE.root.accessToken)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('after a sign-in by token a notice offers a password; once it is set it works, and the notice is gone', async () => {
@@ -64,7 +64,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.getByRole('button', { name: 'Set password' }).click()
     await page.getByRole('status').filter({ hasText: 'Password set' }).waitFor()
     expect(await page.getByRole('link', { name: 'Set a password' }).count()).toBe(0)
-    await page.context().close()
+    await page.close()
 
     const again = await stage.open(undefined, '/login')
     await again.getByRole('textbox', { name: 'Username' }).fill('root')
@@ -72,7 +72,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await again.getByRole('button', { name: 'Sign in' }).click()
     await again.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     expect(await again.getByRole('link', { name: 'Set a password' }).count()).toBe(0)
-    await again.context().close()
+    await again.close()
   })
 
   test('a user who is disabled while signed in is informed at the next request, and signed out', async () => {
@@ -103,7 +103,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.goto('/')
     await told.waitFor()
     expect(await page.context().cookies()).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test('the error for a wrong sign-in is the same for a wrong user name and a wrong password', async () => {
@@ -122,7 +122,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.getByRole('textbox', { name: 'Password' }).fill(PEOPLE.member.password)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the requested page is shown after the sign-in, and never another site', async () => {
@@ -137,7 +137,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByRole('navigation', { name: 'Main' }).waitFor()
       expect(page.url()).toBe(`${stage.gateway.url}${shown}`)
-      await page.context().close()
+      await page.close()
     }
   })
 
@@ -161,7 +161,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     ])
     await page.getByRole('button', { name: 'Done' }).click()
     await page.getByRole('link', { name: 'kept in the form' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('a page that refreshes by itself shows that the session is over, and continues after the sign-in', async () => {
@@ -173,7 +173,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await dialog.getByRole('textbox', { name: 'Access token' }).fill(PEOPLE.root.accessToken)
     await dialog.getByRole('button', { name: 'Sign in' }).click()
     await dialog.waitFor({ state: 'detached' })
-    await page.context().close()
+    await page.close()
   })
 
   test('a password is changed without a new sign-in, also while a page refreshes itself', async () => {
@@ -199,6 +199,6 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     await page.getByText('No keys yet').waitFor()
     expect(await page.getByRole('dialog', { name: 'Session ended' }).count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 })

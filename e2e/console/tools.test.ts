@@ -54,7 +54,7 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
       .poll(() => tool.getByRole('cell').allInnerTexts())
       .toEqual(expect.arrayContaining(['notes_read', 'Approved', 'reads a file', '$0.25']))
     expect((await entries('servers')).find(({ name }) => name === 'notes')?.price?.call).toBe('0.25')
-    await page.context().close()
+    await page.close()
   })
 
   test('a changed tool is shown beside its approved definition, and approved', async () => {
@@ -75,7 +75,7 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     expect(violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))).toEqual([])
     await dialog.getByRole('button', { name: 'Approve the present definition' }).click()
     await tool.getByText('Approved').waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('a toolset is added, changed and deleted', async () => {
@@ -101,7 +101,7 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await row.waitFor({ state: 'detached' })
     expect(await entries('toolsets')).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test('a key is restricted to toolsets in its form, when it is made and later', async () => {
@@ -142,6 +142,6 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     await page.getByRole('button', { name: 'Save changes' }).click()
     await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor()
     expect((await keyNamed('for agents'))?.toolsets).toEqual(['reading', 'writing'])
-    await page.context().close()
+    await page.close()
   })
 })

@@ -33,7 +33,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await row.getByRole('button', { name: 'Remove' }).click()
     await page.getByRole('dialog', { name: 'Remove' }).getByRole('button', { name: 'Remove' }).click()
     await row.waitFor({ state: 'detached' })
-    await page.context().close()
+    await page.close()
   })
 
   test('the console offers only a root user without a password to set a password, and the offer stays closed once closed', async () => {
@@ -45,11 +45,11 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await page.reload()
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     expect(await offer.count()).toBe(0)
-    await page.context().close()
+    await page.close()
     // A member that came by a token has no password either.
     const member = await stage.open('caller', '/keys')
     await member.getByRole('heading', { name: 'API keys' }).waitFor()
     expect(await member.getByRole('link', { name: 'Set a password' }).count()).toBe(0)
-    await member.context().close()
+    await member.close()
   })
 })

@@ -50,7 +50,7 @@ describe.skipIf(withoutBrowser())('the answer cache in the console', () => {
       price: '0.25',
     })
     expect(await section.getByRole('textbox', { name: 'Maximum size' }).inputValue()).toBe('2000000000')
-    await page.context().close()
+    await page.close()
   })
 
   test('the usage page shows the hits of the answer cache, their share of all calls and what they saved', async () => {
@@ -66,7 +66,7 @@ describe.skipIf(withoutBrowser())('the answer cache in the console', () => {
     expect(text).toContain('3 of 4 calls')
     // Three quarters of each of the three charges.
     expect(text).toContain(`$${(3 * COST * 3) / 4}`)
-    await page.context().close()
+    await page.close()
   })
 
   test('the answer cache is turned off in the settings', async () => {
@@ -79,7 +79,7 @@ describe.skipIf(withoutBrowser())('the answer cache in the console', () => {
       .filter({ hasText: /^Saved/ })
       .waitFor()
     expect(await option()).toBe('')
-    await page.context().close()
+    await page.close()
     expect(stage.complaints).toEqual([])
   })
 })

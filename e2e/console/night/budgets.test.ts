@@ -77,7 +77,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
       rate_limit_requests: 60,
       rate_limit_tokens: 1000,
     })
-    await page.context().close()
+    await page.close()
   })
 
   test('budget meters and the limit that applies first look the same to a member and to an administrator', async () => {
@@ -124,7 +124,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await member.getByRole('heading', { name: 'own' }).waitFor()
     await check(member)
     await checkKey(member)
-    await member.context().close()
+    await member.close()
 
     await option('GroupBudget', { sales: { budget: 1, budget_period: 'month' } })
     await expect.poll(() => spend()).toBe(403)
@@ -140,7 +140,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await table.getByText('Refused: budget').first().click()
     const way = refused.getByRole('link', { name: 'Open the group' })
     expect(await way.getAttribute('href')).toContain('/groups?group=sales')
-    await refused.context().close()
+    await refused.close()
     await option('GroupBudget', { sales: { budget: DOLLAR, budget_period: 'month' } })
 
     const root = await stage.open('root', '/users')
@@ -159,7 +159,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     const full = root.getByRole('meter', { name: 'Budget of cal' })
     await full.getByText(`$0.10 of $0.05, resets ${day}, used up`).waitFor()
     expect(await full.getAttribute('aria-valuenow')).toBe('100')
-    await root.context().close()
+    await root.close()
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, group: 'default' })
     await setOwnKey({ budget: 0, budget_period: '' })
   })
@@ -203,7 +203,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await page.reload()
     await meter.waitFor()
     expect(await meter.getByText('used up').count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('the meter of a budget shows the amount held by running calls in addition to the spent amount', async () => {
@@ -248,7 +248,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
         spent: expect.closeTo(dollars(before['budget_used']) + 0.1, 2),
         held: undefined,
       })
-      await page.context().close()
+      await page.close()
     }
   })
 
@@ -273,7 +273,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     expect(await spend()).toBe(200)
     await member.reload()
     await member.getByRole('row', { name: /own/ }).getByText('Works').waitFor()
-    await member.context().close()
+    await member.close()
 
     await root.goto('/audit')
     const row = root.getByRole('row', { name: /cal/ }).filter({ hasText: /2625000|5\.25/ })
@@ -281,6 +281,6 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
       .filter({ hasText: /125000|0\.25/ })
       .first()
       .waitFor()
-    await root.context().close()
+    await root.close()
   })
 })

@@ -73,7 +73,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     await provider.pressSequentially('no such provider')
     await page.getByText('Nothing found').waitFor()
     await provider.press('Escape')
-    await page.context().close()
+    await page.close()
   })
 
   test('a channel that is not saved yet can be tested without a name, and the focus moves to its first invalid field', async () => {
@@ -98,7 +98,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     await testing.click()
     await result.filter({ hasText: /^Answered in/ }).waitFor()
     expect(await name.inputValue()).toBe('')
-    await page.context().close()
+    await page.close()
   })
 
   test('the advanced settings of a channel are saved, and shown when the channel is opened again', async () => {
@@ -168,7 +168,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     expect(await page.getByRole('checkbox', { name: 'Repair answers' }).isChecked()).toBe(true)
     const checked = page.getByRole('group', { name: 'Protocols' }).getByRole('checkbox', { checked: true })
     expect(await checked.count()).toBe(2)
-    await page.context().close()
+    await page.close()
   })
 
   const SECRET = 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'
@@ -218,7 +218,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
       const { id: _, name: __, ...byForm } = comparable(await saved(given.name))
       const { id: ___, name: ____, ...byApi } = comparable(await saved(`${given.name}-api`))
       expect(byForm).toEqual(byApi)
-      await page.context().close()
+      await page.close()
     },
   )
 })

@@ -89,7 +89,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     const { x = 0, width = 0 } = (await actions.boundingBox()) ?? {}
     expect(Math.round(x + width)).toBeLessThanOrEqual(660)
     expect(await actions.evaluate((cell) => getComputedStyle(cell).position)).toBe('sticky')
-    await page.context().close()
+    await page.close()
   })
 
   test('the list of channels can be filtered by part of a name or by state, and Test all tests the shown ones in one request', async () => {
@@ -117,7 +117,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.getByText('No channel matches.').waitFor()
     await page.getByRole('button', { name: 'Clear filters' }).click()
     await expect.poll(() => rows.count()).toBeGreaterThan(4)
-    await page.context().close()
+    await page.close()
   })
 
   test("the models of a channel are chosen from the provider's list, in which its present models are marked", async () => {
@@ -149,7 +149,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
       '/api/channel/search?model=mine',
     )
     expect(items.map((one) => one.models)).toEqual(['gpt-a,mine,gpt-b'])
-    await page.context().close()
+    await page.close()
   })
 
   test('a failing channel is an incident on every page of an administrator, and on none of a member, until it works again', async () => {
@@ -170,7 +170,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     const member = await stage.open('member', '/keys')
     await member.getByRole('heading', { level: 1 }).waitFor()
     expect(await member.getByRole('region', { name: 'Incident' }).count()).toBe(0)
-    await member.context().close()
+    await member.close()
 
     stage.upstream.script('first', { kind: 'whole' })
     await incident.getByRole('button', { name: 'Drain' }).click()
@@ -191,7 +191,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.reload()
     await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
     expect(await incident.count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('the buttons of an incident test its channel, and disable it, which one click undoes', async () => {
@@ -240,7 +240,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     expect(stage.upstream.received('ailing')).toHaveLength(0)
     await page.getByRole('button', { name: 'Undo' }).click()
     await expect.poll(status).toBe(1)
-    await page.context().close()
+    await page.close()
     await stage.api('DELETE', `/api/channel/${ids[0]}`)
   })
 
@@ -262,7 +262,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
         page.getByRole('table', { name: 'Channels' }).locator('tbody').getByRole('link').allInnerTexts(),
       )
       .toEqual(['tired'])
-    await page.context().close()
+    await page.close()
   })
 
   test('a key of a channel can be added, retired and used again, and is never shown', async () => {
@@ -291,7 +291,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.getByRole('dialog', { name: 'Remove key' }).getByRole('button', { name: 'Remove' }).click()
     await second.waitFor({ state: 'detached' })
     expect(await page.content()).not.toMatch(/first-key|second-key/)
-    await page.context().close()
+    await page.close()
   })
 
   test('each channel key shows how much of its provider limits is left now and was left in the last hour, and the reset time', async () => {
@@ -325,11 +325,11 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await row.getByRole('img', { name: 'Last hour: at least 4 % left' }).waitFor()
     const reset = Date.parse((await row.locator('time').first().getAttribute('datetime')) ?? '')
     expect(Math.abs(reset - Date.now() - 600_000)).toBeLessThan(120_000)
-    await page.context().close()
+    await page.close()
     const chinese = await stage.open('root', path, { locale: 'zh-CN' })
     await chinese.getByText('剩余 37 / 1,000 次请求').waitFor()
     await chinese.getByRole('img', { name: '最近一小时：最低剩余 4%' }).waitFor()
-    await chinese.context().close()
+    await chinese.close()
   })
 
   test('the buttons Drain and Undo stop and resume calls to a channel of gateway.yaml with one click each', async () => {
@@ -339,7 +339,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await row.getByText('Drained', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Undo' }).click()
     await row.getByText(/^(?:Works|Not called yet)$/).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the search by name and condition finds channels on all pages of the list', async () => {
@@ -358,7 +358,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await expect.poll(() => rows.count()).toBe(32)
     await page.getByRole('radio', { name: 'Works' }).check()
     await page.getByText('No channel matches.').waitFor()
-    await page.context().close()
+    await page.close()
   })
 })
 

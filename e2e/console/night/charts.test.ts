@@ -82,7 +82,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.getByRole('option', { name: 'User' }).click()
     await figure.getByRole('columnheader', { name: 'cal' }).waitFor()
     expect(await sumsOf(page, 'Errors')).toEqual({ cal: 2, root: 1 })
-    await page.context().close()
+    await page.close()
   })
 
   test('the usage chart by key labels each series with user and key, and tells apart keys of the same name', async () => {
@@ -96,14 +96,14 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
       'root / first',
     ])
     expect(new Set(names).size).toBe(4)
-    await page.context().close()
+    await page.close()
     const own = await stage.open('caller', '/usage?period=today&by=key')
     await own
       .getByRole('figure', { name: 'Spend' })
       .getByText(/^twin \(….{4}\)$/)
       .first()
       .waitFor()
-    await own.context().close()
+    await own.close()
   })
 
   test('chart axes have ticks at round amounts, and tooltips have the sum and the shares of a bar', async () => {
@@ -134,7 +134,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     expect(await page.getByRole('group', { name: 'Totals' }).innerText()).not.toMatch(/%/)
     await page.mouse.click((box?.x ?? 0) + (box?.width ?? 0) / 2, (box?.y ?? 0) + 2)
     await page.waitForURL(/\/logs\?.*period=custom/)
-    await page.context().close()
+    await page.close()
   })
 
   test('each series of a chart has its own label and its own combination of colour and dashed line', async () => {
@@ -164,7 +164,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     const lines = page.getByRole('figure', { name: 'Latency' }).locator('.recharts-line-curve')
     const dashes = await lines.evaluateAll((all) => all.map((one) => getComputedStyle(one).strokeDasharray))
     expect(dashes.map((one) => /^4px, 3px$/.test(one))).toEqual([false, true, false, true])
-    await page.context().close()
+    await page.close()
   })
 
   test('a renamed channel has one line in the usage chart for its calls before and after, and the log shows its new name', async () => {
@@ -194,7 +194,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     const table = page.getByRole('table', { name: 'Breakdown' })
     await table.getByRole('button', { name: 'after', exact: true }).waitFor()
     expect(await table.locator('tbody tr').count()).toBe(1)
-    await page.context().close()
+    await page.close()
   })
 
   test('the suggested name of a new key contains the day of creation, and a number in addition if that name is taken', async () => {
@@ -206,6 +206,6 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.getByRole('dialog', { name: 'Key created' }).getByRole('button', { name: 'Done' }).click()
     await page.getByRole('button', { name: 'Create key' }).click()
     await expect.poll(() => name.inputValue()).toMatch(/^Key of \d{1,2} [A-Z][a-z]{2} \(2\)$/)
-    await page.context().close()
+    await page.close()
   })
 })

@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     const settings = page.getByRole('region', { name: 'Settings' })
     expect(await settings.evaluate((one) => one.scrollHeight > one.clientHeight)).toBe(true)
     expect(await page.evaluate(() => document.documentElement.scrollHeight <= innerHeight)).toBe(true)
-    await page.context().close()
+    await page.close()
   })
 
   test('the playground compares the answers of four models to one prompt, and what each would cost in a month', async () => {
@@ -121,7 +121,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     expect(new URL(page.url()).searchParams.get('model4')).toBe('scripted')
     await page.getByRole('button', { name: 'Remove model' }).last().click()
     await expect.poll(() => page.getByRole('combobox', { name: /^Model/ }).count()).toBe(3)
-    await page.context().close()
+    await page.close()
   })
 
   test('in a comparison in the playground each model is sent its own earlier answers', async () => {
@@ -143,7 +143,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     expect(said('scripted')).toBe('mine-alone')
     expect(said('demo-chat')).not.toContain('mine-alone')
     expect(said('demo-chat')).not.toBe('')
-    await page.context().close()
+    await page.close()
   })
 
   test("a reload keeps the playground's conversation in the tab; Clear and signing out remove it", async () => {
@@ -175,7 +175,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     await page.getByRole('menuitem', { name: 'Sign out' }).click()
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
     expect(await storage()).not.toContain('remembered')
-    await page.context().close()
+    await page.close()
   })
 
   test.each(['Responses', 'Gemini'] as const)(
@@ -193,7 +193,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
       const again = page.waitForRequest(/\/api\/playground\//)
       await sendAndWait(page, 'And again.')
       expect((await again).postData()).toContain('simulated model')
-      await page.context().close()
+      await page.close()
     },
   )
 
@@ -214,6 +214,6 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     await page.getByRole('button', { name: 'Settings' }).click()
     await page.getByRole('textbox', { name: 'System prompt' }).waitFor()
     expect(await isInWindow(page, 'Send')).toBe(true)
-    await page.context().close()
+    await page.close()
   })
 })

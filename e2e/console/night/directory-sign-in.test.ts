@@ -51,7 +51,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
       headers: { cookie: `session=${session?.value}` },
     })
     expect(replay.status).toBe(401)
-    await page.context().close()
+    await page.close()
   })
 
   test('a directory identity is linked and unlinked on the account page', async () => {
@@ -67,13 +67,13 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     const other = await stage.open(undefined, '/')
     await other.getByRole('link', { name: 'Sign in with corp' }).click()
     await other.getByRole('button', { name: 'Account menu' }).filter({ hasText: 'bea' }).waitFor()
-    await other.context().close()
+    await other.close()
 
     await row.getByRole('button', { name: 'Unlink' }).click()
     const dialog = page.getByRole('dialog', { name: 'Unlink identity' })
     await dialog.getByRole('button', { name: 'Unlink' }).click()
     await row.waitFor({ state: 'detached' })
-    await page.context().close()
+    await page.close()
   })
 
   test('an administrator ends the directory identity of a user, who then cannot sign in with it', async () => {
@@ -92,12 +92,12 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await dialog.getByText('“otto” cannot sign in with it any more').waitFor()
     await dialog.getByRole('button', { name: 'Unlink' }).click()
     await identities.getByText('No identity provider opens this account.').waitFor()
-    await page.context().close()
+    await page.close()
     // The session has ended, and the name belongs to an account that the identity no longer opens.
     await user.goto('/')
     await user.getByRole('link', { name: 'Sign in with corp' }).click()
     await user.getByRole('heading', { level: 1, name: 'Sign-in refused' }).waitFor()
-    await user.context().close()
+    await user.close()
   })
 
   test('a user who signs in through a directory is not offered to set a password', async () => {
@@ -107,7 +107,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.getByRole('link', { name: 'Sign in with corp' }).click()
     await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
     expect(await page.getByRole('link', { name: 'Set a password' }).count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('a refused directory sign-in ends on a page with the reason for the refusal and a link back to the console', async () => {
@@ -119,7 +119,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     expect(await page.getByRole('main').innerText()).toMatch(/"root" is taken|already/)
     await page.getByRole('link', { name: 'Back to the console' }).click()
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the sign-in page offers the directory and access tokens, but no password field, where passwords are disabled', async () => {
@@ -129,7 +129,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.getByRole('textbox', { name: 'Access token' }).waitFor()
     expect(await page.getByRole('button', { name: 'Use a password' }).count()).toBe(0)
     expect(await page.getByRole('textbox', { name: 'Username' }).count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('directory sign-ins cause no errors in the browser, in particular no violation of the content security policy', () => {

@@ -50,7 +50,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
         .getByText('The provider refused this request. Change it before you send it again. Not charged.')
         .waitFor()
       await sheet.locator('blockquote').getByText(words).waitFor()
-      await page.context().close()
+      await page.close()
     }
   })
 
@@ -69,7 +69,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     const sheet = page.getByRole('dialog', { name: 'Call details' })
     await sheet.getByText('The provider’s answer broke off.').waitFor()
     expect(await sheet.getByText('Not charged.').count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test("administrators see the provider's message of each attempt, and members see no attempts of a call that succeeded", async () => {
@@ -94,7 +94,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
         expect(await attempts.count()).toBe(0)
         expect(await page.content()).not.toContain(words)
       }
-      await page.context().close()
+      await page.close()
     }
   })
 
@@ -128,10 +128,10 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
       await rows.first().waitFor()
       await page.getByRole('textbox', { name: 'Call ID' }).fill(messageOf(text))
       await expect.poll(() => rows.allInnerTexts()).toEqual([expect.stringContaining('no-such-model')])
-      await page.context().close()
+      await page.close()
     }
     const other = await stage.open('member', `/logs/${id}`)
     await other.getByText('This call is not in the log, or not yours.').waitFor()
-    await other.context().close()
+    await other.close()
   })
 })

@@ -48,7 +48,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     await typed(page, items[0]?.id ?? '', 'Call of demo-chat root')
     await page.keyboard.press('Enter')
     await expect.poll(() => new URL(page.url()).pathname).toBe(`/logs/${items[0]?.id}`)
-    await page.context().close()
+    await page.close()
   })
 
   test('the command palette can disable and test a channel, edit a price, and show the spending of a user', async () => {
@@ -86,7 +86,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     await typed(page, 'create key', 'Create key')
     await page.keyboard.press('Enter')
     await page.getByRole('dialog', { name: 'Create key' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the command palette finds no commands that only administrators may use when a member searches', async () => {
@@ -108,6 +108,6 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
       await page.waitForTimeout(400)
       expect(await page.getByRole('option').count(), text).toBe(0)
     }
-    await page.context().close()
+    await page.close()
   })
 })

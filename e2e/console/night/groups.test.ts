@@ -40,7 +40,7 @@ describe.skipIf(withoutBrowser())('groups in the console', () => {
     await page.getByRole('link', { name: 'lab' }).click()
     await page.getByRole('dialog', { name: 'lab' }).getByRole('button', { name: 'Delete group' }).click()
     await expect.poll(() => groupNamed('lab')).toBeUndefined()
-    await page.context().close()
+    await page.close()
   })
 
   test('a group of gateway.yaml is locked', async () => {
@@ -49,7 +49,7 @@ describe.skipIf(withoutBrowser())('groups in the console', () => {
     await dialog.getByText('gateway.yaml').waitFor()
     expect(await dialog.getByRole('textbox', { name: 'Budget', exact: true }).isDisabled()).toBe(true)
     expect(await dialog.getByRole('button', { name: /Save changes|Delete group/ }).count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('an administrator sees the members of a group, and cannot change it', async () => {
@@ -59,6 +59,6 @@ describe.skipIf(withoutBrowser())('groups in the console', () => {
     expect(await dialog.getByRole('textbox', { name: 'Ratio' }).isDisabled()).toBe(true)
     expect(await dialog.getByRole('button', { name: 'Save changes' }).count()).toBe(0)
     expect(await page.getByRole('button', { name: 'Add group' }).count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 })

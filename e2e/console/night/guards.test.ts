@@ -79,7 +79,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     const outcome = page.getByRole('region', { name: 'Outcome' })
     await outcome.getByText('Reported, 1 match').waitFor()
     expect(await violations(page)).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test('a new guard can be tried on a text, then added, changed and deleted', async () => {
@@ -155,7 +155,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     expect(await guardNamed('words')).toBeUndefined()
     await page.goto('/guards/words')
     await page.getByText('This guard is no longer there.').waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test("a guard with a kind of match that has no form fields is edited as JSON, and invalid JSON shows the gateway's message", async () => {
@@ -175,7 +175,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.getByRole('heading', { level: 1, name: 'other' }).waitFor()
     expect(await guardNamed('other')).toMatchObject({ match: { words: ['yonder'] }, mode: 'monitor' })
     await stage.api('DELETE', '/api/guards/other')
-    await page.context().close()
+    await page.close()
   })
 
   test('a guard that calls a service is edited in a form; its secrets are hidden, and stay unless they are replaced', async () => {
@@ -202,7 +202,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.getByRole('button', { name: 'Save changes' }).click()
     await page.getByText(/expected headers in full/).waitFor()
     await stage.api('DELETE', '/api/guards/served')
-    await page.context().close()
+    await page.close()
   })
 
   test('the page of a call shows the verdicts of guards, which link to the guards for administrators', async () => {
@@ -212,7 +212,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await dialog.getByText('Reported, 1 match').waitFor()
     await dialog.getByRole('link', { name: 'Open filed' }).click()
     await page.getByRole('heading', { level: 1, name: 'filed' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the forms of keys and groups offer the guards to choose from', async () => {
@@ -241,6 +241,6 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await save.waitFor({ state: 'detached' })
     const options = await stage.api<{ key: string; value: string }[]>('GET', '/api/option/')
     expect(options.find(({ key }) => key === 'GroupGuards')?.value).toMatch(/"sales":\["filed"\]/)
-    await page.context().close()
+    await page.close()
   })
 })

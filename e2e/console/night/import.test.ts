@@ -68,7 +68,7 @@ describe.skipIf(withoutBrowser())('an import in the browser', () => {
     await page.getByRole('link', { name: 'Look at the channels' }).click()
     await page.getByRole('table', { name: 'Channels' }).getByText('imported', { exact: true }).waitFor()
     expect(stage.complaints).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test('the import page accepts a LiteLLM configuration, and refuses other files with a message', async () => {
@@ -83,6 +83,6 @@ describe.skipIf(withoutBrowser())('an import in the browser', () => {
     await page.getByRole('button', { name: '读取文件' }).click()
     await page.getByRole('table', { name: '报告' }).getByText('ABSENT').waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 })

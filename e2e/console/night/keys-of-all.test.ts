@@ -58,6 +58,6 @@ describe.skipIf(withoutBrowser())('keys of all in the console', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('heading', { level: 1, name: 'Keys of all' }).waitFor()
     await page.getByText('No key has all of this.').or(page.getByRole('table')).first().waitFor()
-    await page.context().close()
+    await page.close()
   })
 })

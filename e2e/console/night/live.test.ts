@@ -42,13 +42,13 @@ describe.skipIf(withoutBrowser())('calls under way', () => {
     await page.getByText('No call is under way.').waitFor()
     await page.goto('/logs')
     await page.getByRole('row', { name: /Stopped/ }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the page of running calls tells a member that it is for administrators', async () => {
     const page = await stage.open('member', '/live')
     await page.getByText('This page is for administrators.').waitFor()
     expect(await page.getByRole('link', { name: 'Live calls' }).count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 })

@@ -43,14 +43,14 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     const answer = await page.request.get(icon ?? '')
     expect(answer.headers()['content-type']).toBe('image/svg+xml')
     expect(await answer.text()).toContain('<path')
-    await page.context().close()
+    await page.close()
   })
 
   test('the sign-in page loads at most 15 scripts, other pages at most 40, and no page has a layout shift above 0.1', async () => {
     const login = await stage.open(undefined, '/login')
     await login.waitForLoadState('networkidle')
     expect(await scriptsOf(login)).toBeLessThanOrEqual(15)
-    await login.context().close()
+    await login.close()
     const page = await stage.open('root', '/account')
     await page.addInitScript(observeShifts)
     for (const path of PAGES) {
@@ -60,7 +60,7 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
       expect.soft(await scriptsOf(page), `scripts of ${path}`).toBeLessThanOrEqual(40)
       expect.soft(await page.evaluate(() => window.shifted), `shift of ${path}`).toBeLessThanOrEqual(0.1)
     }
-    await page.context().close()
+    await page.close()
   })
 
   test('the open page of channels transfers at most 100 kB a minute for 100 idle channels', async () => {
@@ -106,7 +106,7 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     console.info(`the page of channels moved ${bytes} bytes in a minute`)
     expect(polls).toBeGreaterThanOrEqual(6)
     expect(bytes).toBeLessThanOrEqual(100_000)
-    await page.context().close()
+    await page.close()
   })
 })
 

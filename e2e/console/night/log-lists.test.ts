@@ -79,7 +79,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
       await page.getByRole('combobox', { name: 'Refused for' }).fill('bud')
       await page.getByRole('option', { name: 'budget' }).click()
       await expect.poll(() => table.getByText('Refused: no such model').count()).toBe(0)
-      await page.context().close()
+      await page.close()
     }
   })
 
@@ -89,7 +89,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     await page.goto('/logs?model=no-such-model')
     const table = page.getByRole('table', { name: 'Calls' })
     await table.getByText('no such model').first().waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('tables show times of day, with the date if it is not today, and relative times in the tooltip', async () => {
@@ -104,7 +104,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     await page.goto('/logs?period=all')
     expect(await time.innerText()).toMatch(/^[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d:\d\d$/)
     expect(await time.getAttribute('title')).toMatch(/^\d days ago · /)
-    await page.context().close()
+    await page.close()
   })
 
   test('a click on a column heading sorts a list over all pages, and the address keeps the order', async () => {
@@ -143,7 +143,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
       await expect.poll(async () => (await shown()).join()).toBe(before.toReversed().join())
       await page.goBack()
       await expect.poll(async () => (await shown()).join()).toBe(before.join())
-      await page.context().close()
+      await page.close()
     }
   })
 
@@ -164,7 +164,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
       await changes.waitFor()
       expect(await changes.innerText()).toMatch(words)
       expect(await changes.innerText()).not.toMatch(/user_id|remain_quota|status/)
-      await page.context().close()
+      await page.close()
     }
   })
 
@@ -188,11 +188,11 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
       .waitFor()
     await page.getByRole('button', { name: 'Filters (1)' }).click()
     expect(await model.isVisible()).toBe(false)
-    await page.context().close()
+    await page.close()
     const wide = await stage.open('root', '/logs')
     await wide.getByRole('combobox', { name: 'Model' }).waitFor()
     expect(await wide.getByRole('button', { name: /^Filters/ }).count()).toBe(0)
-    await wide.context().close()
+    await wide.close()
   })
 
   test('the log of any status has each refused call once, among the settled ones of its pages', async () => {
@@ -216,6 +216,6 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
       pages.push(...(await refusedOf()))
     }
     expect(pages).toEqual(['unknown-42', 'unknown-28', 'unknown-14', 'unknown-0'])
-    await page.context().close()
+    await page.close()
   })
 })

@@ -45,7 +45,7 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
     expect(await page.getByRole('radio').count()).toBe(0)
     await checkCost(page, 'demo-image')
     expect(stage.complaints).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test('the playground plays generated speech and shows its cost; after a reload the messages remain, but not the audio', async () => {
@@ -65,7 +65,7 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
     expect(await page.locator('audio').count()).toBe(0)
     await checkCost(page, 'demo-speech')
     expect(stage.complaints).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 
   test('the playground shows dimensions and cosine similarities of embeddings, and an example that calls /v1/embeddings', async () => {
@@ -85,6 +85,6 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
     await page.keyboard.press('Escape')
     await checkCost(page, 'demo-embed')
     expect(stage.complaints).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 })

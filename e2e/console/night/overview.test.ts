@@ -45,7 +45,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     const models = page.getByRole('table', { name: 'Models you may call' })
     const row = models.getByRole('row', { name: /^demo-chat / })
     expect(await row.innerText()).toMatch(/\$0\.50\s+\$2\.00/)
-    await page.context().close()
+    await page.close()
   })
 
   test('the overview of an account without quota names whom to ask for it', async () => {
@@ -58,7 +58,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
       .getByRole('region', { name: 'Left', exact: true })
       .getByText('There is no quota left on your account. Ask an administrator.')
       .waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test("an administrator's overview shows 30 days of everyone's spending, the month's projection, errors, p95 and budgets", async () => {
@@ -84,7 +84,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
       await spend.getByText(label).waitFor()
     expect(await spend.getByText('Left on your account').count()).toBe(0)
     await page.getByRole('region', { name: 'Your account' }).getByText('Left on your account').waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test.each([
@@ -110,7 +110,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
       expect(await coveredButtons(page)).toEqual([])
     }
     await undo.click()
-    await page.context().close()
+    await page.close()
   })
 })
 

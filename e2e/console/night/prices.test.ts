@@ -47,7 +47,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await row('novel-a').getByText('$0.0001 a second').waitFor()
     await row('novel-b').getByText('from $0.04 an image').waitFor()
     expect(await row('novel-b').getByText('$0.00', { exact: true }).count()).toBe(0)
-    await page.context().close()
+    await page.close()
     for (const key of ['SecondPrice', 'ImagePrice'])
       await stage.api('PUT', '/api/option/', { key, value: '{}' })
   })
@@ -74,7 +74,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await expect
       .poll(() => row.getByRole('cell').nth(4).locator('[title]').getAttribute('title'))
       .toBe(`${-charged / 500_000} USD`)
-    await page.context().close()
+    await page.close()
   })
 
   test('a model that will end has a badge with the day, which shows administrators the keys and users that still call it', async () => {
@@ -104,12 +104,12 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await callers.getByRole('row', { name: /^first root \d+$/ }).waitFor()
     const badges = page.getByRole('table', { name: 'Models' }).getByText(/Ends on/)
     expect(await badges.count()).toBe(1)
-    await page.context().close()
+    await page.close()
     const own = await stage.open('member', '/models')
     const ownRow = own.getByRole('table', { name: 'Models' }).getByRole('row', { name: /^scripted / })
     await ownRow.getByText(`Ends on ${end}`).waitFor()
     expect(await ownRow.getByRole('button').count()).toBe(0)
-    await own.context().close()
+    await own.close()
   })
 
   /** Sets a price over HTTP. */
@@ -151,7 +151,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await expect.poll(() => new URL(page.url()).searchParams.get('vendor')).toBe('openai')
     await table.getByRole('row', { name: /gpt-4o-mini/ }).waitFor()
     expect(await table.getByRole('row', { name: /novel/ }).count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('Edit price has fields for all token prices and tiers, Cancel changes nothing, and Save keeps prices without a field', async () => {
@@ -210,7 +210,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await row.getByText('Flex ×0.4, us ×1.1').waitFor()
     expect(tiers).toMatchObject([{ above: 1000, input: '2', output: '4' }])
     await setPrice('gpt-4o-mini', null)
-    await page.context().close()
+    await page.close()
   })
 
   test('the pages of models show the tiers and regions of a model with their prices', async () => {
@@ -220,7 +220,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
       const page = await stage.open(person, '/models?q=gpt-4o-mini')
       const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: /gpt-4o-mini/ })
       await row.getByText('Flex ×0.5, Ultrafast $20.00 in, $40.00 out, us ×1.1').waitFor()
-      await page.context().close()
+      await page.close()
     }
     await setPrice('gpt-4o-mini', null)
   })
@@ -235,7 +235,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.getByText('CNY per million tokens').waitFor()
     await page.goto('/playground?model=scripted')
     await page.getByText('¥7.00 in, ¥14.00 out per million').first().waitFor()
-    await page.context().close()
+    await page.close()
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'USD' })
   })
 
@@ -256,7 +256,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
       const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: new RegExp(model) })
       await row.getByText('$2.00').waitFor()
       expect(await row.getByText('$0.00').count()).toBe(0)
-      await page.context().close()
+      await page.close()
     }
   })
 
@@ -270,6 +270,6 @@ describe.skipIf(withoutBrowser())('prices', () => {
       await words.evaluate(({ scrollHeight, clientHeight }) => scrollHeight - clientHeight),
     ).toBeLessThanOrEqual(1)
     expect(await page.getByText(/\b(?:compat|vendor)\b/).count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 })

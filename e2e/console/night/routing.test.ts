@@ -70,7 +70,7 @@ describe.skipIf(withoutBrowser())('the page of routes', () => {
     await page.getByRole('option', { name: 'vip' }).click()
     await expect.poll(order).toEqual(['front'])
     expect(page.url()).toContain('group=vip')
-    await page.context().close()
+    await page.close()
   })
 
   test('a simulated call shows the channel that it would use and its hold, or its refusal, and sends no request', async () => {
@@ -92,6 +92,6 @@ describe.skipIf(withoutBrowser())('the page of routes', () => {
     await simulation.getByText(`Refused with ${refusal?.status} ${refusal?.code}:`).waitFor()
     expect(await simulation.locator('q').innerText()).toBe(refusal?.message)
     for (const lane of ['front', 'rear']) expect(stage.upstream.received(lane)).toHaveLength(0)
-    await page.context().close()
+    await page.close()
   })
 })

@@ -78,7 +78,7 @@ describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} ca
       await position.filter({ hasText: `Page ${number} of ${pages}` }).waitFor()
       expect(await next.evaluate((button) => button === document.activeElement)).toBe(true)
     }
-    await page.context().close()
+    await page.close()
   })
 
   test('the usage page for 90 days and the log are each shown within 1.5 s', async () => {
@@ -97,6 +97,6 @@ describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} ca
       if (best > 1500) slow.push(`${path}: ${best} ms`)
     }
     expect(slow).toEqual([])
-    await page.context().close()
+    await page.close()
   })
 })

@@ -73,7 +73,7 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
     await page.getByRole('menuitemcheckbox', { name: 'Tier' }).click()
     await expect.poll(() => headings(page)).not.toContain('Tier')
     await page.getByRole('menuitemcheckbox', { name: 'Tier' }).click()
-    await page.context().close()
+    await page.close()
   })
 
   test('the region in which a call was served is a column of the log', async () => {
@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
     await sheet.getByText('The prices include the factor of the region us').waitFor()
     // 1,000 × 0.55 + 100 × 1.1
     await sheet.getByText('In quota units: 660 × 1 = 660, rounded once.').waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('usage is divided by service tier, and a click on a tier in the table filters the usage page and the log', async () => {
@@ -117,7 +117,7 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
     const rows = page.getByRole('table', { name: 'Calls' }).getByRole('row', { name: /tiered/ })
     await rows.filter({ hasText: 'Flex' }).first().waitFor()
     expect(await rows.filter({ hasText: 'Standard' }).count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('the cost of a call names the requested and the served tier, and its lines add up to the charge', async () => {
@@ -149,6 +149,6 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
       ['Output', '100', '$1.00/M', '$0.0001'],
     ])
     await flex.getByText('In quota units: 300 × 1 = 300, rounded once.').waitFor()
-    await page.context().close()
+    await page.close()
   })
 })

@@ -177,7 +177,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     expect(await table.locator('tbody tr').count()).toBe(1)
     await page.goto('/usage?period=today&model=asking')
     await expect.poll(figures).toContain('Surcharge $0.00075')
-    await page.context().close()
+    await page.close()
   })
 
   test('savings and surcharges of caches are shown in the display currency', async () => {
@@ -185,7 +185,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     const page = await stage.open('root', '/usage?period=today')
     const cache = page.getByRole('region', { name: 'Cache' })
     await cache.getByText('¥0.02628').waitFor()
-    await page.context().close()
+    await page.close()
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'USD' })
   })
 
@@ -211,7 +211,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.goto('/logs?period=yesterday')
     await page.getByRole('main').getByRole('link', { name: 'Sessions' }).click()
     await page.getByText('No sessions in this period.').waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test("a member sees only the member's own sessions", async () => {
@@ -227,10 +227,10 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     const headings = await caller.getByRole('columnheader').allInnerTexts()
     expect(headings).toContain('Model')
     expect(headings).not.toContain('Channel')
-    await caller.context().close()
+    await caller.close()
     const member = await stage.open('member', '/sessions')
     await member.getByText('No sessions in this period.').waitFor()
-    await member.context().close()
+    await member.close()
   })
 
   test('the page of a session has its calls in order, and says why a cache broke', async () => {
@@ -249,7 +249,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     const totals = await page.getByRole('group', { name: 'Totals of the session' }).innerText()
     expect(totals.replaceAll(/\s+/g, ' ')).toContain('Read from caches 25% 2,000 of 8,000 input tokens')
     await page.getByText('Cache breaks: channel 1.').waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test("a provider's explanation of a cache miss is shown on the page of a session as plain text of limited length", async () => {
@@ -267,7 +267,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     expect(verdict).toHaveLength(501)
     expect(await page.locator('main img').count()).toBe(0)
     expect(await page.title()).toContain('Session')
-    await page.context().close()
+    await page.close()
   })
 
   test('the details of a call link to its session, and show what the cache saved and why the cache was missed', async () => {
@@ -284,7 +284,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     expect(new URL(page.url()).searchParams.get('session')).toBe(sessions.chat)
     await sheet.getByRole('link', { name: sessions.chat }).click()
     await page.getByRole('heading', { name: `Session ${sessions.chat}` }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the address of the log can filter it by session', async () => {
@@ -296,7 +296,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await totals.getByText(/^2 calls/).waitFor()
     await page.getByRole('button', { name: 'Clear filters' }).first().click()
     await totals.getByText(/^6 calls/).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test.each([
@@ -323,7 +323,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
           .toBeLessThanOrEqual(width)
       }
       expect(stage.complaints).toEqual([])
-      await page.context().close()
+      await page.close()
     },
   )
 })

@@ -69,7 +69,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await page.getByRole('button', { name: 'Discard' }).click()
     expect(await perUser.inputValue()).toBe('20')
     expect(await save.isDisabled()).toBe(true)
-    await page.context().close()
+    await page.close()
   })
 
   test('settings that only gateway.yaml can change are shown with the name of this file and the line', async () => {
@@ -85,7 +85,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await signIn.getByText('login: { password: true }', { exact: true }).waitFor()
     const inFile = page.getByRole('region', { name: 'Only in the file' })
     await inFile.getByText(`false from gateway.yaml, line ${lineOf('options: { model_dates')}`).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the line that is offered for each setting of the file is one that the gateway reads', async () => {
@@ -106,7 +106,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
       }
       expect(() => readConfig(readEnvironment(environment, { config })), line).not.toThrow()
     }
-    await page.context().close()
+    await page.close()
   })
 
   test('the settings lead to the page of groups, which alone changes them', async () => {
@@ -115,7 +115,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     expect(await groups.locator('input, button').count()).toBe(0)
     await groups.getByRole('link', { name: 'Groups' }).click()
     await page.getByRole('heading', { name: 'Groups', level: 1 }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the index of the settings leads to each section, with unsaved changes too', async () => {
@@ -135,7 +135,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
       await expect.poll(async () => (await region.boundingBox())?.y ?? 900).toBeLessThan(700)
     }
     expect(await save.isEnabled()).toBe(true)
-    await page.context().close()
+    await page.close()
   })
 
   test('a refused file has a banner on every page, which takes one line on a phone until it is opened', async () => {
@@ -156,6 +156,6 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await mistake.waitFor()
     writeFileSync(file, before)
     await expect.poll(async () => (await trouble()).refused_configuration).toBeNull()
-    await page.context().close()
+    await page.close()
   })
 })

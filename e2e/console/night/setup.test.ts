@@ -79,6 +79,6 @@ describe.skipIf(withoutBrowser())('the first run', () => {
     await expect.poll(() => steps.filter({ hasText: 'Done' }).count()).toBe(4)
     await page.goto('/')
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
-    await page.context().close()
+    await page.close()
   })
 })

@@ -74,7 +74,7 @@ describe.skipIf(withoutBrowser())('tasks of operators and developers, in a world
   async function end(work: Work, most: { readonly steps: number; readonly pages: number }): Promise<void> {
     const { clicks, fields, pages } = work
     console.log(`${clicks} clicks, ${fields} fields, ${pages} pages`)
-    await work.page.context().close()
+    await work.page.close()
     expect(work.steps).toBeLessThanOrEqual(most.steps)
     expect(pages).toBeLessThanOrEqual(most.pages)
   }

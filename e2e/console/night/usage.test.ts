@@ -61,7 +61,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     expect(spend.match(/\$0\.0012|\$0\.0024/g)?.toSorted()).toEqual(['$0.0012', '$0.0024'])
     const calls = await page.getByRole('table', { name: 'Calls' }).locator('tbody').innerText()
     expect(calls.split(/\s+/)).toEqual(expect.arrayContaining(['1', '2']))
-    await page.context().close()
+    await page.close()
   })
 
   test('usage is grouped by key, user, channel or group, and the address keeps the choice', async () => {
@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await foot(page)
       .filter({ hasText: `$${3 * COST}` })
       .waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('usage is divided into days of the chosen time zone, which the page names', async () => {
@@ -109,7 +109,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Usage' }).click()
     expect(new URL((await asked).url()).searchParams.get('tz')).toBe('Asia/Shanghai')
     await page.getByText('Times in Asia/Shanghai').waitFor()
-    await page.context().close()
+    await page.close()
   })
 
   test('the CSV file of the usage page has the shown rows and a total of them, both with the same sum', async () => {
@@ -126,7 +126,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
       const sum = found.reduce((total, one) => total + Number(one[quota]), 0)
       expect(sum / 500_000).toBeCloseTo(2 * COST, 10)
     }
-    await page.context().close()
+    await page.close()
   })
 
   test('each interval of a usage chart links to the log of that time', async () => {
@@ -143,7 +143,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     const at = new URL(page.url())
     expect(at.pathname + at.search).toBe(href)
     expect(at.searchParams.get('period')).toBe('custom')
-    await page.context().close()
+    await page.close()
   })
 
   test.each([
@@ -176,12 +176,12 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
       const days = ofUsage.map((at) => dayIn(zone.timezoneId, 0, at * 1000))
       if (first === undefined) expect(days.map((day) => day.slice(-2))).toEqual(['01', '01'])
       else expect(days).toEqual([first, end].map((offset) => dayIn(zone.timezoneId, offset)))
-      await page.context().close()
+      await page.close()
     },
   )
 
   test('a filter of the log suggests values of the period that contain the typed text, and accepts several values', async () => {
-    await open().then((page) => page.context().close())
+    await open().then((page) => page.close())
     const page = await stage.open('root', '/logs')
     const sums = page.getByRole('status', { name: 'Totals of these calls' })
     const model = page.getByRole('combobox', { name: 'Model' })
@@ -221,6 +221,6 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
       await page.keyboard.press('Escape')
       expect(filter(name)).toBe(option)
     }
-    await page.context().close()
+    await page.close()
   })
 })

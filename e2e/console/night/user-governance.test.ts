@@ -66,6 +66,6 @@ describe.skipIf(withoutBrowser())('users in the console', () => {
     await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor()
     expect(await idOf(PEOPLE.member.username)).toBe(0)
     expect(await stage.call('scripted', key)).toBe(401)
-    await page.context().close()
+    await page.close()
   })
 })

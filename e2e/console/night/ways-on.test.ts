@@ -31,7 +31,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
       await page.getByText(text, { exact: true }).waitFor()
       await page.getByRole('link', { name: label, exact: true }).click()
       await expect.poll(() => new URL(page.url()).pathname).toBe(to)
-      await page.context().close()
+      await page.close()
     },
   )
 
@@ -45,7 +45,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     ] as const) {
       const page = await stage.open('member', path)
       await page.getByRole('main').getByRole(role, { name, exact: true }).first().waitFor()
-      await page.context().close()
+      await page.close()
     }
   })
 
@@ -69,7 +69,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     expect(await alert.getByText('id-of-this-request').isVisible()).toBe(false)
     await alert.getByText('Details').click()
     expect(await alert.getByText('id-of-this-request').isVisible()).toBe(true)
-    await page.context().close()
+    await page.close()
   })
 
   test('a form whose request got no response asks the user to check whether the change was saved', async () => {
@@ -81,7 +81,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await dialog.getByRole('button', { name: 'Create user' }).click()
     await dialog.getByText('No answer came. Look whether it was saved.').waitFor()
     expect(await dialog.getByText('Nothing has changed').count()).toBe(0)
-    await page.context().close()
+    await page.close()
   })
 
   test('a read whose connection was closed is sent once more, a write is not', async () => {
@@ -109,7 +109,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await dialog.getByRole('button', { name: 'Create user' }).click()
     await dialog.getByText('No answer came. Look whether it was saved.').waitFor()
     expect(writes).toBe(1)
-    await page.context().close()
+    await page.close()
   })
 
   test('two users who edit different fields of one key both succeed', async () => {
@@ -128,8 +128,8 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await second.getByRole('heading', { level: 1, name: 'edited by two' }).waitFor()
     expect(await second.getByRole('dialog').count()).toBe(0)
     expect(await read(stage, id)).toMatchObject({ name: 'edited by two', allow_ips: '127.0.0.1' })
-    await first.context().close()
-    await second.context().close()
+    await first.close()
+    await second.close()
   })
 
   test('on the page of a call j and k open its neighbours in the list, Esc returns to the list, and user and key are links', async () => {
@@ -161,7 +161,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.keyboard.press('Escape')
     await sheet.waitFor({ state: 'detached' })
     await expect.poll(() => rows.nth(1).evaluate((row) => row === document.activeElement)).toBe(true)
-    await page.context().close()
+    await page.close()
   })
 
   test('Esc gives the focus back to the row of a call that was opened by keyboard, by pointer or by its address', async () => {
@@ -183,7 +183,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
       await sheet.waitFor({ state: 'detached' })
       await expect.poll(() => first.evaluate((row) => row === document.activeElement)).toBe(true)
     }
-    await page.context().close()
+    await page.close()
   })
 
   test('the dialog that shows a newly created key has the focus on Copy key', async () => {
@@ -194,7 +194,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     const copy = page.getByRole('dialog', { name: 'Key created' }).getByRole('button', { name: 'Copy key' })
     await copy.waitFor()
     await expect.poll(() => copy.evaluate((button) => button === document.activeElement)).toBe(true)
-    await page.context().close()
+    await page.close()
   })
 })
 

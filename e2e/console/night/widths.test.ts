@@ -131,7 +131,7 @@ describe.skipIf(withoutBrowser())('tables in windows of all widths, in a world o
         expect(cell.textLeft, `${cell.column}: ${cell.text}`).toBeGreaterThanOrEqual(cell.left)
         expect(cell.textRight, `${cell.column}: ${cell.text}`).toBeLessThanOrEqual(cell.right)
       }
-      await page.context().close()
+      await page.close()
     },
   )
 
@@ -164,7 +164,7 @@ describe.skipIf(withoutBrowser())('tables in windows of all widths, in a world o
       expect(left).toBeLessThan(width)
       for (const { isActions, column, right } of cells)
         if (!isActions) expect(right, column).toBeLessThanOrEqual(left + A_PIXEL)
-      await page.context().close()
+      await page.close()
     },
   )
 })

@@ -103,7 +103,7 @@ describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 ca
       )
       expect.soft(best - reference, path).toBeLessThanOrEqual(LIMIT_MS)
     }
-    await page.context().close()
+    await page.close()
   })
 
   test('a filter of a page with 100,000 calls shows its calls and their sums within 0.5 s', async () => {
@@ -135,7 +135,7 @@ describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 ca
     }
     console.log(`filtered after ${times.map(Math.round).join(', ')} ms`)
     expect(Math.min(...times)).toBeLessThanOrEqual(FILTER_MS)
-    await page.context().close()
+    await page.close()
   })
 
   test('no table is wider than its place on a laptop', async () => {
@@ -148,7 +148,7 @@ describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 ca
         await page.waitForLoadState('networkidle')
         await expect.poll(() => page.locator('[data-wide] table').count(), { message: path }).toBe(0)
       }
-    await page.context().close()
+    await page.close()
   })
 
   test('headings keep their distance from what stands above them, on a laptop and on a phone', async () => {
@@ -162,7 +162,7 @@ describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 ca
         await page.waitForLoadState('networkidle')
         expect.soft(await page.evaluate(closeHeadings, NEAREST), `${path} at ${width}`).toEqual([])
       }
-    await page.context().close()
+    await page.close()
   })
 
   test('the rows of users and of the audit log have a limited height on a tablet', async () => {
@@ -177,7 +177,7 @@ describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 ca
     await page.locator('table tbody tr').first().waitFor()
     // A summary of a price has three lines and a link to the rest.
     expect(Math.max(...(await heights()))).toBeLessThanOrEqual(120)
-    await page.context().close()
+    await page.close()
   })
 })
 
