@@ -32,7 +32,7 @@ export const FULL: Effort = {
   budgetMs: 30_000,
   cpuMicros: 600_000,
   firstWarmUp: { requests: 40_000, cpuMicros: 8_000_000 },
-  warmUp: { requests: 6000, cpuMicros: 3_000_000 },
+  warmUp: { requests: 20_000, cpuMicros: 6_000_000 },
   windowMs: 3000,
   pauses: 16,
 }
