@@ -83,7 +83,7 @@ export default defineConfig({
     // As the program is run: what tests make is soon forgotten, and several threads that collect it wait for each other.
     execArgv: ['--max-semi-space-size=32', '--single-threaded-gc', '--v8-pool-size=1'],
     // More than there may be cores: many files wait for a clock, or for a process.
-    maxWorkers: 10,
+    maxWorkers: 7,
     sequence: { sequencer: LongestFirst },
   },
 })

@@ -135,8 +135,10 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
         )
         return data.refusal?.code
       }
-      for (const { url } of gateways) expect(await simulated(url, 1_000)).toBeUndefined()
-      for (const { url } of gateways) expect(await simulated(url, 1_001)).toBe('insufficient_quota')
+      // On a busy machine the other gateway may return what it has borrowed too late for one call.
+      for (const { url } of gateways) await expect.poll(() => simulated(url, 1_000), SOON).toBeUndefined()
+      for (const { url } of gateways)
+        await expect.poll(() => simulated(url, 1_001), SOON).toBe('insufficient_quota')
     })
 
     test('two gateways alternately serve calls of a key until its quota does not cover the hold of another call', async () => {
