@@ -26,7 +26,7 @@ export interface WarmUp {
   readonly cpuMicros: number
 }
 
-/** A full run: under 15 minutes in total. */
+/** A full run: some 20 minutes in total. */
 export const FULL: Effort = {
   rounds: [3, 9],
   budgetMs: 30_000,
