@@ -5,7 +5,14 @@ import { lawRuns } from '../../test/runner/tier.ts'
 import { decimals, tieredTokens, unitPrices, usages } from '../../test/generators/prices.ts'
 import { chargeOfCall, costLinesOfCall, maxCharge, roundedCost } from './charge.ts'
 import { type Decimal, parseDecimal } from './decimal.ts'
-import { FREE_PRICE, type Price, priceSetFrom, priceSetText, chargeRateOf } from './price.ts'
+import {
+  chargeRateOf,
+  FREE_PRICE,
+  type Price,
+  priceSetFrom,
+  priceSetText,
+  SINGLE_PRICE_UNITS,
+} from './price.ts'
 import { completeTokenPrices, type TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 
@@ -209,6 +216,14 @@ test('the rate of a call is unchanged after it was stored as text and read back'
   )
   const { price: stored, ratio, quotaPerUnit } = priceSetFrom(priceSetText(rate))
   expect(chargeRateOf(stored, ratio, quotaPerUnit)).toEqual(rate)
+})
+
+test('a price set that was stored before a unit had a price is read with 0 for that unit', () => {
+  const rate = chargeRateOf(price({ tokens: tokens('3', '15') }), ONE, 500_000)
+  const stored = JSON.parse(priceSetText(rate)) as { price: Record<string, unknown> }
+  for (const { name } of SINGLE_PRICE_UNITS) delete stored.price[name]
+  const { price: read, ratio, quotaPerUnit } = priceSetFrom(JSON.stringify(stored))
+  expect(chargeRateOf(read, ratio, quotaPerUnit)).toEqual(rate)
 })
 
 test('a hold is at least one quota unit if the model has any price, and 0 if the model is free', () => {

@@ -248,6 +248,7 @@ export function priceSetFrom(text: string): PriceSet & { readonly sent?: Request
     ...set,
     price: {
       ...price,
+      ...valueForEachUnit(({ name }) => price[name] ?? ZERO),
       tokens: completeTokenPrices(price.tokens),
       tiers: price.tiers.map((one) => ({ ...one, tokens: completeTokenPrices(one.tokens) })),
       service: price.service ?? {},
@@ -258,12 +259,12 @@ export function priceSetFrom(text: string): PriceSet & { readonly sent?: Request
 
 /**
  * A price set as an earlier version of the gateway may have stored it, without newer kinds of tokens and
- * without service tiers.
+ * units, and without service tiers.
  */
 interface StoredPriceSet extends Omit<PriceSet, 'price'> {
   readonly sent?: RequestedTierAndRegion
-  readonly price: Omit<Price, 'tokens' | 'tiers' | 'service' | 'regions'> &
-    Partial<Pick<Price, 'service' | 'regions'>> & {
+  readonly price: Omit<Price, 'tokens' | 'tiers' | 'service' | 'regions' | PlainUnit['name']> &
+    Partial<Pick<Price, 'service' | 'regions' | PlainUnit['name']>> & {
       readonly tokens: PartialTokenPrices
       readonly tiers: readonly { readonly above: number; readonly tokens: PartialTokenPrices }[]
     }
