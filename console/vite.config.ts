@@ -20,7 +20,7 @@ const GROUPS = [
   // Modules with small parts of lists and forms, which the sign-in page does not use.
   {
     name: 'forms',
-    test: /\/(?:limit-form-values|limit-inputs|budget|budget-meter|remaining-spend-text|character-count|truncated-text|filter-field|pager|keep-focus|key-state|confirm-dialog)\.tsx?$/,
+    test: /\/(?:limit-form-values|limit-inputs|budget|budget-meter|remaining-spend-text|character-count|truncated-text|filter-field|pager|keep-focus|key-state|confirm-dialog|form-actions|names-input|new-key-field|default-key-name|unused-name|use-key-changes|use-revealed-key|use-raise-budget-dialog)\.tsx?$/,
     priority: 1,
   },
   // Modules with small parts of lists of calls, and of their sums.
