@@ -49,7 +49,10 @@ export interface ConsoleStage {
   close(): Promise<void>
 }
 
-type Options = Parameters<Browser['newContext']>[0]
+type Options = Parameters<Browser['newContext']>[0] & {
+  /** Whether no other page has its context. A page needs that whose clock is set, which is the clock of its context. */
+  readonly isAlone?: boolean
+}
 
 /**
  * Starts everything; `fresh` has neither channel nor key, as after the first start, `named` has long and Chinese names
@@ -262,8 +265,8 @@ class Stage {
   }
 
   /** The context of a person, which keeps the compiled console from page to page; another one for other options. */
-  async #contextOf(person: Person | undefined, options: NonNullable<Options>): Promise<BrowserContext> {
-    const isUsual = person !== undefined && Object.keys(options).length === 0
+  async #contextOf(person: Person | undefined, { isAlone, ...options }: Options): Promise<BrowserContext> {
+    const isUsual = person !== undefined && !isAlone && Object.keys(options).length === 0
     let context = isUsual ? this.#usual.get(person) : undefined
     if (context) await forgetPages(context)
     else {

@@ -360,7 +360,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
   })
 
   test('the start page makes at most four requests to the API, and none of them again within 25 s', async () => {
-    const page = await stage.open('root', '/keys')
+    const page = await stage.open('root', '/keys', { isAlone: true })
     await settled(page, 'API keys')
     await page.clock.install()
     const asked: string[] = []

@@ -191,7 +191,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
   })
 
   test('a stored key can be revealed, and is hidden again after 30 s', async () => {
-    const page = await stage.open('root', '/keys')
+    const page = await stage.open('root', '/keys', { isAlone: true })
     await page.clock.install()
     const row = page.getByRole('row', { name: /first/ })
     await row.getByRole('button', { name: 'Reveal key' }).click()

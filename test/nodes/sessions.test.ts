@@ -37,6 +37,8 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
 
   const entries = async (): Promise<string[]> =>
     (await shared.server.command(['KEYS', '*:session:*'])) as string[]
+  const values = async (): Promise<unknown[]> =>
+    Promise.all((await entries()).toSorted().map((name) => shared.server.command(['GET', name])))
   const urls = (): string[] => shared.nodes.gateways.map(({ url }) => url)
 
   test('all calls of a session use one upstream key on all nodes', async () => {
@@ -75,14 +77,18 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
   test('a session that changes its upstream key in its first call on a node uses that key on the other nodes, too', async () => {
     script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
+    const known = await entries()
     await turn(first, 'moves at once')
+    await expect.poll(entries).toHaveLength(known.length + 1)
     const [bound = ''] = keysSeen(shared.nodes.upstream).slice(-1)
     shared.nodes.upstream.decide('m', ({ headers }) =>
       headers.authorization === bound
         ? { kind: 'status', status: 429, headers: { 'retry-after-ms': '1' }, body: errorBody('slow down') }
         : { kind: 'whole', usage: usageText(5_000, 5, 4_000) },
     )
+    const before = await values()
     await turn(second, 'moves at once')
+    await expect.poll(values).not.toEqual(before)
     const [moved = ''] = keysSeen(shared.nodes.upstream).slice(-1)
     expect(moved).not.toBe(bound)
     script(shared.nodes.upstream)

@@ -186,7 +186,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     const [start = 0, reset = 0] = [0, 1].map((month) =>
       Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + month, 1),
     )
-    const page = await stage.open('root', '/account')
+    const page = await stage.open('root', '/account', { isAlone: true })
     // At half of the month, $0.80 of $1.00 are spent: it lasts for five eighths of the month.
     await page.clock.setFixedTime((start + reset) / 2)
     await page.goto(`/users/${id}`)

@@ -75,7 +75,7 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
           base_url: 'http://127.0.0.1:9',
         },
       })
-    const page = await stage.open('root', '/account')
+    const page = await stage.open('root', '/account', { isAlone: true })
     await page.clock.install()
     await page.goto('/channels')
     await page.getByText('idle 50', { exact: true }).waitFor()

@@ -203,7 +203,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     ])
     // Model, key; calls, share, cost, saved, breaks
     expect(rows[2]?.slice(2, 4)).toEqual(['scripted', 'first'])
-    expect(rows[2]?.slice(5)).toEqual(['2', '22%', '$0.0076', '$0.0018', 'system prompt 1'])
+    expect(rows[2]?.slice(5)).toEqual(['2', '22%', '$0.0076', '$0.0018', 'system prompt\u00A01'])
     await page.getByRole('combobox', { name: 'User' }).fill('cal')
     await page.getByRole('option', { name: 'cal' }).click()
     await expect.poll(() => table.locator('tbody tr').count()).toBe(1)
