@@ -20,16 +20,26 @@ const GROUPS = [
   // Modules with small parts of lists and forms, which the sign-in page does not use.
   {
     name: 'forms',
-    test: /\/(?:limit-form-values|limit-inputs|budget|budget-meter|remaining-spend-text|character-count|truncated-text|filter-field|pager|keep-focus|key-state|confirm-dialog|form-actions|names-input|new-key-field|default-key-name|unused-name|use-key-changes|use-revealed-key|use-raise-budget-dialog)\.tsx?$/,
+    test: modulesNamed(`
+      budget budget-meter character-count confirm-dialog default-key-name filter-field form-actions keep-focus key-state
+      limit-form-values limit-inputs names-input new-key-field pager remaining-spend-text truncated-text unused-name
+      use-key-changes use-raise-budget-dialog use-revealed-key`),
     priority: 1,
   },
   // Modules with small parts of lists of calls, and of their sums.
   {
     name: 'lists',
-    test: /\/(?:cache-breaks|cache-break-mark|call-state|failure-description|figures|no-calls|sessions-button|sorting|text-filter|use-groups|use-tier-names)\.tsx?$/,
+    test: modulesNamed(`
+      cache-breaks cache-break-mark call-state failure-description figures no-calls sessions-button sorting text-filter
+      use-groups use-tier-names`),
     priority: 1,
   },
 ]
+
+/** Matches the paths of modules with these names. */
+function modulesNamed(names: string): RegExp {
+  return new RegExp(`/(?:${names.trim().split(/\s+/).join('|')})\\.tsx?$`)
+}
 
 export default defineConfig({
   root: FOLDER,

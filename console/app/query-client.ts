@@ -6,11 +6,11 @@ const RETRIES = 2
 /** Maximum seconds that a refused request waits before it is sent again. */
 const MAX_WAIT_S = 180
 
-/** A cache whose first answers are as new as the later ones. */
+/** A cache that is as new after a change whether or not it was filled before. */
 class ResponseCache extends QueryClient {
   /**
-   * Fetches again, also what is still being fetched for the first time: the answer may be of the time before the change. The
-   * library does so only where it has an earlier answer.
+   * Also fetches again what is being fetched for the first time, because that answer may be older than the change. The library
+   * goes on with such a fetch.
    */
   override async invalidateQueries(
     filters: InvalidateQueryFilters = {},
