@@ -17,12 +17,17 @@ const memory = new RequestMemory(
 const refused = new Map<PendingBody, GatewayError>()
 beforeEach(() => refused.clear())
 
-/** Begins a watched body of a client, of which `bytes` have arrived. */
-function begin(slow: SlowBodies, client: PoolClient, bytes: number): PendingBody {
-  const request = new Request(
+/** A request whose body has not arrived. */
+function arriving(): Request {
+  return new Request(
     { method: 'POST', url: '/', version: '1.1', headers: {}, hosts: 1, keepAlive: true },
     { bytesRead: 0, remoteAddress: '', updateReading() {} },
   )
+}
+
+/** Begins a watched body of a client, of which `bytes` have arrived. */
+function begin(slow: SlowBodies, client: PoolClient, bytes: number): PendingBody {
+  const request = arriving()
   const allocation = new MemoryAllocation({ client, key: '' })
   const body: PendingBody = new PendingBody(request, allocation, (error) => {
     refused.set(body, error)
@@ -40,15 +45,17 @@ function receive(body: PendingBody, bytes: number): void {
 
 test('the time for which the gateway pauses reading does not count against a request body', () => {
   const slow = new SlowBodies()
-  const source = { bytesRead: 0, isPaused: true }
+  const request = arriving()
+  request.read({ onChunk() {}, onEnd() {}, onAbort() {} })
+  request.pause()
   const body: PendingBody = new PendingBody(
-    source,
+    request,
     new MemoryAllocation({ client: 1, key: '' }),
     (error) => void refused.set(body, error),
   )
   const unwatch = slow.watch(body)
   vi.advanceTimersByTime(60_000)
-  source.isPaused = false
+  request.resume()
   vi.advanceTimersByTime(10_000)
   expect(refused.size).toBe(0)
   vi.advanceTimersByTime(1_000)
