@@ -6,7 +6,7 @@ import { type Browser, chromium } from 'playwright-core'
 let shared: Promise<Browser> | undefined
 
 /**
- * The browser of all test files that this process runs, because a start takes seconds; each test has contexts of
+ * The browser of all test files that this process runs, because a start takes seconds; each stage has contexts of
  * its own. It ends with the process, whose end closes the pipe between them.
  */
 export async function sharedBrowser(): Promise<Browser> {

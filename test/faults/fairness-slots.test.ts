@@ -100,7 +100,7 @@ describe('calls that never end', () => {
     const { url } = fixture.gateway
     const impatient = Array.from({ length: 3 }, () => send(url, askStream('endless'), { key: 'bob' }))
     // At this time they wait, or were refused on a slow machine.
-    await openCalls(fixture.gateway.url)
+    await openCalls(url)
     for (const one of impatient) one.destroy()
     await expect.poll(() => openCalls(url)).toBe(MAX)
     if (first) hangUp(first)
