@@ -384,7 +384,7 @@ export class App {
     const { method } = request
     const ms = Math.round(performance.now() - begunMs)
     metrics.add('requests', 1, route ?? 'other', String(status))
-    log[endpoint?.isPolled ? 'debug' : 'info']({ id, method, path, status, ms, ...record }, REQUEST_LINE)
+    log[endpoint?.isPolled ? 'debug' : 'info']({ id, method, path, status, ms }, REQUEST_LINE, record)
     if (!telemetry || endpoint?.isPolled || exchange.isTraced) return
     const { traceparent } = request.headers
     const { model, failure } = record

@@ -4,7 +4,7 @@ import pino, { type LogFn, type Logger } from 'pino'
 import type { Environment } from '../config/environment.ts'
 
 const DROPPED = 'log lines were dropped: their reader was too slow, or its disk was full'
-/** Message of the line about a request. Its facts are texts, numbers and flags. */
+/** Message of the line about a request. It is logged with two objects, whose members are texts, numbers and flags. */
 export const REQUEST_LINE = 'request'
 
 /** The log on standard output. */
@@ -22,10 +22,26 @@ export function openLog({ logLevel }: Environment): OpenLog {
 
   // Every call has such a line. Written at once, it takes a third of the time that pino takes to join its parts.
   function logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn, level: number): void {
-    const [facts, msg] = args
+    const [facts, msg, record] = args as readonly unknown[]
     if (msg !== REQUEST_LINE) return method.apply(this, args)
-    lines.write(`${JSON.stringify({ level, time: Date.now(), ...(facts as object), msg })}\n`)
+    lines.write(requestLine({ level, time: Date.now() }, facts as object, record as object))
   }
+}
+
+/**
+ * The line about a request, with the members of three objects, which have no name in common. Joining their texts takes half
+ * of the time of copying them into one object.
+ */
+export function requestLine(moment: object, facts: object, record: object): string {
+  return `{${membersOf(moment)},${membersOf(facts)}${precededByComma(membersOf(record))},"msg":"${REQUEST_LINE}"}\n`
+}
+
+function membersOf(object: object): string {
+  return JSON.stringify(object).slice(1, -1)
+}
+
+function precededByComma(members: string): string {
+  return members && `,${members}`
 }
 
 /**
