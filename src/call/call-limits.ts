@@ -42,6 +42,7 @@ export class CallLimits {
    * at which time only the token id is known.
    */
   readonly #callers = new Map<number, Caller>()
+  readonly #known = new KnownLimits()
 
   constructor(limits: RateLimiter, semaphore: Semaphore) {
     this.#limits = limits
@@ -87,30 +88,26 @@ export class CallLimits {
    * call is not counted, unless several nodes use up one of the limits at the same moment. Returns a promise
    * only if other nodes must be asked. `another`: a further limit of the call.
    */
-  enter(
-    { rateLimits }: Settings,
-    caller: Caller,
-    { name, rate_limit }: Model,
-    another?: OwnedLimit,
-  ): void | Promise<void> {
+  enter({ rateLimits }: Settings, caller: Caller, model: Model, another?: OwnedLimit): void | Promise<void> {
     this.#remember(caller)
-    const known = limitsOfCall(rateLimits.key, caller, name, rate_limit)
+    const known = this.#known.of(rateLimits.key, caller, model)
     const limits = another && !isOff(another.limit) ? [...known, another] : known
     // The other limits are checked before any is counted, so that a call refused by one of them does not
     // count against the others.
+    const nowMs = this.#limits.nowMs()
     for (let at = limits.length - 1; at > 0; at--) {
       const limited = limits[at] as OwnedLimit
-      requireWithinRateLimit(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
+      requireWithinRateLimit(this.#limits.peek(limited, nowMs), limited.owner, () => subjectOf(limited))
     }
-    return this.#takeAll(limits)
+    return this.#takeAll(limits, nowMs)
   }
 
   /**
    * Throws `rate_limited` if a limit of the key, its user or the model is reached, as far as this node knows.
    * Counts nothing.
    */
-  requireEntry({ rateLimits }: Settings, caller: Caller, { name, rate_limit }: Model): void {
-    for (const limited of limitsOfCall(rateLimits.key, caller, name, rate_limit))
+  requireEntry({ rateLimits }: Settings, caller: Caller, model: Model): void {
+    for (const limited of this.#known.of(rateLimits.key, caller, model))
       requireWithinRateLimit(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
   }
 
@@ -118,20 +115,20 @@ export class CallLimits {
    * What remains of the limits of a key, its user and, if known, its model; undefined if no limit applies.
    */
   figures({ rateLimits }: Settings, caller: Caller, model: Model | undefined): LimitFigures | undefined {
-    const limits = limitsKnown(rateLimits.key, caller, model)
+    const limits = this.#known.of(rateLimits.key, caller, model)
     return limits.length === 0 ? undefined : this.#limits.tightest(limits)
   }
 
   /** Asks the other nodes how much is left of the limits of a key, its user and, if known, its model. */
   refresh({ rateLimits }: Settings, caller: Caller, model: Model | undefined): Promise<void> {
-    return this.#limits.refresh(limitsKnown(rateLimits.key, caller, model))
+    return this.#limits.refresh(this.#known.of(rateLimits.key, caller, model))
   }
 
   // If there are no other nodes, limits are counted in the same turn of the event loop in which they were
   // checked, so that no other call comes in between.
-  #takeAll(limits: readonly OwnedLimit[]): void | Promise<void> {
+  #takeAll(limits: readonly OwnedLimit[], nowMs: number): void | Promise<void> {
     for (const [index, limited] of limits.entries()) {
-      const taken = this.#limits.take(limited)
+      const taken = this.#limits.take(limited, nowMs)
       if (taken instanceof Promise) return this.#takeRest(taken, limited, limits.slice(index + 1))
       requireWithinRateLimit(taken, limited.owner, () => subjectOf(limited))
     }
@@ -143,7 +140,7 @@ export class CallLimits {
     rest: readonly OwnedLimit[],
   ): Promise<void> {
     requireWithinRateLimit(await taken, limited.owner, () => subjectOf(limited))
-    await this.#takeAll(rest)
+    await this.#takeAll(rest, this.#limits.nowMs())
   }
 
   #remember(caller: Caller): void {
@@ -189,13 +186,13 @@ export class CallLimits {
     channel: Channel | undefined,
     tokens: number,
   ): void {
+    const nowMs = this.#limits.nowMs()
     const caller = this.#callers.get(tokenId)
     if (caller)
-      for (const { name, subject, limit } of clientLimits(rateLimits.key, caller))
-        this.#spend(name, subject, limit, tokens)
-    else this.#spend(LIMIT_NAMES.key, tokenId, rateLimits.key, tokens)
-    this.spendOfModel(model, tokens)
-    if (channel) this.#spend(LIMIT_NAMES.channel, channel.name, channel.rate_limit, tokens)
+      for (const limited of clientLimits(rateLimits.key, caller)) this.#limits.spend(limited, tokens, nowMs)
+    else this.#spend(LIMIT_NAMES.key, tokenId, rateLimits.key, tokens, nowMs)
+    this.#spend(LIMIT_NAMES.model, model.name, model.rate_limit, tokens, nowMs)
+    if (channel) this.#spend(LIMIT_NAMES.channel, channel.name, channel.rate_limit, tokens, nowMs)
   }
 
   /** Counts tokens against the limit of a model only. */
@@ -203,26 +200,44 @@ export class CallLimits {
     this.#spend(LIMIT_NAMES.model, name, rate_limit, tokens)
   }
 
-  #spend(name: LimitName, subject: string | number, limit: RateLimit, tokens: number): void {
-    if (limit.tokens > 0) this.#limits.spend({ name, subject, limit }, tokens)
+  #spend(name: LimitName, subject: string | number, limit: RateLimit, tokens: number, nowMs?: number): void {
+    if (limit.tokens > 0) this.#limits.spend({ name, subject, limit }, tokens, nowMs)
   }
 }
 
-/** The limits of a call that are switched on: of its key, its user and its model. */
-function limitsOfCall(
-  ofKeys: RateLimit,
-  caller: Caller,
-  model: string,
-  limit: RateLimit,
-): readonly OwnedLimit[] {
-  const limits = clientLimits(ofKeys, caller)
-  if (isOff(limit)) return limits
-  return [...limits, { name: LIMIT_NAMES.model, subject: model, limit, owner: `the model ${model}` }]
+/** The limits of one call of a key, and from what they follow. */
+interface LimitsOfCall {
+  readonly ofKeys: RateLimit
+  readonly user: Caller['user']
+  readonly model: Model | undefined
+  readonly limits: readonly OwnedLimit[]
 }
 
-/** The limits of a call's key and user and, if the model is known already, of the model. */
-function limitsKnown(ofKeys: RateLimit, caller: Caller, model: Model | undefined): readonly OwnedLimit[] {
-  return limitsOfCall(ofKeys, caller, model?.name ?? '', model?.rate_limit ?? NO_LIMIT)
+/** Remembers the limits of the last call of each key, because they are needed several times for each call. */
+export class KnownLimits {
+  readonly #last = new WeakMap<Caller['token'], LimitsOfCall>()
+
+  /** The same as `limitsOfCall`. */
+  of(ofKeys: RateLimit, caller: Caller, model: Model | undefined): readonly OwnedLimit[] {
+    const { token, user } = caller
+    const last = this.#last.get(token)
+    if (last && last.model === model && last.user === user && last.ofKeys === ofKeys) return last.limits
+    const limits = limitsOfCall(ofKeys, caller, model)
+    this.#last.set(token, { ofKeys, user, model, limits })
+    return limits
+  }
+}
+
+/** The limits of a call that are switched on: of its key, its user and, if known, its model. */
+export function limitsOfCall(
+  ofKeys: RateLimit,
+  caller: Caller,
+  model: Model | undefined,
+): readonly OwnedLimit[] {
+  const limits = clientLimits(ofKeys, caller)
+  if (!model || isOff(model.rate_limit)) return limits
+  const { name, rate_limit: limit } = model
+  return [...limits, { name: LIMIT_NAMES.model, subject: name, limit, owner: `the model ${name}` }]
 }
 
 /** The limits on the number of running calls of a key and of its user. */

@@ -56,13 +56,13 @@ export class FairPool {
   }
 
   /** Maximum amount that a client may hold now. */
-  maxOf(client: PoolClient): number {
+  maxOf(client: PoolClient, nowMs = this.#size.nowMs()): number {
     const max = this.#size.max()
     const own = this.usedBy(client)
     const reachable = max - this.#held + own
     if (own === 0) return reachable
     const otherMs = client === this.#lastClient ? this.#otherMs : this.#lastMs
-    const isAlone = this.#size.nowMs() - otherMs > RECENT_MS
+    const isAlone = nowMs - otherMs > RECENT_MS
     return isAlone ? Math.min(reachable, Math.ceil(max * this.#size.aloneShare)) : Math.floor(reachable / 2)
   }
 
@@ -76,9 +76,10 @@ export class FairPool {
    * share.
    */
   take(client: PoolClient, amount: number): boolean {
-    this.#recordRequest(client)
+    const nowMs = this.#size.nowMs()
+    this.#recordRequest(client, nowMs)
     const own = this.usedBy(client)
-    if (own + amount > this.maxOf(client)) return false
+    if (own + amount > this.maxOf(client, nowMs)) return false
     this.#held += amount
     this.#shares.set(client, own + amount)
     return true
@@ -92,12 +93,12 @@ export class FairPool {
     else this.#shares.delete(client)
   }
 
-  #recordRequest(client: PoolClient): void {
+  #recordRequest(client: PoolClient, nowMs: number): void {
     if (client !== this.#lastClient) {
       this.#otherMs = this.#lastMs
       this.#lastClient = client
     }
-    this.#lastMs = this.#size.nowMs()
+    this.#lastMs = nowMs
   }
 }
 

@@ -15,49 +15,50 @@ export interface CountedLimit {
 
 /**
  * Counts what is used of rate limits. Answers synchronously if this node can decide alone; otherwise with a
- * promise that resolves within 50 ms and never rejects.
+ * promise that resolves within 50 ms and never rejects. `nowMs` is the time of its clock, for those who ask several times in
+ * a row.
  */
 export interface RateCounter {
+  /** Monotonic clock, in milliseconds. */
+  readonly nowMs: () => number
   /** Uses one unit if one is free. */
-  take(counted: CountedLimit): LimitDecision | Promise<LimitDecision>
+  take(counted: CountedLimit, nowMs?: number): LimitDecision | Promise<LimitDecision>
   /** Checks whether a unit is free without using it; asks the other nodes if necessary. */
-  check(counted: CountedLimit): LimitDecision | Promise<LimitDecision>
+  check(counted: CountedLimit, nowMs?: number): LimitDecision | Promise<LimitDecision>
   /**
    * Checks with what this node knows, without asking others. If nothing is known about a subject, it is
    * allowed.
    */
-  peek(counted: CountedLimit): LimitDecision
+  peek(counted: CountedLimit, nowMs?: number): LimitDecision
   /** Counts units that were used, even if the limit is exceeded. */
-  add(counted: CountedLimit, amount: number): void
+  add(counted: CountedLimit, amount: number, nowMs?: number): void
 }
 
 /** Counter for a node without others: in memory, exact, and always synchronous. */
 export class LocalRateCounter implements RateCounter {
   readonly #tables = new Map<string, SubjectTable<WindowEntry>>()
-  readonly #nowMs: () => number
+  readonly nowMs: () => number
 
   /** `nowMs` returns milliseconds of a monotonic clock. */
   constructor(nowMs: () => number = () => performance.now()) {
-    this.#nowMs = nowMs
+    this.nowMs = nowMs
   }
 
-  take(counted: CountedLimit): LimitDecision {
-    const nowMs = this.#nowMs()
+  take(counted: CountedLimit, nowMs = this.nowMs()): LimitDecision {
     return this.#window(counted, nowMs).take(nowMs, 1, counted.max, counted.windowMs)
   }
 
-  check(counted: CountedLimit): LimitDecision {
-    return this.peek(counted)
+  check(counted: CountedLimit, nowMs?: number): LimitDecision {
+    return this.peek(counted, nowMs)
   }
 
-  peek({ name, subject, max, windowMs }: CountedLimit): LimitDecision {
+  peek({ name, subject, max, windowMs }: CountedLimit, nowMs?: number): LimitDecision {
     const entry = this.#tables.get(name)?.get(subject)
     if (!entry) return { allowed: max > 0, remaining: max, resetMs: 0, waitMs: 0 }
-    return entry.window.peek(this.#nowMs(), 1, max, windowMs)
+    return entry.window.peek(nowMs ?? this.nowMs(), 1, max, windowMs)
   }
 
-  add(counted: CountedLimit, amount: number): void {
-    const nowMs = this.#nowMs()
+  add(counted: CountedLimit, amount: number, nowMs = this.nowMs()): void {
     this.#window(counted, nowMs).add(nowMs, amount, counted.windowMs)
   }
 

@@ -71,24 +71,29 @@ export class RateLimiter {
     this.#counts = counts
   }
 
+  /** The time of the clock by which limits are counted. A caller that asks several times in a row reads it once. */
+  nowMs(): number {
+    return this.#counts.nowMs()
+  }
+
   /** Counts one request, if the limits on requests and tokens allow it. */
-  take(limited: SubjectLimit): RateLimitVerdict | Promise<RateLimitVerdict> {
+  take(limited: SubjectLimit, nowMs = this.nowMs()): RateLimitVerdict | Promise<RateLimitVerdict> {
     const { requests, tokens } = limited.limit
-    if (tokens === 0) return requests === 0 ? undefined : this.#counts.take(requestsOf(limited))
-    const checked = this.#counts.check(tokensOf(limited))
+    if (tokens === 0) return requests === 0 ? undefined : this.#counts.take(requestsOf(limited), nowMs)
+    const checked = this.#counts.check(tokensOf(limited), nowMs)
     const verdict = checked instanceof Promise ? checked.then(ofTokens) : ofTokens(checked)
     if (requests === 0) return verdict
-    const takeIfAllowed = (one: LimitDecision): LimitDecision | Promise<LimitDecision> =>
-      one.allowed ? this.#counts.take(requestsOf(limited)) : one
-    return verdict instanceof Promise ? verdict.then(takeIfAllowed) : takeIfAllowed(verdict)
+    if (verdict instanceof Promise)
+      return verdict.then((one) => (one.allowed ? this.#counts.take(requestsOf(limited)) : one))
+    return verdict.allowed ? this.#counts.take(requestsOf(limited), nowMs) : verdict
   }
 
   /** Decides with what this node knows, without counting anything. */
-  peek(limited: SubjectLimit): RateLimitVerdict {
+  peek(limited: SubjectLimit, nowMs = this.nowMs()): RateLimitVerdict {
     const { requests, tokens } = limited.limit
-    const verdict = tokens === 0 ? undefined : ofTokens(this.#counts.peek(tokensOf(limited)))
+    const verdict = tokens === 0 ? undefined : ofTokens(this.#counts.peek(tokensOf(limited), nowMs))
     if (requests === 0 || verdict?.allowed === false) return verdict
-    return this.#counts.peek(requestsOf(limited))
+    return this.#counts.peek(requestsOf(limited), nowMs)
   }
 
   /**
@@ -96,7 +101,11 @@ export class RateLimiter {
    * If several have equally few, the first of them.
    */
   tightest(limits: readonly SubjectLimit[]): LimitFigures {
-    return { requests: this.#tightest(limits, requestsOf), tokens: this.#tightest(limits, tokensOf) }
+    const nowMs = this.nowMs()
+    return {
+      requests: this.#tightest(limits, requestsOf, nowMs),
+      tokens: this.#tightest(limits, tokensOf, nowMs),
+    }
   }
 
   /** Asks the other nodes what they have used of these limits, unless that is known from the last second. */
@@ -109,20 +118,21 @@ export class RateLimiter {
   #tightest(
     limits: readonly SubjectLimit[],
     countedOf: (limited: SubjectLimit) => CountedLimit,
+    nowMs: number,
   ): LimitCountFigures | undefined {
     let least: LimitCountFigures | undefined
     for (const limited of limits) {
       const counted = countedOf(limited)
       if (counted.max === 0) continue
-      const { remaining, resetMs } = this.#counts.peek(counted)
+      const { remaining, resetMs } = this.#counts.peek(counted, nowMs)
       if (!least || remaining < least.remaining) least = { limit: counted.max, remaining, resetMs }
     }
     return least
   }
 
   /** Counts tokens that a call has used, even if the limit is exceeded. */
-  spend(limited: SubjectLimit, tokens: number): void {
-    if (limited.limit.tokens > 0 && tokens > 0) this.#counts.add(tokensOf(limited), tokens)
+  spend(limited: SubjectLimit, tokens: number, nowMs = this.nowMs()): void {
+    if (limited.limit.tokens > 0 && tokens > 0) this.#counts.add(tokensOf(limited), tokens, nowMs)
   }
 }
 

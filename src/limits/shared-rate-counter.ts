@@ -32,7 +32,7 @@ export class SharedRateCounter implements RateCounter {
   readonly #reported = new Set<SubjectEntry>()
   readonly #peers: PermitPeers
   readonly #onIsolated: () => void
-  readonly #nowMs: () => number
+  readonly nowMs: () => number
   readonly #waitTimeoutMs: number
   readonly #sweep: NodeJS.Timeout
   #generation: string | undefined
@@ -49,13 +49,12 @@ export class SharedRateCounter implements RateCounter {
   ) {
     this.#peers = peers
     this.#onIsolated = onIsolated
-    this.#nowMs = nowMs
+    this.nowMs = nowMs
     this.#waitTimeoutMs = waitTimeoutMs
     this.#sweep = setInterval(() => this.#runSweep(), SWEEP_INTERVAL_MS).unref()
   }
 
-  take(counted: CountedLimit): LimitDecision | Promise<LimitDecision> {
-    const nowMs = this.#nowMs()
+  take(counted: CountedLimit, nowMs = this.nowMs()): LimitDecision | Promise<LimitDecision> {
     const entry = this.#entry(counted, nowMs)
     if (!this.#peers.isReachable) return this.#decideIsolated(entry, true)
     if (this.#peers.isRefilling) return this.#takeShare(entry, nowMs)
@@ -67,8 +66,7 @@ export class SharedRateCounter implements RateCounter {
     return verdict
   }
 
-  check(counted: CountedLimit): LimitDecision | Promise<LimitDecision> {
-    const nowMs = this.#nowMs()
+  check(counted: CountedLimit, nowMs = this.nowMs()): LimitDecision | Promise<LimitDecision> {
     const entry = this.#entry(counted, nowMs)
     if (!this.#peers.isReachable) return this.#decideIsolated(entry, false)
     const verdict = entry.permits.check(nowMs)
@@ -77,18 +75,16 @@ export class SharedRateCounter implements RateCounter {
     return verdict
   }
 
-  peek({ name, subject, max, windowMs }: CountedLimit): LimitDecision {
+  peek({ name, subject, max, windowMs }: CountedLimit, nowMs = this.nowMs()): LimitDecision {
     const entry = this.#tables.get(name)?.get(subject)
     if (!entry) return { allowed: max > 0, remaining: max, resetMs: 0, waitMs: 0 }
     entry.applyLimit(max, windowMs)
     const { permits } = entry
-    const nowMs = this.#nowMs()
     const { isReachable, nodes, generation } = this.#peers
     return isReachable ? permits.peek(nowMs) : permits.peekIsolated(nowMs, nodes, generation !== undefined)
   }
 
-  add(counted: CountedLimit, amount: number): void {
-    const nowMs = this.#nowMs()
+  add(counted: CountedLimit, amount: number, nowMs = this.nowMs()): void {
     const entry = this.#entry(counted, nowMs)
     if (this.#peers.isReachable) entry.permits.add(nowMs, amount)
     else entry.permits.addIsolated(nowMs, amount)
@@ -132,8 +128,8 @@ export class SharedRateCounter implements RateCounter {
     this.#onIsolated()
     const { permits } = entry
     const { nodes } = this.#peers
-    if (!takes) return permits.peekIsolated(this.#nowMs(), nodes)
-    const verdict = permits.takeIsolated(this.#nowMs(), nodes)
+    if (!takes) return permits.peekIsolated(this.nowMs(), nodes)
+    const verdict = permits.takeIsolated(this.nowMs(), nodes)
     if (permits.hasUnreported) this.#unreported.add(entry)
     return verdict
   }
@@ -166,7 +162,7 @@ export class SharedRateCounter implements RateCounter {
       // reported.
       if (this.#peers.isRefilling) this.#serveShares(entry)
       const need = [...waiting].filter(({ takes }) => takes).length
-      const request = permits.buildRequest(this.#nowMs(), need, this.#peers.generation)
+      const request = permits.buildRequest(this.nowMs(), need, this.#peers.generation)
       const response = await this.#peers.exchangePermits(entry.counted, request).catch(() => undefined)
       if (response === undefined) break
       if (response === 'stale') {
@@ -174,8 +170,8 @@ export class SharedRateCounter implements RateCounter {
         tries += 1
         continue
       }
-      permits.applyResponse(this.#nowMs(), request, response)
-      if (permits.isReported(this.#nowMs())) this.#reported.add(entry)
+      permits.applyResponse(this.nowMs(), request, response)
+      if (permits.isReported(this.nowMs())) this.#reported.add(entry)
       this.#serve(entry)
       if (waiting.size === 0) break
     }
@@ -186,7 +182,7 @@ export class SharedRateCounter implements RateCounter {
   }
 
   #serve(entry: SubjectEntry): void {
-    const nowMs = this.#nowMs()
+    const nowMs = this.nowMs()
     for (const waiter of entry.waiting) {
       const verdict = waiter.takes ? entry.permits.take(nowMs) : entry.permits.peek(nowMs)
       if (!verdict) return
@@ -196,7 +192,7 @@ export class SharedRateCounter implements RateCounter {
 
   #serveShares(entry: SubjectEntry): void {
     for (const waiter of entry.waiting) {
-      const nowMs = this.#nowMs()
+      const nowMs = this.nowMs()
       this.#resolve(entry, waiter, waiter.takes ? this.#takeShare(entry, nowMs) : entry.permits.peek(nowMs))
     }
   }
@@ -212,7 +208,7 @@ export class SharedRateCounter implements RateCounter {
     if (!isReachable) return
     if (generation !== this.#generation) this.#markAllUnreported()
     this.#generation = generation
-    const nowMs = this.#nowMs()
+    const nowMs = this.nowMs()
     this.#checkReported(nowMs)
     let started = 0
     for (const entry of this.#unreported) {
