@@ -118,33 +118,38 @@ export class Attempts {
    */
   async run(call: Call, plans: readonly Plan[]): Promise<void> {
     const { failureLog, minutes } = this.#services
-    using failed = new FailedAttempts(failureLog, minutes)
-    this.#retries.callBegan(performance.now())
-    // Preparing a request may fetch files, so from now on the client may have to wait as for an upstream.
-    call.response.needsUpstream()
-    const counted: Plan[] = []
-    for (let left = plans.filter(({ reason }) => reason === undefined); left.length > 0; ) {
-      const outcome = await (left.length === 1
-        ? this.#tryModel(call, left[0] as Plan, failed, false, counted)
-        : this.#tryModels(call, left, failed, counted))
-      if (outcome === 'settled') {
-        failed.answeredBy(call.incoming.record.channel)
+    const failed = new FailedAttempts(failureLog, minutes)
+    // Every call passes here and `#tryOnce`; `using` would take twenty times as long as `finally`.
+    try {
+      this.#retries.callBegan(performance.now())
+      // Preparing a request may fetch files, so from now on the client may have to wait as for an upstream.
+      call.response.needsUpstream()
+      const counted: Plan[] = []
+      for (let left = plans.filter(({ reason }) => reason === undefined); left.length > 0; ) {
+        const outcome = await (left.length === 1
+          ? this.#tryModel(call, left[0] as Plan, failed, false, counted)
+          : this.#tryModels(call, left, failed, counted))
+        if (outcome === 'settled') {
+          failed.answeredBy(call.incoming.record.channel)
+          return
+        }
+        if (outcome === 'failed' || outcome === 'over') break
+        left = failed.mayChange(outcome) ? plans.filter(({ reason }) => reason === outcome) : []
+      }
+      const { last } = failed
+      if (last?.passOn) {
+        await last.passOn()
         return
       }
-      if (outcome === 'failed' || outcome === 'over') break
-      left = failed.mayChange(outcome) ? plans.filter(({ reason }) => reason === outcome) : []
+      if (failed.hasAny) {
+        const error = failed.finalError(() => shortestRestMs(this.#services, plans))
+        call.features.failed(call, error)
+        throw error
+      }
+      throw failed.preparationError ?? this.#unserved(plans)
+    } finally {
+      failed[Symbol.dispose]()
     }
-    const { last } = failed
-    if (last?.passOn) {
-      await last.passOn()
-      return
-    }
-    if (failed.hasAny) {
-      const error = failed.finalError(() => shortestRestMs(this.#services, plans))
-      call.features.failed(call, error)
-      throw error
-    }
-    throw failed.preparationError ?? this.#unserved(plans)
   }
 
   async #tryModels(
@@ -345,55 +350,59 @@ export class Attempts {
     if (this.#stopped) return GATEWAY_STOPPING
     if (call.isStopped) return CALL_STOPPED
     const { channel, key } = target
-    using counted = this.#services.health.begin(channel)
-    const { load, minutes, keyRings } = this.#services
-    const account = { channel: channel.name, key: key.value, model: target.request.upstreamModel }
-    const endTrial = keyRings.rests.begin(account)
-    const startedMs = performance.now()
-    const watching = call.features.attempted(call, target)
-    const watcher = endTrial ? both(watcherOfTrial(endTrial), watching ?? NO_WATCHER) : watching
-    const attempt = new Attempt(call, target, load, startedMs, watcher)
-    const unsubscribe = response.onClosed(() => {
-      if (response.isAborted) attempt.onClientLeft()
-    })
-    this.#underWay.add(attempt)
-    load.begin(channel)
-    call.beginAttempt(target, attempt)
-    let end: AttemptEnd | undefined
+    const counted = this.#services.health.begin(channel)
     try {
-      this.#send(attempt, call, target)
-      end = await attempt.end
-      if (end !== 'settled' && end.kind === 'model_missing' && dialect.mayBeUnserved)
-        end = missingEndpointFailure(end)
+      const { load, minutes, keyRings } = this.#services
+      const account = { channel: channel.name, key: key.value, model: target.request.upstreamModel }
+      const endTrial = keyRings.rests.begin(account)
+      const startedMs = performance.now()
+      const watching = call.features.attempted(call, target)
+      const watcher = endTrial ? both(watcherOfTrial(endTrial), watching ?? NO_WATCHER) : watching
+      const attempt = new Attempt(call, target, load, startedMs, watcher)
+      const unsubscribe = response.onClosed(() => {
+        if (response.isAborted) attempt.onClientLeft()
+      })
+      this.#underWay.add(attempt)
+      load.begin(channel)
+      call.beginAttempt(target, attempt)
+      let end: AttemptEnd | undefined
+      try {
+        this.#send(attempt, call, target)
+        end = await attempt.end
+        if (end !== 'settled' && end.kind === 'model_missing' && dialect.mayBeUnserved)
+          end = missingEndpointFailure(end)
+      } finally {
+        unsubscribe()
+        load.end(channel)
+        watcher?.over?.()
+        this.#count(counted, attempt, end, call)
+        noteAttempt(minutes, target, performance.now() - startedMs, end, call)
+        if (attempt.isSilent) this.#underWay.delete(attempt)
+      }
+      if (attempt.succeeded) {
+        // A response can begin with success and then contain an error.
+        if (end === 'settled' && !call.cut) keyRings.rests.succeeded(account, startedMs)
+        this.#services.missing.remove(channel, request.model)
+      }
+      if (end === 'settled') {
+        const { cut } = call
+        if (cut)
+          this.#services.failureLog.report(
+            { call, channel, key, ...cut },
+            'ended the stream',
+            performance.now(),
+          )
+        return undefined
+      }
+      incoming.record.failure = end.cause
+      call.attempts.failed(end)
+      this.#rest(account, end, startedMs)
+      if (ruleOf(end).counts && !call.hold.hasWriteFailed)
+        this.#services.metrics.add('upstreamErrors', 1, channel.name, end.cause)
+      return end
     } finally {
-      unsubscribe()
-      load.end(channel)
-      watcher?.over?.()
-      this.#count(counted, attempt, end, call)
-      noteAttempt(minutes, target, performance.now() - startedMs, end, call)
-      if (attempt.isSilent) this.#underWay.delete(attempt)
+      counted[Symbol.dispose]()
     }
-    if (attempt.succeeded) {
-      // A response can begin with success and then contain an error.
-      if (end === 'settled' && !call.cut) keyRings.rests.succeeded(account, startedMs)
-      this.#services.missing.remove(channel, request.model)
-    }
-    if (end === 'settled') {
-      const { cut } = call
-      if (cut)
-        this.#services.failureLog.report(
-          { call, channel, key, ...cut },
-          'ended the stream',
-          performance.now(),
-        )
-      return undefined
-    }
-    incoming.record.failure = end.cause
-    call.attempts.failed(end)
-    this.#rest(account, end, startedMs)
-    if (ruleOf(end).counts && !call.hold.hasWriteFailed)
-      this.#services.metrics.add('upstreamErrors', 1, channel.name, end.cause)
-    return end
   }
 
   /** Lets the account rest that a failure blames. */
