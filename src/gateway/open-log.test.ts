@@ -10,9 +10,9 @@ test('the line about a request is the JSON text of all its members', () => {
       fc.record({ id: fc.string(), ms: value }),
       fc.record({ model: value, stream: value, quota: value }, { requiredKeys: [] }),
       (facts, record) => {
-        const moment = { level: 30, time: 1_790_000_000_000 }
-        expect(requestLine(moment, facts, record)).toBe(
-          `${JSON.stringify({ ...moment, ...facts, ...record, msg: REQUEST_LINE })}\n`,
+        const [level, time] = [30, 1_790_000_000_000]
+        expect(requestLine(level, time, facts, record)).toBe(
+          `${JSON.stringify({ level, time, ...facts, ...record, msg: REQUEST_LINE })}\n`,
         )
       },
     ),

@@ -76,7 +76,8 @@ export class ConnectionPools<Target extends Destination = Destination> implement
   }
 
   mayReuse({ destination, isRetired }: Pool<Target>): boolean {
-    return !isRetired && !this.#distrusted.has(destination.upstream, performance.now())
+    if (isRetired) return false
+    return this.#distrusted.isEmpty || !this.#distrusted.has(destination.upstream, performance.now())
   }
 
   onIdleChange(difference: number): void {

@@ -8,6 +8,11 @@ const DISTRUST_MS = 600_000
 export class DistrustedUpstreams {
   readonly #untilMs = new Map<string, number>()
 
+  /** Whether no upstream is distrusted, so that the time need not be read. */
+  get isEmpty(): boolean {
+    return this.#untilMs.size === 0
+  }
+
   /** Distrusts an upstream for ten minutes from now. Returns whether it was trusted before. */
   add(upstream: string, nowMs: number): boolean {
     const wasTrusted = !this.has(upstream, nowMs)
@@ -17,7 +22,6 @@ export class DistrustedUpstreams {
 
   /** Whether connections to the upstream must not be reused. */
   has(upstream: string, nowMs: number): boolean {
-    if (this.#untilMs.size === 0) return false
     const untilMs = this.#untilMs.get(upstream)
     if (untilMs === undefined) return false
     if (untilMs > nowMs) return true

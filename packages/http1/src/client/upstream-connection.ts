@@ -253,8 +253,9 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
     const pending = this.#request as PendingRequest
     const { listener, request } = pending
     if (hasSurplus) this.#owner.onUnsolicited()
+    const nowMs = performance.now()
     if (head || body) {
-      this.#deadlineMs = performance.now() + request.idleMs
+      this.#deadlineMs = nowMs + request.idleMs
       this.#deadlineReason = 'idle time-out'
     }
     if (head) listener.onHead(head)
@@ -265,7 +266,7 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
       this.#request = undefined
       pending.isOver = true
       this.#wasUsed = true
-      if (!this.#keepAlive()) this.#close('connection closed')
+      if (!this.#keepAlive(nowMs)) this.#close('connection closed')
       listener.onEnd()
     } else if (cause) this.#close(cause)
   }
@@ -274,7 +275,7 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
    * Keeps the connection for another request if that is allowed. The pool gets it only at the end of the next
    * turn of the event loop. Until then it is read, to notice bytes that the upstream sends without a request.
    */
-  #keepAlive(): boolean {
+  #keepAlive(nowMs: number): boolean {
     const statedSeconds = this.#reader.keepAliveSeconds
     const keepAliveMs =
       statedSeconds === undefined
@@ -284,7 +285,7 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
       return false
     if (this.#isPaused) this.#socket.resume()
     this.#isPaused = false
-    this.#deadlineMs = performance.now() + keepAliveMs
+    this.#deadlineMs = nowMs + keepAliveMs
     this.#deadlineReason = 'kept long enough'
     notifyAfterTurn(this)
     return true
