@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseDecimal } from '../domain/decimal.ts'
@@ -7,6 +8,7 @@ import {
   currentPrice,
   literalNamesOfRule,
   matchesModel,
+  PRICE_DATA,
   unchargedPriceKeys,
   withHyphenatedDate,
 } from './built-in-prices.ts'
@@ -112,6 +114,11 @@ describe('the built-in prices', () => {
         prices.get(name)
       }),
     )
+  })
+
+  test('the source of the price data names the version of the package that is installed', () => {
+    const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+    expect(PRICE_DATA.source).toBe(`@pydantic/genai-prices ${dependencies['@pydantic/genai-prices']}`)
   })
 
   test('the built-in prices have a version that is the same for the same data', () => {

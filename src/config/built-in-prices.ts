@@ -56,7 +56,7 @@ export interface BuiltInPrices {
   namesOf(vendor: Vendor): string[]
   /** The day on which the price data were last compared with the vendors' pages, as YYYY-MM-DD. */
   readonly date: string
-  /** A hash of the price data. */
+  /** A hash that identifies the price data. */
   readonly version: string
 }
 
@@ -103,15 +103,20 @@ const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<str
  * dated prices applies.
  */
 export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices {
-  const lists = new Map(VENDORS.map(({ id }) => [id, modelsOf(id)]))
+  const lists = new LRUCache<string, readonly ModelInfo[]>({ max: MAX_CACHED_NAMES })
   const found = new LRUCache<string, PriceListEntry | 'none'>({ max: MAX_CACHED_NAMES })
   const read = new LRUCache<ModelInfo, BuiltInModel & { readonly data: ModelPrice }>({
     max: MAX_CACHED_NAMES,
   })
 
-  function listedBy(vendor: string, name: string): PriceListEntry | undefined {
+  function listOf(vendor: string): readonly ModelInfo[] {
     const models = lists.get(vendor) ?? modelsOf(vendor)
-    const model = models.find(({ match }) => matchesModel(match, name))
+    lists.set(vendor, models)
+    return models
+  }
+
+  function listedBy(vendor: string, name: string): PriceListEntry | undefined {
+    const model = listOf(vendor).find(({ match }) => matchesModel(match, name))
     return model && { vendor, model }
   }
 
@@ -161,7 +166,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
         if (!PROTOCOLS[protocol].isConversation) return true
         return 'output_mtok' in prices || endpointByName(name) !== undefined
       }
-      const names = (lists.get(id) ?? []).flatMap((model) => {
+      const names = listOf(id).flatMap((model) => {
         const prices = currentPrice(model.prices, today)
         const price = chargeablePrice(prices, mediaPrices(id, model.id))
         return price ? concreteNames(model).filter((name) => isServed(name, prices)) : []
@@ -175,7 +180,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
       )
     },
     version: createHash('sha256')
-      .update(JSON.stringify([...lists]))
+      .update(JSON.stringify([PRICE_DATA, ...ADDITIONAL_MODELS]))
       .update(MEDIA_PRICES_TEXT)
       .update(TOOL_LIST_TEXT)
       .update(SERVICE_PRICES_TEXT)

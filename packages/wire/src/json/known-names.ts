@@ -37,6 +37,9 @@ export class KnownMemberNames {
   readonly #bySize: (readonly KnownName[])[] = []
   readonly #bySpelling = new Map<string, KnownName>()
   readonly #byFolding = new Map<string, KnownName>()
+  readonly #fields: Iterable<string>
+  readonly #below: Readonly<Record<string, NamesBelow>>
+  readonly #spellingsOf: SpellingsOf
 
   /**
    * `fields` are the known names, in ASCII. `below` has, by field, the names that are known inside its value.
@@ -47,9 +50,17 @@ export class KnownMemberNames {
     below: Readonly<Record<string, NamesBelow>> = {},
     spellingsOf: SpellingsOf = onlyItself,
   ) {
+    this.#fields = fields
+    this.#below = below
+    this.#spellingsOf = spellingsOf
+  }
+
+  // Done for the first request, because most processes read requests of few protocols.
+  #index(): void {
+    const spellingsOf = this.#spellingsOf
     const all = new Map<string, NamesBelow | undefined>()
-    for (const given of fields) all.set(spellingsOf(given)[0], undefined)
-    for (const [given, names] of Object.entries(below)) all.set(spellingsOf(given)[0], names)
+    for (const given of this.#fields) all.set(spellingsOf(given)[0], undefined)
+    for (const [given, names] of Object.entries(this.#below)) all.set(spellingsOf(given)[0], names)
     for (const [field, [usual, names]] of [...all].entries())
       for (const spelling of new Set(spellingsOf(usual))) {
         const name = { field, bytes: Buffer.from(spelling), spelling, below: names }
@@ -62,6 +73,7 @@ export class KnownMemberNames {
 
   /** Checks the name of a form field. Throws like `check` if it is a known name in a different spelling. */
   checkName(text: string): void {
+    if (this.#bySize.length === 0) this.#index()
     this.#named(text)
   }
 
@@ -77,6 +89,7 @@ export class KnownMemberNames {
   // Reads the tape of the scanned object directly in one loop, because this is done for each key of each
   // message.
   #checkObject(scan: ScannedObject, object: Node): void {
+    if (this.#bySize.length === 0) this.#index()
     const { bytes, tape } = scan
     const end = tape[object + 2] as number
     let found = 0

@@ -66,7 +66,7 @@ type SpellingsOf = (name: string) => readonly string[]
 type BaseOf<Name extends string> = Exclude<Name, `${string}:${string}` | `${string}?${string}`>
 
 /**
- * Compiles the tables of a shape. The document itself is described by `rootName`. A table `Block:thinking` has the members
+ * Describes a shape by its tables. The document itself is described by `rootName`. A table `Block:thinking` has the members
  * of a `Block` whose `type` is `thinking`, as far as they differ; `Part?thought` those of a `Part` whose `thought` is true.
  */
 export function defineShape<const Name extends string>(
@@ -74,7 +74,23 @@ export function defineShape<const Name extends string>(
   spellingsOf: SpellingsOf = (name) => [name],
   rootName: RootName = 'Request',
 ): Shape<Name> {
-  const written: Readonly<Record<string, Members<string>>> = tables
+  const ids = new Map<string, number>(Object.keys(tables).map((name, id) => [name, id]))
+  let root: CompiledTable | undefined
+  return {
+    // Compiled for the first document, because most processes read documents of few shapes.
+    get root() {
+      return (root ??= tableNamed(rootName, compileTables(tables, spellingsOf)))
+    },
+    rootName,
+    tables,
+    tableId: (name) => tableNamed(name, ids),
+  }
+}
+
+function compileTables(
+  written: Readonly<Record<string, Members<string>>>,
+  spellingsOf: SpellingsOf,
+): ReadonlyMap<string, CompiledTable> {
   const names = Object.keys(written)
   const compiled = new Map<string, MutableTable>()
   for (const [id, name] of names.entries()) compiled.set(name, emptyTable(id))
@@ -100,12 +116,7 @@ export function defineShape<const Name extends string>(
         new Map(variants.map((one) => [one.slice(name.length + 1), tableNamed(one, compiled)])),
       )
   }
-  return {
-    root: tableNamed(rootName, compiled),
-    rootName,
-    tables: written,
-    tableId: (name) => tableNamed(name, compiled).id,
-  }
+  return compiled
 }
 
 type MutableTable = { -readonly [Key in keyof CompiledTable]: CompiledTable[Key] }
