@@ -274,7 +274,8 @@ export class Attempts {
   ): Promise<{ readonly outcome: Outcome; readonly keys: readonly UpstreamKey[] }> {
     const { channel } = plan
     call.incoming.record.channel = channel.name
-    for (const [index, key] of keys.entries()) {
+    for (let index = 0; index < keys.length; index++) {
+      const key = keys[index] as UpstreamKey
       const account = { channel: channel.name, key: key.value, model: request.upstreamModel }
       // A move to another account is never refused, because it may be able to serve the call. Limited is what
       // asks again where the call has failed, or where everything is known to fail.

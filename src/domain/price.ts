@@ -1,6 +1,15 @@
 import { CACHE_WRITE_FIELDS, type CacheWriteLifetime } from '@sluice/wire/reported-usage'
 import { TOOL_KINDS } from '@sluice/wire/tool-use'
-import { type Decimal, decimalText, isGreaterDecimal, multiply, parseDecimal, ZERO } from './decimal.ts'
+import {
+  type Decimal,
+  decimalText,
+  isGreaterDecimal,
+  multiply,
+  parseDecimal,
+  powerOfTen,
+  toScaledInteger,
+  ZERO,
+} from './decimal.ts'
 import type { JsonObject } from './json.ts'
 import {
   valueForEachTokenKind,
@@ -151,6 +160,14 @@ interface DearestTokens {
   readonly writes: Readonly<Record<CacheWriteLifetime, Decimal>>
 }
 
+/** The prices of a token of plain text, as whole numbers of parts of a quota unit. */
+interface TextRate {
+  readonly input: number
+  readonly output: number
+  /** Number of parts in a quota unit. */
+  readonly parts: number
+}
+
 /** A model's price for the calls of one group, with values that are computed from it once. */
 export interface ChargeRate {
   /** The price of the model. If the ratio is 0, all prices are 0 except those of tools. */
@@ -168,6 +185,11 @@ export interface ChargeRate {
   readonly perToken: boolean
   /** Whether everything a call may use is free, apart from tools. */
   readonly free: boolean
+  /**
+   * By which a call is charged that used nothing but text and no cache; undefined if that depends on more, or if the numbers
+   * are too large.
+   */
+  readonly text: TextRate | undefined
 }
 
 /**
@@ -182,7 +204,23 @@ export function chargeRateOf(modelPrice: Price, ratio: Decimal, quotaPerUnit: nu
   )
   const units = MEASURED_UNITS.filter(({ priceOf }) => isGreaterDecimal(priceOf(price), ZERO))
   const free = !perToken && units.length === 0 && !isGreaterDecimal(price.request, ZERO)
-  return { price, ratio, quotaPerUnit, factor, dearest: dearestTokens(tiers), units, perToken, free }
+  const text = textRateOf(price, factor)
+  return { price, ratio, quotaPerUnit, factor, dearest: dearestTokens(tiers), units, perToken, free, text }
+}
+
+function textRateOf({ tokens, tiers, request }: Price, factor: Decimal): TextRate | undefined {
+  if (tiers.length > 0 || request.digits !== 0n) return undefined
+  const [input, output] = [multiply(tokens.input, factor), multiply(tokens.output, factor)]
+  const scale = Math.max(input.scale, output.scale)
+  const exact = [toScaledInteger(input, scale), toScaledInteger(output, scale), powerOfTen(scale + 6)]
+  const common = exact.reduce(commonDivisor)
+  const [perInput = 0, perOutput = 0, parts = 0] = exact.map((one) => Number(one / common))
+  if (![perInput, perOutput, 4 * parts].every(Number.isSafeInteger)) return undefined
+  return { input: perInput, output: perOutput, parts }
+}
+
+function commonDivisor(one: bigint, other: bigint): bigint {
+  return other === 0n ? one : commonDivisor(other, one % other)
 }
 
 const LIFETIMES = Object.entries(CACHE_WRITE_FIELDS)
