@@ -1,13 +1,13 @@
 import { PROTOCOLS } from '@sluice/wire/protocols'
 import type { ToolKind } from '@sluice/wire/tool-use'
 import { createHash } from 'node:crypto'
-import {
-  type ConditionalPrice,
-  findProvider,
-  type MatchLogic,
-  type ModelInfo,
-  type ModelPrice,
-  type TieredPrices,
+import { createRequire } from 'node:module'
+import type {
+  ConditionalPrice,
+  MatchLogic,
+  ModelInfo,
+  ModelPrice,
+  TieredPrices,
 } from '@pydantic/genai-prices'
 import { LRUCache } from 'lru-cache'
 import { type Decimal, divide, parseDecimal, ZERO } from '../domain/decimal.ts'
@@ -59,6 +59,8 @@ export interface BuiltInPrices {
   /** A hash that identifies the price data. */
   readonly version: string
 }
+
+const require = createRequire(import.meta.url)
 
 interface PriceListEntry {
   readonly vendor: string
@@ -190,6 +192,8 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
 }
 
 function modelsOf(vendor: string): readonly ModelInfo[] {
+  // Loaded for the first model that is looked up: its 630 KB take 12 ms of a start.
+  const { findProvider } = require('@pydantic/genai-prices') as typeof import('@pydantic/genai-prices')
   const provider = findProvider({ providerId: vendor })
   const listed = provider?.id === vendor ? provider.models : []
   const others = mediaModels(vendor)
