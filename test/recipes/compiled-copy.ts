@@ -16,14 +16,10 @@ export async function filesWithErrors(
   const copy = patchedSources(patches, ['console', 'tsconfig.json'])
   try {
     const exclude = ['**/*.test.ts', 'console/built']
-    const compilerOptions = { incremental: false, tsBuildInfoFile: null }
     const project = join(copy.root, 'tsconfig.copy.json')
     // No import names the declarations of modules that have no types.
     const files = [...include, 'src/*.d.ts']
-    writeFileSync(
-      project,
-      JSON.stringify({ extends: './console/tsconfig.json', include: files, exclude, compilerOptions }),
-    )
+    writeFileSync(project, JSON.stringify({ extends: './console/tsconfig.json', include: files, exclude }))
     const output = await compile(copy.root, project)
     const errors = output.split(/^(?=\S)/m).filter((error) => error.includes(what))
     return [...new Set(errors.map((error) => error.slice(0, error.indexOf('('))))].toSorted()
