@@ -12,6 +12,7 @@ LIMITED_KEY = os.environ["SLUICE_LIMITED_KEY"]
 # Keys with two requests and 1,000 tokens an hour, by the client that uses them up.
 RATED_KEYS = {key.removeprefix("sk-"): key for key in os.environ["SLUICE_RATED_KEYS"].split()}
 UPSTREAM = os.environ["UPSTREAM_CONTROL"]
+ALL = "SLUICE_ALL" in os.environ
 
 CHAT, MESSAGES, RESPONSES, RERANK = "chat-model", "messages-model", "responses-model", "rerank-model"
 # A model of each dialect behind the gateway: some need a conversion, whichever dialect the client speaks.

@@ -13,9 +13,10 @@ import { playScenarios } from './scenario-upstream.ts'
 
 const USAGE = `Runs the official Python clients against the gateway, in a virtual environment of their own.
 
-  npm run test:clients [-- --json] [CLIENT...]
+  npm run test:clients [-- --json] [--all] [CLIENT...]
 
 CLIENT is one of openai, anthropic, batches, cohere, mcp, langchain, compliance, langchain_standard; all of them by default.
+--all runs LangChain's standard tests with each client on each kind of model; otherwise each runs on two of them.
 --json prints one line of JSON for each test in place of words.
 Without Python or its package index the clients are left out and said so; with CI=true that is a failure.`
 
@@ -45,7 +46,7 @@ interface Line {
 async function main(stop: AbortSignal): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { json: { type: 'boolean' }, help: { type: 'boolean' } },
+    options: { json: { type: 'boolean' }, all: { type: 'boolean' }, help: { type: 'boolean' } },
   })
   const unknown = positionals.find((name) => !CLIENTS.includes(name))
   if (values.help || unknown !== undefined) {
@@ -58,7 +59,7 @@ async function main(stop: AbortSignal): Promise<number> {
     console.log(process.env['CI'] ? '0 passed, 1 failed' : '0 passed, 0 failed')
     return process.env['CI'] ? 1 : 0
   }
-  const lines = await testWith(python.command, positionals.length > 0 ? positionals : CLIENTS, stop)
+  const lines = await testWith(python.command, positionals.length > 0 ? positionals : CLIENTS, values.all === true, stop)
   for (const line of lines) console.log(values.json ? JSON.stringify(line) : inWords(line))
   const failed = lines.filter(({ faults }) => faults.length > 0).length
   console.log(`${lines.length - failed} passed, ${failed} failed`)
@@ -66,7 +67,12 @@ async function main(stop: AbortSignal): Promise<number> {
 }
 
 /** Starts an upstream and a gateway, and runs the tests of these clients against them. */
-async function testWith(python: string, clients: readonly string[], stop: AbortSignal): Promise<Line[]> {
+async function testWith(
+  python: string,
+  clients: readonly string[],
+  isAll: boolean,
+  stop: AbortSignal,
+): Promise<Line[]> {
   const upstream = await startUpstream()
   playScenarios(upstream)
   const control = await startControlServer(upstream)
@@ -105,6 +111,7 @@ async function testWith(python: string, clients: readonly string[], stop: AbortS
         SLUICE_LIMITED_KEY: 'sk-limited',
         SLUICE_RATED_KEYS: RATED.map((name) => `sk-${name}`).join(' '),
         UPSTREAM_CONTROL: control.url,
+        ...(isAll && { SLUICE_ALL: 'yes' }),
       },
       limitMs: RUN_LIMIT_MS,
       stop,

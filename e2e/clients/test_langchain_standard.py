@@ -8,7 +8,7 @@ from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
 from langchain_tests.integration_tests import ChatModelIntegrationTests
 
-from gateway import KEY, SIMULATED, URL
+from gateway import ALL, KEY, SIMULATED, URL
 
 OPENAI = {"api_key": KEY, "base_url": f"{URL}/v1", "max_retries": 0, "stream_usage": True}
 CLIENTS = {
@@ -16,6 +16,14 @@ CLIENTS = {
     "responses": (ChatOpenAI, {**OPENAI, "use_responses_api": True}),
     "anthropic": (ChatAnthropic, {"api_key": KEY, "base_url": URL, "max_retries": 0, "max_tokens": 1000}),
     "google": (ChatGoogleGenerativeAI, {"api_key": KEY, "base_url": URL, "max_retries": 0}),
+}
+
+# A kind of model of the client's own protocol and a conversion, so that each kind occurs; --all runs each client on each.
+KINDS = {
+    "openai": ("chat", "gemini"),
+    "responses": ("responses", "converse"),
+    "anthropic": ("messages", "chat"),
+    "google": ("gemini", "messages"),
 }
 
 # What a client makes of an answer in the documented form, by client, kind of model and beginning of the test.
@@ -50,6 +58,6 @@ class Standard(ChatModelIntegrationTests):
 
 for client in CLIENTS:
     # Clients that did not ask for thoughts do not expect the model that always thinks.
-    for kind in (name.removeprefix("gpt-5-claude-4-on-") for name in SIMULATED[1:]):
+    for kind in (name.removeprefix("gpt-5-claude-4-on-") for name in SIMULATED[1:]) if ALL else KINDS[client]:
         name = f"Test_{client}_client_on_{kind}"
         globals()[name] = type(name, (Standard,), {"__test__": True, "client": client, "kind": kind})

@@ -4,8 +4,8 @@ import { call } from '../fixtures/client.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { ask, askStream, startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
-import { codeBlocks } from './recipe.ts'
-import { filesWithErrors } from './compiled-copy.ts'
+import { codeBlocks } from '../recipes/recipe.ts'
+import { filesWithErrors } from '../recipes/compiled-copy.ts'
 
 const [FEATURE = '', ENTRY = ''] = codeBlocks('recipes/add-a-feature', 'ts')
 const LIST = 'src/gateway/features.ts'

@@ -6,7 +6,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
-import { codeBlocks } from './recipe.ts'
+import { codeBlocks } from '../recipes/recipe.ts'
 
 const [MEMBER = '', SCHEMA = '', SAYS_WHERE = '', SERVICE = ''] = codeBlocks(
   'recipes/add-a-guard-service',

@@ -6,7 +6,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { contentOf } from '../fixtures/content.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
-import { addedCode } from './recipe.ts'
+import { addedCode } from '../recipes/recipe.ts'
 
 const NEXT = "    file: 'Media',\n    format"
 const PATCH = {

@@ -4,7 +4,7 @@ import { type Body, call, type CallOptions, type FullResponse } from '../fixture
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
-import { codeBlocks } from './recipe.ts'
+import { codeBlocks } from '../recipes/recipe.ts'
 
 const [NAME = '', VALUE = ''] = codeBlocks('recipes/add-an-answer-header', 'ts')
 const FILE = 'src/http/answer-headers.ts'
