@@ -59,7 +59,12 @@ async function main(stop: AbortSignal): Promise<number> {
     console.log(process.env['CI'] ? '0 passed, 1 failed' : '0 passed, 0 failed')
     return process.env['CI'] ? 1 : 0
   }
-  const lines = await testWith(python.command, positionals.length > 0 ? positionals : CLIENTS, values.all === true, stop)
+  const lines = await testWith(
+    python.command,
+    positionals.length > 0 ? positionals : CLIENTS,
+    values.all === true,
+    stop,
+  )
   for (const line of lines) console.log(values.json ? JSON.stringify(line) : inWords(line))
   const failed = lines.filter(({ faults }) => faults.length > 0).length
   console.log(`${lines.length - failed} passed, ${failed} failed`)
