@@ -40,10 +40,10 @@ export class AttemptLog {
     this.#startedAt = startedAt
   }
 
-  /** Records that an attempt begins. */
-  begin(target: AttemptTarget): void {
+  /** Records that an attempt begins now. */
+  begin(target: AttemptTarget, nowMs: number): void {
     this.#open = target
-    this.#openedMs = this.#elapsedMs
+    this.#openedMs = this.#elapsedMs(nowMs)
     this.#firstMs ??= this.#openedMs
     this.#request = undefined
   }
@@ -58,7 +58,7 @@ export class AttemptLog {
    * and for connecting.
    */
   get delays(): CallDelays {
-    return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.connectDurationMs ?? 0 }
+    return { queuedMs: this.#firstMs ?? this.#elapsedMs(), connectMs: this.#request?.connectDurationMs ?? 0 }
   }
 
   /** The last attempt that delivered nothing; undefined if there was none. */
@@ -110,8 +110,8 @@ export class AttemptLog {
     return [...failed, { entry, said: cut?.upstreamMessage, target }]
   }
 
-  get #elapsedMs(): number {
-    return Math.round(performance.now() - this.#startedAt)
+  #elapsedMs(nowMs = performance.now()): number {
+    return Math.round(nowMs - this.#startedAt)
   }
 
   #entry({ channel, key }: AttemptTarget, status: number | null, cause: string | null): AttemptEntry {
@@ -119,7 +119,7 @@ export class AttemptLog {
       channel: channel.name,
       key_index: Math.max(0, channel.keys.indexOf(key.value)),
       started_ms: this.#openedMs,
-      duration_ms: this.#elapsedMs - this.#openedMs,
+      duration_ms: this.#elapsedMs() - this.#openedMs,
       status,
       cause,
     }

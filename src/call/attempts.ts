@@ -365,7 +365,7 @@ export class Attempts {
       })
       this.#underWay.add(attempt)
       load.begin(channel)
-      call.beginAttempt(target, attempt)
+      call.beginAttempt(target, attempt, startedMs)
       let end: AttemptEnd | undefined
       try {
         this.#send(attempt, call, target)

@@ -205,12 +205,12 @@ export class Call implements RunningCall {
   }
 
   /** Begins an attempt. If an earlier attempt got a first byte, its time is forgotten. */
-  beginAttempt(target: AttemptTarget, attempt: RunningAttempt): void {
+  beginAttempt(target: AttemptTarget, attempt: RunningAttempt, nowMs = performance.now()): void {
     this.#attempt = attempt
     this.#undelivered = undefined
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteAt = undefined
-    this.attempts.begin(target)
+    this.attempts.begin(target, nowMs)
     this.incoming.record.attempts = (this.incoming.record.attempts ?? 0) + 1
   }
 

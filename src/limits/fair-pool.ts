@@ -3,8 +3,8 @@ export type PoolClient = number | string
 
 /** The size of a pool, and how it is divided. */
 export interface PoolSize {
-  /** The total amount that all clients together may hold. It may change at any time. */
-  readonly max: () => number
+  /** The total amount that all clients together may hold. It may change at any time. `nowMs` is the time of the clock. */
+  readonly max: (nowMs?: number) => number
   /** Share from 0 to 1 that a client may hold if no other client has wanted an amount recently. */
   readonly aloneShare: number
   /** Monotonic clock, in milliseconds. */
@@ -57,7 +57,7 @@ export class FairPool {
 
   /** Maximum amount that a client may hold now. */
   maxOf(client: PoolClient, nowMs = this.#size.nowMs()): number {
-    const max = this.#size.max()
+    const max = this.#size.max(nowMs)
     const own = this.usedBy(client)
     const reachable = max - this.#held + own
     if (own === 0) return reachable
@@ -75,8 +75,7 @@ export class FairPool {
    * Takes an amount above 0 for a client. Returns false and takes nothing if the client would exceed its
    * share.
    */
-  take(client: PoolClient, amount: number): boolean {
-    const nowMs = this.#size.nowMs()
+  take(client: PoolClient, amount: number, nowMs = this.#size.nowMs()): boolean {
     this.#recordRequest(client, nowMs)
     const own = this.usedBy(client)
     if (own + amount > this.maxOf(client, nowMs)) return false
@@ -143,9 +142,10 @@ export class TwoLevelPool {
    * key.
    */
   take({ client, key }: PoolShareOwner, amount: number): boolean {
-    const keys = this.#keysOf.get(client) ?? this.#keysOfNew(client)
-    if (!keys.take(key, amount)) return false
-    if (this.#clients.take(client, amount)) return true
+    const nowMs = this.#size.nowMs()
+    const keys = this.#keysOf.get(client) ?? this.#keysOfNew(client, nowMs)
+    if (!keys.take(key, amount, nowMs)) return false
+    if (this.#clients.take(client, amount, nowMs)) return true
     keys.give(key, amount)
     return false
   }
@@ -156,13 +156,12 @@ export class TwoLevelPool {
     this.#clients.give(client, amount)
   }
 
-  #keysOfNew(client: PoolClient): FairPool {
-    const nowMs = this.#size.nowMs()
+  #keysOfNew(client: PoolClient, nowMs: number): FairPool {
     if (nowMs - this.#sweptMs >= SWEEP_MS) {
       this.#sweptMs = nowMs
       for (const [one, keys] of this.#keysOf) if (keys.isIdle) this.#keysOf.delete(one)
     }
-    const max = (): number => this.#clients.maxOf(client)
+    const max = (at?: number): number => this.#clients.maxOf(client, at)
     const keys = new FairPool({ max, aloneShare: 1, nowMs: this.#size.nowMs })
     this.#keysOf.set(client, keys)
     return keys
