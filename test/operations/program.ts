@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { stringify } from 'yaml'
 import { type Configuration, withoutModelLists } from '../fixtures/configuration.ts'
+import { NODE_FLAGS } from '../fixtures/gateway-process.ts'
 import { freePort, statusOn } from '../fixtures/port.ts'
-import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder } from '../fixtures/program.ts'
+import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder, TEST_DATABASE_FILE } from '../fixtures/program.ts'
 import { pauseBeforeProbe } from '../fixtures/readiness.ts'
 
 /** Options for running the program. */
@@ -90,16 +91,21 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
       typeof config === 'string' ? config : stringify(withoutModelLists(config)),
     )
   }
+  const program = await programFolder()
+  const database = databaseToBegin(options)
+  if (database !== undefined) copyFileSync(database, join(folder.path, 'sluice.db'))
   const port = options.port ?? (await freePort())
   const [file = '', ...args] = options.command ?? [
     process.execPath,
+    // Without them the program starts twice: the second time with its flags.
+    ...NODE_FLAGS,
     'bin/sluice.mjs',
     'start',
     '--config',
     folder.configFile,
   ]
   const child = spawn(file, args, {
-    cwd: options.cwd ?? (options.command ? REPOSITORY : await programFolder()),
+    cwd: options.cwd ?? (options.command ? REPOSITORY : program),
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: options.group === true,
     env: {
@@ -150,6 +156,16 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
       }
     },
   }
+}
+
+/**
+ * A prepared database that makes migrations at the start unnecessary, where the configuration has the users: otherwise the
+ * first start makes one.
+ */
+function databaseToBegin({ config, folder, env, command, cwd }: ProgramOptions): string | undefined {
+  const hasUsers = typeof config === 'object' && config.users !== undefined
+  const chosen = [folder, command, cwd, env?.['DATABASE_URL'], env?.['DATA_DIR'], env?.['GATEWAY_SECRET']]
+  return hasUsers && chosen.every((one) => one === undefined) ? TEST_DATABASE_FILE : undefined
 }
 
 /** Runs the program until it is ready; it is discarded after the test. */
