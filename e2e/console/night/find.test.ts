@@ -39,8 +39,8 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
       ['ann', 'User ann', /^\/users\/\d+$/],
       ['azure-e', 'Channel azure-eu', /^\/channels\/\d+$/],
     ] as const) {
-      await typed(page, text, name)
-      await page.keyboard.press('Enter')
+      // Pages and tasks have these words too.
+      await (await typed(page, text, name)).click()
       await expect.poll(() => new URL(page.url()).pathname).toMatch(path)
     }
     await stage.call('demo-chat')

@@ -84,7 +84,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     const signIn = page.getByRole('region', { name: 'Sign-in' })
     await signIn.getByText('login: { password: true }', { exact: true }).waitFor()
     const inFile = page.getByRole('region', { name: 'Only in the file' })
-    await inFile.getByText(`false from gateway.yaml, line ${lineOf('options: { model_dates')}`).waitFor()
+    await inFile.getByText(`No from gateway.yaml, line ${lineOf('options: { model_dates')}`).waitFor()
     await page.close()
   })
 

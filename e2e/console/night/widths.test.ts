@@ -157,7 +157,7 @@ describe.skipIf(withoutBrowser())('tables in windows of all widths, in a world o
       // A member has keys with budgets.
       const page = await stage.open(path === '/keys' ? 'member' : 'root', path, { viewport, locale })
       await page.locator('main tbody tr').first().waitFor()
-      expect(await page.locator('main [data-wide]').count()).toBe(0)
+      await expect.poll(() => page.locator('main [data-wide]').count()).toBe(0)
       if (needed !== undefined) expect(await headingsOf(page)).toContain(needed)
       const cells = await cellsOf(page)
       const left = Math.min(...cells.filter(({ isActions }) => isActions).map((cell) => cell.left))
