@@ -131,6 +131,7 @@ describe('the limits of a key', () => {
     onTestFinished(() => crowded.close())
     for (const remaining of ['8', '7']) {
       const answer = await crowded.chat('used', ask('m'))
+      expect(answer.status, answer.text).toBe(200)
       expect(answer.headers['x-ratelimit-remaining-requests']).toBe(remaining)
     }
     const refused = await crowded.chat('used', ask('m'))
