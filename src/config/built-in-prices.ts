@@ -9,7 +9,6 @@ import type {
   ModelPrice,
   TieredPrices,
 } from '@pydantic/genai-prices'
-import { LRUCache } from 'lru-cache'
 import { type Decimal, divide, parseDecimal, ZERO } from '../domain/decimal.ts'
 import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoints.ts'
 import { FREE_PRICE, type Price } from '../domain/price.ts'
@@ -106,14 +105,14 @@ const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<str
  * dated prices applies.
  */
 export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices {
-  const lists = new LRUCache<string, readonly ModelInfo[]>({ max: MAX_CACHED_NAMES })
+  const lists = new Map<string, readonly ModelInfo[]>()
   /** By the vendor that is preferred, and by name. */
   const found = new Map<string | undefined, Map<string, PriceListEntry | 'none'>>()
   const read = new WeakMap<ModelInfo, BuiltInModel & { readonly data: ModelPrice }>()
 
   function listOf(vendor: string): readonly ModelInfo[] {
-    const models = lists.get(vendor) ?? modelsOf(vendor)
-    lists.set(vendor, models)
+    let models = lists.get(vendor)
+    if (!models) lists.set(vendor, (models = modelsOf(vendor)))
     return models
   }
 
