@@ -29,7 +29,8 @@ const REMEMBERED = 1_000
 const QUESTION = /^report\? ([0-9a-f-]{36}) (\S{1,100})(?: ([a-z]{1,20})(?::(\S{1,100}))?)?$/
 /** The kind of report that nodes of every version can send. */
 const HEALTH = 'health'
-const ANSWER = /^report ([0-9a-f-]{36}) (\S{1,100}) (\d{1,4}) (\d{1,4}) (\S+)$/
+/** What precedes a chunk of a report. The chunk may be long, so it is not part of the pattern. */
+const ANSWER = /^report ([0-9a-f-]{36}) (\S{1,100}) (\d{1,4}) (\d{1,4}) /
 
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
@@ -108,9 +109,10 @@ export class NodeReports {
     const [, question, asker, kind = HEALTH, argument = ''] = QUESTION.exec(text) ?? []
     if (question !== undefined && asker !== this.#node && this.#isNew(question))
       void this.#answer(question, kind, argument).catch(() => {})
-    const [, id, node = '', index, count, chunk = ''] = ANSWER.exec(text) ?? []
+    const [head = '', id, node = '', index, count] = ANSWER.exec(text) ?? []
     const pending = id === undefined ? undefined : this.#pending.get(id)
     if (!pending || !this.#names().includes(node)) return
+    const chunk = text.slice(head.length)
     this.#onChunk(pending, node, { index: Number(index), count: Number(count), chunk })
   }
 
