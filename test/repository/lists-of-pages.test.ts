@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { JSON_ROUTES } from '../../src/api/json-routes.ts'
+import { RAW_ROUTES } from '../../src/api/raw-routes.ts'
 import { ALERTS } from '../../src/domain/alert.ts'
 import { type MetricRow, METRICS } from '../../src/telemetry/metric-table.ts'
 
@@ -60,4 +62,19 @@ test('docs/operations.md lists every type of alert with the fields of its data',
 test('docs/configuration.md lists every event that an alert receiver can be configured for', () => {
   const events = rowsAfter('docs/configuration.md', '\n## Alerts\n').find(([name]) => name === '`events`')
   expect(namesIn(events?.[2])).toEqual(Object.keys(ALERTS))
+})
+
+test('docs/api.md lists every path that an API key may call', () => {
+  const listed = rowsAfter('docs/api.md', '\nCalls with an API key').flatMap(([method, cell = '']) => {
+    const [paths = '', methods = ''] = cell.split(', where METHOD is ')
+    return namesIn(paths).flatMap((path) =>
+      path.includes('METHOD')
+        ? namesIn(methods).map((name) => [method, path.replace('METHOD', name)])
+        : [[method, path]],
+    )
+  })
+  const routes = [...RAW_ROUTES, ...JSON_ROUTES].filter(({ access }) =>
+    ['api-key', 'key', 'reading-key'].includes(access),
+  )
+  expect(inOrder(listed)).toEqual(inOrder(routes.map(({ method, path }) => [method, path])))
 })
