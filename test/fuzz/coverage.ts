@@ -82,6 +82,14 @@ export class Coverage {
   }
 }
 
+/** For a search that coverage does not guide: each input of the corpus is kept. */
+export const NO_COVERAGE: Pick<Coverage, 'take' | 'isNew' | 'add' | 'characters'> = {
+  characters: 0,
+  take: () => new Map(),
+  isNew: () => true,
+  add: () => {},
+}
+
 function spanOf({ startOffset, endOffset }: Profiler.CoverageRange): Span {
   return [startOffset, endOffset]
 }

@@ -20,7 +20,7 @@ const MAX_TRIES_FOR_FAILURE = 600
 /** Settings of a fuzzing campaign against one target. */
 export interface Campaign {
   readonly target: Target
-  readonly coverage: Coverage
+  readonly coverage: Pick<Coverage, 'take' | 'isNew' | 'add'>
   /** Inputs of earlier campaigns, run first. */
   readonly corpus: readonly Buffer[]
   readonly seed: number
