@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { growthOf, LINEAR_GROWTH } from '../../../test/fixtures/pace.ts'
-import { Pseudonyms } from './pseudonyms.ts'
-import { compileRule, PII_KINDS, type RuleMatch } from './rule.ts'
-import { TextScreen } from './screen.ts'
+import { growthOf, LINEAR_GROWTH } from '../fixtures/pace.ts'
+import { Pseudonyms } from '@sluice/screen/pseudonyms'
+import { compileRule, PII_KINDS, type RuleMatch } from '@sluice/screen/rule'
+import { TextScreen } from '@sluice/screen/screen'
 
 /** Expressions and texts on which matchers that go back take exponential or quadratic time. */
 const ATTACKS: readonly [RuleMatch, string][] = [
