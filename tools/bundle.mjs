@@ -45,33 +45,34 @@ const SOURCE_POSITIONS = "import '../../bin/source-positions.mjs'"
  * Writes `dist/cli` and `dist/build.json` below `root`, from the sources of a repository and of `others`, further programs.
  * Returns the paths of all files in it.
  * Bundles without plugins, because hooks in JavaScript have deadlocked the bundler's threads on two cores.
+ * A `brief` program takes a third of the CPU time to write, which is more than a few starts lose.
  */
-export async function bundle(root, packages, sources, others = []) {
+export async function bundle(root, packages, sources, { others = [], brief = false } = {}) {
   const cli = join(root, 'dist/cli')
   const contained = packages === 'linked' ? bundledPackages(REPOSITORY) : new Map()
   const bundler = await rolldown({
     cwd: sources,
     platform: 'node',
     // A package with machine code loads it from its own folder.
-    external: packages === 'linked' ? (id) => isInstalled(id, contained) : /^@node-rs\/|^koffi$|^pg-native$/,
+    external: packages === 'linked' ? installedBeside(contained) : /^@node-rs\/|^koffi$|^pg-native$/,
     input: [...ENTRIES, ...others],
     logLevel: 'silent',
     // Nothing is removed, because a call whose result is not used may be there for the errors that it throws.
     treeshake: false,
   })
   try {
-    const files = await bundler.generate({ format: 'esm' })
+    const groups = brief ? [] : groupsOf((await bundler.generate({ format: 'esm' })).output, sources)
     const { output } = await bundler.write({
       dir: cli,
       format: 'esm',
       minify: false,
       // Comments would be read and kept in memory with the code, which they make a sixth longer.
       comments: { legal: true, annotation: false, jsdoc: false },
-      codeSplitting: { groups: groupsOf(files.output, sources) },
+      codeSplitting: { groups },
       banner: ({ isEntry, name }) => (isEntry && TRACED.has(name) ? SOURCE_POSITIONS : ''),
       // Stack traces name files and lines of the sources. The maps omit the source text, because a start
       // reads the maps.
-      sourcemap: true,
+      sourcemap: !brief,
       sourcemapExcludeSources: true,
       entryFileNames: '[name].js',
       chunkFileNames: '[name]-[hash].js',
@@ -120,10 +121,11 @@ function groupsOf(output, sources) {
   }))
 }
 
-// Whether a module is in a package that npm installs beside this one. A name with `#` is internal to a package.
-function isInstalled(id, contained) {
-  const [, name] = /^((?:@[^/]+\/)?[^./\0@#][^/]*)/.exec(id) ?? []
-  return name !== undefined && !name.startsWith('@sluice/') && !contained.has(name)
+// Matches modules of packages that npm installs beside this one. A name with `#` is internal to a package. An expression,
+// because the bundler's threads wait for a function in JavaScript.
+function installedBeside(contained) {
+  const others = ['@sluice/.*', ...[...contained.keys()].map((name) => `${RegExp.escape(name)}(?:/.*)?`)]
+  return new RegExp(`^(?!(?:${others.join('|')})$)(?:@[^/]+/)?[^./\\0@#][^/]*`)
 }
 
 // The licences of the packages that the package contains, which ask for this.

@@ -123,7 +123,7 @@ describe('stack traces of the built program', () => {
   ])(
     'a stack trace of the built program names the TypeScript file and its line: %s',
     async (_, file, text) => {
-      const copy = await patchedProgram([{ file, text, by: `${PRINTED} ${text}` }])
+      const copy = await patchedProgram([{ file, text, by: `${PRINTED} ${text}` }], { brief: false })
       onTestFinished(() => copy.discard())
       const env = { ...process.env, DATA_DIR: join(copy.root, 'data'), PORT: '0' }
       const run = { cwd: copy.root, env, encoding: 'utf8', timeout: 60_000 } as const

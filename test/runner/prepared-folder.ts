@@ -52,7 +52,7 @@ export default async function setUp(project: TestProject): Promise<() => void> {
 
 // The console is built before the tests; without a build, tests in a browser say so.
 async function writeProgramWithConsole(program: string): Promise<void> {
-  await writeProgram(program, 'bundled', undefined, [GATEWAY_HOST])
+  await writeProgram(program, 'bundled', undefined, { others: [GATEWAY_HOST] })
   mkdirSync(join(program, 'console'))
   symlinkSync(BUILT_CONSOLE, join(program, 'console/built'))
 }
