@@ -23,17 +23,20 @@ import { byTier } from '../runner/tier.ts'
 const MIB = 1024 * 1024
 const KIB = 1024
 /** The number of concurrent requests of one user. */
-const PARALLEL = byTier(30, 60)
+const PARALLEL = byTier(10, 60)
 /** The maximum memory of all processes of the gateway together, and when 60 connections send 28 MB each. */
 const MAX_BYTES = 700 * MIB
 const MAX_BYTES_OF_BODIES = 800 * MIB
 /** Milliseconds that other work may add; by day other tests share the machine, and the times are only printed. */
 const SLACK_MS = byTier(Number.POSITIVE_INFINITY, 50)
 const UPSTREAM_MS = 50
+/** Milliseconds in which an idle gateway is measured, and between two calls of another user. */
+const IDLE_MS = byTier(100, 500)
+const PAUSE_MS = 5
 const ACCOUNT = { authorization: 'the-access-token-of-ann', 'gateway-user': '2' }
 const CHAIN = 1_000
 /** Number of calls that continue the longest chain one after another. */
-const TURNS = byTier(6, 16)
+const TURNS = byTier(4, 16)
 /** The maximum memory beyond that of an idle gateway: of one such call, of 28 MB, with its copies. */
 const MAX_GROWTH_BYTES = 400 * MIB
 
@@ -73,7 +76,6 @@ beforeAll(async () => {
   const store = await openSqliteStore({ path, secrets: deriveSecrets(GATEWAY_SECRET) })
   await fill(store)
   await store.close()
-  await gateway.restart()
 })
 afterAll(async () => {
   await gateway?.discard()
@@ -98,11 +100,16 @@ const item = (bytes: number): object => ({
   content: [{ type: 'input_text', text: textOf(bytes) }],
 })
 
+/** Starts the gateway for a test to which it does not matter what the gateway did before. */
+async function untilRunning(): Promise<void> {
+  if (!gateway.isRunning) await gateway.restart()
+}
+
 /**
  * Writes keys with the longest texts, responses of 30 MB, and a chain of responses with the same total size.
  */
 async function fill(store: Store): Promise<void> {
-  for (let n = 0; n < byTier(1, 100); n += 1)
+  for (let n = 0; n < byTier(0, 100); n += 1)
     await store.write(
       'createToken',
       newToken(2, {
@@ -119,7 +126,7 @@ async function fill(store: Store): Promise<void> {
     kept: keptStore(store),
     onLost: () => {},
   })
-  const input = JSON.stringify(Array.from({ length: 30 }, () => item(MIB)))
+  const input = JSON.stringify(Array.from({ length: byTier(0, 30) }, () => item(MIB)))
   await responses.keep(response(LARGE_INPUT), { input, response: '{"output":[]}' })
   const output = JSON.stringify({ id: LARGE_OUTPUT, output: [item(30 * MIB)] })
   await responses.keep(response(LARGE_OUTPUT), { input: '[]', response: output })
@@ -198,6 +205,7 @@ const PROBE = `
       const started = performance.now()
       statuses.add(await ask())
       waits.push(performance.now() - started)
+      await new Promise((resolve) => setTimeout(resolve, ${PAUSE_MS}))
     } while (!isOver || waits.length < 15)
     parentPort.postMessage({ waits, statuses: [...statuses] })
   })()
@@ -264,7 +272,7 @@ describe(`${PARALLEL} concurrent requests of one user`, () => {
       // Each is measured separately, because the heap keeps the garbage of the previous one until it needs
       // the space.
       await gateway.restart()
-      const alone = await beside(() => sleep(500))
+      const alone = await beside(() => sleep(IDLE_MS))
       const during = await beside(async () => {
         const all = await Promise.all(Array.from({ length: PARALLEL }, ask))
         const statuses = Map.groupBy(all, ({ status }) => status)
@@ -275,7 +283,7 @@ describe(`${PARALLEL} concurrent requests of one user`, () => {
         expect([...statuses.keys()].filter((status) => ![200, 408, 429, 503].includes(status))).toEqual([])
         expect(statuses.get(200)?.length).toBeGreaterThan(0)
       })
-      const after = await beside(() => sleep(500))
+      const after = await beside(() => sleep(IDLE_MS))
       const aloneMs = Math.max(alone.medianMs, after.medianMs)
       console.log(
         `peak ${(during.peakBytes / MIB).toFixed(0)} MiB in ${(during.tookMs / 1000).toFixed(1)} s;`,
@@ -289,7 +297,7 @@ describe(`${PARALLEL} concurrent requests of one user`, () => {
 
   test('continuing a chain of 1,000 stored responses again and again takes the memory of one call', async () => {
     await gateway.restart()
-    const alone = await beside(() => sleep(500))
+    const alone = await beside(() => sleep(IDLE_MS))
     const during = await beside(async () => {
       for (let turn = 0; turn < TURNS; turn += 1) expect((await continued(CHAIN - 1)).status).toBe(200)
     })
@@ -301,11 +309,13 @@ describe(`${PARALLEL} concurrent requests of one user`, () => {
   })
 
   test('continuing a chain of more than 1,000 stored responses is refused with 400 and a message that says so', async () => {
+    await untilRunning()
     expect((await continued(CHAIN)).status).toBe(400)
   })
 })
 
 test('a user has at most eight database reads at once, over all keys and sessions, and other users can read meanwhile', async () => {
+  await untilRunning()
   /** Requests a large response, and reads nothing of it. */
   const unread = (key: string): Promise<ClientRequest> =>
     new Promise((resolve, reject) => {

@@ -361,7 +361,7 @@ const DEFECTS: readonly Defect[] = [
     {
       file: 'src/features/stored-responses/response-requests.ts',
       text: 'return answerPieces(incoming, parts)',
-      by: "return answerPieces(incoming, [(await Array.fromAsync(parts)).join('')])",
+      by: "return answerPieces(incoming, (async function* () { yield (await Array.fromAsync(parts)).join('') })())",
     },
     'test/faults/store-reads.test.ts',
     'concurrent requests for a kept response of 30 MB take bounded memory',
