@@ -1,168 +1,134 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
-import { booksOfBank } from '../fixtures/bank.ts'
 import { BatchClient, bodyOf, chatLine, sharedFolder } from '../fixtures/batches.ts'
-import { startCluster } from '../fixtures/cluster.ts'
-import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { SHARED, sharedNodes } from './fixture.ts'
 
 const CHARGE = 30
 const QUOTA = 1_000_000
-const LINES = 40
-
-test('another node continues with the batch of a dead one, and each line is charged once', async () => {
-  const shared = sharedFolder()
-  const copy = await patchedProgram([
-    { file: 'src/features/batches/batch-leases.ts', text: 'LEASE_MS = 90_000', by: 'LEASE_MS = 3_000' },
-    { file: 'src/features/batches/batch-runs.ts', text: 'RENEW_MS = 20_000', by: 'RENEW_MS = 0' },
-  ])
-  const cluster = await startCluster({
-    nodes: 2,
-    root: copy.root,
-    hasProxies: false,
-    configure: (upstream) => ({
-      options: { batches: { parallel: 8 }, files: { store: shared.path } },
-      rate_limits: { relay: { requests: 0 } },
-      models: priced(['m', 'gated']),
-      channels: ['m', 'gated'].map((name) => channel(name, upstream.baseUrl(name))),
-      users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })], { quota: QUOTA })],
-    }),
-  })
-  try {
-    const { fleet, upstream } = cluster
-    const gate = Promise.withResolvers<void>()
-    upstream.script('gated', { kind: 'whole', after: gate.promise })
-    const [first, second] = [0, 1].map((at) => new BatchClient(fleet.node(at).url, 'ann')) as [
-      BatchClient,
-      BatchClient,
-    ]
-    const lines = Array.from({ length: LINES }, (_, at) => chatLine(`l${at}`, at < 20 ? 'm' : 'gated'))
-    const { id } = await first.make(lines)
-    await upstream.receivedAtLeast('gated', 4)
-    await fleet.node(0).kill()
-    gate.resolve()
-    const ended = await second.ended(id)
-    expect(ended).toMatchObject({ status: 'completed', request_counts: { total: LINES, completed: LINES } })
-    await fleet.node(0).restart()
-    expect(await first.lines(ended.output_file_id)).toHaveLength(LINES)
-    // A batch of one node is cancelled through another.
-    const again = Promise.withResolvers<void>()
-    upstream.script('gated', { kind: 'whole', after: again.promise })
-    const other = await first.make(Array.from({ length: 10 }, (_, at) => chatLine(`c${at}`, 'gated')))
-    await upstream.receivedAtLeast('gated', 4)
-    expect(bodyOf(await second.ask(`/v1/batches/${other.id}/cancel`, 'POST')).status).toBe('cancelling')
-    again.resolve()
-    const cancelled = await second.ended(other.id)
-    expect(['cancelled', 'completed']).toContain(cancelled.status)
-    const sent = Number(cancelled.request_counts['completed'])
-    await fleet.stop()
-    const books = await booksOfBank(cluster)
-    expect(books.usage.map(({ quota }) => quota)).toEqual(Array.from({ length: LINES + sent }, () => CHARGE))
-    expect(books.tokens.find(({ name }) => name === 'token-ann')?.remain_quota).toBe(
-      QUOTA - (LINES + sent) * CHARGE,
-    )
-    expect(books.openHolds).toEqual([])
-  } finally {
-    await cluster.clear()
-    copy.discard()
-    shared.remove()
-  }
-})
-
-const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
-
-/** Less than eight times what the batches below hold, so that a node has to borrow what it takes over. */
+/** Less than eight times what a batch holds, so that a node has to borrow what it takes over. */
 const SMALL_QUOTA = 100_000
+/** The lease of a batch, which a dead node leaves behind. */
+const LEASE_MS = 90_000
+const CID = { id: 4, accessToken: 'the-access-token-of-cid' }
 
-/** Two nodes on a program with these patches. */
-async function twoNodes(patches: Parameters<typeof patchedProgram>[0]) {
-  const shared = sharedFolder()
-  const copy = await patchedProgram(patches)
-  const cluster = await startCluster({
-    nodes: 2,
-    root: copy.root,
-    hasProxies: false,
-    configure: (upstream) => ({
-      options: { batches: { parallel: 8 }, local_batches: true, files: { store: shared.path } },
-      rate_limits: { relay: { requests: 0 } },
-      models: priced(['m', 'gated']),
-      channels: ['m', 'gated'].map((name) => channel(name, upstream.baseUrl(name))),
-      users: [
-        ROOT,
-        user(2, 'ann', [token('ann', { remain_quota: SMALL_QUOTA }), token('other')], {
-          quota: SMALL_QUOTA,
-          access_token: ANN.accessToken,
-        }),
-      ],
-    }),
-  }).catch((error: unknown) => {
-    copy.discard()
-    shared.remove()
-    throw error
-  })
-  const close = async (): Promise<void> => {
-    await cluster.clear()
-    copy.discard()
-    shared.remove()
+const folder = sharedFolder()
+afterAll(() => folder.remove())
+
+function configuration(upstream: ScriptedUpstream, options: Record<string, unknown>): Configuration {
+  return {
+    options,
+    rate_limits: { relay: { requests: 0 } },
+    models: priced(['m', 'gated', 'held']),
+    channels: ['m', 'gated', 'held'].map((name) => channel(name, upstream.baseUrl(name))),
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann', { remain_quota: QUOTA })], { quota: QUOTA }),
+      user(3, 'bea', [token('bea', { remain_quota: SMALL_QUOTA })], { quota: SMALL_QUOTA }),
+      user(CID.id, 'cid', [token('cid', { remain_quota: SMALL_QUOTA }), token('other')], {
+        quota: SMALL_QUOTA,
+        access_token: CID.accessToken,
+      }),
+      user(5, 'dan', [token('dan')]),
+    ],
   }
-  return { ...cluster, cluster, close }
 }
 
-test('a node that is only slow leaves a batch to the node that has taken it over', async () => {
-  const { fleet, upstream, postgres, cluster, close } = await twoNodes([
-    { file: 'src/features/batches/batch-runs.ts', text: 'RENEW_MS = 20_000', by: 'RENEW_MS = 0' },
-  ])
-  try {
-    const lines = 80
-    const gate = Promise.withResolvers<void>()
-    upstream.decide('m', () => ({ kind: 'whole', after: gate.promise.then(() => sleep(400)) }))
-    const first = new BatchClient(fleet.node(0).url, 'ann')
-    const { id } = await first.make(Array.from({ length: lines }, (_, at) => chatLine(`l${at}`)))
-    await upstream.receivedAtLeast('m', 4)
-    // As if the first node had not renewed its lease, and another one had taken the batch over and died.
-    await postgres.sql(`update idempotent_calls set node = 'dead', claim = 'dead', until_ms = 0`)
-    await upstream.receivedAtLeast('m', 8)
-    gate.resolve()
-    const ended = await first.ended(id)
-    expect(ended).toMatchObject({ status: 'completed', request_counts: { total: lines, completed: lines } })
-    expect(await first.lines(ended.output_file_id)).toHaveLength(lines)
-    // What both have made are the calls that were under way, and those before the first node looked at its lease.
-    expect(upstream.received('m').length).toBeLessThan(lines * 1.6)
-    await fleet.stop()
-    const books = await booksOfBank(cluster)
-    expect(books.usage.map(({ quota }) => quota)).toEqual(Array.from({ length: lines }, () => CHARGE))
-    expect(books.tokens.find(({ name }) => name === 'token-ann')?.remain_quota).toBe(
-      SMALL_QUOTA - lines * CHARGE,
-    )
-    expect(books.openHolds).toEqual([])
-  } finally {
-    await close()
+describe.each(SHARED)('batches of two nodes on $name', (engine) => {
+  const shared = sharedNodes(engine, 2, (upstream) =>
+    configuration(upstream, {
+      batches: { parallel: 8 },
+      local_batches: true,
+      files: { store: folder.path },
+    }),
+  )
+  const node = (index: 0 | 1) => {
+    const gateway = shared.nodes.gateways[index]
+    if (!gateway) throw new Error('the nodes are not started')
+    return gateway
   }
-})
+  const clients = (key: string, other = key): [BatchClient, BatchClient] => [
+    new BatchClient(node(0).url, key),
+    new BatchClient(node(1).url, other),
+  ]
+  const sql = (statement: string) => shared.nodes.database.sql(statement)
+  const leaseOf = async (id: string) =>
+    (await sql(`select node, until_ms as until from idempotent_calls where lookup = 'batch ${id}'`))[0]
+  /** Kills the first node, and moves its leases as far as time would before they end. */
+  const killFirst = async (id: string): Promise<void> => {
+    await node(0).kill()
+    const { node: name, until } = (await leaseOf(id)) ?? {}
+    expect(Number(until)).toBeGreaterThan(Date.now())
+    await sql(`update idempotent_calls set until_ms = until_ms - ${LEASE_MS} where node = '${String(name)}'`)
+  }
+  const openHolds = () => shared.nodes.gateways.flatMap(({ dataDir }) => databaseOf(dataDir).openHolds())
+  const chargesOf = async (userId: number): Promise<unknown[]> =>
+    (await sql(`select quota from usage_log where user_id = ${userId}`)).map(({ quota }) => quota)
+  /** Waits until this number of lines was charged to a key and its user, each once. */
+  const areCharged = async (name: string, userId: number, quota: number, lines: number): Promise<void> => {
+    await expect
+      .poll(() => shared.nodes.token(`token-${name}`))
+      .toMatchObject({ remain: quota - lines * CHARGE, used: lines * CHARGE })
+    expect(await chargesOf(userId)).toEqual(Array.from({ length: lines }, () => CHARGE))
+    await expect.poll(openHolds).toEqual([])
+  }
 
-test('what a dead node has finished of a batch is kept and charged, although the key was disabled since', async () => {
-  const { fleet, upstream, postgres, close } = await twoNodes([
-    { file: 'src/features/batches/batch-leases.ts', text: 'LEASE_MS = 90_000', by: 'LEASE_MS = 3_000' },
-    { file: 'src/features/batches/batch-runs.ts', text: 'RENEW_MS = 20_000', by: 'RENEW_MS = 0' },
-    // The counts that a dead node has stored may be older than its results.
-    { file: 'src/features/batches/batch-runs.ts', text: 'SAVE_MS = 1_000', by: 'SAVE_MS = 600_000' },
-  ])
-  try {
-    upstream.script('gated', { kind: 'whole', after: new Promise(() => {}) })
-    const [first, second] = [
-      new BatchClient(fleet.node(0).url, 'ann'),
-      new BatchClient(fleet.node(1).url, 'other'),
-    ]
-    const lines = Array.from({ length: 9 }, (_, at) => chatLine(`l${at}`, at < 5 ? 'm' : 'gated'))
+  test('another node continues with the batch of a dead one, and each line is charged once', async () => {
+    const { upstream } = shared.nodes
+    const [first, second] = clients('ann')
+    const gate = Promise.withResolvers<void>()
+    upstream.script('gated', { kind: 'whole', after: gate.promise })
+    const lines = Array.from({ length: 40 }, (_, at) => chatLine(`l${at}`, at < 20 ? 'm' : 'gated'))
     const { id } = await first.make(lines)
     await upstream.receivedAtLeast('gated', 4)
-    const count = async (sql: string): Promise<number> => (await postgres.sql<{ n: number }>(sql))[0]?.n ?? 0
-    await expect.poll(() => count(`select count(*)::int as n from kept where kind = 'batch_line'`)).toBe(5)
-    await fleet.node(0).kill()
-    const tokenId = await count(`select id::int as n from tokens where name = 'token-ann'`)
-    const change = { id: tokenId, status: 2 }
-    expect(await manage(fleet.node(1).url, ANN, 'PUT /api/token/?status_only=1', change)).toMatchObject({
+    await killFirst(id)
+    gate.resolve()
+    const ended = await second.ended(id)
+    expect(ended).toMatchObject({ status: 'completed', request_counts: { total: 40, completed: 40 } })
+    await node(0).restart()
+    expect(await first.lines(ended.output_file_id)).toHaveLength(40)
+    await areCharged('ann', 2, QUOTA, 40)
+  })
+
+  test('a batch of one node is cancelled through another, and what was sent of it is charged', async () => {
+    const { upstream } = shared.nodes
+    const [first, second] = clients('ann')
+    const gate = Promise.withResolvers<void>()
+    upstream.script('gated', { kind: 'whole', after: gate.promise })
+    const { used: before } = await shared.nodes.token('token-ann')
+    const { id } = await first.make(Array.from({ length: 10 }, (_, at) => chatLine(`c${at}`, 'gated')))
+    await upstream.receivedAtLeast('gated', 4)
+    expect(bodyOf(await second.ask(`/v1/batches/${id}/cancel`, 'POST')).status).toBe('cancelling')
+    gate.resolve()
+    const cancelled = await second.ended(id)
+    expect(['cancelled', 'completed']).toContain(cancelled.status)
+    const sent = Number(cancelled.request_counts['completed'])
+    await areCharged('ann', 2, QUOTA, before / CHARGE + sent)
+  })
+
+  test('what a dead node has finished of a batch is kept and charged, although the key was disabled since', async () => {
+    const { upstream } = shared.nodes
+    upstream.script('gated', { kind: 'whole', after: new Promise(() => {}) })
+    const [first, second] = clients('cid', 'other')
+    const lines = Array.from({ length: 9 }, (_, at) => chatLine(`l${at}`, at < 5 ? 'm' : 'gated'))
+    const { id } = await first.make(lines)
+    const stored = `from kept where kind = 'batch' and key = '${id}'`
+    const [created] = await sql(`select cipher, content_id ${stored}`)
+    await upstream.receivedAtLeast('gated', 4)
+    const results = async () =>
+      (await sql(`select 1 from kept where kind = 'batch_line' and user_id = ${CID.id}`)).length
+    await expect.poll(results).toBe(5)
+    await killFirst(id)
+    // The counts that a dead node has stored may be older than its results.
+    await sql(
+      `update kept set cipher = '${String(created?.['cipher'])}', content_id = '${String(created?.['content_id'])}'
+       where kind = 'batch' and key = '${id}'`,
+    )
+    const [row] = await sql(`select id from tokens where name = 'token-cid'`)
+    const change = { id: Number(row?.['id']), status: 2 }
+    expect(await manage(node(1).url, CID, 'PUT /api/token/?status_only=1', change)).toMatchObject({
       success: true,
     })
     const ended = await second.ended(id)
@@ -178,30 +144,59 @@ test('what a dead node has finished of a batch is kept and charged, although the
       'l4',
     ])
     expect(await second.lines(ended.error_file_id)).toHaveLength(4)
-    await expect
-      .poll(() => count('select count(*)::int as n from usage_log where quota > 0'), { timeout: 20_000 })
-      .toBe(5)
-  } finally {
-    await close()
-  }
-})
-
-test('several nodes that do not share files refuse files and batches, and one node alone serves them', async () => {
-  const cluster = await startCluster({
-    nodes: 2,
-    hasProxies: false,
-    configure: (upstream) => ({
-      models: priced(['m']),
-      channels: [channel('m', upstream.baseUrl('m'))],
-      users: [ROOT, user(2, 'ann', [token('ann')], { access_token: 'ann-access-token' })],
-    }),
+    await node(0).restart()
+    await areCharged('cid', CID.id, SMALL_QUOTA, 5)
   })
-  try {
-    const { fleet } = cluster
-    const [first, second] = [0, 1].map((at) => new BatchClient(fleet.node(at).url, 'ann')) as [
-      BatchClient,
-      BatchClient,
-    ]
+
+  test('a node that is only slow leaves a batch to the node that has taken it over', async () => {
+    const { upstream } = shared.nodes
+    const count = 80
+    // Both nodes make calls before the slow one looks at its lease, and the others after it.
+    const both = Promise.withResolvers<void>()
+    const seen = Promise.withResolvers<void>()
+    let calls = 0
+    upstream.decide('m', () => ({ kind: 'whole', after: ((calls += 1) <= 24 ? both : seen).promise }))
+    upstream.script('held', { kind: 'whole', after: seen.promise })
+    const [, slow] = clients('bea')
+    const [, other] = clients('dan')
+    const { id: renewed } = await other.make([chatLine('a', 'held')])
+    await upstream.receivedAtLeast('held', 1)
+    const { id } = await slow.make(Array.from({ length: count }, (_, at) => chatLine(`l${at}`)))
+    await upstream.receivedAtLeast('m', 4)
+    // As if the node had not renewed its lease, and another one had taken the batch over and died.
+    await sql(
+      `update idempotent_calls set node = 'dead', claim = 'dead', until_ms = 0 where lookup = 'batch ${id}'`,
+    )
+    const { until } = (await leaseOf(renewed)) ?? {}
+    await upstream.receivedAtLeast('m', 8)
+    both.resolve()
+    // A node renews all of its leases together.
+    await expect
+      .poll(async () => (await leaseOf(renewed))?.['until'], { interval: 200 })
+      .toBeGreaterThan(Number(until))
+    seen.resolve()
+    const ended = await slow.ended(id)
+    expect(ended).toMatchObject({ status: 'completed', request_counts: { total: count, completed: count } })
+    expect(await slow.lines(ended.output_file_id)).toHaveLength(count)
+    // What both have made are the calls of which some answers were awaited when the slow node looked.
+    expect(upstream.received('m').length).toBeLessThanOrEqual(count + 24)
+    await areCharged('bea', 3, SMALL_QUOTA, count)
+  })
+
+  test('after the nodes have stopped, no quota of a batch is held or lent', async () => {
+    expect(await Promise.all(shared.nodes.gateways.map((gateway) => gateway.stop()))).toEqual([0, 0])
+    expect(openHolds()).toEqual([])
+    expect(await sql('select * from leases')).toEqual([])
+    expect(
+      await sql(`select username, used_quota as used, (select sum(quota)::bigint from usage_log l where l.user_id = u.id) as charged
+        from users u where used_quota <> coalesce((select sum(quota) from usage_log l where l.user_id = u.id), 0)`),
+    ).toEqual([])
+  })
+
+  test('several nodes that do not share files refuse files and batches, and one node alone serves them', async () => {
+    const config = configuration(shared.nodes.upstream, {})
+    await Promise.all(shared.nodes.gateways.map((gateway) => gateway.restart(config)))
+    const [first, second] = clients('other')
     const refused = [503, 'files_not_shared']
     type Request = Parameters<BatchClient['ask']>
     const answerTo = async (...request: Request): Promise<unknown[]> => {
@@ -224,14 +219,14 @@ test('several nodes that do not share files refuse files and batches, and one no
     for (const request of requests)
       expect([...request, ...(await answerTo(...request))]).toEqual([...request, ...refused])
     await expect(second.upload([chatLine('a')])).rejects.toThrow('files_not_shared')
-    await fleet.node(1).stop()
+    await node(1).stop()
     await expect.poll(async () => (await first.ask('/v1/files')).status, { timeout: 30_000 }).toBe(200)
     const { id } = await first.make([chatLine('a')])
     const { input_file_id: file, ...ended } = await first.ended(id)
     expect(ended).toMatchObject({ status: 'completed' })
     // A node that is alone does not know what the other one keeps.
-    await fleet.node(0).stop()
-    await fleet.node(1).restart()
+    await node(0).stop()
+    await node(1).restart()
     await expect.poll(async () => (await second.ask('/v1/files')).status, { timeout: 30_000 }).toBe(200)
     const again: Request = [
       '/v1/batches',
@@ -241,9 +236,7 @@ test('several nodes that do not share files refuse files and batches, and one no
     for (const request of [again, [`/v1/files/${file}/content`]] as Request[])
       expect(await answerTo(...request)).toEqual(refused)
     const request = `GET /api/batches/${id}/results` as const
-    const managed = await manage(fleet.node(1).url, { id: 2, accessToken: 'ann-access-token' }, request)
+    const managed = await manage(node(1).url, CID, request)
     expect(managed.status).toBe(503)
-  } finally {
-    await cluster.clear()
-  }
+  })
 })
