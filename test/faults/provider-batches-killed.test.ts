@@ -1,8 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { startSimulator } from '../../packages/simulator/src/start-simulator.ts'
 import { audit } from '../fixtures/auditor.ts'
-import { BATCH_PRICE, invoicesOf, quotaOfInvoice, simulateBatches } from '../fixtures/batch-provider.ts'
+import {
+  BATCH_PRICE,
+  type BatchStep,
+  invoicesOf,
+  momentOfStep,
+  quotaOfInvoice,
+  requestsSoFar,
+  simulateBatches,
+} from '../fixtures/batch-provider.ts'
 import { BatchClient, chatLine } from '../fixtures/batches.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
@@ -11,14 +18,10 @@ import { startGateway } from '../fixtures/gateway.ts'
 const QUOTA = 10_000_000
 /** Lines of the batch at each provider. */
 const LINES = 200
-/** Requests that providers get, in the order of a batch. */
-const STEPS = ['upload', 'create', 'get', 'content'] as const
 /** The step during which, or soon after which, each kill happens. */
-const KILLS: readonly (typeof STEPS)[number][] = ['upload', 'create', 'create', 'get', 'content', 'content']
+const KILLS: readonly BatchStep[] = ['upload', 'create', 'create', 'get', 'content', 'content']
 /** Kills after which all batches may have ended. */
 const MIN_KILLS = 5
-/** Longest time in milliseconds between a request and the kill. */
-const SOON_MS = 100
 const GRANTED = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
 const PROVIDERS = [
   ['chat', 'demo-chat'],
@@ -54,25 +57,17 @@ test('after kills at any moment, batches at providers of chat, messages and gemi
         return { model, url, id: (await ann.make(lines, { metadata: {} })).id }
       }),
     )
-    const asked = async (): Promise<readonly number[]> => {
-      const counts = await Promise.all(providers.map(({ url }) => simulateBatches(url, {})))
-      return STEPS.map((step) => counts.reduce((sum, count) => sum + (count[step] ?? 0), 0))
-    }
+    const urls = providers.map(({ url }) => url)
     const areOver = async (): Promise<boolean> => {
       const batches = await Promise.all(made.map(({ id }) => ann.batch(id)))
       return batches.every(({ status }) => status === 'completed')
     }
-    let before = STEPS.map(() => 0)
+    let before: readonly number[] = []
     for (const [kill, step] of KILLS.entries()) {
-      const isDue = async (): Promise<boolean> => {
-        const now = await asked()
-        return now.some((count, at) => at >= STEPS.indexOf(step) && count > (before[at] ?? 0))
-      }
-      while (!(await isDue()) && !(await areOver())) await sleep(20)
+      await momentOfStep(urls, step, before, areOver)
       if (kill >= MIN_KILLS && (await areOver())) break
-      await sleep(Math.random() * SOON_MS)
       await gateway.kill()
-      before = [...(await asked())]
+      before = await requestsSoFar(urls)
       await gateway.restart()
     }
     const billed = new Map<string, number>()
