@@ -1,3 +1,4 @@
+import { Agent } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/api/endpoint.ts'
 import { manage } from '../fixtures/account.ts'
@@ -6,6 +7,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { contentOf } from '../fixtures/content.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { filledPath, isEndless, ROUTES } from '../fixtures/routes.ts'
+import { byTier } from '../runner/tier.ts'
 
 const ADMIN = { id: 1, accessToken: ROOT.access_token }
 /** Who asks for what is not theirs: several, because each has one read of the usage log at a time. */
@@ -18,7 +20,11 @@ const [ANN] = ASKING as [Asker]
 type Asker = (typeof ASKING)[number]
 const BEN = { id: 300_003, accessToken: 'the-access-token-of-ben' }
 
-type Pair = readonly [others: string, missing: string]
+/** Ids, and the names of parameters that such an id fits. */
+type Pair = readonly [others: string, missing: string, fitting: RegExp]
+
+// A connection for each of thousands of requests would take a third of their time.
+const agent = new Agent({ keepAlive: true })
 
 let fixture: Fixture
 let live: LiveResponse
@@ -56,20 +62,25 @@ beforeAll(async () => {
   await contentOf(gateway.url, BEN, callOfBen)
   const { data: row } = await manage<{ session: string }>(gateway.url, BEN, `GET /api/log/self/${callOfBen}`)
   pairs = [
-    [String(BEN.id), '300004'],
-    ['300005', '300006'],
+    [String(BEN.id), '300004', /user/],
+    ['300005', '300006', /user/],
     // The last of the keys of ben; nobody has nine.
-    ['3', '9'],
-    ['ben', 'box'],
-    ['token-ben', 'token-box'],
-    [callOfBen, '019a0000-0000-7000-8000-000000000000'],
-    [String(live.headers['x-request-id']), '019a0000-0000-7000-8000-000000000001'],
-    [row.session, '0123456789abcdef'],
-    [response, `${response.slice(0, -8)}${response.endsWith('00000000') ? '11111111' : '00000000'}`],
+    ['3', '9', /token|channel|key/],
+    ['ben', 'box', /user|group/],
+    ['token-ben', 'token-box', /token|model|key/],
+    [callOfBen, '019a0000-0000-7000-8000-000000000000', /request|batch|id$/],
+    [String(live.headers['x-request-id']), '019a0000-0000-7000-8000-000000000001', /request/],
+    [row.session, '0123456789abcdef', /session|tz|type|time/],
+    [
+      response,
+      `${response.slice(0, -8)}${response.endsWith('00000000') ? '11111111' : '00000000'}`,
+      /request|batch/,
+    ],
   ]
 })
 afterAll(async () => {
   live?.abort()
+  agent.destroy()
   await fixture?.close()
 })
 
@@ -82,6 +93,9 @@ const ENDPOINTS = ROUTES.filter(
 
 const shapeOf = (schema: unknown): string[] =>
   schema && typeof schema === 'object' && 'shape' in schema ? Object.keys(schema.shape as object) : []
+
+/** Endpoints of higher roles refuse every request alike. */
+const isRefusing = ({ access }: Endpoint): boolean => access === 'admin' || access === 'root'
 
 /** A request with an id in one place. */
 interface Asked {
@@ -102,6 +116,16 @@ const BESIDE = {
   messages: [],
   previous_response_id: '',
 }
+
+/** Reads that take ten times as long as others. By day, each of their parameters is tried with the ids that fit its name. */
+const LONG_READS = new Set(['/api/log/self/export', '/api/usage/self', '/api/usage/self/failures'])
+const isTried = ({ path }: Endpoint, place: string, [, , fitting]: Pair): boolean =>
+  byTier(!LONG_READS.has(path) || fitting.test(place), true)
+
+/** By day, an endpoint that refuses all requests of a user alike gets one of them. */
+const ASKED_OF_REFUSING = byTier(1, Number.POSITIVE_INFINITY)
+/** Whether a parameter that the management API refuses as invalid is tried with the id of another user. */
+const IS_INVALID_TRIED = byTier(false, true)
 
 /** Every request to an endpoint with this id in one of its places. */
 function* requestsWith(endpoint: Endpoint, id: string): Generator<Asked> {
@@ -143,6 +167,7 @@ async function answerTo(
       method: endpoint.method,
       path,
       headers,
+      agent,
     }),
   )
   const plain = text
@@ -159,27 +184,27 @@ test('an id of another user gets the answer of a missing one, in every path, par
   )
   const differing: string[] = []
   let asked = 0
-  const compare = async (asker: Asker, endpoint: Endpoint, [others, missing]: Pair): Promise<void> => {
+  const compare = async (asker: Asker, endpoint: Endpoint, pair: Pair): Promise<void> => {
+    const [others, missing] = pair
     const wanted = requestsWith(endpoint, missing)
-    for (const request of requestsWith(endpoint, others)) {
+    const most = isRefusing(endpoint) ? ASKED_OF_REFUSING : Number.POSITIVE_INFINITY
+    for (const request of requestsWith(endpoint, others).take(most)) {
       const like = wanted.next().value as Asked
-      const [got, expected] = [
-        await answerTo(asker, endpoint, request, others),
-        await answerTo(asker, endpoint, like, missing),
-      ]
-      asked += 2
+      if (!isTried(endpoint, request.place, pair)) continue
+      const expected = await answerTo(asker, endpoint, like, missing)
+      asked += 1
+      // What is missing is a 404 there; responses, which are a 400, have other endpoints.
+      if (endpoint.kind === 'json' && expected.startsWith('400') && !IS_INVALID_TRIED) continue
+      const got = await answerTo(asker, endpoint, request, others)
+      asked += 1
       if (got !== expected)
         differing.push(
           `${endpoint.method} ${endpoint.path} ${request.place} ${others}\n  ${got}\n  ${expected}`,
         )
     }
   }
-  // Endpoints of higher roles refuse every request alike.
   const jobs = ENDPOINTS.flatMap((endpoint) =>
-    (/^(?:admin|root)$/.test(endpoint.access) ? pairs.slice(0, 1) : pairs).map((pair) => ({
-      endpoint,
-      pair,
-    })),
+    (isRefusing(endpoint) ? pairs.slice(0, 1) : pairs).map((pair) => ({ endpoint, pair })),
   )
   const isRead = ({ endpoint }: (typeof jobs)[number]): boolean => endpoint.method === 'GET'
   /** Does jobs, so many at a time for each of those who ask. */
