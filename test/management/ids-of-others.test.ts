@@ -188,7 +188,7 @@ test('an id of another user gets the answer of a missing one, in every path, par
     const [others, missing] = pair
     const wanted = requestsWith(endpoint, missing)
     const most = isRefusing(endpoint) ? ASKED_OF_REFUSING : Number.POSITIVE_INFINITY
-    for (const request of requestsWith(endpoint, others).take(most)) {
+    for (const request of [...requestsWith(endpoint, others)].slice(0, most)) {
       const like = wanted.next().value as Asked
       if (!isTried(endpoint, request.place, pair)) continue
       const expected = await answerTo(asker, endpoint, like, missing)

@@ -16,53 +16,74 @@ const UNSEEN = ['\u200B', '\u2800', '\u3000', '\u202E', '\uFFFC', '\u{1D159}', '
 const guard = (fields: object) => ({ name: 'words', do: 'block', match: { words: ['x'] }, ...fields })
 
 /** Configurations with one name in each of their places. */
-const PLACES: readonly (readonly [string, (name: string) => object])[] = [
+const PLACES: readonly (readonly [string, (name: string) => Fields])[] = [
   ['a channel', (name) => ({ channels: [channel('m', ADDRESS, { name })] })],
-  ['a model of a channel', (name) => ({ channels: [channel('m', ADDRESS, { models: [name] })] })],
+  ['a model of a channel', (name) => ({ channels: [channel('p', ADDRESS, { models: [name] })] })],
   [
     'the name in a model mapping',
-    (name) => ({ channels: [channel('m', ADDRESS, { model_mapping: { [name]: 'm' } })] }),
+    (name) => ({ channels: [channel('n', ADDRESS, { model_mapping: { [name]: 'm' } })] }),
   ],
   [
     'the model of a model mapping',
-    (name) => ({ channels: [channel('m', ADDRESS, { model_mapping: { m: name } })] }),
+    (name) => ({ channels: [channel('o', ADDRESS, { model_mapping: { m: name } })] }),
   ],
   ['a model with a price', (name) => ({ models: priced([name]) })],
   ['a vendor', (name) => ({ models: { m: { vendor: name } } })],
-  ['a fallback', (name) => ({ models: { m: { price: PLAIN_PRICE, fallback: [name] } } })],
-  ['a successor', (name) => ({ models: { m: { price: PLAIN_PRICE, successor: name } } })],
+  ['a fallback', (name) => ({ models: { n: { price: PLAIN_PRICE, fallback: [name] } } })],
+  ['a successor', (name) => ({ models: { o: { price: PLAIN_PRICE, successor: name } } })],
   ['a guard', (name) => ({ guards: [guard({ name })] })],
-  ['a model of a guard', (name) => ({ guards: [guard({ models: [name] })] })],
-  ['a user of a guard', (name) => ({ guards: [guard({ users: [name] })] })],
-  ['a key', (name) => ({ users: [ROOT, user(2, 'ann', [token('ann', { name })])] })],
+  ['a model of a guard', (name) => ({ guards: [guard({ name: 'others', models: [name] })] })],
+  ['a user of a guard', (name) => ({ guards: [guard({ name: 'users', users: [name] })] })],
+  ['a key', (name) => ({ users: [user(2, 'ann', [token('ann', { name })])] })],
   [
     'a model of a key',
     (name) => ({
-      users: [
-        ROOT,
-        user(2, 'ann', [token('ann', { model_limits_enabled: true, model_limits: `m, ${name}` })]),
-      ],
+      users: [user(3, 'ben', [token('ben', { model_limits_enabled: true, model_limits: `m, ${name}` })])],
     }),
   ],
 ]
 
-async function startingWith(config: object, env: Record<string, string> = {}): Promise<void> {
-  const gateway = await startGateway({ config: { users: [ROOT], ...config }, env })
+interface Fields {
+  readonly channels?: readonly object[]
+  readonly models?: Readonly<Record<string, unknown>>
+  readonly guards?: readonly object[]
+  readonly users?: readonly object[]
+}
+
+async function startingWith(config: object): Promise<void> {
+  const gateway = await startGateway({ config: { users: [ROOT], ...config } })
   await gateway.discard()
 }
 
 describe('a name in gateway.yaml with invisible characters is refused', () => {
-  test.each(PLACES)('of %s', async (_, config) => {
-    const name = `m${UNSEEN.join('')}x`
-    await expect(startingWith(config(name))).rejects.toThrow(
-      /(?:without|none of them) invisible|hyphens and underscores/,
+  let refusal = ''
+  // A start reports everything that is wrong in the file.
+  beforeAll(async () => {
+    const parts: readonly Fields[] = [
+      ...PLACES.map(([, config], at) => config(`m${UNSEEN.join('')}x${at}`)),
+      { models: priced(UNSEEN.map((unseen) => `m${unseen}x`)) },
+    ]
+    const whole = {
+      channels: parts.flatMap(({ channels = [] }) => channels),
+      models: Object.assign({}, ...parts.map(({ models }) => models)) as Fields['models'],
+      guards: parts.flatMap(({ guards = [] }) => guards),
+      users: [ROOT, ...parts.flatMap(({ users = [] }) => users)],
+    }
+    refusal = await startingWith(whole).then(
+      () => 'it has started',
+      (error: unknown) => String(error),
     )
   })
 
-  test.each(UNSEEN)('for each such character: %j', async (unseen) => {
-    await expect(startingWith({ models: priced([`m${unseen}x`]) })).rejects.toThrow(
-      `found "m\\u${unseen.codePointAt(0)?.toString(16)}x"`,
-    )
+  test.each(PLACES.map(([place], at) => [place, at] as const))('of %s', (_, at) => {
+    const lines = refusal.split('\n').filter((line) => line.endsWith(`x${at}"`))
+    expect(lines).toEqual([
+      expect.stringMatching(/(?:without|none of them) invisible|hyphens and underscores/),
+    ])
+  })
+
+  test.each(UNSEEN)('for each such character: %j', (unseen) => {
+    expect(refusal).toContain(`found "m\\u${unseen.codePointAt(0)?.toString(16)}x"`)
   })
 
   test('in a file of prices', async () => {
