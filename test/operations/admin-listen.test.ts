@@ -78,6 +78,7 @@ describe('options.admin_listen', () => {
     await once(silent, 'listening')
     const [admin, opensDatabase] = [await freePort(), once(silent, 'connection')]
     const program = await runProgram({
+      ownProcess: true,
       config: { options: { admin_listen: `127.0.0.1:${admin}`, reuse_port: true } },
       env: { DATABASE_URL: `postgres://sluice@127.0.0.1:${(silent.address() as AddressInfo).port}/sluice` },
     })
@@ -108,7 +109,10 @@ describe('options.admin_listen', () => {
     const admin = await freePort()
     const server = createServer().listen(admin, '127.0.0.1')
     onTestFinished(() => void server.close())
-    const program = await runProgram({ config: { options: { admin_listen: `127.0.0.1:${admin}` } } })
+    const program = await runProgram({
+      config: { options: { admin_listen: `127.0.0.1:${admin}` } },
+      ownProcess: true,
+    })
     onTestFinished(() => discard(program))
     expect((await program.exit).code).toBe(1)
     expect(program.err()).toBe(

@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 
 async function run(options: ProgramOptions): Promise<Program> {
-  const program = await runProgram(options)
+  const program = await runProgram({ ownProcess: true, ...options })
   programs.push(program)
   return program
 }

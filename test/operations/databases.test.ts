@@ -27,7 +27,7 @@ function changed(url: string, host: string, parameters: Record<string, string> =
 
 /** The sentence with which a start ends. */
 async function refusalOf(url: string): Promise<string> {
-  const program = await runProgram({ config, env: { DATABASE_URL: url } })
+  const program = await runProgram({ config, env: { DATABASE_URL: url }, ownProcess: true })
   const { code } = await program.exit
   expect(code, program.err()).toBe(1)
   // Waiting would not help.

@@ -35,7 +35,11 @@ const CASES: readonly (readonly [string, RegExp, () => Promise<ProgramOptions>])
 
 test.each(CASES)('a start with %s ends with code 1 as soon as it has said so', async (_, said, options) => {
   const begun = performance.now()
-  const program: Program = await runProgram({ folder: newFolder(), ...(await options()) })
+  const program: Program = await runProgram({
+    folder: newFolder(),
+    ownProcess: true,
+    ...(await options()),
+  })
   onTestFinished(() => discard(program))
   await eventually(() => said.test(program.err()), 'the reason')
   const saidAt = performance.now()

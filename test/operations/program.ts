@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { stringify } from 'yaml'
 import { type Configuration, withoutModelLists } from '../fixtures/configuration.ts'
-import { NODE_FLAGS } from '../fixtures/gateway-process.ts'
+import { discardRun, startRun } from '../fixtures/gateway-process.ts'
 import { freePort, statusOn } from '../fixtures/port.ts'
 import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder, TEST_DATABASE_FILE } from '../fixtures/program.ts'
 import { pauseBeforeProbe } from '../fixtures/readiness.ts'
@@ -33,6 +32,11 @@ export interface ProgramOptions {
   readonly cwd?: string
   /** Whether to create a process group, which then gets signals as a whole, as from a terminal. */
   readonly group?: boolean
+  /**
+   * Whether the program has a process that ends with it: for what is said of the process, and for starts that fail, which end a
+   * process that others could use.
+   */
+  readonly ownProcess?: boolean
 }
 
 /** How a process ended. */
@@ -57,6 +61,8 @@ export interface Program {
   log(): Record<string, unknown>[]
   kill(signal: NodeJS.Signals): void
   readonly exit: Promise<Exit>
+  /** Ends the program if it is running, and removes its folder. */
+  discard(): Promise<void>
   /** Settles once `/readyz` is 200; fails with the output if the program ends before. */
   ready(): Promise<void>
 }
@@ -81,7 +87,7 @@ export function newFolder(): Folder {
   }
 }
 
-/** Runs the program, which may refuse to start. */
+/** Runs the program, which may refuse to start; in `npm test` in a process in which others ran, unless the options need another. */
 export async function runProgram(options: ProgramOptions): Promise<Program> {
   const folder = options.folder ?? newFolder()
   if (options.config !== undefined) {
@@ -91,23 +97,17 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
       typeof config === 'string' ? config : stringify(withoutModelLists(config)),
     )
   }
-  const program = await programFolder()
+  const prepared = await programFolder()
   const database = databaseToBegin(options)
   if (database !== undefined) copyFileSync(database, join(folder.path, 'sluice.db'))
   const port = options.port ?? (await freePort())
-  const [file = '', ...args] = options.command ?? [
-    process.execPath,
-    // Without them the program starts twice: the second time with its flags.
-    ...NODE_FLAGS,
-    'bin/sluice.mjs',
-    'start',
-    '--config',
-    folder.configFile,
-  ]
-  const child = spawn(file, args, {
-    cwd: options.cwd ?? (options.command ? REPOSITORY : program),
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: options.group === true,
+  let [out, err] = ['', '']
+  const run = startRun({
+    cwd: options.cwd ?? (options.command ? REPOSITORY : prepared),
+    isHostable: [options.command, options.cwd, options.group, options.ownProcess].every((one) => !one),
+    config: folder.configFile,
+    command: options.command,
+    group: options.group,
     env: {
       ...BASE_ENVIRONMENT,
       PORT: String(port),
@@ -116,18 +116,17 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
       GATEWAY_SECRET,
       ...options.env,
     },
+    onOutput(text, from) {
+      if (from === 'out') out += text
+      else err += text
+    },
   })
-  let [out, err] = ['', '']
-  child.stdout.on('data', (chunk: Buffer) => {
-    out += chunk.toString()
+  const child = run.process
+  const exit = run.over.then((by): Exit => {
+    const at = performance.now()
+    return typeof by === 'number' ? { code: by, signal: null, at } : { code: null, signal: by, at }
   })
-  child.stderr.on('data', (chunk: Buffer) => {
-    err += chunk.toString()
-  })
-  const exit = new Promise<Exit>((resolve) => {
-    child.on('close', (code, signal) => resolve({ code, signal, at: performance.now() }))
-  })
-  return {
+  const program: Program = {
     url: `http://127.0.0.1:${port}`,
     port,
     pid: child.pid ?? 0,
@@ -140,22 +139,30 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
         .filter((line) => line.startsWith('{') && line.endsWith('}'))
         .map((line) => JSON.parse(line) as Record<string, unknown>),
     kill(signal) {
-      if (options.group === true && !hasEnded(child)) process.kill(-(child.pid ?? 0), signal)
+      if (run.isOver) return
+      if (options.group === true) process.kill(-(child.pid ?? 0), signal)
       else child.kill(signal)
     },
     exit,
+    async discard() {
+      if (options.group === true) program.kill('SIGKILL')
+      await discardRun(run)
+      await exit
+      folder.discard()
+    },
     async ready() {
       const deadline = performance.now() + PATIENCE_MS
       for (;;) {
         await pauseBeforeProbe(child, () => out)
         if ((await statusOn(port, '/readyz')) === 200) return
-        if (hasEnded(child) || performance.now() > deadline) {
+        if (run.isOver || performance.now() > deadline) {
           child.kill('SIGKILL')
           throw new Error(`the program is not ready:\n${out.slice(-3000)}\n${err.slice(-3000)}`)
         }
       }
     },
   }
+  return program
 }
 
 /**
@@ -178,9 +185,7 @@ export async function readyProgram(options: ProgramOptions): Promise<Program> {
 
 /** Ends the program if it is running, and removes its folder. */
 export async function discard(program: Program | undefined): Promise<void> {
-  program?.kill('SIGKILL')
-  await program?.exit
-  program?.folder.discard()
+  await program?.discard()
 }
 
 /** Polls until the condition holds. */
@@ -190,8 +195,4 @@ export async function eventually(isSo: () => boolean | Promise<boolean>, what: s
     if (performance.now() > deadline) throw new Error(`it never came to this: ${what}`)
     await sleep(20)
   }
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null
 }

@@ -49,7 +49,7 @@ test(`${HOLDS} open holds of an earlier run are settled within seconds at a star
     models: priced(['m']),
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000 })])],
   }
-  let program = await runProgram({ config })
+  let program = await runProgram({ config, ownProcess: true })
   const { folder } = program
   try {
     await program.ready()
@@ -57,7 +57,7 @@ test(`${HOLDS} open holds of an earlier run are settled within seconds at a star
     await program.exit
     const start = async (): Promise<number> => {
       const begun = performance.now()
-      program = await runProgram({ folder })
+      program = await runProgram({ folder, ownProcess: true })
       await program.ready()
       return performance.now() - begun
     }

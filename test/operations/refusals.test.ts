@@ -46,8 +46,12 @@ async function useFolder(): Promise<Folder> {
   return program.folder
 }
 
-/** Asserts that the program exited with 1 and a sentence, without a stack and without standard output. */
-async function refusal(program: Program): Promise<string> {
+/** Asserts that the program exits with 1 and a sentence, without a stack and without standard output. */
+async function refusal(options: ProgramOptions): Promise<string> {
+  return refusalOf(await run({ ...options, ownProcess: true }))
+}
+
+async function refusalOf(program: Program): Promise<string> {
   expect(await program.exit).toMatchObject({ code: 1, signal: null })
   expect(program.err()).not.toMatch(/^\s+at /m)
   expect(program.out()).toBe('')
@@ -65,8 +69,8 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     const other = createServer((_, response) => response.end('mine'))
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     const { port } = other.address() as AddressInfo
-    const program = await run({ config: CONFIG, port })
-    expect(await refusal(program)).toMatch(new RegExp(`port ${port} .*taken.*set PORT`))
+    const program = await run({ config: CONFIG, port, ownProcess: true })
+    expect(await refusalOf(program)).toMatch(new RegExp(`port ${port} .*taken.*set PORT`))
     expect((await call(`http://127.0.0.1:${port}`, undefined, { method: 'GET', path: '/' })).text).toBe(
       'mine',
     )
@@ -85,9 +89,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
   test('a gateway does not start on a data folder in use, and the running gateway continues', async () => {
     const holder = await run({ config: CONFIG })
     await holder.ready()
-    expect(await refusal(await run({ folder: holder.folder }))).toMatch(
-      /data folder .* in use.*another DATA_DIR/,
-    )
+    expect(await refusal({ folder: holder.folder })).toMatch(/data folder .* in use.*another DATA_DIR/)
     const key = keyIn(holder.out())
     expect((await call(holder.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
   })
@@ -96,7 +98,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     const folder = await usedFolder()
     const other = { GATEWAY_SECRET: 'quite-another-secret-0123456789' }
     const before = fingerprint(join(folder.path, 'sluice.db'))
-    expect(await refusal(await run({ folder, env: other }))).toMatch(/another secret.*set GATEWAY_SECRET/)
+    expect(await refusal({ folder, env: other })).toMatch(/another secret.*set GATEWAY_SECRET/)
     expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
     const again = await run({ folder })
     await again.ready()
@@ -110,17 +112,17 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     ],
     ['that is no YAML', 'options:\n  retries: [1\nchannels:\n', /gateway\.yaml:\d+: /],
   ])('a start with a gateway.yaml %s fails, and names file and line', async (_, config, said) => {
-    const program = await run({ config })
-    expect(await refusal(program)).toMatch(said)
-    expect(program.err()).toContain('Nothing was started')
+    const told = await refusal({ config })
+    expect(told).toMatch(said)
+    expect(told).toContain('Nothing was started')
   })
 
   test('a start with an unreadable or missing gateway.yaml fails', async () => {
     const folder = newFolder()
     mkdirSync(folder.configFile)
-    expect(await refusal(await run({ folder }))).toMatch(/gateway\.yaml: expected a file that can be read/)
+    expect(await refusal({ folder })).toMatch(/gateway\.yaml: expected a file that can be read/)
     const absent = newFolder()
-    expect(await refusal(await run({ folder: absent }))).toMatch(/there is none at .*gateway\.yaml/)
+    expect(await refusal({ folder: absent })).toMatch(/there is none at .*gateway\.yaml/)
   })
 
   test('a start with a data file that is not a database fails, and leaves the file unchanged', async () => {
@@ -128,9 +130,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     const file = join(folder.path, 'sluice.db')
     writeFileSync(file, 'this was never a database, and it is longer than a page header. '.repeat(100))
     const before = fingerprint(file)
-    expect(await refusal(await run({ folder, config: CONFIG }))).toMatch(
-      /sluice\.db is not a database.*backup/,
-    )
+    expect(await refusal({ folder, config: CONFIG })).toMatch(/sluice\.db is not a database.*backup/)
     expect(fingerprint(file)).toBe(before)
   })
 
@@ -140,7 +140,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     const bytes = readFileSync(file)
     bytes.fill(0xa5, 4096, 3 * 4096)
     writeFileSync(file, bytes)
-    expect(await refusal(await run({ folder }))).toMatch(/sluice\.db is damaged.*backup/)
+    expect(await refusal({ folder })).toMatch(/sluice\.db is damaged.*backup/)
     expect(readFileSync(file).equals(bytes)).toBe(true)
   })
 
@@ -150,7 +150,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
       "insert into kysely_migration (name, timestamp) values ('9999-from-the-future', '2030-01-01')",
     )
     const before = fingerprint(join(folder.path, 'sluice.db'))
-    expect(await refusal(await run({ folder }))).toMatch(/newer version/)
+    expect(await refusal({ folder })).toMatch(/newer version/)
     expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
   })
 
@@ -160,13 +160,13 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
       "update kysely_migration set name = '0001-accounts-and-ledger' where name = '0001-schema'",
     )
     const before = fingerprint(join(folder.path, 'sluice.db'))
-    expect(await refusal(await run({ folder }))).toMatch(/a build of sluice from before version 0\.1\.0/)
+    expect(await refusal({ folder })).toMatch(/a build of sluice from before version 0\.1\.0/)
     expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
   })
 
   test('a start with invalid environment variables fails, and reports all of them at once', async () => {
     const env = { PORT: 'many', LOG_LEVEL: 'loud', GATEWAY_SECRET: 'short', REDIS_URL: 'localhost:6379' }
-    const told = await refusal(await run({ config: CONFIG, env }))
+    const told = await refusal({ config: CONFIG, env })
     expect(told).toMatch(/PORT: expected a port/)
     expect(told).toMatch(/LOG_LEVEL: expected one of/)
     expect(told).toMatch(/GATEWAY_SECRET: expected at least 16 characters/)

@@ -1,14 +1,11 @@
 import { Agent } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { join } from 'node:path'
-import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { contentFrame, DONE_FRAME, finishFrame } from '../fixtures/behaviour.ts'
 import { call, events, open, streamedContent } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type UsageRow } from '../fixtures/database.ts'
-import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { statusOn } from '../fixtures/port.ts'
@@ -21,36 +18,10 @@ const EVENTS = 25
 const PACE_MS = 100
 
 let upstream: ScriptedUpstream
-let patched: PatchedCopy
 beforeAll(async () => {
   upstream = await startUpstream()
-  patched = await patchedProgram([
-    // A pause longer than the one between two calls of this process on a busy machine.
-    { file: 'src/gateway/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
-    {
-      file: 'src/gateway/listen.ts',
-      text: 'const MAX_LISTENING_MS = 2_000',
-      by: 'const MAX_LISTENING_MS = 60_000',
-    },
-    // No second signal counts as npm's copy of the first one.
-    {
-      file: 'src/gateway/stop-signals.ts',
-      text: 'const DUPLICATE_MS = 1_000',
-      by: 'const DUPLICATE_MS = 0',
-    },
-  ])
 })
-afterAll(async () => {
-  patched?.discard()
-  await upstream?.stop()
-})
-
-/** The program with other times, ready for calls. */
-const patchedReady = (): Promise<Program> =>
-  readyProgram({
-    config: config(),
-    command: [process.execPath, join(patched.root, 'bin/sluice.mjs'), 'start'],
-  })
+afterAll(() => upstream?.stop())
 
 const config = (options: Record<string, unknown> = {}): Configuration => ({
   options,
@@ -90,7 +61,7 @@ async function accepted(program: Program): Promise<RawConnection> {
 }
 
 test(`on SIGTERM the listener closes, ${STREAMS} streams and all other work in progress end normally, and the exit code is 0`, async () => {
-  const program = await readyProgram({ config: config() })
+  const program = await readyProgram({ config: config(), ownProcess: true })
   upstream.script('m', { kind: 'stream', events: EVENTS, paceMs: PACE_MS })
   const { promise: after, resolve: answer } = Promise.withResolvers<void>()
   upstream.script('slow', { kind: 'whole', after })
@@ -131,7 +102,7 @@ test(`on SIGTERM the listener closes, ${STREAMS} streams and all other work in p
 })
 
 test('calls that outlast drain_timeout after SIGTERM end in an error and are settled, and the exit code is 0', async () => {
-  const program = await readyProgram({ config: config({ drain_timeout: '700ms' }) })
+  const program = await readyProgram({ config: config({ drain_timeout: '700ms' }), ownProcess: true })
   // The tokenizer, which counts a response without usage, is loaded with the first such response, which may
   // take longer than a settlement may.
   upstream.script('m', { kind: 'whole', usage: null })
@@ -189,13 +160,12 @@ test('a call whose body arrives after drain_timeout is refused without an upstre
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
-test('after SIGTERM /readyz is 503 at once, and the listener stays open and answers calls as long as they arrive', async () => {
-  const program = await patchedReady()
-  upstream.script('m', { kind: 'whole' })
+/** Stops a gateway while calls arrive, each on a new connection: their statuses, 0 of one that was not accepted, and that of /readyz. */
+async function callsDuringStop(): Promise<{ statuses: number[]; isReady: number }> {
+  const program = await readyProgram({ config: config() })
   program.kill('SIGTERM')
-  let isReady = 200
-  // Each call uses a new connection.
   const calls: Promise<number>[] = []
+  let isReady = 200
   while (calls.length < 40) {
     const answer = call(program.url, ask('m'), { key })
     calls.push(
@@ -205,12 +175,25 @@ test('after SIGTERM /readyz is 503 at once, and the listener stays open and answ
       ),
     )
     if (calls.length === 5) isReady = await statusOn(program.port, '/readyz')
-    await sleep(20)
+    await sleep(10)
   }
-  expect(new Set(await Promise.all(calls))).toEqual(new Set([200]))
-  expect(isReady).toBe(503)
+  const statuses = await Promise.all(calls)
   expect((await program.exit).code).toBe(0)
-  expect(rows(program)).toHaveLength(calls.length)
+  expect(rows(program)).toHaveLength(statuses.filter((status) => status === 200).length)
+  return { statuses, isReady }
+}
+
+test('after SIGTERM /readyz is 503 at once, and the listener stays open and answers calls as long as they arrive', async () => {
+  upstream.script('m', { kind: 'whole' })
+  const seen: unknown[] = []
+  // On a busy machine two calls may be further apart than the listener waits, 80 ms, or all may take longer than the two
+  // seconds for which it stays open.
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    const { statuses, isReady } = await callsDuringStop()
+    if (isReady === 503 && statuses.every((status) => status === 200)) return
+    seen.push([isReady, statuses.join()])
+  }
+  expect(seen).toBe('503 and answers')
 })
 
 test('a gateway that is stopped while calls arrive without a pause closes its listener within 20 seconds', async () => {
@@ -275,13 +258,19 @@ test.each([
 ] as const)(
   'a second signal during a stop (%s, %s) ends the gateway at once, and the next start settles the open calls',
   async (first, second) => {
-    const program = await patchedReady()
+    const program = await readyProgram({ config: config(), ownProcess: true })
     upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
     const lives = await Promise.all([1, 2, 3].map(() => open(program.url, askStream('m'), { key })))
     await Promise.all(lives.map((live) => live.until(' word2')))
     program.kill(first)
     await eventually(() => program.out().includes(`${first}: `), 'the first signal was heard')
-    program.kill(second)
+    let isOver = false
+    void program.exit.then(() => (isOver = true))
+    // In the first second it counts as npm's copy of the first one.
+    await eventually(() => {
+      program.kill(second)
+      return isOver
+    }, 'the second signal ends the program')
     expect((await program.exit).code).toBe(1)
     expect(databaseOf(program.folder.path).openHolds()).toHaveLength(3)
 
@@ -298,7 +287,7 @@ test.each([
 )
 
 test('a signal during the start stops the gateway once it has started, with exit code 0', async () => {
-  const program = await runProgram({ config: config() })
+  const program = await runProgram({ config: config(), ownProcess: true })
   onTestFinished(() => discard(program))
   await eventually(() => isOpen(program.port), 'it listens')
   program.kill('SIGTERM')
@@ -317,6 +306,7 @@ test('a start that waits for a silent database ends soon after a signal', async 
   await eventually(() => silent.listening, 'it listens')
   const { port } = silent.address() as AddressInfo
   const program = await runProgram({
+    ownProcess: true,
     config: config(),
     env: { DATABASE_URL: `postgres://u@127.0.0.1:${port}/d` },
   })
