@@ -12,12 +12,16 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { lookAt, rowWithContent, sha256, untilRowAgrees } from '../fixtures/content.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
+import { byTier } from '../runner/tier.ts'
 import { BUCKET, type S3Server, startS3Server, withoutS3 } from '../fixtures/s3-server.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }
 const OPERATOR = { id: 1, accessToken: 'root-access-token' }
 const MIB = 1024 * 1024
+/** Kills during a write, and milliseconds between two calls, whose rows are all read afterwards. */
+const ROUNDS = byTier(2, 4)
+const PAUSE_MS = byTier(10, 0)
 
 interface Row {
   readonly id: string
@@ -251,7 +255,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
   })
 
   test("after a kill during a write, the logged content that a usage row names is readable, and is that of the row's call", async () => {
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < ROUNDS; round += 1) {
       const state = { isKilled: false }
       // The thread that writes starts with the first call.
       await say('cyd', 'first')
@@ -259,6 +263,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
       const talking = (async () => {
         for (let one = 0; !state.isKilled; one += 1) {
           await say('cyd', `round ${round} number ${one} ${'word '.repeat(one % 100)}`).catch(() => {})
+          await sleep(PAUSE_MS)
           if (one % 7 === 6) void write().catch(() => {})
         }
       })()

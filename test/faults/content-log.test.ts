@@ -15,8 +15,10 @@ const OPERATOR = { id: 1, accessToken: 'root-access-token' }
 const NAMES = ['ann', 'ben', 'cyd', 'dan'] as const
 const MIB = 1024 * 1024
 const EARLY_TIMERS = fileURLToPath(new URL('../fixtures/early-timers-preload.ts', import.meta.url))
-const ROUNDS = byTier(2, 4)
-const READS = byTier(200, 1_000)
+const ROUNDS = byTier(1, 4)
+const READS = byTier(100, 1_000)
+/** Milliseconds between two calls of a client: each row is read afterwards. */
+const PAUSE_MS = byTier(10, 0)
 
 interface Row {
   readonly id: string
@@ -85,11 +87,12 @@ describe('a gateway that is killed while it writes content', () => {
             spoken += 1
             const words = `${name} ${spoken} ${'word '.repeat(spoken % 200)}`
             await say(name, words).catch(() => {})
+            await sleep(PAUSE_MS)
           }
         }),
       )
       await whenWriting()
-      await sleep(137 * round)
+      await sleep(137 * (round + 1))
       await fixture.gateway.kill()
       state.isKilled = true
       await talking
