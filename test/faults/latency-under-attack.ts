@@ -1,8 +1,9 @@
 import { expect } from 'vitest'
 import type { FullResponse } from '../fixtures/client.ts'
+import { byTier } from '../runner/tier.ts'
 
 /** The number of requests that are made alone, and again during the attack. */
-const REQUESTS = 15
+const REQUESTS = byTier(9, 15)
 /** Milliseconds that a busy machine may add. */
 const SLACK_MS = 250
 /**

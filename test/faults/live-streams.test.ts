@@ -7,6 +7,7 @@ import { byTier } from '../runner/tier.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const PACE_MS = 20
+const POSTS = byTier(2, 3)
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -59,7 +60,7 @@ const at = (gaps: readonly number[], share: number): number => gaps[Math.floor(g
 /** Posts a body five times a second for a while; all requests must be refused. */
 async function post(body: Buffer, headers: Record<string, string> = {}): Promise<void> {
   const answers: Promise<number>[] = []
-  for (let i = 0; i < 3; i++) {
+  for (let i = 0; i < POSTS; i++) {
     answers.push(fixture.chat('ann', body, { headers }).then(({ status }) => status))
     await sleep(200)
   }
@@ -71,7 +72,7 @@ const inBody = (text: string): Buffer =>
   Buffer.from(JSON.stringify(ask('m')).replace('{', () => `{"x":${text},`))
 const zip = (bytes: Buffer, times: number): Buffer => (times === 0 ? bytes : zip(gzipSync(bytes), times - 1))
 /** More bodies than the memory for bodies allows, if each kept its 32 MiB of decoded bytes. */
-const BODIES = byTier(8, 12)
+const BODIES = byTier(6, 12)
 const BOMB = zip(Buffer.alloc(200 << 20), 1)
 
 describe('a live stream while hostile bodies arrive', () => {
