@@ -1,6 +1,6 @@
-import { AxeBuilder } from '@axe-core/playwright'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BatchClient, chatLine } from '../../test/fixtures/batches.ts'
+import { axeViolations } from './axe.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
@@ -40,10 +40,7 @@ describe.skipIf(withoutBrowser())('the page of batches', () => {
       .getByRole('table', { name: 'Failed lines' })
       .getByRole('row', { name: /the wrong one/ })
     await failed.getByText('400').waitFor()
-    const { violations } = await new AxeBuilder({ page })
-      .withTags(['wcag2a', 'wcag2aa', 'wcag22aa'])
-      .analyze()
-    expect(violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))).toEqual([])
+    expect(await axeViolations(page)).toEqual([])
     const downloading = page.waitForEvent('download')
     await page.getByRole('link', { name: 'Download results' }).click()
     expect((await downloading).suggestedFilename()).toBe('results.jsonl')

@@ -15,9 +15,10 @@ export async function sharedBrowser(): Promise<Browser> {
   return (shared = launchBrowser())
 }
 
-/** Starts a browser, which the caller closes. */
+/** Starts a browser, which the caller closes. Pages are gone before it pays to optimize the code of their scripts. */
 export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args: ['--no-sandbox'] })
+  const args = ['--no-sandbox', '--js-flags=--no-opt --no-maglev']
+  return chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args })
 }
 
 /**

@@ -8,6 +8,7 @@ import { type DemoUrls, demoYaml } from '../../src/cli/demo-config.ts'
 import { type RunningGateway, startGateway } from '../../test/fixtures/gateway.ts'
 import { GATEWAY_SECRET } from '../../test/fixtures/program.ts'
 import { type ScriptedUpstream, startUpstream } from '../../test/fixtures/scripted-upstream.ts'
+import { byTier } from '../../test/runner/tier.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { launchBrowser, sharedBrowser } from './chromium.ts'
 import { WORLD_YAML } from './world-catalogue.ts'
@@ -49,10 +50,30 @@ export interface ConsoleStage {
   close(): Promise<void>
 }
 
-type Options = Parameters<Browser['newContext']>[0] & {
-  /** Whether no other page has its context. A page needs that whose clock is set, which is the clock of its context. */
+type ContextOptions = NonNullable<Parameters<Browser['newContext']>[0]>
+
+type Options = ContextOptions & {
+  /**
+   * Whether neither its context nor the page is used again. A page needs that whose clock is set, which is the clock of
+   * its context, whose script runs before those of each page, or that loads the console for the first time.
+   */
   readonly isAlone?: boolean
 }
+
+const WINDOW = { width: 1280, height: 800 }
+/** By day dialogs open and close at once: each picture of a movement costs time. */
+const MOTION = byTier('reduce', 'no-preference')
+
+/** The events that tests listen to. */
+const EVENTS = [
+  'console',
+  'dialog',
+  'download',
+  'pageerror',
+  'request',
+  'requestfinished',
+  'response',
+] as const
 
 /**
  * Starts everything; `fresh` has neither channel nor key, as after the first start, `named` has long and Chinese names
@@ -191,7 +212,10 @@ class Stage {
   readonly complaints: string[] = []
   readonly #browser: Browser
   readonly #contexts = new Set<BrowserContext>()
-  readonly #usual = new Map<Person, BrowserContext>()
+  /** Contexts that are used again, by the user and the options. */
+  readonly #usual = new Map<string, BrowserContext>()
+  /** Pages that tests have closed, by their context. */
+  readonly #closed = new WeakMap<BrowserContext, Page[]>()
   readonly #config: string
   /** Cookies of the users who have signed in, because sign-ins are slow. */
   readonly #cookies = new Map<Person, Awaited<ReturnType<BrowserContext['cookies']>>>()
@@ -220,8 +244,15 @@ class Stage {
   }
 
   async open(person: Person | undefined, path: string, options: Options = {}): Promise<Page> {
-    const context = await this.#contextOf(person, options)
-    const page = await context.newPage()
+    const { isAlone = false, viewport = WINDOW, colorScheme, reducedMotion, ...others } = options
+    const context = isAlone
+      ? await this.#newContext({ viewport, ...others })
+      : await this.#usualContext(person, others)
+    await context.clearCookies()
+    if (person !== undefined) await context.addCookies(await this.#cookiesOf(person))
+    const page = isAlone ? await context.newPage() : await this.#usualPage(context)
+    if (viewport) await page.setViewportSize(viewport)
+    await page.emulateMedia({ colorScheme: colorScheme ?? null, reducedMotion: reducedMotion ?? MOTION })
     page.on('console', (message) => {
       if (message.type() === 'error' && !ANSWERED.test(message.text())) this.complaints.push(message.text())
     })
@@ -264,27 +295,50 @@ class Stage {
     for (const context of this.#contexts) await context.close()
   }
 
-  /** The context of a person, which keeps the compiled console from page to page; another one for other options. */
-  async #contextOf(person: Person | undefined, { isAlone, ...options }: Options): Promise<BrowserContext> {
-    const isUsual = person !== undefined && !isAlone && Object.keys(options).length === 0
-    let context = isUsual ? this.#usual.get(person) : undefined
-    if (context) await forgetPages(context)
-    else {
-      context = await this.#newContext({
-        locale: 'en-US',
-        timezoneId: 'Europe/Berlin',
-        viewport: { width: 1280, height: 800 },
-        ...options,
-      })
-      context.setDefaultTimeout(60_000)
-      if (isUsual) this.#usual.set(person, context)
-    }
-    if (person !== undefined) await context.addCookies(await this.#cookiesOf(person))
+  /** A context that keeps the compiled console from page to page. Two pages without a user do not share one. */
+  async #usualContext(person: Person | undefined, options: ContextOptions): Promise<BrowserContext> {
+    const key = JSON.stringify([person, options])
+    const known = this.#usual.get(key)
+    const isFree =
+      person !== undefined || known?.pages().length === (known && this.#closed.get(known)?.length)
+    if (known && isFree) return known
+    const context = await this.#newContext(options)
+    this.#usual.set(key, context)
     return context
   }
 
-  async #newContext(options: Options): Promise<BrowserContext> {
-    const context = await this.#browser.newContext({ baseURL: this.gateway.url, ...options })
+  /** A page that is kept when a test closes it, because its process has compiled the console. */
+  async #usualPage(context: BrowserContext): Promise<Page> {
+    const closed = this.#closed.get(context) ?? []
+    this.#closed.set(context, closed)
+    const known = closed.pop()
+    if (known) {
+      await forget(known)
+      return known
+    }
+    const isFirst = context.pages().length === 0
+    const page = await context.newPage()
+    if (!isFirst) {
+      await page.goto(AT_REST)
+      await forget(page)
+    }
+    page.close = async () => {
+      for (const event of EVENTS) page.removeAllListeners(event)
+      await page.unrouteAll({ behavior: 'ignoreErrors' })
+      await page.goto(AT_REST)
+      if (!closed.includes(page)) closed.push(page)
+    }
+    return page
+  }
+
+  async #newContext(options: ContextOptions): Promise<BrowserContext> {
+    const context = await this.#browser.newContext({
+      baseURL: this.gateway.url,
+      locale: 'en-US',
+      timezoneId: 'Europe/Berlin',
+      ...options,
+    })
+    context.setDefaultTimeout(60_000)
     this.#contexts.add(context)
     context.once('close', () => this.#contexts.delete(context))
     return context
@@ -309,11 +363,13 @@ class Stage {
   }
 }
 
-/** Removes what earlier pages stored in a context. */
-async function forgetPages(context: BrowserContext): Promise<void> {
-  const page = await context.newPage()
-  await page.goto('/healthz')
-  await page.evaluate(() => localStorage.clear())
-  await page.close()
-  await context.clearCookies()
+/** A path of the origin that runs no script. */
+const AT_REST = '/healthz'
+
+/** Removes what earlier pages stored, seen from a page at rest. */
+async function forget(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    localStorage.clear()
+    sessionStorage.clear()
+  })
 }

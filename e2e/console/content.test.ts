@@ -1,11 +1,10 @@
-import { AxeBuilder } from '@axe-core/playwright'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { completionText, usageText } from '../../test/fixtures/behaviour.ts'
 import { call } from '../../test/fixtures/client.ts'
+import { axeViolations } from './axe.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
-const TAGS = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa']
 /** What a page must not run. */
 const SCRIPT = '<img src=x onerror="document.title=1">'
 
@@ -67,8 +66,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
       await page.getByText('Still a cat', { exact: true }).waitFor()
       await page.getByText(`A cat ${SCRIPT}`, { exact: true }).waitFor()
       expect(await page.locator('details').count()).toBe(2)
-      const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
-      expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
+      expect(await axeViolations(page)).toEqual([])
       await page.close()
     },
   )
@@ -121,8 +119,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await said.getByText('a whisker', { exact: true }).waitFor()
     await said.getByText('Calls look').click()
     await said.getByText('"at": 1').last().waitFor()
-    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
-    expect(violations.map(({ id: rule, nodes }) => `${rule}: ${nodes[0]?.html}`)).toEqual([])
+    expect(await axeViolations(page)).toEqual([])
     await page.close()
   })
 
@@ -204,8 +201,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await save.click()
     await page.getByText(refusal).waitFor()
     await page.getByRole('textbox', { name: share, exact: true }).fill(percent)
-    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
-    expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
+    expect(await axeViolations(page)).toEqual([])
     await save.click()
     await expect.poll(async () => (await tokens()).items[0], SOON).toMatchObject(words.saved)
     await page.close()
@@ -235,8 +231,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await page.getByText('Still a cat', { exact: true }).waitFor()
     expect(await page.getByText('What is it?', { exact: true }).count()).toBe(1)
     expect(await page.getByText('And now?', { exact: true }).count()).toBe(1)
-    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
-    expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
+    expect(await axeViolations(page)).toEqual([])
     await page.close()
   })
 
@@ -253,8 +248,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     expect(await root.getByRole('link', { name: 'What is it?' }).count()).toBe(0)
     await show.click()
     await root.getByRole('link', { name: 'What is it?' }).waitFor()
-    const { violations } = await new AxeBuilder({ page: root }).withTags(TAGS).analyze()
-    expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
+    expect(await axeViolations(root)).toEqual([])
     await root.close()
   })
 
@@ -266,8 +260,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await hits.locator('mark', { hasText: 'Still a cat' }).waitFor()
     expect(new URL(page.url()).searchParams.get('q')).toBe('still A CAT')
     await page.getByText(/^Looked at \d+ calls of this period; texts of \d+ are kept/).waitFor()
-    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
-    expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
+    expect(await axeViolations(page)).toEqual([])
     await hits.getByRole('link', { name: 'Read thread' }).click()
     await page.getByText('Still a cat', { exact: true }).waitFor()
     await page.close()

@@ -1,7 +1,7 @@
-import { AxeBuilder } from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { byTier, casesByTier } from '../../test/runner/tier.ts'
+import { axeViolations } from './axe.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
@@ -38,7 +38,6 @@ const PAGES = [
 
 const DESKTOP = { width: 1280, height: 800 }
 const PHONE = { width: 375, height: 720 }
-const TAGS = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa']
 
 describe.skipIf(withoutBrowser())('the frame of the console', () => {
   let stage: ConsoleStage
@@ -54,17 +53,6 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
   async function settled(page: Page, heading: string): Promise<void> {
     await page.getByRole('heading', { level: 1, name: heading, exact: true, includeHidden: true }).waitFor()
     await page.waitForLoadState('networkidle')
-  }
-
-  async function violations(page: Page): Promise<string[]> {
-    // A dialog that is still opening is not in its final state.
-    await page.evaluate(() =>
-      Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {}))),
-    )
-    const { violations: found } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
-    return found.flatMap(({ id, nodes }) =>
-      nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
-    )
   }
 
   // By day a third of the pages in one combination of theme and width.
@@ -86,7 +74,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
       for (const [path, heading] of casesByTier(8, PAGES)) {
         await page.goto(path)
         await settled(page, heading)
-        expect.soft(await violations(page), path).toEqual([])
+        expect.soft(await axeViolations(page), path).toEqual([])
       }
       await page.goto('/logs')
       await page.locator('[data-row-link]').first().click()
@@ -94,7 +82,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
         .getByRole('dialog', { name: 'Call details' })
         .getByRole('heading', { name: 'Cost' })
         .waitFor()
-      expect.soft(await violations(page), 'details of a call').toEqual([])
+      expect.soft(await axeViolations(page), 'details of a call').toEqual([])
       expect(stage.complaints).toEqual([])
       await page.close()
     },

@@ -14,7 +14,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
   })
 
   test('/ shows "Sign in", makes no requests to other origins, and transfers at most 225 kB without charts', async () => {
-    const page = await stage.open(undefined, 'about:blank')
+    const page = await stage.open(undefined, 'about:blank', { isAlone: true })
     const origins = new Set<string>()
     const paths: string[] = []
     page.on('request', (request) => {

@@ -1,7 +1,7 @@
-import { AxeBuilder } from '@axe-core/playwright'
 import { textTool } from '@sluice/simulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startMcpServer, type TestMcpServer } from '../../test/fixtures/mcp.ts'
+import { axeViolations } from './axe.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
 
@@ -69,10 +69,7 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
       'reads a file',
       'reads a file, and sends it elsewhere',
     ])
-    const { violations } = await new AxeBuilder({ page })
-      .withTags(['wcag2a', 'wcag2aa', 'wcag22aa'])
-      .analyze()
-    expect(violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))).toEqual([])
+    expect(await axeViolations(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Approve the present definition' }).click()
     await tool.getByText('Approved').waitFor()
     await page.close()

@@ -1,6 +1,5 @@
-import { AxeBuilder } from '@axe-core/playwright'
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { axeViolations } from '../axe.ts'
 import { withoutBrowser } from '../chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
 
@@ -46,12 +45,6 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await answer.text()
     return answer.headers.get('x-request-id') ?? ''
   }
-  const violations = async (page: Page): Promise<string[]> => {
-    const { violations: found } = await new AxeBuilder({ page })
-      .withTags(['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'])
-      .analyze()
-    return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
-  }
 
   test('guards are listed with their verdicts, and a guard of gateway.yaml is marked', async () => {
     await say('code-1 and code-2')
@@ -78,7 +71,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.getByRole('button', { name: 'Try', exact: true }).click()
     const outcome = page.getByRole('region', { name: 'Outcome' })
     await outcome.getByText('Reported, 1 match').waitFor()
-    expect(await violations(page)).toEqual([])
+    expect(await axeViolations(page)).toEqual([])
     await page.close()
   })
 
@@ -106,7 +99,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await outcome.getByText('Redacted, 1 match').waitFor()
     expect(await outcome.locator('pre').innerText()).toBe('over #')
     expect(await guardNamed('draft')).toBeUndefined()
-    expect(await violations(page)).toEqual([])
+    expect(await axeViolations(page)).toEqual([])
 
     await page.getByRole('button', { name: 'Add guard' }).click()
     const name = page.getByRole('textbox', { name: 'Name', exact: true })

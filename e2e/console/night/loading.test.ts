@@ -51,7 +51,7 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     await login.waitForLoadState('networkidle')
     expect(await scriptsOf(login)).toBeLessThanOrEqual(15)
     await login.close()
-    const page = await stage.open('root', '/account')
+    const page = await stage.open('root', '/account', { isAlone: true })
     await page.addInitScript(observeShifts)
     for (const path of PAGES) {
       await page.goto(path)

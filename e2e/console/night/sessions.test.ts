@@ -1,14 +1,13 @@
-import { AxeBuilder } from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { completionText, errorBody, usageText } from '../../../test/fixtures/behaviour.ts'
 import { call } from '../../../test/fixtures/client.ts'
+import { axeViolations } from '../axe.ts'
 import { withoutBrowser } from '../chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
 
 /** What a page must not run. */
 const SCRIPT = '<img src=x onerror="document.title=1">'
-const TAGS = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa']
 
 interface Listed {
   readonly items: readonly { readonly session: string; readonly username: string; readonly calls: number }[]
@@ -123,14 +122,6 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     stage.upstream.script('first', { kind: 'status', status: 503, body: errorBody('away', 'api_error') })
     await turn('caller', body, '/v1/chat/completions', PEOPLE.caller.key)
     return listed(2)
-  }
-
-  async function violations(page: Page): Promise<string[]> {
-    await page.evaluate(() =>
-      Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => undefined))),
-    )
-    const { violations: found } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
-    return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
   }
 
   const cells = async (page: Page, table: string): Promise<string[][]> => {
@@ -317,7 +308,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
         await page.goto(path)
         await page.getByText(shown).first().waitFor()
         await page.waitForLoadState('networkidle')
-        expect.soft(await violations(page), path).toEqual([])
+        expect.soft(await axeViolations(page), path).toEqual([])
         expect
           .soft(await page.evaluate(() => document.documentElement.scrollWidth), path)
           .toBeLessThanOrEqual(width)
