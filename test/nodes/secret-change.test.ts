@@ -25,7 +25,7 @@ const KILLS = byTier(1, 50)
 /** Keys that are only stored: more than the command encrypts in one batch. */
 const STORED = byTier(240, 600)
 /** Rounds of calls with the new secret alone; at night they try each of these keys. */
-const ROUNDS = byTier(8, STORED / 6)
+const ROUNDS = byTier(2, STORED / 6)
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOTH = { GATEWAY_SECRET: OLD_SECRET, GATEWAY_SECRET_NEW: NEW_SECRET }
 
