@@ -7,16 +7,16 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
-import { startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { requestsLeft } from '../fixtures/stating-provider.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
-import { type Nodes, nodesOnRedis, setNodes, SHARED } from './fixture.ts'
+import { nodesOnRedis, setNodes, SHARED } from './fixture.ts'
 
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const KEYS = ['sk-upstream-one', 'sk-upstream-two']
 /** A channel and model for each test, because the nodes remember what was stated. */
-const MODELS = ['spent', 'refused', 'replayed', 'barrier', 'joined', 'sealed']
+const MODELS = ['spent', 'refused', 'replayed', 'barrier', 'joined', 'sealed', 'down']
 
 const configure = (upstream: ScriptedUpstream): Configuration => ({
   // The tests ask often what a node knows.
@@ -50,12 +50,8 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     (await limitsAt(gateway(node), name))[0]?.requests?.remaining
 
   /** Lets the first key state what is left of it; the second states nothing. */
-  function stating(
-    name: string,
-    remaining: number,
-    { upstream }: Pick<Nodes, 'upstream'> = shared.nodes,
-  ): void {
-    upstream.decide(name, ({ headers: { authorization } }) => ({
+  function stating(name: string, remaining: number): void {
+    shared.nodes.upstream.decide(name, ({ headers: { authorization } }) => ({
       kind: 'whole',
       usage: usageText(1, 1),
       ...(authorization === `Bearer ${KEYS[0]}` && { headers: requestsLeft(remaining) }),
@@ -160,26 +156,22 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
   })
 
   test('while Redis is down, each node uses the provider limits that it knows; afterwards nodes share new ones', async () => {
-    const server = await startRedisServer()
-    onTestFinished(() => server.stop())
-    const { upstream, gateways, chat } = await setNodes(engine, 2, configure, { REDIS_URL: server.url })
-    const [one, two] = gateways as [RunningGateway, RunningGateway]
-    const left = async (node: RunningGateway) => (await limitsAt(node, 'spent'))[0]?.requests?.remaining
+    const [one, two] = [gateway(0), gateway(1)]
+    const left = async (node: RunningGateway) => (await limitsAt(node, 'down'))[0]?.requests?.remaining
     const call = async (node: number, remaining: number): Promise<void> => {
-      stating('spent', remaining, { upstream })
-      for (let calls = 0; calls < 2; calls += 1)
-        expect((await chat(node, 'ann', ask('spent'))).status).toBe(200)
+      stating('down', remaining)
+      await callsAt(node, 'down', 2)
     }
     await call(0, 700)
     await expect.poll(() => left(two)).toBe(700)
-    await server.kill()
+    await shared.server.kill()
     await call(0, 600)
     await call(1, 650)
     expect([await left(one), await left(two)]).toEqual([600, 650])
     // The node with the later statement is back first, and announces it before the other one is back. A node
     // announces all that it knows at most once in two seconds.
     one.pause()
-    await server.restart()
+    await shared.server.restart()
     await delay(3_000)
     one.resume()
     // The later statement is the one that both have in the end.
