@@ -231,7 +231,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
     const MANY: Filling = {
       users: 4,
       tokensEach: 3,
-      charges: Array.from({ length: 3500 }, (_, index) => index % 97),
+      charges: Array.from({ length: 2300 }, (_, index) => index % 97),
       openHolds: 3,
     }
     // The progress of the copy when it is killed: the last table is the sums, in pages of 100.

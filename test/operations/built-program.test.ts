@@ -14,8 +14,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const SOURCES = ['src/cli/main.ts', 'src/gateway/main.ts']
@@ -116,16 +116,25 @@ test('the build of a Git clone contains its packages, lists all source files, an
 
 describe('stack traces of the built program', () => {
   const PRINTED = `process.getBuiltinModule('node:fs').writeSync(2, new Error('planted').stack); process.kill(process.pid, 'SIGKILL');`
-
-  test.each([
+  const PLACES = [
     ['on the main thread', 'src/cli/run-command.ts', `  const program = new Command('sluice')`],
     ['in the thread of the database', 'src/store/sqlite/worker.ts', 'if (parentPort)'],
-  ])(
+  ] as const
+  let copy: PatchedCopy
+  beforeAll(async () => {
+    const patches = PLACES.map(([, file, text]) => ({
+      file,
+      text,
+      by: `if (process.env.PLANTED === '${file}') { ${PRINTED} } ${text}`,
+    }))
+    copy = await patchedProgram(patches, { brief: false })
+  })
+  afterAll(() => copy?.discard())
+
+  test.each(PLACES)(
     'a stack trace of the built program names the TypeScript file and its line: %s',
-    async (_, file, text) => {
-      const copy = await patchedProgram([{ file, text, by: `${PRINTED} ${text}` }], { brief: false })
-      onTestFinished(() => copy.discard())
-      const env = { ...process.env, DATA_DIR: join(copy.root, 'data'), PORT: '0' }
+    (_, file, text) => {
+      const env = { ...process.env, PLANTED: file, DATA_DIR: join(copy.root, 'data'), PORT: '0' }
       const run = { cwd: copy.root, env, encoding: 'utf8', timeout: 60_000 } as const
       const { stderr } = spawnSync(process.execPath, ['bin/sluice.mjs', 'start'], run)
       const line = readFileSync(join(REPOSITORY, file), 'utf8').split(text)[0]?.split('\n').length

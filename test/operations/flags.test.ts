@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { FLAGS } from '../../bin/flags.mjs'
 import { COLLECTOR_FLAGS, collectorFlags } from '../../src/gateway/v8-flags.ts'
 import { OLD_NODE } from '../fixtures/old-node.ts'
 import { family } from './process-family.ts'
-import { eventually, readyProgram } from './program.ts'
+import { discard, eventually, type Program, readyProgram, runProgram } from './program.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
@@ -40,7 +40,6 @@ const WAYS: readonly (readonly [name: string, command: readonly string[]])[] = [
   ['npm start', ['npm', 'start']],
   ['the program itself', [BIN, 'start']],
   ['npx', ['npx', '--offline', 'sluice', 'start']],
-  ['node, without the flags', [process.execPath, BIN, 'start']],
   ['the container', entryOfContainer()],
   ...(OLD_NODE === undefined ? [] : [['an older Node', [OLD_NODE, BIN, 'start']] as const]),
 ]
@@ -70,13 +69,37 @@ function advisedCode(pid: number): number {
   return advised.reduce((sum, text) => sum + Number(/^Size: +(\d+) kB/m.exec(text)?.[1]), 0)
 }
 
+/** Repeatedly prints the heap of each thread and the nursery of the main thread. */
+const OBSERVER = `
+  import { getHeapSpaceStatistics } from 'node:v8'
+  const print = (name, bytes) => console.log(JSON.stringify({ heap: name, bytes }))
+  process.on('worker', (thread) => setInterval(async () => {
+    // A thread may have ended.
+    const heap = await thread.getHeapStatistics().catch(() => undefined)
+    if (heap) print(thread.threadName, heap.total_heap_size)
+    print('nursery', getHeapSpaceStatistics().find((one) => one.space_name === 'new_space').space_size)
+  }, 100).unref())`
+
+/** Started by node without the flags, but with the observer. */
+let observed: Program
+beforeAll(async () => {
+  const observer = `--import=data:text/javascript,${encodeURIComponent(OBSERVER)}`
+  observed = await runProgram({ command: [process.execPath, observer, BIN, 'start'], config: {} })
+  await observed.ready()
+})
+afterAll(() => discard(observed))
+
+test('the process that serves calls runs with the Node.js flags that the program sets, started by node without the flags', () => {
+  const given = readFileSync(`/proc/${observed.pid}/cmdline`, 'utf8').split('\0')
+  expect(given.slice(1, 1 + FLAGS.length)).toEqual(FLAGS)
+})
+
 const LARGE_PAGES = '/sys/kernel/mm/transparent_hugepage/enabled'
 const hasLargePages = existsSync(LARGE_PAGES) && !readFileSync(LARGE_PAGES, 'utf8').includes('[never]')
 if (!hasLargePages) console.info('large pages are left out: this system has none')
 
-test.skipIf(!hasLargePages)('the machine code of Node.js is mapped on large memory pages', async () => {
-  const { pid } = await readyProgram({ command: [process.execPath, BIN, 'start'], config: {} })
-  expect(advisedCode(pid)).toBeGreaterThan(16 * 1024)
+test.skipIf(!hasLargePages)('the machine code of Node.js is mapped on large memory pages', () => {
+  expect(advisedCode(observed.pid)).toBeGreaterThan(16 * 1024)
 })
 
 test("a Node.js flag that the operator sets replaces the program's flag of the same name, and the other flags stay", async () => {
@@ -89,29 +112,9 @@ test("a Node.js flag that the operator sets replaces the program's flag of the s
   expect(given.slice(1, 3 + FLAGS.length)).toEqual([...FLAGS, ...own])
 })
 
-/** Repeatedly prints the heap of each thread and the nursery of the main thread. */
-const OBSERVER = `
-  import { getHeapSpaceStatistics } from 'node:v8'
-  const print = (name, bytes) => console.log(JSON.stringify({ heap: name, bytes }))
-  process.on('worker', (thread) => setInterval(async () => {
-    // A thread may have ended.
-    const heap = await thread.getHeapStatistics().catch(() => undefined)
-    if (heap) print(thread.threadName, heap.total_heap_size)
-    print('nursery', getHeapSpaceStatistics().find((one) => one.space_name === 'new_space').space_size)
-  }, 100).unref())`
-
 test('the young generation of the heap starts at its full size in the main thread, and small in all other threads', async () => {
-  const program = await readyProgram({
-    command: [
-      process.execPath,
-      `--import=data:text/javascript,${encodeURIComponent(OBSERVER)}`,
-      BIN,
-      'start',
-    ],
-    config: {},
-  })
   const bytesOf = (name: string): number =>
-    Number(program.log().findLast(({ heap }) => heap === name)?.['bytes'] ?? Number.NaN)
+    Number(observed.log().findLast(({ heap }) => heap === name)?.['bytes'] ?? Number.NaN)
   await eventually(() => bytesOf('nursery') >= NURSERY_BYTES, 'the main thread has its young generation')
   // A start leaves garbage for a while.
   await eventually(
