@@ -7,6 +7,7 @@ import { ask } from '../fixtures/fixture.ts'
 import type { PatchedCopy } from '../fixtures/patched-copy.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
+import { byTier } from '../runner/tier.ts'
 
 const FIVE = { rate_limit: { parallel: 5 } }
 const USERS = [
@@ -59,11 +60,15 @@ async function hold(
   }
 }
 
-/** Calls with these keys in turn, most of them at the first node. */
-function crowd(count: number, ...keys: readonly [string, ...string[]]): { key: string; node: number }[] {
+/** Calls with these keys in turn, most of them at the first of so many nodes. */
+function crowdAt(
+  nodes: number,
+  count: number,
+  ...keys: readonly [string, ...string[]]
+): { key: string; node: number }[] {
   return Array.from({ length: count }, (_, index) => ({
     key: keys[index % keys.length] ?? keys[0],
-    node: Math.max(0, (index % 5) - 2),
+    node: Math.max(0, (index % (nodes + 2)) - 2),
   }))
 }
 
@@ -85,7 +90,7 @@ const OWNERS_OF_TOKENS = [
   ['a key', ['e1']],
 ] as const
 
-describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users at three nodes', () => {
+describe.skipIf(withoutRedis('limits at several nodes'))('limits of keys and users at several nodes', () => {
   let program: PatchedCopy
   beforeAll(async () => {
     program = await patientProgram()
@@ -93,13 +98,14 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
   afterAll(() => program?.discard())
 
   describe.each([
-    ['Redis', {}],
-    ['PostgreSQL alone', { REDIS_URL: '' }],
-  ])('own limits with %s', (store, env) => {
+    ['Redis', 3, {}],
+    ['PostgreSQL alone', byTier(2, 3), { REDIS_URL: '' }],
+  ])('own limits with %s at %d nodes', (store, count, env) => {
     let cluster: Cluster
+    const crowd = (...calls: [count: number, key: string, ...others: string[]]) => crowdAt(count, ...calls)
     beforeAll(async () => {
       cluster = await startCluster({
-        nodes: 3,
+        nodes: count,
         configure: (upstream) => ({ ...plainConfiguration(upstream.baseUrl('m')), users: USERS }),
         env,
         root: program.root,
@@ -236,7 +242,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       // The database lends quota ahead, so that calls continue without it.
       await (await fill(crowd(MANY, 'own'))).release()
       cable.setFault({ kind: 'cut' })
-      await expect.poll(countsUnderWay).toEqual(times(3, 3))
+      await expect.poll(countsUnderWay).toEqual(times(3, count * Math.floor(5 / count)))
       cable.setFault({ kind: 'pass' })
       // Until all nodes have reconnected, each disconnected one has its share beside the slots of the others.
       await expect.poll(countsUnderWay).toEqual(times(3, 5))
@@ -250,7 +256,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       expect((await call(cluster.fleet.urls[1] ?? '', ask('m'), { key: 'own' })).status).toBe(429)
       await cluster.fleet.node(0).kill()
       expect(await lost.release()).toEqual(times(5, 0))
-      const others = crowd(MANY, 'own').map(({ key }, index) => ({ key, node: 1 + (index % 2) }))
+      const others = crowd(MANY, 'own').map(({ key }, index) => ({ key, node: 1 + (index % (count - 1)) }))
       const held = await fill(others)
       expect(held).toMatchObject(FIVE_OF_MANY)
       expect(await held.release()).toEqual(times(5, 200))
