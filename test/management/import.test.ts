@@ -6,8 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { familyDatabase } from '../stores/family-database.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { manage, type ManagementResponse } from '../fixtures/account.ts'
-import { plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Configuration, plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { casesByTier } from '../runner/tier.ts'
 import { ENGINES } from '../stores/engines.ts'
 
 interface Report {
@@ -30,6 +32,14 @@ const ADA = { id: 3, accessToken: 'the-access-token-of-ada' }
 const OLD_KEY = 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefghijkl'
 
 let fixture: Fixture
+const configured = (upstream: ScriptedUpstream): Configuration => ({
+  ...plainConfiguration(upstream.baseUrl('m')),
+  users: [
+    ROOT,
+    user(2, 'ann', [token('ann')]),
+    user(3, 'ada', [], { role: 10, access_token: ADA.accessToken }),
+  ],
+})
 
 const send = (file: Buffer | string, name = 'one-api.db', account = AS_ROOT) =>
   manage<Report>(
@@ -43,6 +53,8 @@ const apply = (id: string, account = AS_ROOT): Promise<ManagementResponse<Report
   manage<Report>(fixture.gateway.url, account, `POST /api/import/${id}/apply`)
 const read = <Data>(path: string) =>
   manage<Data>(fixture.gateway.url, AS_ROOT, `GET ${path}` as 'GET /').then(({ data }) => data)
+const answers = async (key: string, model: string, text: string): Promise<void> =>
+  expect((await fixture.chat(key, ask(model))).text).toContain(text)
 const uploads = () => readdirSync(fixture.gateway.dataDir).filter((name) => name.startsWith('.import-'))
 
 async function familyFile(change: (source: Awaited<ReturnType<typeof familyDatabase>>) => Promise<void>) {
@@ -95,20 +107,8 @@ describe.each(ENGINES)('an import over HTTP into $name', (database) => {
     const env: Record<string, string> = {}
     if (database.name === 'PostgreSQL')
       env['DATABASE_URL'] = (await database.database((end) => void cleanUps.push(end))).place
-    fixture = await startFixture(
-      (upstream) => ({
-        ...plainConfiguration(upstream.baseUrl('m')),
-        users: [
-          ROOT,
-          user(2, 'ann', [token('ann')]),
-          user(3, 'ada', [], { role: 10, access_token: ADA.accessToken }),
-        ],
-      }),
-      { env: { GATEWAY_SECRET: 'a-secret-of-thirty-two-characters!', ...env } },
-    )
+    fixture = await startFixture(configured, { env })
   })
-  const answers = async (key: string, model: string, text: string): Promise<void> =>
-    expect((await fixture.chat(key, ask(model))).text).toContain(text)
   afterAll(async () => {
     await fixture?.close()
     for (const end of cleanUps) await end()
@@ -153,6 +153,14 @@ describe.each(ENGINES)('an import over HTTP into $name', (database) => {
       channel: { carried: 0, there: 1 },
     })
   })
+})
+
+// What does not depend on the database.
+describe('an upload', () => {
+  beforeAll(async () => {
+    fixture = await startFixture(configured)
+  })
+  afterAll(() => fixture?.close())
 
   test('an import of a LiteLLM configuration is planned and shown before it changes anything, and reads no environment variables', async () => {
     fixture.upstream.script('lite', wholeChat({ text: 'through the lite channel' }))
@@ -183,17 +191,18 @@ litellm_settings: { drop_params: true }
 
   test('an uploaded file that cannot be imported is refused with a sentence, and is not kept', async () => {
     const kept = uploads().length
-    for (const [file, name, sentence] of [
+    const files = [
       ['', 'empty.db', 'empty.db is neither a SQLite database'],
-      ['<html>', 'page.html', 'page.html is neither'],
-      [Buffer.from([0, 255, 254, 1]), 'noise.bin', 'noise.bin is neither'],
       [
         Buffer.from('SQLite format 3\0 and then nonsense'),
         'torn.db',
         'torn.db cannot be read as a SQLite database',
       ],
+      ['<html>', 'page.html', 'page.html is neither'],
       ['model_list: [{{{', 'config.yaml', 'the configuration cannot be read: line 1'],
-    ] as const) {
+      [Buffer.from([0, 255, 254, 1]), 'noise.bin', 'noise.bin is neither'],
+    ] as const
+    for (const [file, name, sentence] of casesByTier(3, files)) {
       const answer = await send(Buffer.from(file), name)
       expect(answer).toMatchObject({ status: 400, success: false })
       expect(answer.message).toContain(sentence)
@@ -208,18 +217,10 @@ litellm_settings: { drop_params: true }
     expect(await send('x', 'x', ADA)).toMatchObject({ status: 403 })
     expect(await apply('0'.repeat(32), ADA)).toMatchObject({ status: 403 })
   })
-})
-
-describe('an upload', () => {
-  beforeAll(async () => {
-    fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
-  })
-  afterAll(() => fixture?.close())
 
   test('uploads to import have file mode 600 and are kept for 30 minutes, at most three at a time', async () => {
-    const file = await oldGateway()
     const ids: string[] = []
-    for (let n = 0; n < 4; n += 1) ids.push((await send(file)).data.id)
+    for (let n = 0; n < 4; n += 1) ids.push((await send('model_list: []', 'config.yaml')).data.id)
     expect(uploads()).toHaveLength(3)
     expect(await apply(ids[0] ?? '')).toMatchObject({ status: 404 })
     const path = join(fixture.gateway.dataDir, `.import-${ids[3]}`)
