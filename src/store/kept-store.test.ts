@@ -80,171 +80,168 @@ const MOVED_PARTS: readonly { readonly what: string; readonly statements: readon
 ]
 
 describe.each(ENGINES)('what is kept, on $name', (engine) => {
-  describe.each(engine.name === 'SQLite' ? KINDS : byTier(kindsByRules(), KINDS))(
-    'of the kind %s',
-    (kind) => {
-      test('an entry is found with its facts and its content until it expires, also after the database was opened again', async () => {
-        const { store, database } = await openedRows(engine)
-        const content = bytesOf(2 * KEPT_PART_BYTES + 1)
-        const pieces = [content.subarray(0, 5), content.subarray(5, 400_000), content.subarray(400_000)]
-        const entry = keptEntry(kind, 'mine')
-        expect(await store.read('hasKept', {})).toBe(false)
-        expect(await keptStore(store).write(entry, pieces)).toBe(true)
-        expect(await store.read('hasKept', {})).toBe(true)
-        expect(await store.read('hasKept', { kinds: [kind] })).toBe(true)
-        expect(await store.read('hasKept', { kinds: [otherKind(kind)] })).toBe(false)
-        const reopened = await database.open()
-        const kept = keptStore(reopened)
-        expect(await kept.find(kind, 'mine', 2)).toMatchObject({ ...entry, bytes: content.length, parts: 3 })
-        expect((await contentOf(kept, kind, 'mine'))?.equals(content)).toBe(true)
-        const { expiresMs } = entry
-        const late = await reopened.read('findKept', { kind, keys: ['mine'], userId: 2, nowMs: expiresMs })
-        expect(late).toEqual([])
-        await reopened.close()
-      })
+  describe.each(byTier(kindsByRules(), KINDS))('of the kind %s', (kind) => {
+    test('an entry is found with its facts and its content until it expires, also after the database was opened again', async () => {
+      const { store, database } = await openedRows(engine)
+      const content = bytesOf(2 * KEPT_PART_BYTES + 1)
+      const pieces = [content.subarray(0, 5), content.subarray(5, 400_000), content.subarray(400_000)]
+      const entry = keptEntry(kind, 'mine')
+      expect(await store.read('hasKept', {})).toBe(false)
+      expect(await keptStore(store).write(entry, pieces)).toBe(true)
+      expect(await store.read('hasKept', {})).toBe(true)
+      expect(await store.read('hasKept', { kinds: [kind] })).toBe(true)
+      expect(await store.read('hasKept', { kinds: [otherKind(kind)] })).toBe(false)
+      const reopened = await database.open()
+      const kept = keptStore(reopened)
+      expect(await kept.find(kind, 'mine', 2)).toMatchObject({ ...entry, bytes: content.length, parts: 3 })
+      expect((await contentOf(kept, kind, 'mine'))?.equals(content)).toBe(true)
+      const { expiresMs } = entry
+      const late = await reopened.read('findKept', { kind, keys: ['mine'], userId: 2, nowMs: expiresMs })
+      expect(late).toEqual([])
+      await reopened.close()
+    })
 
-      test('facts and content are encrypted, so that the database reveals nothing of them', async () => {
-        const { store, database } = await openedRows(engine)
-        await keptStore(store).write(keptEntry(kind, 'mine', { facts: 'secret facts' }), [
-          Buffer.from('secret words'),
-        ])
-        const rows = [
-          ...(await database.sql('select * from kept')),
-          ...(await database.sql('select * from kept_parts')),
-        ]
-        expect(rows.map(({ cipher }) => /^v1\.\w+\.[\w-]+$/.test(String(cipher)))).toEqual([true, true])
-        expect(JSON.stringify(rows)).not.toMatch(/secret|facts|words/)
-      })
+    test('facts and content are encrypted, so that the database reveals nothing of them', async () => {
+      const { store, database } = await openedRows(engine)
+      await keptStore(store).write(keptEntry(kind, 'mine', { facts: 'secret facts' }), [
+        Buffer.from('secret words'),
+      ])
+      const rows = [
+        ...(await database.sql('select * from kept')),
+        ...(await database.sql('select * from kept_parts')),
+      ]
+      expect(rows.map(({ cipher }) => /^v1\.\w+\.[\w-]+$/.test(String(cipher)))).toEqual([true, true])
+      expect(JSON.stringify(rows)).not.toMatch(/secret|facts|words/)
+    })
 
-      test('an entry is found by other users only if its kind is for everybody who can compute the key', async () => {
-        const { store } = await openedRows(engine)
-        const kept = keptStore(store)
-        await kept.write(keptEntry(kind, 'mine'))
+    test('an entry is found by other users only if its kind is for everybody who can compute the key', async () => {
+      const { store } = await openedRows(engine)
+      const kept = keptStore(store)
+      await kept.write(keptEntry(kind, 'mine'))
+      expect(await kept.find(kind, 'mine', 2)).toBeDefined()
+      expect((await kept.find(kind, 'mine', 3)) !== undefined).toBe(kind === 'cache')
+    })
+
+    test('an entry whose user, key, kind or content was changed in the database is not found', async () => {
+      const { store, database } = await openedRows(engine)
+      const kept = keptStore(store)
+      for (const { what, set, find } of MOVED_ROWS) {
+        for (const key of ['mine', 'other']) await kept.write(keptEntry(kind, key), [Buffer.from(key)])
         expect(await kept.find(kind, 'mine', 2)).toBeDefined()
-        expect((await kept.find(kind, 'mine', 3)) !== undefined).toBe(kind === 'cache')
-      })
+        await database.sql(`update kept set ${set(kind)} where key = 'mine'`)
+        const place = { kind, key: 'mine', userId: 2, ...find?.(kind) }
+        const found = await database.sql(`select kind, user_id from kept where key = '${place.key}'`)
+        expect(found, what).toEqual([{ kind: place.kind, user_id: place.userId }])
+        expect(await kept.find(place.kind, place.key, place.userId), what).toBeUndefined()
+        expect(String(await contentOf(kept, kind, 'other')), what).toBe('other')
+        await database.sql(`delete from kept where key = '${place.key}'`)
+      }
+    })
 
-      test('an entry whose user, key, kind or content was changed in the database is not found', async () => {
-        const { store, database } = await openedRows(engine)
-        const kept = keptStore(store)
-        for (const { what, set, find } of MOVED_ROWS) {
-          for (const key of ['mine', 'other']) await kept.write(keptEntry(kind, key), [Buffer.from(key)])
-          expect(await kept.find(kind, 'mine', 2)).toBeDefined()
-          await database.sql(`update kept set ${set(kind)} where key = 'mine'`)
-          const place = { kind, key: 'mine', userId: 2, ...find?.(kind) }
-          const found = await database.sql(`select kind, user_id from kept where key = '${place.key}'`)
-          expect(found, what).toEqual([{ kind: place.kind, user_id: place.userId }])
-          expect(await kept.find(place.kind, place.key, place.userId), what).toBeUndefined()
-          expect(String(await contentOf(kept, kind, 'other')), what).toBe('other')
-          await database.sql(`delete from kept where key = '${place.key}'`)
-        }
-      })
-
-      test('content whose parts were replaced in the database with those of another entry or index is not read', async () => {
-        const { store, database } = await openedRows(engine)
-        const kept = keptStore(store)
-        for (const { what, statements } of MOVED_PARTS) {
-          for (const key of ['mine', 'other']) await kept.write(keptEntry(kind, key), [bytesOf(300_000)])
-          expect(await contentOf(kept, kind, 'mine')).toEqual(bytesOf(300_000))
-          for (const statement of statements) await database.sql(statement)
-          const entry = await kept.find(kind, 'mine', 2)
-          expect(entry).toBeDefined()
-          expect(entry && (await kept.part(entry, 0)), what).toBeUndefined()
-        }
-      })
-
-      test('a part is not read as one of another kind', async () => {
-        const { store } = await openedRows(engine)
-        const kept = keptStore(store)
-        await kept.write(keptEntry(kind, 'mine'), [Buffer.from('words')])
+    test('content whose parts were replaced in the database with those of another entry or index is not read', async () => {
+      const { store, database } = await openedRows(engine)
+      const kept = keptStore(store)
+      for (const { what, statements } of MOVED_PARTS) {
+        for (const key of ['mine', 'other']) await kept.write(keptEntry(kind, key), [bytesOf(300_000)])
+        expect(await contentOf(kept, kind, 'mine')).toEqual(bytesOf(300_000))
+        for (const statement of statements) await database.sql(statement)
         const entry = await kept.find(kind, 'mine', 2)
-        expect(String(entry && (await kept.part(entry, 0)))).toBe('words')
-        expect(entry && (await kept.part({ ...entry, kind: otherKind(kind) }, 0))).toBeUndefined()
-      })
+        expect(entry).toBeDefined()
+        expect(entry && (await kept.part(entry, 0)), what).toBeUndefined()
+      }
+    })
 
-      test('the bytes of an entry and 512 more count in the share of its kind, for its user', async () => {
-        const { store, database } = await openedRows(engine)
-        const kept = keptStore(store)
-        await kept.write(keptEntry(kind, 'a'), [Buffer.alloc(300_000)])
-        await kept.writeFacts([keptEntry(kind, 'b', { bytes: 100 })])
-        const sums = (): Promise<object> =>
-          database.sql('select share, user_id, bytes from kept_sums order by user_id')
-        const bytes = 300_000 + 100 + 2 * 512
-        const { share } = rulesOf(kind)
-        const users = kind === 'cache' ? [0, 2] : [2]
-        expect(await sums()).toEqual(users.map((user_id) => ({ share, user_id, bytes })))
-        expect(await kept.remove({ kind, userId: 2 })).toBe(2)
-        expect(await sums()).toEqual(users.map((user_id) => ({ share, user_id, bytes: 0 })))
-      })
+    test('a part is not read as one of another kind', async () => {
+      const { store } = await openedRows(engine)
+      const kept = keptStore(store)
+      await kept.write(keptEntry(kind, 'mine'), [Buffer.from('words')])
+      const entry = await kept.find(kind, 'mine', 2)
+      expect(String(entry && (await kept.part(entry, 0)))).toBe('words')
+      expect(entry && (await kept.part({ ...entry, kind: otherKind(kind) }, 0))).toBeUndefined()
+    })
 
-      test('an entry larger than its share is not admitted, and the oldest entries of the share are removed for the newest, or the newest is refused', async () => {
-        const { store, database } = await openedRows(engine)
-        const share = rulesOf(kind).share ?? 'user'
-        const kept = keptStore(store, { [share]: 2_000 })
-        expect([kept.admits(kind, 2_000), kept.admits(kind, 2_001)]).toEqual([true, false])
-        if (KEPT_SHARES[share].refuses) {
-          for (const key of ['a', 'b']) await kept.write(keptEntry(kind, key), [Buffer.alloc(400)])
-          const third = kept.write(keptEntry(kind, 'c'), [Buffer.alloc(400)])
-          await expect(third).rejects.toMatchObject({ code: 'files_full' })
-          expect([await database.sql('select key from kept order by key'), await partsIn(database)]).toEqual([
-            [{ key: 'a' }, { key: 'b' }],
-            2,
-          ])
-          return
-        }
-        for (const [index, key] of ['a', 'b', 'c'].entries())
-          await kept.write(keptEntry(kind, key, { createdMs: index }), [Buffer.alloc(400)])
-        const keys = (): Promise<object> => database.sql('select key from kept order by key')
-        await expect.poll(keys).toEqual([{ key: 'b' }, { key: 'c' }])
-        expect(await partsIn(database)).toBe(2)
-      })
+    test('the bytes of an entry and 512 more count in the share of its kind, for its user', async () => {
+      const { store, database } = await openedRows(engine)
+      const kept = keptStore(store)
+      await kept.write(keptEntry(kind, 'a'), [Buffer.alloc(300_000)])
+      await kept.writeFacts([keptEntry(kind, 'b', { bytes: 100 })])
+      const sums = (): Promise<object> =>
+        database.sql('select share, user_id, bytes from kept_sums order by user_id')
+      const bytes = 300_000 + 100 + 2 * 512
+      const { share } = rulesOf(kind)
+      const users = kind === 'cache' ? [0, 2] : [2]
+      expect(await sums()).toEqual(users.map((user_id) => ({ share, user_id, bytes })))
+      expect(await kept.remove({ kind, userId: 2 })).toBe(2)
+      expect(await sums()).toEqual(users.map((user_id) => ({ share, user_id, bytes: 0 })))
+    })
 
-      test('entries of a user are listed in pages in the order of their keys, without expired ones', async () => {
-        const { store } = await openedRows(engine)
-        const kept = keptStore(store)
-        for (const key of ['b', 'a', 'c']) await kept.write(keptEntry(kind, key))
-        await kept.write(keptEntry(kind, 'of another', { userId: 3 }))
-        await kept.write(keptEntry(kind, 'expired', { expiresMs: Date.now() }))
-        const keys = async (after: string | undefined, order: 'asc' | 'desc', limit: number) =>
-          (await kept.list({ kind, userId: 2, after, order, limit })).map(({ key }) => key)
-        expect(await keys(undefined, 'asc', 2)).toEqual(['a', 'b'])
-        expect(await keys('b', 'asc', 2)).toEqual(['c'])
-        expect(await keys('c', 'desc', 5)).toEqual(['b', 'a'])
-        const { share } = rulesOf(kind)
-        if (share !== null) expect(await kept.bytesOf(share, 3)).toBe(512)
-      })
+    test('an entry larger than its share is not admitted, and the oldest entries of the share are removed for the newest, or the newest is refused', async () => {
+      const { store, database } = await openedRows(engine)
+      const share = rulesOf(kind).share ?? 'user'
+      const kept = keptStore(store, { [share]: 2_000 })
+      expect([kept.admits(kind, 2_000), kept.admits(kind, 2_001)]).toEqual([true, false])
+      if (KEPT_SHARES[share].refuses) {
+        for (const key of ['a', 'b']) await kept.write(keptEntry(kind, key), [Buffer.alloc(400)])
+        const third = kept.write(keptEntry(kind, 'c'), [Buffer.alloc(400)])
+        await expect(third).rejects.toMatchObject({ code: 'files_full' })
+        expect([await database.sql('select key from kept order by key'), await partsIn(database)]).toEqual([
+          [{ key: 'a' }, { key: 'b' }],
+          2,
+        ])
+        return
+      }
+      for (const [index, key] of ['a', 'b', 'c'].entries())
+        await kept.write(keptEntry(kind, key, { createdMs: index }), [Buffer.alloc(400)])
+      const keys = (): Promise<object> => database.sql('select key from kept order by key')
+      await expect.poll(keys).toEqual([{ key: 'b' }, { key: 'c' }])
+      expect(await partsIn(database)).toBe(2)
+    })
 
-      test('an entry replaces an earlier one with its parts, and an expired one is pruned with its parts', async () => {
-        const { store, database } = await openedRows(engine)
-        const kept = keptStore(store)
-        for (const size of [MIB, 2 * MIB, 1]) await kept.write(keptEntry(kind, 'a'), [Buffer.alloc(size)])
-        expect([await contentOf(kept, kind, 'a'), await partsIn(database)]).toEqual([Buffer.alloc(1), 1])
-        await kept.writeFacts([keptEntry(kind, 'a')])
-        expect([await contentOf(kept, kind, 'a'), await partsIn(database)]).toEqual([Buffer.alloc(0), 0])
-        await kept.write(keptEntry(kind, 'b', { expiresMs: Date.now() }), [Buffer.alloc(MIB)])
-        expect(await pruneExpired(store, 'pruneKept', Date.now())).toBe(1)
-        expect(await database.sql('select key from kept')).toEqual([{ key: 'a' }])
-        expect(await partsIn(database)).toBe(0)
-      })
+    test('entries of a user are listed in pages in the order of their keys, without expired ones', async () => {
+      const { store } = await openedRows(engine)
+      const kept = keptStore(store)
+      for (const key of ['b', 'a', 'c']) await kept.write(keptEntry(kind, key))
+      await kept.write(keptEntry(kind, 'of another', { userId: 3 }))
+      await kept.write(keptEntry(kind, 'expired', { expiresMs: Date.now() }))
+      const keys = async (after: string | undefined, order: 'asc' | 'desc', limit: number) =>
+        (await kept.list({ kind, userId: 2, after, order, limit })).map(({ key }) => key)
+      expect(await keys(undefined, 'asc', 2)).toEqual(['a', 'b'])
+      expect(await keys('b', 'asc', 2)).toEqual(['c'])
+      expect(await keys('c', 'desc', 5)).toEqual(['b', 'a'])
+      const { share } = rulesOf(kind)
+      if (share !== null) expect(await kept.bytesOf(share, 3)).toBe(512)
+    })
 
-      test('nothing is kept of a deleted user, nor of a content that was being written', async () => {
-        const { store, database, userId } = await rowsWithAccount(engine)
-        const kept = keptStore(store)
-        await kept.write(keptEntry(kind, 'of another', { userId: userId + 1 }), [Buffer.alloc(1)])
-        await kept.write(keptEntry(kind, 'a', { userId }), [Buffer.alloc(MIB)])
-        const writing = kept.write(keptEntry(kind, 'b', { userId }), [Buffer.alloc(MIB)])
-        await store.write('deleteUser', { userId, deleted_time: 1 })
-        await removeKeptOfUser(store, userId)
-        await writing
-        expect(await kept.write(keptEntry(kind, 'c', { userId }), [Buffer.alloc(MIB)])).toBe(false)
-        expect(await kept.write(keptEntry(kind, 'd', { userId }), [Buffer.alloc(1)])).toBe(false)
-        await removeKeptOfUser(store, userId)
-        expect(await database.sql('select key from kept')).toEqual([{ key: 'of another' }])
-        expect(await partsIn(database)).toBe(1)
-        expect(await database.sql(`select * from kept_sums where user_id = ${userId}`)).toEqual([])
-      })
-    },
-  )
+    test('an entry replaces an earlier one with its parts, and an expired one is pruned with its parts', async () => {
+      const { store, database } = await openedRows(engine)
+      const kept = keptStore(store)
+      for (const size of [MIB, 2 * MIB, 1]) await kept.write(keptEntry(kind, 'a'), [Buffer.alloc(size)])
+      expect([await contentOf(kept, kind, 'a'), await partsIn(database)]).toEqual([Buffer.alloc(1), 1])
+      await kept.writeFacts([keptEntry(kind, 'a')])
+      expect([await contentOf(kept, kind, 'a'), await partsIn(database)]).toEqual([Buffer.alloc(0), 0])
+      await kept.write(keptEntry(kind, 'b', { expiresMs: Date.now() }), [Buffer.alloc(MIB)])
+      expect(await pruneExpired(store, 'pruneKept', Date.now())).toBe(1)
+      expect(await database.sql('select key from kept')).toEqual([{ key: 'a' }])
+      expect(await partsIn(database)).toBe(0)
+    })
+
+    test('nothing is kept of a deleted user, nor of a content that was being written', async () => {
+      const { store, database, userId } = await rowsWithAccount(engine)
+      const kept = keptStore(store)
+      await kept.write(keptEntry(kind, 'of another', { userId: userId + 1 }), [Buffer.alloc(1)])
+      await kept.write(keptEntry(kind, 'a', { userId }), [Buffer.alloc(MIB)])
+      const writing = kept.write(keptEntry(kind, 'b', { userId }), [Buffer.alloc(MIB)])
+      await store.write('deleteUser', { userId, deleted_time: 1 })
+      await removeKeptOfUser(store, userId)
+      await writing
+      expect(await kept.write(keptEntry(kind, 'c', { userId }), [Buffer.alloc(MIB)])).toBe(false)
+      expect(await kept.write(keptEntry(kind, 'd', { userId }), [Buffer.alloc(1)])).toBe(false)
+      await removeKeptOfUser(store, userId)
+      expect(await database.sql('select key from kept')).toEqual([{ key: 'of another' }])
+      expect(await partsIn(database)).toBe(1)
+      expect(await database.sql(`select * from kept_sums where user_id = ${userId}`)).toEqual([])
+    })
+  })
 
   test('entries of a key are found in one database operation, however many; of several with one key the last counts', async () => {
     const { store } = await openedRows(engine)

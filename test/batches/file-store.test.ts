@@ -19,6 +19,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { BUCKET, type BucketFault, type S3Server, startS3Server, withoutS3 } from '../fixtures/s3-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { casesByTier } from '../runner/tier.ts'
 import { CAN_MOUNT, mountSmallDisk } from '../stores/small-disk.ts'
 
 const MIB = 1_048_576
@@ -235,7 +236,7 @@ describe.skipIf(withoutS3())('docs/batches.md: Where files are, in a bucket', ()
     await expect.poll(names).toEqual([])
   })
 
-  test.each<[string, BucketFault]>([
+  const FAULTS: readonly (readonly [string, BucketFault])[] = [
     [
       'refuses its requests',
       (request, response) => {
@@ -243,7 +244,6 @@ describe.skipIf(withoutS3())('docs/batches.md: Where files are, in a bucket', ()
         response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>')
       },
     ],
-    ['does not answer', (request) => void request.resume()],
     [
       'sends a byte now and then',
       (request, response) => {
@@ -253,7 +253,9 @@ describe.skipIf(withoutS3())('docs/batches.md: Where files are, in a bucket', ()
         response.on('close', () => clearInterval(timer))
       },
     ],
-  ])(
+    ['does not answer', (request) => void request.resume()],
+  ]
+  test.each(casesByTier(2, FAULTS))(
     'while the bucket %s, a running batch waits, calls go on, and the gateway stops when told',
     async (_, fault) => {
       const gate = Promise.withResolvers<void>()
