@@ -54,14 +54,24 @@ const DEFECTS: readonly Defect[] = [
     'tokens written to a prompt cache are charged at their own price, for a client of chat',
   ],
   [
-    'a charge is rounded down',
+    'the charge of a call of plain text is rounded down',
+    {
+      file: 'src/domain/charge.ts',
+      text: ' + text.parts\n',
+      by: '\n',
+    },
+    'src/domain/charge.test.ts',
+    'a charge is rounded once, half away from zero',
+  ],
+  [
+    'any other charge is rounded down',
     {
       file: 'src/domain/charge.ts',
       text: 'return (2n * digits + unit) / (2n * unit)\n}\n\n/** Kinds',
       by: 'return digits / unit\n}\n\n/** Kinds',
     },
     'src/domain/charge.test.ts',
-    'a charge is rounded once, half away from zero',
+    'a charge includes the price per call and tool uses',
   ],
   [
     'a call that a crash ends is not charged',
@@ -412,7 +422,11 @@ const DEFECTS: readonly Defect[] = [
   ],
   [
     'the output of a call does not count against limits of tokens',
-    { file: 'src/call/call-limits.ts', text: 'this.spendOfModel(model, tokens)\n', by: '' },
+    {
+      file: 'src/call/call-limits.ts',
+      text: 'this.#spend(LIMIT_NAMES.model, model.name, model.rate_limit, tokens, nowMs)\n',
+      by: '',
+    },
     'test/http/rate-limits.test.ts',
     'the token rate limit of a model counts the calls of all clients',
   ],
