@@ -17,7 +17,7 @@ test.each(BANKS)(
     // A database announces nothing before it has a key for signatures.
     await database.sql(`INSERT INTO message_key VALUES (1, '\\x36', '\\x5c') ON CONFLICT DO NOTHING`)
     await database.sql(GIVEN)
-    await vi.waitUntil(() => heard.length > 0, { timeout: 10_000 })
+    await vi.waitUntil(() => heard.length > 0, { timeout: 60_000 })
     expect(heard[0]).toMatch(/^[0-9a-f]{32} account t:1$/)
   },
 )

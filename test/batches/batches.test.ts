@@ -324,7 +324,7 @@ describe('docs/batches.md: Batches', () => {
     })
     expect(changed.success, changed.message).toBe(true)
     await expect
-      .poll(async () => (await clientOf('fay').batch(id)).status, { timeout: 20_000 })
+      .poll(async () => (await clientOf('fay').batch(id)).status, { timeout: 60_000 })
       .toBe('cancelling')
     gate.resolve()
     const ended = await clientOf('fay').ended(id)

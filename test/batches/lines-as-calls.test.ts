@@ -109,7 +109,7 @@ describe('docs/batches.md: Batches', () => {
   test('lines count in the limits of their key, and wait for them', async () => {
     const dan = clientOf('dan')
     const batch = await dan.make([0, 1, 2].map((at) => chatLine(`l${at}`, 'limited')))
-    await expect.poll(() => quotasOf(5), { timeout: 25_000, interval: 200 }).toEqual([CHARGE, CHARGE, CHARGE])
+    await expect.poll(() => quotasOf(5), { timeout: 60_000, interval: 200 }).toEqual([CHARGE, CHARGE, CHARGE])
     expect(batch.request_counts['total']).toBe(3)
   })
 })

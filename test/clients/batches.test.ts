@@ -30,7 +30,7 @@ describe('docs/batches.md, with official clients', () => {
       completion_window: '24h',
     })
     await expect
-      .poll(async () => (await client.batches.retrieve(made.id)).status, { timeout: 20_000 })
+      .poll(async () => (await client.batches.retrieve(made.id)).status, { timeout: 60_000 })
       .toBe('completed')
     const batch = await client.batches.retrieve(made.id)
     const content = await (await client.files.content(String(batch.output_file_id))).text()
@@ -51,7 +51,7 @@ describe('docs/batches.md, with official clients', () => {
       ],
     })
     await expect
-      .poll(async () => (await batches.retrieve(made.id)).processing_status, { timeout: 20_000 })
+      .poll(async () => (await batches.retrieve(made.id)).processing_status, { timeout: 60_000 })
       .toBe('ended')
     const results: string[] = []
     for await (const { custom_id, result } of await batches.results(made.id))

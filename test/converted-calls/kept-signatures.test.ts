@@ -191,7 +191,7 @@ describe('a kept signature', () => {
       await say('claude', history('toolu_short'))
       return sentTurn('claude')
     }
-    await expect.poll(after, { timeout: 20_000, interval: 100 }).toEqual(WITHOUT)
+    await expect.poll(after, { timeout: 60_000, interval: 100 }).toEqual(WITHOUT)
     await fixture.gateway.apply(configure(upstream, { keep_signatures: 0 }))
     await signedCall('claude', 'toolu_off')
     fixture.upstream.script('claude', wholeMessage([{ text: 'Sunny.' }]))

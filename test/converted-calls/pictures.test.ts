@@ -42,7 +42,7 @@ describe('an image by its URL', () => {
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     permissive = await fixtureOfBoth({
-      media: { allow_private_networks: true, max_bytes: '1MiB', timeout: '2s' },
+      media: { allow_private_networks: true, max_bytes: '1MiB', timeout: '60s' },
     })
   })
   afterAll(async () => {

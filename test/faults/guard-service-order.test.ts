@@ -18,15 +18,15 @@ let services: GuardServices
 let fixture: Fixture
 beforeAll(async () => {
   services = await startGuardServices()
-  const match = { webhook: { url: services.url } }
+  const asked = { match: { webhook: { url: services.url } }, timeout: '60s' }
   const words = { words: ['nowhere'] }
   const guards = [
-    { name: 'watch', do: 'block', mode: 'monitor', match, where: ['output'], tokens: ['token-watch'] },
+    { name: 'watch', do: 'block', mode: 'monitor', ...asked, where: ['output'], tokens: ['token-watch'] },
     { name: 'codes', do: 'redact', match: { regex: 'code-[0-9]+-x' }, tokens: ['token-both'] },
-    { name: 'asked', do: 'block', match, tokens: ['token-both'] },
-    { name: 'first', do: 'redact', match, where: ['tool_arguments'], tokens: ['token-two'] },
-    { name: 'second', do: 'flag', match, where: ['tool_arguments'], tokens: ['token-two'] },
-    { name: 'calls', do: 'flag', match, where: ['output', 'tool_arguments'], tokens: ['token-calls'] },
+    { name: 'asked', do: 'block', ...asked, tokens: ['token-both'] },
+    { name: 'first', do: 'redact', ...asked, where: ['tool_arguments'], tokens: ['token-two'] },
+    { name: 'second', do: 'flag', ...asked, where: ['tool_arguments'], tokens: ['token-two'] },
+    { name: 'calls', do: 'flag', ...asked, where: ['output', 'tool_arguments'], tokens: ['token-calls'] },
     {
       name: 'seen',
       do: 'flag',

@@ -206,7 +206,7 @@ test("a cached answer is checked by the guard's service once, and is not cached 
   const cached = await startFixture((upstream) => ({
     ...plainConfiguration(upstream.baseUrl('m')),
     options: { cache: { ttl: '10m', scope: 'token' } },
-    guards: [{ name: 'mask', do: 'redact', where: ['output'], match, on_failure: 'pass' }],
+    guards: [{ name: 'mask', do: 'redact', where: ['output'], match, timeout: '60s', on_failure: 'pass' }],
   }))
   onTestFinished(() => cached.close())
   cached.upstream.script('m', { kind: 'whole', content: `it is ${CODE}` })

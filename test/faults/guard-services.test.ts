@@ -296,7 +296,7 @@ describe('a stream that is checked in windows', () => {
       ending: 'no done',
     })
     const live = await fixture.live('early', askStream('m'))
-    await vi.waitFor(() => expect(streamedContent(live.text()).length).toBeGreaterThanOrEqual(200))
+    await vi.waitFor(() => expect(streamedContent(live.text()).length).toBeGreaterThanOrEqual(200), 60_000)
     expect(streamedContent(live.text()).length).toBeLessThan(600)
     goOn()
     expect(streamedContent((await live.end()).text)).toBe(text.replace(CODE, '<code>'))

@@ -56,7 +56,7 @@ async function madeThere(): Promise<{
   const before = (await invoices()).length
   const ann = new BatchClient(gateway.url, 'ann')
   const { id } = await ann.make(lines, { metadata: {} })
-  await expect.poll(async () => (await invoices()).length, { timeout: 20_000 }).toBe(before + 1)
+  await expect.poll(async () => (await invoices()).length, { timeout: 60_000 }).toBe(before + 1)
   return { ann, id, bill: async () => quotaOfInvoice((await invoices())[before] as BatchInvoice) }
 }
 
@@ -137,8 +137,8 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(await manage(gateway.url, ADMIN, 'DELETE /api/user/2')).toMatchObject({ success: true })
     const books = databaseOf(gateway.dataDir)
     await expect.poll(() => books.openHolds(), { timeout: 30_000 }).toEqual([])
-    await expect.poll(() => books.keptKinds(), { timeout: 10_000 }).toEqual([])
+    await expect.poll(() => books.keptKinds(), { timeout: 60_000 }).toEqual([])
     const statuses = async (): Promise<string | undefined> => (await invoices()).at(-1)?.status
-    await expect.poll(statuses, { timeout: 10_000 }).toBe('cancelled')
+    await expect.poll(statuses, { timeout: 60_000 }).toBe('cancelled')
   })
 })

@@ -118,7 +118,7 @@ describe('a response in the background', () => {
       const refused = await call(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
       expect(refused.status).toBe(503)
       await vi.waitFor(() => expect(on.provider.made).toMatchObject([{ status: 'cancelled' }]), 60_000)
-      expect(holds(on)).toHaveLength(0)
+      await expect.poll(() => holds(on)).toHaveLength(0)
     },
   )
 

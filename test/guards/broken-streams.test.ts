@@ -29,7 +29,13 @@ beforeAll(async () => {
     ),
     guards: [
       { name: 'codes', do: 'redact', match: { regex: CODE }, tokens: ['token-read'] },
-      { name: 'judge', do: 'redact', match: { webhook: { url: services.url } }, tokens: ['token-judged'] },
+      {
+        name: 'judge',
+        do: 'redact',
+        match: { webhook: { url: services.url } },
+        timeout: '60s',
+        tokens: ['token-judged'],
+      },
     ],
     users: [ROOT, user(2, 'ann', [token('read'), token('judged')])],
   }))

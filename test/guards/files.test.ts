@@ -51,6 +51,7 @@ beforeAll(async () => {
         do: 'redact',
         where: ['input'],
         match: { webhook: { url: services.url } },
+        timeout: '60s',
         tokens: ['token-asked'],
       },
     ],

@@ -20,7 +20,13 @@ beforeAll(async () => {
     channels: [channel('m', upstream.baseUrl('m'))],
     guards: [
       { name: 'texts', ...guard, match: { regex: 'code-[0-9]+-x' }, tokens: ['token-texts'] },
-      { name: 'service', ...guard, match: { presidio: { url: services.url } }, tokens: ['token-service'] },
+      {
+        name: 'service',
+        ...guard,
+        match: { presidio: { url: services.url } },
+        timeout: '60s',
+        tokens: ['token-service'],
+      },
     ],
     users: [ROOT, user(2, 'ann', [token('texts'), token('service')])],
   }))

@@ -301,7 +301,7 @@ test('a match that a guard in monitor mode finds in tool arguments or in fields 
   expect(answer.text).toContain(CALLED)
   expect(await rowOf(answer)).toMatchObject({ guards: 'watch=flagged;count=3' })
   await vi.waitFor(() => expect(alerts.received.map(({ type }) => type)).toContain('quota.low'), {
-    timeout: 10_000,
+    timeout: 60_000,
     interval: 100,
   })
 })
@@ -309,7 +309,7 @@ test('a match that a guard in monitor mode finds in tool arguments or in fields 
 // The last test: it searches what all others have left.
 test("no usage row, refused call, metric, log line, span, alert or file of the gateway contains a guard's match", async () => {
   const spans = (): number => collector.spans().length
-  await vi.waitFor(() => expect(spans()).toBeGreaterThan(20), { timeout: 10_000, interval: 200 })
+  await vi.waitFor(() => expect(spans()).toBeGreaterThan(20), { timeout: 60_000, interval: 200 })
   const { data } = await manage(fixture.gateway.url, ADMIN, 'GET /api/log/?page_size=100')
   const refused = await vi.waitFor(
     async () => {
@@ -317,7 +317,7 @@ test("no usage row, refused call, metric, log line, span, alert or file of the g
       expect(JSON.stringify(found.data)).toContain('guard_blocked')
       return found
     },
-    { timeout: 10_000, interval: 200 },
+    { timeout: 60_000, interval: 200 },
   )
   const guards = await manage(fixture.gateway.url, ADMIN, 'GET /api/guards')
   const metrics = await call(fixture.gateway.url, '', { path: '/metrics', method: 'GET' })

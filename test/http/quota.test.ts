@@ -195,7 +195,7 @@ describe('the hold of a stream that reaches its maximum', () => {
         const { text } = await fixture.chat('watched', '', { path: '/api/usage/token/', method: 'GET' })
         fits(JSON.parse(text).data.held_quota)
       },
-      { timeout: 20_000, interval: 250 },
+      { timeout: 60_000, interval: 250 },
     )
     read.resolve()
     expect((await live.end()).broken).toBe(false)

@@ -606,7 +606,7 @@ describe('a streamed search through any pair of dialects', () => {
       await sleep(CERTAINLY_GONE_MS)
       live.abort()
       const id = String(live.headers['x-request-id'])
-      const { cost, reason } = await vi.waitFor(() => rowOf(id), 20_000)
+      const { cost, reason } = await vi.waitFor(() => rowOf(id), 60_000)
       expect(reason).toBe('client_gone')
       expect(cost?.slice(2).map(({ kind, count }) => [kind, count])).toEqual(usesOf(client, model))
     },

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { BatchClient, chatLine, linesIn } from '../fixtures/batches.ts'
@@ -42,6 +43,8 @@ beforeAll(async () => {
   })
   ofMessages = (JSON.parse(messages.text) as { id: string }).id
   await ann.ended(ofMessages)
+  // A batch may end just before the charge of its last line is stored.
+  while ((await listed(ANN)).items[0]?.['quota'] !== CHARGE) await sleep(20)
 })
 afterAll(() => fixture?.close())
 

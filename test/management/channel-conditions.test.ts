@@ -163,7 +163,7 @@ describe('a channel after its cooldown', () => {
     fixture.upstream.script('broken', { kind: 'status', status: 500 })
     for (let call = 0; call < 5; call += 1) await chat('broken')
     await expect
-      .poll(async () => (await itemOf('broken'))?.condition, { timeout: 15_000, interval: 500 })
+      .poll(async () => (await itemOf('broken'))?.condition, { timeout: 60_000, interval: 500 })
       .toBe('probing')
     expect(await itemOf('broken')).toMatchObject({ state: 'probing', tried: false })
     expect(await incidentOf('broken')).toMatchObject({ condition: 'probing', tried: false })

@@ -147,12 +147,13 @@ function* requestsWith(endpoint: Endpoint, id: string): Generator<Asked> {
   }
 }
 
-/** The status and the body, without the id that was given, ids of requests and times. */
+/** The status and the body, without the ids of the pair, ids of requests and times. */
 async function answerTo(
   asker: Asker,
   endpoint: Endpoint,
   { path, body }: Asked,
   id: string,
+  [others, missing]: Pair,
 ): Promise<string> {
   const key = `sk-${asker.name}`
   const account = { authorization: asker.accessToken, 'gateway-user': String(asker.id) }
@@ -170,8 +171,9 @@ async function answerTo(
       agent,
     }),
   )
+  const given = [others, missing].flatMap((one) => [one, one.slice(0, 16)]).join('|')
   const plain = text
-    .replaceAll(new RegExp(String.raw`(?<![\w-])(?:${id}|${id.slice(0, 16)})(?![\w-])`, 'g'), 'ID')
+    .replaceAll(new RegExp(String.raw`(?<![\w-])(?:${given})(?![\w-])`, 'g'), 'ID')
     .replaceAll(/[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g, 'REQUEST')
     .replaceAll(/\b\d{10,13}\b/g, 'TIME')
     .replaceAll(/(?:resp|msg|chatcmpl)[-_][\w-]+/g, 'MADE')
@@ -191,11 +193,11 @@ test('an id of another user gets the answer of a missing one, in every path, par
     for (const request of [...requestsWith(endpoint, others)].slice(0, most)) {
       const like = wanted.next().value as Asked
       if (!isTried(endpoint, request.place, pair)) continue
-      const expected = await answerTo(asker, endpoint, like, missing)
+      const expected = await answerTo(asker, endpoint, like, missing, pair)
       asked += 1
       // What is missing is a 404 there; responses, which are a 400, have other endpoints.
       if (endpoint.kind === 'json' && expected.startsWith('400') && !IS_INVALID_TRIED) continue
-      const got = await answerTo(asker, endpoint, request, others)
+      const got = await answerTo(asker, endpoint, request, others, pair)
       asked += 1
       if (got !== expected)
         differing.push(

@@ -106,7 +106,7 @@ test('a management rate limit of 5 a second never admits more than 5 requests in
   const gateway = await limited(5, '1s')
   const through: { readonly sent: number; readonly answered: number }[] = []
   const refused: { readonly sent: number; readonly answered: number }[] = []
-  while (through.length < 15) {
+  const once = async (): Promise<void> => {
     const sent = performance.now()
     const { status } = await self(gateway, '10.0.0.1')
     const seen = { sent, answered: performance.now() }
@@ -115,8 +115,13 @@ test('a management rate limit of 5 a second never admits more than 5 requests in
       expect(status).toBe(429)
       refused.push(seen)
     }
+  }
+  while (through.length < 15) {
+    await once()
     await sleep(15)
   }
+  // A busy machine may have been too slow to exceed the limit by one request after another.
+  while (refused.length === 0) await Promise.all(Array.from({ length: 10 }, once))
   // The gateway counts a request at some moment between these two times. Six requests whose whole span is
   // within a second would be one too many.
   for (const { sent } of through) {

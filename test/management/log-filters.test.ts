@@ -172,10 +172,12 @@ describe('filters of logs and usage', () => {
     await fixture.chat('ann', askStream('cut'))
     fixture.upstream.script('any', { kind: 'status', status: 400, body: '{}' })
     await fixture.chat('ann', ask('cut'))
-    await vi.waitFor(async () =>
-      expect(await get<Value[]>(ADA, '/api/log/values?field=model&q=cut')).toEqual([
-        { value: 'cut', label: 'cut', calls: 2 },
-      ]),
+    await vi.waitFor(
+      async () =>
+        expect(await get<Value[]>(ADA, '/api/log/values?field=model&q=cut')).toEqual([
+          { value: 'cut', label: 'cut', calls: 2 },
+        ]),
+      60_000,
     )
   })
 

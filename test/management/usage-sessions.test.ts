@@ -97,7 +97,7 @@ describe.each(SITES)('sessions of calls on $name', ({ start }) => {
     ] as const)
       await site.chat(key, ask('m'), { headers: { 'x-session-id': session } })
     // Nodes report their calls after a moment.
-    await vi.waitUntil(async () => (await log(ADMIN)).length === 4, { timeout: 10_000 })
+    await vi.waitUntil(async () => (await log(ADMIN)).length === 4, { timeout: 60_000 })
   })
   afterAll(async () => {
     for (const end of ends.toReversed()) await end()

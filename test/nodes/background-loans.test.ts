@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { type FullResponse, call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { retryWhileOverloaded } from '../fixtures/fixture.ts'
 import { storingUpstream } from '../fixtures/stored-responses.ts'
 import { lockTable } from '../stores/locked-row.ts'
 import { SHARED, sharedNodes } from './fixture.ts'
@@ -42,7 +43,9 @@ describe.each(SHARED)('a background call on one of two nodes on one $name', (eng
     const [one, two] = gateways
     if (!one || !two) throw new Error('there are no two nodes')
     const ask = (url: string, fields: object): Promise<FullResponse> =>
-      call(url, { model: name, input: 'hi', ...fields }, { key: name, path: '/v1/responses' })
+      retryWhileOverloaded(() =>
+        call(url, { model: name, input: 'hi', ...fields }, { key: name, path: '/v1/responses' }),
+      )
     const isServed = async (tokens: number): Promise<boolean> => {
       const { status, text } = await ask(two.url, { max_output_tokens: tokens })
       if (status !== 200) expect(text).toContain('quota_held')

@@ -5,7 +5,7 @@ import { manage } from '../fixtures/account.ts'
 import { startAlertReceiver } from '../fixtures/alert-receiver.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { ask } from '../fixtures/fixture.ts'
+import { ask, retryWhileOverloaded } from '../fixtures/fixture.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
@@ -60,8 +60,10 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
   /** Makes calls through a node; returns the keys that they used. */
   async function callsAt(node: number, name: string, count: number): Promise<readonly string[]> {
     const before = shared.nodes.upstream.received(name).length
-    for (let calls = 0; calls < count; calls += 1)
-      expect((await shared.nodes.chat(node, 'ann', ask(name))).status).toBe(200)
+    for (let calls = 0; calls < count; calls += 1) {
+      const { status, text } = await retryWhileOverloaded(() => shared.nodes.chat(node, 'ann', ask(name)))
+      expect(status, text).toBe(200)
+    }
     return shared.nodes.upstream
       .received(name)
       .slice(before)

@@ -81,7 +81,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
           for (const node of [0, 1, 2]) all += await through(node, counted, 1)
           return all
         },
-        { timeout: 20_000 },
+        { timeout: 60_000 },
       )
       .toBe(MAX)
     for (let round = 0; round < 5; round += 1) {

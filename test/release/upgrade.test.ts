@@ -121,7 +121,7 @@ async function serves(
       expect(usage.calls).toBe(observed.usage.calls + 2)
       expect(usage.quota).toBeGreaterThan(observed.usage.quota)
     },
-    { timeout: 20_000, interval: 200 },
+    { timeout: 60_000, interval: 200 },
   )
 }
 

@@ -74,7 +74,7 @@ describe('the id of a stream that did not end', () => {
     const body = '{"id":"resp_early","object":"response","status":"incomplete","output":[]}'
     fixture.upstream.script('odd', { kind: 'whole', body })
     // The charge is stored with it, after the client has left.
-    await vi.waitFor(async () => expect((await at(id)).json()).toMatchObject({ id }), 20_000)
+    await vi.waitFor(async () => expect((await at(id)).json()).toMatchObject({ id }), 60_000)
     expect(fixture.upstream.received('odd').at(-1)?.path).toBe('/v1/responses/resp_early')
   }
 

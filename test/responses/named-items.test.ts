@@ -153,7 +153,7 @@ describe('a response of unknown size that is continued or has items that are nam
     await sleep(CERTAINLY_GONE_MS)
     live.abort()
     const callId = String(live.headers['x-request-id'])
-    await vi.waitFor(() => expect(database.usageOf(callId)?.reason).toBe('client_gone'), 20_000)
+    await vi.waitFor(() => expect(database.usageOf(callId)?.reason).toBe('client_gone'), 60_000)
     await continued(id, 'gone')
   })
   test('a call that continues a background response holds the amount for a prompt of unknown size', async () => {
@@ -178,7 +178,7 @@ describe('the charge of a stream with named items that its client left', () => {
     await sleep(CERTAINLY_GONE_MS)
     live.abort()
     const id = String(live.headers['x-request-id'])
-    await vi.waitFor(() => expect(database.usageOf(id)?.reason).toBe('client_gone'), 20_000)
+    await vi.waitFor(() => expect(database.usageOf(id)?.reason).toBe('client_gone'), 60_000)
     return database.usageOf(id)
   }
   test.each<[string, number, object]>([

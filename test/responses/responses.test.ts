@@ -171,7 +171,7 @@ describe.each(PROTOCOLS)('the official OpenAI client, with a channel that speaks
     live.abort()
     await fixture.upstream.only(protocol).ended
     const id = live.headers['x-request-id']
-    const row = await vi.waitFor(() => charged(id), 20_000)
+    const row = await vi.waitFor(() => charged(id), 60_000)
     expect(row.reason).toBe('client_gone')
     expect(row.quota).toBeGreaterThan(0)
   })

@@ -70,7 +70,7 @@ function row(id: unknown): Promise<Row> {
     const { status, data } = await manage<Row>(fixture.gateway.url, ADMIN, `GET /api/log/${String(id)}`)
     expect(status).toBe(200)
     return data
-  }, 20_000)
+  }, 60_000)
 }
 
 const CLIENTS = {
@@ -219,7 +219,7 @@ describe('what a running call has cost', () => {
         const hold = holds().find((one) => one.id === id)
         expect(hold?.progress_amount).toBeGreaterThan(0)
         return hold
-      }, 20_000)
+      }, 60_000)
       expect((marked?.prompt_amount ?? 0) + (marked?.progress_amount ?? 0)).toBe(cost)
     }
     await fixture.gateway.kill()
@@ -247,11 +247,11 @@ describe('the prompt of a call that is lost before its first mark', () => {
         const [open] = databaseOf(fixture.gateway.dataDir).openHolds()
         expect(open).toBeDefined()
         return open
-      }, 20_000)
+      }, 60_000)
       amounts.push(hold?.prompt_amount ?? 0)
       ready.resolve()
       expect((await answer).status).toBe(200)
-      await vi.waitFor(() => expect(databaseOf(fixture.gateway.dataDir).openHolds()).toEqual([]), 20_000)
+      await vi.waitFor(() => expect(databaseOf(fixture.gateway.dataDir).openHolds()).toEqual([]), 60_000)
     }
     const [flex = 0, fast = 0, standard = 0] = amounts
     // The field itself counts as a part of the prompt.

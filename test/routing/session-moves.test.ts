@@ -117,7 +117,7 @@ describe('what binds a session', () => {
     await live.until('data: ')
     live.abort()
     const gone = new RegExp(`"model":"${model}".*"reason":"client_gone"`)
-    await vi.waitFor(() => expect(fixture.gateway.logs()).toMatch(gone), 10_000)
+    await vi.waitFor(() => expect(fixture.gateway.logs()).toMatch(gone), 60_000)
   }
 })
 

@@ -175,6 +175,7 @@ beforeAll(async () => {
           where: ['output'],
           models: ['guarded'],
           match: { webhook: { url: services.url } },
+          timeout: '60s',
         },
       ],
       users: [
@@ -225,7 +226,7 @@ const rowOf = async (headers: LiveResponse['headers']): Promise<UsageRow> => {
       .filter((one) => one.id === id)
     if (rows.length === 0) throw new Error('the call is not settled yet')
     return rows
-  })
+  }, 60_000)
   return row as UsageRow
 }
 
@@ -408,7 +409,7 @@ test('a client that leaves while it waits is charged as one that left without an
   const live = await open('chat', 'chat')
   await live.until(twice('chat'))
   live.abort()
-  await vi.waitFor(() => expect(fixture.upstream.only('chat').endedAt).toBeDefined())
+  await vi.waitFor(() => expect(fixture.upstream.only('chat').endedAt).toBeDefined(), 60_000)
   resolve()
   const row = await rowOf(live.headers)
   expect(row).toMatchObject({ reason: 'client_gone', output_tokens: 0, first_byte_ms: null })

@@ -68,7 +68,7 @@ async function stopAndRead(): Promise<UsageRow> {
   const { status } = await manage(fixture.gateway.url, ANN, `POST /api/running/${id}/stop`)
   expect(status).toBe(200)
   const database = databaseOf(fixture.gateway.dataDir)
-  await vi.waitFor(() => expect(database.usageOf(id)?.reason).toBe('stopped'), 20_000)
+  await vi.waitFor(() => expect(database.usageOf(id)?.reason).toBe('stopped'), 60_000)
   return database.usageOf(id) as UsageRow
 }
 
@@ -143,7 +143,7 @@ test('a whole answer that is stopped before its end is charged for the prompt an
       'GET /api/running/self',
     )
     expect(data.items[0]?.state).toBe('answering')
-  })
+  }, 60_000)
   const row = await stopAndRead()
   expectStopped(await answer)
   expect(row.input_tokens).toBeGreaterThanOrEqual(2_000)

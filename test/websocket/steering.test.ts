@@ -29,6 +29,7 @@ beforeAll(async () => {
         do: 'redact',
         where: [where],
         match: { webhook: { url: guards.url } },
+        timeout: '60s',
         tokens: [`token-${where}`],
       })),
       users: [

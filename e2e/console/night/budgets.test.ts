@@ -214,7 +214,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: TENTH_OF_A_DOLLAR, after: answer.promise })
     const call = stage.call('scripted', PEOPLE.caller.key)
     await expect
-      .poll(async () => (await user(PEOPLE.caller.id))['budget_held'], { timeout: 20_000 })
+      .poll(async () => (await user(PEOPLE.caller.id))['budget_held'], { timeout: 60_000 })
       .toBeGreaterThan(0)
     const held = Number((await user(PEOPLE.caller.id))['budget_held'])
     const dollars = (units: unknown): number => Number(units) / DOLLAR

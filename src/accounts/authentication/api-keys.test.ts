@@ -79,7 +79,7 @@ describe('changes of a key', () => {
     vi.advanceTimersByTime(2_000)
     // The first call starts a refresh but does not wait for it.
     expect(calls()).toMatchObject({ token: { id: tokenId } })
-    await vi.waitFor(() => expect(calls).toThrow('this API key is disabled'))
+    await vi.waitFor(() => expect(calls).toThrow('this API key is disabled'), 60_000)
   })
 
   test('a change of a key that was not used for a minute applies to its next call without an announcement', async () => {

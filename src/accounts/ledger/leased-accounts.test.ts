@@ -74,7 +74,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     if (!node) throw new Error('no node')
     const hold = await admit(node, tokenId, 400_000, 'a')
     expect(hold.grow(90_000)).toBe(false)
-    await vi.waitFor(() => expect(hold.grow(90_000)).toBe(true))
+    await vi.waitFor(() => expect(hold.grow(90_000)).toBe(true), 60_000)
     expect(hold.grow(20_000)).toBe(false)
     await hold.settle(settlementOf(480_000))
   })

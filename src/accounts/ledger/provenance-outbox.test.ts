@@ -55,7 +55,7 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     expect(await rows.read('reasoningOrigins', { hashes: ['hash'], nowMs: ENDED_MS })).toEqual([
       { hash: 'hash', channel: 'c', keyTag: 'tag' },
     ])
-    await vi.waitFor(async () => expect(await file.write('unshared', { limit: 1 })).toEqual([]))
+    await vi.waitFor(async () => expect(await file.write('unshared', { limit: 1 })).toEqual([]), 60_000)
     await node.write('settle', callOf('last'))
     expect(await idsIn(rows, ['last'])).toEqual(['up_last'])
   })
@@ -82,7 +82,7 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
       flush: () => Promise.resolve(),
     })
     onTestFinished(() => next.close())
-    await vi.waitFor(async () => expect(await idsIn(rows, ['a', 'b'])).toEqual(['up_a', 'up_b']))
+    await vi.waitFor(async () => expect(await idsIn(rows, ['a', 'b'])).toEqual(['up_a', 'up_b']), 60_000)
   })
 
   test('the channel that made a response is written to the database when that is reachable again', async () => {
@@ -99,6 +99,6 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     onTestFinished(() => node.close())
     await node.write('settle', callOf('a'))
     shared.isAway = false
-    await vi.waitFor(async () => expect(await idsIn(rows, ['a'])).toEqual(['up_a']), { timeout: 20_000 })
+    await vi.waitFor(async () => expect(await idsIn(rows, ['a'])).toEqual(['up_a']), { timeout: 60_000 })
   })
 })

@@ -23,19 +23,19 @@ describe.each(HERE)('announcements over $name', (engine) => {
     const [a, b] = [opened(place), opened(place)]
     await Promise.all([a.announcements.firstAttempt, b.announcements.firstAttempt])
     await a.announcements.announce('recall u:1')
-    await vi.waitFor(() => expect([a.heard, b.heard]).toEqual([['recall u:1'], ['recall u:1']]))
+    await vi.waitFor(() => expect([a.heard, b.heard]).toEqual([['recall u:1'], ['recall u:1']]), 60_000)
   })
 
   test('after a lost connection a node receives announcements over a new one, and learns that some may be missing', async () => {
     const { place, sql } = await engine.database()
     const { announcements, heard, connections } = opened(place)
-    await vi.waitFor(() => expect(connections()).toBe(1))
+    await vi.waitFor(() => expect(connections()).toBe(1), 60_000)
     await sql(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'sluice announcements'",
     )
-    await vi.waitFor(() => expect(connections()).toBe(2), 3_000)
+    await vi.waitFor(() => expect(connections()).toBe(2), 60_000)
     await announcements.announce('after')
-    await vi.waitFor(() => expect(heard).toEqual(['after']))
+    await vi.waitFor(() => expect(heard).toEqual(['after']), 60_000)
   })
 
   test('an announcement to other nodes of more than 7,999 bytes is refused', async () => {

@@ -66,7 +66,7 @@ describe('a connection is ended', () => {
     await sleep(40)
     expect(own.server.connections).toBe(1)
     vi.advanceTimersByTime(3_000)
-    await vi.waitFor(() => expect(own.server.connections).toBe(0))
+    await vi.waitFor(() => expect(own.server.connections).toBe(0), 60_000)
     connection.socket.destroy()
   })
 })
