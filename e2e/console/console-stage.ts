@@ -248,7 +248,8 @@ class Stage {
     const context = isAlone
       ? await this.#newContext({ viewport, ...others })
       : await this.#usualContext(person, others)
-    await context.clearCookies()
+    // Another page of the context may be sending requests.
+    if (this.#isAtRest(context)) await context.clearCookies()
     if (person !== undefined) await context.addCookies(await this.#cookiesOf(person))
     const page = isAlone ? await context.newPage() : await this.#usualPage(context)
     if (viewport) await page.setViewportSize(viewport)
@@ -299,12 +300,15 @@ class Stage {
   async #usualContext(person: Person | undefined, options: ContextOptions): Promise<BrowserContext> {
     const key = JSON.stringify([person, options])
     const known = this.#usual.get(key)
-    const isFree =
-      person !== undefined || known?.pages().length === (known && this.#closed.get(known)?.length)
-    if (known && isFree) return known
+    if (known && (person !== undefined || this.#isAtRest(known))) return known
     const context = await this.#newContext(options)
     this.#usual.set(key, context)
     return context
+  }
+
+  /** Whether tests have closed all pages of a context. */
+  #isAtRest(context: BrowserContext): boolean {
+    return context.pages().length === (this.#closed.get(context)?.length ?? 0)
   }
 
   /** A page that is kept when a test closes it, because its process has compiled the console. */
