@@ -7,6 +7,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { databaseOf } from '../fixtures/database.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { untilOver } from '../fixtures/open-calls.ts'
 
 const MIB = 1024 * 1024
 
@@ -51,7 +52,7 @@ test('a response of more than 64 MiB that is not a stream is an error that costs
     databaseOf(fixture.gateway.dataDir)
       .usage()
       .map(({ quota }) => quota)
-  await expect.poll(charges, { timeout: 60_000 }).toEqual([0])
+  await expect.poll(charges).toEqual([0])
 })
 
 test('all files that are fetched for one call may together have at most 32 MiB', async () => {
@@ -99,7 +100,7 @@ test("the copies of a request body that a conversion makes count against the use
     })
   }
   const arrived = async (model: string, count: number): Promise<string> => {
-    await expect.poll(() => fixture.upstream.received(model).length, { timeout: 60_000 }).toBe(count)
+    await expect.poll(() => fixture.upstream.received(model).length).toBe(count)
     return 'arrived'
   }
   for (const model of ['m', 'messages']) fixture.upstream.script(model, { kind: 'silence' })
@@ -115,10 +116,11 @@ test("the copies of a request body that a conversion makes count against the use
     open.shift()?.destroy()
     // The memory of the call that was left is free again.
     const again = () => Promise.race([sent(converted), arrived('messages', before + 3)])
-    await expect.poll(again, { timeout: 60_000 }).toBe('arrived')
+    await expect.poll(again).toBe('arrived')
   } finally {
     for (const call of open) call.destroy()
   }
+  await untilOver(fixture.gateway.url, 0)
   const native = body('m')
   const earlier = fixture.upstream.received('m').length
   try {
