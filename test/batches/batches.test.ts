@@ -323,9 +323,7 @@ describe('docs/batches.md: Batches', () => {
       status: 2,
     })
     expect(changed.success, changed.message).toBe(true)
-    await expect
-      .poll(async () => (await clientOf('fay').batch(id)).status, { timeout: 60_000 })
-      .toBe('cancelling')
+    await expect.poll(async () => (await clientOf('fay').batch(id)).status).toBe('cancelling')
     gate.resolve()
     const ended = await clientOf('fay').ended(id)
     expect(ended).toMatchObject({ status: 'cancelled', request_counts: { total: 5, completed: 4 } })

@@ -87,7 +87,7 @@ describe('docs/batches.md: Where files are', () => {
     await expect.poll(() => names().length).toBe(2)
     for (const name of names()) expect(readFileSync(join(folder, name)).includes('custom_id')).toBe(false)
     expect((await manage(fixture.gateway.url, OPERATOR, 'DELETE /api/user/3')).status).toBe(200)
-    await expect.poll(names, { timeout: 60_000 }).toEqual([])
+    await expect.poll(names).toEqual([])
   })
 
   test('a content that was changed, moved to another file or removed is not delivered', async () => {
@@ -302,7 +302,7 @@ describe.skipIf(withoutS3())('docs/batches.md: Where files are, in a bucket', ()
     expect(await upload).toBe('broken')
     server.setFault(undefined)
     await fixture.gateway.restart()
-    await expect.poll(async () => (await names()).length, { timeout: 60_000 }).toBe(0)
+    await expect.poll(async () => (await names()).length).toBe(0)
     expect(bodyOf(await ann.ask(FILES_PATH)).data).toEqual([])
   })
 })

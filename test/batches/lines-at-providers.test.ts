@@ -187,7 +187,7 @@ describe('docs/batches.md: Batches of providers', () => {
     const uploads = provider.files.length
     provider.isSilent = true
     const { id } = await ann.make([saying('a', 'hello')], { metadata: {} })
-    await expect.poll(() => provider.files.length, { timeout: 60_000 }).toBe(uploads + 1)
+    await expect.poll(() => provider.files.length).toBe(uploads + 1)
     expect(await gateway.stop()).toBe(0)
     provider.isSilent = false
     await gateway.restart()

@@ -58,8 +58,8 @@ describe('docs/batches.md: Batches', () => {
     expect(await manage(fixture.gateway.url, ADMIN, 'DELETE /api/user/3')).toMatchObject({ success: true })
     gate.resolve()
     const holds = (): readonly { id: string }[] => databaseOf(fixture.gateway.dataDir).openHolds()
-    await expect.poll(() => holds().some((hold) => hold.id === id), { timeout: 60_000 }).toBe(false)
-    await expect.poll(kinds, { timeout: 60_000 }).toEqual([])
+    await expect.poll(() => holds().some((hold) => hold.id === id)).toBe(false)
+    await expect.poll(kinds).toEqual([])
   })
 
   test('lines of a user that hang leave some of options.batches.parallel to the lines of others', async () => {
@@ -89,9 +89,7 @@ describe('docs/batches.md: Batches', () => {
     const show = hideFiles()
     const before = fixture.gateway.logs().length
     gate.resolve()
-    await expect
-      .poll(() => fixture.gateway.logs().slice(before), { timeout: 60_000 })
-      .toContain('a batch could not be')
+    await expect.poll(() => fixture.gateway.logs().slice(before)).toContain('a batch could not be')
     show()
     expect(await dan.ended(id)).toMatchObject({
       status: 'completed',

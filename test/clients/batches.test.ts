@@ -29,9 +29,7 @@ describe('docs/batches.md, with official clients', () => {
       endpoint: '/v1/chat/completions',
       completion_window: '24h',
     })
-    await expect
-      .poll(async () => (await client.batches.retrieve(made.id)).status, { timeout: 60_000 })
-      .toBe('completed')
+    await expect.poll(async () => (await client.batches.retrieve(made.id)).status).toBe('completed')
     const batch = await client.batches.retrieve(made.id)
     const content = await (await client.files.content(String(batch.output_file_id))).text()
     expect(content.trim().split('\n')).toHaveLength(2)
@@ -50,9 +48,7 @@ describe('docs/batches.md, with official clients', () => {
         { custom_id: 'b', params },
       ],
     })
-    await expect
-      .poll(async () => (await batches.retrieve(made.id)).processing_status, { timeout: 60_000 })
-      .toBe('ended')
+    await expect.poll(async () => (await batches.retrieve(made.id)).processing_status).toBe('ended')
     const results: string[] = []
     for await (const { custom_id, result } of await batches.results(made.id))
       results.push(`${custom_id} ${result.type}`)

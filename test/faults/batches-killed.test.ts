@@ -74,7 +74,7 @@ test('what has not ended after 24 hours expires, and is in the file with errors'
     const { id } = await ann.make([chatLine('a'), chatLine('b')])
     await fixture.upstream.receivedAtLeast('m', 1)
     clock.move(24 * 3_600 + 1)
-    await expect.poll(async () => (await ann.batch(id)).status, { timeout: 60_000 }).toBe('finalizing')
+    await expect.poll(async () => (await ann.batch(id)).status).toBe('finalizing')
     gate.resolve()
     const ended = await ann.ended(id)
     expect(ended).toMatchObject({ status: 'expired', request_counts: { total: 2, completed: 1, failed: 0 } })

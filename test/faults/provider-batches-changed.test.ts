@@ -56,7 +56,7 @@ async function madeThere(): Promise<{
   const before = (await invoices()).length
   const ann = new BatchClient(gateway.url, 'ann')
   const { id } = await ann.make(lines, { metadata: {} })
-  await expect.poll(async () => (await invoices()).length, { timeout: 60_000 }).toBe(before + 1)
+  await expect.poll(async () => (await invoices()).length).toBe(before + 1)
   return { ann, id, bill: async () => quotaOfInvoice((await invoices())[before] as BatchInvoice) }
 }
 
@@ -93,7 +93,7 @@ describe('docs/batches.md: Batches of providers', () => {
     const { id: keyId } = databaseOf(gateway.dataDir).token('token-ann')
     const disabled = await manage(gateway.url, ADMIN, 'PUT /api/user/2/tokens', { id: keyId, status: 2 })
     expect(disabled).toMatchObject({ success: true })
-    await expect.poll(() => databaseOf(gateway.dataDir).openHolds(), { timeout: 60_000 }).toEqual([])
+    await expect.poll(() => databaseOf(gateway.dataDir).openHolds()).toEqual([])
     expect(charged()).toBe(await bill())
     expect(charged()).toBeGreaterThan(0)
     expect(id).toMatch(/^batch_/)
@@ -137,8 +137,8 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(await manage(gateway.url, ADMIN, 'DELETE /api/user/2')).toMatchObject({ success: true })
     const books = databaseOf(gateway.dataDir)
     await expect.poll(() => books.openHolds(), { timeout: 30_000 }).toEqual([])
-    await expect.poll(() => books.keptKinds(), { timeout: 60_000 }).toEqual([])
+    await expect.poll(() => books.keptKinds()).toEqual([])
     const statuses = async (): Promise<string | undefined> => (await invoices()).at(-1)?.status
-    await expect.poll(statuses, { timeout: 60_000 }).toBe('cancelled')
+    await expect.poll(statuses).toBe('cancelled')
   })
 })

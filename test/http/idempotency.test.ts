@@ -495,7 +495,7 @@ describe('a call under way', () => {
     for (const live of lives) live.abort()
     const underWay = (): number =>
       fixture.upstream.received('slow').filter(({ endedAt }) => endedAt === undefined).length
-    await expect.poll(underWay, { timeout: 60_000 }).toBe(64)
+    await expect.poll(underWay).toBe(64)
     await sleep(300)
     expect(underWay()).toBe(64)
     const metrics = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })

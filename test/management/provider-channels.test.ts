@@ -174,7 +174,7 @@ describe('a channel created over HTTP', () => {
     for (let i = 0; i < 5; i++)
       expect((await call(gateway.url, ask('probed'), { key: 'ann' })).status).toBe(503)
     const last = (): unknown => JSON.parse(chat.received.at(-1)?.body.toString() ?? '')
-    await expect.poll(last, { timeout: 60_000 }).toMatchObject({ model: 'probed', max_tokens: 1 })
+    await expect.poll(last).toMatchObject({ model: 'probed', max_tokens: 1 })
     failing = 0
   })
 

@@ -42,7 +42,7 @@ test.skipIf(withoutRedis(NAME) || withoutBalancer(NAME))(
     expect(statuses.length).toBeGreaterThan(50)
     expect(statuses.filter((status) => status !== 200)).toEqual([])
     await expect
-      .poll(() => Promise.all(ports.map((port) => statusOn(port, '/readyz'))), { timeout: 60_000 })
+      .poll(() => Promise.all(ports.map((port) => statusOn(port, '/readyz'))))
       .toEqual([200, 200, 200])
   },
 )

@@ -213,9 +213,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     const answer = Promise.withResolvers<void>()
     stage.upstream.script('scripted', { kind: 'whole', usage: TENTH_OF_A_DOLLAR, after: answer.promise })
     const call = stage.call('scripted', PEOPLE.caller.key)
-    await expect
-      .poll(async () => (await user(PEOPLE.caller.id))['budget_held'], { timeout: 60_000 })
-      .toBeGreaterThan(0)
+    await expect.poll(async () => (await user(PEOPLE.caller.id))['budget_held']).toBeGreaterThan(0)
     const held = Number((await user(PEOPLE.caller.id))['budget_held'])
     const dollars = (units: unknown): number => Number(units) / DOLLAR
     /** What the meter says, as numbers: spent, limit, and held if that is shown. */
