@@ -68,6 +68,8 @@ export class LeasedAccounts implements AccountSource {
   readonly #accounts = new Map<number, LeasedAccount>()
   readonly #lookups = new Map<string, Promise<TokenWithAccount | undefined>>()
   readonly #renewals = new Set<LeasedAccount>()
+  /** The ids of the tokens whose open holds are being covered. */
+  readonly #covering = new Set<number>()
   /** Counts changes, so that an account read before a change is not cached after it. */
   #changeCount = 0
 
@@ -333,15 +335,20 @@ export class LeasedAccounts implements AccountSource {
   }
 
   // Running calls go on with a token that was changed. It is read first, because it may have become limited: what
-  // its calls hold is then borrowed.
+  // its calls hold is then borrowed. If that fails, the bank's next state of the account begins it again.
   async #renewToken(tokenId: number): Promise<void> {
-    const account = (await this.#acquire(() => lookUp(tokenId)).catch(() => {}))?.account
-    if (!account || account.isRenewing) return
-    if (limitedBalances(account).every(({ free }) => free >= 0)) return this.#scheduleRenewal(account)
-    // Other nodes may have borrowed what these holds lack.
-    account.isRenewing = true
-    await this.coverHolds({ account, budgets: NO_BUDGETS }).catch(() => {})
-    account.isRenewing = false
+    if (this.#covering.has(tokenId)) return
+    this.#covering.add(tokenId)
+    try {
+      const account = (await this.#acquire(() => lookUp(tokenId)))?.account
+      if (!account || account.isRenewing) return
+      if (limitedBalances(account).every(({ free }) => free >= 0)) return this.#scheduleRenewal(account)
+      // Other nodes may have borrowed what these holds lack.
+      await this.coverHolds({ account, budgets: NO_BUDGETS })
+    } catch {
+    } finally {
+      this.#covering.delete(tokenId)
+    }
   }
 
   // A recalled token or user is read again before its next call, because it may have become limited. If the account has

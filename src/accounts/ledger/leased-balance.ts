@@ -38,6 +38,8 @@ export class LeasedBalance extends Balance {
   #bankFree = 0
   #bankUsed = 0
   #isKnown = false
+  /** Set while the lease does not cover open holds for which more was to be borrowed. */
+  #lacks = false
   #lentUnder = 0
   /** Time until which free quota is reserved for calls that wait at the bank, by `performance.now()`. */
   #awaitedUntilMs = 0
@@ -154,12 +156,14 @@ export class LeasedBalance extends Balance {
     this.#mayBeRestored = false
     // Holds that were parked are covered when they are resumed.
     const hasMore = this.#isKnown && free > Math.max(0, this.#bankFree)
+    // A loan for them may fail, or come second.
+    this.#lacks = this.required > amount && (this.#lacks || isLost || hasMore)
     this.#isKnown = true
     this.#bankRemain = remain
     this.#bankUsed = used
     this.#bankFree = free
     this.#setLease(amount)
-    return isLost || (hasMore && !this.isUnlimited && this.required > amount)
+    return isLost || (this.#lacks && free > 0 && !this.isUnlimited)
   }
 
   /**
