@@ -92,6 +92,9 @@ const TIMES: Readonly<Record<string, RegExp>> = {
     /\b(?:sleep|delay|waitForTimeout)\(\d[\d_]{3,}\)|setTimeout\(\w+, \d[\d_]{3,}\)\)/,
   'compares a duration with a number': /performance\.now\(\) - \w+\)\s*\.toBeLess\w+\([\d_]+\)/,
 }
+/** A wait of `vi`, to the end of its statement, and how it ends when it names the time after which it fails. */
+const WAIT = /^( *).*\bvi\.wait(?:For|Until)\((?:.*\)|[^]*?\n\1[)}\]].*)$/gm
+const PATIENCE = /,\s+(?:[\d_]+|[A-Z_]+|soon|\{[^{}]*\btimeout\b[^{}]*\}),?\s*\)+[,;]?$/
 /** Tests and helpers of the night, and a test that waits until a node announces nothing more. */
 const MAY_WAIT =
   /^test\/(?:night\/|nodes\/(?:fault-injection|lost-node|paused-node|writes-and-charges|provider-limits\.test)\.ts)/
@@ -106,6 +109,12 @@ describe('the tests of the day', () => {
   test.each(Object.entries(TIMES))('no test %s', (_, pattern) => {
     expect(files.length).toBeGreaterThan(500)
     expect(files.filter((file) => pattern.test(readFileSync(join(root, file), 'utf8')))).toEqual([])
+  })
+
+  test('no test waits for the second that vi.waitFor has by default', () => {
+    const waits = files.flatMap((file) => readFileSync(join(root, file), 'utf8').match(WAIT) ?? [])
+    expect(waits.length).toBeGreaterThan(100)
+    expect(waits.filter((wait) => !PATIENCE.test(wait))).toEqual([])
   })
 })
 
