@@ -23,7 +23,7 @@ const USAGE = `npm run bench -- [--quick] [--only SCENARIO]… [--json] [--check
 Measures this gateway beside others, in one run, and prints ratios. With --consoles, measures it
 beside another of its kind, whose log so many consoles show meanwhile, with Live on. With --against,
 measures it beside another checkout of it in that folder, installed and built. --check ends with 1
-where a figure is worse than what limits.json keeps; --keep writes the figures of this run there. Scenarios:
+where a figure is worse, twice, than what limits.json keeps; --keep writes the figures of this run there. Scenarios:
   ${Object.keys(SCENARIOS).join('\n  ')}
 `
 
@@ -85,6 +85,7 @@ async function main(): Promise<number> {
   if (consoles) note(`${consoleCount} consoles show the log of the gateway that is watched`)
   const results: Result[] = []
   for (const name of names) results.push(await measured(name))
+  if (options.check) for (const [index, result] of results.entries()) results[index] = await confirmed(result)
   const commit = commitCost()
   note(`\none commit on this disk: p50 ${commit.p50.toFixed(2)} ms, p99 ${commit.p99.toFixed(2)} ms`)
   if (options.json) console.log(JSON.stringify({ seed: Number(options.seed), commit, results }, null, 2))
@@ -93,6 +94,15 @@ async function main(): Promise<number> {
 
   function isNeeded(name: string): name is CandidateName {
     return needed.has(name as CandidateName)
+  }
+
+  /** Measures a scenario with worse figures once more. Those that are worse again count: the machine may have been busy. */
+  async function confirmed(first: Result): Promise<Result> {
+    const worse = first.kept.filter(({ isMet }) => !isMet).map(nameOf)
+    if (worse.length === 0) return first
+    note(`\n${worse.join(' and ')}: worse, so measured once more`)
+    const second = await measured(first.scenario)
+    return { ...second, kept: second.kept.filter((verdict) => worse.includes(nameOf(verdict))) }
   }
 
   async function measured(name: ScenarioName): Promise<Result> {
@@ -108,14 +118,19 @@ async function main(): Promise<number> {
   }
 }
 
+function nameOf({ scenario, figure }: Verdict): string {
+  return `${scenario}, ${figure}`
+}
+
 /** Prints unreached targets and regressions. Returns the exit code. */
 function reportLimits(results: readonly Result[]): number {
-  for (const { scenario, figure, found, limit, isMet } of results.flatMap(({ goals }) => goals))
-    if (!isMet) note(`goal not reached: ${scenario}, ${figure}: ${found.toFixed(2)}, aimed at ${limit}`)
+  for (const goal of results.flatMap(({ goals }) => goals))
+    if (!goal.isMet)
+      note(`goal not reached: ${nameOf(goal)}: ${goal.found.toFixed(2)}, aimed at ${goal.limit}`)
   if (!options.check) return 0
   const worse = results.flatMap(({ kept }) => kept).filter(({ isMet }) => !isMet)
-  for (const { scenario, figure, found, limit } of worse)
-    note(`WORSE: ${scenario}, ${figure}: ${found.toFixed(2)}, kept to ${limit.toFixed(2)}`)
+  for (const one of worse)
+    note(`WORSE: ${nameOf(one)}: ${one.found.toFixed(2)}, kept to ${one.limit.toFixed(2)}`)
   return worse.length > 0 ? 1 : 0
 }
 
