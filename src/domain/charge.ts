@@ -1,5 +1,5 @@
 import { CACHE_WRITE_FIELDS, type CacheWriteLifetime } from '@sluice/wire/reported-usage'
-import { cacheWriteTokens, promptTokens, type Usage } from '@sluice/wire/usage'
+import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { type Decimal, divide, isGreaterDecimal, multiply, ONE, powerOfTen, Sum } from './decimal.ts'
 import { type ImageForm, MEASURED_UNITS, type MeasuredUnit, type Price, type ChargeRate } from './price.ts'
 import { TOKEN_KINDS, type TokenCostLine, type TokenPrices, INDEPENDENT_KINDS } from './token-kinds.ts'
@@ -48,13 +48,30 @@ function chargeOfText({ text, free }: ChargeRate, usage: Usage): number | undefi
   return quota > 0 || free || input + output === 0 ? quota : 1
 }
 
+/** Counts of a plain text: those with a price of their own are not among them. */
+type PlainCount = 'input' | 'output' | 'reasoning' | 'webSearches'
+/** All others, so that none can be left out of a charge. */
+const OTHER_COUNTS = Object.keys({
+  cacheRead: true,
+  cacheWrite5m: true,
+  cacheWrite1h: true,
+  cacheWrite30m: true,
+  cacheWrite12h: true,
+  audioInput: true,
+  imageInput: true,
+  audioOutput: true,
+  imageOutput: true,
+  seconds: true,
+  characters: true,
+  images: true,
+  searchUnits: true,
+  audioCacheRead: true,
+  imageCacheRead: true,
+} satisfies Record<Exclude<keyof Usage, PlainCount>, true>) as (keyof Usage)[]
+
 /** Whether a call used neither a cache nor anything that is no text. */
 function isPlainText(usage: Usage): boolean {
-  const { cacheRead, audioInput, imageInput, audioOutput, imageOutput } = usage
-  const { seconds, characters, images, searchUnits, audioCacheRead = 0, imageCacheRead = 0 } = usage
-  const cached = cacheRead + cacheWriteTokens(usage) + audioCacheRead + imageCacheRead
-  const media = audioInput + imageInput + audioOutput + imageOutput
-  return cached + media + seconds + characters + images + searchUnits === 0
+  return OTHER_COUNTS.every((count) => !usage[count])
 }
 
 /**

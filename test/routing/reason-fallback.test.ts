@@ -41,12 +41,14 @@ beforeAll(async () => {
     channels: LANES.map((lane) =>
       channel(lane, upstream.baseUrl(lane), { models: lane === 'x' ? ['x', 'plain'] : [lane] }),
     ),
+    guards: [{ name: 'watch', do: 'flag', match: { words: ['yonder'] }, tokens: ['guarded'] }],
     users: [
       ROOT,
       user(2, 'ann', [
         token('ann'),
         token('narrow', { model_limits_enabled: true, model_limits: 'x' }),
         token('small', { remain_quota: 400 }),
+        token('guarded', { name: 'guarded' }),
       ]),
     ],
   }))
@@ -140,13 +142,15 @@ const filteredStream = (...before: string[]): Behaviour => ({
 
 describe('a request that is filtered', () => {
   test.each([
-    ['an error', FILTERED, ask('x')],
-    ['an answer without content', filteredWhole, ask('x')],
-    ['a stream without content', filteredStream(), askStream('x')],
-  ])('with %s goes to the content_fallback', async (_, behaviour, body) => {
+    ['an error', FILTERED, ask('x'), 'ann'],
+    ['an answer without content', filteredWhole, ask('x'), 'ann'],
+    ['an answer without content that a guard checks', filteredWhole, ask('x'), 'guarded'],
+    ['a stream without content', filteredStream(), askStream('x'), 'ann'],
+    ['a stream without content that a guard checks', filteredStream(), askStream('x'), 'guarded'],
+  ])('with %s goes to the content_fallback', async (_, behaviour, body, key) => {
     fixture.upstream.script('x', behaviour)
     if (body['stream']) fixture.upstream.script('open', { kind: 'stream', events: 2 })
-    const answer = await fixture.chat('ann', body)
+    const answer = await fixture.chat(key, body)
     expect(answer.status, answer.text).toBe(200)
     expect(answer.headers['x-gateway-model']).toBe('open')
     expect(answer.text).not.toContain('content_filter')

@@ -38,7 +38,8 @@ beforeAll(async () => {
       channel('google', upstream.baseUrl('google'), { protocol: 'gemini' }),
       channel('tei', upstream.baseUrl('tei'), { protocol: 'rerank' }),
     ],
-    users: [ROOT, user(2, 'ann', [token('ann')])],
+    guards: [{ name: 'watch', do: 'flag', match: { words: ['yonder'] }, tokens: ['guarded'] }],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('guarded', { name: 'guarded' })])],
   }))
   database = databaseOf(fixture.gateway.dataDir)
   asks = askingClients(fixture.gateway.url, 'sk-ann')
@@ -171,6 +172,7 @@ test.each(['whole', 'streamed'])(
     )
     for (const asked of [
       fixture.chat('ann', form === 'whole' ? ask('alone') : askStream('alone')),
+      fixture.chat('guarded', form === 'whole' ? ask('alone') : askStream('alone')),
       askClaude('alone', { stream: form !== 'whole' }),
     ])
       expect(await rowOf(await asked)).toMatchObject({ note: 'unknown_end', quota: GOOD_CHARGE })

@@ -141,7 +141,7 @@ export interface Tap extends RecordedResponse {
   /** What the stream has stated about the prompt cache; absent if its dialect has no such statement. */
   readonly diagnosis?: CacheDiagnosis | undefined
   /** The id, model and finish reasons that the stream has stated; absent if its dialect has none. */
-  readonly names?: AnswerMetadata
+  readonly names?: AnswerMetadata | undefined
   /** Uses of the provider's own tools that the stream has reported so far. */
   readonly tools: ReportedToolUses
   readonly error: StreamError | undefined

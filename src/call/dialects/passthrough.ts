@@ -79,7 +79,7 @@ export interface Passthrough {
 /** The responses of an endpoint that are passed through unchanged. */
 export interface PassthroughResponses {
   /** Kind of texts in the responses, for features that check them; undefined if the responses have no texts. */
-  readonly about?: MediaAnswerKind
+  readonly about: MediaAnswerKind | undefined
   /** Media types to request from the upstream. */
   readonly accept: string
   /**

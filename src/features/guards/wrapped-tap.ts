@@ -7,7 +7,7 @@ import type { LastingResponse, Tap } from '../../call/dialects/answer-reader.ts'
  * A tap (reader of a stream on its way to the client) around another tap. It changes what is sent; facts
  * about the stream come from the inner tap.
  */
-export abstract class WrappedTap implements Tap {
+export abstract class WrappedTap implements Required<Omit<Tap, 'check' | 'takeLastTexts'>> {
   protected readonly inner: Tap
 
   constructor(inner: Tap) {
@@ -24,6 +24,10 @@ export abstract class WrappedTap implements Tap {
 
   get diagnosis(): Tap['diagnosis'] {
     return this.inner.diagnosis
+  }
+
+  get names(): Tap['names'] {
+    return this.inner.names
   }
 
   get tools(): Tap['tools'] {

@@ -76,6 +76,7 @@ function speechResponses(
 ): PassthroughResponses {
   const unheard = (): number => 0
   return {
+    about: undefined,
     accept: 'application/octet-stream, text/event-stream',
     begin(contentType) {
       if (/^text\/event-stream\b/i.test(contentType)) {

@@ -1,7 +1,7 @@
 import { PROTOCOL_NAMES, type ProtocolName, PROTOCOLS } from '@sluice/wire/protocols'
 import { generateContentPath } from '@sluice/wire/gemini'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
-import { endpointsFor, isForUnsupportedEndpoint } from '../../domain/endpoints.ts'
+import { type Endpoint, endpointsFor, isForUnsupportedEndpoint } from '../../domain/endpoints.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ModelCatalogue } from '../../domain/settings.ts'
 import { embedUpstream } from '../../upstreams/embed-upstream.ts'
@@ -152,11 +152,26 @@ function testedEndpoint(channel: Channel, model: string, models: ModelCatalogue)
   if (names.some(isForUnsupportedEndpoint) && protocols.has('chat')) return 'models'
   for (const name of names) {
     const [endpoint] = endpointsFor(protocols, name, price)
-    if (endpoint === 'transcriptions') return 'models'
-    if (endpoint === 'embeddings' || endpoint === 'moderations') return endpoint
-    if (endpoint === 'images' || endpoint === 'speech') return endpoint
+    const tested = endpoint && TESTED_FOR[endpoint]
+    if (tested) return tested
   }
   return dialectOf(channel, upstreamModel)
+}
+
+/** What is tested for models of an endpoint; undefined where it depends on the channel. */
+const TESTED_FOR: Readonly<Record<Endpoint, TestedEndpoint | undefined>> = {
+  chat: undefined,
+  messages: undefined,
+  responses: undefined,
+  gemini: undefined,
+  completions: undefined,
+  rerank: undefined,
+  tool: undefined,
+  embeddings: 'embeddings',
+  images: 'images',
+  moderations: 'moderations',
+  speech: 'speech',
+  transcriptions: 'models',
 }
 
 const RERANKS = /rerank/i

@@ -113,7 +113,7 @@ export function embeddingsResponses(
   measureUnanswered: PassthroughResponses['measureUnanswered'] = (call) => measureEmbeddings(call, undefined),
 ): PassthroughResponses {
   return {
-    ...(about && { about }),
+    about,
     accept: 'application/json',
     begin: (contentType) => (/^text\/(?:event-stream|html)\b/i.test(contentType) ? undefined : begin()),
     measureUnanswered,
