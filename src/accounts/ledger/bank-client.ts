@@ -70,6 +70,11 @@ export class BankClient {
     return this.#clock.mayBeFenced
   }
 
+  /** Whether `close` was called: nothing can be borrowed any more. */
+  get isClosed(): boolean {
+    return this.#isStopping
+  }
+
   /** Whether the last request to the bank succeeded. */
   get isConnected(): boolean {
     return !this.#isDown && !this.mayBeFenced

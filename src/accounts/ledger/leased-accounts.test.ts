@@ -96,6 +96,30 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     )
   })
 
+  test('what a stream holds of a user who became limited is borrowed once the database answers in time again', async () => {
+    const {
+      sql,
+      tokenId,
+      userId,
+      nodes: [node],
+    } = await open(1)
+    if (!node) throw new Error('no node')
+    await sql(`update users set unlimited_quota = 1 where id = ${userId}`)
+    await sql(`update tokens set unlimited_quota = 1 where id = ${tokenId}`)
+    const stream = await admit(node, tokenId, 300_000, 'stream')
+    await stream.whenDurable()
+    // Longer than a loan waits.
+    const ofToken = `from tokens where id = ${tokenId} for update`
+    const locked = sql(`do $$ begin perform 1 ${ofToken}; perform pg_sleep(4); end $$`)
+    await expect.poll(() => sql(`select 1 ${ofToken} skip locked`)).toEqual([])
+    await sql(`update users set unlimited_quota = 0, quota = 400000 where id = ${userId}`)
+    await node.bankClient.resync()
+    await locked
+    const limited = { isUnlimited: false, held: 300_000, remain: 300_000 }
+    await expect.poll(() => node.accounts.get(tokenId)?.user).toMatchObject(limited)
+    await stream.settle(settlementOf(0))
+  })
+
   test("a node's reads of a key or user include all charges of this node", async () => {
     const {
       tokenId,
@@ -178,7 +202,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     if (!node) throw new Error('no node')
     await (await admit(node, tokenId, 1_000, 'a')).settle(settlementOf(1_000))
     expect(await lent()).toBeGreaterThan(0)
-    await vi.waitFor(async () => expect(await lent()).toBe(0), { timeout: 30_000, interval: 200 })
+    await vi.waitFor(async () => expect(await lent()).toBe(0), { timeout: 60_000, interval: 200 })
     expect(node.accounts.get(tokenId)).toBeUndefined()
   }, 300_000)
 

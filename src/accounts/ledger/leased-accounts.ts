@@ -29,6 +29,8 @@ import { QuotaHeldByOtherCalls, refusalOfHold } from './quota-refusal.ts'
  * waits are for nodes on busy machines.
  */
 const RECALL_WAITS_MS = [100, 200, 400]
+/** Milliseconds between requests for what the holds of a changed account need, while the bank does not answer. */
+const RENEWAL_RETRY_MS = 250
 /** Maximum number of loans for one call. Other calls may spend the quota of a loan before this call does. */
 const MAX_LOANS = 3
 const NOTHING: typeof affordableAmountInTurn = () => Number.NEGATIVE_INFINITY
@@ -335,19 +337,26 @@ export class LeasedAccounts implements AccountSource {
   }
 
   // Running calls go on with a token that was changed. It is read first, because it may have become limited: what
-  // its calls hold is then borrowed. If that fails, the bank's next state of the account begins it again.
+  // its calls hold is then borrowed. That is repeated while the bank does not answer.
   async #renewToken(tokenId: number): Promise<void> {
     if (this.#covering.has(tokenId)) return
     this.#covering.add(tokenId)
+    while (!(await this.#coverToken(tokenId)) && !this.#bankClient.isClosed)
+      await delay(RENEWAL_RETRY_MS, undefined, { ref: false })
+    this.#covering.delete(tokenId)
+  }
+
+  /** Resolves to false if the bank did not answer. */
+  async #coverToken(tokenId: number): Promise<boolean> {
     try {
       const account = (await this.#acquire(() => lookUp(tokenId)))?.account
-      if (!account || account.isRenewing) return
-      if (limitedBalances(account).every(({ free }) => free >= 0)) return this.#scheduleRenewal(account)
+      if (!account || account.isRenewing) return true
+      if (limitedBalances(account).every(({ free }) => free >= 0)) this.#scheduleRenewal(account)
       // Other nodes may have borrowed what these holds lack.
-      await this.coverHolds({ account, budgets: NO_BUDGETS })
+      else await this.coverHolds({ account, budgets: NO_BUDGETS })
+      return true
     } catch {
-    } finally {
-      this.#covering.delete(tokenId)
+      return false
     }
   }
 
