@@ -69,6 +69,7 @@ const EVENTS = [
   'console',
   'dialog',
   'download',
+  'framenavigated',
   'pageerror',
   'request',
   'requestfinished',

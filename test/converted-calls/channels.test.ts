@@ -151,7 +151,7 @@ test('a client that stops reading a converted stream stops its upstream', async 
         before = received.eventsSent
         return stands
       },
-      { interval: 400, timeout: 30_000 },
+      { interval: 400, timeout: 60_000 },
     )
     .toBe(true)
   socket.destroy()

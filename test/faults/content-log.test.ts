@@ -15,7 +15,7 @@ const OPERATOR = { id: 1, accessToken: 'root-access-token' }
 const NAMES = ['ann', 'ben', 'cyd', 'dan'] as const
 const MIB = 1024 * 1024
 const EARLY_TIMERS = fileURLToPath(new URL('../fixtures/early-timers-preload.ts', import.meta.url))
-const ROUNDS = byTier(1, 4)
+const ROUNDS = byTier(2, 4)
 const READS = byTier(100, 1_000)
 /** Milliseconds between two calls of a client: each row is read afterwards. */
 const PAUSE_MS = byTier(10, 0)

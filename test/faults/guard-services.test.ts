@@ -33,7 +33,7 @@ type Kind = (typeof KINDS)[number]
 const CODE = 'code-4711-x'
 const TIMEOUT_MS = 400
 /** What is waited for on a busy machine. */
-const PATIENT = { timeout: 30_000, interval: 20 }
+const PATIENT = { timeout: 60_000, interval: 20 }
 
 function matchOf(kind: Kind, url: string): Record<string, unknown> {
   const keys = ['AKIDEXAMPLE0000:wJalrXUtnFEMIK7MDENGbPxRfiCY']

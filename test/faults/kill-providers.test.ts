@@ -11,7 +11,7 @@ test.each(['bedrock', 'vertex'] as const)(
   },
   async (provider) => {
     console.info(`seed ${SEED} (SEED=${SEED} repeats the requests)`)
-    const report = await storm({ seed: SEED, rounds: 1, clients: 32, provider })
+    const report = await storm({ seed: SEED, rounds: 2, clients: 32, provider })
     console.info(report)
     expect(report.broken).toEqual([])
     expect(report.complete).toBeGreaterThan(50)

@@ -7,7 +7,7 @@ import { storm } from '../fixtures/storm.ts'
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
 /** The nightly run kills two hundred times. */
-const KILLS = 2
+const KILLS = 3
 
 test(`${KILLS} kills under load lose no charge, charge nothing twice, and leave every account exact`, {
   timeout: 300_000,

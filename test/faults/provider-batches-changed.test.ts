@@ -136,7 +136,7 @@ describe('docs/batches.md: Batches of providers', () => {
     await madeThere()
     expect(await manage(gateway.url, ADMIN, 'DELETE /api/user/2')).toMatchObject({ success: true })
     const books = databaseOf(gateway.dataDir)
-    await expect.poll(() => books.openHolds(), { timeout: 30_000 }).toEqual([])
+    await expect.poll(() => books.openHolds(), { timeout: 60_000 }).toEqual([])
     await expect.poll(() => books.keptKinds()).toEqual([])
     const statuses = async (): Promise<string | undefined> => (await invoices()).at(-1)?.status
     await expect.poll(statuses).toBe('cancelled')

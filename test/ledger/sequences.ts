@@ -79,7 +79,7 @@ const TIMES = [-8 * DAY_MS, -1, 0, 6 * DAY_MS - 1, 6 * DAY_MS].map((ms) => BOUND
  * Time in which a process gets what others have borrowed and do not need; a busy machine may be slow. A
  * refusal within it is no violation yet.
  */
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 60_000
 
 /**
  * Runs sequences of commands against the ledgers of a bank, many at a time on separate accounts, and compares

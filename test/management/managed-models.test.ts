@@ -94,7 +94,7 @@ test('a model that its provider will shut down has the date, a successor, and th
   clock.move(0)
   for (const key of ['bob', 'bob', 'ann']) await ending.chat(key, ask('ending'))
   await ending.chat('ann', ask('lasting'))
-  await expect.poll(async () => (await models())['ending']?.shutdown_date, { timeout: 30_000 }).toBe(end)
+  await expect.poll(async () => (await models())['ending']?.shutdown_date, { timeout: 60_000 }).toBe(end)
   const called = (name: string, calls: number) => ({
     id: expect.any(Number),
     name: `token-${name}`,

@@ -227,7 +227,7 @@ test('with the balancing method least_busy or latency, the simulated shares of c
       await fixture.chat('ada', ask('swift'))
       for (const name of ['slow', 'quick']) expect(fixture.upstream.received(name).length).toBeGreaterThan(0)
     },
-    { timeout: 40_000, interval: 0 },
+    { timeout: 60_000, interval: 0 },
   )
   const byLatency = shares(await simulate({ model: 'swift', group: 'default' }))
   expect(byLatency['quick']).toBeCloseTo(0.95, 9)

@@ -147,7 +147,7 @@ describe('a series of usage', () => {
 
 describe('refused calls', () => {
   test('the series of refused calls counts them by error code or user, and calls without a valid key at an empty user name', async () => {
-    await vi.waitUntil(async () => (await get(ADA, '/api/usage/refusals')).total === 2, 30_000)
+    await vi.waitUntil(async () => (await get(ADA, '/api/usage/refusals')).total === 2, 60_000)
     const { series } = await get(ADA, '/api/usage/refusals?step=day')
     expect(series.map(({ key }) => key).toSorted()).toEqual(['invalid_api_key', 'model_not_found'])
     const byUser = await get(ADA, '/api/usage/refusals?by=user&top=20')

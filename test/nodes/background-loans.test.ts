@@ -66,13 +66,13 @@ describe.each(SHARED)('a background call on one of two nodes on one $name', (eng
     provider.backgroundStatus = 'completed'
     const path = `/v1/responses/${begun.json().id}`
     await call(one.url, undefined, { key: 'ann', method: 'GET', path })
-    await vi.waitFor(async () => expect(await isServed(QUOTA / 4 - 50_000)).toBe(true), 30_000)
+    await vi.waitFor(async () => expect(await isServed(QUOTA / 4 - 50_000)).toBe(true), 60_000)
     await vi.waitFor(async () => {
       const [sums] = await database.sql(
         `select quota, used_quota as used, (select sum(quota)::bigint from usage_log where user_id = users.id) as charged from users where username = 'ann'`,
       )
       expect(sums).toEqual({ quota: QUOTA - 3 * CHARGE, used: 3 * CHARGE, charged: 3 * CHARGE })
-    }, 30_000)
+    }, 60_000)
   })
 
   test.each<{ readonly what: string; readonly name: Name; readonly change: string }>([
@@ -98,7 +98,7 @@ describe.each(SHARED)('a background call on one of two nodes on one $name', (eng
           `select account from leases where held >= 4000000 and account in ('u:${userId}', (select 't:' || id from tokens where name = '${name}'))`,
         )
         expect(reported).toHaveLength(2)
-      }, 30_000)
+      }, 60_000)
       await one.kill()
       // A start reads this table after it has returned the quota of its earlier run, before it resumes holds.
       const locked = await lockTable(place, 'model_ends')
@@ -111,13 +111,13 @@ describe.each(SHARED)('a background call on one of two nodes on one $name', (eng
       expect(await isServed((REST + 200_000) / 4)).toBe(false)
       provider.backgroundStatus = 'completed'
       await call(one.url, undefined, { key: name, method: 'GET', path: `/v1/responses/${begun.json().id}` })
-      await vi.waitFor(async () => expect(await isServed(HELD_TOKENS)).toBe(true), 30_000)
+      await vi.waitFor(async () => expect(await isServed(HELD_TOKENS)).toBe(true), 60_000)
       await vi.waitFor(async () => {
         const charged = await sql(
           `select count(*)::int as calls, sum(quota)::bigint as quota from usage_log where user_id = ${userId}`,
         )
         expect(charged).toEqual([{ calls: 3, quota: 3 * CHARGE }])
-      }, 30_000)
+      }, 60_000)
     },
   )
 })

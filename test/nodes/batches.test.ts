@@ -220,14 +220,14 @@ describe.each(SHARED)('batches of two nodes on $name', (engine) => {
       expect([...request, ...(await answerTo(...request))]).toEqual([...request, ...refused])
     await expect(second.upload([chatLine('a')])).rejects.toThrow('files_not_shared')
     await node(1).stop()
-    await expect.poll(async () => (await first.ask('/v1/files')).status, { timeout: 30_000 }).toBe(200)
+    await expect.poll(async () => (await first.ask('/v1/files')).status, { timeout: 60_000 }).toBe(200)
     const { id } = await first.make([chatLine('a')])
     const { input_file_id: file, ...ended } = await first.ended(id)
     expect(ended).toMatchObject({ status: 'completed' })
     // A node that is alone does not know what the other one keeps.
     await node(0).stop()
     await node(1).restart()
-    await expect.poll(async () => (await second.ask('/v1/files')).status, { timeout: 30_000 }).toBe(200)
+    await expect.poll(async () => (await second.ask('/v1/files')).status, { timeout: 60_000 }).toBe(200)
     const again: Request = [
       '/v1/batches',
       'POST',

@@ -47,7 +47,7 @@ async function onSqlite(): Promise<Site> {
 const SITES: readonly (readonly [string, () => Promise<Site>])[] = [
   ['one node on SQLite', onSqlite],
   ...SHARED.flatMap((engine) =>
-    byTier([3], [1, 3]).map(
+    [1, 3].map(
       (count) =>
         [
           `${count === 1 ? 'one node' : `${count} nodes`} on ${engine.name}`,

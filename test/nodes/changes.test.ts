@@ -15,7 +15,7 @@ import { ENGINES } from '../stores/engines.ts'
 import { newToken, SECRETS, storeWithAccount } from '../stores/rows.ts'
 
 const MESSAGES = new NodeMessages(SECRETS)
-const SOON = { timeout: 30_000, interval: 10 }
+const SOON = { timeout: 60_000, interval: 10 }
 
 /** A node's key cache and the number of its reads, beside another node on the same database. */
 async function twoNodes(

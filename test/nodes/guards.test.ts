@@ -16,7 +16,7 @@ import { ask } from '../fixtures/fixture.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 const CODE = 'code-4711-x'
-const SOON = { timeout: 10_000, interval: 20 }
+const SOON = { timeout: 60_000, interval: 20 }
 
 const configure = (upstream: ScriptedUpstream): Configuration => ({
   models: priced(['m']),

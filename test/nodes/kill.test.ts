@@ -17,7 +17,7 @@ test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
     const report = await nodesStorm({
       seed: SEED,
       seconds: byTier(4.5, 6),
-      clientsEach: byTier(3, 8),
+      clientsEach: 8,
       faults: [killNodes, crashPostgres(3000, 500)],
     })
     console.info(report)

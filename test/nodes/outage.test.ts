@@ -49,18 +49,18 @@ describe.each(SHARED)('while $name is unreachable', (engine) => {
       expect(cold.headers['retry-after']).toBeDefined()
       expect(cold.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
       await vi.waitFor(async () => expect(await readyz(gateway.url)).toBe(503), {
-        timeout: 30_000,
+        timeout: 60_000,
         interval: 50,
       })
       expect((await chat('warm')).status).toBe(200)
       proxy.setFault({ kind: 'pass' })
       await vi.waitFor(async () => expect(await readyz(gateway.url)).toBe(200), {
-        timeout: 30_000,
+        timeout: 60_000,
         interval: 50,
       })
-      await vi.waitFor(async () => expect(await used()).toBe(12 * COST), { timeout: 30_000, interval: 50 })
+      await vi.waitFor(async () => expect(await used()).toBe(12 * COST), { timeout: 60_000, interval: 50 })
       await vi.waitFor(async () => expect((await chat('cold')).status).toBe(200), {
-        timeout: 30_000,
+        timeout: 60_000,
         interval: 50,
       })
     },

@@ -43,7 +43,7 @@ describe.each(SHARED)('calls under way on $name', (engine) => {
         expect(data.items).toEqual([])
         expect(data.others.flatMap(({ items }) => items.map((one) => one.id))).toEqual([id])
       },
-      { timeout: 30_000, interval: 500 },
+      { timeout: 60_000, interval: 500 },
     )
     expect(await stop(BEN)).toBe(404)
     expect(await stop(ADMIN)).toBe(200)
@@ -70,7 +70,7 @@ describe.each(SHARED)('calls under way on $name', (engine) => {
       // A node may not know yet that there is another.
       await vi.waitFor(
         async () => expect((await manage(here, ANN, `POST /api/running/${id}/stop`)).status).toBe(200),
-        { timeout: 30_000, interval: 500 },
+        { timeout: 60_000, interval: 500 },
       )
       expect((await answer).status).toBe(503)
       const row = await vi.waitFor(
@@ -81,7 +81,7 @@ describe.each(SHARED)('calls under way on $name', (engine) => {
           expect(found?.['reason']).toBe('stopped')
           return found as { input_tokens: number; output_tokens: number; quota: number }
         },
-        { timeout: 30_000, interval: 100 },
+        { timeout: 60_000, interval: 100 },
       )
       expect(row.input_tokens).toBeGreaterThanOrEqual(2_000)
       expect(row.output_tokens).toBe(0)

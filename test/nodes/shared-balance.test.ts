@@ -17,7 +17,7 @@ const FOR_ONE = 4 * MAXIMUM + 10_000
 /** Ten prompt and five output tokens. */
 const COST = 30
 const ADMIN = { id: 1, accessToken: ROOT.access_token }
-const SOON = { timeout: 30_000, interval: 50 }
+const SOON = { timeout: 60_000, interval: 50 }
 
 describe.each(SHARED)('two gateways on one $name', (engine) => {
   const nodes = (quota: number, count = 2) =>
@@ -169,11 +169,11 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       expect((await onB()).status).toBe(200)
       const id = await idOf('token-doomed')
       await manage(url, ADMIN, 'PUT /api/token/?status_only=1', { id, status: 2 })
-      await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 30_000, interval: 20 })
+      await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 60_000, interval: 20 })
       await manage(url, ADMIN, 'PUT /api/token/?status_only=1', { id, status: 1 })
-      await vi.waitFor(async () => expect((await onB()).status).toBe(200), { timeout: 30_000, interval: 20 })
+      await vi.waitFor(async () => expect((await onB()).status).toBe(200), { timeout: 60_000, interval: 20 })
       await manage(url, ADMIN, `DELETE /api/token/${id}`)
-      await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 30_000, interval: 20 })
+      await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 60_000, interval: 20 })
     })
 
     test('a quota of a key that is set on one gateway applies to the next call at another', async () => {
@@ -187,9 +187,9 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       const set = (remain_quota: number) =>
         manage(gateways[0]?.url ?? '', ADMIN, 'PUT /api/token/', { id, name: 'token-set', remain_quota })
       expect((await set(100)).status).toBe(200)
-      await vi.waitFor(async () => expect((await onB()).status).toBe(403), { timeout: 30_000, interval: 20 })
+      await vi.waitFor(async () => expect((await onB()).status).toBe(403), { timeout: 60_000, interval: 20 })
       expect((await set(5_000)).status).toBe(200)
-      await vi.waitFor(async () => expect((await onB()).status).toBe(200), { timeout: 30_000, interval: 20 })
+      await vi.waitFor(async () => expect((await onB()).status).toBe(200), { timeout: 60_000, interval: 20 })
       await vi.waitFor(async () => expect((await token('token-set')).remain).toBe(5_000 - COST), SOON)
     })
 

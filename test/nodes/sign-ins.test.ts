@@ -107,10 +107,10 @@ describe.each(SHARED)('sign-ins at two nodes on $name', (engine) => {
       else if (status === 401) checked += 1
     })
     // Four are in the database and 100 wait, so all have arrived when the others are refused.
-    await vi.waitFor(() => expect(refused).toBe(BURST - 104), { timeout: 30_000, interval: 50 })
+    await vi.waitFor(() => expect(refused).toBe(BURST - 104), { timeout: 60_000, interval: 50 })
     const owner = signIn('ann', OWNER)
     // Takes the place of the burst's last one that waits.
-    await vi.waitFor(() => expect(refused).toBe(BURST - 103), { timeout: 30_000, interval: 50 })
+    await vi.waitFor(() => expect(refused).toBe(BURST - 103), { timeout: 60_000, interval: 50 })
     await locking.end()
     expect((await owner).status).toBe(200)
     // Those beside it, in its turn and in the turn before, and answers that were not read yet.

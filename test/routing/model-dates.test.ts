@@ -425,7 +425,7 @@ describe('a list that changes', () => {
     ...Object.fromEntries([...lanes, 'missing'].map((name) => [name, SOON])),
     ending: day(2),
   }
-  const soon = { timeout: 20_000 }
+  const soon = { timeout: 60_000 }
 
   test("a provider's model list is read again after a day, and changes an end date only if it states another or none", async () => {
     await expect.poll(datesOf, soon).toEqual(first)

@@ -38,7 +38,7 @@ async function patiently<Value>(request: () => Promise<Value> | Value): Promise<
     try {
       return await request()
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
+      if (!(error instanceof StoreUnavailable) || /other calls took/.test(error.message)) throw error
     }
 }
 

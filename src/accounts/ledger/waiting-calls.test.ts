@@ -29,12 +29,11 @@ interface Wanted {
 const ARRIVAL_MS = 100
 
 describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
-  const arrival = (): Promise<void> => delay(isLeased ? ARRIVAL_MS : 1)
   /** Until then, a call may get what other processes return. */
   const known = (): Promise<void> => delay(isLeased ? LOAN_RETURN_MS + ARRIVAL_MS : 1)
 
   async function stage(fields: { unlimited_quota?: boolean } = {}) {
-    const { store, userId, tokenId, nodes } = await open(2)
+    const { store, userId, tokenId, nodes, sql } = await open(2)
     const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2', ...fields }))
     let made = 0
     const call = async (
@@ -59,7 +58,14 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
         },
       })
     }
-    return { call, tokenId, otherId: other.id, nodes }
+    /** Resolves when so many calls have a place in the queue. */
+    const queued = async (count: number): Promise<void> => {
+      if (!isLeased) return delay(1)
+      const places = (): Promise<unknown> =>
+        sql('select count(distinct (node, ticket))::int as calls from loan_queue')
+      await expect.poll(places).toEqual([{ calls: count }])
+    }
+    return { call, queued, tokenId, otherId: other.id, nodes }
   }
 
   test('a call waits for quota that other calls hold, and is admitted when one of them ends', async () => {
@@ -72,7 +78,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
   })
 
   test('calls waiting for quota are admitted in order of arrival, and a call that fits at once does not wait for them', async () => {
-    const { call, otherId } = await stage()
+    const { call, queued, otherId } = await stage()
     // Both keys are known from now on.
     await (await call({ amount: 1, token: otherId })).settle(settlementOf(0))
     const first = await call({ amount: 900 })
@@ -84,11 +90,11 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
       await hold.settle(settlementOf(0))
     }
     const waiting = [admitted('a', { amount: 800 })]
-    await delay(20)
+    await queued(1)
     waiting.push(admitted('b', { amount: 800, token: otherId }))
-    await delay(20)
+    await queued(2)
     waiting.push(admitted('c', { amount: 800 }))
-    await delay(20)
+    await queued(3)
     await admitted('small', { amount: 100 })
     await first.settle(settlementOf(100))
     await Promise.all(waiting)
@@ -167,8 +173,10 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
   })
 
   test('a call of a key with a budget that waits for quota does not overtake an earlier call of another key', async () => {
-    const { call, otherId } = await stage({ unlimited_quota: true })
+    const { call, queued, otherId } = await stage({ unlimited_quota: true })
     const other = { token: otherId, budget: { ...BUDGET, amount: 10_000_000 }, isOfNoGroup: true } as const
+    // Both keys are known from now on.
+    await (await call({ amount: 1, isOfNoGroup: true })).settle(settlementOf(0))
     const first = await call({ ...other, amount: 900_000 })
     const order: string[] = []
     const admitted = async (name: string, wanted: Wanted): Promise<void> => {
@@ -178,22 +186,22 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
       await hold.settle(settlementOf(0))
     }
     const a = admitted('a', { amount: 400_000, isOfNoGroup: true })
-    await delay(300)
+    await queued(1)
     const b = admitted('b', { ...other, amount: 800_000 })
-    await delay(300)
+    await queued(2)
     await first.settle(settlementOf(0))
     await Promise.all([a, b])
     expect(order).toEqual(['a', 'b'])
   })
 
   test('a small call that waits for quota is not admitted before a large one that waits longer, unless the large call is cancelled', async () => {
-    const { call, otherId } = await stage()
+    const { call, queued, otherId } = await stage()
     await (await call({ amount: 1, token: otherId })).settle(settlementOf(0))
     const [, second] = [await call({ amount: 500 }), await call({ amount: 400 })]
     const leaving = Promise.withResolvers<void>()
     const large = call({ amount: 800, left: leaving.promise })
     const refused = expect(large).rejects.toThrow(QuotaHeldByOtherCalls)
-    await arrival()
+    await queued(1)
     const small = call({ amount: 300, token: otherId }, 1)
     await known()
     await second.settle(settlementOf(0))
@@ -206,7 +214,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
   })
 
   test('calls of several keys that wait for quota in several processes are admitted in order of arrival', async () => {
-    const { call, tokenId, otherId } = await stage()
+    const { call, queued, tokenId, otherId } = await stage()
     for (const token of [tokenId, otherId])
       for (const at of [0, 1]) await (await call({ amount: 1, token }, at)).settle(settlementOf(0))
     const first = await call({ amount: 900 })
@@ -224,7 +232,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
         await hold.settle(settlementOf(0))
       }
       waiting.push(admitted())
-      await arrival()
+      await queued(index + 1)
     }
     await known()
     await first.settle(settlementOf(0))

@@ -50,5 +50,8 @@ test('an announcement over a missing database is refused at once, and closing do
   await announcements.firstAttempt
   expect(connections()).toBe(0)
   await expect(announcements.announce('x')).rejects.toBeInstanceOf(StoreUnavailable)
-  await Promise.race([announcements.close(), delay(500).then(() => Promise.reject(new Error('still open')))])
+  await Promise.race([
+    announcements.close(),
+    delay(60_000, undefined, { ref: false }).then(() => Promise.reject(new Error('still open'))),
+  ])
 })

@@ -217,7 +217,7 @@ test('calls are added to the usage sums even if nobody reads the sums', async ()
     ),
   )
   await vi.waitFor(() => expect(totalOf(sumsIn(path)['day_keys'])).toMatchObject({ requests: CALLS }), {
-    timeout: 30_000,
+    timeout: 60_000,
   })
 })
 
