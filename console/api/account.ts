@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { consoleShellSchema } from '../../src/management/console-shell.ts'
 import type { statusSchema } from '../../src/management/gateway-status.ts'
 import type { identitiesSchema, sessionsSchema } from '../../src/management/users/own-account.ts'
+import { retryWhileBusy } from './api-error.ts'
 import { basePath } from './base-path.ts'
 import { queryString, request, send, repeatInNewSession, replaceSession } from './client.ts'
 
@@ -39,7 +40,7 @@ export const appShellQuery = queryOptions({
   queryKey: ['shell'],
   queryFn: fetchSession,
   staleTime: Number.POSITIVE_INFINITY,
-  retry: false,
+  retry: retryWhileBusy,
 })
 
 /**

@@ -40,3 +40,13 @@ export class ApiError extends Error {
     return this.status === 400 ? /^([a-z_]+)(?:[[.][^: ]*)?: /.exec(this.message)?.[1] : undefined
   }
 }
+
+const RETRIES = 2
+/** Seconds after which a busy or starting gateway may be asked again, at most. Rate limits may last longer. */
+const BUSY_S = 5
+
+/** For queries that are otherwise not repeated: a busy gateway refuses requests before it looks at them. */
+export function retryWhileBusy(failures: number, error: Error): boolean {
+  const waitS = error instanceof ApiError && error.isPassing ? error.retryAfter : undefined
+  return waitS !== undefined && waitS <= BUSY_S && failures < RETRIES
+}

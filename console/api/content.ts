@@ -2,7 +2,7 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { callContentSchema } from '../../src/management/usage/call-content.ts'
 import type { contentSearchSchema, firstWordsSchema } from '../../src/management/usage/search-content.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError, retryWhileBusy } from './api-error.ts'
 import type { CallFilterValues } from './calls.ts'
 import { queryString, request } from './client.ts'
 
@@ -24,7 +24,7 @@ export function contentQuery(userId: number, id: string) {
     queryKey: [userId, 'content', id],
     // Reading another user's content is audited, so the query never refetches by itself.
     staleTime: Infinity,
-    retry: false,
+    retry: retryWhileBusy,
     refetchOnWindowFocus: false,
     queryFn: async () => {
       try {
@@ -57,7 +57,7 @@ export function contentSearchQuery(
     queryKey: [userId, 'content-search', filter],
     // Hits of other users are audited, so the query never refetches by itself.
     staleTime: Infinity,
-    retry: false,
+    retry: retryWhileBusy,
     refetchOnWindowFocus: false,
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }: ContentSearch) => next ?? undefined,
@@ -71,7 +71,7 @@ export function firstWordsQuery(userId: number, ids: readonly string[], others: 
   return queryOptions({
     queryKey: [userId, 'first-words', ids, others],
     staleTime: Infinity,
-    retry: false,
+    retry: retryWhileBusy,
     refetchOnWindowFocus: false,
     enabled: ids.length > 0,
     queryFn: () =>
