@@ -31,6 +31,7 @@ describe.skipIf(withoutBrowser())('the console below a base path, behind a proxy
     url = `http://127.0.0.1:${proxy.port}`
     const context = await (await sharedBrowser()).newContext({ locale: 'en-US' })
     page = await context.newPage()
+    page.setDefaultTimeout(60_000)
     page.on('console', (message) => {
       if (message.type() === 'error' && !ANSWERED.test(message.text())) complaints.push(message.text())
     })

@@ -156,12 +156,17 @@ describe('a search in the content log', () => {
         expect((await fixture.chat('ben', ask('m', { user: randomUUID() }))).status).toBe(200)
     }
     await Promise.all(Array.from({ length: 17 }, more))
-    const first = await search(BEN, 'manatee')
-    expect(first).toMatchObject({ items: [], calls: 1_000 })
-    expect(first.next).not.toBeNull()
-    const rest = await search(BEN, 'manatee', `&after=${first.next}`)
-    expect(rest).toMatchObject({ items: [{ id }], next: null })
-    expect(rest.calls).toBeGreaterThanOrEqual(21)
+    let last = await search(BEN, 'manatee')
+    const looked = [last.calls]
+    // A search on a slow machine also ends after ten seconds.
+    while (last.next !== null) {
+      expect(last.items).toEqual([])
+      last = await search(BEN, 'manatee', `&after=${last.next}`)
+      looked.push(last.calls)
+    }
+    expect(last.items).toMatchObject([{ id }])
+    expect(Math.max(...looked)).toBeLessThanOrEqual(1_000)
+    expect(looked.reduce((sum, calls) => sum + calls)).toBeGreaterThanOrEqual(1_021)
   })
 
   test('ends with 50 hits, and continues after the last one without repeating it', async () => {
