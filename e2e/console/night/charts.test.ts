@@ -153,17 +153,18 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
             }
           }),
         )
+    const latencies = [false, true, false, true]
+    await expect.poll(async () => (await marks('Latency')).map(({ isDashed }) => isDashed)).toEqual(latencies)
     for (const name of ['Spend', 'Calls', 'Tokens', 'Latency', 'Errors']) {
       const series = await marks(name)
       expect(series.map(({ label }) => label)).not.toContain('')
       expect(new Set(series.map(({ label }) => label)).size).toBe(series.length)
       expect(new Set(series.map(({ colour, isDashed }) => `${colour} ${isDashed}`)).size).toBe(series.length)
     }
-    const latency = await marks('Latency')
-    expect(latency.map(({ isDashed }) => isDashed)).toEqual([false, true, false, true])
     const lines = page.getByRole('figure', { name: 'Latency' }).locator('.recharts-line-curve')
-    const dashes = await lines.evaluateAll((all) => all.map((one) => getComputedStyle(one).strokeDasharray))
-    expect(dashes.map((one) => /^4px, 3px$/.test(one))).toEqual([false, true, false, true])
+    const dashed = (): Promise<boolean[]> =>
+      lines.evaluateAll((all) => all.map((one) => getComputedStyle(one).strokeDasharray === '4px, 3px'))
+    await expect.poll(dashed).toEqual(latencies)
     await page.close()
   })
 
