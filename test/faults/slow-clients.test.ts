@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { contentFrame, DONE_FRAME, finishFrame } from '../fixtures/behaviour.ts'
@@ -159,12 +160,15 @@ describe(`${CLIENTS} slow clients`, () => {
     const frames = [...Array.from({ length: 30 }, () => frame), finishFrame(), DONE_FRAME]
     fixture.upstream.script('large', { kind: 'stream', frames })
     const body = JSON.stringify(askStream('large'))
-    const connections = Array.from({ length: 3 }, () => {
-      const connection = rawConnection(fixture.gateway.port, head(body.length) + body)
-      connection.socket.once('data', () => connection.socket.pause())
-      return connection
-    })
-    await fixture.upstream.receivedAtLeast('large', connections.length)
+    const connections = Array.from({ length: 3 }, () =>
+      rawConnection(fixture.gateway.port, head(body.length) + body),
+    )
+    await Promise.all(
+      connections.map(async ({ socket }) => {
+        await once(socket, 'data')
+        socket.pause()
+      }),
+    )
     await sleep(300)
     for (const { socket } of connections) socket.resume()
     for (const connection of connections) {

@@ -165,7 +165,7 @@ test('an API key whose calls are refused by its budget is in the list of stopped
   expect(refused.json()).toMatchObject({ error: { code: 'budget_exceeded' } })
   // Nothing was spent, and yet the budget stops the key.
   expect(await leftOf(ANN, 'token-limited')).toEqual([1_000, 'key_budget'])
-  expect(await stopped()).toEqual([id])
+  await expect.poll(() => stopped()).toEqual([id])
   expect(await stopped(AS_ROOT, '/api/user/2/tokens/stopped')).toEqual([id])
   expect(await stopped(SAM)).toEqual([])
   // A call that is answered shows that the budget does not stop the key.
