@@ -41,8 +41,9 @@ export class ApiError extends Error {
   }
 }
 
-const RETRIES = 2
-/** Seconds after which a busy or starting gateway may be asked again, at most. Rate limits may last longer. */
+/** How often a request is sent again. */
+export const RETRIES = 2
+/** Maximum seconds that a busy or starting gateway states as `retry-after`; those of rate limits may be longer. */
 const BUSY_S = 5
 
 /** For queries that are otherwise not repeated: a busy gateway refuses requests before it looks at them. */

@@ -1,8 +1,7 @@
 import { type InvalidateOptions, type InvalidateQueryFilters, QueryClient } from '@tanstack/react-query'
-import { ApiError } from '../api/api-error.ts'
+import { ApiError, RETRIES } from '../api/api-error.ts'
 
 const STALE_MS = 30_000
-const RETRIES = 2
 /** Maximum seconds that a refused request waits before it is sent again. */
 const MAX_WAIT_S = 180
 
