@@ -14,15 +14,15 @@ const DAY_S = 86_400
  */
 export function BudgetMeter({ name, state }: { readonly name: string; readonly state: BudgetState }) {
   const { limits, common } = useTexts()
-  const { money, exact, day, time } = useFormatters()
+  const { money, exact, day, minute, time } = useFormatters()
   const { budget, budget_used, budget_held: held, budget_resets_at: resetsAt } = state
   const percent = usedPercent(state)
   const now = Date.now() / 1000
   const endsAt = budgetExhaustionTime(state, now)
   const spent = limits.meter(money(budget_used), money(budget), day(resetsAt))
   const text = held > 0 ? `${spent}${common.comma}${limits.held(money(held))}` : spent
-  // If the budget resets within a day, the time is shown instead of the day.
-  const end = endsAt !== undefined && (resetsAt - now < DAY_S ? time(endsAt) : day(endsAt))
+  // If the budget resets within a day, the day alone would say little.
+  const end = endsAt !== undefined && (resetsAt - now < DAY_S ? minute(endsAt) : day(endsAt))
   const pace = end ? limits.pace(end) : percent === FULL ? limits.usedUp : undefined
   return (
     <div

@@ -4,7 +4,7 @@ import { Role } from '../../src/domain/role.ts'
 import { type Profile, type AppShellData, appShellQuery } from '../api/account.ts'
 import { exactAmount, formatMoney, type MoneyDisplay, type Quota } from './money.ts'
 import { usePreferences } from './preferences.ts'
-import { formatClock, formatDay, formatDuration, formatRelative, formatTime } from './time.ts'
+import { formatClock, formatDay, formatDuration, formatMinute, formatRelative, formatTime } from './time.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 
 /** The signed-in account and what it may do, and the version of the gateway. */
@@ -73,6 +73,7 @@ export function useFormatters() {
         ),
       time: (unixSeconds: number) => formatTime(unixSeconds, tag, timeZone),
       day: (unixSeconds: number) => formatDay(unixSeconds, tag, timeZone),
+      minute: (unixSeconds: number) => formatMinute(unixSeconds, tag, timeZone),
       clock: (unixSeconds: number) => formatClock(unixSeconds, Date.now() / 1000, tag, timeZone),
       recent: (unixSeconds: number) => formatRelative(unixSeconds, Date.now() / 1000, tag),
       duration: (milliseconds: number) => formatDuration(milliseconds, tag),

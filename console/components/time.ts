@@ -33,6 +33,18 @@ export function formatDay(unixSeconds: number, locale: string, timeZone: string)
   return formatDate(unixSeconds, locale, { timeZone, day: 'numeric', month: 'short' })
 }
 
+/** A time in a time zone to the minute, without its year, for estimates: `1 Dec, 09:31`. */
+export function formatMinute(unixSeconds: number, locale: string, timeZone: string): string {
+  return formatDate(unixSeconds, locale, {
+    timeZone,
+    day: 'numeric',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+}
+
 /**
  * A time of day, `09:31:26`. If it is not today, the date comes first: `23 Nov, 09:31:26`, with the year if
  * that is not this year.

@@ -164,47 +164,64 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await setOwnKey({ budget: 0, budget_period: '' })
   })
 
-  test('the meter of a budget that will run out before its reset names the day on which it will run out', async () => {
-    await stage.api('POST', '/api/user/', {
+  test.each([
+    {
       username: 'pat',
-      password: 'a password of pat',
-      role: 1,
-      quota: 10 * DOLLAR,
-      budget: DOLLAR,
       budget_period: 'month',
-    })
-    const { items } = await stage.api<{ items: Fields[] }>('GET', '/api/user/search?keyword=pat')
-    const id = Number(items[0]?.['id'])
-    const { key } = await stage.api<{ key: string }>('POST', `/api/user/${id}/tokens`, {
-      name: 'paced',
-      expired_time: -1,
-      remain_quota: 0,
-      unlimited_quota: true,
-    })
-    for (let call = 0; call < 8; call += 1) expect(await spend(key)).toBe(200)
-    const now = new Date()
-    const [start = 0, reset = 0] = [0, 1].map((month) =>
-      Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + month, 1),
-    )
-    const page = await stage.open('root', '/account', { isAlone: true })
-    // At half of the month, $0.80 of $1.00 are spent: it lasts for five eighths of the month.
-    await page.clock.setFixedTime((start + reset) / 2)
-    await page.goto(`/users/${id}`)
-    const end = new Date(start + (reset - start) * (5 / 8))
-    const day = new Intl.DateTimeFormat('en-GB', {
-      day: 'numeric',
-      month: 'short',
-      timeZone: 'Europe/Berlin',
-    }).format(end)
-    const meter = page.getByRole('meter', { name: 'Budget of pat' })
-    await meter.getByText(`, used up on ${day}`).waitFor()
-    // A twentieth of the month is not over.
-    await page.clock.setFixedTime(start + (reset - start) / 21)
-    await page.reload()
-    await meter.waitFor()
-    expect(await meter.getByText('used up').count()).toBe(0)
-    await page.close()
-  })
+      named: 'the day',
+      options: { day: 'numeric', month: 'short' },
+    },
+    {
+      username: 'quinn',
+      budget_period: 'day',
+      named: 'the minute',
+      options: { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
+    },
+  ] as const)(
+    'the meter of a budget by $budget_period that will run out before its reset names $named',
+    async ({ username, budget_period, options }) => {
+      await stage.api('POST', '/api/user/', {
+        username,
+        password: `a password of ${username}`,
+        role: 1,
+        quota: 10 * DOLLAR,
+        budget: DOLLAR,
+        budget_period,
+      })
+      const { items } = await stage.api<{ items: Fields[] }>('GET', `/api/user/search?keyword=${username}`)
+      const id = Number(items[0]?.['id'])
+      const { key } = await stage.api<{ key: string }>('POST', `/api/user/${id}/tokens`, {
+        name: 'paced',
+        expired_time: -1,
+        remain_quota: 0,
+        unlimited_quota: true,
+      })
+      for (let call = 0; call < 8; call += 1) expect(await spend(key)).toBe(200)
+      const now = new Date()
+      const [start = 0, reset = 0] = [0, 1].map((periods) =>
+        budget_period === 'month'
+          ? Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + periods, 1)
+          : Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + periods),
+      )
+      const page = await stage.open('root', '/account', { isAlone: true })
+      // At half of the period, $0.80 of $1.00 are spent: it lasts for five eighths of the period.
+      await page.clock.setFixedTime((start + reset) / 2)
+      await page.goto(`/users/${id}`)
+      const end = new Date(start + (reset - start) * (5 / 8))
+      const named = new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'Europe/Berlin' })
+        .format(end)
+        // The console has three letters for each month.
+        .replace('Sept', 'Sep')
+      const meter = page.getByRole('meter', { name: `Budget of ${username}` })
+      await meter.getByText(new RegExp(`, used up on ${named}$`)).waitFor()
+      // A twentieth of the period is not over.
+      await page.clock.setFixedTime(start + (reset - start) / 21)
+      await page.reload()
+      await meter.waitFor()
+      expect(await meter.getByText('used up').count()).toBe(0)
+      await page.close()
+    },
+  )
 
   test('the meter of a budget shows the amount held by running calls in addition to the spent amount', async () => {
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 2 * DOLLAR, budget_period: 'month' })
