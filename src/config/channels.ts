@@ -4,7 +4,7 @@ import { CHANNEL_SETTINGS, type Channel } from '../domain/records/channel.ts'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { findNearest } from '../domain/nearest.ts'
 import { BEDROCK_KEY_FORMS, parseBedrockKey, parseServiceAccount } from '../domain/provider-keys.ts'
-import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
+import { batchApiOf, UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import { readBaseUrl } from './base-url.ts'
 import { tierError } from '../upstreams/channel-tier.ts'
 import { parseProxy } from '../upstreams/parse-proxy.ts'
@@ -219,10 +219,7 @@ function providerIssues(given: GivenProvider): ProviderIssue[] {
   if (noTier !== undefined) add(['service_tier'], noTier)
   if (given.websocket === true && !protocol.some((one) => UPSTREAM_PROTOCOLS[one].hasWebSockets))
     add(['websocket'], 'only channels with protocol responses have WebSockets')
-  const canBatch =
-    protocol.some((one) => UPSTREAM_PROTOCOLS[one].batchApi) &&
-    provider !== 'bedrock' &&
-    provider !== 'vertex'
+  const canBatch = protocol.some((one) => batchApiOf(provider, one))
   if (given.batches && !canBatch)
     add(['batches'], 'this provider or protocol has no batch API that the gateway uses')
   for (const [index, key] of keys.entries()) {

@@ -628,6 +628,11 @@ const CHANNELS: Case[] = [
     'gateway.yaml:6: channels[0].batches: this provider or protocol has no batch API that the gateway uses',
   ],
   [
+    'batches with Azure and a protocol whose batch API it does not have',
+    channel('provider: azure\nprotocol: messages\nbatches: true'),
+    'gateway.yaml:7: channels[0].batches: this provider or protocol has no batch API that the gateway uses',
+  ],
+  [
     'batches with Vertex AI',
     channel('provider: vertex\nprotocol: gemini\nproject: p\nlocation: global\nbatches: true'),
     'gateway.yaml:9: channels[0].batches: this provider or protocol has no batch API that the gateway uses',

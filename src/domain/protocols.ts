@@ -22,8 +22,8 @@ interface UpstreamProtocol {
    * whole channel.
    */
   readonly signsByAccount: boolean
-  /** The batch API that providers of the protocol have; undefined if they have none that the gateway uses. */
-  readonly batchApi: 'openai' | 'anthropic' | 'gemini' | undefined
+  /** The batch API that the vendor of the protocol has; undefined if it has none that the gateway uses. */
+  readonly batchApi: BatchApi | undefined
   /** Whether requests can be sent over WebSockets. */
   readonly hasWebSockets: boolean
   /** Cloud providers whose upstreams speak this protocol. */
@@ -103,4 +103,19 @@ export const UPSTREAM_PROTOCOLS: Readonly<Record<ProtocolName, UpstreamProtocol>
     providers: [],
     channelType: 34,
   },
+}
+
+type BatchApi = 'openai' | 'anthropic' | 'gemini'
+
+/** The batch APIs that a provider has, of those of its protocols. */
+const BATCH_APIS: Readonly<Record<'generic' | ProviderName, readonly BatchApi[]>> = {
+  generic: ['openai', 'anthropic', 'gemini'],
+  azure: ['openai'],
+  bedrock: [],
+  vertex: [],
+}
+
+/** The batch API that a provider has for a protocol; undefined if it has none that the gateway uses. */
+export function batchApiOf(provider: 'generic' | ProviderName, protocol: ProtocolName): BatchApi | undefined {
+  return BATCH_APIS[provider].find((api) => api === UPSTREAM_PROTOCOLS[protocol].batchApi)
 }

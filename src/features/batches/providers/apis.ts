@@ -1,5 +1,5 @@
 import type { AttemptRequest } from '../../../call/request-stages.ts'
-import { UPSTREAM_PROTOCOLS } from '../../../domain/protocols.ts'
+import { batchApiOf } from '../../../domain/protocols.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { anthropic } from './anthropic.ts'
 import { azureBatches } from './azure.ts'
@@ -21,15 +21,14 @@ export function apiOf(
   { provider }: Channel,
   { protocol, path }: Pick<AttemptRequest, 'protocol' | 'path'>,
 ): BatchApiOfProvider | undefined {
-  const isGeneric = provider === 'generic'
-  switch (UPSTREAM_PROTOCOLS[protocol].batchApi) {
+  switch (batchApiOf(provider, protocol)) {
     case 'openai':
       if (!OPENAI_PATHS.has(path)) return undefined
-      return provider === 'azure' ? azureBatches : isGeneric ? openai : undefined
+      return provider === 'azure' ? azureBatches : openai
     case 'anthropic':
-      return isGeneric && path === '/messages' ? anthropic : undefined
+      return path === '/messages' ? anthropic : undefined
     case 'gemini':
-      return isGeneric && path.endsWith(':generateContent') ? gemini : undefined
+      return path.endsWith(':generateContent') ? gemini : undefined
     case undefined:
       return undefined
   }

@@ -1,5 +1,5 @@
 import type { OutgoingBody } from '@sluice/http1'
-import { UPSTREAM_PROTOCOLS } from '../../../domain/protocols.ts'
+import { batchApiOf } from '../../../domain/protocols.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { batchUseOf } from '../../../domain/records/channel.ts'
 import type { Settings } from '../../../domain/settings.ts'
@@ -88,8 +88,8 @@ const UNCONVERTED: ReadonlySet<LinePath> = new Set(['/v1/embeddings', '/v1/moder
 function canBatch(channel: Channel, path: LinePath): boolean {
   if (batchUseOf(channel) === false) return false
   const { provider, protocol } = channel
-  if (provider === 'azure') return protocol.some((one) => UPSTREAM_PROTOCOLS[one].batchApi === 'openai')
-  if (provider !== 'generic' || protocol.includes('rerank')) return false
+  if (provider !== 'generic') return protocol.some((one) => batchApiOf(provider, one))
+  if (protocol.includes('rerank')) return false
   return !UNCONVERTED.has(path) || protocol.includes('chat')
 }
 
