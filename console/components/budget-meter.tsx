@@ -2,11 +2,11 @@ import { useTexts } from '../locales/use-texts.tsx'
 import classes from './budget-meter.module.css'
 import { type BudgetState, budgetExhaustionTime, heldPercent, usedPercent } from './budget.ts'
 import { useFormatters } from './session.tsx'
+import { isoDay } from './time.ts'
 
 /** A budget of which at least this percentage is used is shown as a warning, as in alerts. */
 const WARN = 80
 const FULL = 100
-const DAY_S = 86_400
 
 /**
  * Shows how much of a budget is used and how much is held for calls under way, when it resets, and when it
@@ -14,16 +14,16 @@ const DAY_S = 86_400
  */
 export function BudgetMeter({ name, state }: { readonly name: string; readonly state: BudgetState }) {
   const { limits, common } = useTexts()
-  const { money, exact, day, minute, time } = useFormatters()
+  const { money, exact, day, minute, time, timeZone } = useFormatters()
   const { budget, budget_used, budget_held: held, budget_resets_at: resetsAt } = state
   const percent = usedPercent(state)
   const now = Date.now() / 1000
   const endsAt = budgetExhaustionTime(state, now)
   const spent = limits.meter(money(budget_used), money(budget), day(resetsAt))
   const text = held > 0 ? `${spent}${common.comma}${limits.held(money(held))}` : spent
-  // If the budget resets within a day, the day alone would say little.
-  const end = endsAt !== undefined && (resetsAt - now < DAY_S ? minute(endsAt) : day(endsAt))
-  const pace = end ? limits.pace(end) : percent === FULL ? limits.usedUp : undefined
+  const isToday = endsAt !== undefined && isoDay(endsAt, timeZone) === isoDay(now, timeZone)
+  const end = endsAt !== undefined && (isToday ? limits.endsAt(minute(endsAt)) : limits.endsOn(day(endsAt)))
+  const pace = end || (percent === FULL ? limits.usedUp : undefined)
   return (
     <div
       role="meter"

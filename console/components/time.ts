@@ -33,16 +33,9 @@ export function formatDay(unixSeconds: number, locale: string, timeZone: string)
   return formatDate(unixSeconds, locale, { timeZone, day: 'numeric', month: 'short' })
 }
 
-/** A time in a time zone to the minute, without its year, for estimates: `1 Dec, 09:31`. */
+/** The time of day of a time in a time zone, to the minute: `09:31`. */
 export function formatMinute(unixSeconds: number, locale: string, timeZone: string): string {
-  return formatDate(unixSeconds, locale, {
-    timeZone,
-    day: 'numeric',
-    month: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  })
+  return formatDate(unixSeconds, locale, { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 }
 
 /**

@@ -34,7 +34,8 @@ export const limits = {
   meter: (used: string, budget: string, day: string) => `${used} of ${budget}, resets ${day}`,
   /** The amount that is held for calls under way, in addition to the amount already spent. */
   held: (amount: string) => `${amount} held`,
-  pace: (day: string) => `used up on ${day}`,
+  endsOn: (day: string) => `used up on ${day}`,
+  endsAt: (time: string) => `used up at ${time}`,
   usedUp: 'used up',
   by: {
     key: () => 'by the spending limit of the key',

@@ -27,7 +27,8 @@ export const limits: Texts['limits'] = {
   budgetOf: (name) => `${name} 的预算`,
   meter: (used, budget, day) => `${used}\u00a0/\u00a0${budget}，${day}重置`,
   held: (amount) => `占用 ${amount}`,
-  pace: (day) => `预计 ${day}用尽`,
+  endsOn: (day) => `预计 ${day}用尽`,
+  endsAt: (time) => `预计今天 ${time} 用尽`,
   usedUp: '已用尽',
   by: {
     key: () => '受密钥消费上限限制',

@@ -169,17 +169,19 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
       username: 'pat',
       budget_period: 'month',
       named: 'the day',
+      word: 'on',
       options: { day: 'numeric', month: 'short' },
     },
     {
       username: 'quinn',
       budget_period: 'day',
-      named: 'the minute',
-      options: { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
+      named: 'the time of today',
+      word: 'at',
+      options: { hour: '2-digit', minute: '2-digit' },
     },
   ] as const)(
     'the meter of a budget by $budget_period that will run out before its reset names $named',
-    async ({ username, budget_period, options }) => {
+    async ({ username, budget_period, word, options }) => {
       await stage.api('POST', '/api/user/', {
         username,
         password: `a password of ${username}`,
@@ -213,7 +215,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
         // The console has three letters for each month.
         .replace('Sept', 'Sep')
       const meter = page.getByRole('meter', { name: `Budget of ${username}` })
-      await meter.getByText(new RegExp(`, used up on ${named}$`)).waitFor()
+      await meter.getByText(new RegExp(`, used up ${word} ${named}$`)).waitFor()
       // A twentieth of the period is not over.
       await page.clock.setFixedTime(start + (reset - start) / 21)
       await page.reload()
