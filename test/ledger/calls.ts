@@ -2,6 +2,7 @@ import type { HoldFacts, Settlement } from '../../src/domain/records/usage.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Account } from '../../src/accounts/ledger/balance.ts'
 import type { Ledger } from '../../src/accounts/ledger/ledger.ts'
+import { StoreUnavailable } from '../../src/store/store-unavailable.ts'
 
 /** A call whose prompt costs 5 quota units, for a hold. */
 export function factsOf(id: string): HoldFacts {
@@ -41,4 +42,14 @@ export async function accountOf(ledger: Ledger, tokenId: number): Promise<Accoun
   const account = await ledger.accounts.load(tokenId)
   if (!account) throw new Error('no account')
   return account
+}
+
+/** Repeats a request for quota while the database of a busy machine answers too late, as a client repeats its call. */
+export async function patiently<Value>(request: () => Promise<Value> | Value): Promise<Value> {
+  for (;;)
+    try {
+      return await request()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || /other calls took/.test(error.message)) throw error
+    }
 }

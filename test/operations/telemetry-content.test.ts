@@ -69,7 +69,12 @@ async function traced(
   })
   let program: Program | undefined
   try {
-    const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env }
+    // The default of three seconds is short for a busy machine.
+    const variables = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
+      ...env,
+    }
     const started = await runProgram({ config: keeping(what), env: variables })
     program = started
     await started.ready()

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import type { Reporter, TestModule } from 'vitest/node'
+import type { Reporter, TestCase, TestModule } from 'vitest/node'
 
 /**
  * Longer than any test file takes without a test or a hook that ends, because each of those has a timeout.
@@ -28,8 +28,10 @@ export default class StalledRun implements Reporter {
     this.#restart()
   }
 
-  onTestCaseResult(): void {
+  onTestCaseResult(test: TestCase): void {
     this.#restart()
+    // The summary of all failures is never written by a run that is ended.
+    for (const { message } of test.result().errors ?? []) console.error(`${test.fullName}: ${message}`)
   }
 
   onTestRunEnd(): void {

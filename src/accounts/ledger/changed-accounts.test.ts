@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { factsOf, settlementOf } from '../../../test/ledger/calls.ts'
+import { factsOf, patiently, settlementOf } from '../../../test/ledger/calls.ts'
 import {
   LEDGER_BANKS,
   LEDGER_PLACES,
@@ -11,7 +11,6 @@ import {
 } from '../../../test/ledger/banks.ts'
 import type { Budget } from '../../domain/budget.ts'
 import type { TokenChanges } from '../../domain/records/token.ts'
-import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { findChargedBalances } from './find-charged-balances.ts'
 import type { ChargedBalances } from './charged-balances.ts'
 import type { OpenHold } from './open-hold.ts'
@@ -30,16 +29,6 @@ async function admit(
   if (!account) throw new Error('no account')
   const payer = await patiently(() => accounts.ensureAffordable({ account, budgets: [] }, amount))
   return ledger.admit(payer.account, amount, factsOf(id))
-}
-
-/** Repeats a request for quota while the database of a busy machine answers too late, as a client repeats its call. */
-async function patiently<Value>(request: () => Promise<Value> | Value): Promise<Value> {
-  for (;;)
-    try {
-      return await request()
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable) || /other calls took/.test(error.message)) throw error
-    }
 }
 
 type Accounts = Pick<LedgersOfBank, 'userId' | 'tokenId'>

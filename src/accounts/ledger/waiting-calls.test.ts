@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { LEDGER_PLACES, type LedgerProcess } from '../../../test/ledger/banks.ts'
-import { factsOf, settlementOf } from '../../../test/ledger/calls.ts'
+import { factsOf, patiently, settlementOf } from '../../../test/ledger/calls.ts'
 import { newToken } from '../../../test/stores/rows.ts'
 import { LOAN_RETURN_MS } from './bank-queue.ts'
 import { findChargedBalances } from './find-charged-balances.ts'
@@ -318,7 +318,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     const { call, nodes } = await stage()
     const holds: OpenHold[] = []
     const calls = Array.from({ length: 60 }, async (_, at) => {
-      const hold = await call({ amount: 100 + ((at * 37) % 150) }, at)
+      const hold = await patiently(() => call({ amount: 100 + ((at * 37) % 150) }, at))
       holds.push(hold)
       const sum = nodes
         .flatMap(({ ledger }) => [...ledger.openHolds])
