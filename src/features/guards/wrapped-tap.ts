@@ -3,11 +3,14 @@ import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { LastingResponse, Tap } from '../../call/dialects/answer-reader.ts'
 
+/** What a tap around another hands on, optional members too. */
+type HandedOn = { readonly [Name in Exclude<keyof Tap, 'check' | 'takeLastTexts'>]: Tap[Name] }
+
 /**
  * A tap (reader of a stream on its way to the client) around another tap. It changes what is sent; facts
  * about the stream come from the inner tap.
  */
-export abstract class WrappedTap implements Required<Omit<Tap, 'check' | 'takeLastTexts'>> {
+export abstract class WrappedTap implements HandedOn {
   protected readonly inner: Tap
 
   constructor(inner: Tap) {
