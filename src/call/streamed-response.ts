@@ -253,7 +253,7 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   // If the connection breaks after the stream has stated its finish reason, the response counts as complete.
-  #complete(failure = failureWithoutResponse('stream ended early')): void {
+  #complete(failure?: Failure): void {
     let isComplete: boolean
     try {
       isComplete = this.#tap.end().complete
@@ -284,7 +284,7 @@ export class StreamedResponse extends ResponseHandler {
     else if (isComplete) {
       const ending = this.state === 'draining' ? 'client_gone' : 'complete'
       this.#finish(ending, (charged) => this.#tap.finalBytes(charged), true)
-    } else this.#fail(failure)
+    } else this.#fail(failure ?? failureWithoutResponse('stream ended early'))
   }
 
   #basis(ending: ResponseEnding, isComplete: boolean): ReturnType<typeof chargeBasisOfStream> {
