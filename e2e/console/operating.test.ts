@@ -76,13 +76,20 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     const row = page.getByRole('row', { name: /tired/ })
     await row.getByText('Not called yet', { exact: true }).waitFor()
     for (let failure = 0; failure < FAILURES; failure++) await stage.call('tired')
-    await row.getByText(/^Resting, .+ left$/).waitFor()
-    expect(await row.getByText(/^Resting/).getAttribute('title')).toContain('503')
+    // The cooldown may be over before it is shown; nothing tries the channel then.
+    const shown = /^(?:Resting, .+ left|Being tried again|Waiting for a trial)$/
+    await row.getByText(shown).waitFor()
+    // Each failed trial doubles the cooldown.
+    const reasonAfterCall = async (): Promise<unknown> => {
+      await stage.call('tired')
+      const texts = row.getByText(/^Resting, .+ left$/)
+      return texts.evaluateAll(([text]) => text?.getAttribute('title'))
+    }
+    await expect.poll(reasonAfterCall, { interval: 500 }).toContain('503')
     const overview = await stage.open('root', '/')
     const troubled = troubledIn(overview)
     const item = troubled.getByRole('listitem').filter({ hasText: 'tired' })
-    // The cooldown may be over before the page is shown; nothing tries the channel then.
-    await item.getByText(/^(?:Resting, .+ left|Being tried again|Waiting for a trial)$/).waitFor()
+    await item.getByText(shown).waitFor()
     expect(await item.innerText()).toContain('503')
     expect(await item.getByRole('link').getAttribute('href')).toMatch(/^\/channels\//)
     await overview.close()
@@ -92,7 +99,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await own.close()
 
     stage.upstream.script('tired', { kind: 'whole' })
-    await expect.poll(() => stage.call('tired'), { interval: 500 }).toBe(200)
+    await expect.poll(() => stage.call('tired'), { interval: 500, timeout: 240_000 }).toBe(200)
     await row.getByText('Works', { exact: true }).waitFor()
     await page.goto(new URL('/', page.url()).href)
     await troubledIn(page).waitFor()

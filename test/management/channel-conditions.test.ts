@@ -132,8 +132,14 @@ describe('the condition of a channel', () => {
     for (let n = 0; n < 2; n += 1) expect((await chat('shared')).status).toBe(200)
     expect(await itemOf('first')).toMatchObject({ condition: 'failing' })
     for (let n = 0; n < 3; n += 1) await chat('shared')
-    expect(await itemOf('first')).toMatchObject({ condition: 'resting' })
+    expect((await itemOf('first'))?.condition).toMatch(/^(?:resting|probing)$/)
     expect(await incidentOf('first')).toMatchObject({ calls: 5, failed: 5, rescued: 5, lost: 0 })
+    // The cooldown may be over before it is seen. Each failed trial doubles it.
+    const conditionAfterCall = async (): Promise<string | undefined> => {
+      await chat('shared')
+      return (await itemOf('first'))?.condition
+    }
+    await expect.poll(conditionAfterCall).toBe('resting')
     expect(await incidentOf('second')).toBeUndefined()
     const { data } = await manage<object>(fixture.gateway.url, ANN, 'GET /api/console')
     expect(data).toMatchObject({ incidents: null })
@@ -141,6 +147,7 @@ describe('the condition of a channel', () => {
 
   test('a channel that gets one trial call after its cooldown is probing, and an incident until the call succeeds', async () => {
     const answer = Promise.withResolvers<void>()
+    const before = await incidentOf('first')
     fixture.upstream.script('first', { kind: 'whole', after: answer.promise })
     const calls: Promise<unknown>[] = []
     await expect
@@ -150,7 +157,11 @@ describe('the condition of a channel', () => {
       })
       .toBe(1)
     expect(await itemOf('first')).toMatchObject({ condition: 'probing', tried: true })
-    expect(await incidentOf('first')).toMatchObject({ condition: 'probing', tried: true, failed: 5 })
+    expect(await incidentOf('first')).toMatchObject({
+      condition: 'probing',
+      tried: true,
+      failed: before?.failed,
+    })
     answer.resolve()
     await Promise.all(calls)
     expect(await itemOf('first')).toMatchObject({ condition: 'works' })
