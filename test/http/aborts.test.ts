@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contentFrame, DONE_FRAME, finishFrame } from '../fixtures/behaviour.ts'
 import { send } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { untilOver } from '../fixtures/open-calls.ts'
 
 /** The maximum number of events that are sent to a client that has left; the stream never ends by itself. */
 const MOST_EVENTS = 1_000
@@ -80,10 +82,16 @@ test('a channel with on_client_gone: drain reads the response to its end after t
 })
 
 test('guards do not check what a stream brings after its client has left', async () => {
-  fixture.upstream.script('drained', { kind: 'stream', events: 40, paceMs: 20 })
+  const words = Array.from({ length: 40 }, (_, n) => contentFrame(` word${n}`))
+  const { promise: after, resolve: goOn } = Promise.withResolvers<void>()
+  const rest = { after, frames: [...words.slice(2), finishFrame(), DONE_FRAME] }
+  fixture.upstream.script('drained', { kind: 'stream', frames: words.slice(0, 2), rest })
   const live = await fixture.live('checked', askStream('drained'))
   await live.until(' word1')
   live.abort()
+  // The gateway must notice this before the rest of the stream arrives.
+  await untilOver(fixture.gateway.url, 0)
+  goOn()
   await fixture.upstream.only('drained').ended
   const database = databaseOf(fixture.gateway.dataDir)
   const verdicts = (): string => {

@@ -13,6 +13,7 @@ import { send } from '../fixtures/client.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type GatewayDatabase, type UsageRow } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { untilOver } from '../fixtures/open-calls.ts'
 
 const MODELS = {
   // One unit for a prompt token, four for an output token, a quarter for a cached one.
@@ -328,7 +329,7 @@ describe('a client that leaves', () => {
         await fixture.upstream.receivedAtLeast('drained', 1)
         leaving.destroy()
         // The gateway must notice this before the response arrives.
-        await new Promise((resolve) => setTimeout(resolve, 200))
+        await untilOver(fixture.gateway.url, 0)
         release()
       })
       expect(row).toMatchObject({ quota: 300, reason: 'client_gone' })

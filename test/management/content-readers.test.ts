@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { manage } from '../fixtures/account.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { contentOf, lookAt, sha256 } from '../fixtures/content.ts'
+import { contentOf, lookAt, rowWithContent, sha256 } from '../fixtures/content.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
@@ -154,21 +154,24 @@ describe('what is kept', () => {
       const { parts } = await contentOf(url(), ANN, idOf(live))
       expect(parts.request_received?.text).toBe(sent)
       expect((parts.answer_sent ?? parts.answer_received)?.text).toBe(texts[index]?.text)
-      const row = await manage<Record<string, unknown>>(url(), ANN, `GET /api/log/self/${idOf(live)}`)
-      expect(row.data['content_sha256']).toBe(sha256(...Object.values(parts).map(({ text = '' }) => text)))
+      const row = await rowWithContent(url(), ANN, `/api/log/self/${idOf(live)}`)
+      expect(row['content_sha256']).toBe(sha256(...Object.values(parts).map(({ text = '' }) => text)))
     }
   })
 
   test('of a call that is shared and whose client left, what that client got', async () => {
-    fixture.upstream.script('m', { kind: 'stream', events: 60, word: 'live ', paceMs: 20 })
+    const { promise: endsAfter, resolve: release } = Promise.withResolvers<void>()
+    fixture.upstream.script('m', { kind: 'stream', events: 2, word: 'live ', endsAfter })
     const body = askStream('m', { user: 'left' })
     const first = await fixture.live('ann', body)
     await first.until('live ')
     const second = await fixture.live('ann', body)
     await second.until('live ')
     second.abort()
-    await first.end()
+    // Before the stream ends, which the client would not have waited for.
     const { parts } = await contentOf(url(), ANN, idOf(second))
+    release()
+    expect((await first.end()).text).toContain('[DONE]')
     expect(Object.keys(parts)).toEqual(['request_received', 'answer_sent'])
     expect(parts.answer_sent?.text).toContain('live ')
     expect(parts.answer_sent?.text).not.toContain('[DONE]')
@@ -232,7 +235,7 @@ describe('a retention that is shortened later', () => {
   ])('of %s holds for what was said before', async (_, set) => {
     const id = await say('ann')
     await contentOf(url(), ANN, id)
-    expect(await seen(id)).toEqual([200, 200, true, true])
+    await expect.poll(() => seen(id)).toEqual([200, 200, true, true])
     expect((await set(1)).status).toBe(200)
     clock.move(2)
     onTestFinished(() => clock.move(0))
