@@ -22,8 +22,10 @@ import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 
 const CONFIG = { users: [ROOT, user(2, 'ann', [])] }
 const ENV = { GATEWAY_SECRET: SECRET }
-/** Milliseconds for which an impatient program waits for a process that does not answer; 5,000 otherwise. */
+/** Milliseconds for which an impatient command waits for a process that does not answer; 5,000 otherwise. */
 const SILENT_MS = 300
+/** Milliseconds for which a command waits that must not give up on a busy machine. */
+const PATIENT_MS = 240_000
 
 let folder = ''
 /** A gateway that tests share; a test that needs it running calls `running`. */
@@ -170,31 +172,34 @@ describe('a data folder', () => {
     ])
   })
 
-  describe('by a program that is less patient', () => {
+  describe('by a program whose patience is chosen', () => {
     let copy: PatchedCopy
     beforeAll(async () => {
       copy = await patchedProgram([
         {
           file: 'src/gateway/control/open-command-backend.ts',
           text: 'const SILENT_HOLDER_TIMEOUT_MS = 5_000',
-          by: `const SILENT_HOLDER_TIMEOUT_MS = ${SILENT_MS}`,
+          by: "const SILENT_HOLDER_TIMEOUT_MS = Number(process.env['SILENT_MS'])",
         },
         {
           file: 'src/gateway/control/call-gateway.ts',
           text: 'const HELLO_TIMEOUT_MS = 5_000',
-          by: `const HELLO_TIMEOUT_MS = ${SILENT_MS}`,
+          by: "const HELLO_TIMEOUT_MS = Number(process.env['SILENT_MS'])",
         },
       ])
     })
     afterAll(() => copy?.discard())
-    const list = (dataDir: string) =>
-      sluiceProcess(['user', 'list'], { DATA_DIR: dataDir, ...ENV }, undefined, copy.root)
+    const list = (dataDir: string, silentMs = SILENT_MS) => {
+      const env = { DATA_DIR: dataDir, SILENT_MS: String(silentMs), ...ENV }
+      return sluiceProcess(['user', 'list'], env, undefined, copy.root)
+    }
 
     test('commands and a starting gateway wait for a data folder that another command has locked', async () => {
       await shared.stop()
       const lock = lockDataFolder(shared.dataDir, 'command')
       let isListed = false
-      const listed = list(shared.dataDir).finally(() => (isListed = true))
+      // The gateway may hold the lock first, without listening yet.
+      const listed = list(shared.dataDir, PATIENT_MS).finally(() => (isListed = true))
       const waiting = Promise.all([listed, shared.restart()])
       // As long as another process without answers is waited for, as its error says.
       const held = join(folder, 'held meanwhile')
