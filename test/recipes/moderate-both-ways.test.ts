@@ -26,7 +26,8 @@ beforeAll(async () => {
       return {
         ...plain,
         channels: [...plain.channels, ...channels],
-        guards,
+        // Longer than any answer of the moderation takes on a busy machine.
+        guards: guards.map((one) => ({ ...one, timeout: '60s' })),
         users: [...plain.users, ADMIN_USER],
       }
     },
