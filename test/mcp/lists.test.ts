@@ -113,7 +113,8 @@ const names = async (server: string, key = 'ann') =>
 
 test('all pages of a server are one page, up to 100 pages and 2,000 tools', async () => {
   expect(await names('three')).toEqual(['three_p0', 'three_p1', 'three_p2'])
-  expect(await names('hundred')).toHaveLength(100)
+  // A busy machine may take longer for 100 pages than a list waits; what it has then is not kept.
+  await expect.poll(() => names('hundred')).toHaveLength(100)
   expect(await names('full')).toHaveLength(2_000)
   expect((await list('three')).message.result).not.toHaveProperty('nextCursor')
   const { message } = await list('three', 'ann', { cursor: '1' })
