@@ -34,17 +34,24 @@ const CASES: readonly (readonly [string, RegExp, () => Promise<ProgramOptions>])
 ]
 
 test.each(CASES)('a start with %s ends with code 1 as soon as it has said so', async (_, said, options) => {
-  const begun = performance.now()
-  const program: Program = await runProgram({
-    folder: newFolder(),
-    ownProcess: true,
-    ...(await options()),
-  })
-  onTestFinished(() => discard(program))
-  await eventually(() => said.test(program.err()), 'the reason')
-  const saidAt = performance.now()
-  const { code, at } = await program.exit
-  expect(code).toBe(1)
-  // A thread or a timer that keeps the process alive does so for a minute, which no start takes.
-  expect(at - saidAt).toBeLessThan(2 * (saidAt - begun))
+  const codes = new Set<number | null>()
+  /** Makes such a start. Returns the time of its end as a multiple of the time until then. */
+  const timeOfEnd = async (): Promise<number> => {
+    const begun = performance.now()
+    const program: Program = await runProgram({
+      folder: newFolder(),
+      ownProcess: true,
+      ...(await options()),
+    })
+    onTestFinished(() => discard(program))
+    await eventually(() => said.test(program.err()), 'the reason')
+    const saidAt = performance.now()
+    const { code, at } = await program.exit
+    codes.add(code)
+    return (at - saidAt) / (saidAt - begun)
+  }
+  // A thread or a timer that keeps the process alive does so for a minute at each start, which no start takes;
+  // a busy machine delays the end of one of them.
+  await expect.poll(timeOfEnd).toBeLessThan(2)
+  expect(codes).toEqual(new Set([1]))
 })
