@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { manage } from '../fixtures/account.ts'
 import { backgroundConfiguration, begin, charged, stageOf } from '../fixtures/background-stage.ts'
-import { contentOf, sha256 } from '../fixtures/content.ts'
+import { contentOf, rowWithContent, sha256 } from '../fixtures/content.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const OPERATOR = { id: 1, accessToken: 'root-access-token' }
@@ -26,10 +25,6 @@ test('the stored content of a background response is its request and its first a
   expect(parts.request_received?.text).toContain('"background":true')
   expect(parts.answer_received?.text).toContain('"status":"in_progress"')
   expect(parts.answer_sent?.text).toContain(id)
-  const { data } = await manage<Record<string, unknown>>(
-    fixture.gateway.url,
-    OPERATOR,
-    `GET /api/log/${row.id}`,
-  )
-  expect(data['content_sha256']).toBe(sha256(...Object.values(parts).map(({ text = '' }) => text)))
+  const listed = await rowWithContent(fixture.gateway.url, OPERATOR, `/api/log/${row.id}`)
+  expect(listed['content_sha256']).toBe(sha256(...Object.values(parts).map(({ text = '' }) => text)))
 })
