@@ -104,7 +104,12 @@ beforeAll(async () => {
   upstream.decide('endless', () => ({ kind: 'stream', events: Infinity, paceMs: 5 }))
   program = await runProgram({
     config,
-    env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_METRIC_EXPORT_INTERVAL: '200' },
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      // An export that is late is lost, and this machine may be busy.
+      OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
+      OTEL_METRIC_EXPORT_INTERVAL: '200',
+    },
   })
   await program.ready()
   await makeCalls()

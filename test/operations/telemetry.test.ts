@@ -63,6 +63,8 @@ beforeAll(async () => {
     env: {
       ...recordLoads,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      // An export that is late is lost, and this machine may be busy.
+      OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     },
   })

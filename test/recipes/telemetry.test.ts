@@ -32,7 +32,11 @@ async function callsWith(env: Record<string, string>): Promise<void> {
     const usage = usageText(40, 6, 30)
     return text.includes('"stream":true') ? { kind: 'stream', usage, paceMs: 2 } : { kind: 'whole', usage }
   })
-  const program = await runProgram({ config: plainConfiguration(upstream.baseUrl('m')), env })
+  const program = await runProgram({
+    config: plainConfiguration(upstream.baseUrl('m')),
+    // An export that is late is lost, and this machine may be busy.
+    env: { OTEL_EXPORTER_OTLP_TIMEOUT: '60000', ...env },
+  })
   onTestFinished(() => discard(program))
   await program.ready()
   const headers = { 'x-session-id': 'ticket-4711' }
