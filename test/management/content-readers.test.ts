@@ -161,7 +161,7 @@ describe('what is kept', () => {
 
   test('of a call that is shared and whose client left, what that client got', async () => {
     const { promise: endsAfter, resolve: release } = Promise.withResolvers<void>()
-    fixture.upstream.script('m', { kind: 'stream', events: 2, word: 'live ', endsAfter })
+    fixture.upstream.script('m', { kind: 'stream', events: 60, word: 'live ', paceMs: 20, endsAfter })
     const body = askStream('m', { user: 'left' })
     const first = await fixture.live('ann', body)
     await first.until('live ')
