@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FAILURES, type FailureKind, type FailureRule } from '../../src/call/failure-table.ts'
 import { ACCOUNT_FAULTS } from '../../src/upstreams/account-fault-table.ts'
+import { manage } from '../fixtures/account.ts'
 import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -161,6 +162,8 @@ function examplesOf({ kind, came }: Row): Example[] {
 const CASES = ROWS.flatMap((row) =>
   examplesOf(row).map((example, at) => ({ ...example, rule: row.rule, at })),
 )
+/** Longer than this test takes, so that what rests still rests when it is asked. */
+const LONG_REST = { 'retry-after': '60' }
 const laneOf = ({ kind, at }: { kind: string; at: number }): string => `${kind}-${at}`
 
 let fixture: Fixture
@@ -180,17 +183,19 @@ beforeAll(async () => {
         ]),
       ),
     },
-    channels: lanes.flatMap((lane) => {
-      const timeouts = { first_byte: '300ms' }
+    channels: CASES.flatMap((one) => {
+      const lane = laneOf(one)
+      // Others may answer late on a busy machine.
+      const short = one.behaviour.kind === 'silence' && { timeouts: { first_byte: '300ms' } }
       return [
         channel(lane, upstream.baseUrl(lane), {
           models: [lane, `${lane}-other`],
           keys: ['one', 'two'],
           priority: 1,
-          timeouts,
+          ...short,
         }),
         channel(`${lane}-next`, upstream.baseUrl(`${lane}-next`), { models: [lane, `${lane}-other`] }),
-        channel(`${lane}-alone`, upstream.baseUrl(`${lane}-alone`), { timeouts }),
+        channel(`${lane}-alone`, upstream.baseUrl(`${lane}-alone`), { ...short }),
         channel(`${lane}-reason`, upstream.baseUrl(`${lane}-reason`)),
       ]
     }),
@@ -198,6 +203,16 @@ beforeAll(async () => {
   }))
 })
 afterAll(() => fixture?.close())
+
+/** The state of a channel, which is `failing` while its breaker is closed. */
+async function stateOf(name: string): Promise<string | undefined> {
+  const { data } = await manage<{ items: { name: string; state: string }[] }>(
+    fixture.gateway.url,
+    { id: ROOT.id, accessToken: ROOT.access_token },
+    'GET /api/channel/health',
+  )
+  return data.items.find((one) => one.name === name)?.state
+}
 
 test('each kind of failure of a provider has an example', () => {
   const tried = new Set<string>(CASES.map(({ kind }) => kind))
@@ -215,9 +230,13 @@ describe.each(CASES)('$kind: $name', ({ kind, at, behaviour, status, isStream, r
   const count = (suffix: string): number => fixture.upstream.received(`${lane}-${suffix}`).length
 
   test('what is tried next, and what rests, is as the table says', async () => {
+    const failing: Behaviour =
+      behaviour.kind === 'status' && rule.rest === 'backoff'
+        ? { ...behaviour, headers: LONG_REST }
+        : behaviour
     // Only the first key fails.
     fixture.upstream.decide(lane, ({ headers }) =>
-      headers.authorization === 'Bearer one' ? behaviour : { kind: isStream ? 'stream' : 'whole' },
+      headers.authorization === 'Bearer one' ? failing : { kind: isStream ? 'stream' : 'whole' },
     )
     const answer = await call(lane)
     const asked = { keys: keysAsked(), next: count('next'), reason: count('reason') }
@@ -279,10 +298,10 @@ describe.each(CASES)('$kind: $name', ({ kind, at, behaviour, status, isStream, r
     for (let calls = 0; calls < 8; calls += 1) await call(model)
     fixture.upstream.forget(lane)
     await call(model)
-    const isOpen = fixture.upstream.received(lane).length === 0
+    // The rest of a breaker may be over by now; its next attempt then decides.
+    if (rule.rest === 'breaker') expect(await stateOf(lane)).toMatch(/^(resting|probing)$/)
     // A channel whose keys rest, or that lacks the model, is not asked either.
-    if (rule.rest === 'breaker') expect(isOpen).toBe(true)
-    if (rule.rest === 'none') expect(isOpen).toBe(false)
+    if (rule.rest === 'none') expect(fixture.upstream.received(lane).length).toBeGreaterThan(0)
   })
 
   test('the metrics count it as the table says', async () => {
