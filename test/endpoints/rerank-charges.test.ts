@@ -195,12 +195,23 @@ describe('a call whose documents may cost more than the remaining quota', () => 
 })
 
 describe('a client that leaves before the response', () => {
-  const leave = async (model: string, behaviour: Behaviour): Promise<UsageRow> => {
+  /** Connections of clients, with that of the request itself. */
+  const connections = async (): Promise<number> => {
+    const metrics = await (await fetch(`${fixture.gateway.url}/metrics`)).text()
+    return Number(/^sluice_open_connections (\d+)$/m.exec(metrics)?.[1])
+  }
+  const leave = async (
+    model: string,
+    behaviour: Behaviour,
+    hasLeft: () => void = () => {},
+  ): Promise<UsageRow> => {
     fixture.upstream.script(model, behaviour)
     const known = new Set(database.usage().map(({ id }) => id))
     const sent = send(fixture.gateway.url, askRerank(model), { key: 'ann', path: '/v1/rerank' })
     await fixture.upstream.receivedAtLeast(model, 1)
     sent.destroy()
+    await expect.poll(connections).toBe(1)
+    hasLeft()
     await expect.poll(() => database.usage().filter(({ id }) => !known.has(id))).toHaveLength(1)
     await untilNoHolds()
     return database.usage().find(({ id }) => !known.has(id)) as UsageRow
@@ -219,8 +230,8 @@ describe('a client that leaves before the response', () => {
     expect(await leave('percall', { kind: 'silence' })).toMatchObject({ quota: 1000, reason: 'client_gone' })
   })
   test('a rerank call whose client leaves is read to its end, and charged by its usage, where the channel is configured for that', async () => {
-    const after = new Promise((resolve) => setTimeout(resolve, 300))
-    const row = await leave('drained', { ...jinaAnswer(RESULTS, 77), after })
+    const { promise: after, resolve: hasLeft } = Promise.withResolvers<void>()
+    const row = await leave('drained', { ...jinaAnswer(RESULTS, 77), after }, hasLeft)
     expect(row).toMatchObject({ quota: 77, reason: 'client_gone' })
     expect(fixture.upstream.only('drained').completed).toBe(true)
   })
