@@ -30,7 +30,7 @@ const ENDING = [
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    options: { retries: 0, body_limit: '64KiB', websocket: { ping: '1s' }, keep_responses: '1h' },
+    options: { retries: 0, body_limit: '64KiB', keep_responses: '1h' },
     models: priced([...PROTOCOLS, 'slow']),
     channels: [
       ...PROTOCOLS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),

@@ -208,7 +208,8 @@ test('at most 16 steers of a response are open', async () => {
 test('a socket that has reached its age takes no steer', async () => {
   const old = await startGateway({
     config: {
-      options: { websocket: { age: '4s' } },
+      // Long enough for the turn to begin on a slow machine.
+      options: { websocket: { age: '6s' } },
       models: priced(['m']),
       channels: [channel('m', provider.baseUrl, { protocol: 'responses', websocket: true })],
       users: [ROOT, user(2, 'ann', [token('ann')])],

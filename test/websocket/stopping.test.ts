@@ -54,7 +54,8 @@ test('a turn that is running when drain_timeout ends is cut, and its socket is c
 })
 
 test('a socket that is idle for options.websocket.idle is closed with 1000, and pings do not keep it open', async () => {
-  const fixture = await start({ idle: '2s', ping: '1s' })
+  // A slow machine may answer a ping seconds late, but the client is not gone then.
+  const fixture = await start({ idle: '5s', ping: '4s' })
   const client = await openSocket(fixture.gateway.url, 'ann')
   const pings = vi.fn<() => void>()
   client.socket.on('ping', pings)
@@ -64,7 +65,8 @@ test('a socket that is idle for options.websocket.idle is closed with 1000, and 
 })
 
 test('a socket that has reached its age begins no further turn: running ones end, then comes an error, and 1000', async () => {
-  const fixture = await start({ age: '1s' })
+  // Long enough for the first turn to begin on a slow machine.
+  const fixture = await start({ age: '5s' })
   const { promise: untilEnd, resolve: end } = Promise.withResolvers<void>()
   fixture.upstream.script('slow', { kind: 'stream', endsAfter: untilEnd })
   const client = await openSocket(fixture.gateway.url, 'ann')
@@ -81,7 +83,8 @@ test('a socket that has reached its age begins no further turn: running ones end
 })
 
 test('a client from which nothing came for two pings is gone, and its turn is charged like a stream that was left', async () => {
-  const fixture = await start({ ping: '1s' })
+  // Long enough for the first turn to begin while a slow machine answers no ping.
+  const fixture = await start({ ping: '5s' })
   fixture.upstream.script('slow', { kind: 'stream', endsAfter: new Promise(() => {}) })
   const client = await openSocket(fixture.gateway.url, 'ann')
   client.send({ type: 'response.create', model: 'slow', input: 'x' })
