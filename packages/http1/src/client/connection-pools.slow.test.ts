@@ -8,6 +8,8 @@ import { originOf } from './origin.ts'
 import type { TransportError, UpstreamRequest } from './upstream-request.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+/** An answer after which the connection is kept for longer than a test takes. */
+const KEPT_ANSWER = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\nok'
 
 /** A server that answers each request with `say`, and keeps a list of its connections. */
 async function upstream(
@@ -65,6 +67,7 @@ function opened(): Opened {
 }
 
 interface Sent {
+  readonly connectMs?: number
   readonly responseMs?: number
   readonly idleMs?: number
   readonly body?: Buffer
@@ -74,14 +77,15 @@ interface Sent {
 
 /** Sends a request of a channel, which is added to the configured ones if needed. */
 function send(to: Opened, url: URL, options: Sent = {}): Heard {
-  const { responseMs = 5_000, idleMs = 5_000, body = Buffer.from('{}'), channel = 'a', key = 'k' } = options
+  const { connectMs = 5_000, responseMs = 5_000, idleMs = 5_000 } = options
+  const { body = Buffer.from('{}'), channel = 'a', key = 'k' } = options
   const head = `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
   const { promise, resolve } = Promise.withResolvers<'ended' | TransportError>()
   let text = ''
   if (!to.channels.includes(channel)) to.channels = [...to.channels, channel]
   const pool = to.connections.poolFor(targetOf(url, channel, key))
   const exchange = pool.send(
-    { head, body, connectMs: 5_000, responseMs, idleMs },
+    { head, body, connectMs, responseMs, idleMs },
     {
       onHead: () => {},
       onData: (chunk) => void (text += chunk.toString('latin1')),
@@ -243,8 +247,7 @@ describe('connections of a channel with a key', () => {
   })
 
   test('upstream connections are closed when no channel uses them any more, except for those with calls in flight', async () => {
-    const kept = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\nok'
-    const { url, sockets } = await upstream((socket) => socket === sockets[1] || socket.write(kept))
+    const { url, sockets } = await upstream((socket) => socket === sockets[1] || socket.write(KEPT_ANSWER))
     const to = opened()
     await send(to, url).end
     const slow = send(to, url, { key: 'l' })
@@ -253,7 +256,7 @@ describe('connections of a channel with a key', () => {
     to.channels = to.channels.filter((channel) => channel === 'b')
     const closed = (): boolean[] => sockets.map(({ destroyed }) => destroyed)
     await expect.poll(closed).toEqual([true, false, false])
-    sockets[1]?.write(kept)
+    sockets[1]?.write(KEPT_ANSWER)
     expect(await slow.end).toBe('ended')
     await expect.poll(closed).toEqual([true, true, false])
   })
@@ -272,12 +275,14 @@ describe('connections of a channel with a key', () => {
   test('up to 1,024 idle upstream connections are kept; beyond that, those of the channel with most of them are closed first', async () => {
     const waiting: Socket[] = []
     const answerAll = (): void => {
-      for (const socket of waiting.splice(0)) socket.write(ANSWER)
+      for (const socket of waiting.splice(0)) socket.write(KEPT_ANSWER)
     }
     const { url, sockets } = await upstream((socket) => waiting.push(socket))
     const to = opened()
     const round = async (count: number, channel: string): Promise<void> => {
-      const calls = Array.from({ length: count }, () => send(to, url, { channel }))
+      // So many calls take long on a slow machine.
+      const patient = { connectMs: 120_000, responseMs: 120_000, idleMs: 120_000 }
+      const calls = Array.from({ length: count }, () => send(to, url, { channel, ...patient }))
       await expect.poll(() => waiting.length).toBe(count)
       answerAll()
       for (const { end } of calls) expect(await end).toBe('ended')
@@ -287,7 +292,7 @@ describe('connections of a channel with a key', () => {
     const open = (): number => sockets.filter(({ destroyed }) => !destroyed).length
     await expect.poll(open).toBe(1_024)
     expect(sockets.slice(0, 5).some(({ destroyed }) => destroyed)).toBe(false)
-  }, 30_000)
+  })
 })
 
 describe('a timeout', () => {
