@@ -1,19 +1,33 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { streamedChat } from '../fixtures/chat-behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 
-async function started(root?: string): Promise<Fixture> {
+/** A gateway that waits for its token counts, and tells when its tokenizer, which loads slowly, is loaded. */
+const copy = await patchedProgram([
+  { file: 'src/call/prompt-count.ts', text: 'TIMEOUT_MS = 250', by: 'TIMEOUT_MS = 60_000' },
+  {
+    file: 'src/call/token-counter-worker.ts',
+    text: 'const counts = ',
+    by: `const { writeFileSync } = await import('node:fs')
+      await new Promise((resolve) => setTimeout(resolve, 500))
+      writeFileSync(process.env['DATA_DIR'] + '/loaded', '')
+      const counts = `,
+  },
+])
+afterAll(() => copy.discard())
+
+async function started(): Promise<Fixture> {
   const fixture = await startFixture(
     (upstream) => ({
       models: priced(['m']),
       channels: [channel('m', upstream.baseUrl('m'))],
       users: [ROOT, user(2, 'ann', [token('ann')])],
     }),
-    root === undefined ? {} : { root },
+    { root: copy.root },
   )
   onTestFinished(() => fixture.close())
   return fixture
@@ -40,17 +54,6 @@ test('the first converted stream after a start counts the prompt tokens like lat
 })
 
 test('a starting gateway reports that it is ready only once the tokenizer is loaded', async () => {
-  const slow = await patchedProgram([
-    {
-      file: 'src/call/token-counter-worker.ts',
-      text: 'const counts = ',
-      by: `const { writeFileSync } = await import('node:fs')
-        await new Promise((resolve) => setTimeout(resolve, 500))
-        writeFileSync(process.env['DATA_DIR'] + '/loaded', '')
-        const counts = `,
-    },
-  ])
-  onTestFinished(() => slow.discard())
-  const fixture = await started(slow.root)
+  const fixture = await started()
   expect(existsSync(join(fixture.gateway.dataDir, 'loaded'))).toBe(true)
 })
