@@ -146,7 +146,7 @@ beforeAll(async () => {
     },
     { timeout: 60_000, interval: 100 },
   )
-}, 120_000)
+})
 afterAll(async () => {
   await fixture?.close()
   await proxy?.close()
@@ -451,7 +451,7 @@ describe('a list that changes', () => {
     expect(await datesOf()).toEqual(later)
     // A day that is moved does not change when the model was deprecated.
     expect([await knownOf('missing'), await knownOf('moved')]).toEqual(known)
-  }, 120_000)
+  })
 
   test("a channel gets no calls of a model from the first second of the model's end date, while another channel serves it", async () => {
     await one.gateway.apply(
@@ -465,7 +465,7 @@ describe('a list that changes', () => {
     await one.chat('ann', ask('ending'))
     expect(calls(one, 'ending')).toHaveLength(1)
     expect(calls(one, 'self')).toHaveLength(1)
-  }, 120_000)
+  })
 
   test("with model_dates: false no provider's model list is read, and no model has an end date", async () => {
     const unread = channel('unread', one.upstream.baseUrl('unread'), { models: ['unread'] })
@@ -477,5 +477,5 @@ describe('a list that changes', () => {
     expect(one.upstream.received('unread')).toEqual([])
     await one.gateway.apply(configured(one.upstream, [unread]))
     await one.upstream.receivedAtLeast('unread', 1)
-  }, 120_000)
+  })
 })

@@ -97,7 +97,7 @@ test('of many calls over keys with 90, 10 and 0 % of their limits left, less tha
   // A key that answers 429 without a statement rests for a second, then for two: how many do depends on the time.
   expect(silent.met).toMatchObject({ served: CALLS })
   expect(silent.met.refused).toBeLessThan(30)
-}, 120_000)
+})
 
 test('a channel whose keys are at their limits is skipped for one of equal priority, not for one of lower priority', async () => {
   const spent = providerWith('spent', { key: 1 })

@@ -230,7 +230,7 @@ describe('what a running call has cost', () => {
         reason: 'crash',
         quota: Math.min(cost, held),
       })
-  }, 60_000)
+  })
 })
 
 describe('the prompt of a call that is lost before its first mark', () => {
