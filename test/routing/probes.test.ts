@@ -29,7 +29,9 @@ afterAll(() => fixture?.close())
 test('a channel in cooldown is probed with a request for one token, until it answers', async () => {
   fixture.upstream.script('first', FAILING)
   for (let i = 0; i < 5; i++) expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
-  expect(fixture.upstream.received('first')).toHaveLength(5)
+  // A first probe may have come already.
+  const isProbe = ({ text }: { text: string }): boolean => text.includes('"max_tokens":1')
+  expect(fixture.upstream.received('first').filter((one) => !isProbe(one))).toHaveLength(5)
   // The sixth and the seventh request are the gateway's own.
   await fixture.upstream.receivedAtLeast('first', 6)
   expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
