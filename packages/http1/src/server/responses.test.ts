@@ -234,9 +234,11 @@ describe('a connection', () => {
   })
 
   test('a client that leaves causes its response to be dropped, and the body of its request to be aborted', async () => {
+    const begun = Promise.withResolvers<void>()
     const outcome = Promise.withResolvers<string>()
     const lost = Promise.withResolvers<Response>()
     const port = await serve((request, response) => {
+      begun.resolve()
       response.onClosed(() => lost.resolve(response))
       bodyOf(request).then(
         () => outcome.resolve('whole'),
@@ -244,7 +246,7 @@ describe('a connection', () => {
       )
     })
     const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 10\r\n\r\nhello`)
-    await sleep(30)
+    await begun.promise
     connection.socket.destroy()
     expect(await outcome.promise).toBe('cut')
     const response = await lost.promise
