@@ -38,13 +38,15 @@ beforeAll(async () => {
     [secure, silent].map((server) => new Promise((resolve) => server.once('listening', resolve))),
   )
   const at = (server: { address(): unknown }): number => (server.address() as AddressInfo).port
+  // On a slow machine, a handshake may take longer than the default.
+  const timeouts = { connect: '60s' }
   const config = {
     options: { retries: 0 },
     models: priced(['named', 'numbered', 'closing', 'mute']),
     channels: [
-      channel('named', `https://localhost:${at(secure)}/v1`),
-      channel('numbered', `https://127.0.0.1:${at(secure)}/v1`),
-      channel('closing', `https://localhost:${at(secure)}/v1`, { headers: { 'x-close': 'yes' } }),
+      channel('named', `https://localhost:${at(secure)}/v1`, { timeouts }),
+      channel('numbered', `https://127.0.0.1:${at(secure)}/v1`, { timeouts }),
+      channel('closing', `https://localhost:${at(secure)}/v1`, { timeouts, headers: { 'x-close': 'yes' } }),
       channel('mute', `https://localhost:${at(silent)}/v1`, { timeouts: { connect: '500ms' } }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
