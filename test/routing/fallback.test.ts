@@ -231,8 +231,10 @@ test('a model whose channels are all in cooldown is skipped, and its fallback ca
   fixture.upstream.script('resting', FAILING)
   for (let i = 0; i < 6; i++)
     expect((await fixture.chat('ann', ask('resting'))).headers['x-gateway-model']).toBe('spare')
-  // Five failures open the circuit.
-  expect(fixture.upstream.received('resting')).toHaveLength(5)
+  // Five failures open the circuit for five seconds, which may pass on a slow machine.
+  const times = fixture.upstream.received('resting').map(({ at }) => at)
+  expect(times.length).toBeGreaterThanOrEqual(5)
+  expect(times.slice(5).filter((at, more) => at - (times[more + 4] ?? 0) < 5_000)).toEqual([])
 })
 
 test('a call that continues a stored response does not fall back', async () => {
