@@ -73,7 +73,10 @@ async function leftRow(
   { more = [], model = upstream }: { readonly more?: readonly string[]; readonly model?: string } = {},
 ): Promise<UsageRow> {
   const database = databaseOf(fixture.gateway.dataDir)
-  const frames = [...BEGINNINGS[upstream], ...more]
+  const [first = '', ...words] = BEGINNINGS[upstream]
+  // The words come last, so that all has arrived with them; after half a frame, nothing can come.
+  const isWhole = more.every((frame) => /\r?\n\r?\n$/.test(frame))
+  const frames = isWhole ? [first, ...more, ...words] : [first, ...words, ...more]
   fixture.upstream.script(upstream, { kind: 'stream', frames, ending: 'stall' })
   const { path, body } = REQUESTS[client](fields)
   const named = client === 'gemini' ? body : { model, ...body }
@@ -81,6 +84,7 @@ async function leftRow(
     path: path || `/v1beta/models/${model}:streamGenerateContent?alt=sse`,
   })
   await live.until('upon')
+  if (!isWhole) await live.until(String(more.at(-1)))
   const id = String(live.headers['x-request-id'])
   // Directly after a request, a client that closes its sending side may still be reading.
   await sleep(CERTAINLY_GONE_MS)
