@@ -1,15 +1,17 @@
 import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import type { Received } from '../fixtures/scripted-upstream.ts'
 
 const FAILURES = 5
+/** The first rest of a channel after that many failures. */
+const REST_MS = 5_000
 const BROKEN = { kind: 'status', status: 500, body: errorBody('out of order') } as const
 
 let fixture: Fixture
@@ -36,6 +38,15 @@ async function resting(): Promise<number> {
   return Number(/^sluice_resting_channels (\d+)$/m.exec(text)?.[1])
 }
 
+/** Expects that a channel got no call between its last failure in a row and the end of its rest. */
+function expectRestAfterFailures(lane: string): void {
+  const times = fixture.upstream.received(lane).map(({ at }) => at)
+  expect(times.length).toBeGreaterThanOrEqual(FAILURES)
+  const restEnd = (times[FAILURES - 1] ?? 0) + REST_MS
+  // On a slow machine the calls may last longer than the rest.
+  for (const at of times.slice(FAILURES)) expect(at).toBeGreaterThanOrEqual(restEnd)
+}
+
 /** Locks the database, so that no other process can write. */
 function lockDatabase(dataDir: string): () => void {
   const database = new DatabaseSync(join(dataDir, 'sluice.db'), { timeout: 5000 })
@@ -51,22 +62,30 @@ describe('a channel that fails several times in a row', () => {
     const { upstream } = fixture
     upstream.script('pair', BROKEN)
     for (let i = 0; i < 20; i++) expect((await fixture.chat('ann', ask('pair'))).status).toBe(200)
-    expect(count('pair')).toBe(FAILURES)
+    expectRestAfterFailures('pair')
     expect(count('pair-spare')).toBe(20)
-    const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
-    expect(text).toMatch(/^sluice_resting_channels 1$/m)
+    // On a slow machine the rest may be over; a further call then begins the next one.
+    const restingAfterCall = async (): Promise<number> => {
+      await fixture.chat('ann', ask('pair'))
+      return resting()
+    }
+    await expect.poll(restingAfterCall).toBe(1)
 
     // While one probe is in flight, other calls use the other channel.
-    upstream.decide('pair', () => ({ kind: 'whole', after: sleep(500) }))
-    await expect
-      .poll(
-        async () => {
-          await Promise.all(Array.from({ length: 4 }, () => fixture.chat('ann', ask('pair'))))
-          return count('pair')
-        },
-        { interval: 200 },
-      )
-      .toBe(1)
+    const probe = Promise.withResolvers<void>()
+    upstream.script('pair', { kind: 'whole', after: probe.promise })
+    const probing = async (): Promise<number> => {
+      let answered = 0
+      const calls = Array.from({ length: 4 }, async () => {
+        await fixture.chat('ann', ask('pair'))
+        answered += 1
+      })
+      await expect.poll(() => answered + count('pair')).toBe(4)
+      if (count('pair') > 0) probe.resolve()
+      await Promise.all(calls)
+      return count('pair')
+    }
+    await expect.poll(probing, { interval: 200 }).toBe(1)
     upstream.forget('pair')
     upstream.forget('pair-spare')
     for (let i = 0; i < 5; i++) await fixture.chat('ann', ask('pair'))
@@ -113,7 +132,7 @@ describe('a channel that fails several times in a row', () => {
   test('responses that are cut off in the middle count as failures of their channel', async () => {
     fixture.upstream.script('cut', { kind: 'stream', events: 3, ending: 'reset' })
     for (let i = 0; i < 10; i++) await fixture.chat('ann', askStream('cut'))
-    expect(count('cut')).toBe(FAILURES)
+    expectRestAfterFailures('cut')
   })
 
   test('a failing channel is still called where no other channel serves the model', async () => {
@@ -133,12 +152,14 @@ describe('an upstream with retry-after', () => {
         : { kind: 'whole' },
     )
     for (let i = 0; i < 6; i++) expect((await fixture.chat('ann', ask('keys'))).status).toBe(200)
-    const first = (): number =>
-      fixture.upstream.received('keys').filter(({ headers }) => headers.authorization === 'Bearer one').length
-    expect(first()).toBe(1)
+    const first = (): Received[] =>
+      fixture.upstream.received('keys').filter(({ headers }) => headers.authorization === 'Bearer one')
+    expect(first().length).toBeGreaterThanOrEqual(1)
     await expect
-      .poll(async () => (await fixture.chat('ann', ask('keys')), first()), { interval: 200 })
-      .toBe(2)
+      .poll(async () => (await fixture.chat('ann', ask('keys')), first().length), { interval: 200 })
+      .toBeGreaterThanOrEqual(2)
+    const [before, again] = first()
+    expect((again?.at ?? 0) - (before?.at ?? 0)).toBeGreaterThanOrEqual(2_000)
   })
 
   test('a channel that answers 503 with retry-after is skipped at once', async () => {
@@ -158,14 +179,16 @@ describe('failures of all upstreams', () => {
     fixture.upstream.script('storm', BROKEN)
     fixture.upstream.script('storm-spare', BROKEN)
     const calls = 400
+    const began = performance.now()
     for (let sent = 0; sent < calls; sent += 50) {
       const answers = await Promise.all(Array.from({ length: 50 }, () => fixture.chat('ann', ask('storm'))))
       for (const { status } of answers) expect(status).toBe(500)
     }
     const retries = count('storm') + count('storm-spare') - calls
     expect(retries).toBeGreaterThan(0)
-    // Five retries a second are added; the whole test takes a few seconds.
-    expect(retries).toBeLessThanOrEqual(50 + calls / 10 + 5 * 10)
+    // Five retries a second are added, also on a machine that takes long for the calls.
+    const tookSeconds = (performance.now() - began) / 1000
+    expect(retries).toBeLessThanOrEqual(50 + calls / 10 + 5 * Math.max(10, tookSeconds))
     const charged = databaseOf(fixture.gateway.dataDir)
       .usage()
       .filter(({ model }) => model === 'storm')
