@@ -3,6 +3,7 @@ import { type FullResponse, type Body, call, type CallOptions } from '../fixture
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import type { Configuration } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import type { PatchedCopy } from '../fixtures/patched-copy.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
@@ -29,6 +30,9 @@ export interface Nodes {
   readonly join: () => Promise<RunningGateway>
 }
 
+/** Makes the program of the gateways, where it differs from that of the other tests. */
+type MakeProgram = () => Promise<PatchedCopy>
+
 /** Starts `count` gateways, the first before the others; they are stopped after the test unless `onEnd` is given. */
 export async function setNodes(
   engine: Engine,
@@ -36,7 +40,10 @@ export async function setNodes(
   configure: (upstream: ScriptedUpstream) => Configuration,
   env: Readonly<Record<string, string>> = {},
   onEnd: OnEnd = onTestFinished,
+  makeProgram?: MakeProgram,
 ): Promise<Nodes> {
+  const program = await makeProgram?.()
+  if (program) onEnd(async () => program.discard())
   const database = await (env['GATEWAY_SECRET'] === undefined
     ? bankOf(engine, onEnd)
     : engine.database(onEnd))
@@ -44,7 +51,11 @@ export async function setNodes(
   onEnd(() => upstream.stop())
   const config = configure(upstream)
   const start = async (): Promise<RunningGateway> => {
-    const gateway = await startGateway({ config, env: { DATABASE_URL: database.place, ...env } })
+    const gateway = await startGateway({
+      config,
+      env: { DATABASE_URL: database.place, ...env },
+      ...(program && { root: program.root }),
+    })
     onEnd(() => gateway.discard())
     return gateway
   }
@@ -86,11 +97,12 @@ export function sharedNodes(
   engine: Engine,
   count: number,
   configure: (upstream: ScriptedUpstream) => Configuration,
+  makeProgram?: MakeProgram,
 ): { readonly nodes: Nodes } {
   const shared = {} as { nodes: Nodes }
   const onEnd = afterAllTests()
   beforeAll(async () => {
-    shared.nodes = await setNodes(engine, count, configure, {}, onEnd)
+    shared.nodes = await setNodes(engine, count, configure, {}, onEnd, makeProgram)
   })
   return shared
 }
@@ -99,6 +111,7 @@ export function sharedNodes(
 export function nodesOnRedis(
   engine: Engine,
   configure: (upstream: ScriptedUpstream) => Configuration,
+  makeProgram?: MakeProgram,
 ): { readonly server: RedisServer; readonly nodes: Nodes } {
   const shared = {} as { server: RedisServer; nodes: Nodes }
   const onEnd = afterAllTests()
@@ -106,7 +119,7 @@ export function nodesOnRedis(
     shared.server = await startRedisServer()
     onEnd(() => shared.server.stop())
     const env = { REDIS_URL: shared.server.url }
-    shared.nodes = await setNodes(engine, 2, configure, env, onEnd)
+    shared.nodes = await setNodes(engine, 2, configure, env, onEnd, makeProgram)
   })
   return shared
 }

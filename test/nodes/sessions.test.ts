@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { nodesOnRedis, SHARED } from './fixture.ts'
@@ -33,7 +34,7 @@ const keysSeen = (upstream: ScriptedUpstream): string[] =>
 
 const NAME = 'sessions of several nodes'
 describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (engine) => {
-  const shared = nodesOnRedis(engine, configure)
+  const shared = nodesOnRedis(engine, configure, patientProgram)
 
   const entries = async (): Promise<string[]> =>
     (await shared.server.command(['KEYS', '*:session:*'])) as string[]
