@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { LEDGER_PLACES, type LedgerProcess } from '../../../test/ledger/banks.ts'
 import { factsOf, patiently, settlementOf } from '../../../test/ledger/calls.ts'
 import { newToken } from '../../../test/stores/rows.ts'
@@ -268,7 +268,9 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await (await call({ amount: 1 }, 1)).settle(settlementOf(0))
     const held = await call({ amount: 50 })
     await (await call({ amount: 940 })).settle(settlementOf(0))
-    expect((await call({ amount: 900, waitMs: 0 }, 1)).amount).toBe(900)
+    // On a busy machine, the other process may return what it has borrowed too late for one call.
+    const got = await vi.waitFor(() => call({ amount: 900, waitMs: 0 }, 1), { timeout: 60_000, interval: 50 })
+    expect(got.amount).toBe(900)
     await held.settle(settlementOf(0))
   })
 
