@@ -13,6 +13,7 @@ import {
 import { ask, startFixture } from '../fixtures/fixture.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { setNodes, SHARED } from '../nodes/fixture.ts'
 import type { OnEnd } from '../stores/engines.ts'
@@ -61,7 +62,7 @@ const SITES = [
   ...SHARED.map((engine) => ({
     name: engine.name,
     start: async (onEnd: OnEnd) => {
-      const { upstream, gateways, chat } = await setNodes(engine, 1, configure, {}, onEnd)
+      const { upstream, gateways, chat } = await setNodes(engine, 1, configure, {}, onEnd, patientProgram)
       const [gateway] = gateways as [RunningGateway]
       return { upstream, gateway, chat: (key: string, body: Body) => chat(0, key, body) }
     },

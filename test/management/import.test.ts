@@ -8,6 +8,7 @@ import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { manage, type ManagementResponse } from '../fixtures/account.ts'
 import { type Configuration, plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { casesByTier } from '../runner/tier.ts'
 import { ENGINES } from '../stores/engines.ts'
@@ -104,10 +105,14 @@ const oldGateway = (name = 'bea', key = OLD_KEY, channel = 'imported') =>
 describe.each(ENGINES)('an import over HTTP into $name', (database) => {
   const cleanUps: (() => Promise<void>)[] = []
   beforeAll(async () => {
-    const env: Record<string, string> = {}
-    if (database.name === 'PostgreSQL')
-      env['DATABASE_URL'] = (await database.database((end) => void cleanUps.push(end))).place
-    fixture = await startFixture(configured, { env })
+    if (database.name !== 'PostgreSQL') {
+      fixture = await startFixture(configured)
+      return
+    }
+    const program = await patientProgram()
+    cleanUps.push(async () => program.discard())
+    const { place } = await database.database((end) => void cleanUps.push(end))
+    fixture = await startFixture(configured, { env: { DATABASE_URL: place }, root: program.root })
   })
   afterAll(async () => {
     await fixture?.close()

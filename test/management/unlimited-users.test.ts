@@ -4,6 +4,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { AMPLE, channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { setNodes, SHARED } from '../nodes/fixture.ts'
 
@@ -45,7 +46,10 @@ const SITES: readonly (readonly [name: string, start: () => Promise<readonly str
     (engine) =>
       [
         `two nodes on ${engine.name}`,
-        async () => (await setNodes(engine, 2, configure)).gateways.map(({ url }) => url),
+        async () => {
+          const { gateways } = await setNodes(engine, 2, configure, {}, onTestFinished, patientProgram)
+          return gateways.map(({ url }) => url)
+        },
       ] as const,
   ),
 ]

@@ -14,6 +14,7 @@ import {
 } from '../fixtures/configuration.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { setNodes, SHARED } from '../nodes/fixture.ts'
 import type { OnEnd } from '../stores/engines.ts'
@@ -70,7 +71,7 @@ const SITES: readonly { readonly name: string; readonly start: (onEnd: OnEnd) =>
   ...SHARED.map((engine) => ({
     name: engine.name,
     start: async (onEnd: OnEnd) => {
-      const { upstream, gateways, chat } = await setNodes(engine, 1, configure, {}, onEnd)
+      const { upstream, gateways, chat } = await setNodes(engine, 1, configure, {}, onEnd, patientProgram)
       const [gateway] = gateways as [RunningGateway]
       const site: Site = {
         upstream,

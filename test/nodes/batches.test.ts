@@ -3,6 +3,7 @@ import { manage } from '../fixtures/account.ts'
 import { BatchClient, bodyOf, chatLine, sharedFolder } from '../fixtures/batches.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { SHARED, sharedNodes } from './fixture.ts'
 
@@ -37,13 +38,8 @@ function configuration(upstream: ScriptedUpstream, options: Record<string, unkno
 }
 
 describe.each(SHARED)('batches of two nodes on $name', (engine) => {
-  const shared = sharedNodes(engine, 2, (upstream) =>
-    configuration(upstream, {
-      batches: { parallel: 8 },
-      local_batches: true,
-      files: { store: folder.path },
-    }),
-  )
+  const options = { batches: { parallel: 8 }, local_batches: true, files: { store: folder.path } }
+  const shared = sharedNodes(engine, 2, (upstream) => configuration(upstream, options), patientProgram)
   const node = (index: 0 | 1) => {
     const gateway = shared.nodes.gateways[index]
     if (!gateway) throw new Error('the nodes are not started')

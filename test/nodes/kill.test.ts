@@ -1,6 +1,7 @@
 import process from 'node:process'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { withoutCrashes } from '../fixtures/own-postgres.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import { crashPostgres, killNodes } from './fault-injection.ts'
 import { byTier } from '../runner/tier.ts'
@@ -14,7 +15,10 @@ test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
   { timeout: 300_000 },
   async () => {
     console.info(`seed ${SEED} (SEED=${SEED} repeats the calls)`)
+    const program = await patientProgram()
+    onTestFinished(() => program.discard())
     const report = await nodesStorm({
+      root: program.root,
       seed: SEED,
       seconds: byTier(4.5, 6),
       clientsEach: 8,

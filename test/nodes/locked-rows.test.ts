@@ -2,8 +2,10 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
-import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
+import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { type LockedRow, lockRow } from '../stores/locked-row.ts'
 import { byTier } from '../runner/tier.ts'
 import { type Nodes, SHARED, setNodes } from './fixture.ts'
@@ -23,9 +25,20 @@ async function untilServed(ask: () => Promise<{ readonly status: number }>): Pro
   await expect.poll(async () => (await ask()).status).toBe(200)
 }
 
+/** A program that takes its time to return leases when it stops. */
+function patientlyStopped(): Promise<PatchedCopy> {
+  const limit = 'const CLOSE_TIMEOUT_MS = '
+  const file = 'src/accounts/ledger/bank-client.ts'
+  return patchedProgram([{ file, text: `${limit}2_000`, by: `${limit}60_000` }])
+}
+
 describe.each(SHARED)('while another session keeps the row of one account locked on $name', (engine) => {
-  async function locked(count: number, select: string): Promise<Nodes & LockedRow> {
-    const nodes = await setNodes(engine, count, (upstream) => ({
+  async function locked(
+    count: number,
+    select: string,
+    makeProgram?: () => Promise<PatchedCopy>,
+  ): Promise<Nodes & LockedRow> {
+    const configure = (upstream: ScriptedUpstream): Configuration => ({
       models: priced(['m']),
       channels: [channel('m', upstream.baseUrl('m'))],
       users: [
@@ -41,9 +54,10 @@ describe.each(SHARED)('while another session keeps the row of one account locked
           COLD.map((key) => token(key)),
         ),
       ],
-    }))
+    })
+    const nodes = await setNodes(engine, count, configure, {}, onTestFinished, makeProgram)
     nodes.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
-    expect((await nodes.chat(0, 'ann', ask('m', { max_tokens: 100 }))).status).toBe(200)
+    await untilServed(() => nodes.chat(0, 'ann', ask('m', { max_tokens: 100 })))
     await expect.poll(async () => (await nodes.token('token-ann')).used).toBe(COST)
     const row = await lockRow(nodes.database.place, select)
     onTestFinished(() => row.unlock())
@@ -144,7 +158,11 @@ describe.each(SHARED)('while another session keeps the row of one account locked
   })
 
   test("while a user's database row is locked, a restarted node keeps the lease for its calls, and spends nothing twice", async () => {
-    const { chat, token, gateways, database, unlock } = await locked(2, 'select 1 from users where id = 2')
+    const { chat, token, gateways, database, unlock } = await locked(
+      2,
+      'select 1 from users where id = 2',
+      patientlyStopped,
+    )
     for (let index = 0; index < 5; index += 1)
       expect((await chat(0, 'ann', ask('m', { max_tokens: 100 }))).status).toBe(200)
     await gateways[0]?.stop()

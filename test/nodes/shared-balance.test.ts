@@ -6,6 +6,7 @@ import { type FullResponse, call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask } from '../fixtures/fixture.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { type Nodes, SHARED, setNodes } from './fixture.ts'
 
@@ -50,7 +51,8 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       ],
     })
     beforeAll(async () => {
-      shared = await setNodes(engine, 2, configure, {}, (cleanUp) => cleanUps.push(cleanUp))
+      const onEnd = (cleanUp: () => Promise<void>) => cleanUps.push(cleanUp)
+      shared = await setNodes(engine, 2, configure, {}, onEnd, patientProgram)
     })
     afterAll(async () => {
       for (const cleanUp of cleanUps.toReversed()) await cleanUp()

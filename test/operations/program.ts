@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { stringify } from 'yaml'
 import { type Configuration, withoutModelLists } from '../fixtures/configuration.ts'
+import { SLOW_DATABASE } from '../fixtures/gateway.ts'
 import { discardRun, startRun } from '../fixtures/gateway-process.ts'
 import { freePort, statusOn } from '../fixtures/port.ts'
 import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder, TEST_DATABASE_FILE } from '../fixtures/program.ts'
@@ -175,12 +176,23 @@ function databaseToBegin({ config, folder, env, command, cwd }: ProgramOptions):
   return hasUsers && chosen.every((one) => one === undefined) ? TEST_DATABASE_FILE : undefined
 }
 
-/** Runs the program until it is ready; it is discarded after the test. */
+/**
+ * Runs the program until it is ready; it is discarded after the test. A start for which the database was too slow is
+ * repeated.
+ */
 export async function readyProgram(options: ProgramOptions): Promise<Program> {
-  const program = await runProgram(options)
-  onTestFinished(() => discard(program))
-  await program.ready()
-  return program
+  const deadline = performance.now() + PATIENCE_MS
+  for (;;) {
+    const program = await runProgram(options)
+    onTestFinished(() => discard(program))
+    try {
+      await program.ready()
+      return program
+    } catch (error) {
+      if (!SLOW_DATABASE.test(program.err()) || performance.now() > deadline) throw error
+      await program.exit
+    }
+  }
 }
 
 /** Ends the program if it is running, and removes its folder. */
