@@ -4,7 +4,7 @@ import { postgresBank } from '../../src/store/postgres/bank.ts'
 import { BankConnection } from '../../src/store/postgres/bank-connection.ts'
 import { serializeForOutbox } from '../../src/store/usage-row.ts'
 import type { RowStore } from '../../src/store/store.ts'
-import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from '../stores/engines.ts'
+import { type Engine, ENGINES, PATIENCE_MS, rowsWithAccount, type TestDatabase } from '../stores/engines.ts'
 import { settledCall } from '../stores/rows.ts'
 
 /** PostgreSQL, if a server is available. */
@@ -42,7 +42,7 @@ export interface AccountState {
 /** Sets up a bank that is deleted after the test. */
 export async function bankFixture(engine: Engine): Promise<BankFixture> {
   const { store, database } = await rowsWithAccount(engine)
-  const connection = new BankConnection(database.place, { hasRole: true })
+  const connection = new BankConnection(database.place, { hasRole: true, timeoutMs: PATIENCE_MS })
   onTestFinished(() => connection.close())
   const { sql } = database
   return {

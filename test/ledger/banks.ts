@@ -11,7 +11,7 @@ import { BankConnection } from '../../src/store/postgres/bank-connection.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import type { RowStore, Store } from '../../src/store/store.ts'
 import { BANKS } from './bank-fixture.ts'
-import { rowsWithAccount } from '../stores/engines.ts'
+import { PATIENCE_MS, rowsWithAccount } from '../stores/engines.ts'
 import { addAccount, nodeFileAt, preparedFile, SECRETS, temporaryFolder } from '../stores/rows.ts'
 
 /** The ledger of one process, in this one. */
@@ -131,7 +131,7 @@ export async function nodesOn(
   let runs = 0
   const start = async (index: number): Promise<LedgerNode & { readonly kill: () => Promise<void> }> => {
     const file = await nodeFileAt(join(folder, `node-${index}.db`))
-    const connection = new BankConnection(place, { hasRole: true })
+    const connection = new BankConnection(place, { hasRole: true, timeoutMs: PATIENCE_MS })
     let own: Listener | undefined
     const leased = connectLedger({
       run: `run ${(runs += 1)}`,

@@ -4,7 +4,7 @@ import { serializeForOutbox } from '../../src/store/usage-row.ts'
 import { BankConnection } from '../../src/store/postgres/bank-connection.ts'
 import { postgresBank } from '../../src/store/postgres/bank.ts'
 import type { RowStore, Store } from '../../src/store/store.ts'
-import type { Engine, TestDatabase } from '../stores/engines.ts'
+import { type Engine, PATIENCE_MS, type TestDatabase } from '../stores/engines.ts'
 
 /** Charges calls as a node does: by settlements on SQLite, by a report to the bank on PostgreSQL. */
 export async function settleAll(
@@ -16,7 +16,7 @@ export async function settleAll(
     await Promise.all(calls.map((call) => (store as Store).write('settle', call)))
     return
   }
-  const connection = new BankConnection(database.place, { hasRole: true })
+  const connection = new BankConnection(database.place, { hasRole: true, timeoutMs: PATIENCE_MS })
   onTestFinished(() => connection.close())
   await postgresBank(connection, 'a').apply(calls.map(serializeForOutbox), [])
 }

@@ -22,6 +22,9 @@ export interface TestDatabase {
 /** Registers cleanup for the end of a test, or of all tests of a file. */
 export type OnEnd = (cleanUp: () => Promise<void>) => void
 
+/** How long a slow machine may take for what a database usually does at once. */
+export const PATIENCE_MS = 60_000
+
 /** A kind of database that the store runs on. */
 export interface Engine {
   readonly name: 'SQLite' | 'PostgreSQL'
@@ -71,7 +74,7 @@ function postgres(server: string): Engine {
     const place = placeOf(name)
     return {
       place,
-      open: (secrets = SECRETS) => openPostgresStore({ url: place, secrets }),
+      open: (secrets = SECRETS) => openPostgresStore({ url: place, secrets, timeoutMs: PATIENCE_MS }),
       sql: (statement) => run(place, statement),
     }
   }
@@ -79,7 +82,7 @@ function postgres(server: string): Engine {
   const makeTemplate = async (secrets: typeof SECRETS): Promise<string> => {
     const name = `${inject('postgresPrefix')}template_${randomBytes(6).toString('hex')}`
     await run(server, `create database ${name}`)
-    const store = await openPostgresStore({ url: placeOf(name), secrets })
+    const store = await openPostgresStore({ url: placeOf(name), secrets, timeoutMs: PATIENCE_MS })
     await store.close()
     return name
   }

@@ -28,6 +28,8 @@ interface BankConnectionOptions {
   readonly node?: string
   /** Called after a connection was opened again, before its first statement. */
   readonly onReconnected?: () => void
+  /** Timeout in milliseconds for connecting, of statements and of probes, for machines that may be slow. */
+  readonly timeoutMs?: number
 }
 
 /**
@@ -40,16 +42,18 @@ export class BankConnection {
   readonly #hasRole: boolean
   readonly #node: string | undefined
   readonly #onReconnected: (() => void) | undefined
+  readonly #timeoutMs: number | undefined
   readonly #application = `sluice bank ${randomUUID()}`
   #client: Promise<Client> | undefined
   #isClosed = false
   #hasConnected = false
 
-  constructor(url: string, { hasRole, node, onReconnected }: BankConnectionOptions) {
+  constructor(url: string, { hasRole, node, onReconnected, timeoutMs }: BankConnectionOptions) {
     this.#url = url
     this.#hasRole = hasRole
     this.#node = node
     this.#onReconnected = onReconnected
+    this.#timeoutMs = timeoutMs
   }
 
   /**
@@ -63,7 +67,7 @@ export class BankConnection {
     try {
       const client = await connecting
       const query = client.query<Row>({ text, values: [...values], ...(name && { name }) })
-      const { rows }: QueryResult<Row> = await withLivenessProbe(client, this.#url, query)
+      const { rows }: QueryResult<Row> = await this.#probed(client, query)
       return rows
     } catch (error) {
       const blame = mapDatabaseError(error)
@@ -79,6 +83,12 @@ export class BankConnection {
     await client?.end().catch(() => {})
   }
 
+  #probed<Answer>(client: Client, answer: Promise<Answer>): Promise<Answer> {
+    const ms = this.#timeoutMs
+    const timeouts = ms === undefined ? undefined : { connectMs: ms, queryMs: ms }
+    return withLivenessProbe(client, this.#url, answer, timeouts)
+  }
+
   // Closes a connection that failed or timed out. Responses that arrive on it later are ignored.
   #abandon(connecting: Promise<Client>): void {
     this.#client = undefined
@@ -90,9 +100,9 @@ export class BankConnection {
 
   async #connect(): Promise<Client> {
     const client = await openClient(this.#url, {
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      timeouts: { statement_timeout: STATEMENT_TIMEOUT_MS },
-      query_timeout: QUERY_TIMEOUT_MS,
+      connectionTimeoutMillis: this.#timeoutMs ?? CONNECT_TIMEOUT_MS,
+      timeouts: { statement_timeout: this.#timeoutMs ?? STATEMENT_TIMEOUT_MS },
+      query_timeout: this.#timeoutMs ?? QUERY_TIMEOUT_MS,
       keepAlive: true,
       application_name: this.#application,
     })
@@ -108,7 +118,7 @@ export class BankConnection {
     client.on('end', lost)
     try {
       await this.#takeName(client)
-      if (this.#hasRole) await withLivenessProbe(client, this.#url, client.query(`set role ${RELAY_ROLE}`))
+      if (this.#hasRole) await this.#probed(client, client.query(`set role ${RELAY_ROLE}`))
       if (this.#hasConnected) this.#onReconnected?.()
       this.#hasConnected = true
       return client
@@ -137,7 +147,7 @@ export class BankConnection {
       select pg_advisory_lock(${key});
       commit`
     try {
-      await withLivenessProbe(client, this.#url, client.query(statements))
+      await this.#probed(client, client.query(statements))
     } catch (error) {
       if (!isLockTimeout(error)) throw error
       throw new NodeNameTaken(

@@ -14,7 +14,7 @@ import { createPostgresKysely } from './dialect.ts'
 import { isRetryableConflict, isLockTimeout, mapDatabaseError } from './failure.ts'
 import { TIMEOUTS_WHILE_IDLE } from './liveness-probe.ts'
 import { maintainUsageLog, type UsageLogMaintenance } from './maintain-usage-log.ts'
-import { connectionPool } from './pool.ts'
+import { connectionPool, type PoolTimeouts } from './pool.ts'
 import { refuseTransactionPooler } from './refuse-transaction-pooler.ts'
 import { ensureRelayRole } from './relay-role.ts'
 
@@ -66,33 +66,41 @@ export interface SharedRows extends RowStore {
 /**
  * Opens the database at a `postgres:` URL and migrates its schema. Rejects with a sentence for the operator
  * if the database is unreachable, was created with another secret, or was migrated by a newer version. The
- * store has no writes of calls, because every node stores calls in its local file first.
+ * store has no writes of calls, because every node stores calls in its local file first. `timeoutMs` is the
+ * timeout for connecting and of the server's signs of life, for machines that may be slow.
  */
 export async function openPostgresStore(options: {
   readonly url: string
   readonly secrets: Secrets
+  readonly timeoutMs?: number
 }): Promise<SharedRows> {
-  const { url, secrets } = options
+  const { url, secrets, timeoutMs } = options
   await refuseTransactionPooler(url).catch((error) => {
     throw mapDatabaseError(error)
   })
-  const known = await prepareDatabase(url, secrets)
-  const db = createPostgresKysely(connectionPool(url, { lockMs: LOCK_WAIT_MS }))
+  const known = await prepareDatabase(url, secrets, timeoutMs)
+  const db = createPostgresKysely(connectionPool(url, { lockMs: LOCK_WAIT_MS, ...patience(timeoutMs) }))
   return {
     ...known,
     read: (name, ...[input]) => read(db, READS[name]!, input, secrets) as never,
     write: (name, ...[input]) => write(db, name, input, secrets) as never,
     maintainUsageLog: (retentionDays, signal) =>
-      withMaintenanceConnection(url, (upkeep) => maintainUsageLog(upkeep, retentionDays, signal)),
+      withMaintenanceConnection(url, (upkeep) => maintainUsageLog(upkeep, retentionDays, signal), timeoutMs),
     close: () => db.destroy(),
   }
+}
+
+/** Timeouts of a pool, where they are not the usual ones. */
+function patience(ms: number | undefined): Pick<PoolTimeouts, 'connectMs' | 'probing'> {
+  return ms === undefined ? {} : { connectMs: ms, probing: { connectMs: ms, queryMs: ms } }
 }
 
 function prepareDatabase(
   url: string,
   secrets: Secrets,
+  timeoutMs: number | undefined,
 ): Promise<Pick<SharedRows, 'bankId' | 'hasRelayRole'>> {
-  return withMaintenanceConnection(url, async (db) => {
+  const prepare = async (db: Kysely<Database>) => {
     await migrateToLatest(db, POSTGRES_TYPES)
     await maintainUsageLog(db, undefined)
     await db
@@ -108,17 +116,18 @@ function prepareDatabase(
     settleSecrets(secrets, await reads.secretState(db))
     await storeMessageKey(db, secrets)
     return { bankId: identity?.bank ?? '', hasRelayRole: await ensureRelayRole(db) }
-  })
+  }
+  return withMaintenanceConnection(url, prepare, timeoutMs)
 }
 
 // Uses separate connections, because maintenance needs a longer statement timeout.
 async function withMaintenanceConnection<Result>(
   url: string,
   work: (db: Kysely<Database>) => Promise<Result>,
+  timeoutMs: number | undefined,
 ): Promise<Result> {
-  const db = createPostgresKysely(
-    connectionPool(url, { statementMs: MAINTENANCE_TIMEOUT_MS, probing: TIMEOUTS_WHILE_IDLE }),
-  )
+  const timeouts = { statementMs: MAINTENANCE_TIMEOUT_MS, probing: TIMEOUTS_WHILE_IDLE }
+  const db = createPostgresKysely(connectionPool(url, { ...timeouts, ...patience(timeoutMs) }))
   try {
     return await work(db)
   } catch (error) {

@@ -18,7 +18,10 @@ const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
 /** OID of PostgreSQL's 64-bit integer. */
 const INT8: number = types.builtins.INT8
 
-interface PoolTimeouts {
+/** Timeouts of a pool, each of which has a default. */
+export interface PoolTimeouts {
+  /** Timeout in milliseconds for connecting, and for waiting until a connection is free. */
+  readonly connectMs?: number
   /** Timeout of a statement on the server, in milliseconds. */
   readonly statementMs?: number
   /** Timeout in milliseconds of waiting for a row or table that another session has locked; that of the statement by default. */
@@ -32,14 +35,19 @@ interface PoolTimeouts {
  */
 export function connectionPool(
   url: string,
-  { statementMs = STATEMENT_TIMEOUT_MS, lockMs = statementMs, probing }: PoolTimeouts = {},
+  {
+    connectMs = CONNECT_TIMEOUT_MS,
+    statementMs = STATEMENT_TIMEOUT_MS,
+    lockMs = statementMs,
+    probing,
+  }: PoolTimeouts = {},
 ): PostgresPool {
   const timeouts = {
     statement_timeout: statementMs,
     lock_timeout: lockMs,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
   }
-  const options = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true, application_name: 'sluice' }
+  const options = { connectionTimeoutMillis: connectMs, keepAlive: true, application_name: 'sluice' }
   const open = async (): Promise<Pool> => {
     const { connectionString, start } = connectionPlan(url, timeouts)
     const made = new Pool({
