@@ -56,8 +56,22 @@ beforeAll(async () => {
       ...guards,
       // Two services one after the other, and a guard of texts before them.
       { name: 'first', do: 'redact', where: ['input'], match: { words: ['plum'] }, tokens: ['token-three'] },
-      { name: 'second', do: 'replace', where: ['input'], match: presidio, tokens: ['token-three'] },
-      { name: 'third', do: 'block', where: ['input'], match: webhook, tokens: ['token-three'] },
+      {
+        name: 'second',
+        do: 'replace',
+        where: ['input'],
+        match: presidio,
+        timeout: '60s',
+        tokens: ['token-three'],
+      },
+      {
+        name: 'third',
+        do: 'block',
+        where: ['input'],
+        match: webhook,
+        timeout: '60s',
+        tokens: ['token-three'],
+      },
     ],
     users: [
       ROOT,

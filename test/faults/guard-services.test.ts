@@ -219,29 +219,27 @@ test('a request is refused where the service of its guard cannot be reached', as
 
 test("a redirect by a guard's service is not followed", async () => {
   services.trouble = 'redirect'
-  await fixture.chat('webhookinputblock', ask('m'))
+  await fixture.chat('asking', ask('m'))
   expect(services.asked).toHaveLength(1)
 })
 
 test("a failure of a guard's service is in the log, the metrics and the statistics, without texts and keys", async () => {
   services.trouble = 'status 500'
   const said = 'a text that only I know'
-  await fixture.chat('webhookinputblock', ask('m', { messages: [{ role: 'user', content: said }] }))
+  await fixture.chat('asking', ask('m', { messages: [{ role: 'user', content: said }] }))
   // The log is written later than the answer.
   await expect
     .poll(() => fixture.gateway.logs())
-    .toMatch(/"guard":"webhook-input-block","cause":"it answered with status 500","msg":"guard failed"/)
+    .toMatch(/"guard":"asking","cause":"it answered with status 500","msg":"guard failed"/)
   expect(fixture.gateway.logs()).not.toContain(said)
   const { text } = await call(fixture.gateway.url, '', { path: '/metrics', method: 'GET' })
-  expect(text).toMatch(
-    /sluice_guard_verdicts_total\{guard="webhook-input-block",verdict="failed_blocked"\} [1-9]/,
-  )
+  expect(text).toMatch(/sluice_guard_verdicts_total\{guard="asking",verdict="failed_blocked"\} [1-9]/)
   const { data } = await manage<{ name: string; failed: number }[]>(
     fixture.gateway.url,
     ADMIN,
     'GET /api/guards',
   )
-  expect(data.find(({ name }) => name === 'webhook-input-block')?.failed).toBeGreaterThan(0)
+  expect(data.find(({ name }) => name === 'asking')?.failed).toBeGreaterThan(0)
   expect(JSON.stringify(data)).not.toMatch(/lakera-key|wJalr/)
 })
 
