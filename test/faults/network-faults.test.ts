@@ -26,12 +26,16 @@ beforeAll(async () => {
   const behind = fixture.upstream.baseUrl('m').replace(String(fixture.upstream.port), String(proxy.port))
   await fixture.gateway.restart({
     options: { retries: 0 },
-    models: priced(['m', 'patient']),
+    models: priced(['m', 'patient', 'begun']),
     channels: [
       channel('m', behind, { timeouts: { connect: '1s', first_byte: '600ms', idle: '600ms', total: '5s' } }),
       // A channel with timeouts for a slow machine.
       channel('patient', behind, {
         timeouts: { connect: '60s', first_byte: '60s', idle: '60s', total: '60s' },
+      }),
+      // A channel that notices a stream's interruption, but not that a slow machine begins it late.
+      channel('begun', behind, {
+        timeouts: { connect: '60s', first_byte: '60s', idle: '5s', total: '60s' },
       }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -44,7 +48,7 @@ afterAll(async () => {
 })
 
 /** Makes a call over a faulty network. Returns the response and its charge. */
-async function callOver(fault: Fault, stream: boolean, model: 'm' | 'patient' = 'm') {
+async function callOver(fault: Fault, stream: boolean, model: 'm' | 'patient' | 'begun' = 'm') {
   proxy.setFault(fault)
   fixture.upstream.script(
     'm',
@@ -95,7 +99,7 @@ describe('over a faulty network', () => {
   test.each(['cut', 'black hole', 'half-close'] as const)(
     'after a network fault (%s) in the middle, the stream ends with an error, and the delivered part is charged',
     async (kind) => {
-      const { status, charged, text } = await callOver({ kind, afterBytes: MIDDLE }, true)
+      const { status, charged, text } = await callOver({ kind, afterBytes: MIDDLE }, true, 'begun')
       expect(status).toBe(200)
       expect(text).toContain('"error"')
       expect(text).not.toContain('[DONE]')
