@@ -81,6 +81,16 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
   /** Has everything written that was said so far: a deletion begins with it. */
   const write = () => manage(url(), OPERATOR, 'DELETE /api/content')
   const statusOf = async (account: typeof ANN, id: string) => (await lookAt(url(), account, id)).status
+  /** Waits until the content of a call can be read: a deletion may wait too short for the bucket of a slow machine. */
+  const untilWritten = async (account: typeof ANN, ...calls: (string | undefined)[]): Promise<void> => {
+    for (const id of calls) {
+      const written = async (): Promise<number> => {
+        await write()
+        return statusOf(account, String(id))
+      }
+      await expect.poll(written).toBe(200)
+    }
+  }
   const dropped = async (): Promise<number> => {
     const { text } = await call(url(), undefined, { method: 'GET', path: '/metrics' })
     return Number(/sluice_content_dropped_total\{reason="full"\} (\d+)/.exec(text)?.[1] ?? 0)
@@ -114,8 +124,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     const request = '{ "model":"m",  "messages":[{"role":"user","content":"caf\\u00e9 in a bucket"}] }'
     const { headers, text } = await call(url(), request, { key: 'ann' })
     const id = String(headers['x-request-id'])
-    await write()
-    await expect.poll(() => statusOf(ANN, id)).toBe(200)
+    await untilWritten(ANN, id)
     const { data } = await lookAt(url(), ANN, id)
     expect(data.parts).toEqual({
       request_received: { text: request, sha256: sha256(request) },
@@ -138,13 +147,8 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
 
   test("deleting a user's logged content destroys its encryption key, so that nothing in the bucket can be decrypted", async () => {
     const [first, second, kept] = await ids('ann', 'other', 'ben')
-    await write()
-    for (const [account, id] of [
-      [ANN, first],
-      [ANN, second],
-      [BEN, kept],
-    ] as const)
-      expect(await statusOf(account, id!)).toBe(200)
+    await untilWritten(ANN, first, second)
+    await untilWritten(BEN, kept)
     const before = await server.objects()
     expect(await readableWith(before)).toEqual(expect.arrayContaining([first, second, kept]))
     expect((await manage(url(), ANN, 'DELETE /api/content')).status).toBe(200)
@@ -157,7 +161,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
 
   test("deleting the logged content of one API key re-encrypts the user's other content in a new object under a new key", async () => {
     const [gone, kept] = await ids('ann', 'other')
-    await write()
+    await untilWritten(ANN, gone, kept)
     const before = await server.objects()
     const page = await manage<{ items: { id: number; name: string }[] }>(url(), ANN, 'GET /api/token/')
     const tokenId = page.data.items.find(({ name }) => name === 'token-ann')?.id
@@ -173,7 +177,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
 
   test('logged content that was changed or moved in the bucket is a 404 for readers, and can be deleted', async () => {
     const [id, other] = await ids('ann', 'other')
-    await write()
+    await untilWritten(ANN, id, other)
     for (const [name, body] of await server.objects())
       await server.put(name, Buffer.from(body.map((byte) => byte ^ 1)))
     for (const one of [id, other]) expect(await statusOf(ANN, one!)).toBe(404)
@@ -185,7 +189,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
 
   test('a failing bucket delays no call; reads of logged content are refused, and waiting content is stored afterwards', async () => {
     const kept = await say('ben', 'before')
-    await write()
+    await untilWritten(BEN, kept)
     server.setFault((incoming, response) => {
       incoming.resume()
       response.writeHead(500).end('<Error><Code>InternalError</Code></Error>')
@@ -208,7 +212,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
 
   test('logged content that is deleted while the bucket fails stays deleted once the bucket works again', async () => {
     const [id] = await ids('ann')
-    await write()
+    await untilWritten(ANN, id)
     server.setFault((_, response) => void response.destroy())
     expect((await manage(url(), ANN, 'DELETE /api/content')).status).toBe(200)
     server.setFault(undefined)
@@ -218,7 +222,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
 
   test('logged content of an API key that is deleted while the bucket fails stays deleted; its encryption key is destroyed later', async () => {
     const [gone, kept] = await ids('ann', 'other')
-    await write()
+    await untilWritten(ANN, gone, kept)
     const before = await server.objects()
     const page = await manage<{ items: { id: number; name: string }[] }>(url(), ANN, 'GET /api/token/')
     const tokenId = page.data.items.find(({ name }) => name === 'token-ann')?.id
@@ -247,19 +251,16 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     expect(await dropped()).toBeGreaterThan(before)
     server.setFault(undefined)
     const after = await say('ben', 'afterwards')
-    const readable = async (): Promise<number> => {
-      await write()
-      return statusOf(BEN, after)
-    }
-    await expect.poll(readable).toBe(200)
+    await untilWritten(BEN, after)
   })
 
   test("after a kill during a write, the logged content that a usage row names is readable, and is that of the row's call", async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const state = { isKilled: false }
       // The thread that writes starts with the first call. These are stored, however few the others become.
-      for (let one = 0; one < 4; one += 1) await say('cyd', `round ${round} first ${one}`)
-      await write()
+      const first: string[] = []
+      while (first.length < 4) first.push(await say('cyd', `round ${round} first ${first.length}`))
+      await untilWritten(OPERATOR, ...first)
       const talking = (async () => {
         for (let one = 0; !state.isKilled; one += 1) {
           await say('cyd', `round ${round} number ${one} ${'word '.repeat(one % 100)}`).catch(() => {})
