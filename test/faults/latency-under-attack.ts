@@ -20,7 +20,7 @@ export async function expectFairDuring(
   attack: () => Promise<unknown>,
   ask: () => Promise<FullResponse>,
 ): Promise<void> {
-  const paceAlone = paceMs()
+  const paceAlone = pace()
   const alone = await answered(ask)
   await attack()
   /** By how much each median exceeds what is allowed. */
@@ -30,10 +30,15 @@ export async function expectFairDuring(
     expect(beside.statuses).toEqual(alone.statuses)
     expect(new Set(beside.statuses)).toEqual(new Set([200]))
     // A machine that has become slower meanwhile needs longer, without any attack.
-    const slowdown = Math.max(1, paceMs() / paceAlone)
+    const slowdown = Math.max(1, pace() / paceAlone)
     excesses.push(beside.medianMs - (2 * alone.medianMs * slowdown + SLACK_MS))
   }
   expect(Math.min(...excesses)).toBeLessThanOrEqual(0)
+}
+
+/** The quickest of several readings, because the machine may halt during one. */
+function pace(): number {
+  return Math.min(paceMs(), paceMs(), paceMs())
 }
 
 async function answered(ask: () => Promise<FullResponse>): Promise<{ statuses: number[]; medianMs: number }> {
