@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { manage } from '../fixtures/account.ts'
 import { type FullResponse, call } from '../fixtures/client.ts'
@@ -22,12 +22,14 @@ const ADMIN = { id: 1, accessToken: ROOT.access_token }
 const SOON = { timeout: 60_000, interval: 50 }
 
 describe.each(SHARED)('two gateways on one $name', (engine) => {
-  const nodes = (quota: number, count = 2) =>
-    setNodes(engine, count, (upstream) => ({
+  const nodes = (quota: number, count = 2) => {
+    const configure = (upstream: ScriptedUpstream): Configuration => ({
       models: priced(['m']),
       channels: [channel('m', upstream.baseUrl('m'))],
       users: [{ ...ROOT, tokens: [token('ann', { remain_quota: quota })] }, user(2, 'bob', [token('bob')])],
-    }))
+    })
+    return setNodes(engine, count, configure, {}, onTestFinished, patientProgram)
+  }
 
   describe('two running gateways', () => {
     let shared: Nodes
