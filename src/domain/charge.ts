@@ -48,26 +48,10 @@ function chargeOfText({ text, free }: ChargeRate, usage: Usage): number | undefi
   return quota > 0 || free || input + output === 0 ? quota : 1
 }
 
-/** Counts of a plain text: those with a price of their own are not among them. */
-type PlainCount = 'input' | 'output' | 'reasoning' | 'webSearches'
-/** All others, so that none can be left out of a charge. */
-const OTHER_COUNTS = Object.keys({
-  cacheRead: true,
-  cacheWrite5m: true,
-  cacheWrite1h: true,
-  cacheWrite30m: true,
-  cacheWrite12h: true,
-  audioInput: true,
-  imageInput: true,
-  audioOutput: true,
-  imageOutput: true,
-  seconds: true,
-  characters: true,
-  images: true,
-  searchUnits: true,
-  audioCacheRead: true,
-  imageCacheRead: true,
-} satisfies Record<Exclude<keyof Usage, PlainCount>, true>) as (keyof Usage)[]
+/** All counts that may have a price, other than the two of plain text. */
+const OTHER_COUNTS: readonly (keyof Usage)[] = [...TOKEN_KINDS, ...MEASURED_UNITS]
+  .map(({ count }) => count)
+  .filter((count) => count !== 'input' && count !== 'output')
 
 /** Whether a call used neither a cache nor anything that is no text. */
 function isPlainText(usage: Usage): boolean {
