@@ -7,6 +7,8 @@ import { TextScreen } from './screen.ts'
 
 /** `docs/matching.md: Time`: how much longer a text may take than plain text with the built-in rules. */
 const MAX_RATIO = 20
+/** How often a text that costs more is measured again, by turns with plain text. */
+const TURNS = 5
 const LENGTH = 12_000
 const PIECE = 16
 const EXPRESSIONS = lawRuns(40)
@@ -120,22 +122,26 @@ function accepted(regex: string, most: number): TextScreen | undefined {
 
 const BUILT_IN = screenOf({ secrets: true }, { pii: PII_KINDS })
 
-/** The maximum cost of a text, whole and streamed, from the cost of plain text with the built-in rules. */
-function limitsByWay(): Readonly<Record<'whole' | 'streamed', number>> {
-  return {
-    whole: MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5),
-    streamed: MAX_RATIO * cost(plain, () => streamed(BUILT_IN, plain), 5),
-  }
+type Way = 'whole' | 'streamed'
+
+/** The cost of plain text with the built-in rules. */
+function plainCost(way: Way): number {
+  return cost(plain, () => (way === 'whole' ? BUILT_IN.apply(plain) : streamed(BUILT_IN, plain)), 5)
+}
+
+function plainCosts(): Readonly<Record<Way, number>> {
+  return { whole: plainCost('whole'), streamed: plainCost('streamed') }
 }
 
 /** The ways in which a text costs more than the limit, with the ratio to plain text. */
-function waysAbove(limits: ReturnType<typeof limitsByWay>, screen: TextScreen, text: string): string[] {
-  const works = { whole: () => screen.apply(text), streamed: () => streamed(screen, text) }
+function waysAbove(plainCosts: Readonly<Record<Way, number>>, screen: TextScreen, text: string): string[] {
   return (['whole', 'streamed'] as const).flatMap((way) => {
-    const limit = limits[way]
-    if (cost(text, works[way], 1) <= limit) return []
-    const ms = cost(text, works[way], 4)
-    return ms > limit ? [`${way} on ${text.slice(0, 30)}: ${((MAX_RATIO * ms) / limit).toFixed(1)}`] : []
+    const work = (): string => (way === 'whole' ? screen.apply(text).text : streamed(screen, text))
+    let ratio = cost(text, work, 1) / plainCosts[way]
+    // The machine may have become slower since plain text was measured.
+    for (let turn = 0; turn < TURNS && ratio > MAX_RATIO; turn++)
+      ratio = Math.min(ratio, cost(text, work, 2) / plainCost(way))
+    return ratio > MAX_RATIO ? [`${way} on ${text.slice(0, 30)}: ${ratio.toFixed(1)}`] : []
   })
 }
 const plain = readFileSync(new URL('../../../docs/api.md', import.meta.url), 'utf8').slice(0, 30_000)
@@ -148,11 +154,11 @@ test('any expression takes on any text at most 20 times what plain text takes wi
     const screen = accepted(regex, oneOf([64, 256, 256, 1024, 4096]))
     if (screen) screens.push([regex, screen])
   }
-  const limits = limitsByWay()
+  const costs = plainCosts()
   const tooSlow: string[] = []
   for (const [regex, screen] of screens) {
     for (const text of TEXTS) {
-      tooSlow.push(...waysAbove(limits, screen, text).map((way) => `${regex} ${way}`))
+      tooSlow.push(...waysAbove(costs, screen, text).map((way) => `${regex} ${way}`))
     }
   }
   expect(tooSlow).toEqual([])
@@ -197,21 +203,16 @@ function wordFamilies(): readonly { name: string; words: readonly string[]; text
 }
 
 test('any list of words takes on any text at most 20 times what the built-in rules take on plain text', () => {
-  const limits = limitsByWay()
+  const costs = plainCosts()
   const tooSlow: string[] = []
   for (const { name, words, text } of wordFamilies()) {
-    const screen = screenOf({ words })
-    const works = { whole: () => screen.apply(text), streamed: () => streamed(screen, text) }
-    for (const way of ['whole', 'streamed'] as const) {
-      const ratio = (MAX_RATIO * cost(text, works[way], 4)) / limits[way]
-      if (ratio > MAX_RATIO) tooSlow.push(`${name} ${way}: ${ratio.toFixed(1)}`)
-    }
+    tooSlow.push(...waysAbove(costs, screenOf({ words }), text).map((way) => `${name} ${way}`))
   }
   expect(tooSlow).toEqual([])
 })
 
 test('the built-in rules take on any text at most 20 times what they take on plain text', () => {
-  const limit = MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5)
+  const costs = plainCosts()
   const hostile = [
     random('a.@-', LENGTH),
     random('0123456789 -.', LENGTH),
@@ -225,8 +226,7 @@ test('the built-in rules take on any text at most 20 times what they take on pla
     '-----BEGIN PRIVATE KEY-----'.repeat(LENGTH / 27),
     `${'a.'.repeat(32)}@`.repeat(LENGTH / 65),
   ]
-  const tooSlow = hostile.filter((text) => cost(text, () => BUILT_IN.apply(text), 4) > limit)
-  expect(tooSlow.map((text) => text.slice(0, 20))).toEqual([])
+  expect(hostile.flatMap((text) => waysAbove(costs, BUILT_IN, text))).toEqual([])
 })
 
 /** What stands for a line break or a letter at the first level of escapes, at the last, and at each of them. */
@@ -252,7 +252,7 @@ function escapedText(text: string): string {
 }
 
 test('escapes at all levels change nothing: a text still takes at most 20 times what plain text takes', () => {
-  const limits = limitsByWay()
+  const costs = plainCosts()
   const regexes = [...HOSTILE, '(?:[^x]{0,180}x)?a', 'a', '[ab]']
   const cases = [
     ...regexes.map((regex) => [regex, screenOf({ regex }), random('ab', LENGTH)] as const),
@@ -265,7 +265,7 @@ test('escapes at all levels change nothing: a text still takes at most 20 times 
   const tooSlow: string[] = []
   for (const [name, screen, plainText] of cases) {
     for (const text of Array.from({ length: lawRuns(3) }, () => escapedText(plainText))) {
-      tooSlow.push(...waysAbove(limits, screen, text).map((way) => `${name} ${way}`))
+      tooSlow.push(...waysAbove(costs, screen, text).map((way) => `${name} ${way}`))
     }
   }
   expect(tooSlow).toEqual([])
