@@ -233,7 +233,7 @@ describe('a client that leaves before the response', () => {
     const { promise: after, resolve: hasLeft } = Promise.withResolvers<void>()
     const row = await leave('drained', { ...jinaAnswer(RESULTS, 77), after }, hasLeft)
     expect(row).toMatchObject({ quota: 77, reason: 'client_gone' })
-    expect(fixture.upstream.only('drained').completed).toBe(true)
+    await expect.poll(() => fixture.upstream.only('drained').completed).toBe(true)
   })
 })
 
