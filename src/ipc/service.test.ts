@@ -99,6 +99,23 @@ test.each(KINDS)(
 )
 
 test.each(KINDS)(
+  'the time limit of a request to a %s does not begin before its code is loaded',
+  async (_, start) => {
+    const begun: boolean[] = []
+    let isLoaded = false
+    const setTimer = (): Disposable => {
+      begun.push(isLoaded)
+      return { [Symbol.dispose]() {} }
+    }
+    const service = open({ start, setTimer })
+    service.start()
+    void service.ready.then(() => (isLoaded = true))
+    expect(await service.request('double', 2, { timeoutMs: 1 })).toBe(4)
+    expect(begun).toEqual([true])
+  },
+)
+
+test.each(KINDS)(
   'a helper %s that needs more heap than it may ends, and this process continues',
   async (_, start) => {
     const service = open({ start: (name) => start(name, 24) })

@@ -77,7 +77,7 @@ export class ServiceEnded extends Error {
 interface PendingRequest {
   readonly resolve: (result: never) => void
   readonly reject: (error: Error) => void
-  readonly timer: Disposable | undefined
+  timer: Disposable | undefined
 }
 
 /** One life of the helper. */
@@ -135,7 +135,7 @@ export class Service<Requests extends Handlers<Requests>> {
 
   /**
    * Sends a request. Rejects with the error of its handler, or with `ServiceEnded`. The helper is ended if it
-   * has not answered within `timeoutMs`. Buffers in `transfer` are moved to a thread instead of copied.
+   * has not answered within `timeoutMs`, in which the time to load its code does not count. Buffers in `transfer` are moved to a thread instead of copied.
    */
   request<Name extends keyof Requests & string>(
     name: Name,
@@ -150,11 +150,13 @@ export class Service<Requests extends Handlers<Requests>> {
       const id = run.lastId + 1
       run.helper.postMessage({ id, name, argument }, transfer)
       run.lastId = id
-      const timer =
-        timeoutMs === undefined
-          ? undefined
-          : this.#setTimer(() => void this.#terminate(run, 'late'), timeoutMs)
-      run.pending.set(id, { resolve, reject, timer })
+      const pending: PendingRequest = { resolve, reject, timer: undefined }
+      run.pending.set(id, pending)
+      if (timeoutMs !== undefined)
+        void run.ready.promise.then(() => {
+          if (run.pending.has(id))
+            pending.timer = this.#setTimer(() => void this.#terminate(run, 'late'), timeoutMs)
+        })
       run.idle?.[Symbol.dispose]()
       if (this.#options.keepsAlive === true) run.helper.ref()
     })
@@ -236,6 +238,7 @@ export class Service<Requests extends Handlers<Requests>> {
       timer?.[Symbol.dispose]()
       reject(error)
     }
+    run.pending.clear()
     if (!run.isReady && !run.endReason) this.#startAgainLater(error)
   }
 

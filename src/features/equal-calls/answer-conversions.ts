@@ -123,9 +123,6 @@ export class AnswerConversions {
     wanted: RequestedBodyForm | undefined,
     size: number,
   ): Promise<Result> {
-    this.#service.start()
-    // The timeout is for the conversion, not for the start of the thread.
-    await this.#service.ready
     const bytes = joinedIn(new Uint8Array(size), pieces)
     const result = await this.#service.request(
       'convert',
