@@ -53,7 +53,7 @@ const OTHER_COUNTS: readonly (keyof Usage)[] = [...TOKEN_KINDS, ...MEASURED_UNIT
   .map(({ count }) => count)
   .filter((count) => count !== 'input' && count !== 'output')
 
-/** Whether a call used neither a cache nor anything that is no text. */
+/** Whether a call used nothing with a price other than the two of plain text. */
 function isPlainText(usage: Usage): boolean {
   return OTHER_COUNTS.every((count) => !usage[count])
 }

@@ -6,6 +6,7 @@ import { databaseOf, type GatewayDatabase, type UsageRow } from '../fixtures/dat
 import { cohereAnswer, jinaAnswer, scored } from '../fixtures/rerank-behaviour.ts'
 import { askRerank, ranked, rerank, rerankChannel } from '../fixtures/rerank-fixture.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { untilOver } from '../fixtures/open-calls.ts'
 
 /** One unit for each token; a thousand for each call, five hundred in the group `half`. */
 const PER_TOKEN = PLAIN_PRICE
@@ -195,11 +196,6 @@ describe('a call whose documents may cost more than the remaining quota', () => 
 })
 
 describe('a client that leaves before the response', () => {
-  /** Connections of clients, with that of the request itself. */
-  const connections = async (): Promise<number> => {
-    const metrics = await (await fetch(`${fixture.gateway.url}/metrics`)).text()
-    return Number(/^sluice_open_connections (\d+)$/m.exec(metrics)?.[1])
-  }
   const leave = async (
     model: string,
     behaviour: Behaviour,
@@ -210,7 +206,8 @@ describe('a client that leaves before the response', () => {
     const sent = send(fixture.gateway.url, askRerank(model), { key: 'ann', path: '/v1/rerank' })
     await fixture.upstream.receivedAtLeast(model, 1)
     sent.destroy()
-    await expect.poll(connections).toBe(1)
+    // The gateway must notice this before an answer arrives.
+    await untilOver(fixture.gateway.url, 0)
     hasLeft()
     await expect.poll(() => database.usage().filter(({ id }) => !known.has(id))).toHaveLength(1)
     await untilNoHolds()

@@ -124,23 +124,25 @@ const BUILT_IN = screenOf({ secrets: true }, { pii: PII_KINDS })
 
 type Way = 'whole' | 'streamed'
 
+function screeningCost(screen: TextScreen, text: string, way: Way, runs: number): number {
+  return cost(text, () => (way === 'whole' ? screen.apply(text) : streamed(screen, text)), runs)
+}
+
 /** The cost of plain text with the built-in rules. */
-function plainCost(way: Way): number {
-  return cost(plain, () => (way === 'whole' ? BUILT_IN.apply(plain) : streamed(BUILT_IN, plain)), 5)
-}
+const plainCost = (way: Way): number => screeningCost(BUILT_IN, plain, way, 5)
 
-function plainCosts(): Readonly<Record<Way, number>> {
-  return { whole: plainCost('whole'), streamed: plainCost('streamed') }
-}
+const plainCosts = (): Readonly<Record<Way, number>> => ({
+  whole: plainCost('whole'),
+  streamed: plainCost('streamed'),
+})
 
-/** The ways in which a text costs more than the limit, with the ratio to plain text. */
-function waysAbove(plainCosts: Readonly<Record<Way, number>>, screen: TextScreen, text: string): string[] {
+/** The ways in which a text costs more than the limit, with the ratio to plain text, whose costs are given. */
+function waysAbove(costs: Readonly<Record<Way, number>>, screen: TextScreen, text: string): string[] {
   return (['whole', 'streamed'] as const).flatMap((way) => {
-    const work = (): string => (way === 'whole' ? screen.apply(text).text : streamed(screen, text))
-    let ratio = cost(text, work, 1) / plainCosts[way]
+    let ratio = screeningCost(screen, text, way, 1) / costs[way]
     // The machine may have become slower since plain text was measured.
     for (let turn = 0; turn < TURNS && ratio > MAX_RATIO; turn++)
-      ratio = Math.min(ratio, cost(text, work, 2) / plainCost(way))
+      ratio = Math.min(ratio, screeningCost(screen, text, way, 2) / plainCost(way))
     return ratio > MAX_RATIO ? [`${way} on ${text.slice(0, 30)}: ${ratio.toFixed(1)}`] : []
   })
 }
