@@ -109,10 +109,8 @@ describe.each(ENGINES)('an import over HTTP into $name', (database) => {
       fixture = await startFixture(configured)
       return
     }
-    const program = await patientProgram()
-    cleanUps.push(async () => program.discard())
     const { place } = await database.database((end) => void cleanUps.push(end))
-    fixture = await startFixture(configured, { env: { DATABASE_URL: place }, root: program.root })
+    fixture = await startFixture(configured, { env: { DATABASE_URL: place }, root: await patientProgram() })
   })
   afterAll(async () => {
     await fixture?.close()

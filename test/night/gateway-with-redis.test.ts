@@ -2,7 +2,6 @@ import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
-import type { PatchedCopy } from '../fixtures/patched-copy.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
 import { freePort } from '../fixtures/port.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
@@ -42,17 +41,14 @@ async function figure({ gateway }: Fixture, name: string): Promise<number> {
 
 describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL', () => {
   let server: RedisServer
-  let program: PatchedCopy
   let fixture: Fixture
   beforeAll(async () => {
     server = await startRedisServer()
-    program = await patientProgram()
     await server.command(['CONFIG', 'SET', 'requirepass', 'a-password-of-redis'])
-    fixture = await staged(server.url.replace('//', '//:a-password-of-redis@'), program.root)
+    fixture = await staged(server.url.replace('//', '//:a-password-of-redis@'), await patientProgram())
   })
   afterAll(async () => {
     await fixture?.close()
-    program?.discard()
     await server?.stop()
   })
 

@@ -1,18 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { PatchedCopy } from '../fixtures/patched-copy.ts'
+import { describe, expect, test } from 'vitest'
 import { patientProgram } from '../fixtures/patient-program.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import { expectKept } from '../nodes/kept-limit.ts'
 import { exceedLimit } from '../nodes/limits-run.ts'
 
 describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three nodes', () => {
-  let program: PatchedCopy
-  beforeAll(async () => {
-    program = await patientProgram()
-  })
-  afterAll(() => program?.discard())
-
   test.each([
     [180, 10, 10],
     [67, 67, 66],
@@ -25,7 +18,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
         windowMs: 10_000,
         clients,
         windows: 5,
-        root: program.root,
+        root: await patientProgram(),
       })
       console.info(report)
       expect(report.refused).toBeGreaterThan(1000)

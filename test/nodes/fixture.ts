@@ -3,7 +3,6 @@ import { type FullResponse, type Body, call, type CallOptions } from '../fixture
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import type { Configuration } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
-import type { PatchedCopy } from '../fixtures/patched-copy.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
@@ -30,8 +29,8 @@ export interface Nodes {
   readonly join: () => Promise<RunningGateway>
 }
 
-/** Makes the program of the gateways, where it differs from that of the other tests. */
-type MakeProgram = () => Promise<PatchedCopy>
+/** Resolves to the folder of the gateways' program, where it differs from that of the other tests. */
+type ProgramOfNodes = () => Promise<string>
 
 /** Starts `count` gateways, the first before the others; they are stopped after the test unless `onEnd` is given. */
 export async function setNodes(
@@ -40,10 +39,9 @@ export async function setNodes(
   configure: (upstream: ScriptedUpstream) => Configuration,
   env: Readonly<Record<string, string>> = {},
   onEnd: OnEnd = onTestFinished,
-  makeProgram?: MakeProgram,
+  program?: ProgramOfNodes,
 ): Promise<Nodes> {
-  const program = await makeProgram?.()
-  if (program) onEnd(async () => program.discard())
+  const root = await program?.()
   const database = await (env['GATEWAY_SECRET'] === undefined
     ? bankOf(engine, onEnd)
     : engine.database(onEnd))
@@ -54,7 +52,7 @@ export async function setNodes(
     const gateway = await startGateway({
       config,
       env: { DATABASE_URL: database.place, ...env },
-      ...(program && { root: program.root }),
+      ...(root !== undefined && { root }),
     })
     onEnd(() => gateway.discard())
     return gateway
@@ -97,12 +95,12 @@ export function sharedNodes(
   engine: Engine,
   count: number,
   configure: (upstream: ScriptedUpstream) => Configuration,
-  makeProgram?: MakeProgram,
+  program?: ProgramOfNodes,
 ): { readonly nodes: Nodes } {
   const shared = {} as { nodes: Nodes }
   const onEnd = afterAllTests()
   beforeAll(async () => {
-    shared.nodes = await setNodes(engine, count, configure, {}, onEnd, makeProgram)
+    shared.nodes = await setNodes(engine, count, configure, {}, onEnd, program)
   })
   return shared
 }
@@ -111,7 +109,7 @@ export function sharedNodes(
 export function nodesOnRedis(
   engine: Engine,
   configure: (upstream: ScriptedUpstream) => Configuration,
-  makeProgram?: MakeProgram,
+  program?: ProgramOfNodes,
 ): { readonly server: RedisServer; readonly nodes: Nodes } {
   const shared = {} as { server: RedisServer; nodes: Nodes }
   const onEnd = afterAllTests()
@@ -119,7 +117,7 @@ export function nodesOnRedis(
     shared.server = await startRedisServer()
     onEnd(() => shared.server.stop())
     const env = { REDIS_URL: shared.server.url }
-    shared.nodes = await setNodes(engine, 2, configure, env, onEnd, makeProgram)
+    shared.nodes = await setNodes(engine, 2, configure, env, onEnd, program)
   })
   return shared
 }

@@ -1,5 +1,5 @@
 import process from 'node:process'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { withoutCrashes } from '../fixtures/own-postgres.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
@@ -15,10 +15,8 @@ test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
   { timeout: 300_000 },
   async () => {
     console.info(`seed ${SEED} (SEED=${SEED} repeats the calls)`)
-    const program = await patientProgram()
-    onTestFinished(() => program.discard())
     const report = await nodesStorm({
-      root: program.root,
+      root: await patientProgram(),
       seed: SEED,
       seconds: byTier(4.5, 6),
       clientsEach: 8,

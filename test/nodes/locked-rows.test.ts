@@ -4,7 +4,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
-import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { type LockedRow, lockRow } from '../stores/locked-row.ts'
 import { byTier } from '../runner/tier.ts'
@@ -26,17 +26,19 @@ async function untilServed(ask: () => Promise<{ readonly status: number }>): Pro
 }
 
 /** A program that takes its time to return leases when it stops. */
-function patientlyStopped(): Promise<PatchedCopy> {
+async function patientlyStopped(): Promise<string> {
   const limit = 'const CLOSE_TIMEOUT_MS = '
   const file = 'src/accounts/ledger/bank-client.ts'
-  return patchedProgram([{ file, text: `${limit}2_000`, by: `${limit}60_000` }])
+  const copy = await patchedProgram([{ file, text: `${limit}2_000`, by: `${limit}60_000` }])
+  onTestFinished(() => copy.discard())
+  return copy.root
 }
 
 describe.each(SHARED)('while another session keeps the row of one account locked on $name', (engine) => {
   async function locked(
     count: number,
     select: string,
-    makeProgram?: () => Promise<PatchedCopy>,
+    program?: () => Promise<string>,
   ): Promise<Nodes & LockedRow> {
     const configure = (upstream: ScriptedUpstream): Configuration => ({
       models: priced(['m']),
@@ -55,7 +57,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
         ),
       ],
     })
-    const nodes = await setNodes(engine, count, configure, {}, onTestFinished, makeProgram)
+    const nodes = await setNodes(engine, count, configure, {}, onTestFinished, program)
     nodes.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     await untilServed(() => nodes.chat(0, 'ann', ask('m', { max_tokens: 100 })))
     await expect.poll(async () => (await nodes.token('token-ann')).used).toBe(COST)

@@ -4,7 +4,6 @@ import { type Cluster, startCluster } from '../fixtures/cluster.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
-import type { PatchedCopy } from '../fixtures/patched-copy.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import { byTier } from '../runner/tier.ts'
@@ -91,12 +90,6 @@ const OWNERS_OF_TOKENS = [
 ] as const
 
 describe.skipIf(withoutRedis('limits at several nodes'))('limits of keys and users at several nodes', () => {
-  let program: PatchedCopy
-  beforeAll(async () => {
-    program = await patientProgram()
-  })
-  afterAll(() => program?.discard())
-
   describe.each([
     ['Redis', 3, {}],
     ['PostgreSQL alone', byTier(2, 3), { REDIS_URL: '' }],
@@ -108,7 +101,7 @@ describe.skipIf(withoutRedis('limits at several nodes'))('limits of keys and use
         nodes: count,
         configure: (upstream) => ({ ...plainConfiguration(upstream.baseUrl('m')), users: USERS }),
         env,
-        root: program.root,
+        root: await patientProgram(),
       })
     })
     afterAll(() => cluster?.clear())

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, startCluster } from '../fixtures/cluster.ts'
-import type { PatchedCopy } from '../fixtures/patched-copy.ts'
 import { patientWithPostgres } from '../fixtures/patient-program.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import { callWhileAway, warmAndCold } from './bank-away.ts'
@@ -10,16 +9,11 @@ describe.skipIf(withoutRedis('three nodes whose Redis is in trouble'))(
   'three nodes whose Redis fails',
   () => {
     let cluster: Cluster
-    let program: PatchedCopy
     beforeAll(async () => {
-      program = await patientWithPostgres()
-      cluster = await startCluster({ nodes: 3, configure: warmAndCold, root: program.root })
+      cluster = await startCluster({ nodes: 3, configure: warmAndCold, root: await patientWithPostgres() })
       cluster.upstream.script('m', { kind: 'whole' })
     }, 300_000)
-    afterAll(async () => {
-      await cluster?.clear()
-      program?.discard()
-    })
+    afterAll(() => cluster?.clear())
 
     test.each<[string, (cluster: Cluster) => unknown, (cluster: Cluster) => unknown]>([
       ['forgets everything', ({ redis }) => redis.command(['FLUSHALL']), () => {}],
