@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { HeaderNames } from './header-names.ts'
 import { RequestReader } from './request-reader.ts'
 
@@ -35,3 +35,33 @@ test('a client that sends less than half of a body occupies no more memory than 
   expect(one.buffer.byteLength).toBe(39_999)
   expect(Buffer.concat([one, other])).toEqual(BODY)
 })
+
+describe.each<[string, (blanks: number) => string]>([
+  ['spaces before its target', (blanks) => `POST ${' '.repeat(blanks)}`],
+  ['empty lines before it', (blanks) => `${'\r\n'.repeat(blanks / 2)}POST ${' '.repeat(blanks % 2)}`],
+])('a head with %s', (_, beginning) => {
+  test.each([
+    ['no body', '', ''],
+    ['a body of stated length', 'content-length: 5\r\n', 'hello'],
+    ['a body in chunks', 'transfer-encoding: chunked\r\n', '5\r\nhello\r\n0\r\n\r\n'],
+  ])('may have 32,768 bytes and not one more, in any pieces, with %s', (_body, header, body) => {
+    const rest = `/ HTTP/1.1\r\n${header}\r\n`
+    for (const size of [32_768, 32_769]) {
+      const head = beginning(size - 'POST '.length - rest.length) + rest
+      expect(head).toHaveLength(size)
+      for (const piece of [size + body.length, size, size - 1, size - 2, 4_096, 1_000, 7]) {
+        const outcome = outcomeOf(Buffer.from(head + body), piece)
+        expect(outcome, `in pieces of ${piece}`).toBe(size === 32_768 ? 'complete' : 'headers too large')
+      }
+    }
+  })
+})
+
+function outcomeOf(bytes: Buffer, piece: number): string {
+  const reader = new RequestReader(new HeaderNames(['content-length', 'transfer-encoding']))
+  for (let at = 0; at < bytes.length && !reader.unreadable; )
+    at += reader.read(bytes.subarray(at, (Math.floor(at / piece) + 1) * piece))
+  const outcome = reader.unreadable ?? (reader.isComplete ? 'complete' : 'incomplete')
+  reader.free()
+  return outcome
+}

@@ -106,6 +106,7 @@ export class RequestReader implements ParserCallbacks {
     this.isComplete = false
     this.hasBegun = false
     this.#hasHead = false
+    this.#framing.restartAt(0)
   }
 
   /** Frees the parser. */
@@ -137,6 +138,7 @@ export class RequestReader implements ParserCallbacks {
     this.#bytes = bytes
     this.#parseStart = at
     this.#framing.nextBytes()
+    const isHead = !this.#hasHead
     const progress = this.#parser.parse(bytes, at, to)
     if (this.#headerPart === 'name') this.#keepName()
     if (progress === 'malformed') {
@@ -145,7 +147,7 @@ export class RequestReader implements ParserCallbacks {
     }
     this.#isPaused = progress === 'paused'
     const end = this.#isPaused ? at + this.#parser.parsedBytes : to
-    this.#checkFraming(end - at)
+    this.#checkFraming(end - at, isHead ? 'head' : 'body')
     return end
   }
 
@@ -157,7 +159,6 @@ export class RequestReader implements ParserCallbacks {
     this.#transferEncodings = 0
     this.#headerCount = 0
     this.#headBytes = 0
-    this.#framing.restartAt(0)
     this.#isChunked = false
     return CONTINUE
   }
@@ -218,9 +219,9 @@ export class RequestReader implements ParserCallbacks {
     // The length is valid here, and a request with both `content-length` and `transfer-encoding` has been
     // refused.
     this.#bodyBytesLeft = length === undefined ? 0 : Number(length)
-    this.#isChunked = length === undefined
-    this.#framing.restartAt(0)
-    return length === undefined ? CONTINUE : SKIP_BODY
+    this.#isChunked = coding !== undefined
+    // The parser always stops after a head, so that its size is known. Without chunks, `onMessageComplete` stops it.
+    return this.#isChunked ? PAUSE : SKIP_BODY
   }
 
   onBody(start: number, end: number): number {
@@ -271,11 +272,13 @@ export class RequestReader implements ParserCallbacks {
     return this.#tooLarge ? REJECT : CONTINUE
   }
 
-  #checkFraming(bytes: number): void {
+  /** Checks the bytes that were read in front of, or between, the pieces of a body. */
+  #checkFraming(bytes: number, part: 'head' | 'body'): void {
     const framing = this.#framing.countTo(bytes)
-    if (!this.#hasHead) {
+    if (part === 'head') {
       if (framing > MAX_RAW_HEAD_BYTES) this.unreadable = 'headers too large'
-    } else if (this.#isChunked && framing > MAX_FRAMING_BYTES) this.unreadable = 'malformed'
+      else if (this.#hasHead) this.#framing.restartAt(bytes)
+    } else if (framing > MAX_FRAMING_BYTES) this.unreadable = 'malformed'
   }
 }
 
