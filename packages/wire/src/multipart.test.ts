@@ -79,6 +79,7 @@ describe('ambiguous forms', () => {
     'more than 8 KiB and no boundary': 'p'.repeat(9_000),
     'a first boundary after a bare line feed': `preamble\n${field('a', 'b')}${end}`,
     'a line before the first boundary that begins like it': `--${B}c\r\n${field('a', 'b')}${end}`,
+    'a boundary in a line before the first boundary': `-${field('a', 'b')}${end}`,
     'a line that begins like the boundary': field('a', `b\r\n--${B}c`) + end,
     'a boundary after a bare line feed': `${field('a', `b\n--${B}`)}${end}`,
     'a part without a head': `--${B}\r\n\r\nb\r\n${end}`,

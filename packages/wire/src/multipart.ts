@@ -112,6 +112,8 @@ export class FormReader {
     }
     if (at > MAX_PREAMBLE_BYTES + 1) throw refusal(TOO_LONG)
     if (!isFirst && this.#rest[at - 1] !== CR) throw refusal('a line that is not a boundary begins like one')
+    if (!isFirst && this.#rest.indexOf(first) < at)
+      throw refusal('a line before its first boundary has a boundary in it')
     this.#beginning = at + 1
     this.#drop(at + 1 + first.length)
     this.#state = 'delimited'
