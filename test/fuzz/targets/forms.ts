@@ -48,6 +48,7 @@ export const FORMS: Target = {
     `${PART}${DELIMITER}\r\ncontent-disposition:form-data;name=a\r\n\r\n\r\n${END}`,
     PART.replace('; name', '; filename="\\"; name') + END,
     END,
+    `-${DELIMITER}\r\nContent-Disposition:form-data name="\r\n\r\n\r\n${END}`,
   ],
   tokens: [DELIMITER, '\r\n', '\r\n\r\n', '--', '; name="model"', '; filename="x"', 'name*=', '\\"', PART],
   repeated: [['', PART, END]],
