@@ -64,7 +64,7 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'system', env: SHARED_PROCESSES, include: SYSTEM } },
     ],
-    reporters: ['default', './test/runner/stalled-run.ts'],
+    reporters: ['default', './test/runner/watched-run.ts'],
     globalSetup: [
       'test/runner/old-compiled-code.ts',
       'test/runner/postgres-server.ts',

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '@redis/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { manage } from '../fixtures/account.ts'
+import { channelHealth } from '../fixtures/channel-health.ts'
 import { startAlertReceiver } from '../fixtures/alert-receiver.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -13,7 +13,6 @@ import { requestsLeft } from '../fixtures/stating-provider.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 import { nodesOnRedis, setNodes, SHARED } from './fixture.ts'
 
-const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const KEYS = ['sk-upstream-one', 'sk-upstream-two']
 /** A channel and model for each test, because the nodes remember what was stated. */
 const MODELS = ['spent', 'refused', 'replayed', 'barrier', 'joined', 'sealed', 'down']
@@ -37,12 +36,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
 
   /** What a node shows of the keys of a channel. */
   async function limitsAt({ url }: RunningGateway, name: string): Promise<readonly Limits[]> {
-    const { data } = await manage<{ items: { name: string; keys: { limits: Limits[] } }[] }>(
-      url,
-      AS_ROOT,
-      'GET /api/channel/health',
-    )
-    return data.items.find((item) => item.name === name)?.keys.limits ?? []
+    return ((await channelHealth(url, name))?.keys.limits ?? []) as readonly Limits[]
   }
   const gateway = (node: number): RunningGateway => shared.nodes.gateways[node] as RunningGateway
   /** How many requests a node believes to be left of the first key. */

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
+import { type ChannelHealth, channelHealth } from '../fixtures/channel-health.ts'
 import { startAlertReceiver } from '../fixtures/alert-receiver.ts'
 import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
 import { commandOn, SECRET } from '../fixtures/command.ts'
@@ -11,13 +12,6 @@ import { dateClock } from '../fixtures/moved-clock.ts'
 const AS_ROOT = { id: ROOT.id, accessToken: ROOT.access_token }
 const REVOKED: Behaviour = { kind: 'status', status: 401, body: errorBody('canary: this key was revoked') }
 const NO_MONEY: Behaviour = { kind: 'status', status: 402, body: errorBody('canary: no money') }
-
-interface Health {
-  readonly name: string
-  readonly state: string
-  readonly condition: string
-  readonly cause: string | null
-}
 
 test('a channel whose keys are all refused is failing with the cause, and receivers learn of it and of its return', async () => {
   const clock = dateClock()
@@ -39,10 +33,7 @@ test('a channel whose keys are all refused is failing with the cause, and receiv
   )
   onTestFinished(() => fixture.close())
   const { gateway, upstream } = fixture
-  const healthOf = async (name: string): Promise<Health | undefined> => {
-    const { data } = await manage<{ items: Health[] }>(gateway.url, AS_ROOT, 'GET /api/channel/health')
-    return data.items.find((one) => one.name === name)
-  }
+  const healthOf = (name: string): Promise<ChannelHealth | undefined> => channelHealth(gateway.url, name)
   upstream.script('dead', REVOKED)
   expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   expect(await healthOf('dead')).toMatchObject({
@@ -55,7 +46,7 @@ test('a channel whose keys are all refused is failing with the cause, and receiv
   upstream.script('poor', NO_MONEY)
   expect((await fixture.chat('ann', ask('n'))).status).toBe(500)
   expect(await healthOf('poor')).toMatchObject({ state: 'failing', cause: 'account_fault' })
-  const shell = await manage<{ troubled_channels: Health[] }>(gateway.url, AS_ROOT, 'GET /api/console')
+  const shell = await manage<{ troubled_channels: ChannelHealth[] }>(gateway.url, AS_ROOT, 'GET /api/console')
   expect(shell.data.troubled_channels).toMatchObject([
     { name: 'dead', state: 'failing', cause: 'key_refused' },
     { name: 'poor', state: 'failing', cause: 'account_fault' },

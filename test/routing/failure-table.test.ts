@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FAILURES, type FailureKind, type FailureRule } from '../../src/call/failure-table.ts'
 import { ACCOUNT_FAULTS } from '../../src/upstreams/account-fault-table.ts'
-import { manage } from '../fixtures/account.ts'
 import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
+import { channelHealth } from '../fixtures/channel-health.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
@@ -204,16 +204,6 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** The state of a channel, which is `failing` while its breaker is closed. */
-async function stateOf(name: string): Promise<string | undefined> {
-  const { data } = await manage<{ items: { name: string; state: string }[] }>(
-    fixture.gateway.url,
-    { id: ROOT.id, accessToken: ROOT.access_token },
-    'GET /api/channel/health',
-  )
-  return data.items.find((one) => one.name === name)?.state
-}
-
 test('each kind of failure of a provider has an example', () => {
   const tried = new Set<string>(CASES.map(({ kind }) => kind))
   // Failures that the gateway, an operator or the client causes are tested elsewhere.
@@ -299,7 +289,8 @@ describe.each(CASES)('$kind: $name', ({ kind, at, behaviour, status, isStream, r
     fixture.upstream.forget(lane)
     await call(model)
     // The rest of a breaker may be over by now; its next attempt then decides.
-    if (rule.rest === 'breaker') expect(await stateOf(lane)).toMatch(/^(resting|probing)$/)
+    if (rule.rest === 'breaker')
+      expect((await channelHealth(fixture.gateway.url, lane))?.state).toMatch(/^(resting|probing)$/)
     // A channel whose keys rest, or that lacks the model, is not asked either.
     if (rule.rest === 'none') expect(fixture.upstream.received(lane).length).toBeGreaterThan(0)
   })

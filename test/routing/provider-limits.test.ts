@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
+import { channelHealth } from '../fixtures/channel-health.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import {
@@ -131,12 +132,7 @@ test('GET /api/channel/health and the metrics show the rate limits that a provid
 
 /** What `GET /api/channel/health` shows of the keys of a channel. */
 async function shownLimits(channelName: string): Promise<readonly Record<string, unknown>[]> {
-  const { data } = await manage<{ items: { name: string; keys: { limits: Record<string, unknown>[] } }[] }>(
-    fixture.gateway.url,
-    AS_ROOT,
-    'GET /api/channel/health',
-  )
-  return data.items.find(({ name }) => name === channelName)?.keys.limits ?? []
+  return (await channelHealth(fixture.gateway.url, channelName))?.keys.limits ?? []
 }
 
 test.each([
@@ -183,12 +179,7 @@ test("the list of a channel's keys has the rate limits that the provider stated,
     readonly limits: object
     readonly left_minutes: readonly (number | null)[]
   }
-  const health = await manage<{ items: { id: number; name: string }[] }>(
-    fixture.gateway.url,
-    AS_ROOT,
-    'GET /api/channel/health',
-  )
-  const id = health.data.items.find(({ name }) => name === 'listed')?.id
+  const id = (await channelHealth(fixture.gateway.url, 'listed'))?.id
   const { data } = await manage<Key[]>(fixture.gateway.url, AS_ROOT, `GET /api/channel/${id}/keys`)
   const [one, two] = data
   expect(one?.limits).toEqual({

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { askingClients, CLIENTS } from '../fixtures/asking-clients.ts'
 import { type Behaviour, completionText, usageText } from '../fixtures/behaviour.ts'
+import { channelHealth } from '../fixtures/channel-health.ts'
 import { type FullResponse } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
@@ -60,16 +61,6 @@ const called = (...lanes: string[]): number[] => lanes.map((lane) => fixture.ups
 const messages = [{ role: 'user', content: 'hi' }]
 const askClaude = (model: string, fields: object = {}): Promise<FullResponse> =>
   fixture.chat('ann', { model, messages, max_tokens: 50, ...fields }, { path: '/v1/messages' })
-
-/** The state of a channel. */
-async function stateOf(name: string): Promise<string | undefined> {
-  const { data } = await manage<{ items: { name: string; state: string }[] }>(
-    fixture.gateway.url,
-    ADMIN,
-    'GET /api/channel/health',
-  )
-  return data.items.find((one) => one.name === name)?.state
-}
 
 /** The row of a call, once it is written. */
 async function rowOf(answer: FullResponse): Promise<Record<string, unknown>> {
@@ -167,7 +158,8 @@ test.each(Object.entries(COUNTED))(
     fixture.upstream.script(reason, failedWhole({ reason, usage: null }))
     for (let calls = 0; calls < 6; calls += 1) await fixture.chat('ann', ask(reason))
     // The rest of the channel may be over by now; its next call then decides.
-    expect(await stateOf(reason)).toMatch(isCounted ? /^(resting|probing)$/ : /^works$/)
+    const health = await channelHealth(fixture.gateway.url, reason)
+    expect(health?.state).toMatch(isCounted ? /^(resting|probing)$/ : /^works$/)
   },
 )
 

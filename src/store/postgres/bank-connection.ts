@@ -4,7 +4,7 @@ import { NodeNameTaken, StoreUnavailable } from '../store-unavailable.ts'
 import { isLockTimeout, mapDatabaseError } from './failure.ts'
 import { RELAY_ROLE } from './relay-role.ts'
 import { openClient } from './connect.ts'
-import { withLivenessProbe } from './liveness-probe.ts'
+import { probeTimeouts, withLivenessProbe } from './liveness-probe.ts'
 
 /** Timeout for connecting, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 1_500
@@ -84,9 +84,7 @@ export class BankConnection {
   }
 
   #probed<Answer>(client: Client, answer: Promise<Answer>): Promise<Answer> {
-    const ms = this.#timeoutMs
-    const timeouts = ms === undefined ? undefined : { connectMs: ms, queryMs: ms }
-    return withLivenessProbe(client, this.#url, answer, timeouts)
+    return withLivenessProbe(client, this.#url, answer, probeTimeouts(this.#timeoutMs))
   }
 
   // Closes a connection that failed or timed out. Responses that arrive on it later are ignored.

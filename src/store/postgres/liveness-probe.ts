@@ -5,10 +5,16 @@ import { isErrorOfRunningServer } from './failure.ts'
 
 /** Milliseconds to wait for a response before the first probe, and between two probes. */
 const PROBE_AFTER_MS = 700
+
 /** Timeouts of a probe, in milliseconds. */
 export interface ProbeTimeouts {
   readonly connectMs: number
   readonly queryMs: number
+}
+
+/** The same timeout for all of a probe; undefined for the default. */
+export function probeTimeouts(ms: number | undefined): ProbeTimeouts | undefined {
+  return ms === undefined ? undefined : { connectMs: ms, queryMs: ms }
 }
 
 /**

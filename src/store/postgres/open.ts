@@ -12,7 +12,7 @@ import { databaseMessageKey, type SecretKeys, type Secrets } from '../secrets.ts
 import type { RowStore } from '../store.ts'
 import { createPostgresKysely } from './dialect.ts'
 import { isRetryableConflict, isLockTimeout, mapDatabaseError } from './failure.ts'
-import { TIMEOUTS_WHILE_IDLE } from './liveness-probe.ts'
+import { probeTimeouts, TIMEOUTS_WHILE_IDLE } from './liveness-probe.ts'
 import { maintainUsageLog, type UsageLogMaintenance } from './maintain-usage-log.ts'
 import { connectionPool, type PoolTimeouts } from './pool.ts'
 import { refuseTransactionPooler } from './refuse-transaction-pooler.ts'
@@ -92,7 +92,8 @@ export async function openPostgresStore(options: {
 
 /** Timeouts of a pool, where they are not the usual ones. */
 function patience(ms: number | undefined): Pick<PoolTimeouts, 'connectMs' | 'probing'> {
-  return ms === undefined ? {} : { connectMs: ms, probing: { connectMs: ms, queryMs: ms } }
+  const probing = probeTimeouts(ms)
+  return probing ? { connectMs: probing.connectMs, probing } : {}
 }
 
 function prepareDatabase(

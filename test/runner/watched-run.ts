@@ -7,10 +7,11 @@ import type { Reporter, TestCase, TestModule } from 'vitest/node'
 const MAX_SILENCE_MS = 12 * 60_000
 
 /**
- * Ends a run in which nothing finishes any more, and prints which files and processes were running. The
- * timeouts of tests do not apply to a file that is being imported, or to a worker whose thread is blocked.
+ * Prints each failure at once, and ends a run in which nothing finishes any more, with the names of the files
+ * and processes that were running. The timeouts of tests do not apply to a file that is being imported, or to a
+ * worker whose thread is blocked.
  */
-export default class StalledRun implements Reporter {
+export default class WatchedRun implements Reporter {
   readonly #running = new Set<TestModule>()
   #timer: NodeJS.Timeout | undefined
 
