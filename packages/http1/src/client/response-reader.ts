@@ -4,15 +4,21 @@ import {
   MAX_HEAD_BYTES,
   MAX_RAW_HEAD_BYTES,
 } from '../parser/framing-counter.ts'
-import { type ParserCallbacks, CONTINUE, Llhttp, SKIP_BODY, PAUSE, REJECT } from '../parser/llhttp.ts'
+import {
+  CONTINUE,
+  Llhttp,
+  type ParseResult,
+  type ParserCallbacks,
+  PAUSE,
+  REJECT,
+  SKIP_BODY,
+} from '../parser/llhttp.ts'
 import type { UpstreamResponseHead } from './upstream-request.ts'
 
 /**
  * The headers of all responses that have none of the headers to read; one object is shared to save memory.
  */
 const NO_HEADERS: Record<string, string> = Object.freeze({})
-const CR = 0x0d
-const LF = 0x0a
 
 /** Result of reading some bytes. */
 export interface ReadResult {
@@ -41,11 +47,6 @@ export class ResponseReader implements ParserCallbacks {
   #headBytes = 0
   /** Counts the bytes up to the end of the head, then the bytes between two pieces of the body. */
   readonly #framing = new FramingCounter()
-  /**
-   * End of the last header name or value. It stands for the end of the head, which the parser does not
-   * report.
-   */
-  #textEnd = 0
   #tooLarge = false
   // State of the current header. A name or value that is split over reads arrives in several pieces.
   #name = ''
@@ -95,15 +96,15 @@ export class ResponseReader implements ParserCallbacks {
 
   /** Reads the first `length` bytes; keeps no reference to them. */
   read(bytes: Buffer, length: number): ReadResult {
-    this.#bytes = bytes
-    this.#length = length
-    this.#textEnd = 0
-    this.#framing.nextBytes()
-    const progress = this.#parser.parse(bytes, 0, length)
-    this.#isPaused = progress === 'paused'
-    const end = this.#isPaused ? this.#parser.parsedBytes : length
-    const isFine = (progress === 'all' || this.#isComplete) && this.#isFramingWithinLimit(end)
-    return this.#result(isFine, isFine && end < length)
+    if (this.#status > 0) return this.#readBody(bytes, length)
+    const progress = this.#parse(bytes, length)
+    const headEnd = this.#isPaused ? this.#parser.parsedBytes : length
+    this.#tooLarge ||= this.#framing.countTo(headEnd) > MAX_RAW_HEAD_BYTES
+    if (this.#tooLarge) this.#head = undefined
+    if (this.#tooLarge || !this.#isPaused) return this.#result(!this.#tooLarge && progress === 'all', false)
+    this.#parser.resume()
+    this.#framing.restartAt(0)
+    return this.#readBody(bytes.subarray(headEnd, length), length - headEnd)
   }
 
   /** Handles the end of the input, which completes a response of unknown length. */
@@ -116,11 +117,21 @@ export class ResponseReader implements ParserCallbacks {
     this.#parser.free()
   }
 
-  #isFramingWithinLimit(end: number): boolean {
-    const framing = this.#framing.countTo(end)
-    if (this.#status > 0) return framing <= MAX_FRAMING_BYTES
-    this.#tooLarge ||= framing > MAX_RAW_HEAD_BYTES
-    return !this.#tooLarge
+  #readBody(bytes: Buffer, length: number): ReadResult {
+    const progress = this.#parse(bytes, length)
+    const end = this.#isPaused ? this.#parser.parsedBytes : length
+    const isFramed = this.#framing.countTo(end) <= MAX_FRAMING_BYTES
+    const isFine = isFramed && (progress === 'all' || this.#isComplete)
+    return this.#result(isFine, isFine && end < length)
+  }
+
+  #parse(bytes: Buffer, length: number): ParseResult {
+    this.#bytes = bytes
+    this.#length = length
+    this.#framing.nextBytes()
+    const progress = this.#parser.parse(bytes, 0, length)
+    this.#isPaused = progress === 'paused'
+    return progress
   }
 
   #result(isFine: boolean, surplus: boolean): ReadResult {
@@ -146,19 +157,19 @@ export class ResponseReader implements ParserCallbacks {
   }
 
   onStatus(start: number, end: number): number {
-    return this.#countHeadBytes(start, end)
+    return this.#countHeadBytes(end - start)
   }
 
   onHeaderName(start: number, end: number): number {
     if (this.#inValue) this.#headerDone()
     this.#name += this.#bytes.toString('latin1', start, end)
-    return this.#countHeadBytes(start, end)
+    return this.#countHeadBytes(end - start)
   }
 
   onHeaderValue(start: number, end: number): number {
     this.#inValue = true
     this.#value += this.#bytes.toString('latin1', start, end)
-    return this.#countHeadBytes(start, end)
+    return this.#countHeadBytes(end - start)
   }
 
   onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number {
@@ -171,9 +182,6 @@ export class ResponseReader implements ParserCallbacks {
     // RFC 9110, section 15.2: an interim response has no body, and its fields do not apply to the final
     // response.
     if (status < 200) return SKIP_BODY
-    const textEnd = this.#textEnd || this.#blankLinesEnd()
-    if (!this.#isFramingWithinLimit(textEnd)) return REJECT
-    this.#framing.restartAt(textEnd)
     this.#status = status
     this.#isKeepAlive = keepAlive
     this.#head = {
@@ -182,15 +190,8 @@ export class ResponseReader implements ParserCallbacks {
       retryAfter: this.#retryAfter,
       headers: this.#headers,
     }
-    return CONTINUE
-  }
-
-  // The parser reports no text for a head without a reason phrase and headers. The bytes of such a head are
-  // counted from the end of the empty lines before it.
-  #blankLinesEnd(): number {
-    let at = 0
-    while (at < this.#length && (this.#bytes[at] === CR || this.#bytes[at] === LF)) at += 1
-    return at
+    // The head's size is compared before its body is read.
+    return PAUSE
   }
 
   onBody(start: number, end: number): number {
@@ -264,10 +265,9 @@ export class ResponseReader implements ParserCallbacks {
     this.#keepAliveSeconds = undefined
   }
 
-  #countHeadBytes(start: number, end: number): number {
-    this.#textEnd = end
-    this.#headBytes += end - start
-    this.#tooLarge = this.#headBytes > MAX_HEAD_BYTES
+  #countHeadBytes(bytes: number): number {
+    this.#headBytes += bytes
+    this.#tooLarge ||= this.#headBytes > MAX_HEAD_BYTES
     return this.#tooLarge ? REJECT : CONTINUE
   }
 }
