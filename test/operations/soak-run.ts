@@ -22,8 +22,9 @@ export interface Footprint {
    * that moment.
    */
   readonly resident: number
-  /** Open file descriptors other than sockets, and open connections. */
-  readonly files: number
+  /** What the open file descriptors other than sockets refer to. */
+  readonly files: readonly string[]
+  /** Open connections. */
   readonly sockets: number
   /** Timers, handles and requests of the event loop. */
   readonly resources: number
@@ -123,7 +124,7 @@ export async function soak(plan: SoakPlan): Promise<SoakReport> {
     },
     env: { LOG_LEVEL: 'warn', NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(PROBE)}` },
   })
-  let fresh: Footprint = { heap: 0, buffers: 0, resident: 0, files: 0, sockets: 0, resources: 0 }
+  let fresh: Footprint = { heap: 0, buffers: 0, resident: 0, files: [], sockets: 0, resources: 0 }
   const wrong: string[] = []
   let [aborted, rejected, refused] = [0, 0, 0]
   const one = async (agent: Agent): Promise<void> => {
@@ -251,7 +252,7 @@ async function footprint(program: Program): Promise<Footprint> {
   return { ...JSON.parse(said().at(-1) ?? ''), ...descriptors(program.pid) } as Footprint
 }
 
-function descriptors(pid: number): { files: number; sockets: number } {
+function descriptors(pid: number): { files: string[]; sockets: number } {
   const links = readdirSync(`/proc/${pid}/fd`).map((name) => {
     try {
       return readlinkSync(`/proc/${pid}/fd/${name}`)
@@ -259,8 +260,8 @@ function descriptors(pid: number): { files: number; sockets: number } {
       return ''
     }
   })
-  const sockets = links.filter((link) => link.startsWith('socket:')).length
-  return { files: links.length - sockets, sockets }
+  const files = links.filter((link) => !link.startsWith('socket:'))
+  return { files, sockets: links.length - files.length }
 }
 
 /** The number of connections of a port in the state CLOSE_WAIT. */
@@ -280,7 +281,8 @@ export function flat({ fresh, warm, end, wrong, ...report }: SoakReport): string
   }
   expected(end.heap, warm.heap * 1.05 + 1e6, 'bytes on the heap')
   expected(end.buffers, warm.buffers * 1.05 + 1e6, 'bytes in buffers')
-  expected(end.files, warm.files, 'open files')
+  const newFiles = end.files.filter((file) => !warm.files.includes(file)).join(', ')
+  expected(end.files.length, warm.files.length, `open files (new: ${newFiles || 'none'})`)
   expected(end.sockets, fresh.sockets, 'connections')
   expected(end.resources, warm.resources + 1, 'things that the event loop waits for')
   expected(report.closeWait, 0, 'connections that are half closed')
