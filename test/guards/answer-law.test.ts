@@ -159,8 +159,9 @@ function* streams(events: readonly object[], change: Change): Generator<{ where:
     const thirds = [text.slice(0, 31), text.slice(31, 35), text.slice(35)]
     const each = thirds.map((piece) => [...changedPlaces(event, () => piece)])
     for (const [index, { where }] of (each[0] ?? []).entries()) {
-      // What follows the end of an answer continues nothing.
-      if (!PIECES.test(where) || at === events.length - 1) continue
+      // What follows the end of an answer continues nothing, and neither does the event of messages that states it.
+      const isEnd = at === events.length - 1 || (event as Loose)['type'] === 'message_delta'
+      if (!PIECES.test(where) || isEnd) continue
       const pieces = each.map((one) => one[index]?.body as object)
       yield {
         where: `${at}${where} in pieces`,

@@ -352,6 +352,12 @@ test.each([
   },
 )
 
+test('of answers of Gemini, no signature covers the thought beside it', () => {
+  const thought = { text: 'So be it', thought: true, thoughtSignature: 'c2lnbmVk' }
+  const answer = { candidates: [{ content: { parts: [thought] } }] }
+  expect(answered(answer, GEMINI_ANSWER, false).get('So be it')?.isSigned).toBe(false)
+})
+
 test('what a provider adds to a delta is whole, and everything else in it comes in pieces', () => {
   const delta = {
     content: 'a b',

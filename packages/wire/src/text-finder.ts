@@ -1,11 +1,11 @@
 import { isMediaContent } from './answer-words.ts'
-import { CHAT_REQUEST } from './chat/shape.ts'
+import { CHAT_ANSWER, CHAT_REQUEST } from './chat/shape.ts'
 import { CONVERSE_REQUEST } from './converse/shape.ts'
 import type { FoundText, PathStep, RepeatingSpan, TextPlace } from './found-texts.ts'
 import { isMemberName, isSealed, isTerm, MAX_TERM } from './protocol-words.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
-import { MESSAGES_REQUEST } from './messages/shape.ts'
+import { MESSAGES_ANSWER, MESSAGES_EVENT, MESSAGES_REQUEST } from './messages/shape.ts'
 import type { Shape } from './shape/define-shape.ts'
 import { indexOf, kindOfCode, type Outline, outlineOf, ownerOfCode, tableOfCode } from './shape/outline.ts'
 import { KIND, OWNER } from './shape/vocabulary.ts'
@@ -27,7 +27,14 @@ const MAX_TERM_JSON = 6 * MAX_TERM
 const IS_TERM = Uint8Array.from({ length: 256 }, (_, byte) => (isTerm(String.fromCharCode(byte)) ? 1 : 0))
 
 /** Shapes whose signatures cover the reasoning beside them, so that it cannot be changed. `docs/guards.md: Places`. */
-const SIGNED: ReadonlySet<Shape> = new Set<Shape>([CHAT_REQUEST, CONVERSE_REQUEST, MESSAGES_REQUEST])
+const SIGNED: ReadonlySet<Shape> = new Set<Shape>([
+  CHAT_ANSWER,
+  CHAT_REQUEST,
+  CONVERSE_REQUEST,
+  MESSAGES_ANSWER,
+  MESSAGES_EVENT,
+  MESSAGES_REQUEST,
+])
 const PLAIN: Partial<FoundText> = {}
 const NO_WAY: readonly PathStep[] = []
 /** The key of list elements. */
@@ -46,7 +53,7 @@ export interface RequestTexts {
  * of the protocol, ids and signatures are left out where they look like one. `docs/guards.md: What is no text`.
  */
 export function requestTexts(scan: ScannedObject, shape: Shape): RequestTexts {
-  return new TextFinder(scan, shape, { isAnswer: false, signsReasoning: SIGNED.has(shape) }).find()
+  return new TextFinder(scan, shape, { isAnswer: false, signsReasoning: false }).find()
 }
 
 /** The texts of an answer or of one of its events, and the values that repeat them token by token. */
@@ -121,6 +128,8 @@ class TextFinder implements RequestTexts, AnswerTexts {
   readonly #codes: Outline
   readonly #schemaTable: number
   readonly #reading: Reading
+  /** Whether a signature covers the reasoning beside it. */
+  readonly #coversReasoning: boolean
   /** The objects around the current value which the shape describes, outermost first. */
   readonly #around: Node[] = []
   /** The way from the root to the current value: the object or list of each step, and the key in it, or -1 in a list. */
@@ -131,6 +140,7 @@ class TextFinder implements RequestTexts, AnswerTexts {
     this.#codes = outlineOf(scan, shape)
     this.#schemaTable = shape.tables['Schema'] ? shape.tableId('Schema') : -1
     this.#reading = reading
+    this.#coversReasoning = SIGNED.has(shape)
   }
 
   find(): this {
@@ -298,7 +308,8 @@ class TextFinder implements RequestTexts, AnswerTexts {
    */
   #isSigned(): boolean {
     const { isAnswer, signsReasoning } = this.#reading
-    if (isAnswer === signsReasoning) return signsReasoning
+    if (signsReasoning) return true
+    if (!this.#coversReasoning) return false
     let isSigned = false
     for (let up = 1; up <= this.#around.length; up += 1)
       for (const { node, kind, code } of this.#valuesAround(up)) {
