@@ -132,20 +132,23 @@ function nameMatchOf({
   return (names) => has(username, names.username) && has(token_name, names.token_name)
 }
 
+/** Filters that are no fields of a call. Ids of channels have become names, as the API reads them. */
+type OtherFilter = 'fromMs' | 'beforeMs' | 'reasons' | 'causes' | 'username' | 'token_name' | 'channel_id'
+type FieldFilter = Exclude<keyof UsageFilter, OtherFilter> & keyof SettledCall
 /** Fields of a call that must equal one of the filter's values. */
-const FIELDS = [
-  'id',
-  'user_id',
-  'token_id',
-  'model',
-  'channel',
-  'group',
-  'service_tier',
-  'region',
-  'session',
-  'batch',
-  'cache_break',
-] as const satisfies readonly (keyof UsageFilter & keyof SettledCall)[]
+const FIELDS = Object.keys({
+  id: true,
+  user_id: true,
+  token_id: true,
+  model: true,
+  channel: true,
+  group: true,
+  service_tier: true,
+  region: true,
+  session: true,
+  batch: true,
+  cache_break: true,
+} satisfies Record<Exclude<keyof UsageFilter, OtherFilter>, true>) as FieldFilter[]
 
 /** Maximum number of calls that are shown per second. Further ones are reported as missed. */
 const CALLS_PER_SECOND = 20

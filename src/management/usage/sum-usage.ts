@@ -44,11 +44,32 @@ export async function usageStat(
   }
 }
 
+/** Filters for which daily sums have a column, or that select whole days. */
+type SummedFilter =
+  | 'user_id'
+  | 'fromMs'
+  | 'beforeMs'
+  | 'username'
+  | 'token_id'
+  | 'token_name'
+  | 'model'
+  | 'channel'
+  | 'channel_id'
+  | 'group'
+  | 'service_tier'
+  | 'region'
+/** All others, so that none can be forgotten. */
+const UNSUMMED = Object.keys({
+  id: true,
+  session: true,
+  batch: true,
+  reasons: true,
+  causes: true,
+  cache_break: true,
+} satisfies Record<Exclude<keyof UsageFilter, SummedFilter>, true>) as (keyof UsageFilter)[]
+
 async function totalOf(store: Pick<Store, 'read'>, filter: UsageFilter, nowMs: number): Promise<UsageTotals> {
-  // Daily sums cannot be filtered by call, session, batch, outcome, cause of failure or cache break.
-  const { id, session, batch, reasons, causes, cache_break: broke } = filter
-  if ([id, session, batch, reasons, causes, broke].some((one) => one !== undefined))
-    return rowsTotal(store, filter)
+  if (UNSUMMED.some((one) => filter[one] !== undefined)) return rowsTotal(store, filter)
   const { days, edges } = splitIntoWholeDays(filter, nowMs)
   let total = days ? await store.read('sumUsageDays', { filter, days }) : NO_TOTALS
   for (const edge of edges) total = added(total, await rowsTotal(store, { ...filter, ...edge }))
