@@ -186,6 +186,8 @@ export async function soak(plan: SoakPlan): Promise<SoakReport> {
   }
   try {
     await program.ready()
+    // The first read starts a thread; without this one it might come after the warm-up.
+    await fetch(`${program.url}/api/usage/token/`, { headers: { authorization: 'Bearer sk-ann' } })
     fresh = await footprint(program)
     const warm = await sendAll(plan.warmUp)
     const end = await sendAll(plan.requests - plan.warmUp)
