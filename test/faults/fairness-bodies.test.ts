@@ -5,7 +5,7 @@ import { type FullResponse, call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { expectFairDuring } from './latency-under-attack.ts'
+import { expectServedDuring } from './served-during.ts'
 
 const MIB = 1024 * 1024
 /** A kilobyte that decompresses to a mebibyte; its announced length is one byte more. */
@@ -84,7 +84,7 @@ const bob = (bytes = 100): Promise<FullResponse> => fixture.chat('bob', ask('m',
 
 describe('bodies that are never completed', () => {
   test("incomplete bodies that clients without a key send from a few addresses cause no refusal of other clients' calls", async () => {
-    await expectFairDuring(
+    await expectServedDuring(
       () =>
         settled(
           Array.from({ length: MANY }, (_, i) =>
@@ -118,7 +118,7 @@ describe('bodies that are never completed', () => {
           ),
         ),
       )
-    await expectFairDuring(attack, self)
+    await expectServedDuring(attack, self)
     expect((await bob()).status).toBe(200)
   })
 
@@ -126,7 +126,7 @@ describe('bodies that are never completed', () => {
     ['small ones', 100],
     ['ones of four mebibytes', 4 * MIB],
   ])('eight incomplete bodies of 32 MiB of one key cause no refusal of another key: %s', async (_, bytes) => {
-    await expectFairDuring(
+    await expectServedDuring(
       () => settled(largeOnes('ann', 8)),
       () => bob(bytes),
     )

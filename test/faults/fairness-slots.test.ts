@@ -3,7 +3,7 @@ import { type FullResponse, call, type LiveResponse, send } from '../fixtures/cl
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { openCalls, untilOver } from '../fixtures/open-calls.ts'
-import { expectFairDuring } from './latency-under-attack.ts'
+import { expectServedDuring } from './served-during.ts'
 
 const MAX = 8
 
@@ -50,7 +50,7 @@ const bob = (): Promise<FullResponse> => fixture.chat('bob', ask('m'))
 describe('calls that never end', () => {
   test("endless calls of one key take only half of the call slots once another key calls, and the other key's calls are served", async () => {
     let held: LiveResponse[] = []
-    await expectFairDuring(async () => {
+    await expectServedDuring(async () => {
       held = await hold('ann', 4 * MAX)
     }, bob)
     expect(held).toHaveLength(MAX / 2)

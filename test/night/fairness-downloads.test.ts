@@ -7,7 +7,7 @@ import { type FullResponse, send } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { expectFairDuring } from '../faults/latency-under-attack.ts'
+import { expectServedDuring } from '../faults/served-during.ts'
 
 /** The number of concurrent downloads that one key may have while others need theirs. */
 const SHARE = 8
@@ -71,7 +71,7 @@ const bob = (): Promise<FullResponse> => fixture.chat('bob', naming(`/fast/${ask
 
 describe('downloads that never end', () => {
   test("downloads of files for one key's calls that never end do not delay other keys, however many there are", async () => {
-    await expectFairDuring(async () => {
+    await expectServedDuring(async () => {
       for (let i = 0; i < 4; i++) attack('ann', slowOnes(`ann-${i}`, 10))
       await expect.poll(() => underWay()).toBe(SHARE)
     }, bob)

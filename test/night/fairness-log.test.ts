@@ -8,7 +8,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { rawConnection } from '../fixtures/raw-socket.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { expectFairDuring } from '../faults/latency-under-attack.ts'
+import { expectServedDuring } from '../faults/served-during.ts'
 
 /** Requests whose log lines exceed the capacity of the pipe and of this copy's queue several times. */
 const MANY = 2_000
@@ -90,7 +90,7 @@ describe('a log that is not read', () => {
 
   test('a log that nobody reads delays no call and no stop; lost lines are counted, and a later line reports their number', async () => {
     await setUp(writer)
-    await expectFairDuring(fill, bob)
+    await expectServedDuring(fill, bob)
     const lost = await dropped()
     expect(lost).toBeGreaterThan(0)
     const answered = await requestsAnswered()
@@ -116,7 +116,7 @@ describe('a log on a full disk', () => {
     const full = openSync('/dev/full', 'w')
     try {
       await setUp(full)
-      await expectFairDuring(fill, bob)
+      await expectServedDuring(fill, bob)
       expect(await dropped()).toBeGreaterThan(0)
       expect(await fixture.gateway.stop()).toBe(0)
     } finally {
