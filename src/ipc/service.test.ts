@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import process from 'node:process'
+import { Worker } from 'node:worker_threads'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import type { HelperRequests } from '../../test/fixtures/service-helper.ts'
 import { Service, type ServiceEnded, type ServiceOptions } from './service.ts'
@@ -99,21 +100,29 @@ test.each(KINDS)(
 )
 
 test.each(KINDS)(
-  'the time limit of a request to a %s does not begin before its code is loaded',
+  'the time limit of a request to a %s begins when its code is loaded, and before that there is one for loading',
   async (_, start) => {
-    const begun: boolean[] = []
-    let isLoaded = false
-    const setTimer = (): Disposable => {
-      begun.push(isLoaded)
-      return { [Symbol.dispose]() {} }
-    }
+    const { setTimer, runNext, pauses } = timers()
     const service = open({ start, setTimer })
-    service.start()
-    void service.ready.then(() => (isLoaded = true))
-    expect(await service.request('double', 2, { timeoutMs: 1 })).toBe(4)
-    expect(begun).toEqual([true])
+    const request = service.request('double', 2, { timeoutMs: 500 })
+    expect(pauses()).toEqual([60_500])
+    expect(await request).toBe(4)
+    expect(pauses()).toEqual([])
+    const late = service.request('never', undefined, { timeoutMs: 500 })
+    expect(pauses()).toEqual([500])
+    runNext()
+    await expect(late).rejects.toEqual(ended('late'))
   },
 )
+
+test('a helper that never finishes loading is ended, and its request fails', async () => {
+  const { setTimer, runNext } = timers()
+  const start = (): Worker => new Worker('setInterval(() => {}, 1_000)', { eval: true })
+  const service = open({ start, setTimer })
+  const request = service.request('double', 2, { timeoutMs: 500 })
+  runNext()
+  await expect(request).rejects.toEqual(ended('late'))
+})
 
 test.each(KINDS)(
   'a helper %s that needs more heap than it may ends, and this process continues',

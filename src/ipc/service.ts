@@ -8,6 +8,8 @@ import type { Handlers, MessageFromHelper, MessageToHelper } from './serve.ts'
  */
 const MIN_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
+/** Maximum milliseconds in which a helper loads its code, if a request has a time limit. */
+const MAX_LOADING_MS = 60_000
 
 /** A thread or process: the part of a `Worker` that a service uses. */
 export interface Helper {
@@ -135,7 +137,7 @@ export class Service<Requests extends Handlers<Requests>> {
 
   /**
    * Sends a request. Rejects with the error of its handler, or with `ServiceEnded`. The helper is ended if it
-   * has not answered within `timeoutMs`, in which the time to load its code does not count. Buffers in `transfer` are moved to a thread instead of copied.
+   * has not answered within `timeoutMs`, in which up to a minute to load its code does not count. Buffers in `transfer` are moved to a thread instead of copied.
    */
   request<Name extends keyof Requests & string>(
     name: Name,
@@ -152,13 +154,21 @@ export class Service<Requests extends Handlers<Requests>> {
       run.lastId = id
       const pending: PendingRequest = { resolve, reject, timer: undefined }
       run.pending.set(id, pending)
-      if (timeoutMs !== undefined)
-        void run.ready.promise.then(() => {
-          if (run.pending.has(id))
-            pending.timer = this.#setTimer(() => void this.#terminate(run, 'late'), timeoutMs)
-        })
+      if (timeoutMs !== undefined) this.#limit(run, id, pending, timeoutMs)
       run.idle?.[Symbol.dispose]()
       if (this.#options.keepsAlive === true) run.helper.ref()
+    })
+  }
+
+  #limit(run: Run, id: number, pending: PendingRequest, timeoutMs: number): void {
+    const endIn = (ms: number): void => {
+      pending.timer?.[Symbol.dispose]()
+      pending.timer = this.#setTimer(() => void this.#terminate(run, 'late'), ms)
+    }
+    if (run.isReady) return endIn(timeoutMs)
+    endIn(MAX_LOADING_MS + timeoutMs)
+    void run.ready.promise.then(() => {
+      if (run.pending.has(id)) endIn(timeoutMs)
     })
   }
 

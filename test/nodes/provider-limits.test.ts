@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '@redis/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { channelHealth } from '../fixtures/channel-health.ts'
+import { channelHealth, type KeyLimits } from '../fixtures/channel-health.ts'
 import { startAlertReceiver } from '../fixtures/alert-receiver.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -25,18 +25,13 @@ const configure = (upstream: ScriptedUpstream): Configuration => ({
   users: [ROOT, user(2, 'ann', [token('ann')])],
 })
 
-interface Limits {
-  readonly requests?: { readonly remaining: number }
-  readonly rests_until?: number
-}
-
 const NAME = 'limits of providers on several nodes'
 describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (engine) => {
   const shared = nodesOnRedis(engine, configure)
 
   /** What a node shows of the keys of a channel. */
-  async function limitsAt({ url }: RunningGateway, name: string): Promise<readonly Limits[]> {
-    return ((await channelHealth(url, name))?.keys.limits ?? []) as readonly Limits[]
+  async function limitsAt({ url }: RunningGateway, name: string): Promise<readonly KeyLimits[]> {
+    return (await channelHealth(url, name))?.keys.limits ?? []
   }
   const gateway = (node: number): RunningGateway => shared.nodes.gateways[node] as RunningGateway
   /** How many requests a node believes to be left of the first key. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
-import { channelHealth } from '../fixtures/channel-health.ts'
+import { channelHealth, type KeyLimits } from '../fixtures/channel-health.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import {
@@ -131,7 +131,7 @@ test('GET /api/channel/health and the metrics show the rate limits that a provid
 })
 
 /** What `GET /api/channel/health` shows of the keys of a channel. */
-async function shownLimits(channelName: string): Promise<readonly Record<string, unknown>[]> {
+async function shownLimits(channelName: string): Promise<readonly KeyLimits[]> {
   return (await channelHealth(fixture.gateway.url, channelName))?.keys.limits ?? []
 }
 
