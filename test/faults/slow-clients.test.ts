@@ -14,9 +14,6 @@ const CLIENTS = 32
 const SECOND_MS = 250
 /** The timeout of the headers in milliseconds. */
 const HEADERS_MS = 10 * SECOND_MS
-/** A request that waits for slow clients would take as long as those may be slow. */
-const SLOW_MS = 7_500
-const QUICK_MS = 2_000
 /** The number of calls beside clients that do not read. */
 const CALLS = 20
 
@@ -79,25 +76,16 @@ async function slowUpload(port: number): Promise<string> {
   return answer
 }
 
-/**
- * Makes calls one after the other until the condition holds. Returns the highest latency and the number of
- * calls.
- */
-async function callsUntil(
-  isSo: () => boolean,
-  atLeast = 0,
-  on = fixture,
-): Promise<{ slowestMs: number; calls: number }> {
-  let [slowestMs, calls] = [0, 0]
+/** Makes calls one after the other until the condition holds. Returns their number. */
+async function callsUntil(isSo: () => boolean, atLeast = 0, on = fixture): Promise<number> {
+  let calls = 0
   while (calls < atLeast || !isSo()) {
-    const began = performance.now()
     const { status, text } = await on.chat('ann', ask('m'))
     if (status !== 503) expect(status, text).toBe(200)
-    slowestMs = Math.max(slowestMs, performance.now() - began)
     calls += 1
     await sleep(20)
   }
-  return { slowestMs, calls }
+  return calls
 }
 
 describe(`${CLIENTS} slow clients`, () => {
@@ -114,7 +102,7 @@ describe(`${CLIENTS} slow clients`, () => {
       ...(await slowClients(port, 2 * part, 'body', head(1_000_000), '{'.repeat(100))),
     ]
     const areOver = (): boolean => clients.every(({ lasted }) => lasted() !== undefined)
-    const { calls } = await callsUntil(areOver, 0, impatient)
+    const calls = await callsUntil(areOver, 0, impatient)
     for (const { lasted } of clients) {
       expect(lasted()).toBeGreaterThan(HEADERS_MS - SECOND_MS)
     }
@@ -191,17 +179,11 @@ describe(`${CLIENTS} slow clients`, () => {
     }
     const ended = (model: string): boolean =>
       fixture.upstream.received(model).every(({ endedAt }) => endedAt !== undefined)
-    const alone = await callsUntil(() => true, 3)
     const clients = await reading('endless', CLIENTS)
     await fixture.upstream.receivedAtLeast('endless', CLIENTS / 2)
-    // The buffers between upstream and client fill first, at full speed; the latency of other calls is
-    // measured after that.
-    await expect
-      .poll(async () => (await callsUntil(() => true, 1)).slowestMs)
-      .toBeLessThan(Math.max(QUICK_MS, 2 * alone.slowestMs))
-    const { slowestMs } = await callsUntil(() => true, CALLS)
+    await callsUntil(() => true, CALLS)
+    // They were answered before the gateway had given up the clients that do not read.
     expect(ended('endless')).toBe(false)
-    expect(slowestMs).toBeLessThan(SLOW_MS + 2 * alone.slowestMs)
     const brief = await reading('brief', 2)
     await fixture.upstream.receivedAtLeast('brief', 2)
     await expect.poll(() => ended('brief')).toBe(true)

@@ -42,11 +42,14 @@ describe('the global limit', () => {
 
   test('the global rate limit of the management API refuses requests above its number with 429 and retry-after', async () => {
     await fresh()
+    const began = performance.now()
+    /** What is left of the hour at least, in whole seconds. */
+    const least = (): number => 3_600 - Math.ceil((performance.now() - began) / 1_000)
     for (const remaining of ['2', '1', '0']) {
       const { status, headers } = await self(gateway, address)
       expect(status).toBe(200)
       expect(headers).toMatchObject({ 'ratelimit-limit': '3', 'ratelimit-remaining': remaining })
-      expect(Number(headers['ratelimit-reset'])).toBeGreaterThan(3590)
+      expect(Number(headers['ratelimit-reset'])).toBeGreaterThanOrEqual(least())
       expect(Number(headers['ratelimit-reset'])).toBeLessThanOrEqual(3600)
       expect(headers).not.toHaveProperty('retry-after')
     }
@@ -56,7 +59,7 @@ describe('the global limit', () => {
     expect(refused.body).not.toHaveProperty('data')
     expect(refused.headers).toMatchObject({ 'ratelimit-limit': '3', 'ratelimit-remaining': '0' })
     const wait = Number(refused.headers['retry-after'])
-    expect(wait).toBeGreaterThan(3590)
+    expect(wait).toBeGreaterThanOrEqual(least())
     expect(wait).toBeLessThanOrEqual(3600)
   })
 
