@@ -137,7 +137,8 @@ export class Service<Requests extends Handlers<Requests>> {
 
   /**
    * Sends a request. Rejects with the error of its handler, or with `ServiceEnded`. The helper is ended if it
-   * has not answered within `timeoutMs`, in which up to a minute to load its code does not count. Buffers in `transfer` are moved to a thread instead of copied.
+   * has not answered within `timeoutMs`, in which up to a minute to load its code does not count. Buffers in
+   * `transfer` are moved to a thread instead of copied.
    */
   request<Name extends keyof Requests & string>(
     name: Name,
