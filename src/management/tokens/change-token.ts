@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { UsageLimitChanges } from '../../domain/usage-limits.ts'
-import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
+import { TOKEN_STATUS } from '../../domain/records/token.ts'
 import { generateKey } from '../../store/secrets.ts'
 import { type Actor, maySetOperatorLimits, OPERATOR } from '../authority.ts'
 import { usageLimitChanges, type usageLimitFields } from '../usage-limits.ts'
@@ -12,6 +12,7 @@ import { findUser } from '../users/list-users.ts'
 import { requireGroups, requireGuards, requireToolsets } from '../users/user-object.ts'
 import { anyTokenInput, findToken, tokenNotFound } from './list-tokens.ts'
 import {
+  HOLDER_FIELDS,
   changedTokenFields,
   maskedToken,
   ownTokenNotFound,
@@ -36,7 +37,7 @@ export async function changeToken(
   const { store, ledger, apiKeys, settings, nowMs } = services
   const user = await findUser(store, userId)
   const fields = {
-    ...storedFields(TOKEN.fields, input),
+    ...storedFields(HOLDER_FIELDS, input),
     ...(await changedLimits(services, { tokenId, userId }, input)),
   }
   requireGroups(settings(), user, fields, await teamGroupOf(services, fields.group, tokenId))

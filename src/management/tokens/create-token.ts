@@ -11,7 +11,7 @@ import { readInput, requireQuota, userField } from '../input-fields.ts'
 import { storedFields } from '../record-schemas.ts'
 import { findUser } from '../users/list-users.ts'
 import { requireGroups, requireGuards, requireToolsets } from '../users/user-object.ts'
-import { newTokenFields, type TokenObject, tokenObject } from './token-object.ts'
+import { HOLDER_FIELDS, newTokenFields, type TokenObject, tokenObject } from './token-object.ts'
 
 const INPUT = newTokenFields.extend({ user: userField })
 
@@ -38,7 +38,13 @@ export async function createTokenAs(
   const { name, expired_time, remain_quota } = input
   if (!input.unlimited_quota) requireQuota('remain_quota', remain_quota, 0, settings())
   const limits = usageLimitChanges(input, undefined, settings())
-  const fields = { ...TOKEN.defaults, ...storedFields(TOKEN.fields, input), name, expired_time, remain_quota }
+  const fields = {
+    ...TOKEN.defaults,
+    ...storedFields(HOLDER_FIELDS, input),
+    name,
+    expired_time,
+    remain_quota,
+  }
   requireGroups(settings(), user, fields)
   requireGuards(settings(), fields.guards)
   requireToolsets(settings(), fields.toolsets)

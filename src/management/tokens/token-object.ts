@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { maskedKey, tokenStatusAt } from '../../domain/api-key.ts'
 import { tokenVersion } from '../../domain/object-version.ts'
 import { isSetByOperator } from '../../domain/usage-limits.ts'
+import { fieldsWith } from '../../domain/records/record.ts'
 import { TOKEN, type Token } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
 import type { Settings } from '../../domain/settings.ts'
@@ -38,6 +39,12 @@ const operatorLimits = z.object({
   group: z.string().optional(),
   vendor_routes: z.string().optional(),
 })
+
+/**
+ * The fields of a token that requests may set, of its holder or of an operator. A limit that a holder may only tighten is
+ * also one of `src/domain/usage-limits.ts`.
+ */
+export const HOLDER_FIELDS = fieldsWith(TOKEN.fields, 'edit', 'holder')
 
 const own = declareResponse(TOKEN.fields, 'holder')
 
@@ -197,7 +204,7 @@ function operatorLimitsOf({ operator_terms, used_quota }: Token): Pick<TokenObje
  * management`.
  */
 export const newTokenFields = z.object(
-  { ...requestBodySchemas(TOKEN.fields, 'new'), ...usageLimitFields },
+  { ...requestBodySchemas(HOLDER_FIELDS, 'new'), ...usageLimitFields },
   { error: 'expected an object with the fields of a token' },
 )
 
@@ -213,7 +220,7 @@ export const TOKEN_ID_SCHEMAS = idFields('token', 'expected an array of ids of t
 export const changedTokenFields = z.object(
   {
     id: TOKEN_ID_SCHEMAS.id,
-    ...requestBodySchemas(TOKEN.fields, 'change'),
+    ...requestBodySchemas(HOLDER_FIELDS, 'change'),
     ...usageLimitFields,
     version: versionField.nullish(),
   },
