@@ -5,8 +5,7 @@ import { sqlitePath } from '../domain/database-url.ts'
 import type { Store } from '../store/store.ts'
 import type { Secrets } from '../store/secrets.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { OpenedLedger } from './open-ledger.ts'
-import type { PruneFunction } from './prune.ts'
+import type { PrunePart } from './prune.ts'
 
 /** Opens the content log. Its threads start when content is written or read; the one that reads, at once if there is any. */
 export function openContentLog(
@@ -32,20 +31,12 @@ export function openContentLog(
   })
 }
 
-/**
- * Returns a function that does what `prune` does, and also removes expired content, and content of deleted
- * users that could not be deleted together with them.
- */
-export function withContentPruning(
-  { prune }: Pick<OpenedLedger, 'prune'>,
+/** Remove expired content, and content of deleted users that could not be deleted together with them. */
+export function contentPruneParts(
   content: Pick<ContentLog, 'prune' | 'users' | 'delete'>,
   store: Pick<Store, 'read'>,
-): PruneFunction {
-  return async (days, signal) => {
-    const pruned = await prune(days, signal)
-    const deletedUsers = await deleteContentOfGone(content, store)
-    return { ...pruned, ...(await content.prune()), ...(deletedUsers > 0 && { deletedUsers }) }
-  }
+): readonly PrunePart[] {
+  return [async () => ({ deletedUsers: await deleteContentOfGone(content, store) }), () => content.prune()]
 }
 
 async function deleteContentOfGone(

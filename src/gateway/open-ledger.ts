@@ -6,7 +6,7 @@ import { sqlitePath } from '../domain/database-url.ts'
 import { recordConfiguration } from './record-configuration.ts'
 import type { FirstCredentials } from './seed-accounts.ts'
 import { Ledger } from '../accounts/ledger/ledger.ts'
-import { type PruneFunction, pruneEmbeddedDatabase } from './prune.ts'
+import { embeddedPruneParts, type PrunePart } from './prune.ts'
 import { NodeMessages } from '../store/node-messages.ts'
 import type { Secrets } from '../store/secrets.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
@@ -30,8 +30,8 @@ export interface OpenedLedger {
   isReady(): Promise<boolean>
   /** The other nodes on the database; undefined if it is embedded. */
   readonly others: BankNodes | undefined
-  /** Removes old rows of the usage log and other expired data. */
-  readonly prune: PruneFunction
+  /** Remove old rows of the usage log and other expired data. */
+  readonly pruneParts: readonly PrunePart[]
   /** Returns all quota that this process has leased, and closes the database. */
   close(): Promise<void>
 }
@@ -78,7 +78,7 @@ async function openOwnLedger(
       firstCredentials,
       recovered,
       others: undefined,
-      prune: pruneEmbeddedDatabase(store),
+      pruneParts: embeddedPruneParts(store),
       isReady: () => ledger.probe(),
       close: () => store.close(),
     }

@@ -13,9 +13,7 @@ import { BankConnection } from '../store/postgres/bank-connection.ts'
 import { NodeMessages } from '../store/node-messages.ts'
 import { LiveNodes } from '../store/postgres/live-nodes.ts'
 import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
-import { halfHourSumsRemovedBefore } from './prune.ts'
-import { pruneExpired } from '../store/prune.ts'
-import { pruneKeptOfDeleted } from '../store/kept-store.ts'
+import { pruneParts } from './prune.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open.ts'
 import { DatabaseAddressError, StoreUnavailable } from '../store/store-unavailable.ts'
@@ -111,18 +109,11 @@ export async function openSharedLedger({
     recovered,
     node,
     others: { names: () => liveNodes.names },
-    prune: async (days, signal) => ({
-      ...(await rows.maintainUsageLog(days.log, signal)),
-      removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),
-      finishedDeletions: await pruneKeptOfDeleted(rows, signal),
-      removedKept: await pruneExpired(rows, 'pruneKept', Date.now(), signal),
-      removedAnswerRemovals: await pruneExpired(rows, 'pruneAnswerRemovals', Date.now(), signal),
-      removedIdempotentCalls: await pruneExpired(rows, 'pruneIdempotentCalls', Date.now(), signal),
-      removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
-      removedRefusals: await pruneExpired(rows, 'pruneRefusedCalls', Date.now(), signal),
-      removedSlots: await pruneExpired(rows, 'pruneHalfHourSums', halfHourSumsRemovedBefore(days), signal),
-      removedAuditEntries: await pruneExpired(rows, 'pruneAuditLog', Date.now(), signal),
-    }),
+    pruneParts: pruneParts(
+      rows,
+      (days, signal) => rows.maintainUsageLog(days.log, signal),
+      'pruneLentBudgets',
+    ),
     isReady: () => leased.isReady(),
     close: () => resources.disposeAsync(),
   }

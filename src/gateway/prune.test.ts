@@ -14,7 +14,7 @@ function started(): { removals: number[]; warnings: string[]; stop: () => void }
   const warnings: string[] = []
   const prune = (): Promise<object> => Promise.resolve({ removed: removals.push(Date.now()) })
   const log = { info: () => {}, warn: (text: string) => warnings.push(text) }
-  const pruning = pruneRegularly(prune, () => ({ log: 30, slots: 30 }), log as never)
+  const pruning = pruneRegularly([prune], () => ({ log: 30, slots: 30 }), log as never)
   return { removals, warnings, stop: () => pruning.stop() }
 }
 
@@ -52,5 +52,26 @@ describe('expired data', () => {
     await vi.advanceTimersByTimeAsync(HOUR_MS)
     expect(removals).toHaveLength(2)
     stop()
+  })
+
+  test('a kind of expired data that cannot be removed keeps no other from being removed and logged', async () => {
+    const lines: unknown[][] = []
+    const log = {
+      info: (...line: unknown[]) => lines.push(line),
+      warn: (...line: unknown[]) => lines.push(line),
+    }
+    const late = new Error('timeout')
+    const parts = [
+      () => Promise.resolve({ removed: 3 }),
+      () => Promise.reject(late),
+      () => Promise.resolve({ removedAuditEntries: 2 }),
+    ]
+    const pruning = pruneRegularly(parts, () => ({ log: 30, slots: 30 }), log as never)
+    await vi.advanceTimersByTimeAsync(2 * MINUTE_MS)
+    pruning.stop()
+    expect(lines).toEqual([
+      [{ removed: 3, removedAuditEntries: 2 }, 'the usage log was pruned'],
+      [{ err: late, failed: 1 }, 'some expired data was not removed; tried again in an hour'],
+    ])
   })
 })

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Options } from '../domain/options.ts'
 import { pruneExpired, pruneUsage } from '../store/prune.ts'
 import { pruneKeptOfDeleted } from '../store/kept-store.ts'
-import type { Store } from '../store/store.ts'
+import type { RowStore, Store } from '../store/store.ts'
 import { SteadyClock } from './steady-clock.ts'
 
 const FIRST_MS = 60_000
@@ -25,34 +25,56 @@ export interface RetentionDays {
 }
 
 /**
- * Removes expired usage rows and sums, stored responses and other expired data. The result is logged unless
- * all its values are 0 or empty.
+ * Removes one kind of expired data. Resolves to what the log states of it; 0, false and empty lists are not worth a
+ * line.
  */
-export type PruneFunction = (days: RetentionDays, signal: AbortSignal) => Promise<object>
+export type PrunePart = (days: RetentionDays, signal: AbortSignal) => Promise<object>
 
-/** Returns the function that removes expired data from the embedded database. */
-export function pruneEmbeddedDatabase(store: Store): PruneFunction {
-  return async (days, signal) => ({
+/** Kinds of rows that expire by themselves: the names of their numbers in the log, and of their operations. */
+const EXPIRING = [
+  ['removedResponses', 'pruneResponses'],
+  ['removedKept', 'pruneKept'],
+  ['removedAnswerRemovals', 'pruneAnswerRemovals'],
+  ['removedIdempotentCalls', 'pruneIdempotentCalls'],
+  ['removedRefusals', 'pruneRefusedCalls'],
+  ['removedAuditEntries', 'pruneAuditLog'],
+] as const
+
+/** All kinds of expired data in a database. The usage log and budgets are kept in different forms by the two. */
+export function pruneParts(
+  store: Pick<RowStore, 'read' | 'write'>,
+  usage: PrunePart,
+  budgets: 'pruneBudgets' | 'pruneLentBudgets',
+): readonly PrunePart[] {
+  return [
+    usage,
+    async (_, signal) => ({ finishedDeletions: await pruneKeptOfDeleted(store, signal) }),
+    async (days, signal) => ({
+      removedSlots: await pruneExpired(store, 'pruneHalfHourSums', halfHourSumsRemovedBefore(days), signal),
+    }),
+    ...[...EXPIRING, ['removedBudgets', budgets] as const].map(
+      ([name, operation]): PrunePart =>
+        async (_, signal) => ({ [name]: await pruneExpired(store, operation, Date.now(), signal) }),
+    ),
+  ]
+}
+
+/** All kinds of expired data in the embedded database. */
+export function embeddedPruneParts(store: Store): readonly PrunePart[] {
+  const usage: PrunePart = async (days, signal) => ({
     removed: await pruneUsage(store, days.log, Date.now(), signal),
-    removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
-    finishedDeletions: await pruneKeptOfDeleted(store, signal),
-    removedKept: await pruneExpired(store, 'pruneKept', Date.now(), signal),
-    removedAnswerRemovals: await pruneExpired(store, 'pruneAnswerRemovals', Date.now(), signal),
-    removedIdempotentCalls: await pruneExpired(store, 'pruneIdempotentCalls', Date.now(), signal),
-    removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
-    removedRefusals: await pruneExpired(store, 'pruneRefusedCalls', Date.now(), signal),
-    removedSlots: await pruneExpired(store, 'pruneHalfHourSums', halfHourSumsRemovedBefore(days), signal),
-    removedAuditEntries: await pruneExpired(store, 'pruneAuditLog', Date.now(), signal),
   })
+  return pruneParts(store, usage, 'pruneBudgets')
 }
 
 /**
  * Removes expired data a minute after the start, and then every hour. `days` is called at each run. For a day after the
  * clock was set by hours nothing is removed: it may be wrong, and what is gone does not come back when it is set right.
- * `docs/configuration.md: Options`, `usage_log_days` and `slot_days`.
+ * A part that fails is tried again in an hour, and keeps no other from its work. `docs/configuration.md: Options`,
+ * `usage_log_days` and `slot_days`.
  */
 export function pruneRegularly(
-  prune: PruneFunction,
+  parts: readonly PrunePart[],
   days: () => RetentionDays,
   log: Logger,
 ): { stop(): void } {
@@ -63,13 +85,21 @@ export function pruneRegularly(
       log.warn('the clock was set by more than an hour: no expired data is removed until a day has passed')
       return
     }
-    try {
-      const done = await prune(days(), stopping.signal)
-      if (Object.values(done).some(isNonEmpty)) log.info(done, 'the usage log was pruned')
-    } catch (error) {
-      if (!stopping.signal.aborted)
-        log.warn({ err: error }, 'old usage rows were not removed; tried again in an hour')
-    }
+    const done = {}
+    const failures: unknown[] = []
+    for (const part of parts)
+      try {
+        Object.assign(done, await part(days(), stopping.signal))
+      } catch (error) {
+        if (stopping.signal.aborted) return
+        failures.push(error)
+      }
+    if (Object.values(done).some(isNonEmpty)) log.info(done, 'the usage log was pruned')
+    if (failures.length > 0)
+      log.warn(
+        { err: failures[0], failed: failures.length },
+        'some expired data was not removed; tried again in an hour',
+      )
   }
   const run = async (): Promise<void> => {
     await removeNow()

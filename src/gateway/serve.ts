@@ -69,7 +69,7 @@ import { gracefulStop } from './graceful-stop.ts'
 import { shareProviderLimits } from './share-provider-limits.ts'
 import { collectAll, collectGarbageWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
-import { openContentLog, withContentPruning } from './open-content-log.ts'
+import { openContentLog, contentPruneParts } from './open-content-log.ts'
 import { createCallFindings, openAlerts, receiverTag } from './open-alerts.ts'
 import { openConversationMemory } from './open-conversation-memory.ts'
 import { type OpenedMcp, openMcp } from './open-mcp.ts'
@@ -380,7 +380,7 @@ export async function serveGateway({
 
   opened.adopt(removeUploadsRegularly(environment.dataDir), (files) => files.stop())
   const pruning = pruneRegularly(
-    withContentPruning(accounts, content, store),
+    [...accounts.pruneParts, ...contentPruneParts(content, store)],
     () => retentionDays(inForce.settings.options),
     log,
   )

@@ -39,6 +39,12 @@ test('a feature that is added by the recipe takes part in the calls that it conc
     const count = JSON.stringify(body).split(/[aeiou]/).length - 1
     expect({ status, vowels: headers['x-vowels'] }).toEqual({ status: 200, vowels: String(count) })
   }
+  // The answer of a call with an idempotency key is recorded, and sent again for the next one.
+  for (const replayed of [undefined, 'true']) {
+    const { headers } = await fixture.chat('ann', ask('m'), { headers: { 'idempotency-key': 'one' } })
+    expect(headers).toMatchObject({ 'x-vowels': expect.stringMatching(/^\d+$/) })
+    expect(headers['idempotency-replayed']).toBe(replayed)
+  }
   const message = { ...ask('m'), max_tokens: 9 }
   const other = await call(fixture.gateway.url, message, { key: 'ann', path: '/v1/messages' })
   expect(other.status).toBe(200)

@@ -48,7 +48,7 @@ export class AnswerRecorder extends Response {
   }
 
   override writeHead(status: number, headers: ResponseHeaders): this {
-    this.#recording.begin({ status, headers })
+    this.#recording.begin({ status, headers: { ...this.presetHeaders, ...headers } })
     return super.writeHead(status, headers)
   }
 
