@@ -4,6 +4,8 @@ import { countRequestSchema, messagesRequestSchema } from '@sluice/wire/messages
 import { moderationsRequestSchema } from '@sluice/wire/moderations'
 import { rerankRequestSchema } from '@sluice/wire/rerank'
 import { responsesRequestSchema } from '@sluice/wire/responses'
+import { messagesCountTokens } from '../call/dialects/messages/count-tokens.ts'
+import { responsesCountTokens } from '../call/dialects/responses/input-tokens.ts'
 import type { CallEndpoint } from './endpoint.ts'
 import { GEMINI_ENDPOINTS } from './gemini.ts'
 import { MEDIA_ENDPOINTS } from './media.ts'
@@ -130,7 +132,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     requestSchema: countRequestSchema,
     // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
     hiddenStatuses: [404],
-    handle: (exchange, caller, { relay }) => relay.countTokens('messages', exchange, caller),
+    handle: (exchange, caller, { relay }) => relay.countTokens(messagesCountTokens, exchange, caller),
   },
   RESPONSES_ENDPOINT,
   {
@@ -140,7 +142,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     requestSchema: responsesRequestSchema,
     // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
     hiddenStatuses: [404],
-    handle: (exchange, caller, { relay }) => relay.countTokens('responses', exchange, caller),
+    handle: (exchange, caller, { relay }) => relay.countTokens(responsesCountTokens, exchange, caller),
   },
   {
     ...COMMON,

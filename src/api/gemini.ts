@@ -2,6 +2,7 @@ import { GatewayError } from '../errors.ts'
 import { embedRequestSchema } from '@sluice/wire/gemini/embed'
 import { geminiRequestSchema, modelWithoutPrefix } from '@sluice/wire/gemini'
 import type { Request } from '../http/request.ts'
+import { geminiCountTokens } from '../call/dialects/gemini/count-tokens.ts'
 import type { CallEndpoint } from './endpoint.ts'
 import type { PathParams } from './paths.ts'
 
@@ -55,7 +56,8 @@ export const GEMINI_ENDPOINTS: readonly CallEndpoint[] = VERSIONS.flatMap((versi
     requestSchema: () => ({ type: 'object' }),
     // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
     hiddenStatuses: [404],
-    handle: (exchange, caller, { relay }, params) => relay.countContents(modelIn(params), exchange, caller),
+    handle: (exchange, caller, { relay }, params) =>
+      relay.countTokens(geminiCountTokens(modelIn(params)), exchange, caller),
   },
 ])
 

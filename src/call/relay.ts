@@ -2,9 +2,7 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
-import { scanObject } from '@sluice/wire/json/json-scan'
-import { answerHeaders } from '../http/answer-headers.ts'
-import type { StoreReads } from '../limits/store-reads.ts'
+import type { StoreRead, StoreReads } from '../limits/store-reads.ts'
 import {
   type AdmissionServices,
   type AdmittedAttempts,
@@ -13,22 +11,14 @@ import {
   type UnchargedCall,
 } from './call-admission.ts'
 import { type AttemptServices, Attempts, type LaterAnswer } from './attempts.ts'
-import type { StoreRead } from '../limits/store-reads.ts'
 import type { ReadingFeatures } from './reading-features.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
+import { countTokens } from './count-tokens.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
-import {
-  type CountTokensEndpoint,
-  countingDialect,
-  CountingUnsupported,
-  isCountingUnsupported,
-} from './dialects/count-tokens.ts'
+import type { CountTokensEndpoint } from './dialects/count-tokens.ts'
 import { geminiDialect, type GeminiRequestPath } from './dialects/gemini/client-dialect.ts'
-import { geminiCountTokens } from './dialects/gemini/count-tokens.ts'
-import { messagesCountTokens } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
-import { responsesCountTokens } from './dialects/responses/input-tokens.ts'
 import type { AdmittedRequest, AnswerRead } from './answer-request.ts'
 import type { Call } from './call.ts'
 import type { OwnedLimit } from './call-limits.ts'
@@ -56,7 +46,6 @@ import type { UpstreamKey } from '../upstreams/key-ring.ts'
 
 const NOT_IN_BATCHES =
   "Invalid 'tools': the tools of this gateway cannot be used in batches; send the request to /v1/responses."
-const COUNTING = { messages: messagesCountTokens, responses: responsesCountTokens } as const
 
 /** A call to something that is not a channel, such as an MCP server. */
 export interface OtherCall {
@@ -147,55 +136,8 @@ export class Relay {
   }
 
   /** Responds with the number of tokens that a request would have. */
-  countTokens(protocol: keyof typeof COUNTING, incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#count(COUNTING[protocol], incoming, caller)
-  }
-
-  /** Responds with the number of tokens of a Gemini request, whose model is in its path. */
-  countContents(model: string, incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#count(geminiCountTokens(model), incoming, caller)
-  }
-
-  async #count(counting: CountTokensEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
-    const settings = this.#services.settings()
-    const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
-    try {
-      const run = (call: IncomingCall): Promise<void> =>
-        this.#countOnce(counting, body, call, caller, settings)
-      const answer = this.#services.lifeCycle.read(incoming, settings)
-      await (answer ? answer({ body, incoming, caller, settings }, run) : run(incoming))
-    } catch (error) {
-      recordRefusal(incoming, caller, { dialects: { json: countingDialect(counting) }, body }, error)
-      throw error
-    } finally {
-      body.release()
-    }
-  }
-
-  async #countOnce(
-    counting: CountTokensEndpoint,
-    body: Body,
-    incoming: IncomingCall,
-    caller: Caller,
-    settings: Settings,
-  ): Promise<void> {
-    try {
-      await this.#relay({ json: countingDialect(counting) }, body, incoming, caller, settings)
-    } catch (error) {
-      if (!isCountingUnsupported(error)) throw error
-      // The call itself has not failed: only counting at the upstream was refused.
-      incoming.hasFailed = false
-      const isComposed = error instanceof CountingUnsupported
-      const scan = isComposed ? error.composed : scanObject(body.bytes)
-      const { text, extraTokens } = counting.countable(scan, isComposed)
-      const tokens = (await this.#services.count.countLowPriority(text)) + extraTokens
-      incoming.response
-        .writeHead(200, {
-          'content-type': 'application/json',
-          ...answerHeaders(incoming.id, counting.protocol),
-        })
-        .end(JSON.stringify(counting.response(tokens)))
-    }
+  countTokens(counting: CountTokensEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return countTokens(counting, incoming, caller, this.#services, (...request) => this.#relay(...request))
   }
 
   /** Makes a call of the gateway itself: it is charged and recorded like that of a client, and no feature answers it. */
