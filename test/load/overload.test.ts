@@ -20,8 +20,11 @@ test('at five times its maximum of open calls the gateway serves at least half i
   timeout: 300_000,
 }, async () => {
   let report = await run()
-  // The capacity was measured earlier; if other processes slowed the storm down, the run is repeated.
-  for (let more = 0; more < 3 && report.served < 0.5 * report.capacity; more += 1) report = await run()
+  // The capacity was measured earlier, and calls that are due while a process is halted are sent at once: if other processes
+  // slowed the storm or the calls after it down, the run is repeated.
+  const isSlowedDown = ({ served, capacity, afterwards }: typeof report): boolean =>
+    served < 0.5 * capacity || '503' in afterwards
+  for (let more = 0; more < 3 && isSlowedDown(report); more += 1) report = await run()
   console.info(JSON.stringify(report))
   expect(Object.keys(report.counts)).toEqual(['200', '503'])
   expect(report.served).toBeGreaterThanOrEqual(0.5 * report.capacity)
