@@ -81,12 +81,17 @@ describe('a gateway whose event loop is late', () => {
   test('a gateway whose event loop is late accepts several connections a turn, not one', async () => {
     const COUNT = 200
     const look = () => call(fixture.gateway.url, undefined, { method: 'GET', path: '/healthz' })
-    const alone = performance.now()
-    for (let i = 0; i < 4; i++) await look()
-    const oneMs = (performance.now() - alone) / 4
-    const began = performance.now()
-    await Promise.all(Array.from({ length: COUNT }, look))
-    expect(performance.now() - began).toBeLessThan((COUNT * Math.max(TURN_MS, oneMs / 2)) / 3)
+    /** Connections that were accepted in the time of a turn. */
+    const perTurn = async (): Promise<number> => {
+      const alone = performance.now()
+      for (let i = 0; i < 4; i++) await look()
+      const oneMs = (performance.now() - alone) / 4
+      const began = performance.now()
+      await Promise.all(Array.from({ length: COUNT }, look))
+      return (COUNT * Math.max(TURN_MS, oneMs / 2)) / (performance.now() - began)
+    }
+    // Other programs may halt one of the attempts, and not each of them.
+    await expect.poll(perTurn).toBeGreaterThan(3)
   })
 
   test('a gateway whose event loop is late refuses calls before bodies are read, and admits all once it has recovered', async () => {
@@ -113,7 +118,7 @@ describe('a gateway whose event loop is late', () => {
     }
     // Calls are only refused when there are many.
     expect(crowd.length - heard.refused).toBeGreaterThanOrEqual(64)
-    expect(heard.asked).toBeGreaterThan(0)
+    await expect.poll(() => heard.asked).toBeGreaterThan(0)
     for (const { socket } of crowd) socket.destroy()
 
     process.kill(fixture.gateway.pid, 'SIGUSR2')
