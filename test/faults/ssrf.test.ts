@@ -11,6 +11,7 @@ import { byTier } from '../runner/tier.ts'
 import { hostileUrls, ZONE } from './hostile-urls.ts'
 
 const MEDIA = { max_bytes: '1MiB', timeout: '1s' }
+const TOO_LATE = 'took too long'
 /** Fetches of a name whose address changes. */
 const LOOKUPS = byTier(8, 20)
 /** Concurrent requests. */
@@ -113,6 +114,14 @@ function admitted(body: object, path = '/v1/chat/completions'): Promise<FullResp
   return retryWhileShed(() => fixture.chat('ann', body, { path }))
 }
 
+/** The answer to a request whose URL is answered at once, but may be fetched too slowly by a busy machine. */
+async function fetched(ask: () => Promise<FullResponse>): Promise<FullResponse> {
+  for (;;) {
+    const answer = await ask()
+    if (!answer.text.includes(TOO_LATE)) return answer
+  }
+}
+
 /** Connections of the gateway other than those to its upstream. */
 function unexpectedConnections(): string[] {
   return network
@@ -176,7 +185,7 @@ describe("a URL in a client's request", () => {
       fixture.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
       const paths = ['public.test/a.png', `${PUBLIC_ADDRESS}/a.png`, 'public.test:80/302?%2Fa.png']
       for (const path of paths) {
-        const answer = await ask(`http://${path}`)
+        const answer = await fetched(() => ask(`http://${path}`))
         expect(answer.status, answer.text).toBe(200)
       }
       const sent = [...fixture.upstream.received(MODEL.messages), ...fixture.upstream.received(MODEL.chat)]
@@ -211,12 +220,13 @@ describe('a fetched URL', () => {
   test.each([
     ['endless', 'larger than 1048576 bytes'],
     ['announced', 'larger than 1048576 bytes'],
-    ['drip', 'took too long'],
-    ['silent', 'took too long'],
+    ['drip', TOO_LATE],
+    ['silent', TOO_LATE],
   ])('the fetch of a URL in a request is limited in size and time: %s', async (path, why) => {
-    const answer = await PARTS['image_url']?.(`http://public.test/${path}`)
-    expect(answer?.status).toBe(400)
-    expect(answer?.json().error.message).toContain(why)
+    const ask = () => chat({ type: 'image_url', image_url: { url: `http://public.test/${path}` } })
+    const answer = await (why === TOO_LATE ? ask() : fetched(ask))
+    expect(answer.status).toBe(400)
+    expect(answer.json().error.message).toContain(why)
     const open = (): Promise<number> =>
       new Promise((resolve) => internet.getConnections((_, count) => resolve(count)))
     await expect.poll(open).toBe(0)
@@ -243,14 +253,17 @@ describe('a request with many slow URLs', () => {
       expect(many.status).toBe(400)
       // One after the other, they would take two hundred times as long.
       expect(many.ms).toBeLessThan(20 * one.ms)
-      expect((await PARTS['image_url']?.('http://public.test/a.png'))?.status).toBe(200)
+      const url = 'http://public.test/a.png'
+      expect((await fetched(() => chat({ type: 'image_url', image_url: { url } }))).status).toBe(200)
     },
   )
 })
 
 describe('where the operator allows private networks', () => {
   test('a URL at a private address is fetched, at any port, if the operator allows private networks', async () => {
-    const permissive = await fixtureOfBoth({ media: { ...MEDIA, allow_private_networks: true } })
+    const permissive = await fixtureOfBoth({
+      media: { ...MEDIA, timeout: '60s', allow_private_networks: true },
+    })
     try {
       permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const url = `http://localhost:${portOf(internet)}/a.png`
