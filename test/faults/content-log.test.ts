@@ -158,9 +158,11 @@ test('a blocked content database delays no call; content beyond the memory limit
   }
   // A call that waited for the database would wait for seconds, each of them.
   expect(Math.min(...times)).toBeLessThan(20 * Math.max(...alone))
-  const metrics = await call(url(), undefined, { method: 'GET', path: '/metrics' })
-  const [, dropped = '0'] = /sluice_content_dropped_total\{reason="full"\} (\d+)/.exec(metrics.text) ?? []
-  expect(Number(dropped)).toBeGreaterThan(0)
+  const dropped = async (): Promise<number> => {
+    const { text } = await call(url(), undefined, { method: 'GET', path: '/metrics' })
+    return Number(/sluice_content_dropped_total\{reason="full"\} (\d+)/.exec(text)?.[1] ?? 0)
+  }
+  await expect.poll(dropped).toBeGreaterThan(0)
   const later: string[] = []
   const stored = async (): Promise<boolean> => {
     later.push(String((await say('cyd', 'afterwards')).headers['x-request-id']))
