@@ -178,7 +178,7 @@ describe.each(Object.keys(WAYS_TO_SEND) as (keyof typeof WAYS_TO_SEND)[])(
       // From then on, each of these connections carried one call only.
       for (const { users } of seen.slice(-CALLS))
         if (users[0]?.startsWith(hostile)) expect(users).toHaveLength(1)
-      expect(warnings()).toMatchObject([{ level: 40, channel: hostile }])
+      await expect.poll(warnings).toMatchObject([{ level: 40, channel: hostile }])
     })
   },
 )
