@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import type { FullResponse } from '../fixtures/client.ts'
@@ -10,6 +10,13 @@ const WINDOW = '1h'
 const ANN = { id: 2, accessToken: 'ann-access' }
 /** Ten prompt and five output tokens. */
 const TOKENS = 15
+
+interface Row {
+  readonly cache: string
+  readonly quota: number
+  readonly hit_saved: number
+  readonly prompt_tokens: number
+}
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -143,11 +150,12 @@ test('each cached answer has a usage row with the amount that it saved, and the 
   const rows = []
   for (const { headers } of answers) {
     const request = `GET /api/log/${String(headers['x-request-id'])}` as const
-    const { data } = await manage<{ cache: string; quota: number; hit_saved: number; prompt_tokens: number }>(
-      fixture.gateway.url,
-      ADMIN,
-      request,
-    )
+    // A call that got the answer as it arrived is charged after the answer was sent.
+    const data = await vi.waitFor(async () => {
+      const found = await manage<Row | undefined>(fixture.gateway.url, ADMIN, request)
+      if (found.data === undefined) throw new Error('the call is not settled yet')
+      return found.data
+    }, 60_000)
     rows.push([data.cache, data.quota, data.hit_saved, data.prompt_tokens])
   }
   expect(rows).toEqual([
