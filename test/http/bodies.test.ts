@@ -81,12 +81,16 @@ describe('keys that appear twice at the top of a body', () => {
 })
 
 test.each([1_000, 100_000])('a body nested %i levels deep is refused with 400, quickly', async (depth) => {
-  const pace = paceMs()
-  const started = performance.now()
-  refused(await post(`{"x":${'['.repeat(depth)}${']'.repeat(depth)},${GOOD.slice(1)}`), 400)
-  refused(await post(`{"x":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)},${GOOD.slice(1)}`), 400)
-  refused(await post('['.repeat(depth)), 400)
-  expect(performance.now() - started).toBeLessThan(200 * Math.max(pace, paceMs()))
+  const work = async (): Promise<number> => {
+    const pace = paceMs()
+    const started = performance.now()
+    refused(await post(`{"x":${'['.repeat(depth)}${']'.repeat(depth)},${GOOD.slice(1)}`), 400)
+    refused(await post(`{"x":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)},${GOOD.slice(1)}`), 400)
+    refused(await post('['.repeat(depth)), 400)
+    return (performance.now() - started) / Math.max(pace, paceMs())
+  }
+  // Other programs may halt one of the attempts, and not each of them.
+  await expect.poll(work).toBeLessThan(200)
 })
 
 describe('the maximum size of a body', () => {
