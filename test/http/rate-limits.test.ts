@@ -136,9 +136,18 @@ describe('the request limit of a channel', () => {
   })
 
   test('a channel at its request limit is used again when the window of the limit has passed', async () => {
-    const started = performance.now()
-    expect((await from('unlimited', ask('tight'))).status).toBe(200)
-    const refused = await from('unlimited', ask('tight'))
+    let started = 0
+    const first = async (): Promise<number> => {
+      started = performance.now()
+      return (await from('unlimited', ask('tight'))).status
+    }
+    expect(await first()).toBe(200)
+    let refused = await from('unlimited', ask('tight'))
+    // On a busy machine the window may be over by the second call.
+    while (refused.status === 200 && performance.now() - started >= SHORT_MS) {
+      await expect.poll(first, { interval: 100 }).toBe(200)
+      refused = await from('unlimited', ask('tight'))
+    }
     expect(refused.status).toBe(429)
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(SHORT_MS / 1000)
     await expect.poll(async () => (await from('unlimited', ask('tight'))).status, { interval: 100 }).toBe(200)
