@@ -55,7 +55,8 @@ const inProgress = (number: number): string => `"type":"response.in_progress","s
 
 test('a converted responses stream repeats response.in_progress during silence, numbered like every event', async () => {
   const text = await told('chat', {
-    before: [roleFrame(), contentFrame('Hi')],
+    // In one piece, so that no silence on a busy machine comes between them.
+    before: [roleFrame() + contentFrame('Hi')],
     after: [contentFrame(' there'), finishFrame()],
     until: inProgress(6),
   })
@@ -76,8 +77,9 @@ test('a converted responses stream begins even if the upstream sends only commen
 test("a native responses stream repeats response.in_progress during silence, and keeps the upstream's events unchanged", async () => {
   const all = frames({ text: 'Hello there.' })
   const text = await told('responses', {
-    before: [...all.slice(0, 5), ': comment\n\n'],
-    after: all.slice(5),
+    // In one piece each, so that there is no other silence on a busy machine.
+    before: [`${all.slice(0, 5).join('')}: comment\n\n`],
+    after: [all.slice(5).join('')],
     until: inProgress(4),
   })
   const events = upstreamNamed(text).split(/(?<=\n\n)/)
