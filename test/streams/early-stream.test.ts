@@ -391,6 +391,8 @@ test('the row of such a call states the error, and the status 200 that the clien
   await live.until(COMMENT)
   resolve()
   const { headers } = await live.end()
+  // A refusal does not wait for its row in the log.
+  await rowOf(headers)
   const found = await manage<Record<string, unknown>>(
     fixture.gateway.url,
     ADMIN,
