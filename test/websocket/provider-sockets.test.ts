@@ -22,10 +22,11 @@ beforeAll(async () => {
   gateway = await startGateway({
     config: {
       options: { retries: 2 },
-      models: priced(['m', 'refusing', 'posted', 'named', 'forked', 'azure', 'several', 'proxied']),
+      models: priced(['m', 'refusing', 'posted', 'named', 'forked', 'silent', 'azure', 'several', 'proxied']),
       channels: [
         channel('m', provider.baseUrl, { ...own, headers: { 'x-team': 'red' } }),
-        channel('forked', provider.baseUrl, { ...own, name: 'other', timeouts: { idle: '500ms' } }),
+        channel('forked', provider.baseUrl, { ...own, name: 'other' }),
+        channel('silent', provider.baseUrl, { ...own, timeouts: { idle: '500ms' } }),
         channel('refusing', provider.baseUrl, own),
         channel('posted', provider.baseUrl, own),
         channel('named', provider.baseUrl, { ...own, model_mapping: { named: 'upstream-name' } }),
@@ -322,7 +323,7 @@ describe('a socket of a provider that fails', () => {
       },
     })
     const client = await opened()
-    const events = await client.turn({ model: 'forked', input: 'one' })
+    const events = await client.turn({ model: 'silent', input: 'one' })
     expect(events.at(-1)?.type).not.toBe('response.completed')
     await eventually(() => expect(provider.open.size).toBe(0))
   })
@@ -505,7 +506,7 @@ describe('steering', () => {
     )
     await client.next(({ type }) => type === 'response.completed')
     await eventually(() => expect(rowOf(`${client.id}.3`)).toMatchObject({ quota: 32, reason: 'complete' }))
-    expect(rowOf(`${client.id}.2`)).toMatchObject({ quota: 0 })
+    await eventually(() => expect(rowOf(`${client.id}.2`)).toMatchObject({ quota: 0 }))
   })
 
   test.each([
