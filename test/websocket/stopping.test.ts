@@ -66,7 +66,7 @@ test('a socket that is idle for options.websocket.idle is closed with 1000, and 
 
 test('a socket that has reached its age begins no further turn: running ones end, then comes an error, and 1000', async () => {
   // Long enough for the first turn to begin on a slow machine.
-  const fixture = await start({ age: '5s' })
+  const fixture = await start({ age: '10s' })
   const { promise: untilEnd, resolve: end } = Promise.withResolvers<void>()
   fixture.upstream.script('slow', { kind: 'stream', endsAfter: untilEnd })
   const client = await openSocket(fixture.gateway.url, 'ann')
