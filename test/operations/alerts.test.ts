@@ -28,6 +28,11 @@ type Telling = Pick<Fixture, 'gateway' | 'upstream'> & {
   readonly chat: (key: string, body: Body) => Promise<FullResponse>
 }
 
+/** The number of alerts that a gateway has delivered since its start, and will not send again. */
+async function deliveredBy({ url }: RunningGateway): Promise<number> {
+  return (await metricsOf(url)).sum('sluice_alerts_total', { result: 'delivered' })
+}
+
 /** A gateway whose user `ann` has exactly five dollars, so that her first call falls below the threshold. */
 async function gatewayTelling(
   alerts: readonly Record<string, unknown>[],
@@ -70,9 +75,7 @@ test("alert receivers are informed once of a user's low quota, signed, and witho
   expect(alert?.text).not.toMatch(/sk-|"hi"|upstream-key/)
   expect(told.received).toHaveLength(1)
   expect(other.received).toEqual([])
-  const count = async (): Promise<number> =>
-    (await metricsOf(gateway.url)).sum('sluice_alerts_total', { result: 'delivered' })
-  await expect.poll(count).toBe(1)
+  await expect.poll(() => deliveredBy(gateway)).toBe(1)
 })
 
 test('alert receivers are informed once each when a budget reaches 80 % and 100 %', async () => {
@@ -159,6 +162,8 @@ test('alert receivers are informed of a budget that refuses calls once in each o
   ]
   expect(facts()).toEqual(first)
 
+  // What a stop interrupts is sent once more after the restart.
+  await expect.poll(() => deliveredBy(gateway)).toBe(6)
   await gateway.stop()
   await gateway.restart()
   await refuse()
@@ -304,6 +309,8 @@ test('many simultaneous alert events are delivered once each, only a few of them
   // After the first event, the database knows the threshold.
   await chat('ann', ask('m'))
   await told.atLeast(1)
+  // What a stop interrupts is sent once more after the restart.
+  await expect.poll(() => deliveredBy(gateway)).toBe(1)
   await gateway.stop()
   lowerQuotas(gateway, events)
   const answering = Promise.withResolvers<number>()
