@@ -9,6 +9,7 @@ import { call, events, open, streamedContent } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type UsageRow } from '../fixtures/database.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
+import { patientWithPostgres } from '../fixtures/patient-program.ts'
 import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { statusOn } from '../fixtures/port.ts'
@@ -128,7 +129,7 @@ test(`on SIGTERM the listener closes, ${STREAMS} streams and all other work in p
 })
 
 test('calls that outlast drain_timeout after SIGTERM end in an error and are settled, and the exit code is 0', async () => {
-  const program = await readyProgram({ config: config({ drain_timeout: '700ms' }), ownProcess: true })
+  const program = await readyProgram({ config: config({ drain_timeout: '700ms' }), cwd: patient.root })
   // The tokenizer, which counts a response without usage, is loaded with the first such response, which may
   // take longer than a settlement may.
   upstream.script('m', { kind: 'whole', usage: null })
@@ -320,7 +321,8 @@ test('a start that waits for a silent database ends soon after a signal', async 
   await eventually(() => silent.listening, 'it listens')
   const { port } = silent.address() as AddressInfo
   const program = await runProgram({
-    ownProcess: true,
+    // The connection timeout would pass before the signal on a busy machine.
+    cwd: await patientWithPostgres(),
     config: config(),
     env: { DATABASE_URL: `postgres://u@127.0.0.1:${port}/d` },
   })
