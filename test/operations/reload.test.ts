@@ -142,7 +142,7 @@ describe('when a change of the file is applied', () => {
       (await metricsOf(program.url)).sum('sluice_config_reloads_total', { result: 'applied' })
     const before = await counted()
     program.kill('SIGHUP')
-    await eventually(async () => (await counted()) === before + 1, 'a reading on SIGHUP')
+    await eventually(async () => (await counted()) > before, 'a reading on SIGHUP')
     expect((await chat()).status).toBe(200)
   })
 
