@@ -113,8 +113,9 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
       )
       await Promise.all(live.map((stream) => stream.until('word4')))
       // At this time the hold of the whole call is on the disk, too.
+      await upstream.receivedAtLeast('w', 1)
       await eventually(async () => (await metric(program, 'sluice_open_holds')) === 5, 'held')
-      await new Promise((resolve) => setTimeout(resolve, 100))
+      await eventually(async () => (await metric(program, 'sluice_ledger_lag')) === 0, 'written')
 
       const filler = join(disk, 'filler')
       fill(filler)
