@@ -210,21 +210,28 @@ describe('traces with an exporter configured', () => {
 
 test('while the telemetry collector is unreachable, the gateway answers calls and stops soon, and only traces are lost', async () => {
   upstream.script('main', { kind: 'whole' })
-  const lonely = await runProgram({
-    config,
-    env: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://127.0.0.1:${await freePort()}/v1/traces` },
-  })
-  try {
-    await lonely.ready()
-    expect((await call(lonely.url, ask('m'), { key: 'canarykey' })).status).toBe(200)
-    const asked = performance.now()
-    lonely.kill('SIGTERM')
-    const { code, at } = await lonely.exit
-    expect(code).toBe(0)
-    expect(at - asked).toBeLessThan(9_000)
-  } finally {
-    await discard(lonely)
+  const results = new Set<number | null>()
+  /** Makes a call and a stop. Returns the milliseconds that the stop took. */
+  const timeOfStop = async (): Promise<number> => {
+    const lonely = await runProgram({
+      config,
+      env: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://127.0.0.1:${await freePort()}/v1/traces` },
+    })
+    try {
+      await lonely.ready()
+      results.add((await call(lonely.url, ask('m'), { key: 'canarykey' })).status)
+      const asked = performance.now()
+      lonely.kill('SIGTERM')
+      const { code, at } = await lonely.exit
+      results.add(code)
+      return at - asked
+    } finally {
+      await discard(lonely)
+    }
   }
+  // The exporter's own timeout would delay each stop; a busy machine delays one of them.
+  await expect.poll(timeOfStop).toBeLessThan(9_000)
+  expect(results).toEqual(new Set([200, 0]))
 })
 
 test('a gateway without a telemetry exporter loads no code of OpenTelemetry', async () => {
