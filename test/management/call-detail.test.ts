@@ -99,7 +99,8 @@ test("a call's details have its times in the queue, to connect and to the first 
   expect(queued + connect).toBeLessThanOrEqual(firstByte + 2)
   expect(firstByte).toBeLessThanOrEqual(total)
   expect(first.dropped).toEqual(['seed'])
-  expect((await callOnce()).timing.connect_ms).toBe(0)
+  // The provider may have closed the connection meanwhile on a busy machine; the next call then opens another one.
+  await expect.poll(async () => (await callOnce()).timing.connect_ms).toBe(0)
 })
 
 test('members see the details of their own calls only, and without the attempts at upstreams', async () => {
