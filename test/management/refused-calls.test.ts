@@ -17,7 +17,7 @@ beforeAll(async () => {
       groups: { default: {}, small: { budget: 30, budget_period: 'day' } },
       models: {
         ...priced(['m']),
-        busy: { price: { input: 1, output: 1 }, rate_limit: { requests: 1, window: '60s' } },
+        busy: { price: { input: 1, output: 1 }, rate_limit: { requests: 1, window: '1h' } },
         away: { price: { input: 1, output: 1 } },
       },
       channels: [
