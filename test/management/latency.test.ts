@@ -62,6 +62,8 @@ test('the latencies in a usage series are those of its calls, to within a tenth'
 test('the latencies and causes of one user or key are null once rows of its calls are removed, those of all stay', async () => {
   fixture.upstream.script('m', { kind: 'status', status: 400, body: '{}' })
   await fixture.chat('root', askStream('m'))
+  // A call that was answered with an error is settled a moment later.
+  await expect.poll(async () => (await get<{ total: number }>('/api/log/')).total).toBe(8)
   const paths = ['/api/usage?step=month', '/api/usage/self?step=month'] as const
   const last = async <Item>(
     path: `/${string}`,
