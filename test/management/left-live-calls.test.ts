@@ -55,7 +55,7 @@ test('a client that sends more behind the request of a live stream than is kept 
   const answers = await Promise.all(connections.map((one) => one.closed()))
   for (const answer of answers) expect(answer.split('HTTP/1.1')).toHaveLength(2)
   await expectFreePlaces(id)
-}, 60_000)
+})
 
 function takeAllPlaces(id: number): RawConnection[] {
   const { port } = new URL(fixture.gateway.url)
