@@ -126,8 +126,11 @@ describe('what is kept', () => {
 
   test('failed calls leave no memory of the content log taken', async () => {
     const large = { messages: [{ role: 'user', content: 'x'.repeat(1024 * 1024) }] }
-    for (let time = 0; time < 60; time += 1)
-      await fixture.chat('ann', ask('two', { ...large, user: `${time}` }))
+    for (let time = 1; time <= 60; time += 1) {
+      const failed = await fixture.chat('ann', ask('two', { ...large, user: `${time}` }))
+      // What a slow disk has not written takes memory as well.
+      if (time % 10 === 0) await contentOf(url(), ANN, idOf(failed))
+    }
     const last = await fixture.chat('ann', ask('two', { user: 'the last' }))
     await contentOf(url(), ANN, idOf(last))
     const metrics = await call(url(), undefined, {
