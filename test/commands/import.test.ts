@@ -994,26 +994,33 @@ test('an import that is killed and run again has the same result: no user is imp
     ${numbers} SELECT i, 'user ' || i, '', 1000 + i, i FROM n`)
   await source.sql(`INSERT INTO tokens (user_id, key, name, remain_quota, used_quota)
     ${numbers} SELECT i, 'first' || i, 'a', i, i / 2 FROM n UNION ALL SELECT i, 'second' || i, 'b', i, 0 FROM n`)
-  const dataDir = folder()
-  const child = spawn(process.execPath, ['bin/sluice.mjs', 'import', source.place, '--apply'], {
-    cwd: await programFolder(),
-    stdio: 'ignore',
-    env: { ...BASE_ENVIRONMENT, DATA_DIR: dataDir, GATEWAY_SECRET: SECRET },
-  })
-  const gone = once(child, 'exit')
-  const users = (): unknown => {
-    try {
-      return embeddedRows(dataDir, 'SELECT count(*) >= 50 AS some FROM users')[0]?.['some']
-    } catch {
-      return 0
+  let dataDir = ''
+  let left: unknown
+  let before: unknown = USERS
+  // On a busy machine an import may be over before it is killed: another one is made then.
+  for (let time = 0; time < 10 && before === USERS; time += 1) {
+    dataDir = folder()
+    const child = spawn(process.execPath, ['bin/sluice.mjs', 'import', source.place, '--apply'], {
+      cwd: await programFolder(),
+      stdio: 'ignore',
+      env: { ...BASE_ENVIRONMENT, DATA_DIR: dataDir, GATEWAY_SECRET: SECRET },
+    })
+    const gone = once(child, 'exit')
+    const users = (): unknown => {
+      try {
+        return embeddedRows(dataDir, 'SELECT count(*) >= 50 AS some FROM users')[0]?.['some']
+      } catch {
+        return 0
+      }
     }
+    await expect.poll(users, { timeout: 60_000, interval: 1 }).toBe(1)
+    child.kill('SIGKILL')
+    left = await gone
+    before = embeddedRows(dataDir, 'SELECT count(*) AS count FROM users')[0]?.['count']
   }
-  await expect.poll(users, { timeout: 60_000, interval: 1 }).toBe(1)
-  child.kill('SIGKILL')
-  expect(await gone).toEqual([null, 'SIGKILL'])
+  expect(left).toEqual([null, 'SIGKILL'])
   const halves = 'SELECT user_id FROM tokens WHERE deleted_time IS NULL GROUP BY user_id HAVING count(*) <> 2'
   expect(embeddedRows(dataDir, halves)).toEqual([])
-  const before = embeddedRows(dataDir, 'SELECT count(*) AS count FROM users')[0]?.['count']
   expect(before).toBeLessThan(USERS)
   const again = await report(dataDir, source.place, '--apply')
   expect(again.summary['user']).toMatchObject({ carried: USERS - Number(before), there: before })
