@@ -138,7 +138,7 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
   }
 
   async function untilReady(): Promise<void> {
-    for (let tries = 0; tries < 600; tries += 1) {
+    for (let tries = 0; tries < 2_400; tries += 1) {
       const status = await fetch(`http://127.0.0.1:${port}/readyz`).then(
         (answer) => answer.status,
         () => 0,
