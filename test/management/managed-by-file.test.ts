@@ -128,7 +128,7 @@ describe('a reload of gateway.yaml', () => {
     expect([fixture.upstream.received('twin').length, fixture.upstream.received('beside').length]).toEqual([
       1, 0,
     ])
-    expect(fixture.gateway.logs()).toContain('channels beside, set over HTTP, is left out')
+    await expect.poll(() => fixture.gateway.logs()).toContain('channels beside, set over HTTP, is left out')
     const own = (await channels()).find(({ name, managed }) => name === 'beside' && !managed)
     expect((await as(`GET /api/channel/test/${own?.id}`)).status).toBe(400)
     await reload(base)
@@ -140,9 +140,9 @@ describe('a reload of gateway.yaml', () => {
     await reload({ ...base, groups: { gone: { ratio: 1 } } })
     expect((await stored('orphan', { group: 'gone', models: 'o' })).status).toBe(200)
     await reload(base)
-    expect(fixture.gateway.logs()).toContain(
-      'channels orphan, set over HTTP, is left out: groups[0]: expected a group',
-    )
+    await expect
+      .poll(() => fixture.gateway.logs())
+      .toContain('channels orphan, set over HTTP, is left out: groups[0]: expected a group')
     expect((await fixture.chat('ann', ask('n'))).status).toBe(200)
     // An entry that is left out already does not prevent other changes, and can be corrected or removed.
     expect((await stored('later', { models: 'l' })).status).toBe(200)
