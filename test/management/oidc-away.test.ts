@@ -119,7 +119,9 @@ describe('an identity provider that is down', () => {
     silent.close()
   })
 
-  test('an identity provider that is down is reported to the operator with the reason', () => {
-    expect(fixture.gateway.logs()).toMatch(/sign-in at the identity provider corp: .*ECONNREFUSED/)
+  test('an identity provider that is down is reported to the operator with the reason', async () => {
+    await expect
+      .poll(() => fixture.gateway.logs())
+      .toMatch(/sign-in at the identity provider corp: .*ECONNREFUSED/)
   })
 })
