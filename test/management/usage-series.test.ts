@@ -48,6 +48,10 @@ beforeAll(async () => {
   }
   fixture.upstream.script('m', { kind: 'status', status: 400, body: '{}' })
   await fixture.chat('ann', ask('m'))
+  // A call that was answered with an error is settled a moment later.
+  const logged = async () =>
+    (await manage<{ total: number }>(fixture.gateway.url, ADA, 'GET /api/log/')).data.total
+  await vi.waitUntil(async () => (await logged()) === 4, { timeout: 60_000 })
   for (const [key, model] of [
     ['ann', 'unheard-of'],
     ['nobodys', 'm'],
