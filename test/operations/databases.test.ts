@@ -9,6 +9,7 @@ import { SOURCE_READERS } from '../../src/transfer/source-readers.ts'
 import { openClient } from '../../src/store/postgres/connect.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { type OwnPostgres, startOwnPostgres, withoutCrashes } from '../fixtures/own-postgres.ts'
+import { patientWithPostgres } from '../fixtures/patient-program.ts'
 import { type PoolMode, startPgBouncer, withoutPgBouncer } from '../fixtures/pgbouncer.ts'
 import { readyProgram, runProgram } from './program.ts'
 
@@ -27,7 +28,8 @@ function changed(url: string, host: string, parameters: Record<string, string> =
 
 /** The sentence with which a start ends. */
 async function refusalOf(url: string): Promise<string> {
-  const program = await runProgram({ config, env: { DATABASE_URL: url }, ownProcess: true })
+  // A busy machine would be a reason of its own.
+  const program = await runProgram({ config, env: { DATABASE_URL: url }, cwd: await patientWithPostgres() })
   const { code } = await program.exit
   expect(code, program.err()).toBe(1)
   // Waiting would not help.
