@@ -4,7 +4,6 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { call, open } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { askStream } from '../fixtures/fixture.ts'
-import { patientWithPostgres } from '../fixtures/patient-program.ts'
 import { freePort, statusOn } from '../fixtures/port.ts'
 import { rawConnection } from '../fixtures/raw-socket.ts'
 import { startUpstream } from '../fixtures/scripted-upstream.ts'
@@ -79,8 +78,7 @@ describe('options.admin_listen', () => {
     await once(silent, 'listening')
     const [admin, opensDatabase] = [await freePort(), once(silent, 'connection')]
     const program = await runProgram({
-      // It would end at the connection timeout, before a busy machine has asked it.
-      cwd: await patientWithPostgres(),
+      ownProcess: true,
       config: { options: { admin_listen: `127.0.0.1:${admin}`, reuse_port: true } },
       env: { DATABASE_URL: `postgres://sluice@127.0.0.1:${(silent.address() as AddressInfo).port}/sluice` },
     })
