@@ -9,7 +9,6 @@ import { call, events, open, streamedContent } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type UsageRow } from '../fixtures/database.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
-import { patientWithPostgres } from '../fixtures/patient-program.ts'
 import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { statusOn } from '../fixtures/port.ts'
@@ -321,8 +320,7 @@ test('a start that waits for a silent database ends soon after a signal', async 
   await eventually(() => silent.listening, 'it listens')
   const { port } = silent.address() as AddressInfo
   const program = await runProgram({
-    // The connection timeout would pass before the signal on a busy machine.
-    cwd: await patientWithPostgres(),
+    ownProcess: true,
     config: config(),
     env: { DATABASE_URL: `postgres://u@127.0.0.1:${port}/d` },
   })
