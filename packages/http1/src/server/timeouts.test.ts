@@ -17,13 +17,18 @@ afterEach(() => void vi.useRealTimers())
 const silent: RequestListener = () => {}
 const ok: RequestListener = (_, response) => response.writeHead(200, {}).end('ok')
 
+/** Client and server take turns in this process, of which a slow machine may have too few in some milliseconds. */
+async function taken(): Promise<void> {
+  await sleep(40)
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
 /** A connection on which bytes were sent, after this number of seconds of the server's clock. */
 async function after(seconds: number, bytes: string, listener: RequestListener, lookMs = OPEN_MS) {
   using own = await startOwnServer(listener)
   const connection = rawConnection(own.port, bytes)
   while (own.server.connections === 0) await sleep(5)
-  // Client and server take turns in this process.
-  await sleep(40)
+  await taken()
   const wasOpen = own.server.connections === 1
   vi.advanceTimersByTime(seconds * 1_000)
   const closed = await Promise.race([connection.closed(), sleep(lookMs)])
