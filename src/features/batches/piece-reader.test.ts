@@ -13,12 +13,16 @@ async function read(content: Buffer, size: number, maxBytes = 10): Promise<[numb
   return lines
 }
 
-/** Microseconds of CPU time in which a content is read. */
+/** Microseconds of CPU time in which a content is read: the least of several, as garbage of other tests may be collected. */
 async function cost(content: Buffer): Promise<number> {
-  const start = process.cpuUsage()
-  expect(await read(content, content.length, content.length)).toEqual([])
-  const { user, system } = process.cpuUsage(start)
-  return user + system
+  let least = Number.POSITIVE_INFINITY
+  for (let round = 0; round < 5; round += 1) {
+    const start = process.cpuUsage()
+    expect(await read(content, content.length, content.length)).toEqual([])
+    const { user, system } = process.cpuUsage(start)
+    least = Math.min(least, user + system)
+  }
+  return least
 }
 
 test('lines keep their numbers when empty ones are passed over, however the content is cut', async () => {
