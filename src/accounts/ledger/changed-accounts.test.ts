@@ -249,6 +249,8 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
       await a.bankClient.resync()
       const waits = { waitMs: 60_000, onLeft: () => () => {} }
       const waiting = a.ledger.admitInTime(await payerOf(a, bank, before), 50, factsOf('waiting'), waits)
+      const places = 'select count(distinct (node, ticket))::int as calls from loan_queue'
+      await expect.poll(() => bank.sql(places)).toEqual([{ calls: 1 }])
       await delay(300)
       const next = await called(b, bank, { budget: after, amount: 900, id: 'next' }).catch(() => undefined)
       expect(next !== undefined).toBe(after === 1000)

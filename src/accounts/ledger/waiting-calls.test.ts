@@ -203,6 +203,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     const refused = expect(large).rejects.toThrow(QuotaHeldByOtherCalls)
     await queued(1)
     const small = call({ amount: 300, token: otherId }, 1)
+    await queued(2)
     await known()
     await second.settle(settlementOf(0))
     await expect(Promise.race([small, delay(300, 'waits')])).resolves.toBe('waits')
@@ -241,9 +242,10 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
   })
 
   test('a call that arrives as another ends does not take what a waiting call needs', async () => {
-    const { call } = await stage()
+    const { call, queued } = await stage()
     const first = await call({ amount: 900 })
     const waiting = call({ amount: 600 })
+    await queued(1)
     await known()
     void first.settle(settlementOf(0))
     await expect(call({ amount: 600, waitMs: 0 })).rejects.toThrow(QuotaHeldByOtherCalls)
