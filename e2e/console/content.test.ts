@@ -157,7 +157,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     expect(await turns.locator('ul > li').allInnerTexts()).toEqual(['one', 'two'])
     const image = turns.locator('img')
     expect(await image.evaluateAll((all) => all.map((one) => one.getAttribute('src')))).toEqual([picture])
-    expect(await image.evaluate((one: HTMLImageElement) => one.naturalWidth)).toBe(1)
+    await expect.poll(() => image.evaluate((one: HTMLImageElement) => one.naturalWidth)).toBe(1)
     expect(
       await turns.getByRole('link').evaluateAll((all) => all.map((one) => one.getAttribute('href'))),
     ).toEqual(['https://pictures.test/far.png'])
