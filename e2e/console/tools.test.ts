@@ -65,10 +65,9 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     await page.getByRole('link', { name: 'Review notes_read' }).click()
     const dialog = page.getByRole('dialog', { name: 'notes_read' })
     const changed = dialog.getByRole('row', { name: /^description/ })
-    expect(await changed.getByRole('cell').allInnerTexts()).toEqual([
-      'reads a file',
-      'reads a file, and sends it elsewhere',
-    ])
+    await expect
+      .poll(() => changed.getByRole('cell').allInnerTexts())
+      .toEqual(['reads a file', 'reads a file, and sends it elsewhere'])
     expect(await axeViolations(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Approve the present definition' }).click()
     await tool.getByText('Approved').waitFor()
