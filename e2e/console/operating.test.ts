@@ -36,7 +36,9 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     const page = await stage.open('root', '/logs')
     const sheet = await openNewestCall(page, 'scripted')
     const lines = sheet.getByRole('table', { name: 'Cost lines' }).getByRole('row')
-    expect((await lines.allInnerTexts()).map((text) => text.split(/\s*\t\s*/))).toEqual([
+    const cells = async (): Promise<string[][]> =>
+      (await lines.allInnerTexts()).map((text) => text.split(/\s*\t\s*/))
+    await expect.poll(cells).toEqual([
       ['Charged for', 'Count', 'Price', 'Amount'],
       ['Input', '600', '$1.00/M', '$0.0006'],
       ['Cached input', '400', '$0.10/M', '$0.00004'],
@@ -56,11 +58,10 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     expect(await stage.call('shaky', PEOPLE.caller.key)).toBe(200)
     const page = await stage.open('root', '/logs')
     const sheet = await openNewestCall(page, 'shaky')
-    const attempts = await sheet.getByRole('list', { name: 'Attempts' }).getByRole('listitem').allInnerTexts()
-    expect(attempts).toEqual([
-      expect.stringMatching(/^first\s+.*500/),
-      expect.stringMatching(/^second\s+Answered/),
-    ])
+    const attempts = sheet.getByRole('list', { name: 'Attempts' }).getByRole('listitem')
+    await expect
+      .poll(() => attempts.allInnerTexts())
+      .toEqual([expect.stringMatching(/^first\s+.*500/), expect.stringMatching(/^second\s+Answered/)])
     await page.close()
 
     const own = await stage.open('caller', '/logs')
