@@ -155,8 +155,9 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     await expect.poll(watching).toBe(1)
     await chat(0, 'ann', ask('m', { max_tokens: 100 }))
     await waiting
-    // Each read that waits for a locked row takes a second at least, far longer than one that does not.
-    await expect.poll(readMs).toBeLessThan(2 * aloneMs)
+    // Each read that waits for a locked row takes a second at least, far longer than one that does not. The machine may be
+    // busier now than when the reads were alone.
+    await expect.poll(readMs).toBeLessThan(Math.max(900, 2 * aloneMs))
   })
 
   test("while a user's database row is locked, a restarted node keeps the lease for its calls, and spends nothing twice", async () => {
