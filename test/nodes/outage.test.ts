@@ -6,7 +6,7 @@ import type { FaultProxy } from '../fixtures/fault-proxy.ts'
 import { startGateway } from '../fixtures/gateway.ts'
 import { startUpstream } from '../fixtures/scripted-upstream.ts'
 import { call } from '../fixtures/client.ts'
-import { ask } from '../fixtures/fixture.ts'
+import { ask, retryWhileOverloaded } from '../fixtures/fixture.ts'
 import { SHARED } from './fixture.ts'
 
 /** Ten prompt and five output tokens. */
@@ -41,7 +41,7 @@ describe.each(SHARED)('while $name is unreachable', (engine) => {
     'during a database outage, a key in use is served, others get retry-after, and calls are charged later (%s)',
     async (_, spoil) => {
       const { proxy, chat, used, gateway } = await onTheLine()
-      expect((await chat('warm')).status).toBe(200)
+      expect((await retryWhileOverloaded(() => chat('warm'))).status).toBe(200)
       spoil(proxy)
       for (let index = 0; index < 10; index += 1) expect((await chat('warm')).status).toBe(200)
       const cold = await chat('cold')
