@@ -141,17 +141,28 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
   })
 
   test('calls that Redis counted before its clock went back still count against the rate limit', async () => {
-    const counted = fresh(1_000)
     const { widthMs } = bucketsOf(1_000)
-    const { bucket, nowMs } = await exchange(counted, { added: [[0, 60]], need: 10 })
-    expect(bucket).toBeGreaterThan(nowMs / widthMs)
-    const key = ((await server.command(['KEYS', `${namespace}:key:requests:1000:*`])) as string[])[0] ?? ''
-    const [field = ''] = (await server.command(['HKEYS', key])) as string[]
-    // An hour ahead: as if the server's clock had been an hour ahead until now.
-    const later = Math.ceil((nowMs + HOUR) / widthMs)
-    const script = `return redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack({ ${nowMs}, ${later}, 70 }))`
-    await server.command(['EVAL', script, '1', key, field])
-    expect((await exchange(counted, { need: 40 })).granted).toBe(30)
+    /** Counts 70 calls, moves them, and asks for 40 more; `hasHalted` if the window of a second may be over by then. */
+    const movedAhead = async () => {
+      const counted = fresh(1_000)
+      const startMs = performance.now()
+      const known = (await server.command(['KEYS', `${namespace}:key:requests:1000:*`])) as string[]
+      const { bucket, nowMs } = await exchange(counted, { added: [[0, 60]], need: 10 })
+      expect(bucket).toBeGreaterThan(nowMs / widthMs)
+      const keys = (await server.command(['KEYS', `${namespace}:key:requests:1000:*`])) as string[]
+      const key = keys.find((one) => !known.includes(one)) ?? ''
+      const [field = ''] = (await server.command(['HKEYS', key])) as string[]
+      // An hour ahead: as if the server's clock had been an hour ahead until now.
+      const later = Math.ceil((nowMs + HOUR) / widthMs)
+      const script = `return redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack({ ${nowMs}, ${later}, 70 }))`
+      await server.command(['EVAL', script, '1', key, field])
+      const { granted } = await exchange(counted, { need: 40 })
+      return { counted, granted, hasHalted: performance.now() - startMs >= 1_000 }
+    }
+    let moved = await movedAhead()
+    while (moved.hasHalted) moved = await movedAhead()
+    const { counted, granted } = moved
+    expect(granted).toBe(30)
     // Once the window of a second is over.
     await expect.poll(async () => (await exchange(counted, { need: 40 })).granted).toBe(40)
   })
