@@ -29,7 +29,8 @@ test('a gateway that is killed during 60 responses charges each round and each c
     options: { retries: 0 },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'), { protocol: 'responses' })],
-    mcp: { servers: [{ name: 'web', url: server.url, price: { call: 0.001 } }] },
+    // Only the kill ends a call of a tool.
+    mcp: { servers: [{ name: 'web', url: server.url, timeout: '1h', price: { call: 0.001 } }] },
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })], { quota: QUOTA })],
   }))
   onTestFinished(() => fixture.close())
