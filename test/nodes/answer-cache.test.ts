@@ -192,11 +192,15 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     await killed.kill()
     onTestFinished(() => killed.restart())
     for (const one of live) expect((await one.end()).broken).toBe(true)
+    const decidedByBoth = async (): Promise<number> => (await decided(nodes, 1)) + (await decided(nodes, 2))
+    const before = await decidedByBoth()
     const answers = await Promise.all([1, 2].map((node) => nodes.chat(node, 'lost', askStream('lost'))))
     for (const { text } of answers) expect(text).toContain('[DONE]')
     const asked = nodes.upstream.received('lost').length
     expect(asked).toBeGreaterThanOrEqual(2)
     expect(asked).toBeLessThanOrEqual(3)
+    // Answers are kept after they were sent.
+    await expect.poll(decidedByBoth).toBeGreaterThanOrEqual(before + asked - 1)
     expect(statusOf(await nodes.chat(2, 'lost', askStream('lost')))).toBe('hit')
   })
 })
