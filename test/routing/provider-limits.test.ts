@@ -13,6 +13,8 @@ import { byTier } from '../runner/tier.ts'
 
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const CALLS = byTier(600, 3_000)
+/** How many of them are made at once. */
+const AT_ONCE = 8
 /** What the keys of a provider may do together is enough for the calls, and for a third more. */
 const LIMIT = (CALLS * 4) / 3
 
@@ -91,13 +93,16 @@ async function callMany(model: string, calls: number, atOnce: number): Promise<n
 test('of many calls over keys with 90, 10 and 0 % of their limits left, less than 1 % get a 429 upstream', async () => {
   const stating = providerWith('stating', sharesLeft())
   const silent = providerWith('silent', sharesLeft(), false)
-  expect(await callMany('stating', CALLS, 8)).toBe(0)
-  expect(await callMany('silent', CALLS, 8)).toBe(0)
+  expect(await callMany('stating', CALLS, AT_ONCE)).toBe(0)
+  const startMs = performance.now()
+  expect(await callMany('silent', CALLS, AT_ONCE)).toBe(0)
+  const rests = 1 + Math.log2(1 + (performance.now() - startMs) / 1_000)
   expect(stating.met).toMatchObject({ served: CALLS })
   expect(stating.met.refused).toBeLessThan(CALLS / 100)
-  // A key that answers 429 without a statement rests for a second, then for two: how many do depends on the time.
+  // A key that answers 429 without a statement rests for a second, then for two: how often two keys are tried depends on the
+  // time, and calls that are made at once may try one together.
   expect(silent.met).toMatchObject({ served: CALLS })
-  expect(silent.met.refused).toBeLessThan(30)
+  expect(silent.met.refused).toBeLessThan(Math.max(30, 2 * AT_ONCE * rests))
 })
 
 test('a channel whose keys are at their limits is skipped for one of equal priority, not for one of lower priority', async () => {
