@@ -29,6 +29,8 @@ beforeAll(async () => {
       })
     },
   ).listen(0, '127.0.0.1')
+  // An idle connection outlasts a machine that halts for a while.
+  secure.keepAliveTimeout = 60_000
   secure.on('secureConnection', (socket) => {
     connections += 1
     if (socket.isSessionReused()) resumed += 1
