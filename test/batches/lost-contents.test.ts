@@ -109,7 +109,7 @@ describe('docs/batches.md: Lost contents', () => {
       )
       expect(charged(id)).toHaveLength(1)
       expect(books().openHolds()).toEqual([])
-      expect(fixture.gateway.logs()).toContain('missing or damaged (options.files.store)')
+      await expect.poll(() => fixture.gateway.logs()).toContain('missing or damaged (options.files.store)')
     },
   )
 

@@ -284,7 +284,7 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(await ann.ended((await made(ann, [chatLine('a', MODEL)])).id)).toMatchObject({
       request_counts: { total: 1, completed: 1, failed: 0 },
     })
-    expect(gateway.logs()).toContain('a file for a batch could not be deleted at a provider')
+    await expect.poll(() => gateway.logs()).toContain('a file for a batch could not be deleted at a provider')
   })
 
   test('results that break off are read again, and no line is charged twice', async () => {
