@@ -75,9 +75,11 @@ describe('the proxy of the environment', () => {
     upstream.script('', wholeChat({ text: 'hi' }))
     await statusOf('far')
     expect(proxy.tunnels).toContain('far.test:80')
-    expect(gateway.logs()).toContain(
-      `HTTP_PROXY: channels without a proxy call http addresses through ${proxy.address}, but for private ones and those in NO_PROXY.`,
-    )
+    await expect
+      .poll(() => gateway.logs())
+      .toContain(
+        `HTTP_PROXY: channels without a proxy call http addresses through ${proxy.address}, but for private ones and those in NO_PROXY.`,
+      )
     expect(gateway.logs()).not.toMatch(/a%3Ab%40c|a:b@c/)
   })
 
