@@ -46,6 +46,7 @@ describe.each(SHARED)('a background call on one of two nodes on one $name', (eng
       retryWhileOverloaded(() =>
         call(url, { model: name, input: 'hi', ...fields }, { key: name, path: '/v1/responses' }),
       )
+    /** Also false where the other node returns its unused lease too late for one call, as it may on a busy machine. */
     const isServed = async (tokens: number): Promise<boolean> => {
       const { status, text } = await ask(two.url, { max_output_tokens: tokens })
       if (status !== 200) expect(text).toContain('quota_held')
@@ -62,7 +63,7 @@ describe.each(SHARED)('a background call on one of two nodes on one $name', (eng
     await one.kill()
     await one.restart()
     expect(await isServed(QUOTA / 4 - HELD_TOKENS + 50_000)).toBe(false)
-    expect(await isServed(QUOTA / 4 - HELD_TOKENS - 50_000)).toBe(true)
+    await expect.poll(() => isServed(QUOTA / 4 - HELD_TOKENS - 50_000)).toBe(true)
     provider.backgroundStatus = 'completed'
     const path = `/v1/responses/${begun.json().id}`
     await call(one.url, undefined, { key: 'ann', method: 'GET', path })
@@ -105,7 +106,7 @@ describe.each(SHARED)('a background call on one of two nodes on one $name', (eng
       await expect(one.restart()).rejects.toThrow('lock timeout')
       await sql(change)
       expect(await isServed((REST + 200_000) / 4)).toBe(false)
-      expect(await isServed((REST - 200_000) / 4)).toBe(true)
+      await expect.poll(() => isServed((REST - 200_000) / 4)).toBe(true)
       await locked.unlock()
       await one.restart()
       expect(await isServed((REST + 200_000) / 4)).toBe(false)
