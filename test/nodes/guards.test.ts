@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import {
   ADMIN,
@@ -11,6 +11,7 @@ import {
   user,
 } from '../fixtures/configuration.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { ask } from '../fixtures/fixture.ts'
 import { SHARED, setNodes } from './fixture.ts'
@@ -35,7 +36,14 @@ const configure = (upstream: ScriptedUpstream): Configuration => ({
 
 describe.each(SHARED)('guards of nodes on $name', (engine) => {
   test('guards set on one node apply on all nodes, replace a value by the same placeholder on each, and are counted together', async () => {
-    const { chat, gateways, upstream } = await setNodes(engine, 2, configure)
+    const { chat, gateways, upstream } = await setNodes(
+      engine,
+      2,
+      configure,
+      {},
+      onTestFinished,
+      patientProgram,
+    )
     const admin = <Data>(
       node: number,
       request: Parameters<typeof manage>[2],
