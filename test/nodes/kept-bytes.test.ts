@@ -1,8 +1,9 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { type Nodes, setNodes, SHARED } from './fixture.ts'
 
 const MOST = 2 ** 20
@@ -20,12 +21,19 @@ describe.each(SHARED)('three nodes on $name that keep responses of one user', (e
   }
 
   test("a user's kept responses on three nodes together stay within options.keep_bytes: that user's oldest one is deleted first", async () => {
-    const nodes = await setNodes(engine, NODES.length, (upstream) => ({
-      options: { keep_responses: '1h', keep_bytes: '1MiB' },
-      models: priced(['m']),
-      channels: [channel('m', upstream.baseUrl('m'))],
-      users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
-    }))
+    const nodes = await setNodes(
+      engine,
+      NODES.length,
+      (upstream) => ({
+        options: { keep_responses: '1h', keep_bytes: '1MiB' },
+        models: priced(['m']),
+        channels: [channel('m', upstream.baseUrl('m'))],
+        users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
+      }),
+      {},
+      onTestFinished,
+      patientProgram,
+    )
     nodes.upstream.script('m', wholeChat({ text: 'Hello.', usage: usageText(10, 5) }))
     const { sql } = nodes.database
     const kept = (id: number): Promise<Readonly<Record<string, unknown>>[]> =>
