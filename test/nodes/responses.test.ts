@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { backgroundConfiguration, CHARGE } from '../fixtures/background-stage.ts'
 import { open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { storingUpstream } from '../fixtures/stored-responses.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { type Nodes, SHARED, sharedNodes } from './fixture.ts'
@@ -18,18 +19,23 @@ const WORDS = `data: ${JSON.stringify({
 })}\n\n`
 
 describe.each(SHARED)('several nodes on $name', (engine) => {
-  const shared = sharedNodes(engine, 2, (upstream) => {
-    const background = backgroundConfiguration(upstream, { m: {}, cancelled: {} })
-    return {
-      ...background,
-      models: { ...background.models, ...priced(['native']) },
-      channels: [
-        ...(background.channels ?? []),
-        channel('native', upstream.baseUrl('native'), { protocol: 'responses', keys: [...KEYS] }),
-      ],
-      users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
-    }
-  })
+  const shared = sharedNodes(
+    engine,
+    2,
+    (upstream) => {
+      const background = backgroundConfiguration(upstream, { m: {}, cancelled: {} })
+      return {
+        ...background,
+        models: { ...background.models, ...priced(['native']) },
+        channels: [
+          ...(background.channels ?? []),
+          channel('native', upstream.baseUrl('native'), { protocol: 'responses', keys: [...KEYS] }),
+        ],
+        users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
+      }
+    },
+    patientProgram,
+  )
   const clientOf = ({ gateways }: Nodes, node: number, key = 'ann'): OpenAI =>
     new OpenAI({ apiKey: `sk-${key}`, baseURL: `${gateways[node]?.url}/v1`, maxRetries: 0 })
 
