@@ -114,7 +114,7 @@ describe('docs/batches.md: Lost contents', () => {
   )
 
   test('when the bodies of lines are deleted while a provider has them, the lines end as errors, and cost nothing', async () => {
-    // Nothing tells that the batch has ended before the bodies are deleted.
+    // The provider does not report the end of the batch before the bodies are deleted.
     const silent = { step: 'get', status: 503, times: Number.MAX_SAFE_INTEGER }
     await simulateBatches(simulator.chatUrl, {
       reset: true,

@@ -28,7 +28,7 @@ function changed(url: string, host: string, parameters: Record<string, string> =
 
 /** The sentence with which a start ends. */
 async function refusalOf(url: string): Promise<string> {
-  // A busy machine would be a reason of its own.
+  // On a busy machine the start could end with a connection timeout instead.
   const program = await runProgram({ config, env: { DATABASE_URL: url }, cwd: await patientWithPostgres() })
   const { code } = await program.exit
   expect(code, program.err()).toBe(1)

@@ -16,6 +16,7 @@ export interface Field<V = unknown, C extends Stored = Stored, J = unknown> {
   readonly default?: V
   /**
    * Who may change the field over HTTP: the owner of the object, or only administrators; if absent, nobody.
+   * Requests about tokens accept only fields with `holder`.
    */
   readonly edit?: 'holder' | 'admin'
   /** Whether the field is required when an object is created. */
