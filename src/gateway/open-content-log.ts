@@ -31,7 +31,7 @@ export function openContentLog(
   })
 }
 
-/** Remove expired content, and content of deleted users that could not be deleted together with them. */
+/** Creates the parts that remove expired content, and content of deleted users that could not be deleted together with them. */
 export function contentPruneParts(
   content: Pick<ContentLog, 'prune' | 'users' | 'delete'>,
   store: Pick<Store, 'read'>,

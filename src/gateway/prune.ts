@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Options } from '../domain/options.ts'
-import { pruneExpired, pruneUsage } from '../store/prune.ts'
+import { type ExpiredRows, pruneExpired, pruneUsage } from '../store/prune.ts'
 import { pruneKeptOfDeleted } from '../store/kept-store.ts'
 import type { RowStore, Store } from '../store/store.ts'
 import { SteadyClock } from './steady-clock.ts'
@@ -25,26 +25,31 @@ export interface RetentionDays {
 }
 
 /**
- * Removes one kind of expired data. Resolves to what the log states of it; 0, false and empty lists are not worth a
- * line.
+ * Removes one kind of expired data. Resolves to values for the log, which gets a line unless all of them are 0, false or
+ * empty.
  */
 export type PrunePart = (days: RetentionDays, signal: AbortSignal) => Promise<object>
 
-/** Kinds of rows that expire by themselves: the names of their numbers in the log, and of their operations. */
-const EXPIRING = [
-  ['removedResponses', 'pruneResponses'],
-  ['removedKept', 'pruneKept'],
-  ['removedAnswerRemovals', 'pruneAnswerRemovals'],
-  ['removedIdempotentCalls', 'pruneIdempotentCalls'],
-  ['removedRefusals', 'pruneRefusedCalls'],
-  ['removedAuditEntries', 'pruneAuditLog'],
-] as const
+type BudgetRows = 'pruneBudgets' | 'pruneLentBudgets'
 
-/** All kinds of expired data in a database. The usage log and budgets are kept in different forms by the two. */
+/** Names in the log for the numbers of removed rows, by operation. Half-hour sums expire by an option instead. */
+const REMOVED: Readonly<Record<Exclude<ExpiredRows, BudgetRows | 'pruneHalfHourSums'>, string>> = {
+  pruneResponses: 'removedResponses',
+  pruneKept: 'removedKept',
+  pruneAnswerRemovals: 'removedAnswerRemovals',
+  pruneIdempotentCalls: 'removedIdempotentCalls',
+  pruneRefusedCalls: 'removedRefusals',
+  pruneAuditLog: 'removedAuditEntries',
+}
+
+/**
+ * Creates the parts for a database. The embedded database and PostgreSQL store the usage log and budgets in different
+ * forms.
+ */
 export function pruneParts(
   store: Pick<RowStore, 'read' | 'write'>,
   usage: PrunePart,
-  budgets: 'pruneBudgets' | 'pruneLentBudgets',
+  budgets: BudgetRows,
 ): readonly PrunePart[] {
   return [
     usage,
@@ -52,14 +57,16 @@ export function pruneParts(
     async (days, signal) => ({
       removedSlots: await pruneExpired(store, 'pruneHalfHourSums', halfHourSumsRemovedBefore(days), signal),
     }),
-    ...[...EXPIRING, ['removedBudgets', budgets] as const].map(
-      ([name, operation]): PrunePart =>
-        async (_, signal) => ({ [name]: await pruneExpired(store, operation, Date.now(), signal) }),
+    ...Object.entries({ ...REMOVED, [budgets]: 'removedBudgets' }).map(
+      ([operation, name]): PrunePart =>
+        async (_, signal) => ({
+          [name]: await pruneExpired(store, operation as ExpiredRows, Date.now(), signal),
+        }),
     ),
   ]
 }
 
-/** All kinds of expired data in the embedded database. */
+/** Creates the parts for the embedded database. */
 export function embeddedPruneParts(store: Store): readonly PrunePart[] {
   const usage: PrunePart = async (days, signal) => ({
     removed: await pruneUsage(store, days.log, Date.now(), signal),

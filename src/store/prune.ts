@@ -6,22 +6,25 @@ const BATCH = 100
 /** Milliseconds between two writes, so that calls are not delayed. */
 const PAUSE_MS = 50
 
+/** Operations that remove expired rows. */
+export type ExpiredRows =
+  | 'pruneResponses'
+  | 'pruneKept'
+  | 'pruneAnswerRemovals'
+  | 'pruneIdempotentCalls'
+  | 'pruneHalfHourSums'
+  | 'pruneRefusedCalls'
+  | 'pruneBudgets'
+  | 'pruneLentBudgets'
+  | 'pruneAuditLog'
+
 /**
  * Removes expired rows of one kind until there are no more or the signal aborts. Resolves to the number of
  * removed rows.
  */
 export async function pruneExpired(
   rows: Pick<RowStore, 'write'>,
-  kind:
-    | 'pruneResponses'
-    | 'pruneKept'
-    | 'pruneAnswerRemovals'
-    | 'pruneIdempotentCalls'
-    | 'pruneHalfHourSums'
-    | 'pruneRefusedCalls'
-    | 'pruneBudgets'
-    | 'pruneLentBudgets'
-    | 'pruneAuditLog',
+  kind: ExpiredRows,
   nowMs: number,
   signal?: AbortSignal,
 ): Promise<number> {
