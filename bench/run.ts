@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import process from 'node:process'
+import { fileURLToPath } from 'node:url'
 
 /** What can be measured: the program of each name, relative to this folder, and what it measures. */
 const PROGRAMS: Readonly<Record<string, readonly [file: string, measures: string]>> = {
@@ -43,20 +45,25 @@ const PROGRAMS: Readonly<Record<string, readonly [file: string, measures: string
   'usage-sums': ['parts/usage-sums.ts', 'writing sums of a million calls, and answers from them'],
 }
 
+const BUILD = fileURLToPath(new URL('../tools/build.mjs', import.meta.url))
+
 const [, , name = 'race'] = process.argv
 if (name === '--help') {
   const lines = Object.entries(PROGRAMS).map(([one, [, measures]]) => `  ${one.padEnd(16)}${measures}`)
   console.log(`npm run bench -- [NAME] [OPTION]…\n\nMeasures race, or what is named:\n${lines.join('\n')}`)
   console.log('\nnpm run bench -- race --help lists its scenarios.')
-} else if (name.startsWith('-')) await import('./race/race.ts')
-else {
-  const [file] = PROGRAMS[name] ?? []
+} else {
+  const isNamed = !name.startsWith('-')
+  const file = isNamed ? PROGRAMS[name]?.[0] : PROGRAMS['race']?.[0]
   if (file === undefined) {
     console.error(`there is no bench ${name}; npm run bench -- --help lists them`)
     process.exitCode = 1
   } else {
     // The program reads its own options.
-    process.argv.splice(2, 1)
+    if (isNamed) process.argv.splice(2, 1)
+    // After an edit a clone runs its sources, which makes starts and calls slower.
+    if (!process.argv.includes('--help'))
+      execFileSync(process.execPath, [BUILD, '--for-clone'], { stdio: 'inherit' })
     await import(`./${file}`)
   }
 }
