@@ -179,10 +179,23 @@ describe(`${CLIENTS} slow clients`, () => {
       const body = JSON.stringify(askStream(model))
       return slowClients(fixture.gateway.port, count, 'reads nothing', head(body.length), body)
     }
+    /** Makes calls until their upstream has sent nothing during three of them: all buffers are full. */
+    const heldBack = async (model: string): Promise<void> => {
+      let [sent, unchanged] = [0, 0]
+      await callsUntil(() => {
+        const requests = fixture.upstream.received(model)
+        const now = requests.reduce((sum, { eventsSent }) => sum + eventsSent, 0)
+        unchanged = now > 0 && now === sent ? unchanged + 1 : 0
+        sent = now
+        return unchanged === 3
+      })
+      expect(sent).toBeLessThan(fixture.upstream.received(model).length * frames.length)
+    }
     const ended = (model: string): boolean =>
       fixture.upstream.received(model).every(({ endedAt }) => endedAt !== undefined)
     const clients = await reading('endless', CLIENTS)
     await fixture.upstream.receivedAtLeast('endless', CLIENTS / 2)
+    await heldBack('endless')
     await callsUntil(() => true, CALLS)
     // They were answered before the gateway had given up the clients that do not read.
     expect(ended('endless')).toBe(false)
