@@ -124,55 +124,117 @@ export type TokenGrants = Pick<
   | 'vendor_routes'
 >
 
-/**
- * Limits that an operator set for a token, apart from budget and rate limit. Null: an operator has decided that there is
- * none, and gateway.yaml does not set it again. Absent: no operator has decided.
- */
-interface OperatorGrants {
+/** Limits that an operator can set for a token, apart from budget and rate limit. */
+interface GrantLimits {
   /** Total quota units, including those already spent. */
-  readonly quota?: number | null
+  readonly quota: number
   /** Model names, separated by commas. */
-  readonly models?: string | null
+  readonly models: string
   /** Addresses and CIDR ranges, one per line. */
-  readonly addresses?: string | null
+  readonly addresses: string
   /** Latest expiry, in Unix seconds. */
-  readonly expires?: number | null
+  readonly expires: number
   /** Names of guards that must check the token's calls. */
-  readonly guards?: readonly string[] | null
+  readonly guards: readonly string[]
   /** Name of the group that the token's calls use. */
-  readonly group?: string | null
+  readonly group: string
   /** Groups by vendor, as the token has them. */
-  readonly routes?: string | null
+  readonly routes: string
 }
 
-type GrantName = keyof OperatorGrants
+type GrantName = keyof GrantLimits
 
-/** The fields of a token that express each limit. */
-const FIELDS: Readonly<Record<GrantName, readonly (keyof TokenGrants)[]>> = {
-  quota: ['remain_quota', 'unlimited_quota'],
-  models: ['model_limits_enabled', 'model_limits'],
-  addresses: ['allow_ips'],
-  expires: ['expired_time'],
-  guards: ['guards'],
-  group: ['group'],
-  routes: ['vendor_routes'],
+/**
+ * The limits that an operator set. Null: an operator has decided that there is none, and gateway.yaml does not set it
+ * again. Absent: no operator has decided.
+ */
+type OperatorGrants = { readonly [Name in GrantName]?: GrantLimits[Name] | null }
+
+/** A token with the quota units that it has spent. */
+type SpendingToken = TokenGrants & { readonly used_quota: number }
+
+/** A field in which a token is looser than an operator's limit, with the operator's value. */
+interface Loosened {
+  readonly field: string
+  readonly max: string | number
 }
 
-const GRANT_NAMES = Object.keys(FIELDS) as GrantName[]
+/** One of the limits that an operator can set, and how a token expresses it. */
+interface Grant<Limit> {
+  /** The fields of a token that express it. */
+  readonly fields: readonly (keyof TokenGrants)[]
+  /** The present limit of a token; undefined if it has none. */
+  present(token: SpendingToken): Limit | undefined
+  /** The field in which a token is looser than `limit`, one of the operator's `grants`. */
+  loosened(limit: Limit, token: SpendingToken, grants: OperatorGrants): Loosened | undefined
+}
 
-/** The present limits of a token that has spent `used_quota` quota units. */
-function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
-  const { remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips } = token
-  const { expired_time, guards, group, vendor_routes } = token
-  return {
-    ...(!unlimited_quota && { quota: remain_quota + used_quota }),
-    ...(model_limits_enabled && { models: model_limits }),
-    ...(allowListLines(allow_ips).length > 0 && { addresses: allow_ips ?? '' }),
-    ...(expired_time !== -1 && { expires: expired_time }),
-    ...(guards.length > 0 && { guards }),
-    ...(group !== '' && { group }),
-    ...(vendor_routes !== '' && { routes: vendor_routes }),
-  }
+const GRANTS: { readonly [Name in GrantName]: Grant<GrantLimits[Name]> } = {
+  quota: {
+    fields: ['remain_quota', 'unlimited_quota'],
+    present: ({ unlimited_quota, remain_quota, used_quota }) =>
+      unlimited_quota ? undefined : remain_quota + used_quota,
+    loosened(quota, { unlimited_quota, remain_quota, used_quota }) {
+      const max = Math.max(0, quota - used_quota)
+      if (unlimited_quota) return { field: 'unlimited_quota', max }
+      return remain_quota + used_quota > quota ? { field: 'remain_quota', max } : undefined
+    },
+  },
+  models: {
+    fields: ['model_limits_enabled', 'model_limits'],
+    present: ({ model_limits_enabled, model_limits }) => (model_limits_enabled ? model_limits : undefined),
+    loosened(models, { model_limits_enabled, model_limits }) {
+      if (!model_limits_enabled) return { field: 'model_limits_enabled', max: models }
+      const given = new Set(entriesOf(models))
+      const isLooser = entriesOf(model_limits).some((name) => !given.has(name))
+      return isLooser ? { field: 'model_limits', max: models } : undefined
+    },
+  },
+  addresses: {
+    fields: ['allow_ips'],
+    present: ({ allow_ips }) => (allowListLines(allow_ips).length > 0 ? (allow_ips ?? '') : undefined),
+    loosened(addresses, { allow_ips }) {
+      const lines = allowListLines(allow_ips)
+      const given = allowListLines(addresses)
+      const isLooser = lines.length === 0 || lines.some((line) => !isInRanges(line, given))
+      return isLooser ? { field: 'allow_ips', max: given.join(', ') } : undefined
+    },
+  },
+  expires: {
+    fields: ['expired_time'],
+    present: ({ expired_time }) => (expired_time === -1 ? undefined : expired_time),
+    loosened: (expires, { expired_time }) =>
+      expired_time === -1 || expired_time > expires ? { field: 'expired_time', max: expires } : undefined,
+  },
+  guards: {
+    fields: ['guards'],
+    present: ({ guards }) => (guards.length > 0 ? guards : undefined),
+    loosened: (guards, token) =>
+      guards.some((name) => !token.guards.includes(name))
+        ? { field: 'guards', max: guards.join(', ') }
+        : undefined,
+  },
+  // Groups have no order, so the holder keeps those that the operator chose. Where the operator chose none, the holder
+  // may choose.
+  group: {
+    fields: ['group'],
+    present: ({ group }) => (group === '' ? undefined : group),
+    loosened: (group, token, { routes }) =>
+      token.group === group ? findOtherRoute(token, routes, group) : { field: 'group', max: group },
+  },
+  routes: {
+    fields: ['vendor_routes'],
+    present: ({ vendor_routes }) => (vendor_routes === '' ? undefined : vendor_routes),
+    loosened: (routes, token, { group }) => findOtherRoute(token, routes, group),
+  },
+}
+
+const GRANT_NAMES = Object.keys(GRANTS) as GrantName[]
+
+/** The present limits of a token. */
+function grantsOf(token: SpendingToken): OperatorGrants {
+  const present = GRANT_NAMES.map((name) => [name, GRANTS[name].present(token)] as const)
+  return Object.fromEntries(present.filter(([, limit]) => limit !== undefined))
 }
 
 /**
@@ -181,11 +243,13 @@ function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
  */
 export function operatorLimitsAfterEdit(
   before: OperatorGrants | undefined,
-  token: TokenGrants & { readonly used_quota: number },
+  token: SpendingToken,
   fields: Partial<TokenGrants>,
 ): OperatorGrants | undefined {
-  const present = grantsOf(token, token.used_quota)
-  const edited = GRANT_NAMES.filter((name) => FIELDS[name].some((field) => fields[field] !== undefined))
+  const present = grantsOf(token)
+  const edited = GRANT_NAMES.filter((name) =>
+    GRANTS[name].fields.some((field) => fields[field] !== undefined),
+  )
   if (edited.length === 0) return before
   return { ...before, ...Object.fromEntries(edited.map((name) => [name, present[name] ?? null])) }
 }
@@ -201,7 +265,7 @@ export function operatorLimitsAfterDeclaration(
   declared: TokenGrants,
 ): OperatorGrants {
   if (before && GRANT_NAMES.every((name) => before[name] !== undefined)) return before
-  const given = grantsOf(declared, 0)
+  const given = grantsOf({ ...declared, used_quota: 0 })
   const quota = hasValue(given.quota)
     ? Math.max(given.quota, present.remain_quota + present.used_quota)
     : null
@@ -213,42 +277,29 @@ export function operatorLimitsAfterDeclaration(
  * The first field in which a token is looser than the operator's limits, with the operator's value; undefined
  * if there is none.
  */
-export function findLoosenedGrant(
-  token: TokenGrants & { readonly used_quota: number },
-  grants: OperatorGrants,
-): { readonly field: string; readonly max: string | number } | undefined {
-  const present = grantsOf(token, token.used_quota)
-  const { quota, models, addresses, expires, guards } = grants
-  if (hasValue(quota)) {
-    const max = Math.max(0, quota - token.used_quota)
-    if (present.quota === undefined) return { field: 'unlimited_quota', max }
-    if ((present.quota ?? 0) > quota) return { field: 'remain_quota', max }
+export function findLoosenedGrant(token: SpendingToken, grants: OperatorGrants): Loosened | undefined {
+  for (const name of GRANT_NAMES) {
+    const loosened = findLoosened(name, token, grants)
+    if (loosened) return loosened
   }
-  if (hasValue(models)) {
-    if (!hasValue(present.models)) return { field: 'model_limits_enabled', max: models }
-    const given = new Set(entriesOf(models))
-    if (entriesOf(present.models).some((name) => !given.has(name)))
-      return { field: 'model_limits', max: models }
-  }
-  if (hasValue(addresses)) {
-    const lines = allowListLines(present.addresses ?? null)
-    const given = allowListLines(addresses)
-    if (lines.length === 0 || lines.some((line) => !isInRanges(line, given)))
-      return { field: 'allow_ips', max: given.join(', ') }
-  }
-  if (hasValue(expires) && (!hasValue(present.expires) || present.expires > expires))
-    return { field: 'expired_time', max: expires }
-  if (guards?.some((name) => !token.guards.includes(name))) return { field: 'guards', max: guards.join(', ') }
-  return findOtherGroup(token, grants)
+  return undefined
 }
 
-// Groups have no order, so the holder keeps those that the operator chose. Where the operator chose none, the holder
-// may choose.
-function findOtherGroup(
+function findLoosened<Name extends GrantName>(
+  name: Name,
+  token: SpendingToken,
+  grants: OperatorGrants,
+): Loosened | undefined {
+  const limit: GrantLimits[Name] | null | undefined = grants[name]
+  return hasValue(limit) ? GRANTS[name].loosened(limit, token, grants) : undefined
+}
+
+/** A vendor whose calls would use another group than the operator chose, as a loosened field. */
+function findOtherRoute(
   token: TokenGrants,
-  { group, routes }: OperatorGrants,
-): { readonly field: string; readonly max: string } | undefined {
-  if (hasValue(group) && token.group !== group) return { field: 'group', max: group }
+  routes: OperatorGrants['routes'],
+  group: OperatorGrants['group'],
+): Loosened | undefined {
   const own = parseVendorRoutes(token.vendor_routes) ?? new Map<string, string>()
   const given = parseVendorRoutes(routes ?? '') ?? new Map<string, string>()
   for (const vendor of new Set([...given.keys(), ...own.keys()])) {
