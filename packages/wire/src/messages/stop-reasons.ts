@@ -2,19 +2,15 @@ import { endReasonOf } from '../end-reasons.ts'
 import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
-/**
- * Stop reasons for clients, each with the gateway's own name for it; `docs/api.md: Messages response`.
- */
-const STOPS: readonly (readonly [wire: string, hub: StopReason])[] = [
-  ['end_turn', 'end'],
-  ['max_tokens', 'length'],
-  ['stop_sequence', 'stop-sequence'],
-  ['tool_use', 'tool-calls'],
-  ['refusal', 'refusal'],
-  ['pause_turn', 'pause'],
-]
-
-const TO_WIRE = new Map(STOPS.map(([wire, hub]) => [hub, wire]))
+/** Stop reasons for clients; `docs/api.md: Messages response`. */
+const STOP_REASONS = {
+  end: 'end_turn',
+  length: 'max_tokens',
+  'stop-sequence': 'stop_sequence',
+  'tool-calls': 'tool_use',
+  refusal: 'refusal',
+  pause: 'pause_turn',
+} as const satisfies Record<StopReason, string>
 
 /**
  * Reads why a message ended, from the message or a `message_delta`; undefined if it has not ended. An unknown
@@ -50,7 +46,7 @@ export function writeStop({ reason, sequence }: Stop, { calledTools, refused }: 
   const effectiveReason = reason === 'end' ? plainEnd : reason
   return {
     ...NOT_STOPPED,
-    stop_reason: TO_WIRE.get(effectiveReason) ?? 'end_turn',
+    stop_reason: STOP_REASONS[effectiveReason],
     stop_sequence: sequence ?? null,
     ...(effectiveReason === 'refusal' && {
       stop_details: { type: 'refusal', category: null, explanation: null },

@@ -2,16 +2,15 @@ import { endReasonOf } from '../end-reasons.ts'
 import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
-/**
- * Reasons for clients why a response is incomplete, each with the gateway's own name for it. With any other
- * reason, a response is complete.
- */
-const INCOMPLETE = [
-  ['max_output_tokens', 'length'],
-  ['content_filter', 'refusal'],
-] as const satisfies readonly (readonly [wire: string, reason: StopReason])[]
-
-const TO_WIRE: ReadonlyMap<StopReason, string> = new Map(INCOMPLETE.map(([wire, reason]) => [reason, wire]))
+/** Reasons for clients why a response is incomplete; undefined where it is complete. */
+const INCOMPLETE = {
+  end: undefined,
+  length: 'max_output_tokens',
+  'tool-calls': undefined,
+  refusal: 'content_filter',
+  'stop-sequence': undefined,
+  pause: undefined,
+} as const satisfies Record<StopReason, string | undefined>
 
 /** What is known about a response besides its status: whether it contains tool calls. */
 interface AnswerFacts {
@@ -34,5 +33,5 @@ export function readResponsesStop(
 
 /** The reason why a response is incomplete; undefined if it is complete. */
 export function incompleteReason({ reason }: Stop): string | undefined {
-  return TO_WIRE.get(reason)
+  return INCOMPLETE[reason]
 }
