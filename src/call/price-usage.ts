@@ -54,7 +54,7 @@ export interface ChargeBasis {
   readonly diagnosis?: CacheDiagnosis | undefined
   /** Whether the response ended for a reason that is not known. */
   readonly hasUnknownEnd?: boolean | undefined
-  /** The id, model and finish reasons of the response. Called only if telemetry is on. */
+  /** The id, model and finish reasons of the response; undefined if it states none. */
   names?(): AnswerMetadata | undefined
   /** Audio, images and hidden reasoning of a response. Called only if the usage is not reported. */
   arrived(): ReceivedMedia | undefined
