@@ -100,6 +100,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     nodes.upstream.script('equal', { kind: 'whole', after: go.promise, usage: usageText(10, 5) })
     const calls = Array.from({ length: CALLS }, (_, index) => nodes.chat(index % 3, 'equal', ask('equal')))
     await Promise.all(nodes.gateways.map(({ url }) => untilOpen(url, CALLS_OF_NODE)))
+    await nodes.upstream.receivedAtLeast('equal', 3)
     go.resolve()
     const answers = await Promise.all(calls)
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
@@ -117,6 +118,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
       answer: await nodes.chat(index % 3, 'killed', ask('killed')).catch(() => undefined),
     }))
     await Promise.all(nodes.gateways.map(({ url }) => untilOpen(url, CALLS_OF_NODE)))
+    await nodes.upstream.receivedAtLeast('killed', 3)
     await nodes.gateways[0]?.kill()
     go.resolve()
     const answers = await Promise.all(calls)

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { afterEach, expect, test } from 'vitest'
+import { isStopped } from '../fixtures/is-alive.ts'
 import { freePort } from '../fixtures/port.ts'
 import { discard, type Program, type ProgramOptions, runProgram } from './program.ts'
 
@@ -42,6 +43,7 @@ test.each([
     const { folder } = first
     // The first process is stopped, because its own writes would count as changes.
     first.kill('SIGSTOP')
+    await expect.poll(() => isStopped(first.pid)).toBe(true)
     const before = stateOf(folder.path)
     const others = [START, DEMO].map(async (other) => {
       const second = await run({ folder, port: await freePort(), ...other })
