@@ -124,7 +124,9 @@ export abstract class FrameLoop {
     this.sawEvent ||= !isLeadingEvent(text, data)
     const before = this.progress
     const verdict = this.readFrame(data, text)
-    if (this.progress > before && frame.length <= MAX_TEMPLATE_BYTES) this.#templates.learn(frame, data)
+    // What ends a stream, such as an error, may have a text, which must not be read in place of the end.
+    if (verdict === 'forward' && this.progress > before && frame.length <= MAX_TEMPLATE_BYTES)
+      this.#templates.learn(frame, data)
     return verdict
   }
 }

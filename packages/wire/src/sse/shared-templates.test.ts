@@ -88,6 +88,21 @@ describe('a template that one stream learned', () => {
   })
 })
 
+test('an error event of a messages stream is decoded as a failure, even if it has a text and an earlier stream had the same event', () => {
+  const begun =
+    'data: {"type":"message_start","message":{"id":"msg_1"}}\n\n' +
+    'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
+  const error =
+    'event: error\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}\n\n'
+  for (let i = 0; i < 2; i++)
+    expect(
+      messagesCodec
+        .streamDecoder()
+        .push(Buffer.from(begun + error))
+        .slice(2),
+    ).toMatchObject([{ kind: 'failure' }])
+})
+
 test('a messages stream with a delta before message_start is decoded as a failure, even if valid streams had the same delta', () => {
   const event = (type: string, fields: object): string =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
