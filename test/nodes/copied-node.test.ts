@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
 import { ask } from '../fixtures/fixture.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
@@ -69,6 +70,8 @@ describe.each(SHARED)('a copy of a data folder, with $name', (engine) => {
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })
     const calls = Array.from({ length: 4 }, () => chat(node))
     await expect.poll(() => upstream.received('m').length).toBe(4)
+    // The node writes the holds after it has sent the calls, and no file is copied while it writes.
+    await expect.poll(() => databaseOf(node.dataDir).openHolds()).toHaveLength(4)
     await expect(start(copyOf(node))).rejects.toThrow(TAKEN)
     release()
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
