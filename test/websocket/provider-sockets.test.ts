@@ -55,8 +55,10 @@ beforeAll(async () => {
     },
   })
 })
-afterEach(() => {
+afterEach(async () => {
   for (const { socket } of clients.splice(0)) socket.terminate()
+  // The gateway closes them a moment later, and until then the next test would count them and their frames.
+  await eventually(() => expect(provider.open.size).toBe(0))
   provider.reset()
 })
 afterAll(async () => {
