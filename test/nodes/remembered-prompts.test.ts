@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type FullResponse, type Body, call } from '../fixtures/client.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { nodesOnRedis, SHARED } from './fixture.ts'
@@ -37,7 +38,7 @@ function heldIn(answer: FullResponse): number {
 
 const NAME = 'prompts of several nodes'
 describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (engine) => {
-  const shared = nodesOnRedis(engine, configure)
+  const shared = nodesOnRedis(engine, configure, patientProgram)
   afterEach(() => shared.server.command(['FLUSHALL']))
 
   const entries = async (): Promise<string[]> =>
