@@ -107,9 +107,12 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     server = await startRedisServer()
   })
   afterAll(() => server?.stop())
+  /** On a busy machine, others would lose their connection, and read everything again. */
+  const patientAnnouncements = (namespace: string) =>
+    new RedisAnnouncements(server.url, namespace, MESSAGES, PATIENT.connectionMs)
   const overRedis = () => {
     const namespace = `test:${randomUUID()}`
-    return () => new RedisAnnouncements(server.url, namespace, MESSAGES)
+    return () => patientAnnouncements(namespace)
   }
 
   sentences(() => Promise.resolve(overRedis()))
@@ -148,7 +151,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
   })
 
   test('a listener that is notified of a new connection can announce a text over it at once', async () => {
-    const node = new RedisAnnouncements(server.url, `test:${randomUUID()}`, MESSAGES, PATIENT.connectionMs)
+    const node = patientAnnouncements(`test:${randomUUID()}`)
     onTestFinished(() => node.close())
     const failures: unknown[] = []
     let heard = 0
@@ -164,7 +167,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
 
   test('messages between nodes in an unknown format are ignored', async () => {
     const namespace = `test:${randomUUID()}`
-    const { there } = await twoNodes(() => new RedisAnnouncements(server.url, namespace, MESSAGES))
+    const { there } = await twoNodes(() => patientAnnouncements(namespace))
     for (const text of ['', 'changed', 'changed n balance 5', '\0'.repeat(99)]) {
       await server.command(['PUBLISH', `${namespace}:changes`, MESSAGES.seal(text)])
     }
