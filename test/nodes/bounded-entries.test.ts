@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { RedisClientType } from '@redis/client'
+import { PATIENT } from '../fixtures/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import { BoundedEntries } from '../../src/redis/bounded-entries.ts'
-import { RedisConnection } from '../../src/redis/redis-connection.ts'
+import { RedisConnection, type RedisConnectionHandlers } from '../../src/redis/redis-connection.ts'
 
 const RETENTION = { ms: 3_600_000, most: 20 }
 const entries = new BoundedEntries('test', 'session')
@@ -16,11 +17,12 @@ describe.skipIf(withoutRedis('bounded entries'))('entries of several users in Re
   afterAll(() => server?.stop())
 
   async function connected(): Promise<RedisClientType> {
-    const connection = new RedisConnection(server.url, {
+    const handlers: RedisConnectionHandlers = {
       onConnected: (client) => entries.load(client),
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => {},
-    })
+    }
+    const connection = new RedisConnection(server.url, handlers, PATIENT.connectionMs)
     onTestFinished(() => connection.close())
     await connection.firstAttempt
     const { client } = connection
