@@ -58,6 +58,15 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
   test('messages between nodes that a PostgreSQL role without grants invents are dropped and counted, and change no call or limit', async () => {
     const { notify, statuses, dropped, gateways, token: tokenOf } = await attacked()
     expect(await statuses('ann', 4)).toEqual([200, 200, 200, 200])
+    // A node that does not know yet that there is another one has the whole limit.
+    for (const { url } of gateways) {
+      const others = async (): Promise<number> => {
+        const request = 'GET /api/channel/health?nodes=all'
+        const { data } = await manage<{ others: unknown[] }>(url, ADMIN, request)
+        return data.others.length
+      }
+      await expect.poll(others, { interval: 500 }).toBe(1)
+    }
     const before = await dropped()
     const texts = [
       'account u:2 999999',
