@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { type FullResponse, type Body, call, type CallOptions } from '../fixtures/client.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
-import type { Configuration } from '../fixtures/configuration.ts'
+import { type Configuration, ROOT } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts'
@@ -88,6 +89,19 @@ async function bankOf(engine: Engine, onEnd: OnEnd): Promise<TestDatabase> {
   const database = await engine.prepared({ secrets: GATEWAY_SECRETS, onEnd })
   await database.sql('update store_identity set bank = gen_random_uuid()::text')
   return database
+}
+
+/** Resolves once each of these gateways knows all others, which it learns a moment after they have started. */
+export async function untilAcquainted(gateways: readonly RunningGateway[]): Promise<void> {
+  const account = { id: ROOT.id, accessToken: ROOT.access_token }
+  for (const { url } of gateways) {
+    const others = async (): Promise<number> => {
+      const request = 'GET /api/channel/health?nodes=all'
+      const { data } = await manage<{ others: unknown[] }>(url, account, request)
+      return data.others.length
+    }
+    await expect.poll(others, { interval: 500 }).toBe(gateways.length - 1)
+  }
 }
 
 /** Several gateways for all tests of the block that calls it; set from its first `beforeAll` on. */

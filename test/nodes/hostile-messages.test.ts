@@ -6,7 +6,7 @@ import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, retryWhileOverloaded } from '../fixtures/fixture.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
-import { SHARED, setNodes } from './fixture.ts'
+import { SHARED, setNodes, untilAcquainted } from './fixture.ts'
 
 /** Ten prompt and five output tokens. */
 const COST = 30
@@ -59,14 +59,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     const { notify, statuses, dropped, gateways, token: tokenOf } = await attacked()
     expect(await statuses('ann', 4)).toEqual([200, 200, 200, 200])
     // A node that does not know yet that there is another one has the whole limit.
-    for (const { url } of gateways) {
-      const others = async (): Promise<number> => {
-        const request = 'GET /api/channel/health?nodes=all'
-        const { data } = await manage<{ others: unknown[] }>(url, ADMIN, request)
-        return data.others.length
-      }
-      await expect.poll(others, { interval: 500 }).toBe(1)
-    }
+    await untilAcquainted(gateways)
     const before = await dropped()
     const texts = [
       'account u:2 999999',

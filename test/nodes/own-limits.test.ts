@@ -7,6 +7,7 @@ import { ask } from '../fixtures/fixture.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
 import { withoutRedis } from '../fixtures/redis-server.ts'
 import { byTier } from '../runner/tier.ts'
+import { untilAcquainted } from './fixture.ts'
 
 const FIVE = { rate_limit: { parallel: 5 } }
 const USERS = [
@@ -103,6 +104,8 @@ describe.skipIf(withoutRedis('limits at several nodes'))('limits of keys and use
         env,
         root: await patientProgram(),
       })
+      // Slots of a node that another one does not know yet are not counted there.
+      await untilAcquainted(cluster.fleet.nodes)
     })
     afterAll(() => cluster?.clear())
 
