@@ -18,8 +18,8 @@ export interface LostReport {
   readonly estimated: number
 }
 
-/** Milliseconds until lost nodes are settled, which the other nodes check every ten seconds. */
-const SETTLED_MS = 30_000
+/** Patience until lost nodes are settled, which the other nodes check every ten seconds. */
+const SETTLED_MS = 60_000
 /** Calls that the node answers before it is lost. */
 const MANY = 100
 
