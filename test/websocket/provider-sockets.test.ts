@@ -55,10 +55,11 @@ beforeAll(async () => {
     },
   })
 })
+const allClosed = () => eventually(() => expect(provider.open.size).toBe(0))
 afterEach(async () => {
   for (const { socket } of clients.splice(0)) socket.terminate()
   // The gateway closes them a moment later, and until then the next test would count them and their frames.
-  await eventually(() => expect(provider.open.size).toBe(0))
+  await allClosed()
   provider.reset()
 })
 afterAll(async () => {
