@@ -12,6 +12,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { contentOf } from '../fixtures/content.ts'
 import { ask } from '../fixtures/fixture.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { BASE_ENVIRONMENT, programFolder } from '../fixtures/program.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import { startUpstream } from '../fixtures/scripted-upstream.ts'
@@ -47,7 +48,7 @@ describe.each(SHARED)('the secret of two nodes on $name', (engine) => {
     }
     const nodes: RunningGateway[] = []
     for (let node = 0; node < 2; node += 1) {
-      const gateway = await startGateway({ config, env })
+      const gateway = await startGateway({ config, env, root: await patientProgram() })
       onTestFinished(() => gateway.discard())
       nodes.push(gateway)
     }
