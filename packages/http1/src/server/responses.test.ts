@@ -424,14 +424,16 @@ describe('a connection', () => {
   )
 
   test('a response whose connection is lost before its end was sent is marked as aborted', async () => {
+    const begun = Promise.withResolvers<void>()
     const closed = Promise.withResolvers<Response>()
     const port = await serve((_, response) => {
       response.onClosed(() => closed.resolve(response))
       response.writeHead(200, {}).end(Buffer.alloc(30_000_000))
+      begun.resolve()
     })
     const connection = rawConnection(port, GET)
     connection.socket.pause()
-    await sleep(50)
+    await begun.promise
     connection.socket.resetAndDestroy()
     expect((await closed.promise).isAborted).toBe(true)
   })
