@@ -90,6 +90,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     const holder = await run({ config: CONFIG })
     await holder.ready()
     expect(await refusal({ folder: holder.folder })).toMatch(/data folder .* in use.*another DATA_DIR/)
+    await eventually(() => keyIn(holder.out()) !== '', 'the first credentials are printed')
     const key = keyIn(holder.out())
     expect((await call(holder.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
   })
