@@ -122,9 +122,10 @@ describe('docs/batches.md: Where files are', () => {
     mkdirSync(folder)
     // What was read is in memory, and so is which folder it was.
     await fixture.gateway.kill()
+    // The work on the batch goes on while the gateway starts.
+    const before = fixture.gateway.logs().length
     await fixture.gateway.restart()
     const ann = client('ann')
-    const before = fixture.gateway.logs().length
     gate.resolve()
     await expect.poll(() => fixture.gateway.logs().slice(before)).toContain('is not mounted')
     await expect(ann.upload(Buffer.from('now'))).rejects.toThrow('storage_unavailable')
