@@ -11,6 +11,7 @@ import { createPostgresKysely } from '../../src/store/postgres/dialect.ts'
 import { connectionPool } from '../../src/store/postgres/pool.ts'
 import { call } from '../fixtures/client.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { patientWithPostgres } from '../fixtures/patient-program.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { ENGINES } from '../stores/engines.ts'
 import {
@@ -77,7 +78,9 @@ async function started(options: {
   readonly databaseUrl?: string
   readonly root?: string
 }): Promise<RunningGateway> {
-  const { dataDir, databaseUrl, root } = options
+  const { dataDir, databaseUrl } = options
+  // What the database answers too late would be refused.
+  const root = options.root ?? (databaseUrl === undefined ? undefined : await patientWithPostgres())
   const gateway = await startGateway({
     config: releaseConfig(upstream.baseUrl('main')),
     ...(dataDir !== undefined && { dataDir }),
