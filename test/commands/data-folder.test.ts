@@ -18,6 +18,7 @@ import { lockDataFolder } from '../../src/store/data-folder.ts'
 import { commandOn, processOn, SECRET, sluice, sluiceProcess, untilItRuns } from '../fixtures/command.ts'
 import { ROOT, user } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { isStopped } from '../fixtures/is-alive.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 
 const CONFIG = { users: [ROOT, user(2, 'ann', [])] }
@@ -231,6 +232,7 @@ describe('a data folder', () => {
       const stuck = await running()
       process.kill(stuck.pid, 'SIGSTOP')
       try {
+        await expect.poll(() => isStopped(stuck.pid)).toBe(true)
         const { code, err } = await list(stuck.dataDir)
         expect(code).toBe(1)
         expect(err).toMatch(/^sluice: the gateway on \S+ does not answer in time: [^\n]+\n$/)
