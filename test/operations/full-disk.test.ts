@@ -7,6 +7,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { type Body, call, type FullResponse, open } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
+import { patientWithPostgres } from '../fixtures/patient-program.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { SHARED } from '../nodes/fixture.ts'
 import { CAN_MOUNT, mountSmallDisk } from '../stores/small-disk.ts'
@@ -196,7 +197,9 @@ async function onSmallDisk(
     alerts: [told.declared('storage.failed', 'storage.back')],
   }
   const folder = { path: disk, configFile: join(disk, 'gateway.yaml'), discard: () => {} }
-  return { program: await readyProgram({ folder, config, env }), disk }
+  // What the database answers too late would be refused for another reason than the disk.
+  const patient = env['DATABASE_URL'] === undefined ? {} : { cwd: await patientWithPostgres() }
+  return { program: await readyProgram({ folder, config, env, ...patient }), disk }
 }
 
 function send({ url }: Program, path: string, body: Body): Promise<FullResponse> {
