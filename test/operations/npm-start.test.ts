@@ -1,14 +1,28 @@
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import process from 'node:process'
-import { afterEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { open } from '../fixtures/client.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
+import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { askStream } from '../fixtures/fixture.ts'
 import { family } from './process-family.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
+
+/** A program for which the signal that npm forwards is not too late on a busy machine. */
+let patient: PatchedCopy
+beforeAll(async () => {
+  patient = await patchedProgram([
+    {
+      file: 'src/gateway/stop-signals.ts',
+      text: 'const DUPLICATE_MS = 1_000',
+      by: 'const DUPLICATE_MS = 60_000',
+    },
+  ])
+})
+afterAll(() => patient?.discard())
 
 let program: Program | undefined
 let upstream: ScriptedUpstream | undefined
@@ -36,6 +50,7 @@ test.each([
     upstream.script('m', { kind: 'stream', endsAfter: stopping.promise })
     program = await runProgram({
       command: ['npm', 'start'],
+      cwd: patient.root,
       group,
       config: plainConfiguration(upstream.baseUrl('m')),
     })
