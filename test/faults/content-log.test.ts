@@ -59,6 +59,13 @@ const accountOf = (index: number) => ({ id: index + 2, accessToken: `the-access-
 const say = (name: string, words: string, model = 'm') =>
   call(url(), { model, messages: [{ role: 'user', content: words }] }, { key: name })
 
+/** Locks the database of the content log, once the gateway does not use it: it may still write earlier content. */
+function blockedKeys(): DatabaseSync {
+  const file = new DatabaseSync(join(fixture.gateway.dataDir, 'content/keys.db'), { timeout: 60_000 })
+  file.exec('BEGIN EXCLUSIVE')
+  return file
+}
+
 /** Resolves when the content of a call is kept: the thread that writes it starts with the first one. */
 async function whenWriting(): Promise<void> {
   const { headers } = await say('ann', `ann 0`)
@@ -144,8 +151,7 @@ test('a blocked content database delays no call; content beyond the memory limit
   await whenWriting()
   const alone: number[] = []
   for (let one = 0; one < 8; one += 1) alone.push(await quick())
-  const blocked = new DatabaseSync(join(fixture.gateway.dataDir, 'content/keys.db'))
-  blocked.exec('BEGIN EXCLUSIVE')
+  const blocked = blockedKeys()
   const times: number[] = []
   try {
     for (let one = 0; one < 8; one += 1) {
@@ -177,8 +183,7 @@ test('while the content log is unavailable, usage rows are listed without conten
   const id = String(headers['x-request-id'])
   await contentOf(url(), OPERATOR, id)
   const cyd = accountOf(2)
-  const blocked = new DatabaseSync(join(fixture.gateway.dataDir, 'content/keys.db'))
-  blocked.exec('BEGIN EXCLUSIVE')
+  const blocked = blockedKeys()
   try {
     const listed = await manage<{ items: Row[] }>(url(), cyd, 'GET /api/log/self?page_size=10')
     expect(listed.data.items.find((row) => row.id === id)).toMatchObject({ content_address: '' })
@@ -210,8 +215,7 @@ test("a deleted account's logged content is deleted automatically later if the c
   const { headers } = await say('dan', 'the last words of dan')
   const id = String(headers['x-request-id'])
   await contentOf(url(), OPERATOR, id)
-  const blocked = new DatabaseSync(join(fixture.gateway.dataDir, 'content/keys.db'))
-  blocked.exec('BEGIN EXCLUSIVE')
+  const blocked = blockedKeys()
   const deleted = await manage(url(), OPERATOR, 'DELETE /api/user/5')
   blocked.exec('ROLLBACK')
   blocked.close()
