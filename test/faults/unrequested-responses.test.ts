@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { call, retryWhileShed } from '../fixtures/client.ts'
@@ -102,7 +102,7 @@ function answerText(content: string): string {
 function streamText(content: string): string {
   const frames = [roleFrame(), contentFrame(content), finishFrame(), usageFrame(usageText(10, 5)), DONE_FRAME]
   const chunks = frames.map((frame) => `${Buffer.byteLength(frame).toString(16)}\r\n${frame}\r\n`)
-  return `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`
+  return `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nkeep-alive: timeout=600\r\ntransfer-encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`
 }
 
 /** Answers each request with its own mark; after calls of a hostile model one more response is sent. */
@@ -192,10 +192,13 @@ test('connections of a channel that was removed by a reload are closed', async (
   expect(open(hostile)).toBeGreaterThan(0)
   const kept = open(honest)
   expect(kept).toBeGreaterThan(0)
+  // Replaced at once: a reader that saw only a part of it would remove more channels.
+  const { configFile } = program.folder
   writeFileSync(
-    program.folder.configFile,
+    `${configFile}.new`,
     stringify(withoutModelLists(configuration(MODELS.filter((name) => name !== hostile)))),
   )
+  renameSync(`${configFile}.new`, configFile)
   await eventually(() => open(hostile) === 0, 'the connections are closed')
   expect(open(honest)).toBe(kept)
 })
