@@ -219,8 +219,14 @@ describe('what a hit costs', () => {
     readonly quota: number
     readonly hit_saved: number
   }
-  const rowOf = async ({ headers }: FullResponse): Promise<Row> =>
-    (await manage<Row>(fixture.gateway.url, ADMIN, `GET /api/log/${String(headers['x-request-id'])}`)).data
+  const rowOf = async ({ headers }: FullResponse): Promise<Row> => {
+    const path = `GET /api/log/${String(headers['x-request-id'])}` as const
+    const row = async (): Promise<Row | undefined> =>
+      (await manage<Row | undefined>(fixture.gateway.url, ADMIN, path)).data
+    // A call that got the answer as it arrived is charged after the answer was sent.
+    await expect.poll(row).toBeDefined()
+    return (await row()) as Row
+  }
 
   test('a cached answer costs the configured share of the original charge, rounded to whole quota units', async () => {
     const body = { model: 'priced', messages: [ROOT_MESSAGE] }
