@@ -100,12 +100,14 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
   async function readableWith(objects: ReadonlyMap<string, Buffer>): Promise<string[]> {
     const secrets = deriveSecrets(GATEWAY_SECRET)
     const folder = join(fixture.gateway.dataDir, 'content')
-    using file = new DatabaseSync(join(folder, 'keys.db'), { readOnly: true })
+    // The gateway may be writing: its commits let nobody read.
+    const waiting = { readOnly: true, timeout: 60_000 }
+    using file = new DatabaseSync(join(folder, 'keys.db'), waiting)
     const keys = file.prepare('SELECT id, cipher FROM data_keys').all()
     const heads = readdirSync(folder)
       .filter((name) => /^\d.*\.db$/.test(name))
       .flatMap((name) => {
-        using day = new DatabaseSync(join(folder, name), { readOnly: true })
+        using day = new DatabaseSync(join(folder, name), waiting)
         return day.prepare('SELECT id, object, object_at, object_bytes FROM entries').all()
       })
     return heads.flatMap((head) => {
