@@ -14,7 +14,9 @@ import {
   stageOf,
   usage,
 } from '../fixtures/background-stage.ts'
+import { manage } from '../fixtures/account.ts'
 import { call, open, send } from '../fixtures/client.ts'
+import { ROOT } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { dateClock, type MovedClock } from '../fixtures/moved-clock.ts'
@@ -22,6 +24,7 @@ import type { Patch } from '../fixtures/patch.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 
 const DAY_SECONDS = 24 * 3_600
+const OPERATOR = { id: 1, accessToken: ROOT.access_token }
 
 const CASES: Cases = {
   kill: {},
@@ -243,6 +246,10 @@ describe('a response in the background', () => {
     await sleep(200)
     answer()
     await on.upstream.only(on.name).ended
+    // A stop does not wait for a call without a client: before it, the gateway must have read the answer.
+    const running = async () =>
+      (await manage<{ items: object[] }>(on.gateway.url, OPERATOR, 'GET /api/running')).data.items
+    await expect.poll(running).toEqual([])
     await on.gateway.stop()
     expect(usage(on)).toHaveLength(0)
     expect(holds(on)).toHaveLength(1)
