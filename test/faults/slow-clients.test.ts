@@ -63,7 +63,7 @@ function head(length: number, key = 'ann'): string {
   )
 }
 
-/** Takes 14 of the gateway's seconds to send a body of 28 kilobytes; settles with the head of the response. */
+/** Takes 14 of the gateway's seconds to send a body of 28 kilobytes; settles with the response. */
 async function slowUpload(port: number): Promise<string> {
   const body = JSON.stringify(ask('m', { user: 'x'.repeat(28_000) }))
   const connection = rawConnection(port, head(body.length))
@@ -75,7 +75,7 @@ async function slowUpload(port: number): Promise<string> {
     sent = due
     await sleep(SECOND_MS / 2)
   }
-  const answer = await Promise.race([connection.until('\r\n\r\n'), connection.closed()])
+  const answer = await Promise.race([connection.until('chatcmpl'), connection.closed()])
   connection.socket.destroy()
   return answer
 }
