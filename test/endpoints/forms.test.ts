@@ -130,8 +130,9 @@ test('a multipart form above 1 MiB is kept in an unnamed file until its call end
     const body = formBytes(recordingParts('m', waveFile(seconds)))
     const live = open(fixture.gateway.url, body, formCall(PATH, 'ann', body))
     await fixture.upstream.receivedAtLeast('m', 1)
+    // The file of an earlier call is closed just after its response.
+    await expect.poll(openBodies).toHaveLength(files)
     const found = openBodies()
-    expect(found).toHaveLength(files)
     for (const { name, mode, links } of found) {
       expect(name.endsWith(' (deleted)')).toBe(true)
       expect(mode).toBe(0o600)
@@ -278,7 +279,7 @@ test('a killed gateway leaves no form behind, and charges the call once when it 
   const body = formBytes(recordingParts('m', waveFile(40)))
   const asked = sendBytes(body).catch(() => {})
   await fixture.upstream.receivedAtLeast('m', 1)
-  expect(openBodies()).toHaveLength(1)
+  await expect.poll(openBodies).toHaveLength(1)
   await expect.poll(() => databaseOf(gateway.dataDir).openHolds()).toHaveLength(1)
   const before = databaseOf(gateway.dataDir).usage().length
   await gateway.kill()
