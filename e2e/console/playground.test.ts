@@ -105,7 +105,8 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await field.fill(TOOLS)
     await send(page, 'What is the weather in Paris?')
     await answers(page).getByText('Calls get_weather').waitFor()
-    expect(await answers(page).innerText()).toContain('"city"')
+    // The arguments arrive after the name.
+    await expect.poll(() => answers(page).innerText()).toContain('"city"')
     await page.getByRole('textbox', { name: 'Result of get_weather' }).fill('18 degrees')
     await page.getByRole('button', { name: 'Send results' }).click()
     await expect.poll(() => answers(page).count()).toBe(2)
