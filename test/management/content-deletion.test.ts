@@ -52,12 +52,14 @@ const ownId = async (name: string): Promise<number> => {
 /** Sealed keys and contents of a user, as the files have them now. */
 function stored(userId: number): { readonly ciphers: string[]; readonly contents: Buffer[] } {
   const folder = join(fixture.gateway.dataDir, 'content')
-  using keys = new DatabaseSync(join(folder, 'keys.db'), { readOnly: true })
+  // These files have no WAL: whoever reads waits for a writer.
+  const options = { readOnly: true, timeout: 60_000 }
+  using keys = new DatabaseSync(join(folder, 'keys.db'), options)
   const ciphers = keys.prepare('SELECT cipher FROM data_keys WHERE user_id = ?').all(userId)
   const contents = readdirSync(folder)
     .filter((name) => /^\d.*\.db$/.test(name))
     .flatMap((name) => {
-      using file = new DatabaseSync(join(folder, name), { readOnly: true })
+      using file = new DatabaseSync(join(folder, name), options)
       return file.prepare('SELECT sealed FROM entries WHERE user_id = ?').all(userId)
     })
   return {

@@ -142,7 +142,7 @@ describe('an invitation', () => {
     const withdrawn = await invited()
     expect((await admin(`DELETE /api/user/invite/${withdrawn.id}`)).status).toBe(200)
     const expired = await invited()
-    const file = new DatabaseSync(join(fixture.gateway.dataDir, 'sluice.db'), { timeout: 5000 })
+    const file = new DatabaseSync(join(fixture.gateway.dataDir, 'sluice.db'), { timeout: 60_000 })
     file.exec(`UPDATE invitations SET expires_time = 1 WHERE id = ${expired.id}`)
     file.close()
     for (const token of ['x'.repeat(43), used, tokenOf(withdrawn), tokenOf(expired)])

@@ -144,7 +144,7 @@ describe('the cost of calls at other prices', () => {
   })
 
   test('a call whose charge in the log cannot be reproduced is left out of recalculated costs, and reported separately', async () => {
-    using database = new DatabaseSync(join(fixture.gateway.dataDir, 'sluice.db'))
+    using database = new DatabaseSync(join(fixture.gateway.dataDir, 'sluice.db'), { timeout: 60_000 })
     database.exec("UPDATE usage_log SET quota = 12345 WHERE model = 'tiered' AND input_tokens = 1001")
     const { data } = await whatIf({ ratios: { default: '3' } })
     expect(data).toMatchObject({ calls: 4, left_out: { calls: 1, charged: 12_345 } })
