@@ -37,7 +37,7 @@ beforeAll(async () => {
       user(3, 'adam', [], { access_token: ADMIN.accessToken, role: 10 }),
     ],
   }))
-}, 60_000)
+})
 afterAll(() => fixture.close())
 
 async function as<Data = never>(
@@ -174,7 +174,7 @@ describe('the audit log', () => {
     expect(fallback?.changes).toEqual([{ field: 'fallback', before: null, after: ['m'] }])
     expect(price?.object).toEqual({ kind: 'price', id: null, name: 'new' })
     expect(hold?.changes).toEqual([{ field: 'value', before: null, after: '77' }])
-  }, 60_000)
+  })
 
   test('the audit log entry for a change of a channel lists exactly the changed fields', async () => {
     const least = { name: 'least', type: 1, key: 'sk-x', models: 'm' }

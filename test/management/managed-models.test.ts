@@ -115,7 +115,7 @@ test('a model that its provider will shut down has the date, a successor, and th
     ['lasting', undefined],
   ])
   expect(JSON.stringify(shown)).not.toContain('token-bob')
-}, 60_000)
+})
 
 describe('models and their prices', () => {
   test('the list of models shows admins the source of each price, the channels and the groups of a model', async () => {

@@ -29,7 +29,7 @@ beforeAll(async () => {
     group: 'default',
   }
   channelId = ((await as('POST /api/channel/', made)).data as unknown as { ids: number[] }).ids[0] ?? 0
-}, 60_000)
+})
 afterAll(() => fixture.close())
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
