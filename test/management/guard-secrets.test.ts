@@ -46,6 +46,8 @@ const guardWith = (webhook: object, more: object = {}) => ({
   do: 'block',
   where: ['input'],
   match: { webhook },
+  // By default, a call goes on after two seconds, perhaps before a halted service has seen its request.
+  timeout: '60s',
   ...more,
 })
 const sent = async (): Promise<unknown> => {
