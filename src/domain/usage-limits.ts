@@ -279,7 +279,7 @@ export function operatorLimitsAfterDeclaration(
  */
 export function findLoosenedGrant(token: SpendingToken, grants: OperatorGrants): Loosened | undefined {
   for (const name of GRANT_NAMES) {
-    const loosened = findLoosened(name, token, grants)
+    const loosened = findLoosened(name, grants[name], token, grants)
     if (loosened) return loosened
   }
   return undefined
@@ -287,10 +287,10 @@ export function findLoosenedGrant(token: SpendingToken, grants: OperatorGrants):
 
 function findLoosened<Name extends GrantName>(
   name: Name,
+  limit: GrantLimits[Name] | null | undefined,
   token: SpendingToken,
   grants: OperatorGrants,
 ): Loosened | undefined {
-  const limit: GrantLimits[Name] | null | undefined = grants[name]
   return hasValue(limit) ? GRANTS[name].loosened(limit, token, grants) : undefined
 }
 
