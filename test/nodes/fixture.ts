@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { type FullResponse, type Body, call, type CallOptions } from '../fixtures/client.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
@@ -91,6 +91,8 @@ async function bankOf(engine: Engine, onEnd: OnEnd): Promise<TestDatabase> {
   return database
 }
 
+const PATIENCE = { timeout: 60_000, interval: 500 }
+
 /** Resolves once each of these gateways knows all others, which it learns a moment after they have started. */
 export async function untilAcquainted(gateways: readonly RunningGateway[]): Promise<void> {
   const account = { id: ROOT.id, accessToken: ROOT.access_token }
@@ -100,7 +102,7 @@ export async function untilAcquainted(gateways: readonly RunningGateway[]): Prom
       const { data } = await manage<{ others: unknown[] }>(url, account, request)
       return data.others.length
     }
-    await expect.poll(others, { interval: 500 }).toBe(gateways.length - 1)
+    await vi.waitFor(async () => expect(await others()).toBe(gateways.length - 1), PATIENCE)
   }
 }
 
