@@ -4,18 +4,26 @@ import { parseArgs } from 'node:util'
 import { runFuzzer } from './run-fuzzer.ts'
 import { TARGETS } from './targets.ts'
 
-/**
- * `npm run fuzz -- [--seconds 60] [--seed N] [--keep] [TARGET…]`: fuzzes the named targets, or all, one after
- * the other.
- */
+const USAGE = `npm run fuzz -- [--seconds 60] [--seed N] [--keep] [TARGET…]
+
+Fuzzes the named targets, or all, one after the other; --keep adds inputs that reached something new to the corpus.
+Targets:
+  ${Object.keys(TARGETS).join('\n  ')}
+`
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(randomInt(2 ** 31)) },
     keep: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 })
+if (values.help) {
+  console.log(USAGE)
+  process.exit()
+}
 const seed = Number(values.seed)
 console.log(`seed ${seed}`)
 for (const target of positionals.length > 0 ? positionals : Object.keys(TARGETS)) {

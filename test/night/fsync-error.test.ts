@@ -13,6 +13,8 @@ import { newFolder, type Program, runProgram } from '../operations/program.ts'
 const QUOTA = 1_000_000_000
 const CLIENTS = 20
 const ROUNDS = 5
+/** The number of calls that are complete before the disk breaks. */
+const CALLS_OF_ROUND = 20
 /**
  * Maximum milliseconds from the first disk error to the end of the process. An idle machine needs less than a
  * tenth of that, although the tracer stops the process at each system call.
@@ -70,6 +72,7 @@ test.runIf(CAN_FAIL || process.env['CI'] === 'true')(
     }
     const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
     const observations: Observation[] = []
+    const completeCalls = (): number => observations.filter(({ complete }) => complete).length
     let program: Program | undefined
     try {
       for (let round = 0; round < ROUNDS; round++) {
@@ -80,7 +83,8 @@ test.runIf(CAN_FAIL || process.env['CI'] === 'true')(
         const clients = Array.from({ length: CLIENTS }, async (_, index) => {
           while (!end.isHere) observations.push(await oneCall(url, index % 2 === 0))
         })
-        await sleep(200 + round * 100)
+        const before = completeCalls()
+        await expect.poll(completeCalls).toBeGreaterThan(before + CALLS_OF_ROUND)
         const { watcher, firstErrorMs } = await breakDisk(pid)
         const { code, at } = await exit
         end.isHere = true
@@ -100,9 +104,7 @@ test.runIf(CAN_FAIL || process.env['CI'] === 'true')(
         program.kill('SIGTERM')
         await program.exit
       }
-      const complete = observations.filter(({ complete }) => complete).length
-      console.log(`${observations.length} calls, ${complete} complete, nothing lost or charged twice`)
-      expect(complete).toBeGreaterThan(100)
+      console.log(`${observations.length} calls, ${completeCalls()} complete, nothing lost or charged twice`)
     } finally {
       program?.kill('SIGKILL')
       await program?.exit
