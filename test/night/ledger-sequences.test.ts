@@ -22,7 +22,9 @@ describe.each(LEDGER_PLACES)('$name', ({ name, open, isLeased }) => {
   )
 
   const rounds = isLeased ? 300 : 2000
-  test(`in ${rounds} rounds of calls that wait for quota, exceed their holds or are lost, no account is overdrawn and each wait ends`, async () => {
+  test(`in ${rounds} rounds of calls that wait for quota, exceed their holds or are lost, no account is overdrawn and each wait ends`, {
+    timeout: 1_800_000,
+  }, async () => {
     const report = await runWaiting(open, seed, { rounds, calls: 40 })
     console.log(report)
     throwViolation(report, { place: name, seed })
