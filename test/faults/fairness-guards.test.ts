@@ -58,7 +58,7 @@ test('a long answer is checked in turns as a short one is: whole and streamed', 
   expect(streamedContent(text) === content.replace('code-4711-x', '#').repeat(3)).toBe(true)
   fixture.upstream.script('refused', { kind: 'whole', content: `${content} db.prod.internal` })
   const blocked = await fixture.chat('ann', ask('refused'))
-  expect(blocked.text).not.toContain('4711')
+  expect(blocked.text).not.toContain('4711-x')
   expect(blocked.json().choices[0]?.finish_reason).toBe('content_filter')
 })
 
