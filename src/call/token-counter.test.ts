@@ -11,7 +11,7 @@ const count = new TokenCounter(0, WATCH)
 afterAll(() => count.close())
 
 test('texts whose tokens are charged are counted before other texts', async () => {
-  /** Counts texts of both kinds; `hasHalted` if the first count was over before the others were asked for. */
+  /** Counts texts of both kinds. `hasHalted`: the first count ended before the charged texts were passed. */
   const counted = async () => {
     const order: string[] = []
     const noting = (name: string) => (): void => void order.push(name)

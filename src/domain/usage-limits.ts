@@ -165,7 +165,7 @@ interface Grant<Limit> {
   readonly fields: readonly (keyof TokenGrants)[]
   /** The present limit of a token; undefined if it has none. */
   present(token: SpendingToken): Limit | undefined
-  /** The field in which a token is looser than `limit`, one of the operator's `grants`. */
+  /** Returns the field in which a token is looser than `limit`; undefined if there is none. `grants`: all limits of the operator. */
   loosened(limit: Limit, token: SpendingToken, grants: OperatorGrants): Loosened | undefined
 }
 
@@ -294,7 +294,7 @@ function findLoosened<Name extends GrantName>(
   return hasValue(limit) ? GRANTS[name].loosened(limit, token, grants) : undefined
 }
 
-/** A vendor whose calls would use another group than the operator chose, as a loosened field. */
+/** Returns `vendor_routes` if the calls of a vendor would use another group than the operator chose. */
 function findOtherRoute(
   token: TokenGrants,
   routes: OperatorGrants['routes'],

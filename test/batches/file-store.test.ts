@@ -122,7 +122,7 @@ describe('docs/batches.md: Where files are', () => {
     mkdirSync(folder)
     // What was read is in memory, and so is which folder it was.
     await fixture.gateway.kill()
-    // The work on the batch goes on while the gateway starts.
+    // The gateway continues the batch while it starts.
     const before = fixture.gateway.logs().length
     await fixture.gateway.restart()
     const ann = client('ann')

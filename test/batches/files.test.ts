@@ -196,7 +196,7 @@ describe('docs/batches.md: Files', () => {
     sending.destroy()
     await closed
     expect(bodyOf(await ask('boss', '/v1/files')).data).toEqual([])
-    // The gateway may notice only after it has read this request that the other connection has ended.
+    // Repeated, because the gateway may read this request before the end of the other connection.
     const next = async () => (await upload('boss', [PURPOSE, fileOf(Buffer.alloc(900_000))])).status
     await expect.poll(next).toBe(200)
   })

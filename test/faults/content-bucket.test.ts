@@ -100,7 +100,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
   async function readableWith(objects: ReadonlyMap<string, Buffer>): Promise<string[]> {
     const secrets = deriveSecrets(GATEWAY_SECRET)
     const folder = join(fixture.gateway.dataDir, 'content')
-    // The gateway may be writing: its commits let nobody read.
+    // Waits while the gateway commits, because these files have no WAL.
     const waiting = { readOnly: true, timeout: 60_000 }
     using file = new DatabaseSync(join(folder, 'keys.db'), waiting)
     const keys = file.prepare('SELECT id, cipher FROM data_keys').all()

@@ -59,7 +59,7 @@ const accountOf = (index: number) => ({ id: index + 2, accessToken: `the-access-
 const say = (name: string, words: string, model = 'm') =>
   call(url(), { model, messages: [{ role: 'user', content: words }] }, { key: name })
 
-/** Locks the database of the content log, once the gateway does not use it: it may still write earlier content. */
+/** Locks the database of the content log, after the gateway has written earlier content. */
 function blockedKeys(): DatabaseSync {
   const file = new DatabaseSync(join(fixture.gateway.dataDir, 'content/keys.db'), { timeout: 60_000 })
   file.exec('BEGIN EXCLUSIVE')

@@ -246,7 +246,7 @@ describe('a response in the background', () => {
     await sleep(200)
     answer()
     await on.upstream.only(on.name).ended
-    // A stop does not wait for a call without a client: before it, the gateway must have read the answer.
+    // A stop does not wait for a call without a client, so the gateway must have read the answer before.
     const running = async () =>
       (await manage<{ items: object[] }>(on.gateway.url, OPERATOR, 'GET /api/running')).data.items
     await expect.poll(running).toEqual([])

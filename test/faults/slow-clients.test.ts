@@ -69,7 +69,7 @@ async function slowUpload(port: number): Promise<string> {
   const connection = rawConnection(port, head(body.length))
   const began = performance.now()
   for (let sent = 0; sent < body.length; ) {
-    // On a busy machine a pause lasts longer: more is due after it.
+    // A pause may last longer on a busy machine. The upload sends more after it.
     const due = 1_000 * (1 + Math.floor((performance.now() - began) / (SECOND_MS / 2)))
     if (due > sent) connection.socket.write(body.slice(sent, due))
     sent = due
@@ -117,7 +117,7 @@ describe(`${CLIENTS} slow clients`, () => {
     for (const heard of told)
       expect(heard).toMatch(/^HTTP\/1\.1 408 .*connection: close.*"code":"request_timeout"/is)
     // A client that sends two kilobytes a second is slow but active.
-    // Other programs may halt one of the uploads for so long that it is too slow, and not each of them.
+    // Repeated, because an upload that other programs halt is too slow.
     await expect.poll(() => uploads.pop() ?? slowUpload(port)).toMatch(/^HTTP\/1\.1 200 /)
     expect(calls).toBeGreaterThan(2)
   })
@@ -184,7 +184,7 @@ describe(`${CLIENTS} slow clients`, () => {
       const body = JSON.stringify(askStream(model))
       return slowClients(fixture.gateway.port, count, 'reads nothing', head(body.length), body)
     }
-    /** Makes calls until their upstream has sent nothing during three of them: all buffers are full. */
+    /** Makes calls until the upstream has sent nothing during three of them, which means that all buffers are full. */
     const heldBack = async (model: string): Promise<void> => {
       let [sent, unchanged] = [0, 0]
       await callsUntil(() => {

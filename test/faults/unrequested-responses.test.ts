@@ -192,7 +192,7 @@ test('connections of a channel that was removed by a reload are closed', async (
   expect(open(hostile)).toBeGreaterThan(0)
   const kept = open(honest)
   expect(kept).toBeGreaterThan(0)
-  // Replaced at once: a reader that saw only a part of it would remove more channels.
+  // Renamed, because a reader of a part of the file would remove more channels.
   const { configFile } = program.folder
   writeFileSync(
     `${configFile}.new`,

@@ -305,7 +305,7 @@ describe('a client that leaves', () => {
     fixture.upstream.script('m', { kind: 'stream', events: Infinity, word: ' banana', paceMs: 5 })
     const row = await rowAfter(async () => {
       const live = await fixture.live('ann', askStream('m', LONG))
-      // Once the client has them, the gateway has counted them, however late it reads from its upstream.
+      // What the client has received, the gateway has counted.
       await expect
         .poll(() => streamedContent(live.text()).length)
         .toBeGreaterThanOrEqual(20 * ' banana'.length)

@@ -52,7 +52,7 @@ const ownId = async (name: string): Promise<number> => {
 /** Sealed keys and contents of a user, as the files have them now. */
 function stored(userId: number): { readonly ciphers: string[]; readonly contents: Buffer[] } {
   const folder = join(fixture.gateway.dataDir, 'content')
-  // These files have no WAL: whoever reads waits for a writer.
+  // Waits while the gateway commits, because these files have no WAL.
   const options = { readOnly: true, timeout: 60_000 }
   using keys = new DatabaseSync(join(folder, 'keys.db'), options)
   const ciphers = keys.prepare('SELECT cipher FROM data_keys WHERE user_id = ?').all(userId)

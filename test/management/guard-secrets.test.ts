@@ -46,7 +46,7 @@ const guardWith = (webhook: object, more: object = {}) => ({
   do: 'block',
   where: ['input'],
   match: { webhook },
-  // By default, a call goes on after two seconds, perhaps before a halted service has seen its request.
+  // With the default of two seconds, a call may continue before a halted service has read its request.
   timeout: '60s',
   ...more,
 })

@@ -78,7 +78,7 @@ describe.each(SITES)('an unlimited user on %s', (_, start) => {
       expect(answer.json()).toMatchObject({ error: { code: 'insufficient_quota' } })
 
     expect(await put({ budget: 50, budget_period: 'day' })).toBe(200)
-    // Another node learns of a change a moment later.
+    // Other nodes receive a change later.
     await expect
       .poll(async () => (await calls()).map((answer) => answer.json().error?.code))
       .toEqual(urls.map(() => 'budget_exceeded'))

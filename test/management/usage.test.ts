@@ -373,7 +373,7 @@ describe('GET /api/log/export', () => {
 
   test('a client that leaves during GET /api/log/export is logged with status 499, and causes no unforeseen error', async () => {
     const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
-    // The whole file may be sent before a slow client leaves, which then tries again.
+    // Repeated, because the whole file may be sent before the client leaves.
     const leave = async (): Promise<string> => {
       const live = await open(fixture.gateway.url, undefined, {
         method: 'GET',

@@ -107,7 +107,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     server = await startRedisServer()
   })
   afterAll(() => server?.stop())
-  /** On a busy machine, others would lose their connection, and read everything again. */
+  /** Announcements with a patient connection: one that is lost and made again causes further reads. */
   const patientAnnouncements = (namespace: string) =>
     new RedisAnnouncements(server.url, namespace, MESSAGES, PATIENT.connectionMs)
   const overRedis = () => {

@@ -206,7 +206,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
       const [gone, kept] = [await written('ann'), await written('other')]
       const { parts } = await contentOf(url(1), ANN, gone)
       expect(parts.request_received?.text).toBe(JSON.stringify(ask('m')))
-      // A busy database may have refused the deletion.
+      // A busy database may have refused the deletion by which this content is written.
       await contentOf(url(1), ANN, kept)
       const places = await nodes.database.sql(
         `select object, sealed from content_entries where id in ('${gone}', '${kept}')`,

@@ -70,7 +70,7 @@ describe.each(SHARED)('a copy of a data folder, with $name', (engine) => {
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })
     const calls = Array.from({ length: 4 }, () => chat(node))
     await expect.poll(() => upstream.received('m').length).toBe(4)
-    // The node writes the holds after it has sent the calls, and no file is copied while it writes.
+    // The node writes the holds after it has sent the calls. Its files are copied after that.
     await expect.poll(() => databaseOf(node.dataDir).openHolds()).toHaveLength(4)
     await expect(start(copyOf(node))).rejects.toThrow(TAKEN)
     release()

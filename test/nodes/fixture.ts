@@ -93,7 +93,7 @@ async function bankOf(engine: Engine, onEnd: OnEnd): Promise<TestDatabase> {
 
 const PATIENCE = { timeout: 60_000, interval: 500 }
 
-/** Resolves once each of these gateways knows all others, which it learns a moment after they have started. */
+/** Resolves once each of these gateways knows all others, which takes a moment after the start. */
 export async function untilAcquainted(gateways: readonly RunningGateway[]): Promise<void> {
   const account = { id: ROOT.id, accessToken: ROOT.access_token }
   for (const { url } of gateways) {

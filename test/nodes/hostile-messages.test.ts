@@ -58,7 +58,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
   test('messages between nodes that a PostgreSQL role without grants invents are dropped and counted, and change no call or limit', async () => {
     const { notify, statuses, dropped, gateways, token: tokenOf } = await attacked()
     expect(await statuses('ann', 4)).toEqual([200, 200, 200, 200])
-    // A node that does not know yet that there is another one has the whole limit.
+    // A node has the whole limit until it knows the other node.
     await untilAcquainted(gateways)
     const before = await dropped()
     const texts = [
@@ -99,7 +99,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     await statuses('ann', 2)
     await manage(url, ADMIN, 'POST /api/user/manage', { id: 2, action: 'add_quota', value: 5, mode: 'add' })
     await expect.poll(() => heard.filter((text) => text.endsWith(' account u:2')).length).toBeGreaterThan(0)
-    // A node that does not know yet that there is another one asks for no report.
+    // A node requests no report until it knows the other node.
     const reports = async (): Promise<number> => {
       await manage(url, ADMIN, 'GET /api/channel/health?nodes=all')
       return heard.filter((text) => / report /.test(text)).length

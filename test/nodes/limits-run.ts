@@ -55,7 +55,7 @@ export async function exceedLimit(plan: LimitsPlan): Promise<LimitsReport> {
     ...(root !== undefined && { root }),
   })
   try {
-    // Without Redis, a node that does not know yet that there are others has the whole limit.
+    // Without Redis, a node has the whole limit until it knows other nodes.
     await untilAcquainted(cluster.fleet.nodes)
     cluster.upstream.script('m', { kind: 'whole' })
     const statuses: number[] = []

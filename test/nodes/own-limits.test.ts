@@ -104,7 +104,7 @@ describe.skipIf(withoutRedis('limits at several nodes'))('limits of keys and use
         env,
         root: await patientProgram(),
       })
-      // Slots of a node that another one does not know yet are not counted there.
+      // A node counts only slots of nodes that it knows.
       await untilAcquainted(cluster.fleet.nodes)
     })
     afterAll(() => cluster?.clear())

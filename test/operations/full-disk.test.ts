@@ -197,7 +197,7 @@ async function onSmallDisk(
     alerts: [told.declared('storage.failed', 'storage.back')],
   }
   const folder = { path: disk, configFile: join(disk, 'gateway.yaml'), discard: () => {} }
-  // What the database answers too late would be refused for another reason than the disk.
+  // A timeout of the database would refuse a call for another reason than the disk.
   const patient = env['DATABASE_URL'] === undefined ? {} : { cwd: await patientWithPostgres() }
   return { program: await readyProgram({ folder, config, env, ...patient }), disk }
 }

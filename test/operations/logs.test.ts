@@ -235,7 +235,7 @@ test('the first credentials are printed only once, at the first start, and never
   const folder = newFolder()
   const env = { LOG_LEVEL: 'trace' }
   const first = await readyProgram({ folder, config: { models: priced(['m']) }, env })
-  // They are printed after the gateway has begun to take calls.
+  // The gateway prints them after it has begun to take calls.
   await expect.poll(() => first.out()).toMatch(/API key +\S+\n/)
   const [, access = ''] = /access token\s+(\S+)/.exec(first.out()) ?? []
   const [, key = ''] = /API key\s+(sk-\S+)/.exec(first.out()) ?? []

@@ -11,7 +11,7 @@ import { askStream } from '../fixtures/fixture.ts'
 import { family } from './process-family.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 
-/** A program for which the signal that npm forwards is not too late on a busy machine. */
+/** A program that takes the signal that npm forwards as a duplicate even if it is late. */
 let patient: PatchedCopy
 beforeAll(async () => {
   patient = await patchedProgram([

@@ -7,7 +7,7 @@ afterEach(() => discard(program))
 test('a first start with only an OpenAI key prints an example call of a model that is listed and not retired', async () => {
   program = await runProgram({ config: '', env: { OPENAI_API_KEY: 'sk-of-openai' } })
   await program.ready()
-  // It is printed, at once, after the gateway has begun to take calls.
+  // The gateway prints it after it has begun to take calls.
   await expect.poll(() => program?.out()).toMatch(/"model": "/)
   const key = /sk-[0-9A-Za-z]+/.exec(program.out())?.[0] ?? ''
   const example = /"model": "([^"]+)"/.exec(program.out())?.[1]

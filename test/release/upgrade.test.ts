@@ -79,7 +79,7 @@ async function started(options: {
   readonly root?: string
 }): Promise<RunningGateway> {
   const { dataDir, databaseUrl } = options
-  // What the database answers too late would be refused.
+  // A timeout of the database would refuse a call.
   const root = options.root ?? (databaseUrl === undefined ? undefined : await patientWithPostgres())
   const gateway = await startGateway({
     config: releaseConfig(upstream.baseUrl('main')),

@@ -104,7 +104,7 @@ describe('a channel with a proxy', () => {
         return count() - before
       }
       expect(await tunnelsOfCall()).toBe(1)
-      // A connection that a halted machine does not use for seconds is closed; the next call opens another one.
+      // Repeated, because the upstream closes a connection that is idle for seconds.
       await expect.poll(tunnelsOfCall).toBe(0)
     },
   )

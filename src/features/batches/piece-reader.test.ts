@@ -13,7 +13,7 @@ async function read(content: Buffer, size: number, maxBytes = 10): Promise<[numb
   return lines
 }
 
-/** Microseconds of CPU time in which a content is read: the least of several, as garbage of other tests may be collected. */
+/** Minimum CPU time of five reads, in microseconds: one of them may include a garbage collection. */
 async function cost(content: Buffer): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   for (let round = 0; round < 5; round += 1) {

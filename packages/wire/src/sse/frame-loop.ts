@@ -124,7 +124,7 @@ export abstract class FrameLoop {
     this.sawEvent ||= !isLeadingEvent(text, data)
     const before = this.progress
     const verdict = this.readFrame(data, text)
-    // What ends a stream, such as an error, may have a text, which must not be read in place of the end.
+    // An error event may contain a text. A template of it would make later streams read the text and miss the error.
     if (verdict === 'forward' && this.progress > before && frame.length <= MAX_TEMPLATE_BYTES)
       this.#templates.learn(frame, data)
     return verdict
