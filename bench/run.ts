@@ -54,14 +54,14 @@ if (name === '--help') {
   console.log('\nnpm run bench -- race --help lists its scenarios.')
 } else {
   const isNamed = !name.startsWith('-')
-  const file = isNamed ? PROGRAMS[name]?.[0] : PROGRAMS['race']?.[0]
+  const [file] = PROGRAMS[isNamed ? name : 'race'] ?? []
   if (file === undefined) {
     console.error(`there is no bench ${name}; npm run bench -- --help lists them`)
     process.exitCode = 1
   } else {
     // The program reads its own options.
     if (isNamed) process.argv.splice(2, 1)
-    // After an edit a clone runs its sources, which makes starts and calls slower.
+    // After an edit a clone runs its sources, with which starts and calls are slower.
     if (!process.argv.includes('--help'))
       execFileSync(process.execPath, [BUILD, '--for-clone'], { stdio: 'inherit' })
     await import(`./${file}`)

