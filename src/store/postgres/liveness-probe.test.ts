@@ -49,6 +49,21 @@ function expectRefused({ error, ms }: Outcome): void {
   expect(ms).toBeLessThan(PROMISED_MS)
 }
 
+/** Expects that a response is given up while calls wait for it, and not while no call waits. */
+async function expectPatienceWhileIdle(url: string, processID?: number): Promise<void> {
+  const asked = (timeouts?: ProbeTimeouts) => {
+    const { promise, resolve, reject } = Promise.withResolvers<string>()
+    const end = async (): Promise<void> => reject(new Error('Connection terminated'))
+    const connection = { processID: processID ?? null, end }
+    return { answer: withLivenessProbe(connection, url, promise, timeouts), resolve }
+  }
+  const patient = asked(TIMEOUTS_WHILE_IDLE)
+  // Twice, so that the first probe of the other one would have failed, too.
+  for (const _ of [1, 2]) await expect(asked().answer).rejects.toBeInstanceOf(StoreUnavailable)
+  patient.resolve('answer')
+  expect(await patient.answer).toBe('answer')
+}
+
 describe.each(HERE)('a call to an unreachable $name', (engine) => {
   test.each<[string, (proxy: FaultProxy) => void]>([
     ['swallows everything', (proxy) => proxy.setFault({ kind: 'black hole' })],
@@ -137,16 +152,17 @@ describe.each(HERE)('on $name', (engine) => {
   test('a slow PostgreSQL server counts as unreachable while calls wait for its answer, and not while no call waits', async () => {
     const { proxy, url } = await behindProxy((await engine.database()).place)
     proxy.setFault({ kind: 'delay', delayMs: 900 })
-    const asked = (timeouts?: ProbeTimeouts) => {
-      const { promise, resolve, reject } = Promise.withResolvers<string>()
-      const end = async (): Promise<void> => reject(new Error('Connection terminated'))
-      return { answer: withLivenessProbe({ end }, url, promise, timeouts), resolve }
-    }
-    const patient = asked(TIMEOUTS_WHILE_IDLE)
-    // Twice, so that the first probe of the other one would have failed, too.
-    for (const _ of [1, 2]) await expect(asked().answer).rejects.toBeInstanceOf(StoreUnavailable)
-    patient.resolve('answer')
-    expect(await patient.answer).toBe('answer')
+    await expectPatienceWhileIdle(url)
+  })
+
+  test('the response of an idle PostgreSQL server is lost after a moment while calls wait for it, and may be late while no call waits', async () => {
+    const { place } = await engine.database()
+    const pool = connectionPool(place)
+    onTestFinished(() => pool.end())
+    const client = await pool.connect()
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid', [])
+    client.release()
+    await expectPatienceWhileIdle(place, rows[0]?.pid)
   })
 
   test('a starting gateway waits for a database lock of another node, even if the PostgreSQL server is slow', async () => {

@@ -10,25 +10,26 @@ const PROBE_AFTER_MS = 700
 export interface ProbeTimeouts {
   readonly connectMs: number
   readonly queryMs: number
+  /** For a response that may be in flight, after a probe that failed or found the server idle. */
+  readonly inFlightMs: number
 }
 
 /** The same timeout for all of a probe; undefined for the default. */
 export function probeTimeouts(ms: number | undefined): ProbeTimeouts | undefined {
-  return ms === undefined ? undefined : { connectMs: ms, queryMs: ms }
+  return ms === undefined ? undefined : { connectMs: ms, queryMs: ms, inFlightMs: ms }
 }
 
 /**
  * Timeouts while calls wait for the response. They are short, so that the calls get `StoreUnavailable` within
  * two seconds.
  */
-const WHILE_CALLS_WAIT: ProbeTimeouts = { connectMs: 500, queryMs: 300 }
+const WHILE_CALLS_WAIT: ProbeTimeouts = { connectMs: 500, queryMs: 300, inFlightMs: 100 }
 /** Timeouts while no call waits. They are long, so that a busy server does not count as unreachable. */
-export const TIMEOUTS_WHILE_IDLE: ProbeTimeouts = { connectMs: 10_000, queryMs: 10_000 }
-/**
- * Milliseconds to wait, after a failed probe, for a response that the server sent while the probe was
- * running.
- */
-const IN_FLIGHT_MS = 100
+export const TIMEOUTS_WHILE_IDLE: ProbeTimeouts = {
+  connectMs: 10_000,
+  queryMs: 10_000,
+  inFlightMs: 10_000,
+}
 
 /** The parts of a connection that a probe uses. */
 export interface ProbedConnection {
@@ -59,7 +60,7 @@ export async function withLivenessProbe<Answer>(
   const probe = async (): Promise<void> => {
     const atWork = await isServerWorking(url, connection.processID ?? 0, timeouts)
     if (isOver) return
-    timer = atWork ? setTimeout(() => void probe(), PROBE_AFTER_MS) : setTimeout(giveUp, IN_FLIGHT_MS)
+    timer = atWork ? setTimeout(() => void probe(), PROBE_AFTER_MS) : setTimeout(giveUp, timeouts.inFlightMs)
   }
   let timer = setTimeout(() => void probe(), PROBE_AFTER_MS)
   try {
