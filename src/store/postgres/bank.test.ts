@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { BANKS, bankFixture, exactly, held, report } from '../../../test/ledger/bank-fixture.ts'
+import { PATIENCE_MS } from '../../../test/stores/engines.ts'
 import { lockRow } from '../../../test/stores/locked-row.ts'
 import { newToken, newUser, SECRETS, settledCall } from '../../../test/stores/rows.ts'
 import { serializeForOutbox } from '../usage-row.ts'
@@ -267,7 +268,8 @@ describe.each(BANKS)('the bank on $name', (engine) => {
       await store.write('createToken', newToken(1, { name: `${id}`, key: `k${id}` }))
     const { BankConnection } = await import('./bank-connection.ts')
     const { postgresBank } = await import('./bank.ts')
-    const connections = Array.from({ length: 4 }, () => new BankConnection(database.place, { hasRole: true }))
+    const options = { hasRole: true, timeoutMs: PATIENCE_MS }
+    const connections = Array.from({ length: 4 }, () => new BankConnection(database.place, options))
     await Promise.all(
       connections.map(async (connection, of) => {
         const bank = postgresBank(connection, `n${of}`)
