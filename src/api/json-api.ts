@@ -389,5 +389,6 @@ function meteredServices(
     await reading.begin()
     await reading.hold(bytes)
   }
-  return { ...management, store: storeWithReadLimits(management.store, reading), holdToRead }
+  const { store, endReads } = storeWithReadLimits(management.store, reading)
+  return { ...management, store, holdToRead, endReads }
 }

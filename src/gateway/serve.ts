@@ -356,6 +356,7 @@ export async function serveGateway({
     modelEnds: ends,
     content,
     holdToRead: () => Promise.resolve(),
+    endReads: () => {},
     telemetry,
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),

@@ -56,6 +56,21 @@ describe('reads of a user', () => {
     expect(await settled(ten)).toBe('yes')
   })
 
+  test('a request that waits for something else gives its turn and its memory to others, and gets a turn anew', async () => {
+    const { memory, reads } = started()
+    const [first, second] = begun(reads, 1, 8) as [StoreRead, StoreRead]
+    await first.hold(MIB)
+    const ninth = reads.of(1).begin()
+    expect(await settled(ninth)).toBe('no')
+    first.pause()
+    expect(await settled(ninth)).toBe('yes')
+    expect(memory.held).toBe(0)
+    const again = first.begin()
+    expect(await settled(again)).toBe('no')
+    second.end()
+    expect(await settled(again)).toBe('yes')
+  })
+
   test('at most 256 database reads of a user wait, for up to ten seconds; more are refused at once', async () => {
     const { reads } = started()
     begun(reads, 1, 8)

@@ -110,12 +110,23 @@ export class StoreRead {
     throw tooManyReads()
   }
 
+  /** Gives turn and memory back until `begin` is called again, unless something of the read waits for them. */
+  pause(): void {
+    if (!this.#giveUp) this.#release()
+  }
+
   /** Ends the read, or the wait for it. */
   end(): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#giveUp?.()
+    this.#release()
+  }
+
+  #release(): void {
     this.#leave?.()
+    this.#leave = undefined
+    this.#began = undefined
     const { memory, allocation, isOwn } = this.#inputs
     if (isOwn) memory.give(allocation, allocation.bytes)
   }

@@ -34,7 +34,8 @@ function stageOf(store: Pick<Store, 'read' | 'write'>) {
     },
     write: (name, ...input) => store.write(name, ...input),
   }
-  return { memory, reads, reading, done, metered: storeWithReadLimits(rows, reading) }
+  const { store: metered, endReads } = storeWithReadLimits(rows, reading)
+  return { memory, reads, reading, done, metered, endReads }
 }
 
 test('a page of the usage log waits for enough memory for its texts before it is read from the database', async () => {

@@ -31,11 +31,12 @@ const COPIES = 6
 /**
  * Wraps the database for one request of a user: the user's reads take turns, and each read needs memory from
  * the client's share. A read that is repeated, as in an export, reuses the memory of the previous one.
+ * `endReads` gives turn and memory back; the next read begins anew.
  */
 export function storeWithReadLimits(
   store: ManagementServices['store'],
   reading: StoreRead,
-): ManagementServices['store'] {
+): { readonly store: ManagementServices['store']; readonly endReads: () => void } {
   /** Bytes of memory that are held, by the name of the read. */
   const held = new Map<string, number>()
   const hold = async (name: string, bytes: number): Promise<void> => {
@@ -44,7 +45,7 @@ export function storeWithReadLimits(
     held.set(name, bytes * COPIES)
     await reading.hold(more)
   }
-  return {
+  const metered: ManagementServices['store'] = {
     async read(name, ...input) {
       await reading.begin()
       const bytes = isSizedRead(name)
@@ -55,4 +56,9 @@ export function storeWithReadLimits(
     },
     write: (name, ...input) => store.write(name, ...input),
   }
+  const endReads = (): void => {
+    held.clear()
+    reading.pause()
+  }
+  return { store: metered, endReads }
 }

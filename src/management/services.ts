@@ -114,6 +114,8 @@ export interface AdministrationServices extends ManagementServices {
   readonly content: Pick<ContentLog, 'find' | 'read' | 'excerpt' | 'delete' | 'bytesToRead'>
   /** Waits for the user's turn to read, and takes memory for bytes that are about to be read for the user. */
   readonly holdToRead: (bytes: number) => Promise<void>
+  /** Ends the user's turn to read while the request waits for something else; its next read waits for a turn anew. */
+  readonly endReads: () => void
   /** Undefined unless the environment names an OpenTelemetry collector. */
   readonly telemetry: Telemetry | undefined
   /** Alert receivers: hashes that identify them, and the last delivery to each. */

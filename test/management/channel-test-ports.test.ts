@@ -89,6 +89,23 @@ describe('a channel test by an administrator below root', () => {
     expect(answers).toEqual(Object.keys(SERVICES).map((name) => [name, same, 10_000]))
   })
 
+  test('while channels are tested, other requests of the same administrator are answered', async () => {
+    const { silent } = SERVICES
+    const ids = await Promise.all(Array.from({ length: 9 }, (_, at) => channelTo(`silent ${at}`, silent)))
+    let connected = 0
+    silent?.on('connection', () => (connected += 1))
+    const order: string[] = []
+    const tests = ids.map(async (id) => {
+      await manage(gateway.url, ADMIN, `GET /api/channel/test/${id}`)
+      order.push('test')
+    })
+    await expect.poll(() => connected).toBe(9)
+    await manage(gateway.url, ADMIN, `GET /api/channel/${ids[0]}`)
+    order.push('read')
+    await Promise.all(tests)
+    expect(order[0]).toBe('read')
+  })
+
   test('a channel test by an administrator below root shows the status of a JSON error, without its text', async () => {
     const id = await channelTo('errs', errs)
     const below = await manage(gateway.url, ADMIN, `GET /api/channel/test/${id}`)

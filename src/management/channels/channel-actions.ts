@@ -9,7 +9,7 @@ import { allChannels, type ChannelObject, type FoundChannel } from './channel-ob
 /** What operations on channels need. */
 type ChannelServices = Pick<
   AdministrationServices,
-  'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings' | 'channels'
+  'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings' | 'channels' | 'endReads'
 >
 
 const EXPECTED = 'expected the name of a channel'

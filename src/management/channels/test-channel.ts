@@ -56,7 +56,7 @@ export const draftTest = z.object(
  */
 type TestServices = Pick<
   AdministrationServices,
-  'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'
+  'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings' | 'endReads'
 > &
   Partial<Pick<AdministrationServices, 'channels'>>
 

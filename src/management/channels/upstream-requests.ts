@@ -38,7 +38,7 @@ export const upstreamModels = z.object({
 
 /** Lists the models of a channel's upstream, sorted by name; nothing is stored. */
 export async function listUpstreamModels(
-  services: Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>,
+  services: Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'endReads'>,
   { channel: given }: z.output<typeof listModelsBody>,
   by: Actor,
 ): Promise<z.output<typeof upstreamModels>> {
@@ -120,11 +120,12 @@ interface Outcome<Answer> {
  * internal services or find out which ones exist.
  */
 export async function requestUpstream<Answer>(
-  { upstreams }: Pick<AdministrationServices, 'upstreams'>,
+  { upstreams, endReads }: Pick<AdministrationServices, 'upstreams' | 'endReads'>,
   channel: Channel,
   { request, maxBytes, read, unread }: ChannelRequest<Answer>,
   by: Actor,
 ): Promise<Outcome<Answer>> {
+  endReads()
   const isRoot = roleCeiling(by) === undefined
   const timeoutMs = Math.min(isRoot ? ROOT_TIMEOUT_MS : TIMEOUT_MS, channel.timeouts.total)
   const startedMs = performance.now()
