@@ -148,9 +148,15 @@ describe.each(SHARED)('while another session keeps the row of one account locked
       return performance.now() - startMs
     }
     const aloneMs = Math.max(await readMs(), await readMs(), await readMs())
-    // A report waits for a locked row only 300 ms, so the server itself looks for it.
+    // A report waits for a locked row only 300 ms, so the server itself looks for it. Who waits for a row waits for a
+    // transaction, which belongs to no database; the other locks of the process do.
     const waiting = database.sql(
-      'do $$ begin while not exists (select from pg_locks where not granted) loop perform pg_sleep(0.01); end loop; end $$',
+      `do $$ begin
+         while not exists (
+           select from pg_locks as wanted join pg_locks as own using (pid) join pg_database on pg_database.oid = own.database
+           where not wanted.granted and datname = current_database()
+         ) loop perform pg_sleep(0.01); end loop;
+       end $$`,
     )
     await expect.poll(watching).toBe(1)
     await chat(0, 'ann', ask('m', { max_tokens: 100 }))
