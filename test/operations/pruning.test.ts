@@ -32,10 +32,6 @@ describe.each(ENGINES)('the audit log on $name', (engine) => {
     )
     onTestFinished(() => fixture.close())
     const { gateway } = fixture
-    const name = async (username: string): Promise<void> => {
-      const body = { username, password: 'a long password', display_name: username, role: 1 }
-      expect(await manage(gateway.url, ROOT_ACCOUNT, 'POST /api/user/', body)).toMatchObject({ status: 200 })
-    }
     const named = async (): Promise<readonly string[]> => {
       const { data, message } = await manage<{ items: { object: { name: string } }[] }>(
         gateway.url,
@@ -45,16 +41,28 @@ describe.each(ENGINES)('the audit log on $name', (engine) => {
       expect(message).toBe('')
       return data.items.map(({ object }) => object.name)
     }
+    // A database that is too slow for an answer may have stored the user: only the log tells.
+    const name = async (username: string): Promise<void> => {
+      const body = { username, password: 'a long password', display_name: username, role: 1 }
+      const asked = async (): Promise<readonly string[]> => {
+        await manage(gateway.url, ROOT_ACCOUNT, 'POST /api/user/', body)
+        return named()
+      }
+      await expect.poll(asked).toContain(username)
+    }
     await name('early')
     clock.move(-399 * DAY_S)
     await name('later')
-    expect(await named()).toEqual(expect.arrayContaining(['later', 'early']))
+    await expect.poll(named).toEqual(expect.arrayContaining(['later', 'early']))
     // A process that sees the clock move that far removes nothing for a day.
     await gateway.stop()
     clock.move(0)
     await gateway.restart()
     await expect.poll(async () => (await named()).includes('early')).toBe(false)
-    expect(await named()).toContain('later')
-    await expect.poll(() => gateway.logs()).toContain('removedAuditEntries')
+    await expect.poll(named).toContain('later')
+    // What such a database removed without an answer is reported as a failure, and by no later run.
+    await expect
+      .poll(() => gateway.logs())
+      .toMatch(/"removedAuditEntries":[1-9]|some expired data was not removed/)
   })
 })
