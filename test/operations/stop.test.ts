@@ -19,25 +19,36 @@ import { discard, eventually, type Program, readyProgram, runProgram } from './p
 const STREAMS = byTier(40, 200)
 const EVENTS = 25
 const PACE_MS = 100
+/** The pause in calls after which the patient program stops listening. */
+const PATIENT_PAUSE_MS = 3_000
 
 let upstream: ScriptedUpstream
-/** A program whose deadlines a busy machine does not miss, for tests of what happens before them. */
+/** A program whose deadlines a busy machine does not miss, and that outlasts the tests where it waits for them. */
 let patient: PatchedCopy
 beforeAll(async () => {
   upstream = await startUpstream()
   patient = await patchedProgram([
     // A pause longer than the one between two calls of this process on a busy machine.
-    { file: 'src/gateway/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
+    {
+      file: 'src/gateway/listen.ts',
+      text: 'const PAUSE_MS = 80',
+      by: `const PAUSE_MS = ${PATIENT_PAUSE_MS}`,
+    },
     {
       file: 'src/gateway/listen.ts',
       text: 'const MAX_LISTENING_MS = 2_000',
-      by: 'const MAX_LISTENING_MS = 60_000',
+      by: 'const MAX_LISTENING_MS = 3_600_000',
     },
-    { file: 'src/gateway/listen.ts', text: 'const LINGER_MS = 1_000', by: 'const LINGER_MS = 60_000' },
+    { file: 'src/gateway/listen.ts', text: 'const LINGER_MS = 1_000', by: 'const LINGER_MS = 3_600_000' },
     {
       file: 'src/gateway/graceful-stop.ts',
       text: 'const SETTLING_MS = 5_000',
-      by: 'const SETTLING_MS = 60_000',
+      by: 'const SETTLING_MS = 3_600_000',
+    },
+    {
+      file: 'src/domain/options.ts',
+      text: "drain_timeout: { type: 'duration', default: 30_000 }",
+      by: "drain_timeout: { type: 'duration', default: 3_600_000 }",
     },
     { file: 'src/cli/start.ts', text: 'const START_GRACE_MS = 3_000', by: 'const START_GRACE_MS = 240_000' },
   ])
@@ -72,11 +83,9 @@ function isOpen(port: number): Promise<boolean> {
   })
 }
 
-/** Milliseconds until the port accepts no more connections. */
-async function closing(port: number): Promise<number> {
-  const asked = performance.now()
+/** Settles once the port accepts no more connections. */
+async function closing(port: number): Promise<void> {
   while (await isOpen(port)) await sleep(5)
-  return performance.now() - asked
 }
 
 /** A connection that the program has accepted, because it has answered a request on it. */
@@ -87,7 +96,7 @@ async function accepted(program: Program): Promise<RawConnection> {
 }
 
 test(`on SIGTERM the listener closes, ${STREAMS} streams and all other work in progress end normally, and the exit code is 0`, async () => {
-  const program = await readyProgram({ config: config(), ownProcess: true })
+  const program = await readyProgram({ config: config({ drain_timeout: '1h' }), ownProcess: true })
   upstream.script('m', { kind: 'stream', events: EVENTS, paceMs: PACE_MS })
   const { promise: after, resolve: answer } = Promise.withResolvers<void>()
   upstream.script('slow', { kind: 'whole', after })
@@ -108,7 +117,8 @@ test(`on SIGTERM the listener closes, ${STREAMS} streams and all other work in p
   await Promise.all(lives.map((live) => live.until(' word0')))
 
   program.kill('SIGTERM')
-  expect(await closing(program.port)).toBeLessThan(10_000)
+  // The calls and uploads in progress, which end only after this, do not keep the listener open.
+  await closing(program.port)
   answer()
   for (const { socket } of uploads) socket.write(body.slice(10))
 
@@ -152,9 +162,7 @@ test('calls that outlast drain_timeout after SIGTERM end in an error and are set
     expect(answer.status).toBe(503)
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
   }
-  const { code, at } = await program.exit
-  expect(code).toBe(0)
-  expect(at - asked).toBeLessThan(20_000)
+  expect((await program.exit).code).toBe(0)
   const row = rows(program).find(({ id }) => id === ended.headers['x-request-id'])
   expect(row).toMatchObject({ reason: 'cut' })
   const words = events(ended.text).filter((data) => data.includes(' word')).length
@@ -173,41 +181,50 @@ test('a call whose body arrives after drain_timeout is refused without an upstre
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
   )
   const idle = await accepted(program)
-  const asked = performance.now()
   program.kill('SIGTERM')
   // Connections without a request are closed after the timeout.
   await idle.closed()
   late.socket.write(body.slice(10))
   expect(await late.until('"code":"overloaded"')).toMatch(/ok\nHTTP\/1\.1 503 /)
-  const { code, at } = await program.exit
-  expect(code).toBe(0)
-  expect(at - asked).toBeLessThan(20_000)
+  expect((await program.exit).code).toBe(0)
   expect(upstream.received('m')).toHaveLength(0)
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
 test('after SIGTERM /readyz is 503 at once, and the listener stays open and answers calls as long as they arrive', async () => {
-  const program = await readyProgram({ config: config(), command: patiently() })
   upstream.script('m', { kind: 'whole' })
-  program.kill('SIGTERM')
-  let isReady = 200
-  // Each call uses a new connection.
-  const calls: Promise<number>[] = []
-  while (calls.length < 40) {
-    const answer = call(program.url, ask('m'), { key })
-    calls.push(
-      answer.then(
-        ({ status }) => status,
-        () => 0,
-      ),
-    )
-    if (calls.length === 5) isReady = await statusOn(program.port, '/readyz')
-    await sleep(10)
+  /** Makes calls during a stop. Resolves to false if this process was halted, so that no calls arrived for a while. */
+  const callDuringStop = async (): Promise<boolean> => {
+    const program = await readyProgram({ config: config(), command: patiently() })
+    let [lastAt, longestMs] = [performance.now(), 0]
+    program.kill('SIGTERM')
+    let readiness: Promise<number> | undefined
+    // Each call uses a new connection.
+    const calls: Promise<number>[] = []
+    while (calls.length < 40) {
+      const answer = call(program.url, ask('m'), { key })
+      calls.push(
+        answer.then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      )
+      if (calls.length === 5) readiness = statusOn(program.port, '/readyz')
+      await sleep(10)
+      const now = performance.now()
+      longestMs = Math.max(longestMs, now - lastAt)
+      lastAt = now
+    }
+    const statuses = await Promise.all(calls)
+    const { code } = await program.exit
+    if (longestMs > PATIENT_PAUSE_MS / 2) return false
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    expect(await readiness).toBe(503)
+    expect(code).toBe(0)
+    expect(rows(program)).toHaveLength(calls.length)
+    return true
   }
-  expect(new Set(await Promise.all(calls))).toEqual(new Set([200]))
-  expect(isReady).toBe(503)
-  expect((await program.exit).code).toBe(0)
-  expect(rows(program)).toHaveLength(calls.length)
+  while (!(await callDuringStop()));
 })
 
 test('a gateway that is stopped while calls arrive without a pause closes its listener within 20 seconds', async () => {
@@ -216,9 +233,11 @@ test('a gateway that is stopped while calls arrive without a pause closes its li
   const stopped = performance.now()
   /** Makes one request after another, each on a new connection. Resolves to false if the listener stays open. */
   const askUntilClosed = async (): Promise<boolean> => {
-    while (performance.now() - stopped < 20_000) {
+    // A gateway that was halted gives a few answers before it looks at the time.
+    for (let late = 0; late < 100; ) {
       if (!(await isOpen(program.port))) return true
-      await statusOn(program.port, '/healthz')
+      const isAnswered = (await statusOn(program.port, '/healthz')) === 200
+      if (isAnswered && performance.now() - stopped > 20_000) late += 1
     }
     return false
   }
