@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { audit } from '../fixtures/auditor.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -96,9 +95,8 @@ async function oneJump(
 ): Promise<JumpReport> {
   const { gateway, upstream } = fixture
   const database = databaseOf(gateway.dataDir)
-  const took = (work: Promise<unknown>): Promise<number> => {
-    const begun = performance.now()
-    const measured = work.then(() => performance.now() - begun)
+  const took = (work: Promise<unknown>, began = performance.now()): Promise<number> => {
+    const measured = work.then(() => performance.now() - began)
     measured.catch(() => {})
     return measured
   }
@@ -106,8 +104,12 @@ async function oneJump(
   const running = await fixture.live(key, askStream('slow'))
   await running.until('"content":" word2"')
   const silent = took(fixture.chat(key, ask('silent')))
-  const endless = took(fixture.live(key, askStream('endless')).then((answer) => answer.end()))
-  await sleep(200)
+  const begin = async () => ({ at: performance.now(), answer: await fixture.live(key, askStream('endless')) })
+  let begun = await begin()
+  // Repeated, because its whole time may be over before a busy gateway has sent it.
+  while (begun.answer.status !== 200) begun = await begin()
+  const endless = took(begun.answer.end(), begun.at)
+  await upstream.receivedAtLeast('silent', index + 1)
   await useUp(fixture, `limited${index}`)
   // By the moved time, the key has expired if the clock moved forward, and has not if it moved back.
   expect((await fixture.chat(`half${index}`, ask('m'))).status).toBe(seconds > 0 ? 200 : 401)
@@ -134,7 +136,7 @@ async function oneJump(
   const later = await fixture.chat(key, ask('m'))
   const written = database.usageOf(String(later.headers['x-request-id'])) as UsageRow & { ended_ms: number }
   expect(Math.abs(written.ended_ms - (Date.now() + seconds * 1000))).toBeLessThan(120_000)
-  expect(upstream.received('silent').length + upstream.received('endless').length).toBe(2 * (index + 1))
+  expect(upstream.received('silent')).toHaveLength(index + 1)
   clock.move(0)
   return { seconds, firstByteMs: Math.round(firstByteMs), totalMs: Math.round(totalMs) }
 }
