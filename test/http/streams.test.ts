@@ -44,6 +44,8 @@ const WITH_USAGE = { stream_options: { include_usage: true } }
 async function streamed(model: string, behaviour: Behaviour, fields: Record<string, unknown> = {}) {
   fixture.upstream.script(model, behaviour)
   const answer = await (await fixture.live('ann', askStream(model, fields))).end()
+  // After a halt, the answer to a time-out may be read before the request.
+  await fixture.upstream.receivedAtLeast(model, 1)
   return { ...answer, sent: JSON.parse(fixture.upstream.only(model).text) }
 }
 
