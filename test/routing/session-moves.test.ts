@@ -78,7 +78,8 @@ describe('what binds a session', () => {
   test('a stream that its client left binds its session to the key if the provider had reported a cache', async () => {
     const frame = (usage: string): string =>
       `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}],"usage":${usage}}\n\n`
-    const frames = [frame(usageText(5_000, 1, 4_000)), ...Array.from({ length: 2_000 }, () => frame('null'))]
+    // Two minutes of them: however late the client leaves on a busy machine, the stream is under way.
+    const frames = [frame(usageText(5_000, 1, 4_000)), ...Array<string>(24_000).fill(frame('null'))]
     fixture.upstream.script('left', { kind: 'stream', frames, paceMs: 5 }, CACHED)
     await leave('left', 'left')
     await ask('left', 'left')
