@@ -75,13 +75,15 @@ interface Sent {
   readonly key?: string
   /** Whether the call pauses itself when data of its response arrives. */
   readonly pausesOnData?: boolean
+  /** Called after data of the response has arrived. */
+  readonly onData?: () => void
 }
 
 /** Sends a request of a channel, which is added to the configured ones if needed. */
 function send(to: Opened, url: URL, options: Sent = {}): Heard {
   // Patience for a slow machine, where a test is not about a timeout.
   const { connectMs = 60_000, responseMs = 60_000, idleMs = 60_000 } = options
-  const { body = Buffer.from('{}'), channel = 'a', key = 'k', pausesOnData = false } = options
+  const { body = Buffer.from('{}'), channel = 'a', key = 'k', pausesOnData = false, onData } = options
   const head = `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
   const { promise, resolve } = Promise.withResolvers<'ended' | TransportError>()
   let text = ''
@@ -94,6 +96,7 @@ function send(to: Opened, url: URL, options: Sent = {}): Heard {
       onData: (chunk) => {
         text += chunk.toString('latin1')
         if (pausesOnData) exchange.pause()
+        onData?.()
       },
       onEnd: () => resolve('ended'),
       onError: resolve,
@@ -329,13 +332,15 @@ describe('a timeout', () => {
     const { url, sockets } = await upstream((socket) =>
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nok'),
     )
-    const heard = send(opened(), url, { idleMs: 2_000 })
-    await expect.poll(heard.body).toBe('ok')
-    setImmediate(() => {
+    // No timer fires between the first part and this, so that a slow machine does not let the timeout pass before it.
+    const answerAndBlock = (): void => {
+      if (heard.body() !== 'ok') return
       sockets[0]?.write('ok')
       // After this blocking, timers fire first, and then input is read.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500)
-    })
+    }
+    const onData = (): unknown => setImmediate(answerAndBlock)
+    const heard = send(opened(), url, { idleMs: 2_000, onData })
     expect(await heard.end).toBe('ended')
   })
 
