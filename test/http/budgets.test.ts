@@ -9,10 +9,14 @@ import { dateClock, type MovedClock } from '../fixtures/moved-clock.ts'
 const COST = 30
 const DAY_S = 86_400
 
+/** The gateway's day began twelve hours before the tests, so that none of them crosses the end of a period. */
+const NOON_S = DAY_S / 2 - (Math.floor(Date.now() / 1000) % DAY_S)
+
 let fixture: Fixture
 let clock: MovedClock
 beforeAll(async () => {
   clock = dateClock(afterAll)
+  clock.move(NOON_S)
   const configure = (upstream: Fixture['upstream']) => ({
     groups: { small: { budget: 1000, budget_period: 'week' } },
     models: priced(['m']),
@@ -58,7 +62,7 @@ describe('a call beyond the budget', () => {
     expect(refused.headers['x-should-retry']).toBe('false')
     const resets = Date.parse(/it resets at (\S+Z)/.exec(error.message)?.[1] ?? '')
     const retryAfter = Number(refused.headers['retry-after'])
-    expect(Math.abs(resets / 1000 - Date.now() / 1000 - retryAfter)).toBeLessThan(60)
+    expect(Math.abs(resets / 1000 - (Date.now() / 1000 + NOON_S) - retryAfter)).toBeLessThan(60)
     expect(retryAfter).toBeLessThanOrEqual(days * DAY_S)
     expect(resets % (DAY_S * 1000)).toBe(0)
   })
@@ -175,7 +179,7 @@ test('a call is charged to the budget period in which it began, and the next per
   upstream.script('m', { kind: 'whole', usage: usageText(10, 150), after: gate.promise })
   const overMidnight = chat()
   await expect.poll(() => upstream.received('m').length).toBe(1)
-  clock.move(DAY_S)
+  clock.move(NOON_S + DAY_S)
   gate.resolve()
   expect((await overMidnight).status).toBe(200)
   expect((await chat()).status).toBe(200)
@@ -186,7 +190,7 @@ test('a call is charged to the budget period in which it began, and the next per
     database.budgets().flatMap(({ account, used }) => (account.endsWith(`:t:${id}`) ? [used] : []))
   expect(spent()).toEqual([610, 610])
   // A clock that is set back leads back to the previous period, and to the amount that was spent in it.
-  clock.move(0)
+  clock.move(NOON_S)
   expect((await chat()).json().error.code).toBe('budget_exceeded')
   expect(spent()).toEqual([610, 610])
 })
