@@ -141,7 +141,11 @@ describe.each(SHARED)('while another session keeps the row of one account locked
   test('while the database row of a user is locked, a read of the usage log does not wait', async () => {
     const { chat, gateways, database } = await locked(1, 'select 1 from users where id = 2')
     const watching = async (): Promise<number> =>
-      (await database.sql("select from pg_stat_activity where state = 'active' and query like 'do %'")).length
+      (
+        await database.sql(
+          "select from pg_stat_activity where datname = current_database() and state = 'active' and query like 'do %'",
+        )
+      ).length
     const readMs = async (): Promise<number> => {
       const startMs = performance.now()
       await manage(gateways[0]?.url ?? '', ADMIN, 'GET /api/log/?p=1')
