@@ -4,6 +4,7 @@ import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { channel, priced, ROOT, token } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
+import { withoutSessions } from '../stores/engines.ts'
 import { type Nodes, SHARED, setNodes } from './fixture.ts'
 
 /** Ten prompt and five output tokens. */
@@ -33,23 +34,26 @@ describe.each(SHARED)('an older copy of the database on $name, restored', (engin
     await client.connect()
     onTestFinished(async () => {
       for (const one of [`${name}_copy`, `${name}_newer`])
-        await client.query(`drop database if exists ${one} with (force)`)
+        await withoutSessions(() => client.query(`drop database if exists ${one} with (force)`))
       await client.end()
     })
-    const alone = async (work: () => Promise<unknown>): Promise<void> => {
+    const alone = async (statement: string): Promise<void> => {
       await client.query(`alter database ${name} allow_connections false`)
-      await client.query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1', [
-        name,
-      ])
-      await work()
-    }
-    await alone(() => client.query(`create database ${name}_copy template ${name} strategy file_copy`))
-    await client.query(`alter database ${name} allow_connections true`)
-    return () =>
-      alone(async () => {
-        await client.query(`alter database ${name} rename to ${name}_newer`)
-        await client.query(`alter database ${name}_copy rename to ${name}`)
+      // One that was beginning is seen later than the others.
+      await withoutSessions(async () => {
+        await client.query(
+          'select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1',
+          [name],
+        )
+        await client.query(statement)
       })
+    }
+    await alone(`create database ${name}_copy template ${name} strategy file_copy`)
+    await client.query(`alter database ${name} allow_connections true`)
+    return async () => {
+      await alone(`alter database ${name} rename to ${name}_newer`)
+      await client.query(`alter database ${name}_copy rename to ${name}`)
+    }
   }
 
   const answer = async (nodes: Nodes, node: number): Promise<number> =>

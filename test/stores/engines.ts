@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
-import { Client } from 'pg'
+import { Client, DatabaseError } from 'pg'
 import { inject, onTestFinished } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
@@ -69,8 +69,8 @@ function postgres(server: string): Engine {
     const name = `${inject('postgresPrefix')}test_${randomBytes(6).toString('hex')}`
     const source = template === undefined ? '' : ` template ${template}`
     // Copying files costs half of copying through the server's log.
-    await run(server, `create database ${name}${source} strategy file_copy`)
-    onEnd(async () => void (await run(server, `drop database ${name} with (force)`)))
+    await withoutSessions(() => run(server, `create database ${name}${source} strategy file_copy`))
+    onEnd(async () => void (await withoutSessions(() => run(server, `drop database ${name} with (force)`))))
     const place = placeOf(name)
     return {
       place,
@@ -96,6 +96,22 @@ function postgres(server: string): Engine {
       return make(await template, onEnd)
     },
   }
+}
+
+/**
+ * Repeats a statement for which no session may use a database, while one does: the server waits five seconds for sessions
+ * that end, which is too short for a busy machine.
+ */
+export async function withoutSessions<Result>(statement: () => Promise<Result>): Promise<Result> {
+  const IN_USE = '55006'
+  const deadline = performance.now() + PATIENCE_MS
+  for (;;)
+    try {
+      return await statement()
+    } catch (error) {
+      const mayEnd = error instanceof DatabaseError && error.code === IN_USE && performance.now() < deadline
+      if (!mayEnd) throw error
+    }
 }
 
 async function run(url: string, statement: string): Promise<Record<string, unknown>[]> {
