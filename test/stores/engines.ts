@@ -81,7 +81,7 @@ function postgres(server: string): Engine {
   // One template of each secret for each test process; the end of the run deletes it.
   const makeTemplate = async (secrets: typeof SECRETS): Promise<string> => {
     const name = `${inject('postgresPrefix')}template_${randomBytes(6).toString('hex')}`
-    await run(server, `create database ${name}`)
+    await withoutSessions(() => run(server, `create database ${name}`))
     const store = await openPostgresStore({ url: placeOf(name), secrets, timeoutMs: PATIENCE_MS })
     await store.close()
     return name
