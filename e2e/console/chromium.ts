@@ -3,6 +3,9 @@ import { delimiter, join } from 'node:path'
 import process from 'node:process'
 import { type Browser, chromium } from 'playwright-core'
 
+/** Patience: a start that fails would fail all test files of this process. */
+const START_LIMIT_MS = 240_000
+
 let shared: Promise<Browser> | undefined
 
 /**
@@ -18,7 +21,7 @@ export async function sharedBrowser(): Promise<Browser> {
 /** Starts a browser, which the caller closes. Pages are gone before it pays to optimize the code of their scripts. */
 export function launchBrowser(): Promise<Browser> {
   const args = ['--no-sandbox', '--js-flags=--no-opt --no-maglev']
-  return chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args })
+  return chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args, timeout: START_LIMIT_MS })
 }
 
 /**
