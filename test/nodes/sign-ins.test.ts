@@ -4,6 +4,7 @@ import { manage } from '../fixtures/account.ts'
 import { Browser } from '../fixtures/browser.ts'
 import { ROOT, user } from '../fixtures/configuration.ts'
 import { logIn, sessionHeaders } from '../fixtures/console.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { startScriptedProvider } from '../fixtures/scripted-oidc.ts'
 import type { Engine } from '../stores/engines.ts'
 import { SHARED, setNodes } from './fixture.ts'
@@ -17,11 +18,13 @@ const PASSWORD = 'correct horse'
 
 /** A node that believes forwarded addresses, and has a user with a password. */
 async function addressedNode(engine: Engine) {
-  const nodes = await setNodes(engine, 1, () => ({
+  const configure = () => ({
     options: { trusted_proxies: ['127.0.0.1'] },
     rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
     users: [ROOT, user(2, 'ann', [])],
-  }))
+  })
+  // Sign-ins wait for a lock until the whole burst has arrived.
+  const nodes = await setNodes(engine, 1, configure, {}, onTestFinished, patientProgram)
   const url = nodes.gateways[0]?.url ?? ''
   const root = { id: 1, accessToken: ROOT.access_token }
   await manage(url, root, 'PUT /api/user/', { id: 2, password: PASSWORD })
@@ -40,9 +43,15 @@ describe.each(SHARED)('sign-ins at two nodes on $name', (engine) => {
       users: [ROOT, user(2, 'ann', [], { access_token: ANN.accessToken })],
       login: { oidc: [client] },
     }
-    const { gateways, database } = await setNodes(engine, 2, () => config, {
-      GATEWAY_SECRET: 'one-secret-for-both-nodes',
-    })
+    const env = { GATEWAY_SECRET: 'one-secret-for-both-nodes' }
+    const { gateways, database } = await setNodes(
+      engine,
+      2,
+      () => config,
+      env,
+      onTestFinished,
+      patientProgram,
+    )
     const urls = gateways.map(({ url }) => url)
     const [one = '', two = ''] = urls
     const as = (url: string, cookie: string, request: Parameters<typeof manage>[2], body?: object) =>
