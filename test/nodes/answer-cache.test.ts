@@ -5,6 +5,7 @@ import { manage } from '../fixtures/account.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { untilOpen } from '../fixtures/open-calls.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { byTier } from '../runner/tier.ts'
 import { type Nodes, SHARED, sharedNodes } from './fixture.ts'
@@ -46,7 +47,7 @@ async function decided(nodes: Nodes, node: number): Promise<number> {
 const statusOf = ({ headers }: FullResponse): unknown => headers['x-gateway-cache']
 
 describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => {
-  const shared = sharedNodes(engine, 3, configuration)
+  const shared = sharedNodes(engine, 3, configuration, patientProgram)
   const charged = async (name: string): Promise<number> => (await shared.nodes.token(`token-${name}`)).used
 
   test('an answer that one node cached is returned by the other nodes without an upstream call', async () => {
