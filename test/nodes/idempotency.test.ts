@@ -7,6 +7,7 @@ import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { untilOpen } from '../fixtures/open-calls.ts'
 import { SHARED, sharedNodes } from './fixture.ts'
@@ -52,7 +53,7 @@ async function killedDuring(
 }
 
 describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
-  const shared = sharedNodes(engine, 2, configuration)
+  const shared = sharedNodes(engine, 2, configuration, patientProgram)
   const charged = async (name: Name): Promise<number> => (await shared.nodes.token(`token-${name}`)).used
 
   test('calls with the same idempotency key on two nodes make one upstream call, and get equal answers for one charge', async () => {
@@ -113,6 +114,7 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
       const other = await startGateway({
         config: configuration(nodes.upstream),
         env: { DATABASE_URL: nodes.database.place, ...clock.env },
+        root: await patientProgram(),
       })
       onTestFinished(() => other.discard())
       const go = Promise.withResolvers<void>()
