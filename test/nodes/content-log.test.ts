@@ -4,6 +4,7 @@ import { manage } from '../fixtures/account.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { contentOf, lookAt, rowWithContent } from '../fixtures/content.ts'
 import { ask } from '../fixtures/fixture.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { BUCKET, type S3Server, startS3Server, withoutS3 } from '../fixtures/s3-server.ts'
 import { type ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { casesByTier } from '../runner/tier.ts'
@@ -37,7 +38,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
       bucket = await startS3Server()
       ends.push(() => bucket?.stop())
     }
-    nodes = await setNodes(engine, 2, configuration, bucket?.env, (end) => ends.push(end))
+    nodes = await setNodes(engine, 2, configuration, bucket?.env, (end) => ends.push(end), patientProgram)
   })
   afterAll(async () => {
     for (const end of ends.toReversed()) await end()
