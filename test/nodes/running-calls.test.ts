@@ -1,8 +1,18 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { call, open } from '../fixtures/client.ts'
-import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import {
+  channel,
+  type Configuration,
+  PLAIN_PRICE,
+  priced,
+  ROOT,
+  token,
+  user,
+} from '../fixtures/configuration.ts'
 import { askStream } from '../fixtures/fixture.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { setNodes, SHARED } from './fixture.ts'
 
 const ADMIN = { id: 1, accessToken: ROOT.access_token }
@@ -14,8 +24,11 @@ interface Listed {
 }
 
 describe.each(SHARED)('calls under way on $name', (engine) => {
+  const startNodes = (configure: (upstream: ScriptedUpstream) => Configuration) =>
+    setNodes(engine, 2, configure, {}, onTestFinished, patientProgram)
+
   test('a running call of another node is listed when all nodes are requested, and can be stopped by those allowed to', async () => {
-    const { upstream, gateways } = await setNodes(engine, 2, (of) => ({
+    const { upstream, gateways } = await startNodes((of) => ({
       rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
       models: priced(['m']),
       channels: [channel('m', of.baseUrl('m'))],
@@ -51,7 +64,7 @@ describe.each(SHARED)('calls under way on $name', (engine) => {
   })
 
   test('a call that another node stops before its first word is charged for its prompt', async () => {
-    const { upstream, gateways, database } = await setNodes(engine, 2, (of) => ({
+    const { upstream, gateways, database } = await startNodes((of) => ({
       rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
       models: { m: { price: PLAIN_PRICE } },
       channels: [channel('m', of.baseUrl('m'))],
