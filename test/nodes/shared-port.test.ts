@@ -6,6 +6,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { freePort, statusOn } from '../fixtures/port.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
@@ -49,6 +50,7 @@ describe.each(SHARED)('nodes of one machine on $name', (engine) => {
       const adminPort = await freePort()
       const program = await runProgram({
         config: configured(upstream, sharesPort),
+        cwd: await patientProgram(),
         folder: newFolder(),
         port,
         env: { DATABASE_URL: database.place, ADMIN_PORT: String(adminPort), ...env },
