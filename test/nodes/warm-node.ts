@@ -27,7 +27,7 @@ export async function warmNode(engine: Engine) {
   onTestFinished(() => gateway.discard())
   const chat = () => call(gateway.url, ask('m', { max_tokens: 100 }), { key: 'ann' })
   const statuses = async (): Promise<number> => (await chat()).status
-  expect(await statuses()).toBe(200)
+  await expect.poll(statuses).toBe(200)
   const used = async (): Promise<unknown> =>
     (await database.sql('select used_quota from tokens'))[0]?.['used_quota']
   return { proxy, clock, gateway, chat, statuses, used }
