@@ -7,6 +7,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { SHARED, setNodes } from './fixture.ts'
 import { byTier } from '../runner/tier.ts'
@@ -52,7 +53,14 @@ const SITES: readonly (readonly [string, () => Promise<Site>])[] = [
         [
           `${count === 1 ? 'one node' : `${count} nodes`} on ${engine.name}`,
           async (): Promise<Site> => {
-            const { upstream, gateways, database } = await setNodes(engine, count, configure)
+            const { upstream, gateways, database } = await setNodes(
+              engine,
+              count,
+              configure,
+              {},
+              onTestFinished,
+              patientProgram,
+            )
             const rows = async <Row>(sql: string): Promise<readonly Row[]> =>
               (await database.sql(sql)) as unknown as Row[]
             return {
