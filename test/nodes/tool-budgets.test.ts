@@ -7,6 +7,7 @@ import { databaseOf } from '../fixtures/database.ts'
 import { startFixture } from '../fixtures/fixture.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
 import { askMcp, startMcpServer, type TestMcpServer } from '../fixtures/mcp.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { byTier } from '../runner/tier.ts'
 import { SHARED, setNodes } from './fixture.ts'
@@ -69,7 +70,14 @@ const SITES: readonly (readonly [string, () => Promise<Site>])[] = [
         `three nodes on ${engine.name}`,
         async (): Promise<Site> => {
           const { server, configure } = await startTools()
-          const { gateways, database } = await setNodes(engine, 3, configure)
+          const { gateways, database } = await setNodes(
+            engine,
+            3,
+            configure,
+            {},
+            onTestFinished,
+            patientProgram,
+          )
           const rows = async <Row>(sql: string): Promise<readonly Row[]> =>
             (await database.sql(sql)) as unknown as Row[]
           return {
