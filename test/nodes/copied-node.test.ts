@@ -6,7 +6,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
-import { ask } from '../fixtures/fixture.ts'
+import { ask, retryWhileOverloaded } from '../fixtures/fixture.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { lockRow } from '../stores/locked-row.ts'
@@ -60,7 +60,7 @@ describe.each(SHARED)('a copy of a data folder, with $name', (engine) => {
   }
 
   const chat = (gateway: RunningGateway): Promise<FullResponse> =>
-    call(gateway.url, ask('m', { max_tokens: MAXIMUM }), { key: 'ann' })
+    retryWhileOverloaded(() => call(gateway.url, ask('m', { max_tokens: MAXIMUM }), { key: 'ann' }))
 
   test("a copy of a running node's data folder does not start next to that node, and settles none of its calls", async () => {
     const { upstream, database, start } = await site()
@@ -75,6 +75,8 @@ describe.each(SHARED)('a copy of a data folder, with $name', (engine) => {
     await expect(start(copyOf(node))).rejects.toThrow(TAKEN)
     release()
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    // A stop takes only two seconds for the last report.
+    await expect.poll(async () => (await database.sql(BALANCE))[0]?.['used']).toBe(4 * COST)
     await node.stop()
     expect(await database.sql(BALANCE)).toEqual([
       { remain: QUOTA - 4 * COST, used: 4 * COST, leased: 0, calls: 4 },
