@@ -13,6 +13,7 @@ import {
 } from '../fixtures/batch-provider.ts'
 import { BatchClient, type BatchBody, chatLine, sharedFolder } from '../fixtures/batches.ts'
 import { databaseOf } from '../fixtures/database.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 import { byTier } from '../runner/tier.ts'
 import { setNodes, SHARED } from './fixture.ts'
@@ -39,10 +40,18 @@ describe.each(SHARED)('a batch at a provider, with several nodes on $name', (eng
     onTestFinished(() => shared.remove())
     const simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 })
     onTestFinished(() => simulator.close())
-    const { gateways, database } = await setNodes(engine, NODES, () => ({
+    const configure = () => ({
       options: { batches: { poll: '50ms', poll_most: '500ms' }, files: { store: shared.path } },
       ...batchesOf('ann', simulator.chatUrl, QUOTA),
-    }))
+    })
+    const { gateways, database } = await setNodes(
+      engine,
+      NODES,
+      configure,
+      {},
+      onTestFinished,
+      patientProgram,
+    )
     const urls = [simulator.chatUrl]
     const behaviour = { running_ms: byTier(1_000, 2_000), shuffled: true, duplicates: 3, unknown: 3 }
     await simulateBatches(simulator.chatUrl, { behaviour })
