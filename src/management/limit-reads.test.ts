@@ -59,6 +59,20 @@ test('a page of the usage log waits for enough memory for its texts before it is
   expect(memory.held).toBe(0)
 })
 
+test('a request that ends its reads gives their memory back, and its next read takes it anew', async () => {
+  const store = await openedStore()
+  const { memory, metered, endReads } = stageOf(store)
+  const read = async (): Promise<number> => {
+    await metered.read('countUsers')
+    return memory.held
+  }
+  const held = await read()
+  expect(held).toBeGreaterThan(0)
+  endReads()
+  expect(memory.held).toBe(0)
+  expect(await read()).toBe(held)
+})
+
 const NO_CONTENT = {
   find: () => Promise.resolve(new Map()),
   read: () => Promise.resolve(undefined),
