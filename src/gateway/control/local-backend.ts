@@ -35,8 +35,8 @@ interface OpenServices
   close(): Promise<void>
 }
 
-/** Services including upstreams, which only the test of a channel needs. */
-type AnyServices = OpenServices & Pick<AdministrationServices, 'upstreams'>
+/** Services including those that only the test of a channel needs. */
+type AnyServices = OpenServices & Pick<AdministrationServices, 'upstreams' | 'endReads'>
 type AnyOperation = (services: AnyServices, input: unknown) => Promise<unknown>
 
 /**
@@ -85,7 +85,7 @@ async function runWithUpstreams(
   const { openUpstreams } = await import('../open-upstreams.ts')
   const upstreams = openUpstreams(services.secrets, proxies, services.settings)
   try {
-    return await operation({ ...services, upstreams }, input)
+    return await operation({ ...services, upstreams, endReads: () => {} }, input)
   } finally {
     upstreams.close()
   }
