@@ -39,7 +39,10 @@ export function referenceMessage(
   }
   const bodyAt = headEnd + 4
   const lengths = valuesOf(headers, 'content-length')
-  const codings = valuesOf(headers, 'transfer-encoding')
+  // An empty list states no coding (RFC 9110, 5.6.1). The reader of requests refuses it.
+  const codings = valuesOf(headers, 'transfer-encoding').filter(
+    (value) => value !== '' || unframed !== 'until closed',
+  )
   const whole = (body: string, end: number): ReferenceMessage => ({ start, headers, body, end })
   if (unframed === 'never a body') return whole('', bodyAt)
   if (codings.length > 0 && unframed === 'until closed') {

@@ -102,6 +102,7 @@ export const HTTP_RESPONSES: Target = {
     `${OK}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\nkeep-alive: timeout=5\r\n\r\n5\r\nhello\r\n6;a=b\r\n world\r\n0\r\nx: y\r\n\r\n`,
     `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 429 Too Many\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n`,
     `HTTP/1.1 199 X\r\ncontent-length: 1\r\n\r\nx${OK}content-length: 1\r\n\r\na`,
+    `${OK}transfer-encoding:\r\ncontent-length: 5\r\n\r\nhello`,
     'HTTP/1.0 200 OK\r\n\r\nuntil the end',
     `HTTP/1.1 204 No Content\r\n\r\n`,
     `${OK}content-length: 0\r\n\r\n\x1e${OK}content-length: 1\r\n\r\na\x1eHTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\n\r\n`,
