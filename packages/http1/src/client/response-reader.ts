@@ -56,6 +56,8 @@ export class ResponseReader implements ParserCallbacks {
   #retryAfter: string | undefined
   #headers: Record<string, string> = NO_HEADERS
   #keepAliveSeconds: number | undefined
+  /** For the parser, `chunked` before a tab is another coding: the chunks would be passed on as the body. */
+  #hasTabbedCoding = false
   #status = 0
   #isKeepAlive = false
   #head: UpstreamResponseHead | undefined
@@ -179,6 +181,7 @@ export class ResponseReader implements ParserCallbacks {
     if (version !== '1.1' && version !== '1.0') return REJECT
     if (upgrade || status === 101) return REJECT
     this.#headerDone()
+    if (this.#hasTabbedCoding) return REJECT
     // RFC 9110, section 15.2: an interim response has no body, and its fields do not apply to the final
     // response.
     if (status < 200) return SKIP_BODY
@@ -242,6 +245,9 @@ export class ResponseReader implements ParserCallbacks {
       case 'retry-after':
         this.#retryAfter ??= this.#value.trim()
         break
+      case 'transfer-encoding':
+        this.#hasTabbedCoding ||= this.#value.endsWith('\t')
+        break
       case 'keep-alive':
         this.#keepAliveSeconds = secondsIn(this.#value)
         break
@@ -263,6 +269,7 @@ export class ResponseReader implements ParserCallbacks {
     this.#retryAfter = undefined
     this.#headers = NO_HEADERS
     this.#keepAliveSeconds = undefined
+    this.#hasTabbedCoding = false
   }
 
   #countHeadBytes(bytes: number): number {

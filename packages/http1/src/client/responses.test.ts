@@ -212,6 +212,11 @@ describe('a response', () => {
     expect(await ours()).toBe('failed')
   })
 
+  test("the HTTP client refuses chunks that Node's own client takes for the body, because a tab follows their name", async () => {
+    script = { bytes: Buffer.from(CHUNKED.replace('chunked', 'chunked\t')), cuts: [], closes: true }
+    expect(await ours()).toBe('failed')
+  })
+
   test('the HTTP client delivers a response of 1,000 chunks that arrived in one read as one piece', async () => {
     const chunks = '3\r\nabc\r\n'.repeat(1_000)
     script = {
@@ -241,8 +246,8 @@ describe('a response', () => {
           const place = at % (damaged.length + 1)
           damaged = damaged.slice(0, place) + by + damaged.slice(place + (by === '' ? 1 : 0))
         }
-        // Trailing white space is not part of a value (RFC 9110, 5.5), but undici rejects such a length.
-        fc.pre(!/^content-length:.*[ \t]\r$/im.test(damaged))
+        // Trailing white space is not part of a value (RFC 9110, 5.5), but undici rejects such a length, and misses such chunks.
+        fc.pre(!/^(?:content-length:.*[ \t]|transfer-encoding:.*\t)\r$/im.test(damaged))
         const sorted = cuts.map((cut) => cut % (damaged.length + 1)).sort((a, b) => a - b)
         const [own, other] = await both(damaged, sorted)
         expect(own).toEqual(other)
