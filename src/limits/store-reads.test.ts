@@ -71,6 +71,17 @@ describe('reads of a user', () => {
     expect(await settled(again)).toBe('yes')
   })
 
+  test('a request that waits for its turn to read keeps its place, even if another part of it waits for something else', async () => {
+    const { reads } = started()
+    const [first] = begun(reads, 1, 8)
+    const ninth = reads.of(1)
+    const waiting = ninth.begin()
+    ninth.pause()
+    expect(await settled(waiting)).toBe('no')
+    first?.end()
+    expect(await settled(waiting)).toBe('yes')
+  })
+
   test('at most 256 database reads of a user wait, for up to ten seconds; more are refused at once', async () => {
     const { reads } = started()
     begun(reads, 1, 8)
