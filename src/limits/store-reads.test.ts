@@ -71,6 +71,16 @@ describe('reads of a user', () => {
     expect(await settled(again)).toBe('yes')
   })
 
+  test('a turn to read that was given back is not given back again at the end of its request', async () => {
+    const { reads } = started()
+    const [first] = begun(reads, 1, 8)
+    first?.pause()
+    begun(reads, 1, 1)
+    const tenth = reads.of(1).begin()
+    first?.end()
+    expect(await settled(tenth)).toBe('no')
+  })
+
   test('a request that waits for its turn to read keeps its place, even if another part of it waits for something else', async () => {
     const { reads } = started()
     const [first] = begun(reads, 1, 8)

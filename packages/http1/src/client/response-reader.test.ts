@@ -50,3 +50,13 @@ describe.each<[string, (blanks: number) => string]>([
     }
   })
 })
+
+// Node's own client takes the lines between the chunks for a part of the body.
+test.each(['chunked\t', 'gzip, chunked \t', 'chunked\t\r\ntransfer-encoding:'])(
+  'chunks whose coding ends in a tab are refused, in any pieces: %j',
+  (coding) => {
+    const head = `HTTP/1.1 200 OK\r\ntransfer-encoding: ${coding}\r\n\r\n`
+    const response = Buffer.from(`${head}5\r\nhello\r\n0\r\n\r\n`)
+    for (const size of [1, 7, 1_000]) expect(read(response, size)).toBe('malformed answer')
+  },
+)
