@@ -62,7 +62,10 @@ const SITES = [
   ...SHARED.map((engine) => ({
     name: engine.name,
     start: async (onEnd: OnEnd) => {
-      const { upstream, gateways, chat } = await setNodes(engine, 1, configure, {}, onEnd, patientProgram)
+      const { upstream, gateways, chat } = await setNodes(engine, 1, configure, {
+        onEnd,
+        program: patientProgram,
+      })
       const [gateway] = gateways as [RunningGateway]
       return { upstream, gateway, chat: (key: string, body: Body) => chat(0, key, body) }
     },

@@ -47,7 +47,7 @@ const SITES: readonly (readonly [name: string, start: () => Promise<readonly str
       [
         `two nodes on ${engine.name}`,
         async () => {
-          const { gateways } = await setNodes(engine, 2, configure, {}, onTestFinished, patientProgram)
+          const { gateways } = await setNodes(engine, 2, configure, { program: patientProgram })
           return gateways.map(({ url }) => url)
         },
       ] as const,

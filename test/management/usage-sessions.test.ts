@@ -71,7 +71,10 @@ const SITES: readonly { readonly name: string; readonly start: (onEnd: OnEnd) =>
   ...SHARED.map((engine) => ({
     name: engine.name,
     start: async (onEnd: OnEnd) => {
-      const { upstream, gateways, chat } = await setNodes(engine, 1, configure, {}, onEnd, patientProgram)
+      const { upstream, gateways, chat } = await setNodes(engine, 1, configure, {
+        onEnd,
+        program: patientProgram,
+      })
       const [gateway] = gateways as [RunningGateway]
       const site: Site = {
         upstream,

@@ -34,7 +34,7 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
         users: [ROOT, user(2, 'ann', [token('ann')], { quota: FIVE_DOLLARS + 60 }), BOB],
         alerts: [told.declared(...events)],
       }),
-      clock.env,
+      { env: clock.env },
     )
 
     // The third charge uses the budget up to nine tenths, the fourth beyond its amount.
@@ -115,7 +115,7 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
           alerts: [told.declared('model.ending')],
         }
       },
-      clock.env,
+      { env: clock.env },
     )
     await upstream.receivedAtLeast('m', 2)
     // Both nodes have the end, which is stored once.

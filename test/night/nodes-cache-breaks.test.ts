@@ -93,13 +93,7 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
       redis = await startRedisServer()
       ends.push(() => redis.stop())
       const env = { REDIS_URL: redis.url, ...clock.env }
-      nodes = await setNodes(
-        engine,
-        2,
-        () => configured(),
-        env,
-        (end) => ends.push(end),
-      )
+      nodes = await setNodes(engine, 2, () => configured(), { env, onEnd: (end) => ends.push(end) })
     })
 
     const previous = async (): Promise<string[]> =>
@@ -187,7 +181,7 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
   })
 
   test('several nodes without Redis give a call no reason for a cache miss rather than a wrong one', async () => {
-    const nodes = await setNodes(engine, 2, () => configured(), clock.env)
+    const nodes = await setNodes(engine, 2, () => configured(), { env: clock.env })
     const [session, tools] = ['alone', [{ ...TOOL, description: 'Looks around' }]]
     await ask(nodes, 0, session)
     await ask(nodes, 1, session, { tools })

@@ -22,7 +22,7 @@ async function expectAgreement(engine: Engine, env: Readonly<Record<string, stri
       channels: [channel('m', upstream.baseUrl('m'))],
       users: [ROOT, user(2, 'ann', [token('ann')])],
     }),
-    env,
+    { env },
   )
   nodes.upstream.script('m', { kind: 'whole' })
   for (const node of [0, 1, 1, 2, 2, 2]) expect((await nodes.chat(node, 'ann', ask('m'))).status).toBe(200)

@@ -16,7 +16,7 @@ describe.each(SHARED)('commands on a gateway whose database is $name', (engine) 
         channels: [channel('m', to.baseUrl('m'))],
         users: [ROOT, user(2, 'ann', [token('ann')])],
       }),
-      { GATEWAY_SECRET: SECRET },
+      { env: { GATEWAY_SECRET: SECRET } },
     )
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const elsewhere = temporaryFolder()
@@ -38,7 +38,9 @@ describe.each(SHARED)('commands on a gateway whose database is $name', (engine) 
   }, 300_000)
 
   test("a gateway with another GATEWAY_SECRET than its database's does not start, and says which variable to set", async () => {
-    const { database } = await setNodes(engine, 1, () => ({ users: [ROOT] }), { GATEWAY_SECRET: SECRET })
+    const { database } = await setNodes(engine, 1, () => ({ users: [ROOT] }), {
+      env: { GATEWAY_SECRET: SECRET },
+    })
     const started = await sluiceProcess(['start'], {
       DATA_DIR: temporaryFolder(),
       DATABASE_URL: database.place,

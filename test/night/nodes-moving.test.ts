@@ -60,7 +60,7 @@ describe.each(SHARED)('moving to nodes whose database is $name', (engine) => {
       const redis = await start?.()
       onTestFinished(() => redis?.stop())
       const env = { GATEWAY_SECRET: COMMANDS_SECRET, ...(redis && { REDIS_URL: redis.url }) }
-      const { upstream, database, chat } = await setNodes(engine, 2, () => ({ users: [ROOT] }), env)
+      const { upstream, database, chat } = await setNodes(engine, 2, () => ({ users: [ROOT] }), { env })
       const statuses = async (): Promise<number[]> =>
         Promise.all([0, 1].map(async (node) => (await chat(node, key, ask('m', { max_tokens: 5 }))).status))
       expect(await statuses()).toEqual([401, 401])

@@ -53,14 +53,9 @@ const SITES: readonly (readonly [string, () => Promise<Site>])[] = [
         [
           `${count === 1 ? 'one node' : `${count} nodes`} on ${engine.name}`,
           async (): Promise<Site> => {
-            const { upstream, gateways, database } = await setNodes(
-              engine,
-              count,
-              configure,
-              {},
-              onTestFinished,
-              patientProgram,
-            )
+            const { upstream, gateways, database } = await setNodes(engine, count, configure, {
+              program: patientProgram,
+            })
             const rows = async <Row>(sql: string): Promise<readonly Row[]> =>
               (await database.sql(sql)) as unknown as Row[]
             return {

@@ -38,7 +38,11 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
       bucket = await startS3Server()
       ends.push(() => bucket?.stop())
     }
-    nodes = await setNodes(engine, 2, configuration, bucket?.env, (end) => ends.push(end), patientProgram)
+    nodes = await setNodes(engine, 2, configuration, {
+      env: bucket?.env,
+      onEnd: (end) => ends.push(end),
+      program: patientProgram,
+    })
   })
   afterAll(async () => {
     for (const end of ends.toReversed()) await end()

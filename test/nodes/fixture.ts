@@ -30,17 +30,20 @@ export interface Nodes {
   readonly join: () => Promise<RunningGateway>
 }
 
-/** Resolves to the folder of the gateways' program, where it differs from that of the other tests. */
-type ProgramOfNodes = () => Promise<string>
+interface NodesOptions {
+  readonly env?: Readonly<Record<string, string>> | undefined
+  /** When the gateways are stopped; after the test by default. */
+  readonly onEnd?: OnEnd
+  /** Resolves to the folder of the gateways' program, where it differs from that of the other tests. */
+  readonly program?: (() => Promise<string>) | undefined
+}
 
-/** Starts `count` gateways, the first before the others; they are stopped after the test unless `onEnd` is given. */
+/** Starts `count` gateways, the first before the others. */
 export async function setNodes(
   engine: Engine,
   count: number,
   configure: (upstream: ScriptedUpstream) => Configuration,
-  env: Readonly<Record<string, string>> = {},
-  onEnd: OnEnd = onTestFinished,
-  program?: ProgramOfNodes,
+  { env = {}, onEnd = onTestFinished, program }: NodesOptions = {},
 ): Promise<Nodes> {
   const root = await program?.()
   const database = await (env['GATEWAY_SECRET'] === undefined
@@ -111,12 +114,12 @@ export function sharedNodes(
   engine: Engine,
   count: number,
   configure: (upstream: ScriptedUpstream) => Configuration,
-  program?: ProgramOfNodes,
+  program?: NodesOptions['program'],
 ): { readonly nodes: Nodes } {
   const shared = {} as { nodes: Nodes }
   const onEnd = afterAllTests()
   beforeAll(async () => {
-    shared.nodes = await setNodes(engine, count, configure, {}, onEnd, program)
+    shared.nodes = await setNodes(engine, count, configure, { onEnd, program })
   })
   return shared
 }
@@ -125,7 +128,7 @@ export function sharedNodes(
 export function nodesOnRedis(
   engine: Engine,
   configure: (upstream: ScriptedUpstream) => Configuration,
-  program?: ProgramOfNodes,
+  program?: NodesOptions['program'],
 ): { readonly server: RedisServer; readonly nodes: Nodes } {
   const shared = {} as { server: RedisServer; nodes: Nodes }
   const onEnd = afterAllTests()
@@ -133,7 +136,7 @@ export function nodesOnRedis(
     shared.server = await startRedisServer()
     onEnd(() => shared.server.stop())
     const env = { REDIS_URL: shared.server.url }
-    shared.nodes = await setNodes(engine, 2, configure, env, onEnd, program)
+    shared.nodes = await setNodes(engine, 2, configure, { env, onEnd, program })
   })
   return shared
 }

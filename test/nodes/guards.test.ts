@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import {
   ADMIN,
@@ -36,14 +36,7 @@ const configure = (upstream: ScriptedUpstream): Configuration => ({
 
 describe.each(SHARED)('guards of nodes on $name', (engine) => {
   test('guards set on one node apply on all nodes, replace a value by the same placeholder on each, and are counted together', async () => {
-    const { chat, gateways, upstream } = await setNodes(
-      engine,
-      2,
-      configure,
-      {},
-      onTestFinished,
-      patientProgram,
-    )
+    const { chat, gateways, upstream } = await setNodes(engine, 2, configure, { program: patientProgram })
     const admin = <Data>(
       node: number,
       request: Parameters<typeof manage>[2],

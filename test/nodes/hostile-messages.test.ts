@@ -3,11 +3,10 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, retryWhileOverloaded } from '../fixtures/fixture.ts'
 import { patientWithNodes } from '../fixtures/patient-program.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
-import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { SHARED, setNodes, untilAcquainted } from './fixture.ts'
 
 /** Ten prompt and five output tokens. */
@@ -17,16 +16,20 @@ const LIMIT = 40
 
 describe.each(SHARED)('a role of $name without any grant', (engine) => {
   async function attacked(program?: () => Promise<string>) {
-    const configure = (to: ScriptedUpstream): Configuration => ({
-      models: priced(['m']),
-      channels: [channel('m', to.baseUrl('m'))],
-      users: [
-        ROOT,
-        user(2, 'ann', [token('ann')]),
-        user(3, 'bob', [token('bob', { rate_limit: { requests: LIMIT, window: '1h' } })]),
-      ],
-    })
-    const nodes = await setNodes(engine, 2, configure, {}, onTestFinished, program)
+    const nodes = await setNodes(
+      engine,
+      2,
+      (to) => ({
+        models: priced(['m']),
+        channels: [channel('m', to.baseUrl('m'))],
+        users: [
+          ROOT,
+          user(2, 'ann', [token('ann')]),
+          user(3, 'bob', [token('bob', { rate_limit: { requests: LIMIT, window: '1h' } })]),
+        ],
+      }),
+      { program },
+    )
     nodes.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const { sql, place } = nodes.database
     const role = `nobody_${Date.now()}`

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { call } from '../fixtures/client.ts'
@@ -30,9 +30,7 @@ describe.each(SHARED)('three nodes on $name that keep responses of one user', (e
         channels: [channel('m', upstream.baseUrl('m'))],
         users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
       }),
-      {},
-      onTestFinished,
-      patientProgram,
+      { program: patientProgram },
     )
     nodes.upstream.script('m', wholeChat({ text: 'Hello.', usage: usageText(10, 5) }))
     const { sql } = nodes.database

@@ -57,7 +57,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
         ),
       ],
     })
-    const nodes = await setNodes(engine, count, configure, {}, onTestFinished, program)
+    const nodes = await setNodes(engine, count, configure, { program })
     nodes.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     await untilServed(() => nodes.chat(0, 'ann', ask('m', { max_tokens: 100 })))
     await expect.poll(async () => (await nodes.token('token-ann')).used).toBe(COST)

@@ -44,14 +44,7 @@ describe.each(SHARED)('a batch at a provider, with several nodes on $name', (eng
       options: { batches: { poll: '50ms', poll_most: '500ms' }, files: { store: shared.path } },
       ...batchesOf('ann', simulator.chatUrl, QUOTA),
     })
-    const { gateways, database } = await setNodes(
-      engine,
-      NODES,
-      configure,
-      {},
-      onTestFinished,
-      patientProgram,
-    )
+    const { gateways, database } = await setNodes(engine, NODES, configure, { program: patientProgram })
     const urls = [simulator.chatUrl]
     const behaviour = { running_ms: byTier(1_000, 2_000), shuffled: true, duplicates: 3, unknown: 3 }
     await simulateBatches(simulator.chatUrl, { behaviour })

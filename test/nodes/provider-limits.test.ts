@@ -182,7 +182,9 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
       alerts: [told.declared('provider.limit')],
     })
     const { upstream, gateways, chat, database } = await setNodes(engine, 2, declared, {
-      REDIS_URL: shared.server.url,
+      env: {
+        REDIS_URL: shared.server.url,
+      },
     })
     const conditions = async (): Promise<number> =>
       (await database.sql('select name from alert_conditions')).length

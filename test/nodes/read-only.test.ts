@@ -3,10 +3,9 @@ import { manage } from '../fixtures/account.ts'
 import { startAlertReceiver } from '../fixtures/alert-receiver.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
-import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
@@ -37,19 +36,23 @@ describe.each(SHARED)('a $name that cannot be written', (engine) => {
     async (_, mayManage, spoil, mend) => {
       const told = await startAlertReceiver()
       onTestFinished(() => told.stop())
-      const configure = (to: ScriptedUpstream): Configuration => ({
-        models: priced(['m']),
-        channels: [channel('m', to.baseUrl('m'))],
-        users: [ROOT, user(2, 'ann', [token('warm'), token('cold')])],
-        alerts: [told.declared('storage.failed', 'storage.back')],
-      })
       const {
         chat,
         gateways,
         database,
         token: tokenOf,
         upstream,
-      } = await setNodes(engine, 1, configure, {}, onTestFinished, patientProgram)
+      } = await setNodes(
+        engine,
+        1,
+        (to) => ({
+          models: priced(['m']),
+          channels: [channel('m', to.baseUrl('m'))],
+          users: [ROOT, user(2, 'ann', [token('warm'), token('cold')])],
+          alerts: [told.declared('storage.failed', 'storage.back')],
+        }),
+        { program: patientProgram },
+      )
       upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
       const url = gateways[0]?.url ?? ''
       const warm = async (): Promise<number> => (await chat(0, 'warm', ask('m', { max_tokens: 100 }))).status

@@ -1,18 +1,9 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { call, open } from '../fixtures/client.ts'
-import {
-  channel,
-  type Configuration,
-  PLAIN_PRICE,
-  priced,
-  ROOT,
-  token,
-  user,
-} from '../fixtures/configuration.ts'
+import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { askStream } from '../fixtures/fixture.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
-import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { setNodes, SHARED } from './fixture.ts'
 
 const ADMIN = { id: 1, accessToken: ROOT.access_token }
@@ -24,20 +15,22 @@ interface Listed {
 }
 
 describe.each(SHARED)('calls under way on $name', (engine) => {
-  const startNodes = (configure: (upstream: ScriptedUpstream) => Configuration) =>
-    setNodes(engine, 2, configure, {}, onTestFinished, patientProgram)
-
   test('a running call of another node is listed when all nodes are requested, and can be stopped by those allowed to', async () => {
-    const { upstream, gateways } = await startNodes((of) => ({
-      rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
-      models: priced(['m']),
-      channels: [channel('m', of.baseUrl('m'))],
-      users: [
-        ROOT,
-        user(2, 'ann', [token('ann')]),
-        user(3, 'ben', [token('ben')], { access_token: BEN.accessToken }),
-      ],
-    }))
+    const { upstream, gateways } = await setNodes(
+      engine,
+      2,
+      (of) => ({
+        rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
+        models: priced(['m']),
+        channels: [channel('m', of.baseUrl('m'))],
+        users: [
+          ROOT,
+          user(2, 'ann', [token('ann')]),
+          user(3, 'ben', [token('ben')], { access_token: BEN.accessToken }),
+        ],
+      }),
+      { program: patientProgram },
+    )
     const [here = '', there = ''] = gateways.map(({ url }) => url)
     upstream.script('m', { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' })
     const live = await open(there, askStream('m'), { key: 'ann' })
@@ -64,12 +57,17 @@ describe.each(SHARED)('calls under way on $name', (engine) => {
   })
 
   test('a call that another node stops before its first word is charged for its prompt', async () => {
-    const { upstream, gateways, database } = await startNodes((of) => ({
-      rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
-      models: { m: { price: PLAIN_PRICE } },
-      channels: [channel('m', of.baseUrl('m'))],
-      users: [ROOT, user(2, 'ann', [token('ann')], { access_token: ANN.accessToken })],
-    }))
+    const { upstream, gateways, database } = await setNodes(
+      engine,
+      2,
+      (of) => ({
+        rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
+        models: { m: { price: PLAIN_PRICE } },
+        channels: [channel('m', of.baseUrl('m'))],
+        users: [ROOT, user(2, 'ann', [token('ann')], { access_token: ANN.accessToken })],
+      }),
+      { program: patientProgram },
+    )
     const [here = '', there = ''] = gateways.map(({ url }) => url)
     // 2,000 tokens in any tokenizer.
     const messages = [{ role: 'user', content: 'apple '.repeat(2_000) }]

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { manage } from '../fixtures/account.ts'
 import { type FullResponse, call } from '../fixtures/client.ts'
@@ -28,7 +28,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       channels: [channel('m', upstream.baseUrl('m'))],
       users: [{ ...ROOT, tokens: [token('ann', { remain_quota: quota })] }, user(2, 'bob', [token('bob')])],
     })
-    return setNodes(engine, count, configure, {}, onTestFinished, patientProgram)
+    return setNodes(engine, count, configure, { program: patientProgram })
   }
 
   describe('two running gateways', () => {
@@ -54,7 +54,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     })
     beforeAll(async () => {
       const onEnd = (cleanUp: () => Promise<void>) => cleanUps.push(cleanUp)
-      shared = await setNodes(engine, 2, configure, {}, onEnd, patientProgram)
+      shared = await setNodes(engine, 2, configure, { onEnd, program: patientProgram })
     })
     afterAll(async () => {
       for (const cleanUp of cleanUps.toReversed()) await cleanUp()

@@ -24,7 +24,7 @@ async function addressedNode(engine: Engine) {
     users: [ROOT, user(2, 'ann', [])],
   })
   // Sign-ins wait for a lock until the whole burst has arrived.
-  const nodes = await setNodes(engine, 1, configure, {}, onTestFinished, patientProgram)
+  const nodes = await setNodes(engine, 1, configure, { program: patientProgram })
   const url = nodes.gateways[0]?.url ?? ''
   const root = { id: 1, accessToken: ROOT.access_token }
   await manage(url, root, 'PUT /api/user/', { id: 2, password: PASSWORD })
@@ -44,14 +44,7 @@ describe.each(SHARED)('sign-ins at two nodes on $name', (engine) => {
       login: { oidc: [client] },
     }
     const env = { GATEWAY_SECRET: 'one-secret-for-both-nodes' }
-    const { gateways, database } = await setNodes(
-      engine,
-      2,
-      () => config,
-      env,
-      onTestFinished,
-      patientProgram,
-    )
+    const { gateways, database } = await setNodes(engine, 2, () => config, { env, program: patientProgram })
     const urls = gateways.map(({ url }) => url)
     const [one = '', two = ''] = urls
     const as = (url: string, cookie: string, request: Parameters<typeof manage>[2], body?: object) =>

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { chatClient, converse } from '../fixtures/dropping-clients.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
@@ -16,9 +16,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
         channels: [channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' })],
         users: [ROOT, user(2, 'ann', [token('ann')])],
       }),
-      {},
-      onTestFinished,
-      patientProgram,
+      { program: patientProgram },
     )
     const model = new SigningModel(messagesWire)
     nodes.upstream.decide('claude', model.decide)

@@ -1,20 +1,10 @@
 import { textTool } from '@sluice/simulator'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
-import {
-  ADMIN,
-  ADMIN_USER,
-  channel,
-  type Configuration,
-  priced,
-  ROOT,
-  token,
-  user,
-} from '../fixtures/configuration.ts'
+import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
 import { askMcp, listed, startMcpServer } from '../fixtures/mcp.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
-import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 /** How soon an approval applies on all nodes: `docs/mcp.md: Approval`. */
@@ -30,13 +20,17 @@ describe.each(SHARED)('tools of nodes on $name', (engine) => {
       cacheScope: 'private',
     })
     onTestFinished(() => server.close())
-    const configure = (upstream: ScriptedUpstream): Configuration => ({
-      models: priced(['m']),
-      channels: [channel('m', upstream.baseUrl('m'))],
-      mcp: { servers: [{ name: 'files', url: server.url }] },
-      users: [ROOT, user(2, 'ann', [token('ann')]), ADMIN_USER],
-    })
-    const { gateways } = await setNodes(engine, 2, configure, {}, onTestFinished, patientProgram)
+    const { gateways } = await setNodes(
+      engine,
+      2,
+      (upstream) => ({
+        models: priced(['m']),
+        channels: [channel('m', upstream.baseUrl('m'))],
+        mcp: { servers: [{ name: 'files', url: server.url }] },
+        users: [ROOT, user(2, 'ann', [token('ann')]), ADMIN_USER],
+      }),
+      { program: patientProgram },
+    )
     const [here, there] = gateways as [RunningGateway, RunningGateway]
     const descriptions = async ({ url }: RunningGateway): Promise<unknown[]> =>
       listed((await askMcp(url, 'ann', 'tools/list')).message).map((tool) => tool['description'])

@@ -70,14 +70,7 @@ const SITES: readonly (readonly [string, () => Promise<Site>])[] = [
         `three nodes on ${engine.name}`,
         async (): Promise<Site> => {
           const { server, configure } = await startTools()
-          const { gateways, database } = await setNodes(
-            engine,
-            3,
-            configure,
-            {},
-            onTestFinished,
-            patientProgram,
-          )
+          const { gateways, database } = await setNodes(engine, 3, configure, { program: patientProgram })
           const rows = async <Row>(sql: string): Promise<readonly Row[]> =>
             (await database.sql(sql)) as unknown as Row[]
           return {
