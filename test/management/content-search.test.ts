@@ -44,6 +44,7 @@ beforeAll(async () => {
       text: 'const MAX_MS = 10_000',
       by: 'const MAX_MS = 120_000',
     },
+    // For the test of the memory that a search takes.
     {
       file: 'src/limits/request-memory.ts',
       text: 'SHARED_BYTES = 192 * MIB',
