@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Random, seededRandom } from './random.ts'
@@ -38,7 +39,7 @@ export async function sendAtPace(response: ServerResponse, reply: Reply, pace: P
   const random = seededRandom(String(reply.frames.length))
   for (const text of paced(reply.frames)) {
     if (text === undefined) await sleep(jittered(pace.tokenMs, random), undefined, { signal: gone.signal })
-    else if (!response.write(text, encoding)) await drained(response, gone.signal)
+    else if (!response.write(text, encoding)) await once(response, 'drain', { signal: gone.signal })
   }
   response.end()
 }
@@ -63,11 +64,4 @@ export function* paced(frames: readonly Frame[]): Generator<string | undefined> 
 /** Varies a time randomly between 50 and 150 per cent. */
 function jittered(milliseconds: number, random: Random): number {
   return milliseconds * (0.5 + random())
-}
-
-async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  response.once('drain', resolve)
-  signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
-  await promise
 }

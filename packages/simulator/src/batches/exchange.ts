@@ -71,24 +71,29 @@ export function sendJson(response: ServerResponse, value: unknown, status = 200)
   response.end(JSON.stringify(value))
 }
 
-/** Sends a content in pieces. After `broken` of them, half of the next one is sent and the connection is broken. */
+/**
+ * Sends a content in pieces. After `broken` of them, half of the next one is sent and the connection is broken.
+ * May reject with an AbortError once the client has disconnected.
+ */
 async function sendPieces(
   response: ServerResponse,
   pieces: AsyncIterable<Buffer>,
   contentType: string,
   broken = Infinity,
 ): Promise<void> {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
   response.writeHead(200, { 'content-type': contentType })
   response.flushHeaders()
   let sent = 0
   for await (const piece of pieces) {
+    if (response.destroyed) return
     if (sent >= broken) {
       await new Promise((resolve) => response.write(piece.subarray(0, piece.length / 2), resolve))
       break
     }
     sent += 1
-    if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')])
-    if (response.destroyed) return
+    if (!response.write(piece)) await once(response, 'drain', { signal: gone.signal })
   }
   if (broken === Infinity) response.end()
   else response.destroy()
