@@ -112,11 +112,16 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     }
     const page = await stage.open('root', '/keys')
     const toolsets = page.getByLabel('Toolsets').and(page.locator('input'))
+    const enter = async (name: string): Promise<void> => {
+      await toolsets.fill(name)
+      await page.keyboard.press('Enter')
+      // Its list of options may cover a button.
+      await page.keyboard.press('Tab')
+    }
     await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByRole('textbox', { name: 'Name' }).fill('for agents')
     await page.getByRole('button', { name: 'Models and more limits' }).click()
-    await toolsets.fill('nowhere')
-    await page.keyboard.press('Enter')
+    await enter('nowhere')
     await page.getByRole('button', { name: 'Create', exact: true }).click()
     await page
       .getByText(/nowhere/)
@@ -124,8 +129,7 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
       .waitFor()
     await toolsets.click()
     await page.keyboard.press('Backspace')
-    await toolsets.fill('reading')
-    await page.keyboard.press('Enter')
+    await enter('reading')
     await page.getByRole('button', { name: 'Create', exact: true }).click()
     await page.getByRole('dialog', { name: 'Key created' }).waitFor()
     await page.getByRole('button', { name: 'Done' }).click()
@@ -133,8 +137,7 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     expect(made?.toolsets).toEqual(['reading'])
     await page.goto(`/keys/${made?.id}`)
     await page.getByRole('tab', { name: 'Settings' }).click()
-    await toolsets.fill('writing')
-    await page.keyboard.press('Enter')
+    await enter('writing')
     await page.getByRole('button', { name: 'Save changes' }).click()
     await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor()
     expect((await keyNamed('for agents'))?.toolsets).toEqual(['reading', 'writing'])
