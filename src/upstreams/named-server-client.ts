@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream'
 import type { Agent, Dispatcher } from 'undici'
 import { packageVersion } from '../domain/version.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
+import { untilAborted } from './until-aborted.ts'
 
 /** Limits of a `NamedServerClient`. */
 export interface NamedServerLimits {
@@ -22,13 +24,17 @@ export class NamedServerClient {
     this.#limits = limits
   }
 
-  /** Rejects with the error of the connection, or with the reason of `signal`. */
+  /**
+   * Rejects with the error of the connection, or with the reason of `signal`. `onSent`: called when a connection begins to
+   * send the body, so not while the request waits for one.
+   */
   async request(
     method: 'POST' | 'DELETE',
     url: string,
     headers: Readonly<Record<string, string>>,
     body: string | Buffer | undefined,
     signal: AbortSignal,
+    onSent?: () => void,
   ): Promise<Dispatcher.ResponseData> {
     // Loaded with the first request, so that gateways without such servers start faster.
     const { Agent, request } = await import('undici')
@@ -41,7 +47,7 @@ export class NamedServerClient {
       bodyTimeout: maxMs,
       connect: { timeout: maxMs, lookup: lookupBlockingMetadata },
     })
-    const response = await request(url, {
+    const sending = request(url, {
       method,
       dispatcher: this.#agent,
       signal,
@@ -49,9 +55,12 @@ export class NamedServerClient {
         'accept-encoding': 'identity',
         'user-agent': `sluice/${packageVersion()}`,
         ...headers,
+        ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }),
       },
-      ...(body !== undefined && { body }),
+      ...(body !== undefined && { body: onSent ? observed(body, signal, onSent) : body }),
     })
+    // The client itself looks at the signal only once the request has its connection.
+    const response = await untilAborted(sending, signal)
     // A body that is destroyed emits an error, which can be ignored.
     response.body.on('error', () => {})
     return response
@@ -61,4 +70,14 @@ export class NamedServerClient {
   async close(): Promise<void> {
     await this.#agent?.destroy()
   }
+}
+
+/** A body that reports when it is read, which is when it is sent or the request turns out to be aborted. */
+function observed(body: string | Buffer, signal: AbortSignal, onSent: () => void): Readable {
+  return Readable.from(
+    (function* () {
+      if (!signal.aborted) onSent()
+      yield Buffer.from(body)
+    })(),
+  )
 }

@@ -1,11 +1,13 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type McpServerBehaviour, textTool } from '@sluice/simulator'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
+import { send } from '../fixtures/client.ts'
 import { ADMIN, ADMIN_USER, plainConfiguration, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { askMcp, listed, startMcpServer, type TestMcpServer } from '../fixtures/mcp.ts'
+import { askMcp, listed, startMcpServer, statelessRequest, type TestMcpServer } from '../fixtures/mcp.ts'
 
 const META = 'io.modelcontextprotocol/'
 const DISCOVERED = {
@@ -27,8 +29,11 @@ const ONE_TOOL = {
   cacheScope: 'public',
 }
 
-/** A server that lists one tool and answers calls of it in its own way. */
-async function rawServer(onCall: RequestListener): Promise<{ url: string; server: Server }> {
+/** A server that lists one tool and answers calls of it in its own way. `hold`: delays what it speaks. */
+async function rawServer(
+  onCall: RequestListener,
+  hold: () => Promise<void> | undefined = () => undefined,
+): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
@@ -43,8 +48,13 @@ async function rawServer(onCall: RequestListener): Promise<{ url: string; server
       }
       const result =
         method === 'server/discover' ? DISCOVERED : method === 'initialize' ? INITIALIZED : ONE_TOOL
-      response.writeHead(200, { 'content-type': 'application/json' })
-      response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+      const answer = (): void => {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+      }
+      const held = method === 'server/discover' ? hold() : undefined
+      if (held) void held.then(answer)
+      else answer()
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -129,6 +139,9 @@ const FAILURES: Readonly<Record<string, readonly [RequestListener, string]>> = {
   slow: [() => {}, 'server_timeout'],
 }
 
+/** Delays what the server `hesitant` speaks. */
+let hesitate: () => Promise<void> | undefined = () => undefined
+
 let fixture: Fixture
 let files: TestMcpServer
 let hostile: TestMcpServer
@@ -190,8 +203,12 @@ beforeAll(async () => {
     tools: () => [textTool({ name: 'go', description: 'goes' }, () => 'went')],
   })
   const raw = await Promise.all(
-    Object.entries({ ...FAILURES, pretending: [PRETENDING] as const }).map(async ([name, [onCall]]) => {
-      const { url, server } = await rawServer(onCall)
+    Object.entries({
+      ...FAILURES,
+      pretending: [PRETENDING] as const,
+      hesitant: [json(500, '')] as const,
+    }).map(async ([name, [onCall]]) => {
+      const { url, server } = await rawServer(onCall, name === 'hesitant' ? () => hesitate() : undefined)
       servers.push(server)
       return {
         name,
@@ -256,6 +273,32 @@ test.each(Object.entries(FAILURES))(
     await expect.poll(row).toMatchObject(failed)
   },
 )
+
+test('a call that its client leaves before it was sent costs nothing', async () => {
+  const params = { name: 'hesitant_go', arguments: {} }
+  const charges = (): unknown[] =>
+    databaseOf(fixture.gateway.dataDir)
+      .usage()
+      .filter(({ model }) => model === params.name)
+      .map(({ quota, reason }) => [quota, reason])
+  // After a failure, the server is asked again what it speaks.
+  await ask('ann', 'tools/call', params)
+  await expect.poll(charges).toEqual([[0, 'failed']])
+  const [asked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  onTestFinished(() => over.resolve())
+  hesitate = () => {
+    asked.resolve()
+    return over.promise
+  }
+  const { body, headers } = statelessRequest('tools/call', params)
+  const leaving = send(fixture.gateway.url, body, { path: '/mcp', key: 'ann', headers })
+  await asked.promise
+  leaving.destroy()
+  await expect.poll(charges).toEqual([
+    [0, 'failed'],
+    [0, 'failed'],
+  ])
+})
 
 test('a server cannot state a code of the gateway, and other members of _meta stay', async () => {
   const { message } = await ask('ann', 'tools/call', { name: 'pretending_go', arguments: {} })

@@ -97,6 +97,9 @@ class ClientLeft extends Error {}
 class CallStopped extends Error {}
 class GatewayStops extends Error {}
 
+/** Why a call may end before its answer. */
+const ENDINGS = [ClientLeft, CallStopped, GatewayStops, CheckCancelled]
+
 const CAUSES: Readonly<Record<FailureCode, FailureCause>> = {
   server_unavailable: 'provider_unreachable',
   server_auth: 'provider_key',
@@ -250,6 +253,7 @@ class RunningServerCall {
   readonly #call: Call
   readonly #plan: Plan
   readonly #stop = new AbortController()
+  #isSent = false
 
   constructor(asked: ServerCall, call: Call, plan: Plan) {
     this.#asked = asked
@@ -278,7 +282,7 @@ class RunningServerCall {
       await call.hold.whenDurable()
       if (call.hold.writeFailure) throw call.hold.writeFailure
       if (stopping.aborted) end()
-      if (this.#stop.signal.aborted) return this.#unsent()
+      this.#stop.signal.throwIfAborted()
       const reply = await this.#ask(target)
       call.noteFirstByte()
       const { result, error } = reply
@@ -288,18 +292,7 @@ class RunningServerCall {
       return await this.#answer(target, reply)
     } catch (error) {
       if (error instanceof ServerFailure) return await this.#failed(target, error)
-      if (error instanceof ClientLeft || error instanceof CheckCancelled) {
-        await call.settleMeasured(target, 'client_gone', USED, false)
-        return 'ok'
-      }
-      if (error instanceof CallStopped) {
-        await call.settleMeasured(target, 'cut', USED, false)
-        throw new GatewayError('call_stopped', 'the call was stopped')
-      }
-      if (error instanceof GatewayStops) {
-        await call.settleMeasured(target, 'cut', USED, false)
-        throw new GatewayError('overloaded', 'the gateway is stopping', { retryAfter: 1 })
-      }
+      if (ENDINGS.some((one) => error instanceof one)) return await this.#ended(target, error)
       throw error
     } finally {
       stopping.removeEventListener('abort', end)
@@ -326,12 +319,14 @@ class RunningServerCall {
     }
   }
 
-  // Nothing was sent, so that nothing is charged.
-  #unsent(): Outcome {
-    this.#call.settleUndelivered()
-    const { reason } = this.#stop.signal as { reason: unknown }
-    if (reason instanceof ClientLeft) return 'failed'
-    throw new GatewayError('overloaded', 'the call was stopped before it was sent', { retryAfter: 1 })
+  /** Ends a call whose answer is no longer wanted. What the server has not got is not charged. */
+  async #ended(target: AttemptTarget, reason: unknown): Promise<Outcome> {
+    const isGone = reason instanceof ClientLeft || reason instanceof CheckCancelled
+    if (this.#isSent) await this.#call.settleMeasured(target, isGone ? 'client_gone' : 'cut', USED, false)
+    else this.#call.settleUndelivered()
+    if (isGone) return this.#isSent ? 'ok' : 'failed'
+    if (reason instanceof CallStopped) throw new GatewayError('call_stopped', 'the call was stopped')
+    throw new GatewayError('overloaded', 'the gateway is stopping', { retryAfter: 1 })
   }
 
   async #ask({ request }: AttemptTarget): Promise<ServerReply> {
@@ -357,6 +352,7 @@ class RunningServerCall {
       capabilities,
       logLevel,
       signal: this.#stop.signal,
+      onSent: () => (this.#isSent = true),
       take: call.takeMemory,
       wantsProgress,
       onNotification: (name, given) => {

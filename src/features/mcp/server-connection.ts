@@ -1,5 +1,6 @@
 import { MCP_VERSIONS, type McpServer, type McpSessionVersion, type McpVersion } from '../../domain/mcp.ts'
 import type { McpServerState } from '../../management/mcp/mcp-tools.ts'
+import { untilAborted } from '../../upstreams/until-aborted.ts'
 import { AccessToken } from './client-credentials.ts'
 import {
   asFields,
@@ -18,6 +19,8 @@ import { type PostAnswer, ServerFailure, type ServerTransport } from './server-t
 /** Milliseconds after which an unused session is given up. */
 const IDLE_MS = 600_000
 const SWEEP_MS = 60_000
+/** Maximum milliseconds for a message whose answer nothing depends on. */
+const NOTICE_TIMEOUT_MS = 5_000
 /** Maximum number of requests of a server on the stream of one answer. The gateway answers each with another POST. */
 const MAX_SERVER_REQUESTS = 16
 const ACCEPT = 'application/json, text/event-stream'
@@ -38,6 +41,8 @@ export interface ServerRequest {
   /** Aborted when the answer is no longer needed. The request then rejects with its reason. */
   readonly signal: AbortSignal
   readonly timeoutMs?: number
+  /** Called when the request itself begins to be sent, after what it needs: a session and a token. */
+  readonly onSent?: () => void
   readonly take?: ((bytes: number) => void) | undefined
   /** Whether the server may report progress. */
   readonly wantsProgress?: boolean
@@ -257,7 +262,9 @@ export class ServerConnection {
 
   async #end(session: Session): Promise<void> {
     if (session.id === undefined) return
-    await this.#transport.delete(this.server.url, { ...(await this.#auth()), ...sessionHeaders(session) })
+    const signal = AbortSignal.timeout(NOTICE_TIMEOUT_MS)
+    const headers = { ...(await this.#auth(signal)), ...sessionHeaders(session) }
+    await this.#transport.delete(this.server.url, headers, signal)
   }
 
   async #initialize(signal: AbortSignal): Promise<Session> {
@@ -292,7 +299,7 @@ export class ServerConnection {
     const { url, most_answer: maxBytes } = this.server
     await this.#transport.post({
       url,
-      headers: { ...POST_HEADERS, ...(await this.#auth()), ...sessionHeaders(session) },
+      headers: { ...POST_HEADERS, ...(await this.#auth(signal)), ...sessionHeaders(session) },
       body: JSON.stringify({ jsonrpc: '2.0', ...message }),
       maxBytes,
       signal,
@@ -335,10 +342,10 @@ export class ServerConnection {
       // Closing the stream cancels a request of 2026-07-28; before, the server must be told.
       if (session) this.#cancel(session, id)
     }
-    signal.addEventListener('abort', cancel)
     try {
       for (const isLast of [this.#token === undefined, true]) {
-        const auth = await this.#auth()
+        const auth = await this.#auth(signal)
+        signal.addEventListener('abort', cancel)
         try {
           const post = await this.#transport.post({
             url,
@@ -346,6 +353,7 @@ export class ServerConnection {
             body,
             maxBytes,
             signal,
+            onSent: asked.onSent,
             take: asked.take,
             onMessage: read,
           })
@@ -381,18 +389,18 @@ export class ServerConnection {
       method === 'ping'
         ? { id: message['id'], result: {} }
         : { id: message['id'], error: { code: CODES.method, message: 'this client has no such method' } }
-    this.#notify(session, answer, AbortSignal.timeout(5_000)).catch(() => {})
+    this.#notify(session, answer, AbortSignal.timeout(NOTICE_TIMEOUT_MS)).catch(() => {})
   }
 
   #cancel(session: Session, requestId: number): void {
     const params = { requestId, reason: 'the client has left' }
     const message = { method: 'notifications/cancelled', params }
-    this.#notify(session, message, AbortSignal.timeout(5_000)).catch(() => {})
+    this.#notify(session, message, AbortSignal.timeout(NOTICE_TIMEOUT_MS)).catch(() => {})
   }
 
-  async #auth(): Promise<Readonly<Record<string, string>>> {
+  async #auth(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
     const { auth } = this.server
-    if (this.#token) return { authorization: `Bearer ${await this.#token.value()}` }
+    if (this.#token) return { authorization: `Bearer ${await untilAborted(this.#token.value(), signal)}` }
     return auth.kind === 'header' ? auth.headers : {}
   }
 }
@@ -444,17 +452,4 @@ function replyIn(message: Fields, id: number, version: McpVersion): ServerReply 
       return { version, error: { code: code as number, message: text, ...(data !== undefined && { data }) } }
   }
   throw new ServerFailure('server_answer', 'an answer that is not one of JSON-RPC')
-}
-
-/** Waits for a promise that others wait for too, until the signal is aborted. */
-export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  if (signal.aborted) {
-    // Without a reader its failure would end the process.
-    promise.catch(() => {})
-    return Promise.reject(signal.reason as Error)
-  }
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = (): void => reject(signal.reason as Error)
-  signal.addEventListener('abort', onAbort)
-  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort))
 }

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
+import { untilAborted } from '../../upstreams/until-aborted.ts'
 import { LISTS, type ListName, validEntries } from './listed-entries.ts'
 import { asFields, CODES, type Fields, isObject, STATELESS } from './protocol.ts'
-import { type ServerConnection, untilAborted } from './server-connection.ts'
+import type { ServerConnection } from './server-connection.ts'
 import { ServerFailure } from './server-transport.ts'
 
 const MAX_PAGES = 100

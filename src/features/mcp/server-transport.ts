@@ -31,6 +31,8 @@ export interface ServerPost {
   readonly body: string
   readonly maxBytes: number
   readonly signal: AbortSignal
+  /** Called when the message begins to be sent. */
+  readonly onSent?: (() => void) | undefined
   /** Allocates memory for bytes that have arrived. Throws if there is none. */
   readonly take?: ((bytes: number) => void) | undefined
   /** Called with each message of a stream. Returns whether it was the last one that is expected. */
@@ -56,8 +58,17 @@ export class ServerTransport {
   }
 
   /** Rejects with `ServerFailure`, with the reason of `signal`, or with an error that `take` throws. */
-  async post({ url, headers, body, maxBytes, signal, take, onMessage }: ServerPost): Promise<PostAnswer> {
-    const response = await this.#send('POST', url, headers, body, signal)
+  async post({
+    url,
+    headers,
+    body,
+    maxBytes,
+    signal,
+    onSent,
+    take,
+    onMessage,
+  }: ServerPost): Promise<PostAnswer> {
+    const response = await this.#send('POST', url, headers, body, signal, onSent)
     const { statusCode: status, body: answer } = response
     try {
       if (status === 401 || status === 403) throw new ServerFailure('server_auth', `status ${status}`)
@@ -81,9 +92,9 @@ export class ServerTransport {
   }
 
   /** Ends a session. Failures are ignored, because the server ends idle sessions itself. */
-  async delete(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
+  async delete(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
     try {
-      const { body } = await this.#send('DELETE', url, headers, undefined, AbortSignal.timeout(5_000))
+      const { body } = await this.#send('DELETE', url, headers, undefined, signal)
       body.destroy()
     } catch {
       // The session ends by itself.
@@ -109,6 +120,7 @@ export class ServerTransport {
     headers: Readonly<Record<string, string>>,
     body: string | undefined,
     signal: AbortSignal,
+    onSent?: () => void,
   ): Promise<Dispatcher.ResponseData> {
     try {
       return await this.#client.request(
@@ -117,6 +129,7 @@ export class ServerTransport {
         { ...headers, [LOOP_MARK_HEADER]: this.#mark },
         body,
         signal,
+        onSent,
       )
     } catch (error) {
       throw unreachable(error, signal)

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { untilAborted } from './server-connection.ts'
+import { untilAborted } from './until-aborted.ts'
 
 test('what fails after a signal was aborted is no unhandled rejection', async () => {
   const unhandled = vi.fn<() => void>()
