@@ -44,6 +44,7 @@ const SERVERS: Readonly<Record<string, Pages>> = {
     cacheScope: cursor === undefined ? 'private' : 'public',
   }),
   fresh: (_, count) => ({ ...named(_, count), ttlMs: 0 }),
+  old: named,
 }
 
 let fixture: Fixture
@@ -65,6 +66,9 @@ async function serve(name: string, answer: Pages): Promise<string> {
         response.writeHead(200, { 'content-type': 'application/json' })
         response.end(JSON.stringify({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...result } }))
       }
+      if (method === 'notifications/initialized') return void response.writeHead(202).end()
+      if (method === 'initialize')
+        return reply({ protocolVersion: '2025-11-25', capabilities: { tools: {} } })
       const keeping = { ttlMs: 60_000, cacheScope: 'public' }
       if (method === 'server/discover')
         return reply({ supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, ...keeping })
@@ -86,6 +90,7 @@ beforeAll(async () => {
       url: await serve(name, answer),
       approve: 'never',
       ...(name === 'silent' && { timeout: '300ms' }),
+      ...(name === 'old' && { era: '2025-11-25' }),
     })),
   )
   fixture = await startFixture((upstream) => {
@@ -139,11 +144,11 @@ test('a list asks no server of which the caller has nothing, and names none', as
   expect(asked.get('silent')).toBe(before)
 })
 
-test('a public list is shared, a private one belongs to one key, and one without a lifetime is asked each time', async () => {
+test('a public list is shared, any other one belongs to one key, and one without a lifetime is asked each time', async () => {
   const [ann, bob] = [await names('public'), await names('public', 'bob')]
   expect(bob).toEqual(ann)
   expect(asked.get('public')).toBe(1)
-  for (const server of ['private', 'mixed']) {
+  for (const server of ['private', 'mixed', 'old']) {
     const own = { ann: await names(server), bob: await names(server, 'bob') }
     expect(own.bob).not.toEqual(own.ann)
     const reads = Array.from({ length: 100 }, async (_, n) => {
@@ -154,5 +159,6 @@ test('a public list is shared, a private one belongs to one key, and one without
   }
   expect(asked.get('private')).toBe(2)
   expect(asked.get('mixed')).toBe(4)
+  expect(asked.get('old')).toBe(2)
   expect(await names('fresh')).not.toEqual(await names('fresh'))
 })

@@ -86,7 +86,7 @@ export class ServerLists {
     const entries: unknown[] = []
     let bytes = 0
     let ttlMs = server.list_ttl
-    let isShared = true
+    let isShared = false
     let cursor: string | undefined
     let pages = 0
     let isLast = capabilities[capability] === undefined
@@ -104,7 +104,7 @@ export class ServerLists {
         throw new ServerFailure('server_unavailable', 'its list is too large')
       if (reply.version === STATELESS) {
         ttlMs = Math.min(pages === 0 ? MAX_TTL_MS : ttlMs, ttlOf(reply.result))
-        isShared &&= reply.result['cacheScope'] === 'public'
+        isShared = (isShared || pages === 0) && reply.result['cacheScope'] === 'public'
       }
       cursor = typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined
       isLast = cursor === undefined
