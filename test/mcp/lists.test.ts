@@ -26,6 +26,7 @@ const pages =
   }
 const named = (_: unknown, count: number) => ({ tools: [tool(`n${count}`)] })
 const MEBIBYTE = 1_048_576
+const HOUR_MS = 3_600_000
 
 /** Servers by name, with their pages. Lists may be kept for a minute and are public unless they say otherwise. */
 const SERVERS: Readonly<Record<string, Pages>> = {
@@ -45,6 +46,8 @@ const SERVERS: Readonly<Record<string, Pages>> = {
   }),
   fresh: (_, count) => ({ ...named(_, count), ttlMs: 0 }),
   old: named,
+  lasting: () => ({ tools: tools(1), ttlMs: 600_000 }),
+  eternal: () => ({ tools: tools(1), ttlMs: 10 * HOUR_MS }),
 }
 
 let fixture: Fixture
@@ -99,7 +102,7 @@ beforeAll(async () => {
     return {
       ...plain,
       users: [...plain.users, user(7, 'bob', [token('bob')])],
-      mcp: { servers, toolsets },
+      mcp: { servers, toolsets: [...toolsets, { name: 'nothing', tools: ['none.*'] }] },
     }
   })
 })
@@ -161,4 +164,21 @@ test('a public list is shared, any other one belongs to one key, and one without
   expect(asked.get('mixed')).toBe(4)
   expect(asked.get('old')).toBe(2)
   expect(await names('fresh')).not.toEqual(await names('fresh'))
+})
+
+test.each([
+  ['lasting', 60_000, 600_000],
+  ['eternal', 600_000, HOUR_MS],
+])(
+  'a list of the server %s may be kept as long as the server allows, at most an hour',
+  async (name, over, maximum) => {
+    const { ttlMs } = (await list(name)).message.result ?? {}
+    expect(ttlMs).toBeGreaterThan(over)
+    expect(ttlMs).toBeLessThanOrEqual(maximum)
+  },
+)
+
+test('an empty list, to which no server contributes, may be kept for a minute', async () => {
+  const { message } = await askMcp(fixture.gateway.url, 'ann', 'prompts/list', {}, { path: '/mcp/nothing' })
+  expect(message.result).toMatchObject({ prompts: [], ttlMs: 60_000 })
 })

@@ -5,7 +5,7 @@ import { ServerFailure } from './server-transport.ts'
 import type { ToolApprovals } from './tool-approvals.ts'
 import type { ToolAccess } from './toolsets.ts'
 
-/** Milliseconds for which an empty list may be kept. */
+/** Milliseconds for which a list may be kept to which no server contributes. */
 const EMPTY_TTL_MS = 60_000
 
 /** The lists of all servers as one. */
@@ -30,12 +30,12 @@ export async function gatherList(
     isNamed ? access.hasAny(server.name) : access.hasAll(server.name),
   )
   const unavailable: string[] = []
-  let ttlMs = EMPTY_TTL_MS
+  let ttlMs: number | undefined
   const lists = await Promise.all(
     asked.map(async ({ server, lists: known }): Promise<readonly Fields[]> => {
       try {
         const { entries, untilMs } = await known.get(list, tokenId)
-        ttlMs = Math.min(ttlMs, Math.max(0, Math.floor(untilMs - performance.now())))
+        ttlMs = Math.min(ttlMs ?? Infinity, Math.max(0, Math.floor(untilMs - performance.now())))
         if (!isNamed) return entries
         const visible = list === 'tools' ? await approvals.visible(server, entries) : entries
         return visible
@@ -53,7 +53,7 @@ export async function gatherList(
     entries: isNamed
       ? all.toSorted((a, b) => byCodePoints(String(a['name']), String(b['name'])))
       : withoutRepeated(all, list === 'resources' ? 'uri' : 'uriTemplate'),
-    ttlMs: unavailable.length > 0 ? 0 : ttlMs,
+    ttlMs: unavailable.length > 0 ? 0 : (ttlMs ?? EMPTY_TTL_MS),
     unavailable: unavailable.toSorted(),
   }
 }
