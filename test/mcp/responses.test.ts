@@ -258,6 +258,17 @@ test('allowed_tools restricts the tools, as a list and as an object', async () =
   }
 })
 
+test.each([
+  [{ read_only: true }, ['hung_search', 'web_search']],
+  [{ read_only: false, tool_names: ['web_search', 'web_slow'] }, ['web_slow']],
+  [{ read_only: true, tool_names: ['web_search', 'web_slow'] }, ['web_search']],
+])('allowed_tools restricts the tools by what their annotations say: %j', async (allowed_tools, names) => {
+  script({ text: 'no' })
+  const { output } = await respond({ tools: [{ ...TOOL, allowed_tools }] })
+  expect(output[0]).toMatchObject({ tools: names.map((name) => ({ name })) })
+  expect(requests()[0]?.['tools']).toMatchObject(names.map((name) => ({ name })))
+})
+
 test('two tools with the same functions have different names for the model', async () => {
   script({ text: 'no' })
   const second = { ...TOOL, server_label: 'again', allowed_tools: ['web_search'] }
@@ -470,6 +481,10 @@ test.each([
   ['server_url', { server_url: '/mcp/unknown' }],
   ['server_label', { server_label: '' }],
   ['allowed_tools', { allowed_tools: 'web_search' }],
+  ['allowed_tools', { allowed_tools: {} }],
+  ['allowed_tools', { allowed_tools: { names: ['web_search'] } }],
+  ['allowed_tools', { allowed_tools: { tool_names: ['web_search'], always: true } }],
+  ['allowed_tools', { allowed_tools: { read_only: 'yes' } }],
 ])('a tool with another %s is a 400 that names it', async (member, change) => {
   script({ text: 'no' })
   const { status, error } = await refusal({ tools: [{ ...TOOL, ...change }] })

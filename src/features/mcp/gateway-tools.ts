@@ -13,8 +13,15 @@ export interface GatewayTool {
   readonly label: string
   /** Name of the only toolset that counts; undefined for all toolsets of the caller. */
   readonly toolset: string | undefined
-  /** Listed names that the model may use; undefined for all. */
-  readonly allowed: ReadonlySet<string> | undefined
+  /** Which of the listed tools the model may use. */
+  readonly filter: ToolFilter
+}
+
+/** The tools that `allowed_tools` names. What is undefined restricts nothing. */
+interface ToolFilter {
+  readonly names: ReadonlySet<string> | undefined
+  /** Whether the annotations of a tool must call it read-only, or must not. */
+  readonly isReadOnly: boolean | undefined
 }
 
 /** Maximum number of tools in a request that name the gateway, each of which lists everything that its caller has. */
@@ -74,16 +81,32 @@ function readTool(tool: Fields, index: number, toolset: string): GatewayTool {
   if (typeof label !== 'string' || label === '') throw invalid(index, 'server_label', 'a text')
   if (approval !== undefined && approval !== null && approval !== 'never')
     throw invalid(index, 'require_approval', '"never": the gateway calls its tools without approval')
-  const names = isObject(allowed) ? allowed['tool_names'] : allowed
-  const isList = Array.isArray(names) && names.every((name) => typeof name === 'string')
-  if (names !== undefined && names !== null && !isList)
-    throw invalid(index, 'allowed_tools', 'a list of names, or an object with tool_names')
+  const filter = filterOf(allowed ?? undefined)
+  if (!filter)
+    throw invalid(index, 'allowed_tools', 'a list of names, or an object with tool_names, read_only or both')
   return {
     index,
     label,
     toolset: toolset === '' ? undefined : toolset,
-    allowed: isList ? new Set(names) : undefined,
+    filter,
   }
+}
+
+/** Reads `allowed_tools`. Undefined if it has another form, because a restriction that is not known must not be ignored. */
+function filterOf(allowed: unknown): ToolFilter | undefined {
+  if (allowed === undefined) return { names: undefined, isReadOnly: undefined }
+  const { tool_names, read_only, ...others } = isObject(allowed) ? allowed : { tool_names: allowed }
+  const [names, isReadOnly] = [tool_names ?? undefined, read_only ?? undefined]
+  if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === 'string')))
+    return undefined
+  if (isReadOnly !== undefined && typeof isReadOnly !== 'boolean') return undefined
+  if ((names ?? isReadOnly) === undefined || Object.keys(others).length > 0) return undefined
+  return { names: names && new Set(names), isReadOnly }
+}
+
+function isAllowed({ names, isReadOnly }: ToolFilter, { name, annotations }: Fields): boolean {
+  const fits = isReadOnly === undefined || isReadOnly === (asFields(annotations)['readOnlyHint'] === true)
+  return fits && (names?.has(String(name)) ?? true)
 }
 
 function invalid(index: number, member: string, expected: string): GatewayError {
@@ -133,7 +156,7 @@ export class OfferedTools {
 
   #offer(tool: GatewayTool, { entries, unavailable }: GatheredList, taken: Set<string>): void {
     const shown = entries
-      .filter((entry) => (tool.allowed?.has(String(entry['name'])) ?? true) && isShallow(entry))
+      .filter((entry) => isAllowed(tool.filter, entry) && isShallow(entry))
       .map((entry) => {
         const { name, description, inputSchema, annotations } = entry
         return {
