@@ -9,6 +9,8 @@ const forms: string[] = []
 const authorizations: (string | undefined)[] = []
 /** The token that the server accepts. */
 let valid = 'token-1'
+/** Whether the endpoint of brief tokens no longer answers. */
+let isSilent = false
 let fixture: Fixture
 let server: Server
 beforeAll(async () => {
@@ -22,6 +24,11 @@ beforeAll(async () => {
       if (request.url === '/token') {
         forms.push(body)
         return answer(200, { access_token: `token-${forms.length}`, expires_in: 3600 })
+      }
+      if (request.url === '/brief') {
+        // Such a token counts as expired at once.
+        if (!isSilent) answer(200, { access_token: valid, expires_in: 1 })
+        return
       }
       if (request.url === '/refusing') return answer(400, { error: 'invalid_client' })
       authorizations.push(request.headers.authorization)
@@ -48,6 +55,7 @@ beforeAll(async () => {
       servers: [
         { ...oauth, name: 'good', token_url: `${url}/token`, scope: 'tools' },
         { ...oauth, name: 'bad', token_url: `${url}/refusing` },
+        { ...oauth, name: 'brief', token_url: `${url}/brief`, timeout: '1s' },
       ],
     },
   }))
@@ -84,5 +92,12 @@ test('a server without a token fails its calls, and the client learns nothing of
   expect(text).not.toContain('invalid_client')
   const list = await askMcp(fixture.gateway.url, 'ann', 'tools/list')
   expect(list.headers['x-gateway-mcp-unavailable']).toBe('bad')
-  expect(list.message.result).toMatchObject({ ttlMs: 0, tools: [{ name: 'good_go' }] })
+  expect(list.message.result).toMatchObject({ ttlMs: 0, tools: [{ name: 'brief_go' }, { name: 'good_go' }] })
+})
+
+test('the timeout of a call includes the wait for a token', async () => {
+  await expect.poll(async () => (await go('brief')).message.result?.['isError']).toBeUndefined()
+  isSilent = true
+  const { message } = await go('brief')
+  expect(message.result).toMatchObject({ isError: true, _meta: { 'sluice/code': 'server_timeout' } })
 })

@@ -27,6 +27,10 @@ const pages =
 const named = (_: unknown, count: number) => ({ tools: [tool(`n${count}`)] })
 const MEBIBYTE = 1_048_576
 const HOUR_MS = 3_600_000
+/** The timeout of the server `late`, and the milliseconds after which it gives its lists. It answers no calls. */
+const [TIMEOUT_MS, LATE_MS] = [600, 400]
+/** Keys that have not yet used `late`, each for one attempt. */
+const TRIES = Array.from({ length: 20 }, (_, n) => `try${n}`)
 
 /** Servers by name, with their pages. Lists may be kept for a minute and are public unless they say otherwise. */
 const SERVERS: Readonly<Record<string, Pages>> = {
@@ -47,6 +51,7 @@ const SERVERS: Readonly<Record<string, Pages>> = {
   fresh: (_, count) => ({ ...named(_, count), ttlMs: 0 }),
   old: named,
   lasting: () => ({ tools: tools(1), ttlMs: 600_000 }),
+  late: () => ({ tools: tools(1), cacheScope: 'private' }),
   eternal: () => ({ tools: tools(1), ttlMs: 10 * HOUR_MS }),
 }
 
@@ -54,6 +59,8 @@ let fixture: Fixture
 const running: Server[] = []
 /** Requests for lists by server. */
 const asked = new Map<string, number>()
+/** The servers whose tools were called. */
+const called: string[] = []
 
 async function serve(name: string, answer: Pages): Promise<string> {
   const server = createServer((request, response) => {
@@ -75,10 +82,14 @@ async function serve(name: string, answer: Pages): Promise<string> {
       const keeping = { ttlMs: 60_000, cacheScope: 'public' }
       if (method === 'server/discover')
         return reply({ supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, ...keeping })
+      if (method === 'tools/call') return void called.push(name)
       const count = asked.get(name) ?? 0
       asked.set(name, count + 1)
       const given = answer(params.cursor, count)
-      if (given !== 'silence') reply({ ...keeping, ...given })
+      if (given === 'silence') return
+      const give = (): void => reply({ ...keeping, ...given })
+      if (name === 'late') setTimeout(give, LATE_MS)
+      else give()
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -93,6 +104,7 @@ beforeAll(async () => {
       url: await serve(name, answer),
       approve: 'never',
       ...(name === 'silent' && { timeout: '300ms' }),
+      ...(name === 'late' && { timeout: `${TIMEOUT_MS}ms` }),
       ...(name === 'old' && { era: '2025-11-25' }),
     })),
   )
@@ -101,7 +113,7 @@ beforeAll(async () => {
     const toolsets = servers.map(({ name }) => ({ name, tools: [`${name}.*`] }))
     return {
       ...plain,
-      users: [...plain.users, user(7, 'bob', [token('bob')])],
+      users: [...plain.users, user(7, 'bob', [token('bob'), ...TRIES.map((name) => token(name))])],
       mcp: { servers, toolsets: [...toolsets, { name: 'nothing', tools: ['none.*'] }] },
     }
   })
@@ -181,4 +193,18 @@ test.each([
 test('an empty list, to which no server contributes, may be kept for a minute', async () => {
   const { message } = await askMcp(fixture.gateway.url, 'ann', 'prompts/list', {}, { path: '/mcp/nothing' })
   expect(message.result).toMatchObject({ prompts: [], ttlMs: 60_000 })
+})
+
+test('the timeout of a call includes the time that its server takes for the list of its tools', async () => {
+  const fresh = [...TRIES]
+  const attempt = async (): Promise<boolean> => {
+    const begunMs = performance.now()
+    const before = called.length
+    const params = { name: 'late_t0', arguments: {} }
+    const { message } = await askMcp(fixture.gateway.url, fresh.pop() ?? '', 'tools/call', params)
+    expect(message.result).toMatchObject({ _meta: { 'sluice/code': 'server_timeout' } })
+    // On a busy machine the list itself may be too late, or the end.
+    return called.length > before && performance.now() - begunMs < LATE_MS + TIMEOUT_MS
+  }
+  await expect.poll(attempt).toBe(true)
 })

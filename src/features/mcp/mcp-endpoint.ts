@@ -267,6 +267,7 @@ export class McpEndpoint {
     const split = splitName(listed)
     const known = split && this.#servers(request).get(split.server)
     if (!known || !access.has(split.server, split.name)) throw unknown
+    const beganMs = performance.now()
     let failure: ServerFailure | undefined
     let marked: readonly ParamHeader[] = []
     try {
@@ -291,6 +292,7 @@ export class McpEndpoint {
     await this.#forward(request, known, split.name, listed, {
       paramHeaders: marked,
       failure,
+      timeoutMs: timeoutLeftMs(known, beganMs),
       ownParams: (params) => ({ ...params, name: split.name }),
     })
   }
@@ -303,11 +305,13 @@ export class McpEndpoint {
     const split = splitName(listed)
     const known = split && this.#servers(request).get(split.server)
     if (!known || !access.has(split.server, split.name)) throw unknown
+    const beganMs = performance.now()
     const prompts = await listOrFailure(known, 'prompts', caller)
     if (!(prompts instanceof ServerFailure) && !prompts.entries.some(({ name }) => name === split.name))
       throw unknown
     await this.#forward(request, known, split.name, listed, {
       failure: prompts instanceof ServerFailure ? prompts : undefined,
+      timeoutMs: timeoutLeftMs(known, beganMs),
       ownParams: (params) => ({ ...params, name: split.name }),
     })
   }
@@ -381,7 +385,7 @@ export class McpEndpoint {
     known: KnownServer,
     name: string,
     listed: string,
-    changes: Partial<Pick<ServerCall, 'paramHeaders' | 'failure' | 'ownParams'>> = {},
+    changes: Partial<Pick<ServerCall, 'paramHeaders' | 'failure' | 'timeoutMs' | 'ownParams'>> = {},
   ): Promise<void> {
     const meta = asFields(message.params['_meta'])
     const { progressToken } = meta
@@ -438,6 +442,11 @@ const CAPABILITIES = { tools: {}, prompts: {}, resources: {}, completions: {}, l
 
 function runningKey({ token }: Caller, session: string, id: unknown): string {
   return `${token.id}\n${session}\n${JSON.stringify(id)}`
+}
+
+/** What is left of the timeout of a server's call, for which its list has been read. */
+function timeoutLeftMs({ server }: KnownServer, beganMs: number): number {
+  return Math.max(0, server.timeout - (performance.now() - beganMs))
 }
 
 async function listOrFailure(

@@ -66,6 +66,8 @@ export interface ServerCall {
   readonly ownParams: (params: Fields) => Fields
   /** Why the server is not asked; undefined if it is. */
   readonly failure?: ServerFailure | undefined
+  /** How long the server may take; its whole timeout if undefined. */
+  readonly timeoutMs?: number
   /** Turns the server's result into that of the client's revision. */
   readonly converted: (reply: ServerReply) => Fields
   /** Aborted when the client cancels its request. */
@@ -331,8 +333,8 @@ class RunningServerCall {
 
   async #ask({ request }: AttemptTarget): Promise<ServerReply> {
     const call = this.#call
-    const { known, method, paramHeaders, capabilities, meta, logLevel, wantsProgress, failure, sink } =
-      this.#asked
+    const { known, method, paramHeaders, capabilities, meta, logLevel, wantsProgress, sink } = this.#asked
+    const { failure, timeoutMs } = this.#asked
     if (failure) throw failure
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
     request.onBody?.(body)
@@ -352,6 +354,7 @@ class RunningServerCall {
       capabilities,
       logLevel,
       signal: this.#stop.signal,
+      timeoutMs,
       onSent: () => (this.#isSent = true),
       take: call.takeMemory,
       wantsProgress,

@@ -40,7 +40,7 @@ export interface ServerRequest {
   readonly logLevel?: unknown
   /** Aborted when the answer is no longer needed. The request then rejects with its reason. */
   readonly signal: AbortSignal
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** Called when the request itself begins to be sent, after what it needs: a session and a token. */
   readonly onSent?: () => void
   readonly take?: ((bytes: number) => void) | undefined
@@ -102,7 +102,7 @@ export class ServerConnection {
     const timeout = new AbortController()
     const { timeoutMs = this.server.timeout } = asked
     const timer = setTimeout(
-      () => timeout.abort(new ServerFailure('server_timeout', `no answer in ${timeoutMs} ms`)),
+      () => timeout.abort(new ServerFailure('server_timeout', `no answer in ${this.server.timeout} ms`)),
       timeoutMs,
     )
     const signal = AbortSignal.any([asked.signal, timeout.signal])
