@@ -18,7 +18,6 @@ import { type PostAnswer, ServerFailure, type ServerTransport } from './server-t
 
 /** Milliseconds after which an unused session is given up. */
 const IDLE_MS = 600_000
-const SWEEP_MS = 60_000
 /** Maximum milliseconds for a message whose answer nothing depends on. */
 const NOTICE_TIMEOUT_MS = 5_000
 /** Maximum number of requests of a server on the stream of one answer. The gateway answers each with another POST. */
@@ -63,6 +62,15 @@ interface Session {
   readonly capabilities: Fields
 }
 
+/** The session of an API key. */
+interface KeySession {
+  readonly session: Promise<Session>
+  /** When it was last used, by `performance.now()`. */
+  usedMs: number
+  /** Number of requests that run in it. */
+  running: number
+}
+
 /** What was found out about a server. */
 interface Found {
   readonly version: McpVersion
@@ -76,8 +84,7 @@ export class ServerConnection {
   readonly #token: AccessToken | undefined
   #found: Promise<Found> | undefined
   /** The session of each API key. */
-  readonly #sessions = new Map<number, { session: Promise<Session>; usedMs: number }>()
-  #sweptMs = 0
+  readonly #sessions = new Map<number, KeySession>()
   #lastId = 0
   /** State by the last request. */
   state: McpServerState = 'ok'
@@ -94,7 +101,7 @@ export class ServerConnection {
   /** The capabilities that the server declares. Rejects with `ServerFailure`. */
   async capabilities(tokenId: number): Promise<Fields> {
     const { version, capabilities } = await this.#find()
-    return version === STATELESS ? capabilities : (await this.#session(tokenId)).capabilities
+    return version === STATELESS ? capabilities : (await this.#session(tokenId).session).capabilities
   }
 
   /** Rejects with `ServerFailure`, or with the reason of the signal. */
@@ -220,44 +227,56 @@ export class ServerConnection {
 
   async #inSession(asked: ServerRequest, signal: AbortSignal): Promise<ServerReply> {
     for (const isLast of [false, true]) {
-      const session = await untilAborted(this.#session(asked.tokenId), signal)
-      const { post, reply } = await this.#send(asked, signal, sessionHeaders(session), session)
-      if (post.status === 404 && session.id !== undefined && !isLast) {
-        this.#sessions.delete(asked.tokenId)
-        continue
+      const known = this.#session(asked.tokenId)
+      known.running += 1
+      try {
+        const session = await untilAborted(known.session, signal)
+        const { post, reply } = await this.#send(asked, signal, sessionHeaders(session), session)
+        if (post.status === 404 && session.id !== undefined && !isLast) {
+          this.#forget(asked.tokenId, known)
+          continue
+        }
+        if (!reply) throw new ServerFailure('server_answer', `no JSON-RPC answer (status ${post.status})`)
+        return reply
+      } finally {
+        known.running -= 1
+        known.usedMs = performance.now()
       }
-      if (!reply) throw new ServerFailure('server_answer', `no JSON-RPC answer (status ${post.status})`)
-      return reply
     }
     throw new ServerFailure('server_answer', 'its sessions end at once')
   }
 
-  #session(tokenId: number): Promise<Session> {
+  #session(tokenId: number): KeySession {
     const nowMs = performance.now()
-    this.#sweep(nowMs)
     const known = this.#sessions.get(tokenId)
-    if (known && nowMs - known.usedMs < IDLE_MS) {
+    if (known && !this.#endIfIdle(tokenId, known, nowMs)) {
       known.usedMs = nowMs
-      return known.session
+      return known
     }
     const session = this.#withinTimeout((signal) => this.#initialize(signal))
-    const entry = { session, usedMs: nowMs }
+    const entry = { session, usedMs: nowMs, running: 0 }
     this.#sessions.set(tokenId, entry)
     session.catch((error: unknown) => {
-      if (this.#sessions.get(tokenId) === entry) this.#sessions.delete(tokenId)
+      this.#forget(tokenId, entry)
       this.#failed(error)
     })
-    return session
+    return entry
   }
 
-  #sweep(nowMs: number): void {
-    if (nowMs - this.#sweptMs < SWEEP_MS) return
-    this.#sweptMs = nowMs
-    for (const [tokenId, { session, usedMs }] of this.#sessions) {
-      if (nowMs - usedMs < IDLE_MS) continue
-      this.#sessions.delete(tokenId)
-      session.then((one) => this.#end(one)).catch(() => {})
-    }
+  #forget(tokenId: number, entry: KeySession): void {
+    if (this.#sessions.get(tokenId) === entry) this.#sessions.delete(tokenId)
+  }
+
+  /** Ends the sessions that were not used for ten minutes before this time, by `performance.now()`. */
+  endIdleSessions(nowMs: number): void {
+    for (const [tokenId, entry] of this.#sessions) this.#endIfIdle(tokenId, entry, nowMs)
+  }
+
+  #endIfIdle(tokenId: number, entry: KeySession, nowMs: number): boolean {
+    if (entry.running > 0 || nowMs - entry.usedMs < IDLE_MS) return false
+    this.#sessions.delete(tokenId)
+    entry.session.then((one) => this.#end(one)).catch(() => {})
+    return true
   }
 
   async #end(session: Session): Promise<void> {

@@ -4,6 +4,9 @@ import { ServerConnection } from './server-connection.ts'
 import { ServerLists } from './server-lists.ts'
 import { ServerTransport } from './server-transport.ts'
 
+/** Milliseconds between two looks at which sessions are idle. */
+const LOOK_MS = 10_000
+
 /** A server with what the gateway knows of it. */
 export interface KnownServer {
   readonly server: McpServer
@@ -14,11 +17,13 @@ export interface KnownServer {
 /** The servers of the configuration. A server stays connected while its entry does not change. */
 export class McpServers {
   readonly #transport: ServerTransport
+  readonly #timer: NodeJS.Timeout
   #settings: McpSettings | undefined
   #known: ReadonlyMap<string, KnownServer> = new Map()
 
   constructor(mark: string) {
     this.#transport = new ServerTransport(mark)
+    this.#timer = setInterval(() => this.#endIdleSessions(performance.now()), LOOK_MS).unref()
   }
 
   /** The servers by name, in the order of their names. */
@@ -39,7 +44,12 @@ export class McpServers {
     return { server, connection, lists: new ServerLists(connection) }
   }
 
+  #endIdleSessions(nowMs: number): void {
+    for (const { connection } of this.#known.values()) connection.endIdleSessions(nowMs)
+  }
+
   async close(): Promise<void> {
+    clearInterval(this.#timer)
     await this.#transport.close()
   }
 }
