@@ -154,6 +154,17 @@ test.each(['new', 'old'])(
   },
 )
 
+test('a call that is stopped after it was sent is cancelled at the server, and charged', async () => {
+  const params = { name: 'new_waits', arguments: { name: 'stopped' } }
+  const { body, headers } = statelessRequest('tools/call', params, { meta: { progressToken: 1 } })
+  const live = await open(fixture.gateway.url, body, { path: '/mcp', key: 'ann', headers })
+  await live.until('notifications/progress')
+  const id = String(live.headers['x-request-id'])
+  await manage(fixture.gateway.url, ADMIN, `POST /api/running/${id}/stop`)
+  await expect.poll(() => cancelled).toContain('stopped')
+  await expect.poll(() => row(id)).toMatchObject({ quota: 500, reason: 'stopped' })
+})
+
 test('a client with a session cancels its call with a notification', async () => {
   const session = await beginSession(fixture.gateway.url, 'ann')
   const asked = session.ask('tools/call', { name: 'new_waits', arguments: { name: 'told' } }, 'call')
