@@ -38,7 +38,7 @@ function interpret(source: ImportSource, { missing, unitsHere }: ImportReadingOp
       configuration,
       accounts: {
         users: accounts?.users ?? [],
-        tokens: withModelNames(accounts?.tokens ?? [], configuration),
+        tokens: withModelNames(accounts?.tokens ?? [], configuration, source.configuration?.accessGroups),
       },
       quotaUnit: LITELLM_UNITS_PER_DOLLAR,
       left: listNotImported({ users: [], leftTables: accounts?.leftTables ?? [] }),

@@ -213,6 +213,30 @@ model_list:
     expect(exact).toEqual(limited('other'))
   })
 
+  test('a LiteLLM key may use the models that are both in its list and in that of its team, with patterns and access groups', () => {
+    const text = `
+model_list:
+  - { model_name: team-a/small, litellm_params: { model: openai/a, api_key: k }, model_info: { access_groups: [beta] } }
+  - { model_name: team-a/large, litellm_params: { model: openai/b, api_key: k } }
+  - { model_name: other, litellm_params: { model: openai/c, api_key: k }, model_info: { access_groups: [beta, gamma] } }
+`
+    const limits = (own: string, ofTeam: string): unknown => {
+      const token = { model_limits_enabled: true, model_limits: own, team_models: ofTeam }
+      return withModelNames([token], read(text), parsed(text)?.accessGroups)[0]?.['model_limits']
+    }
+    expect(limits('team-a/*,other', 'team-a/large')).toBe('team-a/large')
+    expect(limits('team-a/large,other', 'team-a/*')).toBe('team-a/large')
+    expect(limits('team-a/*', '*/small')).toBe('team-a/small')
+    expect(limits('beta', 'other,team-a/large')).toBe('other')
+    expect(limits('team-a/large,team-a/small', 'beta')).toBe('team-a/small')
+    expect(limits('gamma', 'beta')).toBe('other')
+    expect(limits('beta', '')).toBe('team-a/small,other')
+    // Names that the file does not explain are compared as they are.
+    expect(limits('new/*', 'new/large')).toBe('new/large')
+    expect(limits('stored-group,other', 'stored-group')).toBe('stored-group')
+    expect(limits('other', 'no-default-models')).toBe('')
+  })
+
   test('other names of LiteLLM models are names of the same models, with the same price', () => {
     const source = read(`
 model_list:

@@ -38,6 +38,7 @@ const NOTHING: LitellmConfiguration = {
   channels: [],
   prices: [],
   fallbacks: [],
+  accessGroups: new Map(),
   left: [],
   otherSections: [],
 }
@@ -157,27 +158,56 @@ const VENDOR_IDS: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The tokens with the names of models in place of patterns, because limits of a key are names here. A pattern without
- * such models stays, so that the key is not without limits.
+ * The tokens with the names of the models that both their own list and that of their team allow. Names take the place of
+ * patterns and access groups, because limits of a key are names here. A pattern that matches no model here stays, so that
+ * the key is not without limits.
  */
 export function withModelNames(
   tokens: readonly SourceRow[],
   { channels }: Pick<SourceConfiguration, 'channels'>,
+  accessGroups: LitellmConfiguration['accessGroups'] = NOTHING.accessGroups,
 ): readonly SourceRow[] {
   const served = new Set(channels.flatMap(({ channel }) => channel.declared['models'] as readonly string[]))
+  const namesOf = (limit: string): readonly string[] => {
+    if (!isModelPattern(limit)) return [limit]
+    const matching = [...served].filter((name) => matchesModelPattern(name, limit))
+    return matching.length === 0 ? [limit] : matching
+  }
+  const modelsOf = (limit: string): readonly string[] => (accessGroups.get(limit) ?? [limit]).flatMap(namesOf)
   return tokens.map((token) => {
     const cells = new RowReader(token)
-    const limits = cells.text('model_limits').split(',')
-    if (!limits.some(isModelPattern)) return token
+    if (!cells.flag('model_limits_enabled')) return token
     const notes = cells.isAbsent('notes') ? [] : [cells.text('notes')]
-    const names = limits.flatMap((limit) => {
-      if (!isModelPattern(limit)) return [limit]
-      const matching = [...served].filter((name) => matchesModelPattern(name, limit))
-      notes.push(`models: ${limit} becomes the ${matching.length} models here that match it`)
-      return matching.length === 0 ? [limit] : matching
+    const ofTeam = listed(cells.text('team_models')).flatMap(modelsOf)
+    const names = listed(cells.text('model_limits')).flatMap((limit) => {
+      const allowed = ofTeam.length === 0 ? modelsOf(limit) : inBoth(modelsOf(limit), ofTeam)
+      if (allowed.length === 0) notes.push(`models: its team or user may not use ${limit}`)
+      else if (isModelPattern(limit) || accessGroups.has(limit))
+        notes.push(
+          `models: ${limit} becomes the ${allowed.filter((name) => served.has(name)).length} models here that match it`,
+        )
+      return allowed
     })
-    return { ...token, model_limits: [...new Set(names)].join(','), notes: notes.join('\n') }
+    return {
+      ...token,
+      model_limits: [...new Set(names)].join(','),
+      ...(notes.length > 0 && { notes: notes.join('\n') }),
+    }
   })
+}
+
+function listed(text: string): readonly string[] {
+  return text === '' ? [] : text.split(',')
+}
+
+/** The names of two lists that the other list has, too, or matches with a pattern. */
+function inBoth(some: readonly string[], others: readonly string[]): readonly string[] {
+  const within = (names: readonly string[], limits: readonly string[]): readonly string[] => {
+    const exact = new Set(limits)
+    const patterns = limits.filter(isModelPattern)
+    return names.filter((name) => exact.has(name) || patterns.some((one) => matchesModelPattern(name, one)))
+  }
+  return [...within(some, others), ...within(others, some)]
 }
 
 function planChannel(channel: LitellmChannel, why: string, groups: readonly string[]): PlannedChannel {

@@ -23,6 +23,7 @@ interface Report {
 const ANN = 'sk-A0b1C2d3E4f5G6h7I8j9Kk'
 const TEAM = 'sk-9_zY-xW.vU~tS7rQ5pO3nM'
 const FREE = 'sk-1a2b3c4d5e6f7g8h9i0jKL'
+const WIDE = 'sk-7h6g5f4e3d2c1b0aZyXwVu'
 const LATE = 'sk-00000000001111111111Aa'
 const MASTER = 'sk-the-master-key-of-the-proxy'
 const DASHBOARD = 'sk-ffffffffffffffffffffff'
@@ -92,6 +93,7 @@ general_settings: { master_key: ${MASTER} }
       budget_duration: '1d',
       rpm_limit: 7,
     })
+    await source.addKey(WIDE, { key_alias: 'wide', user_id: 'u-1', team_id: 't-1', models: ['gpt', 'spare'] })
     await source.addKey(LATE, { key_alias: 'late', user_id: 'u-1', expires: '2026-01-01 00:00:00' })
     await source.addKey(MASTER, { key_alias: 'master' })
     await source.addKey(DASHBOARD, { team_id: 'litellm-dashboard' })
@@ -117,7 +119,7 @@ general_settings: { master_key: ${MASTER} }
     const { summary, lines } = await importing()
     expect(summary).toMatchObject({
       user: { carried: 3, changed: 0, left: 0 },
-      token: { carried: 4, changed: 0, left: 2 },
+      token: { carried: 4, changed: 1, left: 2 },
       group: { carried: 1 },
     })
     const notesOf = (name: string): unknown => lines.find((line) => line.name === name)?.notes
@@ -127,6 +129,7 @@ general_settings: { master_key: ${MASTER} }
       'its settings are encrypted with the salt key of LiteLLM: add the channel here',
     ])
     expect(notesOf('LiteLLM_SpendLogs')).toEqual(['1 entries of the log'])
+    expect(notesOf('wide')).toEqual(['models: its team or user may not use spare'])
     expect(JSON.stringify(lines)).not.toMatch(/A0b1C2|9_zY|provider/)
   })
 
@@ -160,6 +163,7 @@ general_settings: { master_key: ${MASTER} }
       [FREE, 'gpt', 'gpt-up'],
       [ANN, 'gpt', 'gpt-up'],
       [TEAM, 'best', 'gpt-up'],
+      [WIDE, 'gpt', 'gpt-up'],
     ] as const) {
       const answer = await call(gateway.url, ask(model), { headers: { authorization: `Bearer ${key}` } })
       expect(answer.status, answer.text).toBe(200)
@@ -173,8 +177,11 @@ general_settings: { master_key: ${MASTER} }
       expect(
         (await call(gateway.url, ask('gpt'), { headers: { authorization: `Bearer ${key}` } })).status,
       ).toBe(401)
-    const beyond = await call(gateway.url, ask('spare'), { headers: { authorization: `Bearer ${TEAM}` } })
-    expect(beyond.json()).toMatchObject({ error: { code: 'model_not_allowed' } })
+    // The proxy allows only what both a key and its team may use.
+    for (const key of [TEAM, WIDE]) {
+      const beyond = await call(gateway.url, ask('spare'), { headers: { authorization: `Bearer ${key}` } })
+      expect(beyond.json()).toMatchObject({ error: { code: 'model_not_allowed' } })
+    }
     await expect.poll(() => database.token('ann one').key_form).toBe('plain')
     expect(database.token('team').key_form).toBe('whole')
   })
@@ -182,7 +189,7 @@ general_settings: { master_key: ${MASTER} }
   test('a second import of a LiteLLM proxy changes nothing, also for keys that were used in the meantime', async () => {
     await fixture.gateway.stop()
     const { summary } = await importing('--apply')
-    expect(summary).toMatchObject({ token: { carried: 0, there: 4 }, user: { carried: 0, there: 3 } })
+    expect(summary).toMatchObject({ token: { carried: 0, there: 5 }, user: { carried: 0, there: 3 } })
     await fixture.gateway.restart()
   })
 })

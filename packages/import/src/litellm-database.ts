@@ -7,6 +7,7 @@ import type { SourceDatabase, SourceRow } from './source.ts'
 export interface LitellmAccounts {
   /** Their ids are negative, because LiteLLM has none that are numbers. */
   readonly users: readonly SourceRow[]
+  /** `team_models` are the models to which the team of a key, or without a team its user, limits it; empty for all. */
   readonly tokens: readonly SourceRow[]
   readonly teams: readonly LitellmTeam[]
   /** Rows that are not imported. */
@@ -241,7 +242,10 @@ class Accounts {
     const spend = microDollars(row, 'spend')
     const budget = limits.budget(spend)
     const used = Math.max(spend, microDollars(row, 'total_spend'))
-    const models = modelsOfKey(listIn(row, 'models'), team?.models ?? [], owner.models)
+    // The proxy looks at the models of the user only where a key has no team.
+    const own = limitIn(listIn(row, 'models'))
+    const wide = limitIn(team ? team.models : owner.models)
+    const models = own ?? wide
     for (const column of ['aliases', 'model_max_budget', 'allowed_routes'] as const)
       if (!['', '{}', '[]', 'null'].includes(row.text(column))) row.note(`${column}: has no effect here`)
     return {
@@ -258,6 +262,7 @@ class Accounts {
         : { unlimited_quota: false, remain_quota: Math.max(0, limits.amount - spend) }),
       model_limits_enabled: models !== undefined,
       model_limits: models?.join(',') ?? '',
+      team_models: wide?.join(',') ?? '',
       team_group: team?.group.name ?? '',
       ...budgetColumns(budget),
       ...limits.rateColumns,
@@ -354,15 +359,9 @@ function notesOf(notes: readonly string[], more: string | false): SourceRow {
 /** Names that stand for lists of models. */
 const ALL = new Set(['all-proxy-models', 'all-team-models', '*'])
 
-/** The models that a key may use: its own, of those of its team, else of its user; undefined if all. */
-function modelsOfKey(
-  own: readonly string[],
-  ofTeam: readonly string[],
-  ofUser: readonly string[],
-): readonly string[] | undefined {
-  const wide = [ofTeam, ofUser].find((list) => list.length > 0 && !list.some((name) => ALL.has(name)))
-  if (own.length === 0 || own.some((name) => ALL.has(name))) return wide
-  return own
+/** The models of a list; undefined if it limits nothing. */
+function limitIn(list: readonly string[]): readonly string[] | undefined {
+  return list.length === 0 || list.some((name) => ALL.has(name)) ? undefined : list
 }
 
 function listIn(row: RowReader, column: string): readonly string[] {

@@ -9,6 +9,8 @@ export interface LitellmConfiguration {
   readonly prices: readonly LitellmPrice[]
   /** What is tried after a model, in the order of the file. */
   readonly fallbacks: readonly LitellmFallback[]
+  /** The models of each access group, whose name may stand among the models of a key or a team. */
+  readonly accessGroups: ReadonlyMap<string, readonly string[]>
   /** The key of the proxy's administrator; undefined if it is not stated. */
   readonly masterKey: string | undefined
   /** Entries of `model_list` that cannot be read, and sections that have no counterpart. */
@@ -168,6 +170,7 @@ export function readLitellm(
     channels: channelsOf(deployments),
     prices,
     fallbacks,
+    accessGroups: accessGroupsIn(list),
     masterKey: master === undefined ? undefined : valueOf(master, variables),
     left,
     otherSections: otherSections(tree),
@@ -358,6 +361,20 @@ function priceOf(entry: ConfigurationNode, model: string): LitellmPrice {
     output: read('output_cost_per_token'),
     isEmbedding: textIn(info, 'mode') === 'embedding',
   }
+}
+
+function accessGroupsIn(list: readonly ConfigurationNode[]): LitellmConfiguration['accessGroups'] {
+  const groups = new Map<string, string[]>()
+  for (const entry of list) {
+    const model = textIn(entry, 'model_name')
+    if (model === undefined) continue
+    for (const name of textsIn(childOf(childOf(entry, 'model_info'), 'access_groups')))
+      groups
+        .set(name, groups.get(name) ?? [])
+        .get(name)
+        ?.push(model)
+  }
+  return groups
 }
 
 function otherSections(tree: ConfigurationNode): readonly LeftEntry[] {
