@@ -288,7 +288,101 @@ describe('parts of other protocols', () => {
       { parts: [{ functionResponse: { response } }] },
     ])
   })
+
+  const LINK = { type: 'resource_link', uri: 'x' }
+  test.each<[Client, Json]>([
+    ['chat', calledInChat([LINK])],
+    ['chat', calledInChat([{ type: 'text', text: '' }, LINK])],
+    ['messages', calledInMessages([LINK])],
+    ['messages', calledInMessages([{ type: 'text', text: '' }, LINK])],
+    ['responses', calledInResponses([LINK])],
+    ['responses', calledInResponses([{ type: 'input_text', text: '' }, LINK])],
+    ['gemini', calledInGemini({ response: {}, parts: [LINK] })],
+  ])(
+    'a result of a tool with nothing but parts that other protocols lack is sent as their JSON text: %s %j',
+    async (client, fields) => {
+      for (const to of CLIENTS.filter((other) => other !== client)) {
+        const { body } = await send(client, to, fields)
+        expect(resultIn(to, body)).toEqual(to === 'gemini' ? LINK : JSON.stringify(LINK))
+      }
+    },
+  )
+
+  test('a result of a tool that is only a picture refers to the chat message that has the picture', async () => {
+    const picture = { type: 'input_image', image_url: `data:image/png;base64,${PNG}` }
+    const { body } = await send('responses', 'chat', calledInResponses([picture]))
+    expect(body['messages']).toEqual([
+      { role: 'user', content: 'hi' },
+      expect.objectContaining({ role: 'assistant' }),
+      { role: 'tool', tool_call_id: 'call_1', content: 'The result is in the next message of the user.' },
+      {
+        role: 'user',
+        content: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } }],
+      },
+    ])
+  })
 })
+
+function calledInChat(content: unknown): Json {
+  const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
+  return {
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'call_1', content },
+    ],
+  }
+}
+
+function calledInMessages(content: unknown): Json {
+  return {
+    max_tokens: 50,
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'call_1', name: 'look', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content }] },
+    ],
+  }
+}
+
+function calledInResponses(output: unknown): Json {
+  return {
+    input: [
+      { role: 'user', content: 'hi' },
+      { type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'call_1', output },
+    ],
+  }
+}
+
+function calledInGemini(outcome: Json): Json {
+  return {
+    contents: [
+      { role: 'user', parts: [{ text: 'hi' }] },
+      { role: 'model', parts: [{ functionCall: { name: 'look', args: {} } }] },
+      { role: 'user', parts: [{ functionResponse: { name: 'look', ...outcome } }] },
+    ],
+  }
+}
+
+/** What a provider got as the result of the only call of a request. */
+function resultIn(to: Client, body: Json): unknown {
+  const turns = body[{ chat: 'messages', messages: 'messages', responses: 'input', gemini: 'contents' }[to]]
+  const last = (turns as Json[]).at(-1)
+  const part = (member: string): Json | undefined => (last?.[member] as Json[] | undefined)?.[0]
+  switch (to) {
+    case 'chat':
+      return last?.['content']
+    case 'messages': {
+      const content = part('content')?.['content']
+      return Array.isArray(content) ? content.map(({ text }: Json) => text).join('|') : content
+    }
+    case 'responses':
+      return last?.['output']
+    case 'gemini':
+      return (part('parts')?.['functionResponse'] as Json | undefined)?.['response']
+  }
+}
 
 describe('a responses request at the chat endpoint', () => {
   const body = {

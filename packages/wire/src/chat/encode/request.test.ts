@@ -102,10 +102,10 @@ describe('messages', () => {
     ])
   })
 
-  test('a tool result that is only an image becomes an empty result and a user message with the image in chat', () => {
+  test('a tool result that is only an image becomes a user message with the image in chat, to which the result refers', () => {
     const parts = [linked('https://x.org/a.png', 'image/*')]
     expect(messages(user({ kind: 'tool-result', callId: 'a', parts, isError: false }))).toEqual([
-      { role: 'tool', tool_call_id: 'a', content: '' },
+      { role: 'tool', tool_call_id: 'a', content: 'The result is in the next message of the user.' },
       { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x.org/a.png' } }] },
     ])
   })

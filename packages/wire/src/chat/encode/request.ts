@@ -207,13 +207,17 @@ function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dr
  * cannot express that a tool failed.
  */
 function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: DroppedFields): ChatMessage {
-  const content: ChatPart[] = []
+  let content: ChatPart[] = []
+  const others = media.length
   for (const piece of part.parts) {
     for (const encoded of encodePart(piece, dropped)) {
       if (encoded['type'] === 'text') content.push(encoded)
       else media.push(encoded)
     }
   }
+  // Some servers refuse an empty result.
+  if (media.length > others && content.every(({ text }) => text === ''))
+    content = [{ type: 'text', text: 'The result is in the next message of the user.' }]
   if (part.isError) reportDropped(dropped, 'is_error')
   // A cache mark on the result is moved to its last text.
   const last = content.at(-1)

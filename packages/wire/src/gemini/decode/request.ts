@@ -3,6 +3,8 @@ import { readChoiceCount } from '../../reply.ts'
 import type { DroppedFields } from '../../codec.ts'
 import type {
   Conversation,
+  MediaPart,
+  OpaquePart,
   Part,
   TextPart,
   ThinkingPart,
@@ -216,11 +218,10 @@ class ContentsReader {
     const { text, isError } = outcomeIn(this.#scan, response)
     const media = memberInEitherSpelling(given, 'parts') ?? []
     if (!Array.isArray(media)) refuseField(`${path}.parts`, 'an array', describeValueKind(media))
-    const parts = media.flatMap((part: unknown, index) => {
+    const parts = media.map((part: unknown, index): MediaPart | OpaquePart => {
       const at = `${path}.parts[${index}]`
-      const read = decodeMedia(requireObject(part, at), at, this.#dropped)
-      if (!read) reportDropped(this.#dropped, 'parts')
-      return read ? [read] : []
+      const given = requireObject(part, at)
+      return decodeMedia(given, at, this.#dropped) ?? { kind: 'opaque', protocol: 'gemini', value: given }
     })
     const textParts: TextPart[] = text === '' ? [] : [{ kind: 'text', text }]
     return {

@@ -339,11 +339,11 @@ function readOutput(
     case 'function_call_output':
     case 'custom_tool_call_output':
     case 'apply_patch_call_output':
-      return result(decodeContent(item['output'], `${path}.output`, dropped))
+      return result(decodeOutput(item['output'], `${path}.output`, dropped))
     case 'local_shell_call_output':
       // In an item of this type, `id` may be the id of the call.
       return result(
-        decodeContent(item['output'], `${path}.output`, dropped),
+        decodeOutput(item['output'], `${path}.output`, dropped),
         requireText(item['call_id'] ?? item['id'], `${path}.id`),
       )
     case 'shell_call_output':
@@ -421,11 +421,21 @@ function optionalText(item: Item, key: string, path: string): string {
  * a part's content does not fit its type.
  */
 function decodeContent(content: unknown, path: string, dropped: DroppedFields): (TextPart | MediaPart)[] {
-  return readContentParts(content, path, (type, part, at) => {
+  return decodeOutput(content, path, dropped).filter((part) => {
+    if (part.kind === 'opaque') reportDropped(dropped, 'input.unknown')
+    return part.kind !== 'opaque'
+  })
+}
+
+/** Decodes the output of a tool. Parts of unknown types are opaque, so that an output of them alone does not become empty. */
+function decodeOutput(content: unknown, path: string, dropped: DroppedFields): ToolResultPart['parts'] {
+  return readContentParts(content, path, (type, part, at): ToolResultPart['parts'] => {
     const annotations = part['annotations']
     if (Array.isArray(annotations) && annotations.length > 0) reportDropped(dropped, 'input.annotations')
-    const read = readOpenAiPart(type, part, at, readBreakpoint)
-    if (!read) reportDropped(dropped, 'input.unknown')
-    return read ?? []
+    return (
+      readOpenAiPart(type, part, at, readBreakpoint) ?? [
+        { kind: 'opaque', protocol: 'responses', value: part },
+      ]
+    )
   })
 }
