@@ -180,6 +180,23 @@ test.each(['whole', 'streamed'])(
   },
 )
 
+test.each(['whole', 'streamed'])(
+  'an incomplete response with an unknown reason has a good end for a client of another protocol: %s',
+  async (form) => {
+    const answer: EndedAnswer = { text: 'said', reason: 'unheard_of' }
+    const isWhole = form === 'whole'
+    fixture.upstream.script(
+      'codex',
+      isWhole
+        ? sendsJson(wholeAnswer('responses', answer))
+        : sendsFrames(streamedAnswer('responses', answer)),
+    )
+    const asked = await askClaude('codex', { stream: !isWhole })
+    expect(asked.text).toContain('"stop_reason":"end_turn"')
+    expect(await rowOf(asked)).toMatchObject({ note: 'unknown_end' })
+  },
+)
+
 test('a signature that is missing in the request is a 400 with the words of Google, and nothing else is tried', async () => {
   const answer: EndedAnswer = { text: '', reason: 'MISSING_THOUGHT_SIGNATURE', message: WORDS }
   fixture.upstream.script('google', sendsJson(wholeAnswer('gemini', answer)))

@@ -17,18 +17,22 @@ interface AnswerFacts {
   readonly calledTools: boolean
 }
 
-/** Determines from the status why a finished response stopped. */
+/**
+ * Determines from the status why a finished response stopped. Unknown reasons count as a normal end; an incomplete
+ * response without a reason reached the limit.
+ */
 export function readResponsesStop(
   response: Readonly<Record<string, unknown>>,
   { calledTools }: AnswerFacts,
 ): Stop {
-  if (response['status'] === 'incomplete') {
-    const reason = asRecord(response['incomplete_details'])?.['reason']
-    const end = typeof reason === 'string' ? endReasonOf(reason) : undefined
-    if (typeof reason === 'string' && !end) return { reason: 'length', isUnknown: true }
-    return { reason: end?.class === 'filtered' || end?.class === 'refused' ? 'refusal' : 'length' }
-  }
-  return { reason: calledTools ? 'tool-calls' : 'end' }
+  const plainEnd = calledTools ? 'tool-calls' : 'end'
+  if (response['status'] !== 'incomplete') return { reason: plainEnd }
+  const reason = asRecord(response['incomplete_details'])?.['reason']
+  if (typeof reason !== 'string') return { reason: 'length' }
+  const end = endReasonOf(reason)
+  if (!end) return { reason: plainEnd, isUnknown: true }
+  if (end.class === 'good') return { reason: plainEnd }
+  return { reason: end.class === 'failed' ? 'length' : end.stop }
 }
 
 /** The reason why a response is incomplete; undefined if it is complete. */
