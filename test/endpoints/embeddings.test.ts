@@ -281,6 +281,17 @@ describe('completions', () => {
     },
   )
 
+  test('max_tokens of -1 means no maximum in legacy completions, forwarded and converted', async () => {
+    const fields = { prompt: 'one two', max_tokens: -1 }
+    fixture.upstream.script('m', json(whole))
+    expect((await post('/v1/completions', { model: 'm', ...fields })).status).toBe(200)
+    expect(JSON.parse(fixture.upstream.only('m').text)).toMatchObject({ max_tokens: -1 })
+    fixture.upstream.script('claude', json({ type: 'message', content: [], stop_reason: 'end_turn' }))
+    expect((await post('/v1/completions', { model: 'claude', ...fields })).status).toBe(200)
+    // What Anthropic gets if a chat request has no maximum either.
+    expect(JSON.parse(fixture.upstream.only('claude').text)).toMatchObject({ max_tokens: 8192 })
+  })
+
   test('legacy completions are charged by counted tokens where no usage is reported', async () => {
     fixture.upstream.script('m', json(whole))
     const row = rowOf(await post('/v1/completions', { model: 'm', prompt: 'one two' }))

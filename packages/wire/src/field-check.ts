@@ -131,17 +131,20 @@ export const outputTokensCheck = maximumFrom(1)
 /** Checks a maximum of output tokens that may be 0, with which the upstream only reads the prompt. */
 export const outputTokensOrNoneCheck = maximumFrom(0)
 
-/** Value of a maximum of output tokens in chat requests that means none, as in llama.cpp and LM Studio. */
+/** Value of a maximum of output tokens in chat and completions requests that means none, as in llama.cpp and LM Studio. */
 export const NO_MAXIMUM = -1
-const isMaximum = isInteger(1, MAX_OUTPUT_TOKENS)
-/** Checks a maximum of output tokens that may be `NO_MAXIMUM`. */
-export const outputTokensOrUnlimitedCheck = createValueCheck(
-  `an integer from 1 to ${MAX_OUTPUT_TOKENS}, or ${NO_MAXIMUM} for no maximum`,
-  withSchema(
-    { anyOf: [isMaximum.schema, { const: NO_MAXIMUM }] },
-    (value: unknown) => value === NO_MAXIMUM || isMaximum(value),
-  ),
-)
+
+/** Checks a maximum of output tokens that is at least `min`, or `NO_MAXIMUM`. */
+export function maximumOrUnlimitedFrom(min: number): Check {
+  const isMaximum = isInteger(min, MAX_OUTPUT_TOKENS)
+  return createValueCheck(
+    `an integer from ${min} to ${MAX_OUTPUT_TOKENS}, or ${NO_MAXIMUM} for no maximum`,
+    withSchema(
+      { anyOf: [isMaximum.schema, { const: NO_MAXIMUM }] },
+      (value: unknown) => value === NO_MAXIMUM || isMaximum(value),
+    ),
+  )
+}
 
 function maximumFrom(min: number): Check {
   return createValueCheck(`an integer from ${min} to ${MAX_OUTPUT_TOKENS}`, isInteger(min, MAX_OUTPUT_TOKENS))

@@ -13,7 +13,8 @@ import {
   type JsonSchema,
   kindName,
   modelNameCheck,
-  outputTokensOrNoneCheck,
+  maximumOrUnlimitedFrom,
+  NO_MAXIMUM,
   refuseField,
   requestSchema,
   tokenIdsSchema,
@@ -49,7 +50,7 @@ const promptSchema: JsonSchema = {
 export const COMPLETION_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelNameCheck],
   ['prompt', withSchema(promptSchema, checkPrompt)],
-  ['max_tokens', outputTokensOrNoneCheck],
+  ['max_tokens', maximumOrUnlimitedFrom(0)],
   ['n', count],
   ['best_of', count],
   ['stream', booleanCheck],
@@ -83,13 +84,14 @@ export function readCompletionRequest(scan: ScannedObject): CompletionRequest {
   const number = (field: string): number | undefined =>
     (scan.value(field) as number | null | undefined) ?? undefined
   const n = number('n') ?? 1
+  const maximum = number('max_tokens')
   return {
     model: scan.value('model') as string,
     stream: scan.value('stream') === true,
     includeUsage: asRecord(scan.value('stream_options'))?.['include_usage'] === true,
     n,
     choices: Math.max(n, number('best_of') ?? 1) * promptsIn(scan),
-    maxTokens: number('max_tokens'),
+    maxTokens: maximum === NO_MAXIMUM ? undefined : maximum,
     promptBound: completionPromptBound(scan),
     hasMedia: false,
     namesPrompt: false,
