@@ -135,7 +135,8 @@ export function isModeratedRequest(
 /** How clients of a dialect recognize that a request is too long for the model. */
 interface TooLongForm {
   readonly code?: string
-  /** The words with which the message begins. */
+  /** What the message begins with, and the words that are put before another message. */
+  readonly beginning?: string
   readonly words?: string
 }
 
@@ -143,12 +144,12 @@ const BY_CODE: TooLongForm = { code: TOO_LONG_CODE }
 const TOO_LONG_FORMS: Readonly<Partial<Record<ProtocolName, TooLongForm>>> = {
   chat: BY_CODE,
   responses: BY_CODE,
-  messages: { words: 'prompt is too long: ' },
-  gemini: { words: 'The input token count exceeds the maximum number of tokens allowed: ' },
+  messages: { beginning: 'prompt is too long:', words: 'prompt is too long: ' },
+  gemini: {
+    beginning: 'The input token count',
+    words: 'The input token count exceeds the maximum number of tokens allowed: ',
+  },
 }
-
-/** Number of characters by which clients recognize the words: `prompt is too l`, `The input token`. */
-const KNOWN_CHARACTERS = 15
 
 /**
  * Message and code of the error for a request that is too long, as clients of each dialect recognize it: they
@@ -160,7 +161,9 @@ export function tooLongError(
   code: string | undefined,
 ): { readonly message: string; readonly code: string | undefined } {
   const form = TOO_LONG_FORMS[client]
-  const { words } = form ?? {}
-  const isKnown = words === undefined || message.startsWith(words.slice(0, KNOWN_CHARACTERS))
-  return { message: isKnown ? message : `${words}${message}`, code: form?.code ?? code }
+  const { beginning = '', words = '' } = form ?? {}
+  return {
+    message: message.startsWith(beginning) ? message : `${words}${message}`,
+    code: form?.code ?? code,
+  }
 }

@@ -288,6 +288,22 @@ test('a context that is too long is told to clients of each protocol in the word
   }
 })
 
+test.each([
+  'prompt is too long, reduce it',
+  'Prompt is too long: 9 tokens > 8',
+  'prompt is too long: 9 tokens > 8',
+])(
+  'a message for a messages client begins with exactly the words for a context that is too long: %s',
+  async (said) => {
+    const body = JSON.stringify({ error: { message: said, type: 'invalid_request_error', code: null } })
+    fixture.upstream.script('alone', { kind: 'status', status: 400, body })
+    const words = 'prompt is too long: '
+    expect(JSON.parse((await askClaude('alone')).text)).toMatchObject({
+      error: { type: 'invalid_request_error', message: said.startsWith(words) ? said : words + said },
+    })
+  },
+)
+
 /** Bodies with which providers refuse a request that is too long, without OpenAI's code; by the lane that sends them. */
 const TOO_LONG: readonly (readonly [lane: string, body: object])[] = [
   ...[
