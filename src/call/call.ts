@@ -361,12 +361,13 @@ export class Call implements RunningCall {
   async settleMeasured(
     target: AttemptTarget,
     ending: ResponseEnding,
-    { usage: measured, form, isEstimate }: ChargedUsage,
+    measured: ChargedUsage,
     delivered: boolean,
   ): Promise<void> {
     const { rate } = this.noteServed(target, this.statedService(undefined))
-    const { usage, held } = isEstimate ? { usage: measured } : plausibleMeasure(this, target, measured)
-    const isReported = !isEstimate && held === undefined
+    const { form } = measured
+    const { usage, held } = plausibleMeasure(this, target, measured)
+    const isReported = !measured.isEstimate && held === undefined
     const reason = ending === 'complete' && !isReported ? 'estimated' : ending
     const priced = { usage, tools: [], quota: held ?? chargeOfCall(rate, usage, form), reason } as const
     if (!this.#cut) {

@@ -1,5 +1,6 @@
 import type { ToolKind, ToolUse } from '@sluice/wire/tool-use'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
+import { MEASURED_UNITS } from '../domain/price.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { toolKindAtVendor, type ToolPricingInputs } from '../domain/tool-price.ts'
@@ -19,8 +20,8 @@ const ASSUMED_OUTPUT = 65_536
 const MAX_USES = 1_000
 
 /**
- * Whether a response states more tokens, or more uses of a tool, than are plausible. Nothing of such a report
- * is believed: `docs/ledger.md: Implausible usage`.
+ * Whether a response states more tokens, other units, or uses of a tool than are plausible. Nothing of such a
+ * report is believed: `docs/ledger.md: Implausible usage`.
  */
 export function isImplausible(
   call: Pick<RunningCall, 'plan'>,
@@ -29,6 +30,7 @@ export function isImplausible(
 ): boolean {
   const reportedUses = reported?.tools ?? []
   if (reported && hasImplausibleTokens(call, target, reported, reportedUses)) return true
+  if (reported && hasImplausibleUnits(call, reported)) return true
   if (reported?.advisors?.some(({ usage }) => hasImplausibleTokens(call, target, usage))) return true
   const searches = reported?.webSearches ?? 0
   if (searches === 0 && reportedUses.length === 0 && shown.length === 0) return false
@@ -46,6 +48,13 @@ export function hasImplausibleTokens(
   const tokens = Math.max(tokensOf(usage), ...uses.map(tokensOfImages))
   // What was held is possible, for a request that allows many uses of tools or has many texts.
   return tokens > plan.estimate.heldTokens && tokens > maxTokens([target.plan], plan.model, plan.settings)
+}
+
+/** Whether a usage has more units other than tokens, such as search units, than its request can cause. */
+export function hasImplausibleUnits({ plan }: Pick<RunningCall, 'plan'>, usage: Usage): boolean {
+  const bounds = plan.request.measured?.bounds
+  if (!bounds) return false
+  return MEASURED_UNITS.some(({ count }) => usage[count] > TOLERANCE * (bounds[count] ?? usage[count]))
 }
 
 /** Maximum plausible number of tokens of a response. */

@@ -2,9 +2,10 @@ import { withCredibleTotal } from '@sluice/wire/reported-usage'
 import type { StatedService } from '@sluice/wire/service-tier'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import { MEASURED_UNITS } from '../domain/price.ts'
+import type { ChargedUsage } from './dialects/passthrough.ts'
 import type { RunningCall } from './running-call.ts'
 import { outputMaximum } from './estimate.ts'
-import { hasImplausibleTokens, isImplausible } from './plausible-usage.ts'
+import { hasImplausibleTokens, hasImplausibleUnits, isImplausible } from './plausible-usage.ts'
 import { type ChargeBasis, NOTHING_DELIVERED_CHARGE, type PricedUsage, priceUsage } from './price-usage.ts'
 import type { AttemptTarget } from './request-stages.ts'
 import { type CallRate, withCacheLifetimeOfSentRequest } from './service-tier-rates.ts'
@@ -41,17 +42,22 @@ export function priceResponse(
 }
 
 /**
- * Returns the usage that was measured for a charge, or what is left of it if its tokens are implausible. The
- * charge is then what the call held.
+ * Returns the usage that was measured for a charge, or what is left of it if it is implausible. The charge is
+ * then what the call held. The tokens of an estimate were counted, but its units may be the provider's own.
  */
 export function plausibleMeasure(
   call: PricedCall,
   target: AttemptTarget,
-  usage: Usage,
+  { usage, isEstimate }: Pick<ChargedUsage, 'usage' | 'isEstimate'>,
 ): { readonly usage: Usage; readonly held?: number } {
-  if (!hasImplausibleTokens(call, target, usage)) return { usage }
+  const isPlausible =
+    !hasImplausibleUnits(call, usage) && (isEstimate || !hasImplausibleTokens(call, target, usage))
+  if (isPlausible) return { usage }
   call.noteImplausible(target)
-  const units = Object.fromEntries(MEASURED_UNITS.map(({ count }) => [count, usage[count]]))
+  const bounds = call.plan.request.measured?.bounds
+  const units = Object.fromEntries(
+    MEASURED_UNITS.map(({ count }) => [count, Math.min(usage[count], bounds?.[count] ?? usage[count])]),
+  )
   return { usage: { ...NO_USAGE, ...units }, held: call.hold.amount }
 }
 

@@ -179,11 +179,27 @@ describe('the charge of a transcript', () => {
   })
 
   test.each([
-    ['srt', '1\n00:00:00,000 --> 00:01:02,500\nhi\n\n'],
-    ['vtt', 'WEBVTT\n\n00:00.000 --> 01:02.500\nhi\n\n'],
+    ['srt', '1\n00:00:00,000 --> 00:00:52,500\nhi\n\n'],
+    ['vtt', 'WEBVTT\n\n00:00.000 --> 00:52.500\nhi\n\n'],
   ])('a transcript is charged at least up to the end of its subtitles: %s', async (format, text) => {
     const asked = write('second', waveFile(6), { response_format: format })
-    expect((await calls.charged('second', answered('text/plain', text), asked)).row.quota).toBe(6_300)
+    expect((await calls.charged('second', answered('text/plain', text), asked)).row.quota).toBe(5_300)
+  })
+
+  test.each([
+    ['a usage', json({ text: 'hi', usage: { type: 'duration', seconds: 61 } })],
+    ['a duration', json({ text: 'hi', duration: 61 })],
+    ['subtitles', answered('text/plain', '1\n00:00:00,000 --> 00:01:01,000\nhi\n\n')],
+  ])('no more than ten times the length of a recording is charged: %s', async (_, behaviour) => {
+    const { row } = await calls.charged('second', behaviour, write('second', waveFile(6)))
+    expect(row).toMatchObject({ quota: 600, seconds: 6, reason: 'estimated', note: 'usage_implausible' })
+  })
+
+  test('subtitles beyond ten times the estimated length of a recording are not charged as tokens', async () => {
+    const text = '1\n00:00:00,000 --> 23:00:00,000\nhi\n\n'
+    const asked = write('tokens', Buffer.alloc(40_000, 7), { response_format: 'srt' })
+    const { row } = await calls.charged('tokens', answered('text/plain', text), asked)
+    expect(row).toMatchObject({ seconds: 10, note: 'usage_implausible' })
   })
 
   test('an audio translation without reported usage is charged by the length of its recording', async () => {

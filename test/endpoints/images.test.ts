@@ -143,6 +143,14 @@ describe('the charge of images', () => {
   })
 })
 
+test('no more than ten times the requested number of images is charged', async () => {
+  const ten = await calls.charged('image', json({ data: images(10) }), generate('image'))
+  expect(ten.row).toMatchObject({ images: 10, reason: 'complete' })
+  const more = await calls.charged('image', json({ data: images(11) }), generate('image'))
+  expect(more.row).toMatchObject({ images: 1, reason: 'estimated', note: 'usage_implausible' })
+  expect(more.row.quota).toBeLessThan(ten.row.quota)
+})
+
 describe('a stream of images', () => {
   const partial = { type: 'image_generation.partial_image', b64_json: 'aGVs', partial_image_index: 0 }
   const completed = { type: 'image_generation.completed', b64_json: 'aGVsbG8='.repeat(50_000), usage: USAGE }

@@ -73,7 +73,7 @@ describe('a price per search unit', () => {
     expect((await charged('percall', answerOf(7))).quota).toBe(7_500)
   })
   test('a price per search unit is charged for the models of Cohere, whose price is built in', async () => {
-    expect((await charged(COHERE, answerOf(40))).quota).toBe(40_000)
+    expect((await charged(COHERE, answerOf(4))).quota).toBe(4_000)
   })
   test('a price per search unit is charged where a rerank upstream reports no tokens, even if tokens have a price, too', async () => {
     expect(await charged('both', answerOf(7))).toMatchObject({ quota: 7_000, reason: 'complete' })
@@ -94,6 +94,16 @@ describe('a price per search unit', () => {
     const row = rows.find((line) => line.startsWith(id))?.split(',') ?? []
     expect(row[header.split(',').indexOf('search_units')]).toBe('3')
   })
+})
+
+test('search units that the upstream bills are believed up to ten times what the request can be', async () => {
+  const documents = Array.from({ length: 101 }, () => 'apple')
+  expect(await charged('m', answerOf(20), { documents })).toMatchObject({ quota: 20_000, reason: 'complete' })
+  for (const model of ['m', COHERE]) {
+    const row = await charged(model, answerOf(21), { documents })
+    expect(row).toMatchObject({ quota: 2_000, reason: 'estimated', search_units: 2 })
+    expect(row.note).toBe('usage_implausible')
+  }
 })
 
 describe('rerank calls without reported search units', () => {
