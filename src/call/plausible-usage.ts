@@ -1,9 +1,9 @@
-import type { ToolKind, ToolUse } from '@sluice/wire/tool-use'
-import { promptTokens, type Usage } from '@sluice/wire/usage'
+import type { AdvisorTokens, ToolKind, ToolUse } from '@sluice/wire/tool-use'
+import { addUsage, NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import { MEASURED_UNITS } from '../domain/price.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import { toolKindAtVendor, type ToolPricingInputs } from '../domain/tool-price.ts'
+import { type KnownTool, toolKindAtVendor } from '../domain/tool-price.ts'
 import type { RunningCall } from './running-call.ts'
 import { contextOf } from './held-tools.ts'
 import type { ChargeBasis } from './price-usage.ts'
@@ -31,7 +31,7 @@ export function isImplausible(
   const reportedUses = reported?.tools ?? []
   if (reported && hasImplausibleTokens(call, target, reported, reportedUses)) return true
   if (reported && hasImplausibleUnits(call, reported)) return true
-  if (reported?.advisors?.some(({ usage }) => hasImplausibleTokens(call, target, usage))) return true
+  if (reported?.advisors && hasImplausibleAdvisors(call, target, reported.advisors)) return true
   const searches = reported?.webSearches ?? 0
   if (searches === 0 && reportedUses.length === 0 && shown.length === 0) return false
   const counted: readonly ToolUse[] = [...reportedUses, { kind: 'web_search', count: searches }]
@@ -83,6 +83,17 @@ function tokensOfImages({ tokens }: ToolUse): number {
   return tokens ? tokens.text + tokens.image + tokens.output : 0
 }
 
+/** Whether other models that the provider asked have too many tokens together, or were asked too often. */
+function hasImplausibleAdvisors(
+  call: Pick<RunningCall, 'plan'>,
+  target: AttemptTarget,
+  advisors: readonly AdvisorTokens[],
+): boolean {
+  const sum = advisors.reduce((before, { usage }) => addUsage(before, usage), NO_USAGE)
+  const most = maxUses(call, target, ({ advisor }) => advisor !== undefined)
+  return advisors.length > most || hasImplausibleTokens(call, target, sum)
+}
+
 function hasImplausibleUses(
   call: Pick<RunningCall, 'plan'>,
   target: AttemptTarget,
@@ -94,21 +105,22 @@ function hasImplausibleUses(
     const kind = toolKindAtVendor(use.kind, pricing)
     counts.set(kind, (counts.get(kind) ?? 0) + use.count)
   }
-  return [...counts].some(([kind, count]) => count > maxUses(call, target, kind, pricing))
+  return [...counts].some(([used, count]) => {
+    const isOf = ({ kind }: KnownTool): boolean =>
+      kind !== undefined && toolKindAtVendor(kind, pricing) === used
+    return count > maxUses(call, target, isOf)
+  })
 }
 
-/** Ten times the uses of a kind of tool that the request states, or 1,000 if it states none. */
+/** Ten times the uses that the request states for the tools of a kind, or 1,000 if it states none. */
 function maxUses(
   { plan: { settings, rate } }: Pick<RunningCall, 'plan'>,
   { channel, plan: { tools } }: AttemptTarget,
-  kind: ToolKind,
-  pricing: ToolPricingInputs,
+  isOf: (tool: KnownTool) => boolean,
 ): number {
   if (!tools) return MAX_USES
   const { known } = toolsForChannel(settings, rate, channel, tools)
-  const stated = known
-    .filter((tool) => tool.kind !== undefined && toolKindAtVendor(tool.kind, pricing) === kind)
-    .map(({ maxUses: own }) => own ?? tools.maxCalls)
+  const stated = known.filter(isOf).map(({ maxUses: own }) => own ?? tools.maxCalls)
   if (stated.length === 0 || stated.includes(undefined)) return MAX_USES
   return TOLERANCE * stated.reduce<number>((sum, one) => sum + (one ?? 0), 0)
 }

@@ -413,6 +413,17 @@ describe("Anthropic's advisor, on a channel that allows other models", () => {
     fixture.upstream.script('advised', json(message([], { iterations })))
     expect(await row(await ask('ann'))).toMatchObject({ note: 'usage_implausible' })
   })
+
+  test.each<[string, number, number, string]>([
+    ['ten times its uses', 20, 1, ''],
+    ['more than ten times its uses', 21, 1, 'usage_implausible'],
+    ['fewer tokens than are plausible together', 2, 4_000_000, ''],
+    ['more tokens than are plausible together', 2, 6_000_000, 'usage_implausible'],
+  ])('is believed by the sum of all its uses: %s', async (_, uses, tokens, note) => {
+    const iterations = Array.from({ length: uses }, () => ({ ...entry, input_tokens: tokens }))
+    fixture.upstream.script('advised', json(message([], { iterations })))
+    expect(await row(await ask('ann'))).toMatchObject({ note })
+  })
 })
 
 describe('tools of gemini', () => {
