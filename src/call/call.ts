@@ -345,8 +345,8 @@ export class Call implements RunningCall {
     this.services.implausible.note({ model: this.plan.model.name, channel: channel.name })
   }
 
-  noteUnlisted(target: AttemptTarget): boolean {
-    return reportUnpricedTools(this, target, this.services.unpriced)
+  noteUnlisted(target: AttemptTarget, reported?: ReportedUsage): boolean {
+    return reportUnpricedTools(this, target, reported?.advisors, this.services.unpriced)
   }
 
   /**
@@ -399,7 +399,7 @@ export class Call implements RunningCall {
       delivered,
       price_incomplete:
         this.#served?.isIncomplete === true ||
-        (target !== undefined && delivered && this.noteUnlisted(target)),
+        (target !== undefined && delivered && this.noteUnlisted(target, basis?.reported)),
       service_tier: this.#served?.tier ?? '',
       requested_service_tier: this.plan.request.requested?.serviceTier ?? '',
       region: this.#served?.region ?? '',

@@ -1,4 +1,5 @@
 import type { Response } from '@sluice/http1'
+import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StatedService } from '@sluice/wire/service-tier'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import type { ErrorSentToClient } from '../domain/failure-cause.ts'
@@ -44,9 +45,10 @@ export interface RunningCall extends MediaRequester {
    */
   switchModel(plan: Plan): void
   /**
-   * Warns the operator about tools offered in the request that have no price. Returns whether there are any.
+   * Warns the operator about tools offered in the request, and models in the `reported` usage, that have no
+   * price. Returns whether there are any.
    */
-  noteUnlisted(target: AttemptTarget): boolean
+  noteUnlisted(target: AttemptTarget, reported?: ReportedUsage): boolean
   /**
    * Records the error that the client gets, for the call's row in the usage log. Only the first error is
    * recorded.

@@ -1,7 +1,7 @@
-import type { OfferedTool, ToolUse } from '@sluice/wire/tool-use'
+import type { AdvisorTokens, OfferedTool, ToolUse } from '@sluice/wire/tool-use'
 import type { HourlyReports, UnpricedTool } from '../alerts/hourly-reports.ts'
 import { pricedAdvisors } from '../domain/advisor-price.ts'
-import { FREE_PRICE, type ChargeRate } from '../domain/price.ts'
+import { FREE_PRICE, type ChargeRate, type Price } from '../domain/price.ts'
 import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -116,8 +116,21 @@ export function pricingInputsAt(call: RunningCall, target: AttemptTarget): Prici
     unitsOf: request.measured?.searchUnits,
     shown: (uses) => shownBy(call, target, uses),
     priceTools: (searches, uses) => pricedTools(searches, uses, toolPricingAt(call, target)),
-    priceAdvisors: (advisors) => pricedAdvisors(advisors, (name) => settings.models.get(name).price),
+    priceAdvisors: (advisors) => pricedAdvisors(advisors, advisorPrices(call, target)),
   }
+}
+
+/**
+ * Returns the price of another model that a response reports. One without a price costs as much as the model that
+ * the request offered for the tool, which the provider may report by another name.
+ */
+function advisorPrices(
+  { plan: { settings } }: Pick<RunningCall, 'plan'>,
+  { plan: { tools } }: Pick<AttemptTarget, 'plan'>,
+): (model: string) => Price | undefined {
+  const offered = (tools?.tools ?? NONE).flatMap(({ advisor }) => advisor?.model ?? [])
+  return (reported) =>
+    [reported, ...offered].map((model) => settings.models.get(model).price).find((price) => price)
 }
 
 /** Prices of the tool uses that a response has shown so far. */
@@ -130,15 +143,26 @@ export function pricesOfToolUses(
   return shown.length === 0 ? [] : pricedTools(0, shown, toolPricingAt(call, target))
 }
 
-/** Records the tools of a request that have no price; returns whether there are any. */
+/** Type under which another model that a provider reports without a price is written to alerts. */
+const UNPRICED_ADVISOR = 'advisor_message'
+
+/**
+ * Records the tools of a request, and the models that its provider asked, that have no price; returns whether
+ * there are any.
+ */
 export function reportUnpricedTools(
   call: Pick<RunningCall, 'plan'>,
-  { channel, plan }: AttemptTarget,
+  target: Pick<AttemptTarget, 'channel' | 'plan'>,
+  advisors: readonly AdvisorTokens[] | undefined,
   unpriced: Pick<HourlyReports<UnpricedTool>, 'note'>,
 ): boolean {
-  if (!plan.tools) return false
+  const { channel, plan } = target
+  if (!plan.tools && !advisors) return false
   const { rate, request, settings } = call.plan
-  const types = unpricedToolTypes(toolsForChannel(settings, rate, channel, plan.tools).known)
+  const { known } = plan.tools ? toolsForChannel(settings, rate, channel, plan.tools) : { known: [] }
+  const priceOf = advisorPrices(call, target)
+  const isAdvised = advisors?.some(({ model }) => !priceOf(model))
+  const types = [...unpricedToolTypes(known), ...(isAdvised ? [UNPRICED_ADVISOR] : [])]
   for (const tool of types) unpriced.note({ model: request.model, channel: channel.name, tool })
   return types.length > 0
 }

@@ -101,8 +101,8 @@ test('search units that the upstream bills are believed up to ten times what the
   expect(await charged('m', answerOf(20), { documents })).toMatchObject({ quota: 20_000, reason: 'complete' })
   for (const model of ['m', COHERE]) {
     const row = await charged(model, answerOf(21), { documents })
-    expect(row).toMatchObject({ quota: 2_000, reason: 'estimated', search_units: 2 })
-    expect(row.note).toBe('usage_implausible')
+    const AT_HOLD = { quota: 2_000, reason: 'estimated', note: 'usage_implausible' }
+    expect(row).toMatchObject({ ...AT_HOLD, search_units: 2 })
   }
 })
 

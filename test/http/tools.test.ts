@@ -424,6 +424,25 @@ describe("Anthropic's advisor, on a channel that allows other models", () => {
     fixture.upstream.script('advised', json(message([], { iterations })))
     expect(await row(await ask('ann'))).toMatchObject({ note })
   })
+
+  test('is charged at the price of the offered model where the reported one has none', async () => {
+    for (const model of ['r-20260301-without-price', undefined]) {
+      fixture.upstream.script('advised', json(message([], { iterations: [{ ...entry, model }] })))
+      expect(await row(await ask('ann'))).toMatchObject({
+        quota: TOKENS + 500 + 20 * 4,
+        price_incomplete: false,
+      })
+    }
+  })
+
+  test('has an incomplete price where neither the offered model nor the reported one has a price', async () => {
+    const iterations = [{ ...entry, model: 'without-price' }]
+    for (const offered of [[], [{ ...tools[0], model: 'also-without-price' }]]) {
+      fixture.upstream.script('advised', json(message([], { iterations })))
+      const charged = await row(await ask('ann', { tools: offered }))
+      expect(charged).toMatchObject({ quota: TOKENS, price_incomplete: true })
+    }
+  })
 })
 
 describe('tools of gemini', () => {

@@ -64,6 +64,7 @@ export interface ImageModelTokens {
 
 /** Tokens of another model that the provider asked during a call. They are not among those of the call. */
 export interface AdvisorTokens {
+  /** Empty if the provider does not name it. */
   readonly model: string
   readonly usage: Usage
 }

@@ -163,8 +163,11 @@ function compactionsIn(usage: UpstreamCounts): UpstreamCounts[] {
 /** The tokens of other models that the provider asked, which the sums do not include. */
 function advisorsIn(usage: UpstreamCounts): readonly AdvisorTokens[] {
   return listed(usage['iterations'])
-    .filter(({ type, model }) => type === 'advisor_message' && typeof model === 'string')
-    .map((entry) => ({ model: String(entry['model']), usage: countsIn(entry) }))
+    .filter(({ type }) => type === 'advisor_message')
+    .map((entry) => {
+      const { model } = entry
+      return { model: typeof model === 'string' ? model : '', usage: countsIn(entry) }
+    })
 }
 
 function listed(iterations: unknown): UpstreamCounts[] {
