@@ -201,7 +201,9 @@ export class Call implements RunningCall {
   async countChargedPrompt(): Promise<number> {
     const { estimate, request } = this.plan
     const named = (request.responses?.contextTokens ?? 0) + estimate.unknownTokens
-    return (await this.#prompt.chargedTokens(this.services.count)) + named
+    const counted = (await this.#prompt.chargedTokens(this.services.count)) + named
+    // What is longer than the context is not read, and not held for.
+    return request.inputBounds ? Math.min(counted, estimate.heldTokens) : counted
   }
 
   /** Begins an attempt. If an earlier attempt got a first byte, its time is forgotten. */

@@ -51,8 +51,9 @@ export function estimate(
   const lifetimes = lifetimesOf(request, channels)
   const { tokens: modelContext, isCertain } = contextOf(channels, model, settings)
   const stated = Math.min(request.promptBound + addedPrompt, promptBound) + context + unknown
-  const isBounded = isConversation && isCertain && fitsContext(rate, modelContext)
-  const prompt = isBounded ? Math.min(stated, promptsOf(endpoint, channels) * modelContext) : stated
+  const isBounded = isCertain && fitsContext(rate, modelContext)
+  const ofTurns = isConversation ? promptsOf(endpoint, channels) * modelContext : Number.POSITIVE_INFINITY
+  const prompt = isBounded ? Math.min(stated - tokensBeyond(modelContext, request), ofTurns) : stated
   const promptWith = (output: number, readings: number): number =>
     prompt + tokensOfReadings(readings, tools.resultTokens, Math.max(modelContext, prompt), prompt + output)
   const max = (output: number, readings: number): number => {
@@ -83,6 +84,11 @@ export function estimate(
  */
 function fitsContext({ price: { tiers } }: ChargeRate, context: number): boolean {
   return (tiers.at(-1)?.above ?? 0) < context
+}
+
+/** Tokens of the inputs of a request that no model with this context reads. */
+function tokensBeyond(context: number, { inputBounds = [] }: ParsedRequest): number {
+  return inputBounds.reduce((sum, bound) => sum + Math.max(0, bound - context), 0)
 }
 
 /** Maximum number of prompts in a request, each of which has its own context. */

@@ -36,6 +36,11 @@ export interface ParsedRequest {
   /** Upper bound on the tokens of the prompt. */
   readonly promptBound: number
   /**
+   * Upper bounds on the tokens of parts of the prompt, each of which a model reads in a context of its own, and
+   * only as far as that reaches. Absent if there are no such parts.
+   */
+  readonly inputBounds?: readonly number[]
+  /**
    * Whether the request only refers to parts of the prompt. These parts may be as large as the model's
    * context.
    */

@@ -18,7 +18,10 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 1 },
     models: Object.fromEntries(
-      [EMBEDDING, 'mapped', 'pair', 'chat', 'both'].map((name) => [name, { price: PLAIN_PRICE }]),
+      [EMBEDDING, 'mapped', 'pair', 'chat', 'both', 'text-embedding-3-small'].map((name) => [
+        name,
+        { price: PLAIN_PRICE },
+      ]),
     ),
     channels: [
       channel('gemini', upstream.baseUrl('gemini'), {
@@ -29,7 +32,7 @@ beforeAll(async () => {
       channel('first', upstream.baseUrl('first'), { protocol: 'gemini', models: ['pair'], priority: 5 }),
       channel('ahead', upstream.baseUrl('ahead'), { protocol: 'gemini', models: ['both'], priority: 5 }),
       channel('second', upstream.baseUrl('second'), { protocol: 'gemini', models: ['pair'] }),
-      channel('either', upstream.baseUrl('either'), { models: ['both'] }),
+      channel('either', upstream.baseUrl('either'), { models: ['both', 'text-embedding-3-small'] }),
       channel('chat', upstream.baseUrl('chat'), { model_mapping: { chat: 'theirs' } }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })])],
@@ -69,6 +72,55 @@ function rowOf(answer: FullResponse): UsageRow {
 }
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => String(index))
+
+/** Tokens that the model takes of each text, by the price data. */
+const CONTEXT = 2_048
+const LONG = 'hello '.repeat(20_000)
+const part = (text: string): object => ({ content: { parts: [{ text }] } })
+
+/** What a call of a key that cannot pay for it would hold. */
+async function heldBy(path: string, body: object): Promise<number> {
+  const { status, text } = await post(path, body, 'poor')
+  expect(status, text).toBe(403)
+  return Number(/(\d+) are needed/.exec(text)?.[1])
+}
+
+describe('each text to embed holds the context of the model at most', () => {
+  const openAi = (input: unknown, model = EMBEDDING): Promise<number> =>
+    heldBy('/v1/embeddings', { model, input })
+  const gemini = (name: string, body: object): Promise<number> =>
+    heldBy(`/v1beta/models/${EMBEDDING}:${name}`, body)
+  test.each<[string, () => Promise<number>, number]>([
+    ['a text', () => openAi(LONG), 1],
+    // This model takes 8,192 tokens.
+    [
+      'token ids',
+      () =>
+        openAi(
+          Array.from({ length: 20_000 }, () => 7),
+          'text-embedding-3-small',
+        ),
+      4,
+    ],
+    ['a long text among others', () => openAi([LONG, ...numbers(50)]), 1],
+    ['long texts', () => openAi([LONG, LONG, LONG]), 3],
+    ['a content', () => gemini('embedContent', part(LONG)), 1],
+    ['contents', () => gemini('batchEmbedContents', { requests: [part(LONG), part(LONG), part('hi')] }), 2],
+  ])('%s', async (_, held, long) => {
+    const most = await held()
+    expect(most).toBeGreaterThanOrEqual(long * CONTEXT)
+    // The short texts, and the syntax around all of them.
+    expect(most).toBeLessThan((long + 0.9) * CONTEXT)
+  })
+
+  test('and is counted as no more where the provider reports no usage', async () => {
+    fixture.upstream.decide('gemini', byText())
+    const row = rowOf(await embed({ input: LONG }))
+    expect(row.reason).toBe('estimated')
+    expect(row.input_tokens).toBeGreaterThanOrEqual(CONTEXT)
+    expect(row.input_tokens).toBeLessThan(2 * CONTEXT)
+  })
+})
 
 describe('embeddings on a channel of Gemini', () => {
   test('an embeddings request on a Gemini channel is sent as a batch of texts, and gets a list of vectors', async () => {

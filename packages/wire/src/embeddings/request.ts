@@ -30,6 +30,8 @@ export interface EmbeddingsRequest {
   readonly model: string
   /** Maximum number of tokens that the upstream can count for this request. */
   readonly promptBound: number
+  /** Maximum number of tokens of each input. */
+  readonly inputBounds: readonly number[]
   readonly form: VectorForm
 }
 
@@ -67,7 +69,7 @@ const REQUIRED = ['model', 'input'] as const
  */
 export function readEmbeddingsRequest(scan: ScannedObject): EmbeddingsRequest {
   checkMembers(scan, REQUIRED, CHECKS)
-  return { model: scan.value('model') as string, promptBound: promptBound(scan), form: formOf(scan) }
+  return { model: scan.value('model') as string, ...promptBounds(scan), form: formOf(scan) }
 }
 
 /** Builds the JSON Schema of valid embeddings requests. */
@@ -114,22 +116,19 @@ function checkText(scan: ScannedObject, node: Node, path: string): void {
 }
 
 /**
- * Maximum number of tokens of a checked request, without a tokenizer: a token has at least one byte, each
- * input has a few tokens of markup, and a task or an instruction may be added.
+ * Maximum number of tokens of a checked request, and of each of its inputs, without a tokenizer: a token has at
+ * least one byte, each input has a few tokens of markup, and a task or an instruction may be added.
  */
-function promptBound(scan: ScannedObject): number {
-  const input = scan.span('input')
-  if (!input) return 0
-  const { node, start, end } = input
-  let bound = end - start
-  if (scan.kindOf(node) !== 'array') return bound + MESSAGE_TOKENS
+function promptBounds(scan: ScannedObject): Pick<EmbeddingsRequest, 'promptBound' | 'inputBounds'> {
+  const { node, start, end } = scan.span('input') as Member
+  const elements = scan.kindOf(node) === 'array' ? scan.elements(node) : []
+  // Token ids are one input.
+  const inputs = elements.length === 0 || scan.kindOf(elements[0] as Node) === 'number' ? [node] : elements
   const model = String(scan.value('model'))
-  for (const element of scan.elements(node)) {
-    const kind = scan.kindOf(element)
-    if (kind === 'object') bound += IMAGE_TOKENS.max(0, model) + FEATURE_TOKENS
-    else if (kind !== 'number') bound += MESSAGE_TOKENS
-  }
-  return bound
+  const added = (input: Node): number =>
+    scan.kindOf(input) === 'object' ? IMAGE_TOKENS.max(0, model) + FEATURE_TOKENS : MESSAGE_TOKENS
+  const inputBounds = inputs.map((input) => scan.endOf(input) - scan.startOf(input) + added(input))
+  return { promptBound: inputs.reduce((sum, input) => sum + added(input), end - start), inputBounds }
 }
 
 /** Limits for parsing a request, which may contain about 300,000 token ids. */

@@ -45,7 +45,7 @@ export const embeddingsDialect: Dialect = {
   scanLimits: EMBEDDINGS_LIMITS,
   read(scan) {
     const read = readEmbeddingsRequest(scan)
-    const { promptBound, form } = read
+    const { promptBound, inputBounds, form } = read
     const forModel = (model: string): ParsedRequest => {
       const native = (channel: Channel, passThrough: boolean): AttemptRequest => ({
         protocol: 'chat',
@@ -67,6 +67,7 @@ export const embeddingsDialect: Dialect = {
         stream: false,
         maxTokens: 0,
         promptBound,
+        inputBounds,
         forModel,
         channelsFor(channels) {
           // If the request must be converted for every channel, its texts are checked already when it is

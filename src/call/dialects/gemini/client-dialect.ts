@@ -195,7 +195,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
     keeping: unstreamedStorageRules(method),
     servedBy: EMBEDDINGS_PROTOCOLS,
     read(scan) {
-      const { promptBound, hasMedia } = readEmbedRequest(scan, method, requestedModel)
+      const { promptBound, inputBounds, hasMedia } = readEmbedRequest(scan, method, requestedModel)
       const forModel = (model: string): ParsedRequest => {
         const upstreamModel = (channel: Channel): string => channel.model_mapping.get(model) ?? model
         const requestInForm = (upstream: EmbedUpstream): AttemptRequest => {
@@ -226,6 +226,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
           stream: false,
           maxTokens: 0,
           promptBound,
+          inputBounds,
           forModel,
           ...(hasMedia && { measured: ANY_MEDIA }),
           forChannels: (channels) =>

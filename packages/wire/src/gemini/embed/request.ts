@@ -31,6 +31,8 @@ export type EmbedMethod = 'embedContent' | 'batchEmbedContents'
 export interface GeminiEmbedRequest {
   /** Maximum number of tokens of the contents. */
   readonly promptBound: number
+  /** Maximum number of tokens of each content. */
+  readonly inputBounds: readonly number[]
   readonly hasMedia: boolean
 }
 
@@ -68,6 +70,10 @@ export function readEmbedRequest(
   const excess = media.reduce((sum, one) => sum + one.excess, 0)
   return {
     promptBound: scan.bytes.length + contents.length * MESSAGE_TOKENS + excess,
+    inputBounds: contents.map(
+      (content, at) =>
+        scan.endOf(content) - scan.startOf(content) + MESSAGE_TOKENS + (media[at]?.excess ?? 0),
+    ),
     hasMedia: media.some(({ isAny }) => isAny),
   }
 }
