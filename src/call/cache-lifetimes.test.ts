@@ -70,7 +70,7 @@ describe('the lifetimes at a channel', () => {
         channel: channelOf(channel),
         outputMaximum: undefined,
         choices: 1,
-        sent: { dialect, model, value: () => undefined, names: () => [] },
+        sent: { dialect, model, value: () => undefined, names: () => [], isObject: () => false },
         prepare: () => {
           throw new Error('not sent')
         },

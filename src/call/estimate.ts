@@ -8,7 +8,12 @@ import { maxCharge } from '../domain/charge.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import type { ChargeRate } from '../domain/price.ts'
 import { ratesToHold } from '../domain/service-rate.ts'
-import { type RequestBodyEdits, editsRequestBodies, type Override } from '../domain/records/channel.ts'
+import {
+  type Channel,
+  type RequestBodyEdits,
+  editsRequestBodies,
+  type Override,
+} from '../domain/records/channel.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { ALL_CACHE_LIFETIMES, cacheLifetimesAtChannel } from './cache-lifetimes.ts'
@@ -41,7 +46,7 @@ export function estimate(
   const { isEdited: isConversation } = ENDPOINTS[endpoint]
   const isWatched = isConversation && request.stream && !request.responses?.isBackground
   const tools = toolsToHold(channels, isWatched, rate, settings)
-  const steps = isWatched ? stepsOf(request, model, holdTokens) : undefined
+  const steps = isWatched ? stepsOf(request, model, settings.options) : undefined
   const { tokens, maximum, addedPrompt } = callBounds(channels, boundsOf(endpoint), holdTokens, steps)
   const context = request.responses?.contextTokens ?? 0
   // Parts of the prompt that the request only refers to fit into the model's context together, however many
@@ -145,12 +150,16 @@ type FirstStep = (plan: ChannelPlan, bounds: EditedBounds) => number
  * Returns for how much output a stream reserves quota at first. More is then reserved in steps, because the
  * output is seen as it is generated. The first step includes thinking that the stream may not show.
  */
-function stepsOf({ model: name }: ParsedRequest, model: DeclaredCapabilities, holdTokens: number): FirstStep {
+function stepsOf(
+  { model: name }: ParsedRequest,
+  model: DeclaredCapabilities,
+  options: Pick<Settings['options'], 'hold_tokens' | 'pass_through'>,
+): FirstStep {
   return (plan, { output, named }) => {
-    const step = holdTokens * plan.choices
+    const step = options.hold_tokens * plan.choices
     const maximum = named ? (output ?? 0) : Number.POSITIVE_INFINITY
     if (maximum <= step) return maximum
-    const unseen = plan.sent && hiddenThinking(editedRequest(plan.sent, plan.channel), name, model)
+    const unseen = plan.sent && hiddenThinking(editedRequest(plan.sent, plan.channel, options), name, model)
     if (!unseen) return step
     if (unseen.budget !== undefined) return Math.min(maximum, step + unseen.budget * plan.choices)
     return named ? maximum : Math.max(step, output ?? 0)
@@ -159,18 +168,24 @@ function stepsOf({ model: name }: ParsedRequest, model: DeclaredCapabilities, ho
 
 function editedRequest(
   sent: SentRequest,
-  { override: { set, default: usual, remove } }: RequestBodyEdits,
+  {
+    override: { set, default: usual, remove },
+    pass_through: isOpen,
+  }: RequestBodyEdits & Pick<Channel, 'pass_through'>,
+  options: Pick<Settings['options'], 'pass_through'>,
 ): SentRequest {
+  const filtered = isOpen || options.pass_through ? undefined : sent.filtered
   return {
     ...sent,
     value(name) {
       const text = set.get(name)
       if (text !== undefined) return JSON.parse(text) as unknown
       if (remove.includes(name)) return undefined
-      const own = sent.value(name)
+      const own = name === filtered ? undefined : sent.value(name)
       return own === undefined && usual.has(name) ? JSON.parse(usual.get(name) ?? '') : own
     },
     names: () => new Set([...sent.names(), ...set.keys(), ...usual.keys()]),
+    isObject: (name) => set.has(name) || usual.has(name) || sent.isObject(name),
   }
 }
 

@@ -17,9 +17,10 @@ let database: GatewayDatabase
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { hold_tokens: SLICE_TOKENS, hold_wait: 0 },
-    models: priced(['m', 'o3', 'messages', 'responses', 'gemini']),
+    models: priced(['m', 'o3', 'open', 'messages', 'responses', 'gemini']),
     channels: [
       channel('m', upstream.baseUrl('m'), { models: ['m', 'o3'] }),
+      channel('open', upstream.baseUrl('open'), { pass_through: true }),
       ...['messages', 'responses', 'gemini'].map((protocol) =>
         channel(protocol, upstream.baseUrl(protocol), { protocol }),
       ),
@@ -114,6 +115,7 @@ describe('the size of a hold', () => {
     const REQUESTS = {
       chat: { path: '/v1/chat/completions', body: ask('m', { max_tokens: most }) },
       converted: { path: '/v1/chat/completions', body: ask('messages', { max_tokens: most }) },
+      open: { path: '/v1/chat/completions', body: ask('open', { max_tokens: most }) },
       messages: { path: '/v1/messages', body: ask('messages', { max_tokens: most }) },
       responses: {
         path: '/v1/responses',
@@ -132,9 +134,15 @@ describe('the size of a hold', () => {
       ['chat', { reasoning_effort: 'high' }, most],
       ['chat', { enable_thinking: true }, most],
       ['chat', { reasoning: { max_tokens: 5_000 } }, SLICE_TOKENS + 5_000],
+      ['chat', { vllm_xargs: { thinking: true } }, most],
+      // Not sent but in pass-through mode.
+      ['chat', { extra_body: { thinking: true } }, SLICE_TOKENS],
+      ['open', { extra_body: { thinking: true } }, most],
       ['converted', { reasoning_effort: 'high' }, most],
       ['messages', { thinking: { type: 'enabled', budget_tokens: 5_000 } }, SLICE_TOKENS + 5_000],
       ['messages', { thinking: { type: 'disabled' } }, SLICE_TOKENS],
+      ['messages', { nvext: { max_thinking_tokens: 5_000 } }, SLICE_TOKENS + 5_000],
+      ['responses', { parameters: { reasoning: true } }, most],
       ['responses', { reasoning: { effort: 'high' } }, most],
       ['gemini', thinkingOf({ thinkingBudget: 5_000 }), SLICE_TOKENS + 5_000],
       ['gemini', thinkingOf({ thinkingLevel: 'HIGH' }), most],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { asRecord } from './json/record.ts'
 import type { ProtocolName } from './protocols.ts'
 import { hiddenThinking } from './hidden-thinking.ts'
 
@@ -9,7 +10,13 @@ const of = (
   requested = model,
 ) =>
   hiddenThinking(
-    { dialect, model, value: (name) => fields[name], names: () => Object.keys(fields) },
+    {
+      dialect,
+      model,
+      value: (name) => fields[name],
+      names: () => Object.keys(fields),
+      isObject: (name) => asRecord(fields[name]) !== undefined,
+    },
     requested,
   )
 
@@ -149,6 +156,17 @@ describe('a model of which nothing is known', () => {
     ['responses', { reasoning: { summary: 'auto' } }, undefined],
     ['converse', { additionalModelRequestFields: { thinking: { budget_tokens: 3_000 } } }, 3_000],
     ['converse', { additionalModelRequestFields: { reasoningConfig: { type: 'enabled' } } }, undefined],
+    // Objects of settings that servers and clients have invented.
+    ['chat', { vllm_xargs: { thinking: true } }, undefined],
+    ['chat', { nvext: { max_thinking_tokens: 5 } }, 5],
+    ['chat', { parameters: { thinking: true } }, undefined],
+    ['chat', { template_kwargs: { enable_thinking: true } }, undefined],
+    ['chat', { tokenizer_kwargs: { reasoning: 'high' } }, undefined],
+    ['chat', { providerOptions: { anthropic: { thinking: { budgetTokens: 12 } } } }, 12],
+    ['gemini', { settings: { a: { b: { thinkingBudget: 7 } } } }, 7],
+    ['messages', { vllm_xargs: { thinking: true } }, undefined],
+    ['responses', { nvext: { max_thinking_tokens: 5 } }, 5],
+    ['converse', { performance: { reasoningEffort: 'low' } }, undefined],
     // A server that knows one of them alone is not limited by the other.
     ['chat', { reasoning_effort: 'high', thinking_budget: 1 }, undefined],
     ['chat', { thinking_budget: 5, reasoning: { max_tokens: 7 } }, 7],
@@ -164,6 +182,16 @@ describe('a model of which nothing is known', () => {
     ['gemini', { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }],
     ['messages', { thinking: { type: 'disabled' }, output_config: { format: {} } }],
     ['responses', { reasoning: { effort: 'none' } }],
+    ['chat', { vllm_xargs: { thinking: false }, providerOptions: { a: { thinking: { type: 'disabled' } } } }],
+    // Words of the caller, and names that the caller chose.
+    ['chat', { response_format: { json_schema: { schema: { properties: { reasoning: {} } } } } }],
+    ['chat', { extra_body: { guided_json: { properties: { thinking: {} } } } }],
+    ['chat', { structured_outputs: { json: { properties: { thinking: {} } } }, labels: { effort: 'x' } }],
+    ['responses', { text: { format: { schema: { properties: { reasoning: {} } } } } }],
+    ['responses', { prompt: { id: 'p', variables: { reasoning: 'x' } }, metadata: { thinking: 'x' } }],
+    ['gemini', { generationConfig: { responseSchema: { properties: { reasoning: {} } } } }],
+    ['gemini', { systemInstruction: { thinking: 'x' }, toolConfig: { reasoning: 'x' } }],
+    ['converse', { toolConfig: { reasoning: 'x' }, requestMetadata: { thinking: 'x' } }],
   ])('holds nothing for hidden thoughts without that: %s %j', (dialect, fields) => {
     expect(of('my-deployment', { ...fields }, dialect)).toBeUndefined()
   })
@@ -174,6 +202,12 @@ describe('a model of which nothing is known', () => {
 })
 
 test('no quota for hidden thinking is held for a model that is declared not to think', () => {
-  const sent = { dialect: 'chat', model: 'gpt-5', value: () => undefined, names: () => [] } as const
+  const sent = {
+    dialect: 'chat',
+    model: 'gpt-5',
+    value: () => undefined,
+    names: () => [],
+    isObject: () => false,
+  } as const
   expect(hiddenThinking(sent, 'gpt-5', { thinking: 'none' })).toBeUndefined()
 })

@@ -16,6 +16,10 @@ export interface SentRequest {
   value(name: string): unknown
   /** Names of the top-level members of the body. */
   names(): Iterable<string>
+  /** Whether a top-level member may be an object, without parsing it. */
+  isObject(name: string): boolean
+  /** The top-level member that is sent in pass-through mode alone; absent if there is none. */
+  readonly filtered?: string
 }
 
 /** Thinking that the upstream charges as output but may leave out of the stream. */

@@ -6,29 +6,22 @@ export type ThinkingSetting = { readonly kind: 'off' } | { readonly kind: 'on'; 
 
 /** Names of fields that set thinking, in any protocol and at any server. */
 const OF_THINKING = /think|reason|effort/i
-/** Fields that contain fields for the model. */
-const CONTAINERS: ReadonlySet<string> = new Set([
-  'additionalModelRequestFields',
-  'chat_template_kwargs',
-  'extra_body',
-  'generationConfig',
-  'generation_config',
-  'options',
-  'output_config',
-])
-/** Maximum depth at which a field that sets thinking is looked for in the fields above. */
+/** Fields without settings of the model: the conversation, its tools, schemas, and what the caller notes. */
+const WITHOUT_SETTINGS =
+  /^(?:messages|inputs?|contents?|system.*|instructions|prompt.*|prediction|documents|tool.*|functions?|.*metadata|labels|variables|text|(?:response_?)?format|.*json|.*schema|properties|definitions|\$defs)$/i
+/** Maximum depth at which a field that sets thinking is looked for in others. */
 const MAX_LEVELS = 4
 const OFF_WORDS = /^(?:|none|off|no|false|disabled?)$/i
 
 /**
- * The thinking that a request switches on by any field of which a server is known to make use; undefined if it
- * switches on none. The budget counts only if each of these fields has one, because a server may know one of
+ * The thinking that a request switches on by any field, also within objects of settings; undefined if it switches
+ * on none. The budget counts only if each of these fields has one, because a server may know one of
  * them alone.
  */
 export function requestedThinking(sent: SentRequest): HiddenThinking | undefined {
   const settings: ThinkingSetting[] = []
   for (const name of sent.names())
-    if (OF_THINKING.test(name) || CONTAINERS.has(name)) collect(name, sent.value(name), MAX_LEVELS, settings)
+    if (OF_THINKING.test(name) || sent.isObject(name)) collect(name, sent.value(name), MAX_LEVELS, settings)
   const on = settings.filter((one) => one.kind === 'on')
   if (on.length === 0) return undefined
   const budgets = on.flatMap(({ budget }) => budget ?? [])
@@ -39,7 +32,7 @@ function collect(name: string, value: unknown, levels: number, settings: Thinkin
   if (OF_THINKING.test(name)) {
     const setting = settingOf(value)
     if (setting) settings.push(setting)
-  } else if (levels > 0)
+  } else if (levels > 0 && !WITHOUT_SETTINGS.test(name))
     for (const [inner, own] of Object.entries(asRecord(value) ?? {}))
       collect(inner, own, levels - 1, settings)
 }

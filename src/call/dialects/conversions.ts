@@ -279,6 +279,7 @@ function sentThinking(
     model: upstream.name,
     value: (name) => encoded().value(name),
     names: () => encoded().members.keys(),
+    isObject: (name) => encoded().kind(name) === 'object',
   }
 }
 

@@ -65,9 +65,10 @@ export function nativeRequest(
     sent: {
       dialect,
       model: channel.model_mapping.get(name) ?? name,
-      value: (member) =>
-        member === 'extra_body' && !passesGoogleThinking(channel) ? undefined : scan.value(member),
+      value: (member) => scan.value(member),
       names: () => scan.members.keys(),
+      isObject: (member) => scan.kind(member) === 'object',
+      ...(scan.members.has('extra_body') && !passesGoogleThinking(channel) && { filtered: 'extra_body' }),
     },
   }
 }
