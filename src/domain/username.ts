@@ -1,3 +1,5 @@
+import { INVISIBLE_CHARACTERS } from './invisible-characters.ts'
+
 /**
  * Scripts whose letters change form next to the invisible joiners U+200C and U+200D. Between such letters,
  * usernames may contain these joiners.
@@ -31,12 +33,7 @@ const JOINERS = new RegExp(String.raw`(?<=[${JOINING_SCRIPTS}])[\u200C\u200D](?=
 const SELECTORS =
   /(?<=[\p{Emoji}--[#*0-9]])[\uFE0E\uFE0F]|(?<=\p{Script=Han})[\uFE00-\uFE02\u{E0100}-\u{E01EF}]|(?<=\p{Script=Mongolian})[\u180B-\u180D\u180F]/gv
 
-/**
- * Matches direction controls, and characters that are invisible or blank: format controls, all spaces but the
- * ordinary one, and symbols whose form is empty.
- */
-const INVISIBLE =
-  /[\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}[\p{Zs}--\u0020]\u2800\uFFFC\u{1D159}\u{16FE4}]/v
+const INVISIBLE = new RegExp(INVISIBLE_CHARACTERS, 'v')
 
 /**
  * Whether all characters of a username are visible and displayed in the order in which they are stored.

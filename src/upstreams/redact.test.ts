@@ -12,6 +12,8 @@ const CHANNEL = channelOf({
 })
 
 const reversed = (text: string): string => Array.from(text).toReversed().join('')
+const alternating = (text: string): string =>
+  Array.from(text, (letter, at) => (at % 2 === 0 ? letter.toLowerCase() : letter.toUpperCase())).join('')
 /** A character of each kind that is not seen. */
 const INVISIBLE = [
   '\u200b',
@@ -23,7 +25,31 @@ const INVISIBLE = [
   '\ufffc',
   '\u{e0041}',
   '\u{1d159}',
+  '\u{16fe4}',
+  '\u00a0',
+  '\u2009',
+  '\u3000',
   '\u0000',
+]
+/** References to such characters, and to the letter before one of them. */
+const INVISIBLE_ENTITIES = [
+  '&shy;',
+  '&shy',
+  '&nbsp;',
+  '&NBSP',
+  '&zwnj;',
+  '&zwj;',
+  '&lrm;',
+  '&ZeroWidthSpace;',
+  '&NegativeVeryThinSpace;',
+  '&NoBreak;',
+  '&InvisibleTimes;',
+  '&af;',
+  '&emsp13;',
+  '&ThickSpace;',
+  '&amp;zwj;',
+  '&#160;',
+  '&#x3000;',
 ]
 const ENTITIES: Readonly<Record<string, string>> = {
   '/': '&sol;',
@@ -49,10 +75,7 @@ const ENCODINGS: Readonly<Record<string, (bytes: Buffer) => string>> = {
   'percent-encoded twice': (bytes) => encodeURIComponent(encodeURIComponent(bytes.toString())),
   reversed: (bytes) => reversed(bytes.toString()),
   'in upper case': (bytes) => bytes.toString().toUpperCase(),
-  'in alternating case': (bytes) =>
-    Array.from(bytes.toString(), (letter, at) =>
-      at % 2 === 0 ? letter.toLowerCase() : letter.toUpperCase(),
-    ).join(''),
+  'in alternating case': (bytes) => alternating(bytes.toString()),
   'reversed and in upper case': (bytes) => reversed(bytes.toString()).toUpperCase(),
   'with zero-width spaces between': (bytes) => Array.from(bytes.toString()).join('\u200b'),
   'with invisible characters of many kinds between': (bytes) =>
@@ -69,6 +92,22 @@ const ENCODINGS: Readonly<Record<string, (bytes: Buffer) => string>> = {
   'reversed, as entities': (bytes) =>
     Array.from(Buffer.from(reversed(bytes.toString())), (byte) => `&#${byte};`).join(''),
   'base64 with soft hyphens between': (bytes) => Array.from(bytes.toString('base64')).join('\u00ad'),
+  'with entities of invisible characters between': (bytes) =>
+    Array.from(
+      bytes.toString(),
+      (letter, at) => letter + (INVISIBLE_ENTITIES[at % INVISIBLE_ENTITIES.length] ?? ''),
+    ).join(''),
+  'base64 of it reversed': (bytes) => Buffer.from(reversed(bytes.toString())).toString('base64'),
+  'base64url of it in upper case': (bytes) =>
+    Buffer.from(bytes.toString().toUpperCase()).toString('base64url'),
+  'base64 of it in alternating case': (bytes) =>
+    Buffer.from(alternating(bytes.toString())).toString('base64'),
+  'hexadecimal of it reversed': (bytes) => Buffer.from(reversed(bytes.toString())).toString('hex'),
+  'hexadecimal of it in upper case': (bytes) => Buffer.from(bytes.toString().toUpperCase()).toString('hex'),
+  'percent-encoded of it reversed, in alternating case': (bytes) =>
+    Buffer.from(alternating(reversed(bytes.toString())))
+      .toString('hex')
+      .replaceAll(/../g, (octet) => `%${octet}`),
   'all of it percent-encoded': (bytes) => bytes.toString('hex').replaceAll(/../g, (octet) => `%${octet}`),
 }
 
@@ -143,7 +182,7 @@ test('a text that looks like a key is removed from an error text, with invisible
 })
 
 test('entities and invisible characters of an error text without secrets are forwarded unchanged', () => {
-  const text = 'a &lt; b &amp;&amp; c\u200b &#x110000; &unknown; &#8203; k&#101;y'
+  const text = 'a &lt; b &amp;&amp; c\u200b\u00a0&nbsp;&shy &#x110000; &unknown; &#8203; k&#101;y'
   expect(redact(text, CHANNEL)).toBe(text)
 })
 
@@ -179,7 +218,7 @@ test("an upstream's stream event that is not JSON is redacted as plain text", ()
   expect(redacted('data: failed at inner.test, "odd\n\n')).toBe('data: failed at [upstream], "odd\n\n')
 })
 
-test.each(['\\"', '"', '"\\', '&', '&amp;', '&#', '&#115;', 's\u200b', '\u200b'])(
+test.each(['\\"', '"', '"\\', '&', '&amp;', '&#', '&#115;', '&zwj;', '&a', 's\u200b', '\u200b', '\u3000'])(
   "redaction of an upstream's error takes time in proportion to its bytes, however often it contains %j",
   async (piece) => {
     expect(await growthOf(6_000, (count) => piece.repeat(count), redacted)).toBeLessThan(LINEAR_GROWTH)
