@@ -8,6 +8,7 @@ import {
   type StreamedPart,
 } from '../../domain/stored-response.ts'
 import { KEPT_PART_BYTES } from '../../domain/kept.ts'
+import { OwnedEntries } from '../../domain/owned-entries.ts'
 import type { KeptStore } from '../../store/kept-store.ts'
 import type { ResponseChainLink } from '../../store/operations/stored-responses.ts'
 import { RetriedWrites } from '../../store/retried-writes.ts'
@@ -41,8 +42,8 @@ export class ResponseStore {
   readonly #tag: ResponseStoreDependencies['tag']
   readonly #kept: KeptStore
   readonly #retried: RetriedWrites
-  /** Responses by user and item id; created with the first response. */
-  #byItem: LRUCache<string, string> | undefined
+  /** Responses by user and item id. */
+  readonly #byItem = new OwnedEntries<number, string>()
   readonly #keyTags = new LRUCache<string, string>({ max: MAX_KEY_TAGS })
 
   constructor({ rows, tag, kept, onLost }: ResponseStoreDependencies) {
@@ -60,18 +61,17 @@ export class ResponseStore {
   }
 
   /**
-   * Remembers in this process which response contains these items, until newer items replace them. They are
-   * not stored, because a row for each item would cost more than everything else that a call writes.
+   * Remembers in this process which response contains these items, until newer items replace them, in fair
+   * shares of the users. They are not stored, because a row for each item would cost more than everything else
+   * that a call writes.
    */
   rememberItems(userId: number, itemIds: readonly string[], responseId: string): void {
-    if (itemIds.length === 0) return
-    const byItem = (this.#byItem ??= new LRUCache({ max: MAX_ITEMS }))
-    for (const id of itemIds.slice(-MAX_ITEMS_OF_ONE)) byItem.set(`${userId} ${id}`, responseId)
+    for (const id of itemIds.slice(-MAX_ITEMS_OF_ONE)) this.#byItem.set(userId, id, responseId, MAX_ITEMS)
   }
 
   /** Id of the response that contains an item of this user; undefined if it is not cached. */
   responseOfItem(userId: number, itemId: string): string | undefined {
-    return this.#byItem?.get(`${userId} ${itemId}`)
+    return this.#byItem.get(userId, itemId)
   }
 
   /** A response of this user without its content; undefined for any other id. */
