@@ -6,11 +6,14 @@ import { useSignedInAccount } from './session.tsx'
 /** Input for names of guards or toolsets. Administrators choose from the list of `query`, which only they may read. */
 export function NamesInput<Named extends { readonly name: string }, Key extends QueryKey>({
   query,
+  within,
   ...input
 }: {
   readonly label: string
   readonly description: string
   readonly query: UseQueryOptions<readonly Named[], Error, readonly Named[], Key>
+  /** The only names that may be chosen. */
+  readonly within?: readonly string[] | undefined
   readonly value?: string[]
   readonly disabled?: boolean
   readonly error?: ReactNode
@@ -18,10 +21,10 @@ export function NamesInput<Named extends { readonly name: string }, Key extends 
 }) {
   const { isAdmin } = useSignedInAccount()
   const [isUsed, setIsUsed] = useState(false)
-  const { data: known = [] } = useQuery({ ...query, enabled: isUsed && isAdmin })
+  const { data: known = [] } = useQuery({ ...query, enabled: isUsed && isAdmin && !within })
   return (
     <TagsInput
-      data={known.map(({ name }) => name)}
+      data={within ?? known.map(({ name }) => name)}
       splitChars={[',', ' ', '\n']}
       spellCheck={false}
       {...input}

@@ -115,6 +115,7 @@ const grants: fc.Arbitrary<TokenGrants> = fc.record({
   allow_ips: fc.option(fc.array(range, { maxLength: 3 }).map((lines) => lines.join('\n'))),
   expired_time: fc.constantFrom(-1, 1, 2, 3),
   guards: fc.subarray(['a', 'b', 'c']),
+  toolsets: fc.subarray(['a', 'b', 'c']),
   group: fc.constantFrom('', 'x', 'y'),
   vendor_routes: fc
     .dictionary(fc.constantFrom('v', 'w'), fc.constantFrom('x', 'y'), { maxKeys: 2 })
@@ -137,6 +138,10 @@ const used_quota = fc.integer({ min: 0, max: 3 })
 const models = ({ model_limits_enabled, model_limits }: TokenGrants): string[] =>
   ['a', 'b', 'c'].filter((name) => !model_limits_enabled || model_limits.includes(name))
 
+/** The toolsets, out of three, that a token may use. */
+const toolsetsOf = ({ toolsets }: TokenGrants): readonly string[] =>
+  toolsets.length === 0 ? ['a', 'b', 'c'] : toolsets
+
 /** The group that a token's calls of a vendor use; empty for the user's own. */
 const groupOf = ({ group, vendor_routes }: TokenGrants, vendor: string): string =>
   new Map(Object.entries(JSON.parse(vendor_routes || '{}') as Record<string, string>)).get(vendor) ?? group
@@ -158,6 +163,7 @@ test("a user's change of a token is accepted only if the token then permits noth
         one.expired_time === -1 ? Number.POSITIVE_INFINITY : one.expired_time
       expect(end(own)).toBeLessThanOrEqual(end(theirs))
       expect(own.guards).toEqual(expect.arrayContaining([...theirs.guards]))
+      expect(toolsetsOf(theirs)).toEqual(expect.arrayContaining([...toolsetsOf(own)]))
       // Where the operator chose a group for the calls of a vendor, these calls use that group.
       for (const vendor of ['v', 'w', 'another'])
         if (groupOf(theirs, vendor) !== '') expect(groupOf(own, vendor)).toBe(groupOf(theirs, vendor))
@@ -185,6 +191,7 @@ test('an operator who changes one limit of a token replaces or removes that limi
     allow_ips: null,
     expired_time: -1,
     guards: [],
+    toolsets: [],
     group: '',
     vendor_routes: '',
     used_quota: 1,
@@ -217,11 +224,12 @@ test('a declaration in gateway.yaml sets the limits of an older token once, with
     allow_ips: null,
     expired_time: 7,
     guards: ['g'],
+    toolsets: ['t'],
     group: 'x',
     vendor_routes: '',
   }
   const NONE = { addresses: null, routes: null }
-  const marked = { ...NONE, quota: 5, models: 'a', expires: 7, guards: ['g'], group: 'x' }
+  const marked = { ...NONE, quota: 5, models: 'a', expires: 7, guards: ['g'], toolsets: ['t'], group: 'x' }
   expect(operatorLimitsAfterDeclaration(undefined, { remain_quota: 1, used_quota: 4 }, declared)).toEqual(
     marked,
   )

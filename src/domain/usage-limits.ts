@@ -1,7 +1,8 @@
 import type { Budget } from './budget.ts'
 import { allowListLines, isInRanges } from './ip-allow-list.ts'
 import type { CallRateLimit, RateLimit } from './rate-limit.ts'
-import type { Token } from './records/token.ts'
+import type { TOKEN_CONTENT_FIELDS } from './records/content-log.ts'
+import type { Token, TokenChanges } from './records/token.ts'
 import { parseVendorRoutes } from './vendor-routes.ts'
 
 /** Budget and rate limit of a token, or of all tokens of a user together. */
@@ -20,7 +21,7 @@ export interface UsageLimitChanges {
 export interface OperatorLimits {
   readonly budget?: Budget
   readonly rateLimit?: CallRateLimit
-  /** Limits other than budget and rate limit: quota, models, addresses, expiry, guards, group and routes. */
+  /** Limits other than budget and rate limit: quota, models, addresses, expiry, guards, toolsets, group and routes. */
   readonly grants?: OperatorGrants
 }
 
@@ -110,19 +111,11 @@ export function findLoosenedLimit(
   return undefined
 }
 
-/** The fields of a token for its quota, models, addresses, expiry, guards, group and routes. */
-export type TokenGrants = Pick<
-  Token,
-  | 'remain_quota'
-  | 'unlimited_quota'
-  | 'model_limits_enabled'
-  | 'model_limits'
-  | 'allow_ips'
-  | 'expired_time'
-  | 'guards'
-  | 'group'
-  | 'vendor_routes'
->
+/** Fields that can be edited and limit nothing. */
+type Unlimiting = 'name' | keyof typeof TOKEN_CONTENT_FIELDS
+
+/** The fields of a token that limit what its calls may use, apart from budget and rate limit. */
+export type TokenGrants = Pick<Token, Exclude<keyof TokenChanges, keyof UsageLimitChanges | Unlimiting>>
 
 /** Limits that an operator can set for a token, apart from budget and rate limit. */
 interface GrantLimits {
@@ -136,6 +129,8 @@ interface GrantLimits {
   readonly expires: number
   /** Names of guards that must check the token's calls. */
   readonly guards: readonly string[]
+  /** Names of the MCP toolsets that the token's calls may use. */
+  readonly toolsets: readonly string[]
   /** Name of the group that the token's calls use. */
   readonly group: string
   /** Groups by vendor, as the token has them. */
@@ -159,10 +154,22 @@ interface Loosened {
   readonly max: string | number
 }
 
+/** The limit that each field of a token expresses. */
+const LIMIT_OF_FIELD: { readonly [Field in keyof TokenGrants]: GrantName } = {
+  remain_quota: 'quota',
+  unlimited_quota: 'quota',
+  model_limits_enabled: 'models',
+  model_limits: 'models',
+  allow_ips: 'addresses',
+  expired_time: 'expires',
+  guards: 'guards',
+  toolsets: 'toolsets',
+  group: 'group',
+  vendor_routes: 'routes',
+}
+
 /** One of the limits that an operator can set, and how a token expresses it. */
 interface Grant<Limit> {
-  /** The fields of a token that express it. */
-  readonly fields: readonly (keyof TokenGrants)[]
   /** The present limit of a token; undefined if it has none. */
   present(token: SpendingToken): Limit | undefined
   /** Returns the field in which a token is looser than `limit`; undefined if there is none. `grants`: all limits of the operator. */
@@ -171,7 +178,6 @@ interface Grant<Limit> {
 
 const GRANTS: { readonly [Name in GrantName]: Grant<GrantLimits[Name]> } = {
   quota: {
-    fields: ['remain_quota', 'unlimited_quota'],
     present: ({ unlimited_quota, remain_quota, used_quota }) =>
       unlimited_quota ? undefined : remain_quota + used_quota,
     loosened(quota, { unlimited_quota, remain_quota, used_quota }) {
@@ -181,7 +187,6 @@ const GRANTS: { readonly [Name in GrantName]: Grant<GrantLimits[Name]> } = {
     },
   },
   models: {
-    fields: ['model_limits_enabled', 'model_limits'],
     present: ({ model_limits_enabled, model_limits }) => (model_limits_enabled ? model_limits : undefined),
     loosened(models, { model_limits_enabled, model_limits }) {
       if (!model_limits_enabled) return { field: 'model_limits_enabled', max: models }
@@ -191,7 +196,6 @@ const GRANTS: { readonly [Name in GrantName]: Grant<GrantLimits[Name]> } = {
     },
   },
   addresses: {
-    fields: ['allow_ips'],
     present: ({ allow_ips }) => (allowListLines(allow_ips).length > 0 ? (allow_ips ?? '') : undefined),
     loosened(addresses, { allow_ips }) {
       const lines = allowListLines(allow_ips)
@@ -201,29 +205,32 @@ const GRANTS: { readonly [Name in GrantName]: Grant<GrantLimits[Name]> } = {
     },
   },
   expires: {
-    fields: ['expired_time'],
     present: ({ expired_time }) => (expired_time === -1 ? undefined : expired_time),
     loosened: (expires, { expired_time }) =>
       expired_time === -1 || expired_time > expires ? { field: 'expired_time', max: expires } : undefined,
   },
   guards: {
-    fields: ['guards'],
     present: ({ guards }) => (guards.length > 0 ? guards : undefined),
     loosened: (guards, token) =>
       guards.some((name) => !token.guards.includes(name))
         ? { field: 'guards', max: guards.join(', ') }
         : undefined,
   },
+  toolsets: {
+    present: ({ toolsets }) => (toolsets.length > 0 ? toolsets : undefined),
+    loosened(toolsets, token) {
+      const isLooser = token.toolsets.length === 0 || token.toolsets.some((name) => !toolsets.includes(name))
+      return isLooser ? { field: 'toolsets', max: toolsets.join(', ') } : undefined
+    },
+  },
   // Groups have no order, so the holder keeps those that the operator chose. Where the operator chose none, the holder
   // may choose.
   group: {
-    fields: ['group'],
     present: ({ group }) => (group === '' ? undefined : group),
     loosened: (group, token, { routes }) =>
       token.group === group ? findOtherRoute(token, routes, group) : { field: 'group', max: group },
   },
   routes: {
-    fields: ['vendor_routes'],
     present: ({ vendor_routes }) => (vendor_routes === '' ? undefined : vendor_routes),
     loosened: (routes, token, { group }) => findOtherRoute(token, routes, group),
   },
@@ -247,11 +254,10 @@ export function operatorLimitsAfterEdit(
   fields: Partial<TokenGrants>,
 ): OperatorGrants | undefined {
   const present = grantsOf(token)
-  const edited = GRANT_NAMES.filter((name) =>
-    GRANTS[name].fields.some((field) => fields[field] !== undefined),
-  )
+  const names = Object.entries(LIMIT_OF_FIELD) as [keyof TokenGrants, GrantName][]
+  const edited = names.filter(([field]) => fields[field] !== undefined)
   if (edited.length === 0) return before
-  return { ...before, ...Object.fromEntries(edited.map((name) => [name, present[name] ?? null])) }
+  return { ...before, ...Object.fromEntries(edited.map(([, name]) => [name, present[name] ?? null])) }
 }
 
 /**

@@ -24,6 +24,7 @@ beforeAll(async () => {
     groups: { default: {}, slow: {} },
     models: { m: { price: PLAIN_PRICE } },
     channels: [channel('m', upstream.baseUrl('m'))],
+    mcp: { toolsets: ['safe', 'search', 'all'].map((name) => ({ name, tools: ['*.*'] })) },
     users: [
       ROOT,
       user(
@@ -167,6 +168,7 @@ describe('limits of a key that the operator set', () => {
       allow_ips: '10.0.0.0/8\n192.168.1.1',
       group: 'default',
       vendor_routes: '{"v":"slow"}',
+      toolsets: ['safe', 'search'],
     }
     const NONE = {
       expired_time: -1,
@@ -177,6 +179,7 @@ describe('limits of a key that the operator set', () => {
       allow_ips: null,
       group: '',
       vendor_routes: '',
+      toolsets: [],
     }
 
     async function given(name: string, fields: object): Promise<Key> {
@@ -205,6 +208,8 @@ describe('limits of a key that the operator set', () => {
         { vendor_routes: '{"v":"slow","w":"slow"}' },
         'vendor_routes',
       ],
+      ['another toolset', { toolsets: ['safe', 'all'] }, 'toolsets'],
+      ['all toolsets', { toolsets: [] }, 'toolsets'],
     ])('the holder of a key that an operator limited cannot give it %s', async (what, fields, field) => {
       const { unlimited_quota: _, model_limits_enabled: __, ...limits } = LIMITS
       expect(await given(what, LIMITS)).toMatchObject({ limits_by: 'operator', operator_limits: limits })
@@ -222,6 +227,7 @@ describe('limits of a key that the operator set', () => {
         remain_quota: 10,
         model_limits: 'n',
         allow_ips: '10.1.0.0/16\n10.2.3.4\n192.168.1.1/32',
+        toolsets: ['search'],
       }
       expect((await change(ANN, 'tightened', tight)).data).toMatchObject({ ...tight, limits_by: 'operator' })
       expect((await change(ANN, 'tightened', LIMITS)).data).toMatchObject(LIMITS)
@@ -261,6 +267,7 @@ describe('limits of keys that gateway.yaml declares', () => {
     rate_limits: { global: { requests: 0 } },
     groups: { default: {}, slow: {} },
     models: { m: { price: PLAIN_PRICE } },
+    mcp: { toolsets: [{ name: 'safe', tools: ['*.*'] }] },
     users: [
       ROOT,
       user(
@@ -277,6 +284,7 @@ describe('limits of keys that gateway.yaml declares', () => {
             model_limits_enabled: true,
             model_limits: 'm',
             group: 'slow',
+            toolsets: ['safe'],
           }),
         ],
         { access_token: ANN.accessToken },
@@ -315,7 +323,7 @@ describe('limits of keys that gateway.yaml declares', () => {
     const before = (await keys()).get('before')
     expect(before).toMatchObject({
       limits_by: 'operator',
-      operator_limits: { remain_quota: 100, model_limits: 'm', group: 'slow' },
+      operator_limits: { remain_quota: 100, model_limits: 'm', group: 'slow', toolsets: ['safe'] },
     })
     const put = (id: number | undefined, fields: object) =>
       manage(gateway.url, ANN, 'PUT /api/token/', { id, ...fields })
@@ -324,6 +332,7 @@ describe('limits of keys that gateway.yaml declares', () => {
       { model_limits: 'm,n' },
       { group: 'default' },
       { group: '' },
+      { toolsets: [] },
     ])
       expect((await put(before?.id, fields)).body).toMatchObject({ code: 'operator_limit' })
     expect((await put(before?.id, { remain_quota: 1 })).status).toBe(200)

@@ -133,6 +133,7 @@ export function KeyFieldInputs({
           label={tools.toolsets}
           description={tools.keyToolsetsHint}
           query={mcpToolsetsQuery(profile.id)}
+          within={limits.toolsets}
           {...form.getInputProps('toolsets')}
         />
       </MoreLimits>

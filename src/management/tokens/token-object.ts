@@ -36,6 +36,7 @@ const operatorLimits = z.object({
   allow_ips: z.string().optional(),
   expired_time: z.int().optional(),
   guards: z.array(z.string()).optional(),
+  toolsets: z.array(z.string()).optional(),
   group: z.string().optional(),
   vendor_routes: z.string().optional(),
 })
@@ -185,13 +186,14 @@ function shown(token: Token, key: string, { settings, users, uses, held, nowMs }
 }
 
 function operatorLimitsOf({ operator_terms, used_quota }: Token): Pick<TokenObject, 'operator_limits'> {
-  const { quota, models, addresses, expires, guards, group, routes } = operator_terms.grants ?? {}
+  const { quota, models, addresses, expires, guards, toolsets, group, routes } = operator_terms.grants ?? {}
   const given = {
     remain_quota: quota === undefined || quota === null ? undefined : Math.max(0, quota - used_quota),
     model_limits: models,
     allow_ips: addresses,
     expired_time: expires,
     guards: guards && [...guards],
+    toolsets: toolsets && [...toolsets],
     group,
     vendor_routes: routes,
   }

@@ -93,7 +93,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
       return [pending.length, found?.token.operator_terms]
     }
     const rateLimit = { requests: 5, tokens: 0, parallel: 0, windowMs: 60_000 }
-    const names = ['quota', 'models', 'addresses', 'expires', 'guards', 'group', 'routes']
+    const names = ['quota', 'models', 'addresses', 'expires', 'guards', 'toolsets', 'group', 'routes']
     // The seed gives no limit, which an operator has decided.
     const grants = Object.fromEntries(names.map((name) => [name, null]))
     expect(await seed(undefined)).toEqual([1, { grants }])
