@@ -146,7 +146,7 @@ type GrantName = keyof GrantLimits
 type OperatorGrants = { readonly [Name in GrantName]?: GrantLimits[Name] | null }
 
 /** A token with the quota units that it has spent. */
-type SpendingToken = TokenGrants & { readonly used_quota: number }
+export type SpendingToken = TokenGrants & { readonly used_quota: number }
 
 /** A field in which a token is looser than an operator's limit, with the operator's value. */
 interface Loosened {

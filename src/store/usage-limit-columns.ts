@@ -8,6 +8,7 @@ import {
   type OperatorLimits,
   parseOperatorLimits,
   formatOperatorLimits,
+  type SpendingToken,
   type UsageLimitChanges,
   type TokenGrants,
 } from '../domain/usage-limits.ts'
@@ -60,8 +61,8 @@ export function columnsOfUsageLimits({ budget, rateLimit }: UsageLimits): UsageL
 }
 
 /** The limits that an operator sets for a new token, which its holder cannot loosen. */
-export function operatorLimitsOfNewToken(limits: UsageLimitChanges, grants: TokenGrants): OperatorLimits {
-  const given = operatorLimitsAfterEdit(undefined, { ...grants, used_quota: 0 }, grants)
+export function operatorLimitsOfNewToken(limits: UsageLimitChanges, grants: SpendingToken): OperatorLimits {
+  const given = operatorLimitsAfterEdit(undefined, grants, grants)
   return {
     ...operatorLimitsAfterChange(NO_OPERATOR_LIMITS, limits, MINUTE_MS),
     ...(given && { grants: given }),

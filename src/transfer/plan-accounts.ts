@@ -307,6 +307,7 @@ function readToken(
     allow_ips: addressesOf(cells),
     ...groupOf(cells, userGroup, settings),
     ...usageLimitsOf(cells, units),
+    isByOperator: cells.flag('by_operator'),
   }
 }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { call } from '../fixtures/client.ts'
 import { commandOn } from '../fixtures/command.ts'
 import { ROOT } from '../fixtures/configuration.ts'
@@ -10,6 +11,11 @@ import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { SECRET } from '../fixtures/command.ts'
 import { ENGINES } from '../stores/engines.ts'
 import { type LitellmDatabase, litellmDatabase } from '../stores/litellm-database.ts'
+
+interface Key {
+  readonly name: string
+  readonly remain_quota: number
+}
 
 interface Report {
   readonly summary: Readonly<Record<string, Readonly<Record<string, number>>>>
@@ -24,6 +30,7 @@ const ANN = 'sk-A0b1C2d3E4f5G6h7I8j9Kk'
 const TEAM = 'sk-9_zY-xW.vU~tS7rQ5pO3nM'
 const FREE = 'sk-1a2b3c4d5e6f7g8h9i0jKL'
 const WIDE = 'sk-7h6g5f4e3d2c1b0aZyXwVu'
+const OWN = 'sk-zzYYxxWWvvUUttSSrrQQ11'
 const LATE = 'sk-00000000001111111111Aa'
 const MASTER = 'sk-the-master-key-of-the-proxy'
 const DASHBOARD = 'sk-ffffffffffffffffffffff'
@@ -94,6 +101,7 @@ general_settings: { master_key: ${MASTER} }
       rpm_limit: 7,
     })
     await source.addKey(WIDE, { key_alias: 'wide', user_id: 'u-1', team_id: 't-1', models: ['gpt', 'spare'] })
+    await source.addKey(OWN, { key_alias: 'own', user_id: 'u-1', created_by: 'u-1', max_budget: 1 })
     await source.addKey(LATE, { key_alias: 'late', user_id: 'u-1', expires: '2026-01-01 00:00:00' })
     await source.addKey(MASTER, { key_alias: 'master' })
     await source.addKey(DASHBOARD, { team_id: 'litellm-dashboard' })
@@ -119,7 +127,7 @@ general_settings: { master_key: ${MASTER} }
     const { summary, lines } = await importing()
     expect(summary).toMatchObject({
       user: { carried: 3, changed: 0, left: 0 },
-      token: { carried: 4, changed: 1, left: 2 },
+      token: { carried: 5, changed: 1, left: 2 },
       group: { carried: 1 },
     })
     const notesOf = (name: string): unknown => lines.find((line) => line.name === name)?.notes
@@ -184,6 +192,22 @@ general_settings: { master_key: ${MASTER} }
     }
     await expect.poll(() => database.token('ann one').key_form).toBe('plain')
     expect(database.token('team').key_form).toBe('whole')
+  })
+
+  test('the limits of a key of a LiteLLM proxy are a ceiling for its holder, unless the holder made the key', async () => {
+    const account = { id: ROOT.id, accessToken: ROOT.access_token }
+    const { data } = await manage<{ items: Key[] }>(fixture.gateway.url, account, 'GET /api/token/all')
+    const of = (name: string) => data.items.find((one) => one.name === name)
+    expect(of('ann one')).toMatchObject({
+      limits_by: 'operator',
+      operator_limits: { remain_quota: of('ann one')?.remain_quota },
+    })
+    expect(of('team')).toMatchObject({
+      limits_by: 'operator',
+      operator_limits: { model_limits: 'gpt,best', group: 'research' },
+    })
+    expect(of('own')).toMatchObject({ limits_by: '', remain_quota: 500_000 })
+    expect(of('own')).not.toHaveProperty('operator_limits')
   })
 
   test('a second import of a LiteLLM proxy changes nothing, also for keys that were used in the meantime', async () => {

@@ -16,7 +16,7 @@ const SCHEMA = `
   create table "LiteLLM_VerificationToken" (token text primary key, key_name text, key_alias text,
     spend double precision not null default 0, total_spend double precision not null default 0, expires timestamp(3),
     models text[], aliases jsonb not null default '{}', user_id text, team_id text, blocked boolean, budget_id text,
-    created_at timestamp(3), ${LIMITS});
+    created_by text, created_at timestamp(3), ${LIMITS});
   create table "LiteLLM_ProxyModelTable" (model_id text primary key, model_name text, litellm_params jsonb);
   create table "LiteLLM_Config" (param_name text primary key, param_value jsonb);
   create table "LiteLLM_SpendLogs" (request_id text primary key);

@@ -73,6 +73,7 @@ const COLUMNS = {
     'model_max_budget',
     'allowed_routes',
     'created_at',
+    'created_by',
     'last_active',
   ],
   teams: [...LIMITS, 'team_id', 'team_alias', 'spend', 'models', 'blocked', 'model_id'],
@@ -237,7 +238,10 @@ class Accounts {
     if (teamId === DASHBOARD_TEAM) return leave('it is a login of the dashboard')
     if (digest === master) return leave('it is the master key: make a key of an administrator here instead')
     const team = this.#teams.get(teamId)
-    const owner = this.#ownerOf(row.text('user_id'), teamId)
+    const userId = row.text('user_id')
+    const owner = this.#ownerOf(userId, teamId)
+    const isOwn = userId !== '' && row.text('created_by') === userId
+    const hasOthers = teamId !== '' || row.text('budget_id') !== '' || owner.models.length > 0
     const limits = new Limits(row, this.#budgets.get(row.text('budget_id')))
     const spend = microDollars(row, 'spend')
     const budget = limits.budget(spend)
@@ -264,6 +268,8 @@ class Accounts {
       model_limits: models?.join(',') ?? '',
       team_models: wide?.join(',') ?? '',
       team_group: team?.group.name ?? '',
+      // Users may make keys, which then also have the limits of a team, of a budget and of the user.
+      by_operator: !isOwn || hasOthers,
       ...budgetColumns(budget),
       ...limits.rateColumns,
       ...notesOf(row.notes, limits.amount !== undefined && !budget && limits.hasPeriod && limits.unlike),

@@ -43,6 +43,17 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
     )
   })
 
+  test('limits of an imported token that an operator set there include the quota that was spent there', async () => {
+    const { store } = await openedRows(engine)
+    const given = tokenOf(3, 5, { remain_quota: 30, unlimited_quota: false, used_quota: 20 })
+    const tokens = [{ ...given, isByOperator: true }, tokenOf(4, 5)]
+    await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5, { used_quota: 20 }), tokens })
+    const made = await store.read('listTokensWithKeys', { userId: 5 })
+    const terms = new Map(made.map(({ token }) => [token.id, token.operator_terms]))
+    expect(terms.get(3)?.grants?.quota).toBe(50)
+    expect(terms.get(4)).toEqual({})
+  })
+
   test('a user and its tokens are imported completely or not at all', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5), tokens: [tokenOf(3, 5)] })

@@ -348,7 +348,12 @@ export type ImportedUser = NewUser &
 
 /** A token of another gateway, with the usage there. */
 export type ImportedToken = NewToken &
-  ImportedBudgetUse & { readonly id: number; readonly used_quota: number }
+  ImportedBudgetUse & {
+    readonly id: number
+    readonly used_quota: number
+    /** Whether an operator of the other gateway set its limits, which its holder cannot loosen here either. */
+    readonly isByOperator?: boolean
+  }
 
 /** A new user with tokens, or tokens for an existing user. */
 export interface ImportedAccount {
@@ -385,7 +390,10 @@ export async function importAccount(
 }
 
 async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Secrets): Promise<void> {
-  await createToken(db, token, secrets)
+  const given = token.isByOperator && {
+    operator_terms: operatorLimitsOfNewToken(token, { ...TOKEN.defaults, ...token }),
+  }
+  await createToken(db, { ...token, ...given }, secrets)
   const { user_id, id: token_id, group = '', used_quota } = token
   if (used_quota <= 0) return
   const values = { ...NO_DIMENSION, user_id, token_id, model: IMPORTED, channel: IMPORTED, group_name: group }
