@@ -44,6 +44,7 @@ beforeAll(async () => {
         [
           token('ann'),
           ...ENDING.map(([name]) => token(name)),
+          token('poor', { unlimited_quota: false, remain_quota: 1_000_000 }),
           token('one', { rate_limit: { requests: 1, window: '1h' } }),
           token('alone', { rate_limit: { parallel: 1 } }),
         ],
@@ -283,6 +284,33 @@ describe('lanes', () => {
     client.socket.close(1000)
   })
 
+  test('frames that are ignored or refused use no name of a lane', async () => {
+    fixture.upstream.script('chat', answer.chat('ok'))
+    const client = await open()
+    const frames = [
+      ['ignored', { type: 'response.processed', response_id: 'resp_1' }],
+      ['unknown', { type: 'response.cancel' }],
+      ['steer', { type: 'response.steer', previous_response_id: 'resp_1', input: 'x' }],
+      ['refused', { type: 'response.create', model: 'chat', input: 'x', background: true }],
+    ] as const
+    for (const [name, frame] of frames)
+      for (let lane = 1; lane <= 33; lane++) client.send({ ...frame, stream_id: `${name}-${lane}` })
+    for (let errors = 0; errors < 66; errors++) await client.next(isEnd)
+    expect(textOf(await client.turn({ model: 'chat', input: 'x', stream_id: 'served' }))).toBe('ok')
+    const refused = client.events.filter(({ type }) => type === 'error' || type === 'response.steer.failed')
+    expect(refused.map(({ error }) => (error as { code: string }).code)).toEqual([
+      ...Array<string>(33).fill('invalid_request'),
+      ...Array<string>(33).fill('invalid_input'),
+      ...Array<string>(33).fill('invalid_request'),
+    ])
+    expect(refused.map((event) => event['stream_id'])).toEqual(
+      ['unknown', 'steer', 'refused'].flatMap((name) =>
+        Array.from({ length: 33 }, (_, index) => `${name}-${index + 1}`),
+      ),
+    )
+    client.socket.close(1000)
+  })
+
   test('sixteen turns run and 64 frames wait; one more is refused with a time to retry', async () => {
     const all = held()
     fixture.upstream.script('slow', all.behaviour)
@@ -311,24 +339,47 @@ const reasons = (client: SocketClient, turns: number): unknown[] =>
 
 describe('the end of a socket', () => {
   test.each(ENDING)(
-    'a key that is %s: its running turn ends, its next frame is a 401, and the socket is closed with 1008',
+    'a key that is %s: its running turn ends, its next frame and those that wait are a 401, and the socket is closed with 1008',
     async (key, request, body) => {
       const running = held()
       fixture.upstream.script('slow', running.behaviour)
       const client = await open(key)
       client.send({ type: 'response.create', model: 'slow', input: 'x', stream_id: 'a' })
       await begun(client)
+      for (const input of ['waits', 'waits, too'])
+        client.send({ type: 'response.create', model: 'chat', input, stream_id: 'a' })
       const { id } = databaseOf(fixture.gateway.dataDir).token(`token-${key}`)
       const ann = { id: 2, accessToken: 'ann-access-token' }
       const ended = await manage(fixture.gateway.url, ann, request(id), body(id))
       expect(ended).toMatchObject({ status: 200 })
       client.send({ type: 'response.create', model: 'chat', input: 'x', stream_id: 'b' })
-      expect(await client.next(isEnd)).toMatchObject({ status: 401, stream_id: 'b' })
+      const refused = await client.next(isEnd)
+      expect(refused).toMatchObject({ status: 401, stream_id: 'b' })
+      const { code } = refused['error'] as { code: string }
+      for (let waiting = 0; waiting < 2; waiting++)
+        expect(await client.next(isEnd)).toMatchObject({ status: 401, error: { code }, stream_id: 'a' })
+      client.send({ type: 'response.create', model: 'chat', input: 'x' })
+      expect(await client.next(isEnd)).toMatchObject({ status: 401, error: { code } })
       running.end()
       expect(await client.next(isEnd)).toMatchObject({ type: 'response.completed', stream_id: 'a' })
       expect(await client.closed).toBe(1008)
     },
   )
+
+  test('a turn that is refused because the quota of its key is used up leaves the socket open', async () => {
+    fixture.upstream.script('chat', answer.chat('ok'))
+    const client = await open('poor')
+    const { id } = databaseOf(fixture.gateway.dataDir).token('token-poor')
+    const ann = { id: 2, accessToken: 'ann-access-token' }
+    const setQuota = (remain_quota: number) =>
+      manage(fixture.gateway.url, ann, 'PUT /api/token/', { id, remain_quota })
+    expect(await setQuota(0)).toMatchObject({ status: 200 })
+    const [refused] = await client.turn({ model: 'chat', input: 'x' })
+    expect(refused).toMatchObject({ status: 401, error: { code: 'token_exhausted' } })
+    expect(await setQuota(1_000_000)).toMatchObject({ status: 200 })
+    expect(textOf(await client.turn({ model: 'chat', input: 'x' }))).toBe('ok')
+    client.socket.close(1000)
+  })
 })
 
 describe('bounds of a socket', () => {

@@ -176,6 +176,17 @@ test('an answer that follows reaches the client also if the one before is checke
   expect(client.events.map(({ type }) => type).filter((type) => ends.includes(type))).toEqual(ends)
 })
 
+test('a steer that fails has the name of the lane whose response it steers', async () => {
+  const { client, steer } = await running('ann', { model: 'm', stream_id: 'a' })
+  steer([])
+  expect(await client.next(({ type }) => type === 'response.steer.failed')).toMatchObject({
+    error: { code: 'invalid_input' },
+    stream_id: 'a',
+  })
+  tell(provider, completed('resp_p1'))
+  await client.next(isCompleted)
+})
+
 test('a steer that makes a request of too many values is invalid, and takes no place of the socket', async () => {
   const tools = [
     { type: 'function', name: 'f', parameters: { type: 'object', enum: Array<number>(110_000).fill(1) } },

@@ -21,6 +21,7 @@ import {
   AnswerCollector,
   bodyAfter,
   CHECKED,
+  endOfKey,
   eventLines,
   needsPlaceholder,
   preparedEvents,
@@ -74,6 +75,8 @@ interface RunningTurn {
   readonly steers: SteerFrame[]
   /** The state after the turn, once it is over. */
   after: ConversationState | undefined
+  /** Set if the turn was refused because the key is no longer valid. */
+  keyEnd?: GatewayError | undefined
   /** What is sent of a turn that follows from one that is not over, once that is over. */
   readonly early: (() => void)[]
 }
@@ -98,7 +101,7 @@ export class ClientSocket {
   #running = 0
   #waiting = 0
   /** How the socket ends once no turn is running; undefined if it goes on. */
-  #ending: { readonly code: number; readonly error?: GatewayError } | undefined
+  #ending: { readonly code: number; readonly error: GatewayError } | undefined
   /** The code that the gateway closes the socket with. */
   #closeCode: number | undefined
   #isClosed = false
@@ -187,7 +190,6 @@ export class ClientSocket {
   }
 
   #take(frame: Frame, bytes: number): void {
-    const lane = this.#laneOf(frame.lane)
     switch (frameType(frame)) {
       case 'response.processed':
         return
@@ -196,7 +198,7 @@ export class ClientSocket {
         return
       case 'response.create': {
         const turn = readTurnFrame(frame)
-        if (this.#ending?.error) throw this.#ending.error
+        if (this.#ending) throw this.#ending.error
         if (this.#waiting >= MAX_WAITING)
           throw new GatewayError(
             'websocket_queue_full',
@@ -205,10 +207,12 @@ export class ClientSocket {
               retryAfter: 1,
             },
           )
+        const lane = this.#lanes.get(frame.lane) ?? this.#newLane(frame.lane)
         if (!this.#services.memory.take(bytes))
           throw new GatewayError('overloaded', 'too many requests are being read at the moment; try again', {
             retryAfter: 1,
           })
+        this.#lanes.set(lane.name, lane)
         this.#turns += 1
         this.#waiting += 1
         lane.waiting.push({ frame: turn, number: this.#turns, bytes })
@@ -217,9 +221,7 @@ export class ClientSocket {
     }
   }
 
-  #laneOf(name: string | undefined): Lane {
-    let lane = this.#lanes.get(name)
-    if (lane) return lane
+  #newLane(name: string | undefined): Lane {
     const named = this.#lanes.size - (this.#lanes.has(undefined) ? 1 : 0)
     if (name !== undefined && named >= MAX_LANES)
       throw new GatewayError(
@@ -227,9 +229,7 @@ export class ClientSocket {
         `a socket has at most ${MAX_LANES} stream ids; open another socket for more`,
       )
     const provider = this.#services.providerLane()
-    lane = { name, waiting: [], provider, running: undefined, unfinished: 0, following: [] }
-    this.#lanes.set(name, lane)
-    return lane
+    return { name, waiting: [], provider, running: undefined, unfinished: 0, following: [] }
   }
 
   /** Starts the turns that may run now: the first one of each lane, in the order in which they came. */
@@ -246,7 +246,7 @@ export class ClientSocket {
       this.#start(next, turn)
     }
     this.#connection.isIdle = this.#running === 0 && this.#waiting === 0
-    if (this.#running === 0 && this.#ending) this.#finish()
+    if (this.#running === 0) this.#finish()
   }
 
   #start(lane: Lane, turn: WaitingTurn): void {
@@ -282,6 +282,7 @@ export class ClientSocket {
       },
       whole: (given, headers, body) => {
         status = given
+        running.keyEnd = endOfKey(given, body)
         if (given === CHECKED.prepareHere) this.#prepared(lane, frame, base)
         else if (steered && (steered.steer.isReplaced || steered.steer.told !== 'taken'))
           this.#refuseSteer(steered, lane, body)
@@ -296,7 +297,7 @@ export class ClientSocket {
     response.onClosed(() => {
       if (status === CHECKED.prepareThere && !this.#isClosed)
         lane.running = this.#serve(lane, turn, base, false)
-      else this.#over(lane, turn, running, status, steered)
+      else this.#over(lane, turn, running, steered)
     })
     const body = bodyAfter(frame, base)
     const { url, headers, remoteAddress } = this.#upgrade
@@ -340,7 +341,7 @@ export class ClientSocket {
     return running
   }
 
-  #over(lane: Lane, turn: WaitingTurn, running: RunningTurn, status: number, steered?: SteeredTurn): void {
+  #over(lane: Lane, turn: WaitingTurn, running: RunningTurn, steered?: SteeredTurn): void {
     const { conversations, memory, nowMs } = this.#services
     const { told, collector, frame, base, pending } = running
     memory.give(turn.bytes)
@@ -355,7 +356,7 @@ export class ClientSocket {
     running.after = state
     told.answered(state?.id)
     if (state) conversations.remember(lane.name, state)
-    if (status === 401) this.#end(CLOSE.policy)
+    if (running.keyEnd) this.#end(CLOSE.policy, running.keyEnd)
     const next = wasFirst ? lane.running : undefined
     for (const send of next?.early.splice(0) ?? []) send()
     next?.response.onDrain()
@@ -365,11 +366,10 @@ export class ClientSocket {
   /** Gives a running turn further input. The turn that follows is a separate call. Its hold is made first. */
   #steer(frame: Frame): void {
     const { memory } = this.#services
+    if (this.#ending) throw this.#ending.error
+    const lane = this.#laneAnswering(frame.scan.value('previous_response_id'))
     try {
-      if (this.#ending?.error) throw this.#ending.error
       const steer = readSteer(frame)
-      const lanes = [...this.#lanes.values()]
-      const lane = lanes.find(({ running }) => running?.collector.startedId === steer.previousId)
       const before = lane?.running
       if (!lane || !before)
         throw new SteerFailure('response_not_found', 'no response with this id is running on this socket')
@@ -396,8 +396,13 @@ export class ClientSocket {
       this.#serve(lane, { frame: followed, number: this.#turns, bytes }, base, false, { before, steer })
     } catch (error) {
       if (!(error instanceof SteerFailure)) throw error
-      this.#send(steerFailedEvent(frame, error))
+      this.#send(withLane(steerFailedEvent(frame, error), frame.lane ?? lane?.name))
     }
+  }
+
+  #laneAnswering(id: unknown): Lane | undefined {
+    if (typeof id !== 'string') return undefined
+    return [...this.#lanes.values()].find(({ running }) => running?.collector.startedId === id)
   }
 
   /** Tells the client what the provider says of a steer, with the ids that the client knows. */
@@ -448,24 +453,24 @@ export class ClientSocket {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(json, { binary: false })
   }
 
-  /** Ends the socket once no turn is running. With an error, frames that wait or come get it. */
-  #end(code: number, error?: GatewayError): void {
+  /** Ends the socket once no turn is running. Frames that wait or come get the error. */
+  #end(code: number, error: GatewayError): void {
     if (this.#ending || this.#closeCode !== undefined) return
-    this.#ending = { code, ...(error && { error }) }
+    this.#ending = { code, error }
     for (const lane of this.#lanes.values())
       for (const { number, bytes } of lane.waiting.splice(0)) {
         this.#waiting -= 1
         this.#services.memory.give(bytes)
-        if (error) this.#refuse(error, `${this.#upgrade.id}.${number}`, lane.name)
+        this.#refuse(error, `${this.#upgrade.id}.${number}`, lane.name)
       }
     if (this.#running === 0) this.#finish()
   }
 
   #finish(): void {
-    const { code, error } = this.#ending ?? { code: CLOSE.normal }
-    if (this.#closeCode !== undefined) return
-    if (error?.code === 'websocket_connection_limit_reached') this.#refuse(error, this.#upgrade.id, undefined)
-    this.#close(code, error?.message)
+    if (!this.#ending || this.#closeCode !== undefined) return
+    const { code, error } = this.#ending
+    if (error.code === 'websocket_connection_limit_reached') this.#refuse(error, this.#upgrade.id, undefined)
+    this.#close(code, error.message)
   }
 
   #close(code: number, reason?: string): void {

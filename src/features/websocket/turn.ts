@@ -4,6 +4,7 @@ import { renderObject } from '@sluice/wire/json/json-edit'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { FrameSplitter } from '@sluice/wire/sse/frame-splitter'
 import { eventsWithin } from '../../call/answers/event-response.ts'
+import { GatewayError } from '../../errors.ts'
 import type { ConversationState } from './conversations.ts'
 import { turnBody, type TurnFrame } from './turn-frame.ts'
 
@@ -141,6 +142,17 @@ export function refusalEvent(status: number, headers: ResponseHeaders, body: Buf
     ...(lane !== undefined && { stream_id: lane }),
   }
   return JSON.stringify(event)
+}
+
+/** Codes of a key that is no longer valid. One that has used up its quota may get more. */
+const KEY_ENDS = ['invalid_api_key', 'token_deleted', 'token_disabled', 'token_expired'] as const
+
+/** The error for the other turns of a socket, if one was refused because the key is no longer valid. */
+export function endOfKey(status: number, body: Buffer): GatewayError | undefined {
+  if (status !== 401) return undefined
+  const given = asRecord(parseRecord(body.toString())?.['error'])?.['code']
+  const code = KEY_ENDS.find((known) => known === given)
+  return code && new GatewayError(code, 'the API key of this socket is no longer valid')
 }
 
 /** Adds the name of its lane to an event. */
