@@ -255,6 +255,11 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
    */
   readonly bodyIf?: { readonly query: string; readonly is: z.ZodType; readonly else: z.ZodType }
   /**
+   * Whether a body selects what is deleted, so that its members and the parameters must be certain. A `DELETE` needs no
+   * such function.
+   */
+  readonly deletes?: (body: never) => boolean
+  /**
    * A rate limit per user (for visitors, per address), in addition to the limit of all management requests.
    */
   readonly limit?: 'search' | 'critical'
@@ -307,10 +312,11 @@ type Definition<
   Body extends z.ZodType,
 > = Omit<
   JsonEndpoint,
-  'kind' | 'method' | 'path' | 'area' | 'access' | 'handle' | 'limitSubjects' | keyof Schemas
+  'kind' | 'method' | 'path' | 'area' | 'access' | 'handle' | 'limitSubjects' | 'deletes' | keyof Schemas
 > &
   Schemas<Params, Query, Body> & {
     readonly limitSubjects?: (input: LimitSubjectsInput<z.output<Body>>) => readonly LimitSubject[]
+    readonly deletes?: (body: z.output<Body>) => boolean
     handle(input: HandlerInput<Access, Params, Query, Body>): Promise<unknown>
   }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Response } from '@sluice/http1'
+import { scanObject } from '@sluice/wire/json/json-scan'
 import { z } from 'zod'
 import type {
   AccountAuthenticator,
@@ -137,9 +138,11 @@ export class JsonApi {
     }
     const { body, bodyIf } = endpoint
     const schema = bodyIf ? (query[bodyIf.query] === '1' ? bodyIf.is : bodyIf.else) : body
+    if (endpoint.method === 'DELETE' && endpoint.area === 'management')
+      requireCertainQuery(endpoint, request.url)
     const input = {
       params: endpoint.params && readInput(endpoint.params, params),
-      query: endpoint.query && readInput(endpoint.query, checkedQuery(endpoint, request.url)),
+      query: endpoint.query && readInput(endpoint.query, queryOf(request.url, endpoint.query)),
       body: schema && (await this.#bodyWithinLimits(exchange, endpoint, schema, block)),
       address,
       addressBlock: block,
@@ -294,7 +297,12 @@ export class JsonApi {
       isPlain: endpoint.access === 'visitor',
     })
     try {
-      return readInput(schema, parseJson(body.bytes))
+      const given = readInput(schema, parseJson(body.bytes))
+      if (endpoint.deletes?.(given as never)) {
+        requireCertainQuery(endpoint, exchange.request.url)
+        requireCertainBody(schema, body.bytes)
+      }
+      return given
     } finally {
       body.release()
     }
@@ -321,7 +329,7 @@ function queryOf(url: string, schema?: z.ZodType): Record<string, string | strin
   const start = url.indexOf('?')
   if (start === -1) return {}
   const given = new URLSearchParams(url.slice(start))
-  const fields = schema instanceof z.ZodObject ? (schema.shape as Readonly<Record<string, unknown>>) : {}
+  const fields = fieldsOf(schema)
   return Object.fromEntries(
     [...new Set(given.keys())].map((name) => {
       const values = given.getAll(name)
@@ -330,22 +338,43 @@ function queryOf(url: string, schema?: z.ZodType): Record<string, string | strin
   )
 }
 
+/** Refuses a query from which it is not certain what is to be deleted. `docs/api.md: Endpoints`. */
+function requireCertainQuery({ query }: JsonEndpoint, url: string): void {
+  const start = url.indexOf('?')
+  if (start === -1) return
+  const known = fieldsOf(query)
+  requireCertain([...new URLSearchParams(url.slice(start))], known, (name) => isRepeatable(known[name]))
+}
+
+/** Refuses a body from which it is not certain what is to be deleted. */
+function requireCertainBody(schema: z.ZodType, bytes: Buffer): void {
+  // Refuses repeated members, of which `JSON.parse` would take the last.
+  const scan = scanObject(bytes)
+  const members = scan.entries(scan.root).map(({ key, node }) => [key, scan.parse(node)] as const)
+  requireCertain(members, fieldsOf(schema), () => false)
+}
+
 /**
- * The query of an endpoint. A deletion refuses parameters that are unknown, empty or repeated, because more than
- * was meant would be deleted without them. `docs/api.md: Endpoints`.
+ * Refuses parameters or members that are unknown, empty or repeated, because more than was meant would be deleted
+ * without them.
  */
-function checkedQuery({ method, query }: JsonEndpoint, url: string): Record<string, string | string[]> {
-  const given = queryOf(url, query)
-  if (method !== 'DELETE') return given
-  const known = query instanceof z.ZodObject ? query.shape : {}
-  const counts = new URLSearchParams(url.slice(url.indexOf('?')))
-  for (const [name, value] of Object.entries(given)) {
+function requireCertain(
+  given: readonly (readonly [name: string, value: unknown])[],
+  known: Readonly<Record<string, unknown>>,
+  mayRepeat: (name: string) => boolean,
+): void {
+  const found = new Set<string>()
+  for (const [name, value] of given) {
     if (!Object.hasOwn(known, name)) throw new GatewayError('invalid_request', `${name}: unknown parameter`)
     if (value === '') throw new GatewayError('invalid_request', `${name}: expected a value`)
-    if (typeof value === 'string' && counts.getAll(name).length > 1)
+    if (found.has(name) && !mayRepeat(name))
       throw new GatewayError('invalid_request', `${name}: expected one value, not several`)
+    found.add(name)
   }
-  return given
+}
+
+function fieldsOf(schema: z.ZodType | undefined): Readonly<Record<string, unknown>> {
+  return schema instanceof z.ZodObject ? schema.shape : {}
 }
 
 function parseJson(bytes: Buffer): unknown {

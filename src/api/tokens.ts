@@ -123,6 +123,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAccountEndpoint('POST', '/api/token/batch', {
     summary: "Deletes several of the account's tokens, and returns how many there were",
     body: TOKEN_ID_SCHEMAS.body,
+    deletes: () => true,
     responseBody: z.int(),
     handle: ({ user, body, services }) => deleteTokens(services, { user: user.id, ids: body.ids }),
   }),

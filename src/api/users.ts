@@ -126,6 +126,7 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Disable, enable, delete, promote or demote a user, or change its quota',
     errorStatuses: [404],
     body: manageUserInput,
+    deletes: ({ action }) => action === 'delete',
     responseBody: managedUserSchema.optional(),
     async handle({ user, body, services }) {
       const managed = await manageUser(services, body, user)
