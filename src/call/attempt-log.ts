@@ -16,6 +16,8 @@ export interface UpstreamInterruption {
   readonly upstreamMessage: string | undefined
   /** Whether it counts for the health of the channel. */
   readonly isOfChannel: boolean
+  /** What the upstream's error means; undefined if the upstream reported none. */
+  readonly failure?: Failure
 }
 
 /** An attempt for the usage log, with its target and the upstream's error message. */

@@ -393,6 +393,7 @@ export class Attempts {
             'ended the stream',
             performance.now(),
           )
+        if (cut?.failure) this.#rest(account, cut.failure, startedMs)
         return undefined
       }
       incoming.record.failure = end.cause

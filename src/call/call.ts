@@ -277,19 +277,11 @@ export class Call implements RunningCall {
     )
   }
 
-  /**
-   * Records that an upstream broke off in the middle of its response. `upstreamMessage` is redacted.
-   * `isOfChannel`: whether it counts for the health of the channel.
-   */
-  noteCut(
-    channel: string,
-    cause: string,
-    upstreamMessage?: string,
-    isOfChannel = upstreamMessage === undefined,
-  ): void {
-    this.#cut = { cause, upstreamMessage, isOfChannel }
-    this.incoming.record.failure = cause
-    this.services.metrics.add('upstreamErrors', 1, channel, cause)
+  /** Records that an upstream broke off in the middle of its response. */
+  noteCut(channel: string, cut: UpstreamInterruption): void {
+    this.#cut = cut
+    this.incoming.record.failure = cut.cause
+    this.services.metrics.add('upstreamErrors', 1, channel, cut.cause)
   }
 
   noteError(error: ErrorSentToClient): void {

@@ -2,22 +2,7 @@ import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call } from './call.ts'
 import type { Passthrough, PassthroughResponses } from './dialects/passthrough.ts'
-import {
-  INTERRUPTED_MESSAGE,
-  interruptedStreamError,
-  errorInStream,
-  gatewayErrorFrame,
-  UPSTREAM_INTERRUPTED,
-  upstreamErrorFrame,
-} from './error-frames.ts'
-import {
-  failureInAnswer,
-  type Failure,
-  failureWithoutResponse,
-  streamErrorText,
-  failureOfWrite,
-} from './failure.ts'
-import { ruleOf } from './failure-table.ts'
+import { failureInAnswer, type Failure, failureWithoutResponse, failureOfWrite } from './failure.ts'
 import type { ResponseEnding } from './dialects/answer-reader.ts'
 import type { CheckTurns } from './check-turns.ts'
 import { ReadPauses } from './read-pauses.ts'
@@ -176,13 +161,8 @@ export class PassthroughResponse extends ResponseHandler {
     if (isComplete && !error && !this.#isDraining && passthrough.check)
       return this.#check((signal) => passthrough.check?.(signal))
     if (error) {
-      const { channel } = this.target
-      const parts = streamErrorText(this.target, error.data)
-      this.call.noteCut(channel.name, 'error in the stream', parts.message)
-      this.call.noteError(errorInStream(parts))
-      this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
-        passthrough.tap ? upstreamErrorFrame(this.target, passthrough.tap, error) : undefined,
-      )
+      const last = this.endedByError(error, passthrough.tap, passthrough.hasContent)
+      this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () => last)
     } else this.#finish(this.#isDraining ? 'client_gone' : 'complete', true, () => passthrough.rest())
   }
 
@@ -222,14 +202,9 @@ export class PassthroughResponse extends ResponseHandler {
       else this.undelivered(failure)
       return
     }
-    if (ruleOf(failure).counts) this.call.noteCut(this.target.channel.name, failure.cause)
-    const tap = this.#passthrough?.tap
-    const reason = failure.refusal?.message ?? INTERRUPTED_MESSAGE
-    this.call.noteError(interruptedStreamError(failure))
+    const last = this.interrupted(failure, this.#passthrough?.tap)
     const ending = failure.isCharged ? 'stopped' : 'cut'
-    this.#finish(this.#isDraining ? 'client_gone' : ending, false, () =>
-      tap ? gatewayErrorFrame(this.call, tap, failure.inStream ?? UPSTREAM_INTERRUPTED, reason) : undefined,
-    )
+    this.#finish(this.#isDraining ? 'client_gone' : ending, false, () => last)
   }
 
   override onTick(nowMs: number): void {

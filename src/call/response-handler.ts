@@ -1,11 +1,21 @@
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
+import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { GatewayError } from '../errors.ts'
 import { ResponseMemory } from '../limits/request-memory.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Call } from './call.ts'
 import type { Tap } from './dialects/answer-reader.ts'
-import { storageErrorFrame } from './error-frames.ts'
-import { errorSentToClient, type Failure } from './failure.ts'
+import {
+  errorInStream,
+  gatewayErrorFrame,
+  INTERRUPTED_MESSAGE,
+  interruptedStreamError,
+  storageErrorFrame,
+  UPSTREAM_INTERRUPTED,
+  upstreamErrorFrame,
+} from './error-frames.ts'
+import { errorSentToClient, type Failure, failureInAnswer, streamErrorText } from './failure.ts'
+import { ruleOf } from './failure-table.ts'
 import type { ChargeBasis } from './price-usage.ts'
 import type { AttemptTarget } from './request-stages.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
@@ -31,6 +41,9 @@ const NO_MEMORY: Failure = {
   cause: 'no memory',
   failureCause: 'gateway',
 }
+
+/** Cause of the end of a stream in which the upstream has reported an error. */
+const IN_STREAM = 'error in the stream'
 
 /** Handles an upstream's response for a client. Ends its attempt exactly once. */
 export abstract class ResponseHandler {
@@ -162,6 +175,44 @@ export abstract class ResponseHandler {
   protected refusedAfter(charging: Promise<unknown>, failure: Failure): void {
     this.call.noteError(errorSentToClient(failure.refusal, failure))
     charging.then(() => this.undelivered(failure), this.#reject)
+  }
+
+  /**
+   * Records that a stream that has begun ends because of a failure. Returns its last event; undefined without
+   * `tap`.
+   */
+  protected interrupted(failure: Failure, tap: Tap | undefined): Buffer | undefined {
+    const { cause } = failure
+    if (ruleOf(failure).counts)
+      this.call.noteCut(this.target.channel.name, { cause, upstreamMessage: undefined, isOfChannel: true })
+    return this.#gatewayEvent(failure, tap)
+  }
+
+  /**
+   * Records that a stream that has begun ends with an error of its upstream. Returns its last event: that error, or
+   * one of the gateway if the error is about the operator's account; undefined without `tap`.
+   */
+  protected endedByError(error: StreamError, tap: Tap | undefined, hasContent: boolean): Buffer | undefined {
+    const { call, target } = this
+    const failure = failureInAnswer(target, error, IN_STREAM)
+    const { rest, client } = ruleOf(failure)
+    const isOfChannel = error.culprit === 'upstream' || (!hasContent && rest === 'breaker')
+    const text = streamErrorText(target, error.data)
+    call.noteCut(target.channel.name, {
+      cause: IN_STREAM,
+      upstreamMessage: text.message,
+      isOfChannel,
+      failure,
+    })
+    if (client === 'hidden') return this.#gatewayEvent(failure, tap)
+    call.noteError(errorInStream(text))
+    return tap && upstreamErrorFrame(target, tap, error)
+  }
+
+  #gatewayEvent(failure: Failure, tap: Tap | undefined): Buffer | undefined {
+    const { inStream = UPSTREAM_INTERRUPTED, refusal } = failure
+    this.call.noteError(interruptedStreamError(failure))
+    return tap && gatewayErrorFrame(this.call, tap, inStream, refusal?.message ?? INTERRUPTED_MESSAGE)
   }
 
   /** Ends the attempt when `work`, which settles the call, has finished. */

@@ -6,28 +6,17 @@ import { answerOrigin, continuedCall } from './answer-origin.ts'
 import type { Call } from './call.ts'
 import { DeliveryGate } from './delivery-gate.ts'
 import type { Tap, ResponseEnding } from './dialects/answer-reader.ts'
-import {
-  INTERRUPTED_MESSAGE,
-  interruptedStreamError,
-  errorInStream,
-  gatewayErrorFrame,
-  quotaUsedUpFrame,
-  quotaUsedUpError,
-  UPSTREAM_INTERRUPTED,
-  upstreamErrorFrame,
-} from './error-frames.ts'
+import { quotaUsedUpFrame, quotaUsedUpError } from './error-frames.ts'
 import {
   failureInAnswer,
   type Failure,
   GATEWAY_STOPPING,
   isStoppedCall,
   failureWithoutResponse,
-  streamErrorText,
   UNREADABLE_STREAM,
   failureOfWrite,
   FILTERED_ANSWER,
 } from './failure.ts'
-import { ruleOf } from './failure-table.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
 import { chargeBasisOfStream } from './price-usage.ts'
@@ -143,11 +132,7 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   #cut(failure: Failure): void {
-    if (ruleOf(failure).counts) this.call.noteCut(this.target.channel.name, failure.cause)
-    const reason = failure.refusal?.message ?? INTERRUPTED_MESSAGE
-    this.call.noteError(interruptedStreamError(failure))
-    const frame = gatewayErrorFrame(this.call, this.#tap, failure.inStream ?? UPSTREAM_INTERRUPTED, reason)
-    this.#breakOff(frame, failure.isCharged ? 'stopped' : 'cut')
+    this.#breakOff(this.interrupted(failure, this.#tap), failure.isCharged ? 'stopped' : 'cut')
   }
 
   override onTick(nowMs: number): void {
@@ -260,18 +245,11 @@ export class StreamedResponse extends ResponseHandler {
     } catch {
       return this.#fail(UNREADABLE_STREAM)
     }
-    const [{ channel }, { error }] = [this.target, this.#tap]
+    const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere)
       this.#fail(failureInAnswer(this.target, error, FIRST_EVENT))
-    else if (error) {
-      const parts = streamErrorText(this.target, error.data)
-      const { kind } = failureInAnswer(this.target, error, FIRST_EVENT)
-      const isOfChannel =
-        error.culprit === 'upstream' || (!this.#hasContent && ruleOf({ kind }).rest === 'breaker')
-      this.call.noteCut(channel.name, 'error in the stream', parts.message, isOfChannel)
-      this.call.noteError(errorInStream(parts))
-      this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))
-    } else if (isComplete && this.#tap.check?.isBlocked) this.#refuse(true)
+    else if (error) this.#breakOff(this.endedByError(error, this.#tap, this.#hasContent))
+    else if (isComplete && this.#tap.check?.isBlocked) this.#refuse(true)
     else if (isComplete && this.#tap.check?.checking) this.#completeAfter(this.#tap.check.checking)
     else if (
       isComplete &&
@@ -411,7 +389,7 @@ export class StreamedResponse extends ResponseHandler {
     waited.then(proceed).catch((error: unknown) => this.crash(error))
   }
 
-  #breakOff(lastFrame: Buffer, ending: ResponseEnding = 'cut'): void {
+  #breakOff(lastFrame: Buffer = NO_BYTES, ending: ResponseEnding = 'cut'): void {
     this.#finish(this.state === 'draining' ? 'client_gone' : ending, () => lastFrame, false)
   }
 

@@ -8,6 +8,7 @@ import { answerOrigin, continuedCall } from './answer-origin.ts'
 import type { ChargeBasis } from './price-usage.ts'
 import type { ResponseEnding, LastingResponse, WholeReply } from './dialects/answer-reader.ts'
 import { type Failure, failureInAnswer, failureWithoutResponse, FILTERED_ANSWER } from './failure.ts'
+import { ruleOf } from './failure-table.ts'
 import { ResponseHandler } from './response-handler.ts'
 
 /** Maximum bytes of the responses of one call that are kept in memory until the call is charged. */
@@ -84,7 +85,8 @@ export class WholeResponse extends ResponseHandler {
     const culprit = error.culprit ?? (hasContent ? 'model' : undefined)
     const failure = failureInAnswer(this.target, { ...error, culprit }, WITH_200)
     const isNative = this.target.request.protocol === this.target.client
-    const isPassedOn = isNative && valid && (hasContent || !error.isStated)
+    const isHidden = ruleOf(failure).client === 'hidden'
+    const isPassedOn = isNative && valid && !isHidden && (hasContent || !error.isStated)
     this.close()
     this.undelivered(isPassedOn ? { ...failure, passOn: () => this.#passOn(reply) } : failure, usage)
   }
