@@ -81,7 +81,7 @@ export class WholeResponse extends ResponseHandler {
     const { error, usage, valid } = reply.facts
     if (!error) return this.onFailure(failureWithoutResponse('no answer of its protocol'))
     if (this.state === 'draining') return this.settleWithoutClient(valid ? reply.facts : undefined)
-    const hasContent = valid && reply.facts.text() !== ''
+    const hasContent = reply.facts.text() !== ''
     const culprit = error.culprit ?? (hasContent ? 'model' : undefined)
     const failure = failureInAnswer(this.target, { ...error, culprit }, WITH_200)
     const isNative = this.target.request.protocol === this.target.client

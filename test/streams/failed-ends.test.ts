@@ -24,16 +24,17 @@ let fixture: Fixture
 let database: GatewayDatabase
 let asks: ReturnType<typeof askingClients>
 beforeAll(async () => {
+  const countedLanes = COUNTED_OF.map(([, , lane]) => lane)
   fixture = await startFixture((upstream) => ({
     options: { retries: 3, unknown_tools: 'refuse' },
-    models: priced(['m', ...LANES, ...Object.keys(COUNTED)]),
+    models: priced(['m', ...LANES, ...countedLanes]),
     channels: [
       ...['first', 'second', 'third'].map((name, at) =>
         channel(name, upstream.baseUrl(name), { models: ['m'], priority: 3 - at }),
       ),
       channel('alone', upstream.baseUrl('alone')),
-      ...Object.keys(COUNTED).map((name) => channel(name, upstream.baseUrl(name), { priority: 1 })),
-      channel('spare', upstream.baseUrl('spare'), { models: Object.keys(COUNTED) }),
+      ...countedLanes.map((name) => channel(name, upstream.baseUrl(name), { priority: 1 })),
+      channel('spare', upstream.baseUrl('spare'), { models: countedLanes }),
       channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' }),
       channel('codex', upstream.baseUrl('codex'), { protocol: 'responses' }),
       channel('google', upstream.baseUrl('google'), { protocol: 'gemini' }),
@@ -86,6 +87,18 @@ describe('a whole answer that ended with a failure', () => {
     for (const lane of ['first', 'second']) fixture.upstream.script(lane, failedWhole({ usage: null }))
     await fixture.chat('ann', ask('m'))
     expect(called('first', 'second', 'third')).toEqual([1, 1, 1])
+  })
+
+  test.each(['half', ''])('is tried again once at most if a choice states its error: %j', async (text) => {
+    const behaviour = failedWhole({ text, reason: 'stop', more: ERROR_OF_CHOICE })
+    for (const asked of [() => fixture.chat('ann', ask('m')), () => askClaude('m')]) {
+      for (const lane of ['first', 'second', 'third']) {
+        fixture.upstream.script(lane, behaviour)
+        fixture.upstream.forget(lane)
+      }
+      await asked()
+      expect(called('first', 'second', 'third')).toEqual([1, 1, 0])
+    }
   })
 
   test('reaches a client of its protocol byte for byte if nothing else answers, and is charged', async () => {
@@ -149,16 +162,37 @@ test('a native stream that fails with its first event is replaced by that of the
   expect(called('first', 'second')).toEqual([1, 1])
 })
 
-/** Reasons that mean a failure, and whether the health of the channel counts them. */
-const COUNTED = { network_error: true, malformed_tool_use: false }
+const ERROR_OF_CHOICE = { error: { code: 500, message: WORDS } }
+const TOOL_CALLS = [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }]
 
-test.each(Object.entries(COUNTED))(
-  'the health of a channel counts ends with %s: %s',
-  async (reason, isCounted) => {
-    fixture.upstream.script(reason, failedWhole({ reason, usage: null }))
-    for (let calls = 0; calls < 6; calls += 1) await fixture.chat('ann', ask(reason))
+/** Failures by the channel that they happen at, and whether its health counts them. */
+const COUNTED: Readonly<Record<string, readonly [fields: Partial<EndedAnswer>, isCounted: boolean]>> = {
+  network_error: [{ reason: 'network_error' }, true],
+  malformed_tool_use: [{ reason: 'malformed_tool_use' }, false],
+  empty: [{ text: '', reason: 'stop', more: ERROR_OF_CHOICE }, true],
+  content: [{ reason: 'stop', more: ERROR_OF_CHOICE }, false],
+  call: [
+    {
+      reason: 'tool_calls',
+      more: { ...ERROR_OF_CHOICE, message: { role: 'assistant', tool_calls: TOOL_CALLS } },
+    },
+    false,
+  ],
+}
+const COUNTED_OF = Object.keys(COUNTED).flatMap((name) =>
+  (['chat', 'messages'] as const).map((client) => [name, client, `${client}-${name}`] as const),
+)
+
+test.each(COUNTED_OF)(
+  'the health of a channel counts a failure with %s only if it is its own: %s',
+  async (name, client, lane) => {
+    const [fields, isCounted] = COUNTED[name] ?? []
+    fixture.upstream.script(lane, failedWhole({ usage: null, ...fields }))
+    const asked = (): Promise<FullResponse> =>
+      client === 'chat' ? fixture.chat('ann', ask(lane)) : askClaude(lane)
+    for (let calls = 0; calls < 6; calls += 1) await asked()
     // The rest of the channel may be over by now; its next call then decides.
-    const health = await channelHealth(fixture.gateway.url, reason)
+    const health = await channelHealth(fixture.gateway.url, lane)
     expect(health?.state).toMatch(isCounted ? /^(resting|probing)$/ : /^works$/)
   },
 )

@@ -1,6 +1,6 @@
 import { type FailureCulprit, failedEndOf } from './end-reasons.ts'
 import { asRecord } from './json/record.ts'
-import type { ReplyEvent } from './reply.ts'
+import type { ReplyEvent, ReplyPart } from './reply.ts'
 import { isErrorMember, isErrorObject } from './reply-facts.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 import { readUpstreamError, statusOfError } from './upstream-error.ts'
@@ -96,10 +96,13 @@ export class FailedAnswer extends WireError {
   readonly error: AnswerError
   /** The usage that the answer reports; undefined if it reports none. */
   readonly usage: ReportedUsage | undefined
+  /** The content that the answer has beside its error. */
+  readonly parts: readonly ReplyPart[]
 
-  constructor(error: AnswerError, usage: ReportedUsage | undefined) {
+  constructor(error: AnswerError, usage: ReportedUsage | undefined, parts: readonly ReplyPart[]) {
     super('upstream_error', 'The upstream sent an error in place of a response.')
     this.error = error
     this.usage = usage
+    this.parts = parts
   }
 }

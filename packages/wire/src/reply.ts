@@ -205,10 +205,11 @@ function isIndex(value: unknown): value is number {
 
 /** The generated text of all choices of a reply, for counting tokens. */
 export function replyText(reply: Reply): string {
-  return [reply, ...(reply.others ?? [])].map(choiceText).join('\n')
+  return [reply, ...(reply.others ?? [])].map(({ parts }) => textOfParts(parts)).join('\n')
 }
 
-function choiceText({ parts }: Choice): string {
+/** The generated text of the parts of a choice. */
+export function textOfParts(parts: readonly ReplyPart[]): string {
   return parts
     .map((part) => {
       switch (part.kind) {

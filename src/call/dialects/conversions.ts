@@ -8,7 +8,7 @@ import { withAcceptedSampling } from '@sluice/wire/sampling'
 import { FailedAnswer } from '@sluice/wire/answer-error'
 import { AnswerToolDecoder, answerToolCallAsText } from '@sluice/wire/answer-tool'
 import { withAcceptedCacheMarks } from '@sluice/wire/cache-marks'
-import { requestedChoiceCount, type Reply, replyText } from '@sluice/wire/reply'
+import { requestedChoiceCount, type Reply, replyText, textOfParts } from '@sluice/wire/reply'
 import {
   type ProviderMember,
   readProviderMember,
@@ -377,8 +377,8 @@ function convertedReply(
     if (answerTool !== undefined) decoded = answerToolCallAsText(decoded, answerTool)
     if (toolName) decoded = withClientToolNames(decoded, toolName)
   } catch (failure) {
-    const { error, usage } = failure instanceof FailedAnswer ? failure : NO_ERROR
-    return { facts: { valid: false, error, usage, text: () => '' }, body: () => bytes }
+    const { error, usage, parts } = failure instanceof FailedAnswer ? failure : NO_ERROR
+    return { facts: { valid: false, error, usage, text: () => textOfParts(parts) }, body: () => bytes }
   }
   const signed = withCutOffStop(decoded)
   const reply = client.endsWithAnswer ? withoutTextSignatures(signed) : signed
@@ -437,7 +437,7 @@ function namesOfReply({ id, model, stop, others = [] }: Reply): AnswerMetadata {
   return names
 }
 
-const NO_ERROR = { error: undefined, usage: undefined }
+const NO_ERROR = { error: undefined, usage: undefined, parts: [] }
 
 function unixNow(): number {
   return Math.floor(Date.now() / 1000)

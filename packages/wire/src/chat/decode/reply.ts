@@ -27,23 +27,27 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const reply = parseChatReply(bytes.toString())
   const choice = firstChoice(reply?.['choices'])
   const error = errorInAnswer(reply, choice !== undefined)
-  if (error) throw new FailedAnswer(error, reply && usageInChatReply(reply))
-  if (!reply || !choice)
-    throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
-  const id = stringOrEmpty(reply['id'])
+  const id = stringOrEmpty(reply?.['id'])
   const arrived = new ReceivedMedia()
-  const found = Array.from({ length: choices - 1 }, (_, i) => choiceAt(reply['choices'], i + 1))
+  const first = choice && read(choice, id, arrived)
+  const found = Array.from({ length: choices - 1 }, (_, i) => choiceAt(reply?.['choices'], i + 1))
   const others = found
     .filter((other) => other !== undefined)
     .map((other, i) => read(other, `${id}_${i + 1}`, arrived))
+  if (error) {
+    const parts = [first, ...others].flatMap((one) => one?.parts ?? [])
+    throw new FailedAnswer(error, reply && usageInChatReply(reply), parts)
+  }
+  if (!reply || !first)
+    throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   return {
     id,
     model: stringOrEmpty(reply['model']),
-    ...read(choice, id, arrived),
+    ...first,
     usage: usageInChatReply(reply),
     ...statedServiceMember(reply['service_tier']),
     ...(others.length > 0 && { others }),
-    ...(citesWebPage(choice['message']) && { tools: [SEARCH_INFERRED_FROM_CITATION] }),
+    ...(citesWebPage(choice?.['message']) && { tools: [SEARCH_INFERRED_FROM_CITATION] }),
     ...(!arrived.isEmpty && { arrived }),
   }
 }

@@ -30,13 +30,14 @@ export function decodeReply(bytes: Buffer): Reply {
   const error = isAnswer
     ? errorOfEnd(scan.value('stopReason'))
     : errorInAnswer(parseRecord(bytes.toString()), false)
-  if (error) throw new FailedAnswer(error, scan && readConverseUsage(scan.value('usage')))
+  const parts = isAnswer ? scan.elements(content).flatMap((block) => partsAt(scan, block)) : []
+  if (error) throw new FailedAnswer(error, scan && readConverseUsage(scan.value('usage')), parts)
   if (!isAnswer)
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   return {
     id: '',
     model: '',
-    parts: scan.elements(content).flatMap((block) => partsAt(scan, block)),
+    parts,
     stop: readStop(scan.value('stopReason')) ?? { reason: 'end' },
     usage: readConverseUsage(scan.value('usage'), scan.value('serviceTier')),
   }

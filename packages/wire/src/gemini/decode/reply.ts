@@ -51,16 +51,20 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
     return { text, fields }
   })
   const error = answers.map(({ fields }) => errorOfAnswer(fields)).find((found) => found)
-  if (error) throw new FailedAnswer(error, usage.usage)
   const [begin] = answers
   const identity = begin && idAndModelOf(begin.fields)
   const arrived = new ReceivedMedia()
   const first = identity && read(answers, 0, identity.id, arrived)
-  if (!first) return refuse()
-  const others = Array.from({ length: choices - 1 }, (_, i) =>
-    read(answers, i + 1, `${identity.id}_${i + 1}`, arrived),
+  const others = Array.from(
+    { length: choices - 1 },
+    (_, i) => identity && read(answers, i + 1, `${identity.id}_${i + 1}`, arrived),
   )
   const found = others.filter((choice) => choice !== undefined)
+  if (error) {
+    const parts = [first, ...found].flatMap((one) => one?.parts ?? [])
+    throw new FailedAnswer(error, usage.usage, parts)
+  }
+  if (!first) return refuse()
   return {
     ...identity,
     ...first,

@@ -23,16 +23,17 @@ export function decodeReply(bytes: Buffer): Reply {
     !isAnswer || isErrorMember(scan.value('error'))
       ? errorInAnswer(parseRecord(bytes.toString()), isAnswer === true)
       : errorOfEnd(scan.value('stop_reason'))
-  if (error) throw new FailedAnswer(error, scan && readMessagesUsage(scan.value('usage'), []))
+  const searches = new ServerSearchReader()
+  const parts = isAnswer ? scan.elements(content.node).flatMap((block) => partsAt(scan, block, searches)) : []
+  if (error) throw new FailedAnswer(error, scan && readMessagesUsage(scan.value('usage'), []), parts)
   if (!isAnswer)
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   const tools = toolUsesIn(scan.value('content'))
-  const searches = new ServerSearchReader()
   const stop = { stop_reason: scan.value('stop_reason'), stop_sequence: scan.value('stop_sequence') }
   return {
     id: textAt(scan, 'id'),
     model: textAt(scan, 'model'),
-    parts: scan.elements(content.node).flatMap((block) => partsAt(scan, block, searches)),
+    parts,
     stop: readStop(stop) ?? { reason: 'end' },
     usage: readMessagesUsage(scan.value('usage'), tools),
     ...cacheVerdictMember(scan.has('diagnostics') ? scan.value('diagnostics') : null),

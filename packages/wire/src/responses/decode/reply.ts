@@ -26,12 +26,12 @@ export function decodeReply(bytes: Buffer): Reply {
   const response = parseRecord(text)
   const output = response?.['output']
   const error = errorOfResponse(response)
-  if (error) throw new FailedAnswer(error, response && usageInResponse(response))
+  const textsIn = itemTextFinders(text, (scan) => elementsOfList(scan, scan.span('output')?.node))
+  const items = listOf(output).map((item: unknown) => asRecord(item) ?? {})
+  const parts = items.flatMap((item, index): ReplyPart[] => readItem(item, textsIn(item, index)))
+  if (error) throw new FailedAnswer(error, response && usageInResponse(response), parts)
   if (!response || !Array.isArray(output))
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
-  const textsIn = itemTextFinders(text, (scan) => elementsOfList(scan, scan.span('output')?.node))
-  const items = output.map((item: unknown) => asRecord(item) ?? {})
-  const parts = items.flatMap((item, index): ReplyPart[] => readItem(item, textsIn(item, index)))
   const calledTools = parts.some(({ kind }) => kind === 'tool-call')
   const tools = toolUsesInResponse(response)
   return {
