@@ -294,7 +294,7 @@ export class Attempts {
       else failed.add(failure)
       if (rule.blames === 'model')
         this.#services.missing.add(channel, call.plan.request.model, performance.now())
-      if (failure.culprit && failure.hasUsage && !failed.mayPayAgain()) return { outcome: 'over', keys: [] }
+      if (failure.hasUsage && !failed.mayPayAgain()) return { outcome: 'over', keys: [] }
       if (rule.next === 'keys') continue
       const outcome = OUTCOMES[rule.next]
       const mayAskAgain = outcome === 'failed' && failure.kind !== 'no_answer' && rule.blames !== 'model'

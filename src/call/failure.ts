@@ -1,5 +1,4 @@
 import type { AnswerError } from '@sluice/wire/answer-error'
-import type { FailureCulprit } from '@sluice/wire/end-reasons'
 import {
   convertErrorType,
   readUpstreamError,
@@ -60,9 +59,7 @@ export interface Failure {
   readonly inStream?: { readonly type: string; readonly code: string }
   /** Whether the attempt is charged like one that its client left, although nothing was delivered. */
   readonly isCharged?: boolean
-  /** Who caused it, if the answer ended for a reason that means a failure. */
-  readonly culprit?: FailureCulprit | undefined
-  /** Set if nothing was delivered of an answer that reports its usage. */
+  /** Set if nothing was delivered of an answer that reports usage, which the provider is to be paid for. */
   readonly hasUsage?: boolean
   /**
    * Sends the answer as the upstream wrote it, if no other attempt follows. Set for complete answers that are not
@@ -324,7 +321,6 @@ export function failureInAnswer(
     ...failure,
     kind: isOfModel ? 'failed_end' : failure.kind,
     cause: culprit ? 'failed end' : cause,
-    culprit,
   }
 }
 

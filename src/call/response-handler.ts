@@ -1,5 +1,6 @@
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
+import { promptTokens } from '@sluice/wire/usage'
 import { GatewayError } from '../errors.ts'
 import { ResponseMemory } from '../limits/request-memory.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -160,7 +161,8 @@ export abstract class ResponseHandler {
   protected undelivered(failure: Failure, usage?: ReportedUsage): void {
     this.#finish()
     this.call.noteUndelivered(this.target, usage)
-    this.#resolve(usage ? { ...failure, hasUsage: true } : failure)
+    const isPaid = usage !== undefined && promptTokens(usage) + usage.output > 0
+    this.#resolve(isPaid ? { ...failure, hasUsage: true } : failure)
   }
 
   /**
