@@ -47,7 +47,8 @@ const PAYMENT = { status: [402], kind: 'account_fault' } as const
 
 /**
  * All known answers that mean the account of the operator and not the request. The first line that fits counts;
- * lines without words come first. The statuses 401, 403 and 407 always refuse the key, and 402 is always a fault
+ * lines without words come first. A location that is not supported is that of the gateway's server, because providers go by
+ * the address that calls them. The statuses 401, 403 and 407 always refuse the key, and 402 is always a fault
  * of the account; lines for them say what a provider's page says, or that only one model is meant.
  */
 export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
@@ -74,6 +75,8 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
       ],
       kind: 'account_fault',
     },
+    { codes: ['unsupported_country_region_territory'], kind: 'account_lacks_model' },
+    { words: 'Country, region, or territory not supported', kind: 'account_lacks_model' },
   ]),
   ...lines('OpenAI', host('openai.com'), 'https://help.openai.com/en/articles/10910291', [
     {
@@ -81,11 +84,6 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
       codes: ['model_not_found'],
       kind: 'account_lacks_model',
       source: 'https://github.com/Aider-AI/aider/issues/604',
-    },
-    {
-      codes: ['unsupported_country_region_territory'],
-      kind: 'account_lacks_model',
-      source: 'https://developers.openai.com/api/docs/guides/error-codes',
     },
     { words: 'Your organization must be verified to use the model *.', kind: 'account_lacks_model' },
     { words: 'Your organization must be verified to stream this model.', kind: 'account_lacks_model' },
@@ -286,7 +284,22 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
     PAYMENT,
     { status: [412], kind: 'account_fault', isOnlyThere: true },
   ]),
-  ...lines('OpenRouter', host('openrouter.ai'), 'https://openrouter.ai/docs/api-reference/limits', [PAYMENT]),
+  ...lines('OpenRouter', host('openrouter.ai'), 'https://openrouter.ai/docs/api-reference/limits', [
+    PAYMENT,
+    {
+      status: [403],
+      words: 'This model is not available in your region.',
+      kind: 'account_lacks_model',
+      source: 'https://github.com/standardagents/dmux/issues/43',
+    },
+    // The settings of the account exclude the providers of the model.
+    {
+      status: [403],
+      words: 'The request is prohibited due to a violation of provider Terms Of Service.',
+      kind: 'account_lacks_model',
+      source: 'https://github.com/Davidvandijcke/coarse/pull/193',
+    },
+  ]),
   ...lines(
     'SiliconFlow',
     host('siliconflow.cn', 'siliconflow.com'),

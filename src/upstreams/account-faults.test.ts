@@ -57,6 +57,31 @@ const ANSWERS: readonly [
   ['https://api.z.ai/api/paas/v4', 429, { code: '1113' }, 'account_fault'],
   ['https://api.z.ai/api/paas/v4', 429, { code: '1302' }, undefined],
   ['https://ark.cn-beijing.volces.com/api/v3', 404, { code: 'ModelNotOpen' }, 'account_lacks_model'],
+  // Providers go by the address of the server that calls them, which is the gateway's.
+  [
+    'https://openrouter.ai/api/v1',
+    403,
+    { message: 'This model is not available in your region.' },
+    'account_lacks_model',
+  ],
+  [
+    'https://openrouter.ai/api/v1',
+    403,
+    { message: 'The request is prohibited due to a violation of provider Terms Of Service.' },
+    'account_lacks_model',
+  ],
+  [
+    'https://openrouter.ai/api/v1',
+    403,
+    { code: 'unsupported_country_region_territory' },
+    'account_lacks_model',
+  ],
+  [
+    'https://api.openai.com/v1',
+    403,
+    { type: 'request_forbidden', message: 'Country, region, or territory not supported' },
+    'account_lacks_model',
+  ],
   ['https://api.deepseek.com/v1', 402, { message: 'Insufficient Balance' }, 'account_fault'],
   ['https://api.stepfun.com/v1', 402, { message: 'x' }, 'account_fault'],
 ]
