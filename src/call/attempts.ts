@@ -268,7 +268,7 @@ export class Attempts {
    */
   async #tryKeys(
     call: Call,
-    { plan, keys, isLastResort }: Candidate,
+    { plan, keys }: Candidate,
     request: AttemptRequest,
     failed: FailedAttempts,
   ): Promise<{ readonly outcome: Outcome; readonly keys: readonly UpstreamKey[] }> {
@@ -278,9 +278,9 @@ export class Attempts {
       const key = keys[index] as UpstreamKey
       const account = { channel: channel.name, key: key.value, model: request.upstreamModel }
       // A move to another account is never refused, because it may be able to serve the call. Limited is what
-      // asks again where the call has failed, or where everything is known to fail.
+      // asks again where the call has failed.
       const isPaid = !failed.hasAny || this.#retries.take()
-      if (!isPaid && (isLastResort || failed.isOf(account))) continue
+      if (!isPaid && failed.isOf(account)) continue
       if (!(await this.#services.limits.ask(channel))) break
       failed.nextAttemptAt(channel)
       const { name: client } = call.plan.dialect

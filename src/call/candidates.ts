@@ -12,8 +12,6 @@ export interface Candidate {
   readonly keys: readonly UpstreamKey[]
   /** Whether a feature has excluded all keys. Such a channel comes after others of its priority. */
   readonly isSpent?: true
-  /** Whether the channel should be skipped, and is tried only because no other one is left. */
-  readonly isLastResort?: true
 }
 
 /** Services that are needed to find the channels and keys of a call. */
@@ -90,7 +88,7 @@ function lastResort(
       keys.filter((key) => isAtFault(plan, key, upstreamModel) === atFault),
     )
     return {
-      candidate: { plan, keys: atMost(most, [...first, ...last]), isLastResort: true } as const,
+      candidate: { plan, keys: atMost(most, [...first, ...last]) },
       first,
     }
   })

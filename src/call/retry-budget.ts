@@ -6,8 +6,8 @@ const PER_CALL = 0.1
 const PER_SECOND = 5
 
 /**
- * Limits the retries of all calls together where everything fails, so that they do not multiply the load of an
- * outage: in the long run one per ten calls, plus a few per second. Moves to other accounts count, but are never
+ * Limits the retries of all calls together where calls have failed before, so that they do not multiply the load of
+ * an outage: in the long run one per ten calls, plus a few per second. Moves to other accounts count, but are never
  * refused. `docs/operations.md: Channels that fail`.
  */
 export class RetryBudget {

@@ -17,12 +17,19 @@ const BROKEN = { kind: 'status', status: 500, body: errorBody('out of order') } 
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    models: priced(['pair', 'unpaid', 'left', 'cut', 'keys', 'wish', 'alone', 'storm']),
+    models: {
+      ...priced(['pair', 'unpaid', 'left', 'cut', 'keys', 'wish', 'alone', 'rested', 'storm-again']),
+      storm: { price: { input: 2, output: 8 }, fallback: ['storm-again'] },
+    },
     channels: [
-      ...['pair', 'unpaid', 'left', 'cut', 'wish', 'storm'].flatMap((model) => [
-        channel(model, upstream.baseUrl(model), { priority: 5 }),
-        channel(`${model}-spare`, upstream.baseUrl(`${model}-spare`), { models: [model] }),
-      ]),
+      ...['pair', 'unpaid', 'left', 'cut', 'wish', 'rested', 'storm'].flatMap((model) => {
+        // The fallback model of `storm` asks the same accounts again.
+        const models = model === 'storm' ? [model, 'storm-again'] : [model]
+        return [
+          channel(model, upstream.baseUrl(model), { models, priority: 5 }),
+          channel(`${model}-spare`, upstream.baseUrl(`${model}-spare`), { models }),
+        ]
+      }),
       channel('keys', upstream.baseUrl('keys'), { keys: ['one', 'two'] }),
       channel('alone', upstream.baseUrl('alone')),
     ],
@@ -181,23 +188,42 @@ describe('an upstream with retry-after', () => {
 })
 
 describe('failures of all upstreams', () => {
-  test('when all upstreams fail, the gateway retries at most fifty calls at first, and then one in ten', async () => {
-    fixture.upstream.script('storm', BROKEN)
-    fixture.upstream.script('storm-spare', BROKEN)
-    const calls = 400
-    const began = performance.now()
-    for (let sent = 0; sent < calls; sent += 50) {
+  const CALLS = 400
+  /** Makes calls that all fail, after which the reserve of further attempts is used up. */
+  async function storm(): Promise<void> {
+    for (const lane of ['storm', 'storm-spare']) fixture.upstream.script(lane, BROKEN)
+    for (let sent = 0; sent < CALLS; sent += 50) {
       const answers = await Promise.all(Array.from({ length: 50 }, () => fixture.chat('ann', ask('storm'))))
       for (const { status } of answers) expect(status).toBe(500)
     }
-    const retries = count('storm') + count('storm-spare') - calls
-    expect(retries).toBeGreaterThan(0)
-    // Five retries a second are added, also on a machine that takes long for the calls.
+  }
+
+  test('a call asks each account once, and asks again at most fifty times at first, and then one time in ten calls', async () => {
+    const began = performance.now()
+    await storm()
+    const asked = count('storm') + count('storm-spare')
+    expect(asked).toBeGreaterThanOrEqual(CALLS)
+    // Five attempts a second are added, also on a machine that takes long for the calls.
     const tookSeconds = (performance.now() - began) / 1000
-    expect(retries).toBeLessThanOrEqual(50 + calls / 10 + 5 * Math.max(10, tookSeconds))
+    expect(asked).toBeLessThanOrEqual(2 * CALLS + 50 + CALLS / 10 + 5 * Math.max(10, tookSeconds))
     const charged = databaseOf(fixture.gateway.dataDir)
       .usage()
       .filter(({ model }) => model === 'storm')
     expect(charged.every(({ quota }) => quota === 0)).toBe(true)
+  })
+
+  test('a call whose accounts all rest moves to each of them, however many attempts were made', async () => {
+    const limited = {
+      kind: 'status',
+      status: 429,
+      body: errorBody('slow down'),
+      headers: { 'retry-after': '60' },
+    } as const
+    for (const lane of ['rested', 'rested-spare']) fixture.upstream.script(lane, limited)
+    expect((await fixture.chat('ann', ask('rested'))).status).toBe(429)
+    await storm()
+    fixture.upstream.script('rested-spare', { kind: 'whole' })
+    const answers = await Promise.all(Array.from({ length: 20 }, () => fixture.chat('ann', ask('rested'))))
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
   })
 })
