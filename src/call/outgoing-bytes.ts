@@ -3,8 +3,6 @@
  * its instructions and tools.
  */
 const MAX_HELD_BYTES = 1_048_576
-/** Maximum time in milliseconds for which bytes before content are held if another model may replace the answer. */
-const MAX_HELD_MS = 5_000
 
 /**
  * Collects bytes for the client's next write. Comments and leading events, which say only that an answer begins, are
@@ -18,14 +16,12 @@ export class OutgoingBytes {
    */
   readonly #chunks: Buffer[] = []
   #bytes = 0
-  #bufferedSince = 0
   #isHeldBack = true
 
   /** Adds bytes. `isEvent`: whether an event other than leading ones begins in these bytes or has begun before. */
   add(bytes: Buffer, isEvent: boolean): void {
     this.#chunks.push(bytes)
     if (!this.#isHeldBack) return
-    if (this.#bufferedSince === 0) this.#bufferedSince = performance.now()
     this.#bytes += bytes.length
     if (isEvent || this.#bytes > MAX_HELD_BYTES) this.#isHeldBack = false
   }
@@ -33,11 +29,6 @@ export class OutgoingBytes {
   /** Whether there are bytes that must be sent to the client now. */
   get isDue(): boolean {
     return !this.#isHeldBack && this.#chunks.length > 0
-  }
-
-  /** Releases bytes that were held long enough. Must be called once a second. */
-  tick(nowMs: number): void {
-    if (this.#bufferedSince > 0 && nowMs - this.#bufferedSince >= MAX_HELD_MS) this.release()
   }
 
   /** Makes all bytes due, even if no event has arrived yet. */

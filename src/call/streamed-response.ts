@@ -38,7 +38,7 @@ const MAX_UNREAD_MS = 60_000
 const MARK_INTERVAL_MS = 5_000
 /**
  * Milliseconds for which the beginning of a stream is held back, because the event after it may be an error, after
- * which another channel is tried.
+ * which another channel is tried, or a filter, after which another model may be.
  */
 const MAX_LEAD_MS = 1_000
 const NO_BYTES = Buffer.alloc(0)
@@ -139,10 +139,6 @@ export class StreamedResponse extends ResponseHandler {
     if (this.state === 'over') return
     if (this.#pauses.has('client') && nowMs - this.#clientPausedAt > MAX_UNREAD_MS)
       this.call.response.destroy()
-    if (this.state === 'waiting') {
-      this.#outgoing.tick(nowMs)
-      this.#sendOutgoing()
-    }
     this.#keepClient(nowMs)
     if (nowMs - this.#markedAt < MARK_INTERVAL_MS) return
     this.#markedAt = nowMs
@@ -289,11 +285,10 @@ export class StreamedResponse extends ResponseHandler {
   // is durable. `isEnd`: the stream ends with these bytes, so they wait for its charge instead.
   #forward(bytes: Buffer, isEnd = false): void {
     if (this.state === 'draining') return
-    // If a filtered answer may be replaced, nothing is sent before its content.
+    // If a filtered answer may be replaced, its content is waited for.
     const isDue = this.call.mayReplaceFiltered ? this.#hasContent : this.#tap.sawEvent || this.#tap.isMidEvent
     this.#outgoing.add(bytes, isDue)
-    if (!isDue && !this.call.mayReplaceFiltered)
-      this.#leadTimer ??= setTimeout(() => this.#releaseLead(), MAX_LEAD_MS)
+    if (!isDue) this.#leadTimer ??= setTimeout(() => this.#releaseLead(), MAX_LEAD_MS)
     if (isEnd || this.#pauses.has('hold')) return
     const continueInBackground = this.#tap.lasting?.continueInBackground
     const opening = this.#gate.open(

@@ -165,6 +165,17 @@ describe('a request that is filtered', () => {
     expect(called()).toEqual([1, 0, 0, 0])
   })
 
+  test('after its first events have waited for a second stays with the model', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const rest = { after: promise, frames: [end, DONE_FRAME] }
+    fixture.upstream.script('x', { kind: 'stream', frames: [roleFrame()], rest, ending: 'no done' })
+    const live = await fixture.live('ann', askStream('x'))
+    await live.until('"role"')
+    resolve()
+    expect((await live.end()).text).toContain('content_filter')
+    expect(called()).toEqual([1, 0, 0, 0])
+  })
+
   test('by the last model as well gets the answer of that model', async () => {
     fixture.upstream.script('x', FILTERED)
     fixture.upstream.script('open', filteredWhole)
