@@ -229,6 +229,11 @@ export interface RelayedStream {
   readonly writes: number
   /** Whether the last write ended an event, and the client has read what was sent. */
   readonly isBetweenEvents: boolean
+  /**
+   * Returns the dialect's own event, without a number, that shows that the answer is in progress; undefined if
+   * it has none.
+   */
+  keepAlive(): Buffer | undefined
 }
 
 /** Columns of a call's row in the usage log that features fill in. */

@@ -148,7 +148,9 @@ export class StreamedResponse extends ResponseHandler {
   // No keep-alive event is sent to a client that still has data to read.
   #keepClient(nowMs: number): void {
     const isBetweenEvents = !this.#tap.isMidEvent && !this.#outgoing.isDue && !this.#pauses.has('client')
-    if (this.call.features.relaying(this.call, nowMs, { writes: this.#writes, isBetweenEvents })) return
+    const keepAlive = (): Buffer | undefined => this.#tap.keepAliveFrame(false)
+    const stream = { writes: this.#writes, isBetweenEvents, keepAlive }
+    if (this.call.features.relaying(this.call, nowMs, stream)) return
     if (this.state === 'draining' || this.#pauses.isAnyBut('check') || this.#prompt?.isPending) return
     const frame = this.call.hasFirstByte ? this.#keepAlive.frameFor(this.#tap, nowMs) : undefined
     if (!frame) return

@@ -154,9 +154,11 @@ export interface StreamEncoder {
   copy(event: CopyableText, out: FrameWriter): boolean
   /**
    * Returns an event that only shows that the reply is still in progress. Returns '' if the protocol has no
-   * such event, or if none may be sent yet. `model` is used if the upstream has not named the model.
+   * such event, or if none may be sent yet. `model` is used if the upstream has not named the model. `isNumbered`:
+   * whether it has the number that events of its protocol have, if any, and begins the reply where that has not
+   * begun; true by default.
    */
-  keepAliveFrame(model: string): string
+  keepAliveFrame(model: string, isNumbered?: boolean): string
   /**
    * Returns the frames that end a complete stream. They are sent after the call was charged. Returns ''
    * before the `end` event. `charged` replaces the usage that the upstream reported.

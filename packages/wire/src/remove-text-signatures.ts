@@ -37,8 +37,8 @@ export class TextSignatureRemover implements StreamEncoder {
     return this.#inner.copy(event, out)
   }
 
-  keepAliveFrame(model: string): string {
-    return this.#inner.keepAliveFrame(model)
+  keepAliveFrame(model: string, isNumbered?: boolean): string {
+    return this.#inner.keepAliveFrame(model, isNumbered)
   }
 
   finalFrames(charged?: Usage): string {

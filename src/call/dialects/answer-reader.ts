@@ -176,9 +176,10 @@ export interface Tap extends RecordedResponse {
   takeLastTexts?(isCut: boolean): Buffer
   /**
    * Returns an event that only shows that the reply is in progress; undefined if none can be sent now, or if
-   * the dialect has no such event.
+   * the dialect has no such event. `isNumbered`: whether it has the number that events of its dialect have, if any,
+   * and begins the reply where that has not begun; true by default.
    */
-  keepAliveFrame(): Buffer | undefined
+  keepAliveFrame(isNumbered?: boolean): Buffer | undefined
   /** Returns the bytes that end a complete stream, after it was charged. `charged` is the usage to report. */
   finalBytes(charged: Usage): Buffer
   /** Returns the event that reports the error at the end of a broken stream. */

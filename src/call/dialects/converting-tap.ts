@@ -116,8 +116,8 @@ export class ConvertingTap implements Tap {
     return { complete: this.#isComplete && !this.error }
   }
 
-  keepAliveFrame(): Buffer | undefined {
-    const frame = this.#isOver ? '' : this.#encoder.keepAliveFrame(this.#defaults.model)
+  keepAliveFrame(isNumbered?: boolean): Buffer | undefined {
+    const frame = this.#isOver ? '' : this.#encoder.keepAliveFrame(this.#defaults.model, isNumbered)
     return frame === '' ? undefined : Buffer.from(frame)
   }
 

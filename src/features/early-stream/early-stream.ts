@@ -15,8 +15,10 @@ const KEEP_ALIVE_MS = 15_000
 
 /** How a stream is kept open before it has begun, and between its events. */
 interface StreamForm {
-  /** Bytes that may stand between any two events, and before the first one. */
+  /** Bytes that may stand before the first event, and between any two events. */
   readonly keepAlive: Buffer
+  /** Whether the dialect has an event of its own that takes their place once the stream has begun. */
+  readonly hasOwnEvent?: true
   /** Writes the body of an error, which is JSON, as the last event of a stream without other events. */
   refusal(body: Buffer, call: RunningCall): Buffer
 }
@@ -34,8 +36,8 @@ const FORMS: { readonly [Name in Endpoint]?: StreamForm } = {
     keepAlive: Buffer.from(PING_FRAME),
     refusal: (body) => Buffer.from(`event: error\ndata: ${oneLine(body)}\n\n`),
   },
-  // Every event of this protocol has a number, so that an added one would change those that follow.
-  responses: { keepAlive: COMMENTED_CHAT.keepAlive, refusal: failedResponse },
+  // Clients accept no other first event than `response.created`.
+  responses: { keepAlive: COMMENTED_CHAT.keepAlive, hasOwnEvent: true, refusal: failedResponse },
   gemini: {
     keepAlive: Buffer.from(KEEP_ALIVE_FRAME),
     refusal: (body) => Buffer.from(`data: ${oneLine(body)}\r\n\r\n`),
@@ -114,13 +116,14 @@ export class EarlyStream {
   }
 
   /** Sends a keep-alive in a stream that has begun, if it is due. Returns whether this object sends the stream's keep-alives. */
-  keepOpen(nowMs: number, { writes, isBetweenEvents }: RelayedStream): boolean {
+  keepOpen(nowMs: number, { writes, isBetweenEvents, keepAlive }: RelayedStream): boolean {
     if (this.#silenceMs === 0) return false
     if (!this.#call?.response.headersSent) return true
     if (writes !== this.#writes) {
       this.#writes = writes
       this.#silentSince = nowMs
-    } else if (isBetweenEvents && nowMs - (this.#silentSince ?? nowMs) >= KEEP_ALIVE_MS) this.#send(nowMs)
+    } else if (isBetweenEvents && nowMs - (this.#silentSince ?? nowMs) >= KEEP_ALIVE_MS)
+      this.#send(nowMs, this.#form.hasOwnEvent && writes > 0 ? keepAlive() : undefined)
     return true
   }
 
@@ -129,12 +132,12 @@ export class EarlyStream {
     if (!this.#call?.response.early) this.#send(performance.now())
   }
 
-  #send(nowMs: number): void {
+  #send(nowMs: number, own?: Buffer): void {
     this.#silentSince = nowMs
     const call = this.#call
     if (!call) return
     const contentType = call.plan.dialect.streamType ?? 'text/event-stream'
-    call.response.keepAlive(this.#form.keepAlive, {
+    call.response.keepAlive(own ?? this.#form.keepAlive, {
       headers: { ...call.headers(contentType, undefined), 'x-accel-buffering': 'no' },
       refusal: (body) => this.#form.refusal(body, call),
     })

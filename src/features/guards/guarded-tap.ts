@@ -135,8 +135,8 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
     return unjudged.length > 0 ? Buffer.concat([unjudged, last]) : last
   }
 
-  override keepAliveFrame(): Buffer | undefined {
-    const frame = this.inner.keepAliveFrame()
+  override keepAliveFrame(isNumbered?: boolean): Buffer | undefined {
+    const frame = this.inner.keepAliveFrame(isNumbered)
     return frame || !this.#held || this.#array ? frame : COMMENT
   }
 

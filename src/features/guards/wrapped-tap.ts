@@ -94,8 +94,8 @@ export abstract class WrappedTap implements HandedOn {
     this.inner.clientLeft?.()
   }
 
-  keepAliveFrame(): Buffer | undefined {
-    return this.inner.keepAliveFrame()
+  keepAliveFrame(isNumbered?: boolean): Buffer | undefined {
+    return this.inner.keepAliveFrame(isNumbered)
   }
 
   get lasting(): LastingResponse | undefined {

@@ -34,8 +34,8 @@ export abstract class RenamingTap extends ResponsesTap {
     return end
   }
 
-  override keepAliveFrame(): Buffer | undefined {
-    const frame = super.keepAliveFrame()
+  override keepAliveFrame(isNumbered?: boolean): Buffer | undefined {
+    const frame = super.keepAliveFrame(isNumbered)
     return frame && this.#ids.whole(frame)
   }
 

@@ -170,7 +170,7 @@ export abstract class StreamTap extends FrameLoop {
    * Returns an event that keeps the connection alive and from which clients learn only that the response is
    * in progress; undefined if the protocol has no such event.
    */
-  keepAliveFrame(): Buffer | undefined {
+  keepAliveFrame(_isNumbered?: boolean): Buffer | undefined {
     return undefined
   }
 

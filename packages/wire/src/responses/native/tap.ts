@@ -88,9 +88,10 @@ export class ResponsesTap extends StreamTap {
    * Repeats `response.in_progress` with the number of the previous event, so that the upstream's own numbers
    * stay valid. Returns undefined before the response has begun, and in the middle of an event.
    */
-  override keepAliveFrame(): Buffer | undefined {
+  override keepAliveFrame(isNumbered = true): Buffer | undefined {
     if (this.responseId === '' || this.isMidEvent) return undefined
-    return this.#frame('in_progress', Math.max(0, this.#sequence - 1), null)
+    const number = isNumbered ? Math.max(0, this.#sequence - 1) : undefined
+    return this.#frame('in_progress', number, null)
   }
 
   /** Whether the stream has had a final event. Clients wait for one even after an `error` event. */
@@ -165,7 +166,7 @@ export class ResponsesTap extends StreamTap {
     return TERMINAL_EVENTS.has(stringOrEmpty(parseRecord(data)?.['type']))
   }
 
-  #frame(status: 'failed' | 'in_progress', number: number, error: object | null): Buffer {
+  #frame(status: 'failed' | 'in_progress', number: number | undefined, error: object | null): Buffer {
     const response = {
       id: this.responseId,
       object: 'response',
@@ -178,7 +179,8 @@ export class ResponsesTap extends StreamTap {
       output: [],
     }
     const type = `response.${status}`
-    const data = `{"type":"${type}","sequence_number":${number},"response":${writeWithDefaults(response, null)}}`
+    const place = number === undefined ? '' : `"sequence_number":${number},`
+    const data = `{"type":"${type}",${place}"response":${writeWithDefaults(response, null)}}`
     return Buffer.from(`event: ${type}\ndata: ${data}\n\n`)
   }
 

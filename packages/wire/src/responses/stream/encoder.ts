@@ -31,6 +31,8 @@ interface Waiting {
   isEnded: boolean
 }
 
+const IN_PROGRESS = 'response.in_progress'
+
 /**
  * Encodes the stream of a response: `created` and `in_progress`, one item after another, and a final event.
  * Events are numbered without gaps. An item is closed when the next one begins or the response ends, because
@@ -69,11 +71,12 @@ export class ResponsesStreamEncoder implements StreamEncoder {
    * Begins the response, or repeats `response.in_progress`. It must be an event, because clients ignore
    * comments.
    */
-  keepAliveFrame(model: string): string {
+  keepAliveFrame(model: string, isNumbered = true): string {
     const isStarted = this.#isStarted
+    if (!isNumbered) return isStarted ? eventOfResponse(IN_PROGRESS, '', this.#inProgress()) : ''
     this.#out = ''
     this.#start(model)
-    return isStarted ? this.#progressFrame('response.in_progress') : this.#out
+    return isStarted ? this.#progressFrame(IN_PROGRESS) : this.#out
   }
 
   finalFrames(charged = this.#ended?.usage): string {
@@ -122,7 +125,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       case 'part-end':
         return this.#end(event)
       case 'ping':
-        if (this.#isStarted) this.#out += this.#progressFrame('response.in_progress')
+        if (this.#isStarted) this.#out += this.#progressFrame(IN_PROGRESS)
         return
       case 'end':
         return this.#finish(event.stop, event.usage)
@@ -134,7 +137,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     if (this.#isStarted) return
     this.#isStarted = true
     this.#response.model = model
-    this.#out += this.#progressFrame('response.created') + this.#progressFrame('response.in_progress')
+    this.#out += this.#progressFrame('response.created') + this.#progressFrame(IN_PROGRESS)
   }
 
   #begin(event: Extract<ReplyEvent, { kind: 'part-start' }>): void {
@@ -199,12 +202,21 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   #progressFrame(type: string): string {
-    return this.#responseFrame(type, this.#response.write({ status: 'in_progress', output: [] }))
+    return this.#responseFrame(type, this.#inProgress())
+  }
+
+  #inProgress(): string {
+    return this.#response.write({ status: 'in_progress', output: [] })
   }
 
   #responseFrame(type: string, response: string): string {
-    return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++},"response":${response}}\n\n`
+    return eventOfResponse(type, `"sequence_number":${this.#sequence++},`, response)
   }
+}
+
+/** An event about the whole response. `place`: its number as a member; empty if it has none. */
+function eventOfResponse(type: string, place: string, response: string): string {
+  return `event: ${type}\ndata: {"type":"${type}",${place}"response":${response}}\n\n`
 }
 
 /** The position of an item in the stream. */
