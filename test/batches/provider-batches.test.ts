@@ -40,6 +40,7 @@ beforeAll(async () => {
             'second',
             'other',
             'claude',
+            'claude-too',
             'gemini',
             'responses',
             'azure',
@@ -56,8 +57,8 @@ beforeAll(async () => {
         batching(
           'claude',
           simulator.messagesUrl,
-          ['claude'],
-          { claude: 'demo-claude' },
+          ['claude', 'claude-too'],
+          { claude: 'demo-claude', 'claude-too': 'demo-claude' },
           { protocol: 'messages' },
         ),
         batching(
@@ -325,6 +326,26 @@ describe('docs/batches.md: Batches of providers', () => {
     const batch = await ann.ended((await made(ann, [chatLine('a', MODEL), chatLine('b', MODEL)])).id)
     expect(batch.request_counts).toEqual({ total: 2, completed: 2, failed: 0 })
     expect((await invoices()).slice(bills)).toHaveLength(1)
+  })
+
+  test.each([
+    ['whose answers were lost are not taken for each other', { lost: true, times: 2 }, 3],
+    ['that were not made are not taken for one that another program made', { status: 500, times: 2 }, 3],
+  ])('batches of one size at Anthropic %s', async (_, fault, billed) => {
+    const params = { model: 'demo-claude', max_tokens: 20, messages: [{ role: 'user', content: 'hi' }] }
+    await simulateBatches(simulator.messagesUrl, { reset: true, behaviour: { running_ms: 500 } })
+    const bills = (await invoicesOf(simulator.messagesUrl)).length
+    const foreign = await fetch(`${simulator.messagesUrl}/messages/batches`, {
+      method: 'POST',
+      headers: { 'x-api-key': 'upstream-key-of-claude', 'content-type': 'application/json' },
+      body: JSON.stringify({ requests: [{ custom_id: 'foreign', params }] }),
+    })
+    expect(foreign.status).toBe(200)
+    await simulateBatches(simulator.messagesUrl, { faults: [{ step: 'create', ...fault }] })
+    const ann = clientOf('ann')
+    const both = await made(ann, [chatLine('a', 'claude'), chatLine('b', 'claude-too')])
+    expect((await ann.ended(both.id)).request_counts).toEqual({ total: 2, completed: 2, failed: 0 })
+    expect((await invoicesOf(simulator.messagesUrl)).slice(bills)).toHaveLength(billed)
   })
 
   test('a batch for which the provider has too many tokens is made again later', async () => {

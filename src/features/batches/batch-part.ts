@@ -86,6 +86,14 @@ export class BatchPart {
     return this.#lines.has(line)
   }
 
+  /** The number of its line that has this id at the provider; undefined if none has. */
+  lineOf(id: string): number | undefined {
+    const prefix = lineId(this.key, 0).slice(0, -1)
+    const digits = id.slice(prefix.length)
+    const isId = id.startsWith(prefix) && /^[1-9]\d{0,6}$/.test(digits)
+    return isId && this.has(Number(digits)) ? Number(digits) : undefined
+  }
+
   change(facts: Partial<PartFacts>): void {
     this.facts = { ...this.facts, ...facts }
   }
@@ -127,13 +135,6 @@ function nameOfPart(key: string, round: number): string {
 /** The id of a line for the provider; `name` is that of the part. At most 64 characters that all APIs allow. */
 export function lineId(key: string, line: number): string {
   return `${key.slice(key.indexOf('_') + 1)}-${line}`
-}
-
-/** The number of the line with this id; undefined if it is not an id of the part. */
-export function lineOfId(key: string, id: string): number | undefined {
-  const prefix = lineId(key, 0).slice(0, -1)
-  const digits = id.slice(prefix.length)
-  return id.startsWith(prefix) && /^[1-9]\d{0,6}$/.test(digits) ? Number(digits) : undefined
 }
 
 /** A value with maps, sets and large integers as text, and the value of such a text. */

@@ -5,7 +5,7 @@ import { LineReserve } from '../../accounts/ledger/batch-hold.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import { LINE_ENDPOINTS, type LineHead } from './batch.ts'
-import { BatchPart, lineOfId, type PartFacts, type SealedPrices, withSealedPrices } from './batch-part.ts'
+import { BatchPart, type PartFacts, type SealedPrices, withSealedPrices } from './batch-part.ts'
 import type { BatchRun } from './batch-run.ts'
 import type { BatchStore, Unanswered } from './batch-store.ts'
 import { type ComposingServices, tierFieldsIn, withoutRemovedFields } from './compose-lines.ts'
@@ -259,6 +259,7 @@ export class ProviderWork {
       intentMs,
       content: await store.partLines(this.#run.batch, part.key, onLost),
       isOfOther: (id) => store.knowsProviderId(id),
+      isOwnLine: (id) => part.lineOf(id) !== undefined,
       onUploaded: (file) => this.#change(part, { uploads: [...(part.facts.uploads ?? []), file] }),
       confirm: async () => {
         if (!(await this.#ends.isHeld()))
@@ -360,10 +361,9 @@ export class ProviderWork {
 
   /** Resolves to false if the result belongs to no line, or its line has one. */
   async #take(part: BatchPart, { id, answer }: ProviderResult, seen: Set<number>): Promise<boolean> {
-    const number = lineOfId(part.key, id)
-    const isKnown = number !== undefined && part.has(number)
-    if (!isKnown || seen.has(number)) {
-      this.#services.metrics.add('batchResultsIgnored', 1, isKnown ? 'duplicate' : 'unknown')
+    const number = part.lineOf(id)
+    if (number === undefined || seen.has(number)) {
+      this.#services.metrics.add('batchResultsIgnored', 1, number === undefined ? 'unknown' : 'duplicate')
       return false
     }
     seen.add(number)

@@ -1,7 +1,7 @@
-import type { OutgoingBody } from '@sluice/http1'
+import { type OutgoingBody, TransportError } from '@sluice/http1'
 import { asRecord } from '@sluice/wire/json/record'
 import { type BatchConnection, idIn } from './connection.ts'
-import { bytesIn, MAX_RESULT_BYTES, recordsIn, scanned } from './openai.ts'
+import { bytesIn, CLOCK_SECONDS, MAX_RESULT_BYTES, recordsIn, scanned } from './openai.ts'
 import {
   type BatchApiOfProvider,
   type BatchLook,
@@ -11,9 +11,9 @@ import {
   type ProviderResult,
 } from './provider-batches.ts'
 
-/** Milliseconds by which the clocks of the provider and of this machine may differ. */
-const CLOCK_MS = 10_000
 const PAGE = 100
+/** Number of results by which a batch is recognized; single ones may belong to nobody. */
+const FIRST_RESULTS = 100
 const COUNTS = ['processing', 'succeeded', 'errored', 'canceled', 'expired'] as const
 
 /** Statuses of the types of errors in results. */
@@ -43,20 +43,29 @@ export const anthropic: BatchApiOfProvider = {
     const made = await at.send({ path: '/messages/batches', body: bodyOf(batch), contentType })
     return idIn(made)
   },
-  async find(at, { lines, intentMs, isOfOther }) {
+  /**
+   * A batch as large as ours is ours only if its first results are. Results come at its end, so before that the batch
+   * stays in doubt: a wrong one would be cancelled, or its results waited for, in place of ours.
+   */
+  async find(at, { lines, intentMs, isOfOther, isOwnLine }) {
     const first = `/messages/batches?limit=${PAGE}`
+    const isOlder = (batch: Record<string, unknown>): boolean =>
+      Date.parse(String(batch['created_at'])) < intentMs - CLOCK_SECONDS * 1_000
     const pages = at.pages(first, ({ data, has_more: hasMore }) => {
       const last = recordsIn(data).at(-1)
-      return last && hasMore === true
-        ? `${first}&after_id=${encodeURIComponent(String(last['id']))}`
-        : undefined
+      if (!last || isOlder(last) || hasMore !== true) return undefined
+      return `${first}&after_id=${encodeURIComponent(String(last['id']))}`
     })
+    let isInDoubt = false
     for await (const { data } of pages)
       for (const batch of recordsIn(data)) {
         const id = idIn(batch)
-        if (Date.parse(String(batch['created_at'])) < intentMs - CLOCK_MS) return undefined
-        if (countOf(batch) === lines && !(await isOfOther(id))) return id
+        if (isOlder(batch) || countOf(batch) !== lines || (await isOfOther(id))) continue
+        const ids = batch['processing_status'] === 'ended' ? await firstIdsOf(at, id) : []
+        if (ids.some(isOwnLine)) return id
+        isInDoubt ||= ids.length === 0
       }
+    if (isInDoubt) throw new TransportError('a batch that may be ours has not ended', false)
     return undefined
   },
   async look(at, id) {
@@ -81,6 +90,16 @@ export const anthropic: BatchApiOfProvider = {
 
 function pathOf(id: string): string {
   return `/messages/batches/${encodeURIComponent(id)}`
+}
+
+/** The ids of the first results of a batch. */
+async function firstIdsOf(at: BatchConnection, id: string): Promise<string[]> {
+  const ids: string[] = []
+  for await (const result of anthropic.results(at, id)) {
+    if (result) ids.push(result.id)
+    if (ids.length === FIRST_RESULTS) break
+  }
+  return ids
 }
 
 function countOf({ request_counts: counts }: Record<string, unknown>): number {

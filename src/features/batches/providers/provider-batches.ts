@@ -21,6 +21,8 @@ export interface BatchToMake {
   readonly content: OutgoingBody
   /** Whether this id of the provider is that of another batch. */
   readonly isOfOther: (id: string) => Promise<boolean>
+  /** Whether `written` has made a line of this batch with this id. */
+  readonly isOwnLine: (id: string) => boolean
   /** Called with the id of a file that was uploaded, which the batch alone needs. */
   readonly onUploaded: (file: string) => Promise<void>
   /** Called before the request that makes the batch. Rejects if another node works on it. */
@@ -53,7 +55,7 @@ export interface BatchApiOfProvider {
   written(channel: Channel, id: string, path: string, body: Buffer): Buffer
   /** Resolves to the provider's id. */
   make(at: BatchConnection, batch: BatchToMake): Promise<string>
-  /** Asks whether the provider has the batch. */
+  /** Asks whether the provider has the batch. Rejects with `TransportError` while that cannot be known. */
   find(at: BatchConnection, batch: BatchToMake): Promise<string | undefined>
   look(at: BatchConnection, id: string): Promise<BatchLook>
   /** Reads results; a line that cannot be read is undefined. */
