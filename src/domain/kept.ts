@@ -85,6 +85,17 @@ export type KeptKind = keyof typeof KEPT_KINDS
 /** Kinds of answers that are given again for the same or an equal request. */
 export type AnswerKind = Extract<KeptKind, 'idempotency' | 'cache'>
 
+/** Kinds that the end of a batch removes. Until then they stay even if its user is deleted, because what it finished is charged. */
+export const KINDS_OF_OPEN_BATCHES: ReadonlySet<KeptKind> = new Set([
+  'batch_open',
+  'batch_input',
+  'batch_heads',
+  'batch_line',
+  'batch_line_state',
+  'batch_part',
+  'batch_part_lines',
+] as const)
+
 /** The rules of a kind. */
 export function rulesOf(kind: KeptKind): KeptKindRules {
   return KEPT_KINDS[kind]
@@ -123,6 +134,8 @@ export interface KeptFilter {
   readonly key?: string | undefined
   /** The first and the last key, instead of one. */
   readonly keys?: { readonly from: string; readonly to: string } | undefined
+  /** Keys of entries that stay. */
+  readonly except?: readonly string[] | undefined
   readonly userId?: number | undefined
   readonly tokenId?: number | undefined
   readonly model?: string | undefined

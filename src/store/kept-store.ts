@@ -3,6 +3,7 @@ import {
   ALL_USERS,
   isInObjects,
   KEPT_KINDS,
+  KINDS_OF_OPEN_BATCHES,
   KEPT_PART_BYTES,
   KEPT_SHARES,
   type KeptEntry,
@@ -349,14 +350,21 @@ export class KeptStore {
 }
 
 /**
- * Removes all that is kept for a deleted user, with its contents. Rows of responses that providers have stay, because a
- * background call may have to be charged by one.
+ * Removes all that is kept for a deleted user, with its contents, except what open batches need until they have ended. Rows of
+ * responses that providers have stay, because a background call may have to be charged by one.
  */
-export async function removeKeptOfUser(rows: Pick<RowStore, 'write'>, userId: number): Promise<void> {
+export async function removeKeptOfUser(
+  rows: Pick<RowStore, 'read' | 'write'>,
+  userId: number,
+): Promise<void> {
+  const batches = await rows.read('keysOfKind', { kind: 'batch_open' })
+  const open = batches.filter((batch) => batch.userId === userId).map(({ key }) => key)
   // Objects are not in the database: their rows say which are still to be removed.
   for (const kind of Object.keys(KEPT_KINDS) as KeptKind[])
-    if (kind !== 'incomplete_objects') await removeAll(rows, { kind, userId })
-  await rows.write('removeKeptSums', { userId })
+    if (kind !== 'incomplete_objects' && !KINDS_OF_OPEN_BATCHES.has(kind))
+      await removeAll(rows, { kind, userId, ...(kind === 'batch' && { except: open }) })
+  // What stays is removed by another call.
+  if (open.length === 0) await rows.write('removeKeptSums', { userId })
 }
 
 /** Removes what is kept for deleted users whose removal was interrupted. Resolves to the number of these users. */

@@ -14,6 +14,7 @@ import { databaseOf } from '../fixtures/database.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
 
+const ANN = 'the-access-token-of-ann'
 const ADMIN = { id: 9, accessToken: 'the-access-token-of-the-admin' }
 
 let simulator: Simulator
@@ -33,7 +34,7 @@ function configuration(name: string, url: string, price: object, fields: object 
     ],
     users: [
       ROOT,
-      user(2, 'ann', [token('ann')]),
+      user(2, 'ann', [token('ann')], { access_token: ANN }),
       user(ADMIN.id, 'boss', [token('boss')], { role: 10, access_token: ADMIN.accessToken }),
     ],
   }
@@ -86,18 +87,38 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(charged()).toBe(await bill())
   })
 
-  test('when its key is disabled, a batch is cancelled at the provider, and what it has finished is charged', async () => {
-    await simulate({ running_ms: 60_000, cancelling_ms: 200, done: 2 })
-    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, BATCH_PRICE) })
-    const { id, bill } = await madeThere()
-    const { id: keyId } = databaseOf(gateway.dataDir).token('token-ann')
-    const disabled = await manage(gateway.url, ADMIN, 'PUT /api/user/2/tokens', { id: keyId, status: 2 })
-    expect(disabled).toMatchObject({ success: true })
-    await expect.poll(() => databaseOf(gateway.dataDir).openHolds()).toEqual([])
-    expect(charged()).toBe(await bill())
-    expect(charged()).toBeGreaterThan(0)
-    expect(id).toMatch(/^batch_/)
-  })
+  test.each([
+    ['its key is disabled', 'PUT /api/user/2/tokens', { status: 2 }],
+    ['its key is deleted', 'DELETE /api/token/:key', undefined],
+    ['its user is disabled', 'POST /api/user/manage', { id: 2, action: 'disable' }],
+    ['its user is deleted', 'DELETE /api/user/2', undefined],
+  ] as const)(
+    'when %s, a batch is cancelled at the provider, and what it has finished is charged, also after a restart',
+    async (_, request, fields) => {
+      await simulate({ running_ms: 600_000, cancelling_ms: 1_000, done: 2 })
+      gateway = await startGateway({ config: configuration('first', simulator.chatUrl, BATCH_PRICE) })
+      const { bill } = await madeThere()
+      const { id: keyId } = databaseOf(gateway.dataDir).token('token-ann')
+      const who = request.includes(':key') ? { id: 2, accessToken: ANN } : ADMIN
+      const answer = await manage(
+        gateway.url,
+        who,
+        request.replace(':key', String(keyId)) as typeof request,
+        fields && { id: keyId, ...fields },
+      )
+      expect(answer).toMatchObject({ success: true })
+      const statuses = async (): Promise<string | undefined> => (await invoices()).at(-1)?.status
+      await expect.poll(statuses).toMatch(/^cancel/)
+      await gateway.kill()
+      await gateway.restart()
+      const books = databaseOf(gateway.dataDir)
+      await expect.poll(() => books.openHolds()).toEqual([])
+      await expect.poll(charged).toBe(await bill())
+      expect(charged()).toBeGreaterThan(0)
+      expect(await statuses()).toBe('cancelled')
+      if (request === 'DELETE /api/user/2') await expect.poll(() => books.keptKinds()).toEqual([])
+    },
+  )
 
   test('after 24 hours a batch is cancelled at the provider and expires; what it has finished is charged', async () => {
     const clock = dateClock()
@@ -128,17 +149,5 @@ describe('docs/batches.md: Batches of providers', () => {
       request_counts: { total: 3, completed: 1, failed: 0 },
     })
     expect(charged()).toBe(await bill())
-  })
-
-  test('when its user is deleted, a batch is cancelled at the provider, and nothing of it stays', async () => {
-    await simulate({ running_ms: 600_000, cancelling_ms: 100 })
-    gateway = await startGateway({ config: configuration('first', simulator.chatUrl, BATCH_PRICE) })
-    await madeThere()
-    expect(await manage(gateway.url, ADMIN, 'DELETE /api/user/2')).toMatchObject({ success: true })
-    const books = databaseOf(gateway.dataDir)
-    await expect.poll(() => books.openHolds(), { timeout: 60_000 }).toEqual([])
-    await expect.poll(() => books.keptKinds()).toEqual([])
-    const statuses = async (): Promise<string | undefined> => (await invoices()).at(-1)?.status
-    await expect.poll(statuses).toBe('cancelled')
   })
 })

@@ -40,8 +40,6 @@ export class BatchRun {
   looks = 0
   /** Set when another node has taken the batch over, because this one did not renew its lease in time. */
   isLost = false
-  /** Set when nothing of the batch is stored any more, because its user was deleted. */
-  isGone = false
   /** Whether a lost line was reported. */
   #hasReported = false
   readonly lines: LineFinder

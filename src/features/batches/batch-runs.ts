@@ -287,9 +287,9 @@ export class BatchRuns {
 
   /** Ends a line whose body is lost. It costs nothing. */
   async #settleLost(run: BatchRun, line: LineHead, reserve: LineReserve): Promise<void> {
-    // A node that has ended the batch, or deleted its user, has removed the bodies of its lines.
+    // A node that has ended the batch has removed the bodies of its lines.
     await this.#renew([run])
-    if (run.isLost || run.isGone || this.#isStopping) return
+    if (run.isLost || this.#isStopping) return
     run.reportLost(this.#services.log, line)
     await this.#end(run, line, reserve, withoutAnswer(run.batch, line, 'content_lost'))
   }
@@ -395,9 +395,7 @@ export class BatchRuns {
     const wishes =
       runs.length === 0 ? undefined : await store.wishesToCancel(runs.map(({ batch }) => batch.id))
     for (const run of runs) {
-      // A batch that was made after `open` was read is not in it yet.
-      run.isGone ||= run.looks > 0 && !ids.has(run.batch.id)
-      const isCancelled = run.isGone || wishes?.has(run.batch.id) === true
+      const isCancelled = wishes?.has(run.batch.id) === true
       if (run.stopped === undefined && !run.isLost) await this.#guarded(() => this.#lookAt(run, isCancelled))
       run.looks += 1
       this.#endIfOver(run)
@@ -476,7 +474,6 @@ export class BatchRuns {
     const run = new BatchRun(store, counted, hold, ended)
     if (batch.cancelMs !== undefined) run.stopped = 'cancelled'
     else if (Date.now() >= run.windowEndMs) run.stopped = 'expired'
-    run.caller = await this.#callerOf(run)
     this.#workAtProviders(run, { parts, prices: await store.pricesOf(batch), ended })
     return run
   }

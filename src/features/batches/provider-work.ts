@@ -116,24 +116,11 @@ export class ProviderWork {
       if (open.length === 0) return
       await Promise.all(open.map((part) => this.#advance(part)))
     }
-    if (this.#run.isGone && !this.#isStopping && !this.#run.isLost) await this.#cancelAll()
-  }
-
-  /** Cancels at the providers what is stored nowhere any more. */
-  async #cancelAll(): Promise<void> {
-    for (const part of this.#parts) {
-      const { providerId } = part.facts
-      if (!part.isAtProvider || providerId === undefined) continue
-      // It ends there anyway.
-      await this.#apiOf(part)
-        .cancel(this.#connection(part), providerId)
-        .catch(() => {})
-    }
   }
 
   /** Whether this node works no more on the batch. */
   get #isOver(): boolean {
-    return this.#isStopping || this.#run.isLost || this.#run.isGone
+    return this.#isStopping || this.#run.isLost
   }
 
   get #sealed(): Settings {

@@ -303,7 +303,8 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     let left = await partsIn(database)
     expect(left).toBe(2 * 15 * 4)
     const removed: number[] = []
-    const counting: Pick<RowStore, 'write'> = {
+    const counting: Pick<RowStore, 'read' | 'write'> = {
+      read: (...read) => store.read(...read),
       async write(...write) {
         const result = await store.write(...write)
         const before = left

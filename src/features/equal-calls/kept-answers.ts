@@ -25,7 +25,7 @@ export interface AnswerToKeep extends KeptFacts {
 }
 
 /** Which answers are removed: those that match all given fields. */
-interface AnswerFilter extends Omit<KeptFilter, 'key' | 'keys'> {
+interface AnswerFilter extends Omit<KeptFilter, 'key' | 'keys' | 'except'> {
   readonly kind: AnswerKind
 }
 

@@ -272,11 +272,12 @@ interface RemovedKept {
 /** Removes at most `limit` entries that match a filter, with a limited number of parts. */
 export async function removeKept(
   db: Db,
-  { kind, key, keys, userId, tokenId, model, limit }: KeptFilter & { readonly limit: number },
+  { kind, key, keys, except = [], userId, tokenId, model, limit }: KeptFilter & { readonly limit: number },
 ): Promise<RemovedKept> {
   let chosen = rowsOf(db).where('kind', '=', kind)
   if (key !== undefined) chosen = chosen.where('key', '=', key)
   if (keys !== undefined) chosen = chosen.where('key', '>=', keys.from).where('key', '<=', keys.to)
+  if (except.length > 0) chosen = chosen.where('key', 'not in', except)
   // With share and owner, the entries of a user are found by an index.
   if (userId !== undefined)
     chosen = chosen
