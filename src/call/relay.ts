@@ -151,8 +151,13 @@ export class Relay {
   }
 
   /** Relays one call in the client's dialect. Rejects with the error for the client, if none was sent yet. */
-  call(endpoint: keyof ClientDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.callIn({ json: this.#dialects[endpoint] }, incoming, caller)
+  call(
+    endpoint: keyof ClientDialects,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings = this.#services.settings(),
+  ): Promise<void> {
+    return this.callIn({ json: this.#dialects[endpoint] }, incoming, caller, settings)
   }
 
   /**
@@ -296,8 +301,12 @@ export class Relay {
   }
 
   /** Relays one call in the dialects of its endpoint, as JSON or as a form. Rejects like `call`. */
-  async callIn(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
-    const settings = this.#services.settings()
+  async callIn(
+    dialects: EndpointDialects,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings = this.#services.settings(),
+  ): Promise<void> {
     const leave = incoming.isPart ? undefined : await this.#services.limits.begin(caller)
     let body: Body | FormBody | undefined
     try {

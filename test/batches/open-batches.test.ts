@@ -4,18 +4,25 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { BatchClient, chatLine } from '../fixtures/batches.ts'
-import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, sqliteFileIn } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const ADMIN = { id: 9, accessToken: 'the-access-token-of-the-admin' }
+/** Charge of the default answer of an upstream: 10 tokens at 1 and 5 at 4 quota units. */
+const CHARGE = 30
 const MODELS = ['gated', 'read', 'free']
 /** Calls for lines that are made at a time for a user who is alone: half of all. */
 const PARALLEL = 4
 
 let fixture: Fixture
 beforeAll(async () => {
-  fixture = await startFixture((upstream) => ({
+  fixture = await startFixture(configuration)
+})
+afterAll(() => fixture?.close())
+
+function configuration(upstream: Fixture['upstream'], others: Partial<Configuration> = {}): Configuration {
+  return {
     options: { local_batches: true, batches: { most: 2, parallel: 2 * PARALLEL } },
     rate_limits: { relay: { requests: 0 }, key: { requests: 0 } },
     models: priced(MODELS),
@@ -25,9 +32,9 @@ beforeAll(async () => {
       ...['ann', 'bob', 'dan'].map((name, at) => user(2 + at, name, [token(name)])),
       user(ADMIN.id, 'boss', [token('boss')], { role: 10, access_token: ADMIN.accessToken }),
     ],
-  }))
-})
-afterAll(() => fixture?.close())
+    ...others,
+  }
+}
 
 const clientOf = (key: string): BatchClient => new BatchClient(fixture.gateway.url, key)
 const linesFor = (model: string, count: number, fields = {}): object[] =>
@@ -75,6 +82,27 @@ describe('docs/batches.md: Batches', () => {
     expect(fixture.upstream.received('gated')).toHaveLength(received + PARALLEL)
     gate.resolve()
     await clientOf('ann').ended(hanging.id)
+  })
+
+  test('local lines cost what they would have cost when the batch was made', async () => {
+    const gate = Promise.withResolvers<void>()
+    fixture.upstream.script('gated', { kind: 'whole', after: gate.promise })
+    const received = fixture.upstream.received('gated').length
+    const { id } = await clientOf('dan').make(linesFor('gated', PARALLEL + 2))
+    await fixture.upstream.receivedAtLeast('gated', received + PARALLEL)
+    const price = { input: '70', output: '70' }
+    await fixture.gateway.apply(
+      configuration(fixture.upstream, {
+        models: { gated: { price }, read: { price }, free: { price } },
+        groups: { default: { ratio: 3 } },
+      }),
+    )
+    gate.resolve()
+    await clientOf('dan').ended(id)
+    const rows = databaseOf(fixture.gateway.dataDir).usage()
+    const quotas = rows.filter((row) => row.user_id === 4 && row.model === 'gated').map(({ quota }) => quota)
+    expect(quotas).toEqual(Array.from({ length: PARALLEL + 2 }, () => CHARGE))
+    await fixture.gateway.apply(configuration(fixture.upstream))
   })
 
   test('a batch whose lines cannot be read for some time goes on when they can', async () => {

@@ -14,15 +14,22 @@ export type PartState = 'planned' | 'asked' | 'made' | 'ended' | 'refused' | 'do
 
 /** Prices and ratios of the submission of a batch, by which its lines are charged whatever changes later. */
 export interface SealedPrices {
+  /** Models of lines that go to batches of providers, by the names that the lines have. */
   readonly models: ReadonlyMap<string, Model>
+  /** Models that may answer local lines; absent in batches of earlier versions. */
+  readonly localModels?: ReadonlyMap<string, Model>
   readonly groups: ReadonlyMap<string, Group>
   readonly priceVersion: string
   readonly quotaPerUnit: number
 }
 
-/** The settings with the prices and ratios of the submission. */
+/** The settings with the prices and ratios of the submission. Limits of models that answer local lines are the current ones. */
 export function withSealedPrices(current: Settings, sealed: SealedPrices): Settings {
-  const { models, groups, priceVersion, quotaPerUnit } = sealed
+  const { models: atProviders, localModels = [], groups, priceVersion, quotaPerUnit } = sealed
+  const models = new Map<string, Model>()
+  for (const [name, { price, pricedAs, priceMoment }] of localModels)
+    models.set(name, { ...current.models.get(name), price, pricedAs, priceMoment })
+  for (const [name, model] of atProviders) models.set(name, model)
   return {
     ...current,
     priceVersion,

@@ -24,7 +24,8 @@ async function runOf(bodies: Iterable<Buffer>): Promise<BatchRun> {
   await store.storeInput(named, DAY_MS, linesOf(bodies))
   const batch = { ...named, tokenId, facts: {}, cancelMs: undefined } as unknown as Batch
   const hold = new Ledger(rows, 'run').admit(account, 0, factsOfBatchHold(id, createdMs))
-  return new BatchRun(store, batch, hold, new Set())
+  const prices = { models: new Map(), groups: new Map(), priceVersion: '', quotaPerUnit: 1 }
+  return new BatchRun(store, batch, hold, new Set(), prices)
 }
 
 async function* linesOf(bodies: Iterable<Buffer>): AsyncGenerator<BatchLine, void, undefined> {

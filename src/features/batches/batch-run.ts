@@ -3,7 +3,9 @@ import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import { LineReserve } from '../../accounts/ledger/batch-hold.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
+import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
+import { type SealedPrices, withSealedPrices } from './batch-part.ts'
 import type { BatchStore } from './batch-store.ts'
 import {
   type Batch,
@@ -62,7 +64,17 @@ export class BatchRun {
   #reading: Promise<unknown> = Promise.resolve()
   #isExhausted = false
 
-  constructor(store: BatchStore, batch: Batch, hold: OpenHold, ended: ReadonlySet<number>) {
+  readonly #prices: SealedPrices
+  #settings: { readonly of: Settings; readonly sealed: Settings } | undefined
+
+  constructor(
+    store: BatchStore,
+    batch: Batch,
+    hold: OpenHold,
+    ended: ReadonlySet<number>,
+    prices: SealedPrices,
+  ) {
+    this.#prices = prices
     this.batch = batch
     this.hold = hold
     this.#ended = ended
@@ -84,6 +96,12 @@ export class BatchRun {
   get isOver(): boolean {
     const hasNone = this.stopped !== undefined || this.isLost || (this.#isExhausted && this.#due.length === 0)
     return hasNone && this.underWay === 0 && !this.isEnding
+  }
+
+  /** The settings in force, with the prices of the submission. */
+  sealed(of: Settings): Settings {
+    if (this.#settings?.of !== of) this.#settings = { of, sealed: withSealedPrices(of, this.#prices) }
+    return this.#settings.sealed
   }
 
   get windowEndMs(): number {

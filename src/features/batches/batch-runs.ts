@@ -130,21 +130,16 @@ export class BatchRuns {
       })
       throw error
     }
-    const run = new BatchRun(store, batch, hold, new Set())
-    this.#workAtProviders(run, { parts: [], prices, ended: new Set() })
+    const run = new BatchRun(store, batch, hold, new Set(), prices)
+    if (prices.models.size > 0) this.#workAtProviders(run, { parts: [], ended: new Set() })
     this.#add(run)
   }
 
-  /** Begins the work on those lines that go to batches of providers, if there are any. */
+  /** Begins the work on those lines that go to batches of providers. */
   #workAtProviders(
     run: BatchRun,
-    found: {
-      readonly parts: readonly BatchPart[]
-      readonly prices: SealedPrices
-      readonly ended: ReadonlySet<number>
-    },
+    found: { readonly parts: readonly BatchPart[]; readonly ended: ReadonlySet<number> },
   ): void {
-    if (found.prices.models.size === 0) return
     const ends: LineEnds = {
       settle: (line, reserve, answer) => this.#end(run, line, reserve, withAnswer(answer)),
       settleWithout: (line, reserve, why) =>
@@ -248,7 +243,7 @@ export class BatchRuns {
       const { line, reserve } = waiting
       const body = await run.bodyOf(line)
       if (!body) return await this.#settleLost(run, line, reserve)
-      answer = await callForLine(this.#services, run.batch, run.caller, { ...line, body }, reserve)
+      answer = await callForLine(this.#services, run, run.caller, { ...line, body }, reserve)
     } catch (error) {
       this.#retry(run, waiting, 0)
       throw error
@@ -470,11 +465,12 @@ export class BatchRuns {
       this.#holds.delete(one.id)
       return undefined
     }
+    const prices = await store.pricesOf(batch)
     this.#holds.delete(one.id)
-    const run = new BatchRun(store, counted, hold, ended)
+    const run = new BatchRun(store, counted, hold, ended, prices)
     if (batch.cancelMs !== undefined) run.stopped = 'cancelled'
     else if (Date.now() >= run.windowEndMs) run.stopped = 'expired'
-    this.#workAtProviders(run, { parts, prices: await store.pricesOf(batch), ended })
+    if (prices.models.size > 0) this.#workAtProviders(run, { parts, ended })
     return run
   }
 

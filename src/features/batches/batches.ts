@@ -172,6 +172,7 @@ export class Batches {
       const hold = await runs.hold(batch, caller, checks.sum, waitLimitsOf(incoming, settings.options))
       await runs.begin(batch, hold, most, {
         models: checks.batched,
+        localModels: checks.local,
         groups: checks.groups,
         priceVersion: settings.priceVersion,
         quotaPerUnit: settings.options.quota_per_unit,

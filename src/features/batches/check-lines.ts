@@ -48,7 +48,8 @@ interface MeasuredLine {
   readonly isBatched: boolean
   readonly amount: number
   readonly groups: readonly Group[]
-  readonly model: Model
+  /** The models that may answer the line, the one that it names first. */
+  readonly models: readonly [Model, ...Model[]]
 }
 
 /** Codes of errors of requests that no channel serves. */
@@ -85,6 +86,8 @@ export class LineChecks {
   readonly models = new Set<string>()
   /** The models of the lines that go to batches of providers, by the names that the lines have. */
   readonly batched = new Map<string, Model>()
+  /** The models that may answer local lines. */
+  readonly local = new Map<string, Model>()
   readonly #relay: Pick<Relay, 'measure'>
   readonly #lines: LinesToCheck
   readonly #errors: LineError[] = []
@@ -137,10 +140,11 @@ export class LineChecks {
     this.#remember(customId)
     const request = bytes.subarray(body.start, body.end)
     if (request.length > limit) throw tooLarge
-    const { name, isBatched, amount, groups, model } = await this.#measure(request)
+    const { name, isBatched, amount, groups, models } = await this.#measure(request)
     for (const group of groups) this.groups.set(group.name, group)
     if (this.models.size < 2) this.models.add(name)
-    if (isBatched) this.batched.set(name, model)
+    if (isBatched) this.batched.set(name, models[0])
+    else for (const model of models) this.local.set(model.name, model)
     this.sum += amount
     return { number: this.count, customId, amount, body: request, ...(isBatched && { model: name }) }
   }
@@ -161,9 +165,12 @@ export class LineChecks {
       }
       return this.#relay
         .measure(LINE_ENDPOINTS[path], incoming, caller, by)
-        .then(({ amount, plans: [{ model, group }] }) => {
-          const groups = [settings.groups.get(group.name)].filter((one) => one !== undefined)
-          return { name: record.model ?? '', isBatched: inBatch, amount, groups, model }
+        .then(({ amount, plans: [plan, ...others] }) => {
+          // Lines at providers go to no other model.
+          const rest = inBatch ? [] : others
+          const groups = [plan, ...rest].flatMap(({ group }) => settings.groups.get(group.name) ?? [])
+          const models = [plan.model, ...rest.map(({ model }) => model)] as const
+          return { name: record.model ?? '', isBatched: inBatch, amount, groups, models }
         })
     }
     const batching = settingsForBatches(settings, path)

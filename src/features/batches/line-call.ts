@@ -6,9 +6,11 @@ import { RunningAnswer } from '../../call/answers/running-answer.ts'
 import { composedRequest } from '../../call/composed-request.ts'
 import type { Relay } from '../../call/relay.ts'
 import type { IncomingCall } from '../../call/incoming-call.ts'
+import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RequestMemory } from '../../limits/request-memory.ts'
 import { type Batch, callIdOfLine, LINE_ENDPOINTS } from './batch.ts'
+import type { BatchRun } from './batch-run.ts'
 import type { FoundLine } from './line-finder.ts'
 
 /** Maximum size of the answer to a line in bytes. */
@@ -44,21 +46,24 @@ export interface LineAnswer {
 }
 
 /**
- * Makes the call of a line itself. It has the limits, prices, guards and rows of a call of a client; its hold is taken out
- * of that of the batch, and its charge is left to the caller.
+ * Makes the call of a line itself. It has the limits, guards and rows of a call of a client, and the prices of the submission;
+ * its hold is taken out of that of the batch, and its charge is left to the caller.
  */
 export function callForLine(
-  services: LineCallServices,
-  batch: Batch,
+  services: LineCallServices & { readonly settings: () => Settings },
+  run: Pick<BatchRun, 'batch' | 'sealed'>,
   caller: Caller,
   line: FoundLine,
   reserve: LineReserve,
 ): Promise<LineAnswer> {
+  const { batch } = run
   const { path } = batch.facts
-  const begun = { startedMs: Date.now(), startedAt: performance.now() }
+  const settings = run.sealed(services.settings())
+  // The budget periods are those of the submission.
+  const begun = { startedMs: batch.createdMs, startedAt: performance.now() }
   const holdFor: IncomingCall['holdFor'] = (amount, facts) => reserve.holdFor(amount, facts)
   return answerOf(services, { batch, caller, line, reserve, holdFor, ...begun }, (incoming) =>
-    services.relay.call(LINE_ENDPOINTS[path], incoming, caller),
+    services.relay.call(LINE_ENDPOINTS[path], incoming, caller, settings),
   )
 }
 

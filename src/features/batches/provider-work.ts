@@ -5,7 +5,7 @@ import { LineReserve } from '../../accounts/ledger/batch-hold.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import { LINE_ENDPOINTS, type LineHead } from './batch.ts'
-import { BatchPart, type PartFacts, type SealedPrices, withSealedPrices } from './batch-part.ts'
+import { BatchPart, type PartFacts } from './batch-part.ts'
 import type { BatchRun } from './batch-run.ts'
 import type { BatchStore, Unanswered } from './batch-store.ts'
 import { type ComposingServices, tierFieldsIn, withoutRemovedFields } from './compose-lines.ts'
@@ -53,25 +53,16 @@ export interface LineEnds {
   isHeld(): Promise<boolean>
 }
 
-/** The settings in force, with the prices of the submission, and of them with the channels alone that can batch. */
-interface CurrentSettings {
-  readonly of: Settings
-  readonly sealed: Settings
-  readonly batching: Settings
-}
-
 /** The work of this node on those lines of a batch that go to batches of providers. */
 export class ProviderWork {
   readonly #services: ProviderWorkServices
   readonly #run: BatchRun
   readonly #ends: LineEnds
   readonly #parts: BatchPart[]
-  readonly #prices: SealedPrices
   /** Numbers of the lines that have ended. */
   readonly #ended: Set<number>
   /** The order in which the channels of a model are tried. */
   readonly #orders = new Map<string, readonly string[]>()
-  #settings: CurrentSettings | undefined
   #woken = new AbortController()
   #isStopping = false
   /** Resolves when this node works no more on the batch: what is asked then is not waited for. */
@@ -83,7 +74,6 @@ export class ProviderWork {
     ends: LineEnds,
     found: {
       readonly parts: readonly BatchPart[]
-      readonly prices: SealedPrices
       readonly ended: ReadonlySet<number>
     },
   ) {
@@ -91,7 +81,6 @@ export class ProviderWork {
     this.#run = run
     this.#ends = ends
     this.#parts = [...found.parts]
-    this.#prices = found.prices
     this.#ended = new Set(found.ended)
   }
 
@@ -123,18 +112,9 @@ export class ProviderWork {
     return this.#isStopping || this.#run.isLost
   }
 
+  /** The settings in force, with the prices of the submission. */
   get #sealed(): Settings {
-    return this.#current().sealed
-  }
-
-  #current(): CurrentSettings {
-    const of = this.#services.settings()
-    if (this.#settings?.of !== of) {
-      const sealed = withSealedPrices(of, this.#prices)
-      const batching = settingsForBatches(sealed, this.#run.batch.facts.path)
-      this.#settings = { of, sealed, batching }
-    }
-    return this.#settings
+    return this.#run.sealed(this.#services.settings())
   }
 
   async #plan(): Promise<void> {
@@ -145,7 +125,7 @@ export class ProviderWork {
       parts: this.#parts,
       ended: this.#ended,
       orders: this.#orders,
-      settings: () => this.#current().batching,
+      settings: () => settingsForBatches(this.#sealed, this.#run.batch.facts.path),
       isOver: () => this.#isOver || this.#run.stopped !== undefined,
       refuse: (line, error) => this.#refuse(line, error),
       endLost: (line) => this.#endLost(line),
