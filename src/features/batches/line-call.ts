@@ -9,6 +9,7 @@ import type { IncomingCall } from '../../call/incoming-call.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RequestMemory } from '../../limits/request-memory.ts'
+import { retryAfterMs } from '../../upstreams/retry-after.ts'
 import { type Batch, callIdOfLine, LINE_ENDPOINTS } from './batch.ts'
 import type { BatchRun } from './batch-run.ts'
 import type { FoundLine } from './line-finder.ts'
@@ -178,6 +179,5 @@ function namesIn(header: string | undefined): readonly string[] {
 
 function retryMsOf({ status, headers }: RenderedLineError): number | undefined {
   if ((status !== 429 && status < 500) || headers['x-should-retry'] === 'false') return undefined
-  const after = Number(headers['retry-after'])
-  return Number.isFinite(after) && after > 0 ? after * 1_000 : 0
+  return retryAfterMs(headers['retry-after'], Date.now()) ?? 0
 }

@@ -3,7 +3,7 @@ import { channelOf } from '../../../../test/samples/channel.ts'
 import { linesOf } from '../piece-reader.ts'
 import { anthropic } from './anthropic.ts'
 import { azureBatches } from './azure.ts'
-import type { BatchConnection } from './connection.ts'
+import { type BatchConnection, ProviderRefused } from './connection.ts'
 import { gemini } from './gemini.ts'
 import { openai } from './openai.ts'
 import type { BatchApiOfProvider } from './provider-batches.ts'
@@ -122,4 +122,13 @@ test('results of Gemini are read as its documentation has them', async () => {
     ['request-4', 'cancelled'],
     undefined,
   ])
+})
+
+test.each([
+  ['seconds', '7', 7_000],
+  ['a date, at most an hour ahead', 'Wed, 21 Oct 2099 07:28:00 GMT', 3_600_000],
+  ['a date that is over', 'Wed, 21 Oct 2015 07:28:00 GMT', undefined],
+  ['anything else', 'soon', undefined],
+])('a provider that states %s is asked again after it', (_, header, ms) => {
+  expect(new ProviderRefused(429, Buffer.alloc(0), header).retryAfterMs).toBe(ms)
 })

@@ -5,6 +5,7 @@ import type { Hold } from '../../../domain/hold.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { requestStreamedResponse } from '../../../upstreams/exchange.ts'
 import type { WireRequest } from '../../../upstreams/provider.ts'
+import { retryAfterMs } from '../../../upstreams/retry-after.ts'
 import type { UpstreamClient } from '../../../upstreams/upstream-client.ts'
 import { linesOf } from '../piece-reader.ts'
 
@@ -44,9 +45,8 @@ export class ProviderRefused extends Error {
     super(`the provider answered with status ${status}`)
     this.status = status
     this.body = body
-    const seconds = Number(retryAfter)
-    this.retryAfterMs =
-      retryAfter !== undefined && seconds > 0 ? Math.min(MAX_RETRY_AFTER_MS, seconds * 1_000) : undefined
+    const ms = retryAfterMs(retryAfter, Date.now())
+    this.retryAfterMs = ms === undefined ? undefined : Math.min(MAX_RETRY_AFTER_MS, ms)
   }
 
   /** Whether the provider reports that the file or batch does not exist. */
