@@ -15,6 +15,11 @@ export function fitsInBytes(text: string, bytes: number): boolean {
   return text.length * 3 <= bytes || (text.length <= bytes && Buffer.byteLength(text) <= bytes)
 }
 
+/** Whether a text has at most `most` code points, which is what providers count as characters. */
+export function fitsInCodePoints(text: string, most: number): boolean {
+  return text.length <= most || (text.length <= 2 * most && Array.from(text).length <= most)
+}
+
 let segmenter: Intl.Segmenter | undefined
 
 /**

@@ -122,6 +122,7 @@ describe('docs/batches.md: Batches', () => {
       'invalid_request',
       'line 2: custom_id: ',
     ],
+    ['a known name in another case', [{ ...chatLine('a'), Custom_ID: 'b' }], 'invalid_request', 'line 1: '],
     ['another method', [{ ...chatLine('a'), method: 'GET' }], 'invalid_request', 'line 1: method: '],
     ['another url', [{ ...chatLine('a'), url: '/v1/responses' }], 'invalid_request', 'line 1: url: '],
     ['no body', [{ ...chatLine('a'), body: [] }], 'invalid_request', 'line 1: body: '],
@@ -157,6 +158,30 @@ describe('docs/batches.md: Batches', () => {
     const answer = await clientOf('bob').submit(Array.from({ length: 150 }, () => '[]'))
     const { errors } = (answer.json() as unknown as { error: { errors: { data: { line: number }[] } } }).error
     expect(errors.data.map(({ line }) => line)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1))
+  })
+
+  test.each([
+    ['a member twice', '"completion_window":"24h","completion_window":"24h"', 'invalid_json'],
+    ['a known name in another case', '"completion_window":"24h","Metadata":{}', 'invalid_request'],
+    ['a name of metadata twice', '"completion_window":"24h","metadata":{"a":"1","a":"2"}', 'invalid_json'],
+    ['bytes that are not UTF-8', '"completion_window":"24h","metadata":{"a":"\u00ff"}', 'invalid_json'],
+  ])('a submission with %s is refused', async (_, members, code) => {
+    const bob = clientOf('bob')
+    const file = await bob.upload([chatLine('a')])
+    const text = `{"input_file_id":"${file}","endpoint":"/v1/chat/completions",${members}}`
+    const answer = await bob.ask('/v1/batches', 'POST', Buffer.from(text, 'latin1'))
+    expect([answer.status, answer.json().error.code]).toEqual([400, code])
+  })
+
+  test('characters of custom_id and metadata are counted as code points', async () => {
+    const boss = clientOf('boss')
+    const most = '🍒'.repeat(512)
+    const metadata = { allow_local: 'true', ['🍒'.repeat(64)]: most }
+    const { id } = await boss.make([chatLine(most)], { metadata })
+    const { output_file_id: results } = await boss.ended(id)
+    expect((await boss.lines(results)).map(({ custom_id }) => custom_id)).toEqual([most])
+    expect((await boss.submit([chatLine(`${most}x`)])).status).toBe(400)
+    expect((await boss.submit([chatLine('a')], { metadata: { a: `${most}x` } })).status).toBe(400)
   })
 
   test('the permission for the model is that of the key', async () => {

@@ -93,7 +93,28 @@ describe('docs/batches.md: Message batches', () => {
     expect((await ann.ask(`/v1/messages/batches/${made.id}/results`)).status).toBe(404)
   })
 
+  test('every answer has its id in the header request-id', async () => {
+    const ann = clientOf('ann')
+    const made = await make('ann', [request('a')])
+    const { id } = bodyOf(made)
+    await ann.ended(id)
+    const answers = [
+      made,
+      await ann.ask('/v1/messages/batches'),
+      await ann.ask(`/v1/messages/batches/${id}`),
+      await ann.ask(`/v1/messages/batches/${id}/results`),
+      await ann.ask(`/v1/messages/batches/${id}/cancel`, 'POST'),
+      await ann.ask(`/v1/messages/batches/${id}`, 'DELETE'),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 400, 200])
+    for (const { headers } of answers) {
+      expect(headers['request-id']).toBeTruthy()
+      expect(headers['request-id']).toBe(headers['x-request-id'])
+    }
+  })
+
   test.each<[string, unknown, string]>([
+    ['a known name in another case', { requests: [{ ...request('a'), Params: {} }] }, 'requests.0: '],
     ['a list at its root', [request('a')], 'requests'],
     ['another member', { requests: [request('a')], other: 1 }, 'requests'],
     ['no requests', { requests: [] }, 'at least one'],

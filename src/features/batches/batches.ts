@@ -1,5 +1,7 @@
 import { sendResponsePieces } from '@sluice/http1'
-import { asRecord, parseRecord } from '@sluice/wire/json/record'
+import { scanObject } from '@sluice/wire/json/json-scan'
+import { KnownMemberNames } from '@sluice/wire/json/known-names'
+import { asRecord } from '@sluice/wire/json/record'
 import { Unaffordable } from '../../accounts/ledger/quota-refusal.ts'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { BodyReader, FormBody } from '../../call/body-reader.ts'
@@ -11,6 +13,7 @@ import type { IncomingCall } from '../../call/incoming-call.ts'
 import { waitLimitsOf } from '../../call/wait-limits.ts'
 import { readStoredBytes } from '../../call/form-body.ts'
 import type { Settings } from '../../domain/settings.ts'
+import { fitsInCodePoints } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
 import { answerHeaders } from '../../http/answer-headers.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'
@@ -42,6 +45,14 @@ const MAX_METADATA_NAME = 64
 const MAX_METADATA_TEXT = 512
 /** Headers of a submission that hold for each of its lines. */
 const HEADERS_OF_LINES = ['anthropic-version', 'anthropic-beta'] as const
+
+/** Names of metadata are the client's, and each is given once. */
+const METADATA_NAMES = new KnownMemberNames([])
+const EXPIRY_NAMES = new KnownMemberNames(['anchor', 'seconds'])
+const NAMES = new KnownMemberNames(['input_file_id', 'endpoint', 'completion_window'], {
+  metadata: () => METADATA_NAMES,
+  output_expires_after: () => EXPIRY_NAMES,
+})
 
 /** Services that the endpoints for batches need. */
 export interface BatchServices {
@@ -105,7 +116,7 @@ export class Batches {
         mayBeLocal: settings.options.local_batches,
         lines: (maxBytes) => requestsOf(bytesOf(body), maxBytes),
       })
-      answer(call, this.#messageObject(batch, call))
+      answer(call, this.#messageObject(batch, call), 'messages')
     })
   }
 
@@ -203,13 +214,13 @@ export class Batches {
         has_more: found.hasMore,
       })
     const data = batches.map((batch) => this.#messageObject(batch, incoming))
-    answer(incoming, { data, has_more: found.hasMore, ...ids })
+    answer(incoming, { data, has_more: found.hasMore, ...ids }, 'messages')
   }
 
   async retrieve(api: BatchApi, incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
     await beginReading(this.#services.reads, incoming, caller)
     const batch = await this.#services.batches.findOf(api, caller.user.id, id)
-    answer(incoming, this.#object(api, batch, incoming))
+    answer(incoming, this.#object(api, batch, incoming), api)
   }
 
   async cancel(api: BatchApi, incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
@@ -219,7 +230,7 @@ export class Batches {
     const cancelMs = batch.cancelMs ?? Date.now()
     if (batch.cancelMs === undefined) await batches.cancel(batch, cancelMs)
     runs.cancel(id)
-    answer(incoming, this.#object(api, { ...batch, cancelMs }, incoming))
+    answer(incoming, this.#object(api, { ...batch, cancelMs }, incoming), api)
   }
 
   /** Deletes a message batch that has ended. */
@@ -228,7 +239,7 @@ export class Batches {
     const batch = await batches.findOf('messages', caller.user.id, id)
     if (batch.facts.endedMs === undefined) throw invalid('this batch has not ended; cancel it first')
     await batches.remove(batch)
-    answer(incoming, { id, type: 'message_batch_deleted' })
+    answer(incoming, { id, type: 'message_batch_deleted' }, 'messages')
   }
 
   /** Sends the results of a message batch. */
@@ -282,16 +293,21 @@ function readSubmission(
   bytes: Buffer,
   { options }: Settings,
 ): Omit<Submission, 'api' | 'lines' | 'inputFile'> & { readonly inputFile: string } {
-  const body = parseRecord(bytes.toString())
-  if (!body) throw new GatewayError('invalid_json', 'expected a JSON object')
-  const { input_file_id: inputFile, endpoint, completion_window: window } = body
+  const scan = scanObject(bytes)
+  NAMES.check(scan)
+  const value = (name: string): unknown => (scan.has(name) ? scan.value(name) : undefined)
+  const [inputFile, endpoint, window] = [
+    value('input_file_id'),
+    value('endpoint'),
+    value('completion_window'),
+  ]
   if (typeof inputFile !== 'string') throw invalid('input_file_id: expected the id of a file')
   const paths = Object.keys(LINE_ENDPOINTS).filter((path) => path !== '/v1/messages')
   if (typeof endpoint !== 'string' || !paths.includes(endpoint))
     throw invalid(`endpoint: expected one of ${paths.join(', ')}`)
   if (window !== '24h') throw invalid('completion_window: expected "24h"')
-  const metadata = metadataIn(body['metadata'])
-  const expiry = body['output_expires_after'] ?? undefined
+  const metadata = metadataIn(value('metadata'))
+  const expiry = value('output_expires_after') ?? undefined
   const stated = asRecord(expiry)
   if (expiry !== undefined && !stated) throw invalid('output_expires_after: expected an object')
   return {
@@ -313,7 +329,9 @@ function metadataIn(given: unknown): Readonly<Record<string, string>> | null {
     entries.length <= MAX_ENTRIES &&
     entries.every(
       ([name, text]) =>
-        name.length <= MAX_METADATA_NAME && typeof text === 'string' && text.length <= MAX_METADATA_TEXT,
+        fitsInCodePoints(name, MAX_METADATA_NAME) &&
+        typeof text === 'string' &&
+        fitsInCodePoints(text, MAX_METADATA_TEXT),
     )
   if (!isFitting)
     throw invalid(

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Response } from '@sluice/http1'
 import { scanObject } from '@sluice/wire/json/json-scan'
+import { KnownMemberNames } from '@sluice/wire/json/known-names'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { DISCARDING_CONNECTION, NO_TRAITS } from '../../call/answers/answer-recorder.ts'
@@ -10,6 +11,7 @@ import type { Relay } from '../../call/relay.ts'
 import type { Group } from '../../domain/records/group.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'
+import { fitsInCodePoints } from '../../domain/text-length.ts'
 import { asGatewayError, GatewayError } from '../../errors.ts'
 import type { Headers } from '../../http/request.ts'
 import { type BatchApi, LINE_ENDPOINTS, type LinePath, type BatchLine } from './batch.ts'
@@ -23,6 +25,11 @@ const TURN_MS = 5
 /** Bytes of a line in addition to its body. */
 const LINE_OVERHEAD = 65_536
 const MAX_LINES: Readonly<Record<BatchApi, number>> = { openai: 50_000, messages: 100_000 }
+/** Names beside the request, whose own names are checked like those of a call. */
+const LINE_NAMES: Readonly<Record<BatchApi, KnownMemberNames>> = {
+  openai: new KnownMemberNames(['custom_id', 'method', 'url', 'body']),
+  messages: new KnownMemberNames(['custom_id', 'params']),
+}
 /** Pattern of `custom_id` in message batches. */
 const MESSAGES_CUSTOM_ID = /^[a-zA-Z0-9_-]{1,64}$/
 const MAX_CUSTOM_ID = 512
@@ -128,6 +135,7 @@ export class LineChecks {
     const tooLarge = new GatewayError('request_too_large', `the request is larger than ${limit} bytes`)
     if (!bytes) throw tooLarge
     const scan = scanObject(bytes)
+    LINE_NAMES[api].check(scan)
     const customId = customIdIn(scan, api)
     const place = api === 'openai' ? 'body' : 'params'
     if (api === 'openai') {
@@ -228,7 +236,7 @@ function customIdIn(scan: ScannedObject, api: BatchApi): string {
   if (api === 'messages') {
     if (typeof id !== 'string' || !MESSAGES_CUSTOM_ID.test(id))
       throw new FieldError('custom_id', 'expected 1 to 64 letters, digits, "_" and "-"')
-  } else if (typeof id !== 'string' || id === '' || id.length > MAX_CUSTOM_ID || id.includes('\0'))
+  } else if (typeof id !== 'string' || id === '' || !fitsInCodePoints(id, MAX_CUSTOM_ID) || id.includes('\0'))
     throw new FieldError('custom_id', `expected 1 to ${MAX_CUSTOM_ID} characters`)
   return id
 }

@@ -3,6 +3,7 @@ import type { IncomingCall } from '../../call/incoming-call.ts'
 import { GatewayError } from '../../errors.ts'
 import { answerHeaders } from '../../http/answer-headers.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'
+import type { BatchApi } from './batch.ts'
 
 /** Bytes of memory that are reserved while a content is sent part by part. */
 export const PARTS_BYTES = 1_048_576
@@ -64,10 +65,14 @@ export function invalid(message: string): GatewayError {
   return new GatewayError('invalid_request', message)
 }
 
-export function answer({ id, response }: IncomingCall, value: object): void {
+export function answer({ id, response }: IncomingCall, value: object, api: BatchApi = 'openai'): void {
   if (response.isAborted) return
   const body = Buffer.from(JSON.stringify(value))
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-  const all = { ...answerHeaders(id, 'chat'), ...headers, 'content-length': String(body.length) }
+  const all = {
+    ...answerHeaders(id, api === 'messages' ? 'messages' : 'chat'),
+    ...headers,
+    'content-length': String(body.length),
+  }
   response.writeHead(200, all).end(body)
 }

@@ -7,6 +7,7 @@ import { readStoredBytes, type StoredBytes } from '../../call/form-body.ts'
 import type { LifeCycle } from '../../call/life-cycle.ts'
 import type { IncomingCall } from '../../call/incoming-call.ts'
 import type { Settings } from '../../domain/settings.ts'
+import { fitsInCodePoints } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
 import { answerHeaders } from '../../http/answer-headers.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'
@@ -227,7 +228,7 @@ function readForm(parts: readonly FormPart[], keepMs: number): FileForm {
   if (!part || others.length > 0) throw invalid('expected one file, in the field "file"')
   if (part.end === part.start) throw invalid('file: the file is empty')
   const filename = part.filename ?? ''
-  if (filename === '' || filename.length > MAX_NAME_LENGTH)
+  if (filename === '' || !fitsInCodePoints(filename, MAX_NAME_LENGTH))
     throw invalid(`file: expected a filename of 1 to ${MAX_NAME_LENGTH} characters`)
   return { part, filename, expiresInMs: expiryIn(texts, keepMs) }
 }
