@@ -61,7 +61,7 @@ const conversation = conversationOf({
 
 const secrets = deriveSecrets('a secret for measurements')
 const store = new SignatureStore({
-  kept: { findAll: () => Promise.resolve([]), writeFacts: () => Promise.resolve(), admits: () => true },
+  kept: { findAll: () => Promise.resolve([]), writeFacts: () => Promise.resolve(true), admits: () => true },
   tag: (purpose, text) => hmacOf(secrets, purpose, text),
   isShared: false,
   metrics: { add: () => {} } as never,

@@ -128,6 +128,13 @@ export interface KeptEntry extends KeptFacts {
   readonly objectKey?: string
 }
 
+/** How many entries of a kind a user may have. */
+export interface KeptBound {
+  readonly kind: KeptKind
+  readonly userId: number
+  readonly most: number
+}
+
 /** Which entries are removed: those that match all given fields. */
 export interface KeptFilter {
   readonly kind: KeptKind

@@ -328,6 +328,21 @@ describe.each(ENGINES)('what is kept, on $name', (engine) => {
     expect([await partsIn(database), await database.sql('select key from kept')]).toEqual([0, []])
   })
 
+  test('nodes that write facts at the same time store as many entries of a user as are allowed', async () => {
+    const { store, database, userId } = await rowsWithAccount(engine)
+    const other = await database.open()
+    const bound = { kind: 'batch_open', userId, most: 3 } as const
+    const written = await Promise.all(
+      Array.from({ length: 12 }, (_, at) => {
+        const entry = keptEntry('batch_open', `batch ${at}`, { userId })
+        return keptStore(at % 2 === 0 ? store : other).writeFacts([entry], bound)
+      }),
+    )
+    expect(written.filter(Boolean)).toHaveLength(3)
+    expect(await store.read('keysOfKind', { kind: 'batch_open' })).toHaveLength(3)
+    await other.close()
+  })
+
   test('an interrupted removal of what is kept for a deleted user is finished later', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     for (let index = 0; index < 45; index += 1)

@@ -6,6 +6,7 @@ import {
   KINDS_OF_OPEN_BATCHES,
   KEPT_PART_BYTES,
   KEPT_SHARES,
+  type KeptBound,
   type KeptEntry,
   type KeptFilter,
   type KeptKind,
@@ -260,9 +261,11 @@ export class KeptStore {
     return (await rows.read('hasKept', {})) ? rows.read('keysOfKind', { kind, keys }) : []
   }
 
-  /** Stores entries that consist of facts, in one write that begins at once. */
-  async writeFacts(entries: readonly EntryToKeep[]): Promise<void> {
-    this.#note(await this.#services.rows.write('storeKeptFacts', { entries }))
+  /** Stores entries that consist of facts, in one write that begins at once. Resolves to false if `bound` is reached. */
+  async writeFacts(entries: readonly EntryToKeep[], bound?: KeptBound): Promise<boolean> {
+    const sums = await this.#services.rows.write('storeKeptFacts', { entries, bound })
+    this.#note(sums ?? [])
+    return sums !== undefined
   }
 
   /** Finds an entry that has not expired. `userId`: who looks for it. */

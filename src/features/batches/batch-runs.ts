@@ -66,8 +66,6 @@ export class BatchRuns {
   /** Number of calls for lines that are being made, and of those of each user. */
   #busy = 0
   readonly #busyOf = new Map<number, number>()
-  /** Pending while a batch is created. One at a time, so that the open batches of a user are counted. */
-  #creating: Promise<void> = Promise.resolve()
   #isStopping = false
   readonly #turns = new Turns(RESULTS_AT_A_TIME)
   readonly #work = new Set<Promise<void>>()
@@ -115,13 +113,8 @@ export class BatchRuns {
   async begin(batch: Batch, hold: OpenHold, most: number, prices: SealedPrices): Promise<void> {
     const { store, ledger } = this.#services
     try {
-      const creating = this.#creating.then(async () => {
-        await store.refuseFurther(batch.userId, most)
-        await claimBatch(this.#services, batch)
-        await store.create(batch, prices)
-      })
-      this.#creating = creating.catch(() => {})
-      await creating
+      await claimBatch(this.#services, batch)
+      await store.create(batch, prices, most)
     } catch (error) {
       await ledger.release(hold)
       await this.#guarded(async () => {

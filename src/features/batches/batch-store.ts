@@ -158,12 +158,12 @@ export class BatchStore {
     await this.#kept.remove({ kind: 'batch_heads', userId, keys: lineKeys(id) })
   }
 
-  /** Makes a batch, which is open from now on. */
-  create(batch: Batch, prices: SealedPrices): Promise<void> {
-    return this.#kept.writeFacts([
-      factsEntry(batch),
-      entryOf('batch_open', batch.id, batch, batch.facts.keepMs, textOfValue(prices)),
-    ])
+  /** Makes a batch, which is open from now on. Throws `too_many_batches` if the user has this many open batches. */
+  async create(batch: Batch, prices: SealedPrices, most: number): Promise<void> {
+    const { id, userId, facts } = batch
+    const open = entryOf('batch_open', id, batch, facts.keepMs, textOfValue(prices))
+    const bound = { kind: 'batch_open', userId, most } as const
+    if (!(await this.#kept.writeFacts([factsEntry(batch), open], bound))) throw tooMany(most)
   }
 
   /** The prices of an open batch. */
@@ -254,9 +254,7 @@ export class BatchStore {
   /** Throws `too_many_batches` if the user has this many open batches. */
   async refuseFurther(userId: number, most: number): Promise<void> {
     const page = { kind: 'batch_open', userId, after: undefined, order: 'asc', limit: most } as const
-    if ((await this.#kept.list(page)).length < most) return
-    const message = `this user has ${most} batches that have not ended, the maximum`
-    throw new GatewayError('too_many_batches', message, { retryAfter: 60 })
+    if ((await this.#kept.list(page)).length >= most) throw tooMany(most)
   }
 
   /** Removes lines that were stored for batches that were never made, if they are older than this. */
@@ -338,8 +336,8 @@ export class BatchStore {
   }
 
   /** Stores what is known of a batch at a provider. */
-  savePart(batch: Batch, { key, facts }: BatchPart): Promise<void> {
-    return this.#kept.writeFacts([entryOf('batch_part', key, batch, batch.facts.keepMs, textOfValue(facts))])
+  async savePart(batch: Batch, { key, facts }: BatchPart): Promise<void> {
+    await this.#kept.writeFacts([entryOf('batch_part', key, batch, batch.facts.keepMs, textOfValue(facts))])
   }
 
   /** Stores the bytes of a batch that is to be made at a provider, before anything else of it. */
@@ -422,6 +420,11 @@ export class BatchStore {
     await this.removeInput({ id, userId })
     await this.#kept.remove({ kind: 'batch_open', key: id, userId })
   }
+}
+
+function tooMany(most: number): GatewayError {
+  const message = `this user has ${most} batches that have not ended, the maximum`
+  return new GatewayError('too_many_batches', message, { retryAfter: 60 })
 }
 
 /** Keys of the lines of a batch sort by their numbers. */

@@ -3,6 +3,7 @@ import {
   ALL_USERS,
   isInObjects,
   KEPT_SHARES,
+  type KeptBound,
   type KeptEntry,
   type KeptFacts,
   type KeptFilter,
@@ -191,12 +192,16 @@ export async function storeKept(
   return sums
 }
 
-/** Stores entries that consist of facts, with few statements. Resolves to the sizes of their shares. */
+/**
+ * Stores entries that consist of facts, with few statements. Resolves to the sizes of their shares; undefined, with nothing
+ * stored, if `bound` is reached. That is counted in the same transaction, so that concurrent writes cannot exceed it.
+ */
 export async function storeKeptFacts(
   db: Db,
-  { entries }: { readonly entries: readonly EntryToKeep[] },
+  { entries, bound }: { readonly entries: readonly EntryToKeep[]; readonly bound?: KeptBound | undefined },
   secrets: Secrets,
-): Promise<KeptSum[]> {
+): Promise<KeptSum[] | undefined> {
+  if (bound && (await isReached(db, bound))) return undefined
   // The last of several entries with one key counts, because one statement cannot write a row twice.
   const latest = new Map(entries.map((entry) => [`${entry.kind} ${entry.key}`, entry]))
   const rows = [...latest.values()].map((entry) =>
@@ -213,6 +218,24 @@ export async function storeKeptFacts(
   const insert = (some: readonly (typeof rows)[number][]) => db.insertInto('kept').values(some).execute()
   await inChunks(rows, insert, MAX_ROWS)
   return updateSums(db, { written: rows, removed })
+}
+
+async function isReached(db: Db, { kind, userId, most }: KeptBound): Promise<boolean> {
+  // This update changes nothing. It locks the user's row, so that no other transaction counts the entries meanwhile.
+  await db
+    .updateTable('users')
+    .set((eb) => ({ status: eb.ref('status') }))
+    .where('id', '=', userId)
+    .execute()
+  const { count } = await db
+    .selectFrom('kept')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('kind', '=', kind)
+    .where('share', '=', rulesOf(kind).share ?? '')
+    .where('owner_id', '=', ownerOf(kind, userId))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow()
+  return count >= most
 }
 
 /** Removes the row of a content of which this many parts are stored. Resolves to whether there is one. */
