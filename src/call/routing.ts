@@ -112,23 +112,19 @@ export class Routing {
     const own = this.#resolution(settings, { ...call, plain }, called, requestedModel, group)
     const fallbacks =
       mayFallBack && requestedModel.fallback.length > 0 ? requestedModel.fallback : NO_FALLBACKS
+    const suffix = name.slice(plain.length)
     const others = fallbacks.flatMap(
-      (other) =>
-        this.#fallback(settings, caller, { ...call, name: other }, called, name.slice(plain.length)) ?? [],
+      (other) => this.#fallback(settings, caller, { ...call, name: other }, called, suffix) ?? [],
     )
-    const first = mayFallBack ? this.#successor(settings, caller, call, called, { requestedModel, own }) : own
+    const first = mayFallBack
+      ? this.#successor(settings, caller, { ...call, suffix }, called, { requestedModel, own })
+      : own
     const resolutions = first ? [first, ...others] : others
     if (resolutions.length === 0) throw unserved(settings, group, called, name, plain)
     if (!mayFallBack || !hasFallbackReasons(requestedModel)) return { requestedModel, resolutions }
     const forReasons = FALLBACK_REASONS.flatMap((reason) =>
       requestedModel[reason].flatMap((other) => {
-        const found = this.#fallback(
-          settings,
-          caller,
-          { ...call, name: other },
-          called,
-          name.slice(plain.length),
-        )
+        const found = this.#fallback(settings, caller, { ...call, name: other }, called, suffix)
         return found ? [{ ...found, reason }] : []
       }),
     )
@@ -142,13 +138,12 @@ export class Routing {
   #successor(
     settings: Settings,
     caller: Caller,
-    { name, stream }: CalledModel,
+    { stream, suffix }: Pick<CalledModel, 'stream'> & { readonly suffix: string },
     called: CalledEndpoint,
     { requestedModel, own }: { readonly requestedModel: Model; readonly own: ResolvedModel | undefined },
   ): ResolvedModel | undefined {
     const { successor } = requestedModel
     if (successor === undefined || (own && this.#isServed(settings, own))) return own
-    const suffix = name.slice(nameWithoutThinkingSuffix(name).length)
     const passed = new Set([requestedModel.name])
     let last: ResolvedModel | undefined
     for (let next: string | undefined = successor; next !== undefined && !passed.has(next); ) {
@@ -217,9 +212,11 @@ export class Routing {
     const ofName = found.get(name)
     const known = ofName?.find((one) => one.endpoint === called.endpoint && one.group === group.name)
     if (known) return known.channels
-    const channels = channelsOf(settings, group, name, plain).filter((channel) =>
+    const possible = channelsOf(settings, group, name, plain).filter((channel) =>
       hasEndpoint(channel, called),
     )
+    const literal = possible.filter(({ models }) => models.includes(name))
+    const channels = literal.length > 0 ? literal : possible
     if (channels.length === 0) return channels
     const added = { endpoint: called.endpoint, group: group.name, channels }
     if (ofName) ofName.push(added)
@@ -273,8 +270,8 @@ function isReranking(protocol: ProtocolName): boolean {
   return !PROTOCOLS[protocol].isConversation
 }
 
-// A name with the thinking suffix is served under its plain name only by messages channels: there the suffix
-// becomes a field of the request.
+// A name with the thinking suffix is served under its plain name only by messages channels, where the suffix
+// becomes a field of the request, and only if no channel has the name itself.
 function serves({ protocol: protocols, models, batches }: Channel, name: string, plain: string): boolean {
   if (batches === 'only') return false
   return models.includes(name) || (plain !== name && protocols.includes('messages') && models.includes(plain))

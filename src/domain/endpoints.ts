@@ -7,7 +7,7 @@ interface EndpointRow {
   readonly isEdited: boolean
   /**
    * Whether a suffix of the model's name that controls thinking is turned into a request field for the
-   * messages protocol.
+   * messages protocol. For other clients the suffix is part of the name, as in `kimi-k2-thinking`.
    */
   readonly hasThinkingSuffix: boolean
   /** Whether providers offer service tiers for this endpoint. */
@@ -20,7 +20,7 @@ export const ENDPOINTS = {
   messages: { isEdited: true, hasThinkingSuffix: false, hasTiers: true },
   responses: { isEdited: true, hasThinkingSuffix: false, hasTiers: true },
   gemini: { isEdited: true, hasThinkingSuffix: false, hasTiers: true },
-  completions: { isEdited: true, hasThinkingSuffix: false, hasTiers: true },
+  completions: { isEdited: true, hasThinkingSuffix: true, hasTiers: true },
   embeddings: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
   images: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
   speech: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },

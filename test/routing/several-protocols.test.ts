@@ -21,7 +21,10 @@ let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 1 },
-    models: priced([...Object.keys(LISTS), 'both', 'urgent']),
+    models: {
+      ...priced([...Object.keys(LISTS), 'both', 'urgent', 'x', 'x-thinking', 'named-thinking']),
+      'gone-thinking': { successor: 'urgent' },
+    },
     channels: [
       ...Object.entries(LISTS).map(([name, protocol]) => channel(name, upstream.baseUrl(name), { protocol })),
       channel('one', upstream.baseUrl('one'), {
@@ -35,13 +38,17 @@ beforeAll(async () => {
         protocol: ['responses'],
         priority: -1,
       }),
+      channel('suffixed', upstream.baseUrl('suffixed'), { models: ['x-thinking'] }),
+      channel('plain', upstream.baseUrl('plain'), { models: ['x'], protocol: 'messages', priority: 1 }),
+      channel('named', upstream.baseUrl('named'), { models: ['named-thinking'], protocol: 'messages' }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
 afterAll(() => fixture?.close())
 beforeEach(() => {
-  for (const name of [...Object.keys(LISTS), 'one', 'two', 'less']) answerAll(name)
+  for (const name of [...Object.keys(LISTS), 'one', 'two', 'less', 'suffixed', 'plain', 'named'])
+    answerAll(name)
 })
 
 const messages = [{ role: 'user', content: 'hi' }]
@@ -124,6 +131,52 @@ describe('a channel that speaks several protocols', () => {
     expect(answer.json()).toEqual({ input_tokens: 5 })
     expect(fixture.upstream.only('chat+messages').path).toBe(path)
   })
+})
+
+describe('a model name with the suffix -thinking', () => {
+  test('a chat call of a name with the suffix -thinking goes to the channel of that very name, before one of the plain name with a higher priority', async () => {
+    expect((await ask('chat', 'x-thinking')).status).toBe(200)
+    expect(JSON.parse(fixture.upstream.only('suffixed').text)).toMatchObject({ model: 'x-thinking' })
+    expect(fixture.upstream.received('plain')).toEqual([])
+  })
+
+  test.each([
+    ['messages', { max_tokens: 9_000, messages }, '/v1/messages'],
+    ['responses', { input: 'hi' }, '/v1/responses'],
+    ['gemini', { contents: [{ parts: [{ text: 'hi' }] }] }, '/v1beta/models/named-thinking:generateContent'],
+  ])(
+    'a messages channel gets a model name that ends in -thinking unchanged from a client of %s, and no thinking',
+    async (_, body, path) => {
+      const answer = await fixture.chat('ann', { model: 'named-thinking', ...body }, { path })
+      expect(answer.status, answer.text).toBe(200)
+      const sent = JSON.parse(fixture.upstream.only('named').text)
+      expect(sent).toMatchObject({ model: 'named-thinking' })
+      expect(sent).not.toHaveProperty('thinking')
+    },
+  )
+
+  test('for a client of responses, a name with the suffix -thinking has neither the channels of the plain name nor a suffix that its successor gets', async () => {
+    expect((await ask('responses', 'both-thinking')).status).toBe(503)
+    expect((await ask('responses', 'gone-thinking')).status).toBe(200)
+    expect(JSON.parse(fixture.upstream.only('one').text)).toMatchObject({ model: 'urgent' })
+  })
+
+  test.each(['chat', 'completions'])(
+    'a call of %s sends a messages channel the plain name and thinking, also where the channel has the name with the suffix',
+    async (path) => {
+      const body = path === 'chat' ? { messages } : { prompt: 'hi' }
+      const answer = await fixture.chat(
+        'ann',
+        { model: 'named-thinking', max_tokens: 9_000, ...body },
+        { path: path === 'chat' ? '/v1/chat/completions' : '/v1/completions' },
+      )
+      expect(answer.status, answer.text).toBe(200)
+      expect(JSON.parse(fixture.upstream.only('named').text)).toMatchObject({
+        model: 'named',
+        thinking: { type: 'enabled', budget_tokens: 7_200 },
+      })
+    },
+  )
 })
 
 test('the model list names all endpoints through which clients can call a model, whichever protocol its channels speak', async () => {

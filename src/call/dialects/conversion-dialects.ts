@@ -31,7 +31,7 @@ import {
 } from '@sluice/wire/messages'
 import type { Capabilities } from '@sluice/wire/model-capabilities'
 import type { PromptRules } from '@sluice/wire/prompt-text'
-import type { ProtocolName } from '@sluice/wire/protocols'
+import type { ClientProtocol, ProtocolName } from '@sluice/wire/protocols'
 import {
   maxTokensOf as responsesMaxTokens,
   RESPONSES_COMPARISON_RULES,
@@ -78,6 +78,7 @@ export interface UpstreamDialect {
 
 /** A dialect of clients whose calls can be converted for channels with another dialect. */
 export interface ConversionDialect extends UpstreamDialect {
+  readonly name: ClientProtocol
   readonly codec: Codec
   /** Whether the first event of a stream contains the tokens of the prompt. */
   readonly beginsWithPrompt: boolean

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type ConversionProtocol, type ProtocolName, PROTOCOLS } from '@sluice/wire/protocols'
+import { ENDPOINTS } from '../../domain/endpoints.ts'
 import { UPSTREAM_PROTOCOLS } from '../../domain/protocols.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
@@ -296,7 +297,7 @@ function refused(channel: Channel, outputMaximum: number | undefined, refusal: u
 
 /** Adapts the decoded request to what the channel and its model accept. */
 function fit(
-  { conversation: decoded, provider: given, dropped: before }: Decoded,
+  { conversation: decoded, plainName, provider: given, dropped: before }: Decoded,
   channel: Channel,
   spoken: ProtocolName,
   model: Model,
@@ -304,7 +305,7 @@ function fit(
   const dropped: DroppedFields = new Set(before)
   const upstream = upstreamDialect(spoken)
   const requestedName = decoded.model
-  const plain = upstream.hasThinkingField ? withoutThinkingSuffix(requestedName) : undefined
+  const plain = upstream.hasThinkingField ? plainName : undefined
   const wanted = plain ?? requestedName
   const name = channel.model_mapping.get(requestedName) ?? channel.model_mapping.get(wanted) ?? wanted
   const capabilities = capabilitiesOf(name, requestedName, model)
@@ -458,13 +459,15 @@ interface RequestPartsBesideBody {
 /** A decoded request of a client. */
 interface Decoded {
   readonly conversation: Conversation
+  /** The model's name without the suffix that asks for thinking; undefined if it has none. */
+  readonly plainName: string | undefined
   readonly provider: ProviderMember | undefined
   readonly dropped: ReadonlySet<string>
 }
 
 /** Decodes a request of a dialect, or returns the error. */
 function decodeRequest(
-  { codec }: ConversionDialect,
+  { name, codec }: ConversionDialect,
   scan: ScannedObject,
   { target, keeping }: RequestPartsBesideBody,
 ): Decoded | { readonly refusal: unknown } {
@@ -474,7 +477,9 @@ function decodeRequest(
     const conversation = keeping
       ? { ...decoded, repeated: new Map([...(decoded.repeated ?? []), ...keeping.repeats]) }
       : decoded
-    return { conversation, provider: readProviderMember(scan), dropped }
+    const { hasThinkingSuffix } = ENDPOINTS[name]
+    const plainName = hasThinkingSuffix ? withoutThinkingSuffix(conversation.model) : undefined
+    return { conversation, plainName, provider: readProviderMember(scan), dropped }
   } catch (refusal) {
     return { refusal }
   }
