@@ -147,6 +147,28 @@ describe('the tier that was served', () => {
     },
   )
 
+  test.each(['messages', 'responses', 'gemini'] as const)(
+    "a chat client gets the tier that an upstream of %s states as service_tier, whole and streamed, but none of a messages upstream's",
+    async (upstream) => {
+      for (const [stated, written] of [
+        ['flex', 'flex'],
+        ['priority', 'priority'],
+        ['standard', 'default'],
+      ] as const) {
+        const expected = upstream === 'messages' ? undefined : written
+        const [whole, streamed] = ANSWERS[upstream](stated)
+        fixture.upstream.script(upstream, whole as never)
+        expect(JSON.parse((await post('chat', upstream)).text).service_tier).toBe(expected)
+        fixture.upstream.script(upstream, streamed as never)
+        const stream_options = { include_usage: true }
+        const answer = await post('chat', upstream, { stream: true, stream_options })
+        const lines = answer.text.split('\n\n').filter((line) => line.startsWith('data: {'))
+        const chunks = lines.map((line) => JSON.parse(line.slice('data: '.length)))
+        expect(chunks.slice(-2).map(({ service_tier }) => service_tier)).toEqual([expected, expected])
+      }
+    },
+  )
+
   test('a service tier may have its own input and output prices, from which its price of cached tokens is derived', async () => {
     const usage = { ...CHAT_USAGE, prompt_tokens_details: { cached_tokens: 40 } }
     fixture.upstream.script('chat', chat({ service_tier: 'ultrafast' }, usage))

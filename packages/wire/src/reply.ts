@@ -120,6 +120,8 @@ export type ReplyEvent =
       /** How the second and further choices ended. */
       readonly others?: readonly Stop[]
       readonly usage: ReportedUsage | undefined
+      /** Service tier and region that the upstream stated; absent if only `usage` states them. */
+      readonly served?: StatedService | undefined
     }
   /** An error that the upstream reports within the stream. `code` is unchanged. */
   | {

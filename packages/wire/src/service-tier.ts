@@ -16,6 +16,13 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['scale', 'reserved'],
 ])
 
+/** What chat and responses clients call the tiers that have other names here. */
+const OPENAI_NAMES: ReadonlyMap<string, string> = new Map([
+  [STANDARD_TIER_NAME, 'default'],
+  ['fast', 'priority'],
+  ['reserved', 'scale'],
+])
+
 const NAME = /^[a-z][a-z0-9_-]{0,31}$/
 
 /**
@@ -45,6 +52,12 @@ export function statedTier(value: unknown): StatedService {
   const tier = typeof value === 'string' ? tierName(value) : undefined
   if (tier === undefined || tier === 'auto') return NOTHING
   return KNOWN.get(tier) ?? { tier }
+}
+
+/** Writes the tier as an object to spread into a chat response; empty if not stated. */
+export function openAiTierMember(served: StatedService | undefined): { readonly service_tier?: string } {
+  const tier = served?.tier
+  return tier === undefined ? {} : { service_tier: OPENAI_NAMES.get(tier) ?? tier }
 }
 
 /** The tier of a response as an object to spread into a reply; empty if not stated. */

@@ -396,23 +396,15 @@ function convertedReply(
     text: () => replyText(reply),
     ...(arrived && { arrived: () => arrived }),
   }
+  const answer = { ...reply, model: reply.model || model, served: reply.served ?? reply.usage?.served }
   let body: Buffer | undefined
   // The body is created only once, because it contains a new id.
   const encoded = (charged: Usage): Buffer =>
-    (body ??= client.codec.encodeReply(
-      { ...reply, model: reply.model || model, usage: charged },
-      replyIdentity(spoken),
-      replyContext,
-    ))
+    (body ??= client.codec.encodeReply({ ...answer, usage: charged }, replyIdentity(spoken), replyContext))
   return {
     facts,
     body: encoded,
-    preview: () =>
-      client.codec.encodeReply(
-        { ...reply, model: reply.model || model },
-        replyIdentity(spoken),
-        replyContext,
-      ),
+    preview: () => client.codec.encodeReply(answer, replyIdentity(spoken), replyContext),
     ...(signed !== decoded && { note: 'cut_arguments' }),
     lasting: {
       async keep(origin, charging, form) {

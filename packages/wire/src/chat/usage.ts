@@ -1,5 +1,5 @@
 import { type UpstreamCounts, readInclusiveUsage, type ReportedUsage } from '../reported-usage.ts'
-import { statedTier, withStatedService } from '../service-tier.ts'
+import { openAiTierMember, type StatedService, statedTier, withStatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
@@ -34,6 +34,17 @@ export function writeUsageCounts(usage: Usage): object {
     prompt_tokens_details: { cached_tokens: usage.cacheRead },
     completion_tokens_details: { reasoning_tokens: usage.reasoning },
   }
+}
+
+/**
+ * Writes the service tier that the upstream has stated, as an object to spread. Empty for a messages
+ * upstream; `docs/api.md: Chat completion response`.
+ */
+export function tierMember(
+  served: StatedService | undefined,
+  { upstream }: Pick<ReplyIdentity, 'upstream'>,
+): { readonly service_tier?: string } {
+  return upstream === 'messages' ? {} : openAiTierMember(served)
 }
 
 /**

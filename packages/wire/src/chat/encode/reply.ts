@@ -19,7 +19,7 @@ import {
   writeReasoningDetail,
 } from '../reasoning-details.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
-import { writeUsage } from '../usage.ts'
+import { tierMember, writeUsage } from '../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 
@@ -44,6 +44,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
       model: reply.model,
       choices: [reply, ...(reply.others ?? [])].map((choice, index) => writeChoice(choice, index, custom)),
       ...(usage && { usage: writeUsage(usage, identity) }),
+      ...tierMember(reply.served ?? usage?.served, identity),
     }),
   )
 }

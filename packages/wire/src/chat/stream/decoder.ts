@@ -173,7 +173,8 @@ export class ChatStreamDecoder extends FrameReader {
     const [stop = { reason: 'end' }, ...others] = this.#choices.map(
       ({ parts, finishReason, sequence }): Stop => readChatStop(finishReason, parts, sequence),
     )
-    this.emit({ kind: 'end', stop, usage: this.#usage, ...(others.length > 0 && { others }) })
+    const { served } = this
+    this.emit({ kind: 'end', stop, usage: this.#usage, served, ...(others.length > 0 && { others }) })
   }
 
   #fail(data: string, chunk: Fields | undefined): void {

@@ -21,7 +21,7 @@ import {
 } from '../reasoning-details.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
-import { writeUsage } from '../usage.ts'
+import { tierMember, writeUsage } from '../usage.ts'
 
 /** The index of a tool call in the reply, and whether any of its arguments were written. */
 interface WrittenCall {
@@ -76,6 +76,8 @@ export class ChatStreamEncoder implements StreamEncoder {
   #signature: string | undefined
   #isComplete = false
   #usage: Usage | undefined
+  /** The end of chunks from the end of the reply on: `}`, after the tier if the upstream has stated it. */
+  #tail = '}'
   readonly #choice: number
   readonly #replyContext: ReplyContext | undefined
   readonly #custom: ReadonlySet<string>
@@ -116,7 +118,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   finalFrames(charged = this.#usage): string {
     if (!this.#isComplete) return ''
     if (!this.#includeUsage || !charged) return DONE
-    return `${this.#chunk}],"usage":${JSON.stringify(writeUsage(charged, this.#identity))}}\n\n${DONE}`
+    return `${this.#chunk}],"usage":${JSON.stringify(writeUsage(charged, this.#identity))}${this.#tail}\n\n${DONE}`
   }
 
   /** Returns '', because chat has no chunk without content that can keep a connection alive. */
@@ -288,14 +290,18 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#delta}"tool_calls":[{"index":${number},"function":{"arguments":`
   }
 
-  #end({ stop, others = [], usage }: Extract<ReplyEvent, { kind: 'end' }>): string {
+  #end({ stop, others = [], usage, served }: Extract<ReplyEvent, { kind: 'end' }>): string {
     this.#isComplete = true
     this.#usage = usage
-    const ends = others.map((other, i) => this.#beginOther(i + 1) + this.#other(i + 1).#finish(other))
-    return this.#finish(stop) + ends.join('')
+    const { service_tier: tier } = tierMember(served ?? usage?.served, this.#identity)
+    if (tier !== undefined) this.#tail = `,"service_tier":${JSON.stringify(tier)}}`
+    const ends = others.map(
+      (other, i) => this.#beginOther(i + 1) + this.#other(i + 1).#finish(other, this.#tail),
+    )
+    return this.#finish(stop, this.#tail) + ends.join('')
   }
 
-  #finish({ reason }: Stop): string {
-    return `${this.#delta}},"logprobs":null,"finish_reason":"${FINISH_REASONS[reason]}"}]}\n\n`
+  #finish({ reason }: Stop, tail: string): string {
+    return `${this.#delta}},"logprobs":null,"finish_reason":"${FINISH_REASONS[reason]}"}]${tail}\n\n`
   }
 }

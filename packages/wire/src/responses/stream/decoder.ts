@@ -192,6 +192,7 @@ export class ResponsesStreamDecoder extends FrameReader {
       kind: 'end',
       stop: readResponsesStop({ status, ...response }, this.#items),
       usage: this.#usage,
+      served: this.served,
     })
   }
 
