@@ -11,11 +11,12 @@ let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 1 },
-    models: priced(['both', 'passed', 'mapped']),
+    models: priced(['both', 'passed', 'mapped', 'gpt-5']),
     channels: [
       channel('by-chat', upstream.baseUrl('by-chat'), { models: ['both'] }),
       channel('by-messages', upstream.baseUrl('by-messages'), { models: ['both'], protocol: 'messages' }),
       channel('passed', upstream.baseUrl('passed'), { protocol: 'messages', pass_through: true }),
+      channel('passed-chat', upstream.baseUrl('passed-chat'), { models: ['gpt-5'], pass_through: true }),
       channel('mapped', upstream.baseUrl('mapped'), {
         protocol: 'messages',
         model_mapping: { mapped: 'upstream-name' },
@@ -96,6 +97,21 @@ describe('pass-through mode', () => {
       model: 'passed',
       max_tokens: 9,
       messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
+    })
+  })
+
+  test('a channel in pass-through mode gets no field that it does not allow from a client of another protocol', async () => {
+    fixture.upstream.script('passed-chat', wholeChat({ text: 'Hello.' }))
+    const fields = { input: 'hi', service_tier: 'priority', safety_identifier: 'ann' }
+    const answer = await fixture.chat('ann', { model: 'gpt-5', ...fields }, { path: '/v1/responses' })
+    expect(answer.status, answer.text).toBe(200)
+    expect(String(answer.headers['x-gateway-dropped']).split(', ').toSorted()).toEqual([
+      'safety_identifier',
+      'service_tier',
+    ])
+    expect(JSON.parse(fixture.upstream.only('passed-chat').text)).toEqual({
+      model: 'gpt-5',
+      messages: [{ role: 'user', content: 'hi' }],
     })
   })
 

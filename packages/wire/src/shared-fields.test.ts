@@ -43,11 +43,11 @@ describe('fields that a channel must allow', () => {
     },
   )
 
-  test('pass-through keeps all shared fields in a converted request, except store where the channel forbids it', () => {
-    expect(gated({ pass_through: true }).dropped).toEqual([])
+  test('pass-through mode changes nothing for a converted request; store is left out where the channel forbids it', () => {
+    expect(gated({ pass_through: true })).toEqual(gated({}))
     expect(gated({ pass_through: true, disable_store: true })).toEqual({
-      kept: ['service_tier', 'safety_identifier', 'user'],
-      dropped: ['store'],
+      kept: ['user'],
+      dropped: ['service_tier', 'safety_identifier', 'store'],
     })
   })
 })

@@ -134,19 +134,18 @@ export function withAcceptedFields(
 const GATED = ['service_tier', 'safety_identifier'] as const
 
 /**
- * Returns the conversation without the fields that its channel does not allow; `docs/api.md: Chat
- * completions`, filtered fields.
+ * Returns the conversation without the fields that its channel does not allow, also in pass-through mode,
+ * which is for requests that are not converted; `docs/api.md: Chat completions`, filters.
  */
 export function withoutRestrictedFields(
   conversation: Conversation,
-  { allow, disable_store, pass_through }: Pick<UpstreamSettings, 'allow' | 'disable_store' | 'pass_through'>,
+  { allow, disable_store }: Pick<UpstreamSettings, 'allow' | 'disable_store'>,
   dropped: DroppedFields,
 ): Conversation {
   const { endUser, isStandardTier, ...others } = conversation
   const { shared } = others
-  const isUserRemoved =
-    !pass_through && endUser !== undefined && endUser.field !== 'user' && !allow.has('safety_identifier')
-  const isTierRemoved = !pass_through && isStandardTier && !allow.has('service_tier')
+  const isUserRemoved = endUser !== undefined && endUser.field !== 'user' && !allow.has('safety_identifier')
+  const isTierRemoved = isStandardTier && !allow.has('service_tier')
   if (isUserRemoved) dropped.add(endUser.field)
   if (isTierRemoved) dropped.add('service_tier')
   const rest: Conversation = {
@@ -155,7 +154,7 @@ export function withoutRestrictedFields(
     ...(isStandardTier && !isTierRemoved && { isStandardTier }),
   }
   const removed = [
-    ...(pass_through ? [] : GATED.filter((name) => !allow.has(name))),
+    ...GATED.filter((name) => !allow.has(name)),
     ...(disable_store ? (['store'] as const) : []),
   ].filter((name) => shared?.has(name))
   if (!shared || removed.length === 0) return rest

@@ -317,7 +317,7 @@ function fit(
     : allowed
   const accepted = withAcceptedSampling(taken, capabilities, dropped)
   const marked = withAcceptedCacheMarks(accepted, upstream.cacheMarks(channel, capabilities), dropped)
-  const hasTiers = UPSTREAM_PROTOCOLS[spoken].vendor === 'openai' && !channel.pass_through
+  const hasTiers = UPSTREAM_PROTOCOLS[spoken].vendor === 'openai'
   const stated =
     hasTiers && mustNameStandardTier(channel) ? { ...marked, isStandardTier: true as const } : marked
   const conversation = takesAnyTier(channel, spoken) ? { ...stated, takesAnyTier: true as const } : stated
