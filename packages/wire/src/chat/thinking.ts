@@ -84,21 +84,24 @@ function reportOtherTemplateMembers(value: unknown, dropped: DroppedFields): voi
     reportDropped(dropped, 'chat_template_kwargs')
 }
 
+/** The values of `thinking.type`. With `auto`, which Volcengine has, the model decides. */
+const SWITCHES: ReadonlyMap<string, 'on' | 'off' | 'unset'> = new Map([
+  ['enabled', 'on'],
+  ['adaptive', 'on'],
+  ['disabled', 'off'],
+  ['auto', 'unset'],
+])
+
 /** Decodes `thinking`. If it only switches thinking on, `reasoning_effort` states how much. */
 function decodeSwitch(value: unknown, named: Thinking | undefined): Thinking | undefined {
   if (value === undefined) return undefined
   const thinking = requireObject(value, 'thinking')
-  switch (thinking['type']) {
-    case 'disabled':
-      return THINKING_OFF
-    case 'enabled':
-    case 'adaptive': {
-      const budget = nullToUndefined(thinking['budget_tokens'])
-      return budget === undefined && named ? named : enabledWith(budget, 'thinking.budget_tokens')
-    }
-    default:
-      return undefined
-  }
+  const type = nullToUndefined(thinking['type'])
+  const set = type === undefined ? 'unset' : requireEnumValue(SWITCHES, type, 'thinking.type')
+  if (set === 'unset') return undefined
+  if (set === 'off') return THINKING_OFF
+  const budget = nullToUndefined(thinking['budget_tokens'])
+  return budget === undefined && named ? named : enabledWith(budget, 'thinking.budget_tokens')
 }
 
 function enabledWith(budget: unknown, path: string): Thinking {

@@ -353,6 +353,8 @@ describe('invalid requests', () => {
     ['reasoning.effort', { reasoning: { effort: 'extreme' } }],
     ['reasoning.max_tokens', { reasoning: { max_tokens: -1 } }],
     ['reasoning', { reasoning: 'high' }],
+    ['thinking.type', { thinking: { type: 'sometimes', budget_tokens: 3000 } }],
+    ['thinking.type', { thinking: { type: 7 } }],
     ['web_search_options.search_context_size', { web_search_options: { search_context_size: 'huge' } }],
   ])(
     'an invalid chat request is refused with an error that names the path of the invalid field: %s',
@@ -426,6 +428,8 @@ describe('fields', () => {
     [{ reasoning: { enabled: false, effort: 'high' } }, { thinking: { kind: 'off' } }],
     [{ reasoning_effort: 'low', reasoning: {} }, { thinking: { kind: 'adaptive', effort: 'low' } }],
     [{ reasoning: null }, { thinking: undefined }],
+    [{ thinking: { type: 'auto' } }, { thinking: undefined }],
+    [{ thinking: { type: null } }, { thinking: undefined }],
     [{ web_search_options: {} }, { webSearch: { maxUses: 5 } }],
     [{ web_search_options: { search_context_size: 'low' } }, { webSearch: { maxUses: 1 } }],
     [{ web_search_options: { search_context_size: 'medium' } }, { webSearch: { maxUses: 5 } }],
