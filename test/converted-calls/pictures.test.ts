@@ -134,6 +134,23 @@ describe('an image by its URL', () => {
   })
 })
 
+test.each([undefined, null, 'wave'])(
+  'audio whose format is %s is sent to a messages upstream with the media type of its bytes',
+  async (format) => {
+    const data = Buffer.from('RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0', 'latin1').toString('base64')
+    fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'A sound.' }]))
+    const content = [{ type: 'input_audio', input_audio: { data, format } }]
+    const answer = await fixture.chat('ann', {
+      model: MODEL.messages,
+      messages: [{ role: 'user', content }],
+    })
+    expect(answer.status, answer.text).toBe(200)
+    expect(sentTo(fixture, MODEL.messages).messages[0]?.['content']).toEqual([
+      { type: 'document', source: { type: 'base64', media_type: 'audio/wav', data } },
+    ])
+  },
+)
+
 describe('an image in the request itself with an inexact media type', () => {
   const data = PNG.toString('base64')
 

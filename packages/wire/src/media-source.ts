@@ -14,8 +14,8 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Media types by the documented values of `format` in `input_audio`. For other values, the type is recognized
- * from the bytes.
+ * Media types by the documented values of `format` in `input_audio`. For other values, or none, the type is
+ * recognized from the bytes.
  */
 const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
   ['mp3', 'audio/mpeg'],
@@ -49,10 +49,10 @@ export function readFileData(data: string, path: string): MediaSource {
     : inline(DEFAULT_TYPE, data, path)
 }
 
-/** Reads audio data: base64 in a named format. */
-export function readAudioData(data: string, format: string, path: string): MediaSource {
+/** Reads audio data: base64, in a named format if it states one. */
+export function readAudioData(data: string, format: string | undefined, path: string): MediaSource {
   if (isDataUrl(data)) return inlineFromDataUrl(data, path)
-  return inline(AUDIO_TYPES.get(format.toLowerCase()) ?? DEFAULT_TYPE, data, path)
+  return inline(AUDIO_TYPES.get(format?.toLowerCase() ?? '') ?? DEFAULT_TYPE, data, path)
 }
 
 /** Reads a file of text, in the encoding in which guards have checked it. */

@@ -83,7 +83,8 @@ function linked(part: Fields, key: string, family: string, path: string): MediaS
 function audioPart(part: Fields, path: string): MediaPart {
   const at = `${path}.input_audio`
   const audio = requireObject(part['input_audio'], at)
-  const format = requireText(audio['format'], `${at}.format`)
+  const given = nullToUndefined(audio['format'])
+  const format = given === undefined ? undefined : requireText(given, `${at}.format`)
   return media(readAudioData(requireText(audio['data'], `${at}.data`), format, `${at}.data`))
 }
 

@@ -288,7 +288,7 @@ describe('invalid requests', () => {
     ['messages[1].content[1].image_url', part({ type: 'image_url', image_url: 'data:image/png;base64,%zz' })],
     [
       'messages[1].content[1].input_audio.format',
-      part({ type: 'input_audio', input_audio: { data: PIXEL } }),
+      part({ type: 'input_audio', input_audio: { data: PIXEL, format: 7 } }),
     ],
     ['messages[1].content[1].file.file_id', part({ type: 'file', file: { file_id: 'file-1' } })],
     ['messages[1].content[1].file.file_data', part({ type: 'file', file: {} })],
