@@ -36,6 +36,25 @@ describe('x-gateway-dropped', () => {
     ).toBeUndefined()
   })
 
+  test.each([
+    ['type', { type: 'forever' }],
+    ['ttl', { type: 'ephemeral', ttl: '2h' }],
+  ])(
+    'an unknown %s of a cache_control is a 400 only where the conversion keeps cache_control',
+    async (member, cache_control) => {
+      const content = [{ type: 'text', text: 'hi', cache_control }]
+      const refused = await chat({ messages: [{ role: 'user', content }] })
+      expect(refused.status).toBe(400)
+      expect(refused.json().error.message).toContain(
+        `Invalid 'messages[0].content[0].cache_control.${member}'`,
+      )
+      fixture.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
+      const kept = await message({ messages: [{ role: 'user', content }] })
+      expect(kept.status, kept.text).toBe(200)
+      expect(kept.headers['x-gateway-dropped']).toBe('cache_control')
+    },
+  )
+
   test('a streamed response has the header x-gateway-dropped, which names the fields that the conversion dropped', async () => {
     fixture.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
     expect((await chat({ stream: true, seed: 7 })).headers['x-gateway-dropped']).toBe('seed')

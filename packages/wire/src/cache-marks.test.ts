@@ -9,6 +9,7 @@ import {
   withAcceptedCacheMarks,
   withCacheLifetimeOfRequest,
 } from './cache-marks.ts'
+import { readCacheMark } from './messages/cache-mark.ts'
 import type { CacheMark, Conversation } from './conversation.ts'
 
 const cache = { ttl: '1h' } as const
@@ -162,4 +163,20 @@ test('a cache mark on the last part of a tool result is moved to the result itse
   expect(atEnd).toEqual({ kind: 'tool-result', callId: 'a', parts: [text, text], isError: false, cache })
   expect(before).toMatchObject({ parts: [{ cache }, text] })
   expect(withAcceptedCacheMarks(given, CHAT_CACHE_MARKS, new Set()).turns).toEqual(given.turns)
+})
+
+test.each([
+  [{ type: 'x' }, "Invalid 'block.cache_control.type': expected 'ephemeral', got something else."],
+  [
+    { type: 'ephemeral', ttl: '2h' },
+    "Invalid 'block.cache_control.ttl': expected '5m' or '1h', got something else.",
+  ],
+  ['ephemeral', "Invalid 'block.cache_control.type': expected 'ephemeral', got something else."],
+])('a cache_control of %j is refused where it is kept, and reported as dropped elsewhere', (given, error) => {
+  const conversation = marked(readCacheMark({ cache_control: given }, 'block'))
+  for (const rules of [MESSAGES_CACHE_MARKS, CHAT_CACHE_MARKS, CHAT_BREAKPOINTS])
+    expect(() => withAcceptedCacheMarks(conversation, rules, new Set())).toThrow(error)
+  const dropped = new Set<string>()
+  expect(withAcceptedCacheMarks(conversation, undefined, dropped)).toEqual(marked({}))
+  expect([...dropped]).toEqual(['cache_control'])
 })

@@ -10,6 +10,7 @@ import {
   type ToolResultPart,
   type Turn,
 } from './conversation.ts'
+import { refuseField } from './field-check.ts'
 import { asRecord } from './json/record.ts'
 import type { ConverseCapabilities } from './model-capabilities.ts'
 
@@ -82,6 +83,17 @@ export const CHAT_BREAKPOINTS: CacheMarkRules = {
 /** Rules of `prompt_cache_breakpoint` in responses requests. */
 export const RESPONSES_BREAKPOINTS: CacheMarkRules = { ...CHAT_BREAKPOINTS, places: ['content', 'result'] }
 
+/** Reads a `cache_control`. */
+export function readCacheControl(value: unknown, path: string): CacheMark {
+  const mark = asRecord(value)
+  const ttl = mark?.['ttl'] ?? undefined
+  if (mark?.['type'] !== 'ephemeral')
+    return { ttl: undefined, invalid: { path: `${path}.type`, expected: `'ephemeral'` } }
+  if (ttl !== undefined && ttl !== '5m' && ttl !== '1h')
+    return { ttl: undefined, invalid: { path: `${path}.ttl`, expected: `'5m' or '1h'` } }
+  return { ttl }
+}
+
 /**
  * Reads the cache breakpoint of a part, as an object to spread. A breakpoint without a lifetime has the
  * lifetime of the request.
@@ -114,7 +126,8 @@ export function withCacheLifetimeOfRequest(conversation: Conversation, options: 
 /**
  * Adapts the cache marks to what an upstream accepts; without rules all marks are removed. A lifetime becomes
  * the next longer one that the upstream has, or its longest. An earlier mark gets at least the lifetime of a
- * later one, as providers require. Removed marks and shortened lifetimes are reported in `dropped`.
+ * later one, as providers require. Removed marks and shortened lifetimes are reported in `dropped`. Throws
+ * `invalid_request` for a mark that is kept and has an unknown value.
  */
 export function withAcceptedCacheMarks(
   given: Conversation,
@@ -139,6 +152,7 @@ export function withAcceptedCacheMarks(
       dropped.add(name)
       return undefined
     }
+    if (mark.invalid) refuseField(mark.invalid.path, mark.invalid.expected, 'something else')
     const ttl = CACHE_LIFETIMES[lifetimes[at - 1]!]
     if (CACHE_LIFETIMES.indexOf(ttl!) < CACHE_LIFETIMES.indexOf(statedLifetime(mark)))
       dropped.add(`${name}.ttl`)

@@ -196,6 +196,8 @@ export interface CacheMark {
    * `cache_control`.
    */
   readonly field?: 'prompt_cache_breakpoint'
+  /** The member with an unknown value, and its known ones: a request in which the mark is kept is refused. */
+  readonly invalid?: { readonly path: string; readonly expected: string }
 }
 
 /** How long prompts can be cached in the different protocols, ascending. */

@@ -1,12 +1,6 @@
-import { CACHE_BREAKPOINT_FIELD, readBreakpoint, writeBreakpoint } from '../cache-marks.ts'
+import { CACHE_BREAKPOINT_FIELD, readBreakpoint, readCacheControl, writeBreakpoint } from '../cache-marks.ts'
 import type { CacheMark } from '../conversation.ts'
-import { requireObject, type Fields, nullToUndefined, requireEnumValue } from '../field.ts'
-
-const TYPES: ReadonlyMap<string, true> = new Map([['ephemeral', true]])
-const TTLS: ReadonlyMap<string, '5m' | '1h'> = new Map([
-  ['5m', '5m'],
-  ['1h', '1h'],
-])
+import { type Fields, nullToUndefined } from '../field.ts'
 
 /**
  * Reads the `cache_control` or the breakpoint of a part, a message or a tool, as an object to spread into a
@@ -15,12 +9,7 @@ const TTLS: ReadonlyMap<string, '5m' | '1h'> = new Map([
 export function readCacheDirective(fields: Fields, path: string): { cache?: CacheMark } {
   const value = nullToUndefined(fields['cache_control'])
   if (value === undefined) return readBreakpoint(fields)
-  const mark = requireObject(value, `${path}.cache_control`)
-  requireEnumValue(TYPES, mark['type'], `${path}.cache_control.type`)
-  const ttl = nullToUndefined(mark['ttl'])
-  return {
-    cache: { ttl: ttl === undefined ? undefined : requireEnumValue(TTLS, ttl, `${path}.cache_control.ttl`) },
-  }
+  return { cache: readCacheControl(value, `${path}.cache_control`) }
 }
 
 /** Reports whether a part has a cache mark. */

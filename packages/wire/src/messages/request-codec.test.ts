@@ -298,14 +298,6 @@ describe('reading a messages request', () => {
     ],
     ['messages[0].content[0].type', user({ type: 'tool_use', id: 'a', name: 'f', input: {} })],
     [
-      'messages[0].content[0].cache_control.type',
-      user({ type: 'text', text: '', cache_control: { type: 'x' } }),
-    ],
-    [
-      'messages[0].content[0].cache_control.ttl',
-      user({ type: 'text', text: '', cache_control: { type: 'ephemeral', ttl: '2h' } }),
-    ],
-    [
       'messages[0].content[0].type',
       { messages: [{ role: 'assistant', content: [{ type: 'tool_result', tool_use_id: 'a' }] }] },
     ],

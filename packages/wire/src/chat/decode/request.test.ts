@@ -293,14 +293,6 @@ describe('invalid requests', () => {
     ['messages[1].content[1].file.file_id', part({ type: 'file', file: { file_id: 'file-1' } })],
     ['messages[1].content[1].file.file_data', part({ type: 'file', file: {} })],
     [
-      'messages[1].content[1].cache_control.ttl',
-      part({ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ttl: '2h' } }),
-    ],
-    [
-      'messages[1].content[1].cache_control.type',
-      part({ type: 'text', text: 'x', cache_control: { type: 'forever' } }),
-    ],
-    [
       'messages[0].content',
       {
         messages: [
