@@ -399,6 +399,7 @@ export const GATEWAY_STOPPING: Failure = {
   refusal: new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 }),
   cause: 'stopping',
   failureCause: 'gateway',
+  inStream: { type: 'gateway_error', code: 'overloaded' },
 }
 
 /** A user or an administrator stopped the call. `docs/api.md: Calls under way`. */

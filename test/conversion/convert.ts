@@ -5,7 +5,7 @@ import type { Codec, ReplyIdentity } from '@sluice/wire/codec'
 import type { PairedProtocol } from '../samples/paired-protocol.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { messagesCodec, readMessagesRequest } from '@sluice/wire/messages'
-import { readUpstreamError } from '@sluice/wire/upstream-error'
+import { type ErrorContent, readUpstreamError } from '@sluice/wire/upstream-error'
 import { type MediaRequester, MediaFetcher } from '../../src/call/media-fetcher.ts'
 import { chatConversion, messagesConversion } from '../../src/call/dialects/conversion-dialects.ts'
 import { Conversions } from '../../src/call/dialects/conversions.ts'
@@ -127,9 +127,10 @@ export function convertStream(
   return { writes, complete, tap }
 }
 
-function said({ error }: ConvertingTap): { type?: string; code?: string; message: string } {
+function said({ error }: ConvertingTap): Partial<ErrorContent> & { message: string } {
   const { type, code, message } = readUpstreamError(Buffer.from(error?.data ?? ''))
   return {
+    ...(error && { hasOwnCode: code !== undefined }),
     message: message ?? 'the upstream broke off before the response was complete',
     ...(type !== undefined && { type }),
     ...(code !== undefined && { code }),

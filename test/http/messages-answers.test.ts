@@ -1,9 +1,16 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contentFrame } from '../fixtures/behaviour.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { type FullResponse, type CallOptions, call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { messagesErrorText, streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import {
+  eventFrame,
+  messageFrames,
+  messagesErrorText,
+  streamedMessage,
+  wholeMessage,
+} from '../fixtures/messages-behaviour.ts'
 import { rawConnection } from '../fixtures/raw-socket.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
@@ -25,7 +32,16 @@ beforeAll(async () => {
     ],
     users: [
       ROOT,
-      user(2, 'ann', [token('ann'), token('off', { status: 2 }), token('poor', { remain_quota: 1 })]),
+      user(2, 'ann', [
+        token('ann'),
+        token('off', { status: 2 }),
+        token('poor', { remain_quota: 1 }),
+        // Enough for what a call holds at first, and not for more.
+        ...['claude', 'gpt'].map((model) => token(`short${model}`, { remain_quota: 1000 })),
+        ...['claude', 'gpt'].map((model) =>
+          token(`capped${model}`, { budget: 1000, budget_period: 'month' }),
+        ),
+      ]),
     ],
   }))
 })
@@ -164,6 +180,55 @@ describe('an error of the gateway itself', () => {
     expect(answer.text).toBe(body)
     expectId(answer)
   })
+})
+
+describe('an error of the gateway itself in a stream', () => {
+  const WORD = ' banana'
+  const WORDS = 500
+  /** Streams of many more tokens than the call allows, in the dialects of the channels. */
+  const ENDLESS = {
+    claude: [
+      ...messageFrames([{ text: WORD }]).slice(0, 3),
+      ...Array.from({ length: WORDS }, () =>
+        eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: WORD } }),
+      ),
+    ],
+    gpt: Array.from({ length: WORDS }, () => contentFrame(WORD)),
+  }
+
+  test.each(
+    (['claude', 'gpt'] as const).flatMap(
+      (model) =>
+        [
+          [model, 'ann', 'upstream_error', 4],
+          [model, `short${model}`, 'insufficient_quota', WORDS],
+          [model, `capped${model}`, 'budget_exceeded', WORDS],
+        ] as const,
+    ),
+  )(
+    'an error event from a channel of %s to the key %s has the type gateway_error and the code %s',
+    async (model, key, code, count) => {
+      fixture.upstream.script(model, {
+        kind: 'stream',
+        ending: 'close',
+        frames: ENDLESS[model].slice(0, count),
+      })
+      const answer = await say({ model, stream: true, max_tokens: 50 }, { key })
+      expect(answer.status, answer.text).toBe(200)
+      const last = answer.text.trim().split('\n\n').at(-1) ?? ''
+      expect(last).toMatch(/^event: error\n/)
+      expect(JSON.parse(last.slice(last.indexOf('{')))).toEqual({
+        type: 'error',
+        error: {
+          type: 'gateway_error',
+          code,
+          message: expect.stringMatching(
+            new RegExp(` \\(request id: ${String(answer.headers['request-id'])}\\)$`),
+          ),
+        },
+      })
+    },
+  )
 })
 
 test.each(['apiKey', 'authToken'] as const)(

@@ -156,6 +156,7 @@ test('calls that outlast drain_timeout after SIGTERM end in an error and are set
   expect(performance.now() - asked).toBeGreaterThanOrEqual(690)
   expect(ended.broken).toBe(false)
   const last = JSON.parse(events(ended.text).at(-1) ?? '') as { error: { message: string } }
+  expect(last.error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
   expect(last.error.message).toMatch(/stopping/)
   expect(last.error.message).toContain(String(ended.headers['x-request-id']))
   for (const answer of [await whole, await unbegun]) {

@@ -19,7 +19,7 @@ describe("the gateway's own errors", () => {
     expect(
       messagesErrorFrame({ type: 'api_error', code: 'upstream_error', message: 'a\n"b"' }).toString(),
     ).toBe(
-      'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"a\\n\\"b\\"","code":"upstream_error"}}\n\n',
+      'event: error\ndata: {"type":"error","error":{"type":"gateway_error","message":"a\\n\\"b\\"","code":"upstream_error"}}\n\n',
     )
   })
 })

@@ -23,14 +23,14 @@ export function messagesErrorFrame(parts: ErrorContent): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
 
-/** The types that an `error` event states for some of the gateway's own errors, by their code. */
-const CODED_TYPES: ReadonlyMap<string, string> = new Map([['quota_held', 'gateway_error']])
-
-/** Writes the text of an `error` event, with its code if it has one. */
+/**
+ * Writes the text of an `error` event, with its code if it has one. An error of the gateway has the type that
+ * all of its errors have in this protocol.
+ */
 export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorContent): string {
-  const coded = hasOwnCode ? undefined : CODED_TYPES.get(code)
+  const isOurs = hasOwnCode === undefined
   const hasCode = code !== '' && hasOwnCode !== false
-  const error = { type: coded ?? type, message, ...(hasCode && { code }) }
+  const error = { type: isOurs ? 'gateway_error' : type, message, ...(hasCode && { code }) }
   return `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
 }
 
