@@ -90,7 +90,12 @@ describe.each(DISPLAYS)('granted and used quota of a token in %s', (_, options, 
 describe('granted and used quota of a user, where token_stats is off', () => {
   beforeAll(() => fixture.gateway.apply(configure({ token_stats: false })))
 
-  test.each(['ann', 'unlimited', 'expired'])(
+  test('the billing endpoints report 100000000 as the granted quota of an unlimited token, also where token_stats is off', async () => {
+    expect(await bare('subscription', 'unlimited')).toBe(subscription('100000000', 0))
+    expect(await bare('usage', 'unlimited')).toBe(usage('100'))
+  })
+
+  test.each(['ann', 'expired'])(
     `the billing endpoints show the user's quota to the key "%s", without an expiry time, where token_stats is off`,
     async (key) => {
       expect(await bare('subscription', key)).toBe(subscription('5', 0))

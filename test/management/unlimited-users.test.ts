@@ -71,7 +71,7 @@ describe.each(SITES)('an unlimited user on %s', (_, start) => {
     const billing = await call(first, undefined, {
       method: 'GET',
       path: '/v1/dashboard/billing/subscription',
-      key: 'ann',
+      key: 'small',
     })
     expect(billing.json()).toMatchObject({ hard_limit_usd: 100_000_000 })
     for (const answer of await calls('small'))

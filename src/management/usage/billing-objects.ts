@@ -8,7 +8,7 @@ import { GatewayError } from '../../errors.ts'
 import { exactNumber } from '@sluice/wire/json/exact-json'
 import type { ManagementServices } from '../services.ts'
 
-/** The limit that is shown for a token with unlimited quota, in whichever unit amounts are displayed. */
+/** The limit that is shown for a token or a user with unlimited quota, in whichever unit amounts are displayed. */
 const UNLIMITED = '100000000'
 
 /** A number that is written to JSON with all its digits. */
@@ -41,13 +41,13 @@ interface Figures {
   readonly user: User
 }
 
-/** The total quota of the token, with its expiry, or of the user. */
+/** The total quota of the token, with its expiry, or of the user. An unlimited token is unlimited in both. */
 export function subscriptionObject(
   { token, user }: Figures,
   options: Options,
 ): z.output<typeof subscriptionSchema> {
   const granted = options.token_stats ? token.remain_quota + token.used_quota : user.quota + user.used_quota
-  const isUnlimited = (options.token_stats ? token : user).unlimited_quota
+  const isUnlimited = token.unlimited_quota || (!options.token_stats && user.unlimited_quota)
   const limit = exactNumber(isUnlimited ? UNLIMITED : decimalText(displayAmount(granted, options)))
   return {
     object: 'billing_subscription',
