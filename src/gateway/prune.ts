@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Options } from '../domain/options.ts'
 import { type ExpiredRows, pruneExpired, pruneUsage } from '../store/prune.ts'
-import { pruneKeptOfDeleted } from '../store/kept-store.ts'
+import { pruneKeptOfDeleted } from '../store/kept-of-deleted.ts'
 import type { RowStore, Store } from '../store/store.ts'
 import { SteadyClock } from './steady-clock.ts'
 

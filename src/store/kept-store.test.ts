@@ -4,7 +4,8 @@ import { failingWrites, keptEntry, keptStore, partsIn } from '../../test/stores/
 import { byTier } from '../../test/runner/tier.ts'
 import { holdOf, settledCall, storeWithAccount } from '../../test/stores/rows.ts'
 import { KEPT_KINDS, KEPT_SHARES, KEPT_PART_BYTES, type KeptKind, rulesOf } from '../domain/kept.ts'
-import { type KeptStore, pruneKeptOfDeleted, removeKeptOfUser } from './kept-store.ts'
+import { pruneKeptOfDeleted, removeKeptOfUser } from './kept-of-deleted.ts'
+import { type KeptStore } from './kept-store.ts'
 import { pruneExpired } from './prune.ts'
 import type { RowStore } from './store.ts'
 

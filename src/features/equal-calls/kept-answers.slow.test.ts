@@ -5,7 +5,7 @@ import { keptStore, partsIn } from '../../../test/stores/kept.ts'
 import type { AnswerKind, KeptShareName } from '../../domain/kept.ts'
 import { StoreReads } from '../../limits/store-reads.ts'
 import { pruneExpired } from '../../store/prune.ts'
-import { removeKeptOfUser } from '../../store/kept-store.ts'
+import { removeKeptOfUser } from '../../store/kept-of-deleted.ts'
 import type { RowStore } from '../../store/store.ts'
 import { type AnswerToKeep, KeptAnswers } from './kept-answers.ts'
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type ManagedUser, USER, type User, USER_STATUS } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
-import { removeKeptOfUser } from '../../store/kept-store.ts'
+import { removeKeptOfUser } from '../../store/kept-of-deleted.ts'
 import {
   type Actor,
   fairQueueKey,

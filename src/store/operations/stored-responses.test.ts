@@ -7,7 +7,7 @@ import {
   NATIVE_RETENTION_MS,
   type StoredResponse,
 } from '../../domain/stored-response.ts'
-import { removeKeptOfUser } from '../kept-store.ts'
+import { removeKeptOfUser } from '../kept-of-deleted.ts'
 import type { RowStore } from '../store.ts'
 import type { CallProvenance } from './stored-responses.ts'
 
