@@ -707,7 +707,7 @@ describe('writing a messages stream', () => {
     encoder.push([STARTED, started(0, 'text'), said(0, 'a')])
     expect(encoder.push([{ kind: 'failure', type: 'x', message: 'y' }])).toBe('')
     expect(encoder.failureFrame({ type: 'api_error', code: 'upstream_error', message: 'm' })).toBe(
-      'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"m","code":"upstream_error"}}\n\n',
+      'event: error\ndata: {"type":"error","error":{"type":"gateway_error","message":"m","code":"upstream_error"}}\n\n',
     )
     expect(encoder.finalFrames()).toBe('')
   })
