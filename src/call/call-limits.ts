@@ -20,6 +20,8 @@ import {
 
 /** Retry-After, in milliseconds, for a call refused because too many others are in progress. */
 const PARALLEL_WAIT_MS = 1_000
+/** The same for a call that leaves what is left of a limit to others. */
+const BEHIND_WAIT_MS = 1_000
 
 const NOTHING_TO_LEAVE = (): void => {}
 
@@ -117,6 +119,22 @@ export class CallLimits {
   figures({ rateLimits }: Settings, caller: Caller, model: Model | undefined): LimitFigures | undefined {
     const limits = this.#known.of(rateLimits.key, caller, model)
     return limits.length === 0 ? undefined : this.#limits.tightest(limits)
+  }
+
+  /**
+   * Throws `rate_limited` if less than half is left of a limit of the key, its user or the model, or if other calls of the key
+   * or its user take half of those that may run, as far as this node knows. Counts nothing; the call itself counts as running.
+   */
+  requireHalf({ rateLimits }: Settings, caller: Caller, model: Model): void {
+    for (const limited of this.#known.of(rateLimits.key, caller, model)) {
+      const { requests, tokens } = this.#limits.tightest([limited])
+      if ([requests, tokens].some((one) => one && 2 * one.remaining < one.limit))
+        throw rateLimitError(BEHIND_WAIT_MS, limited.owner)
+    }
+    const full = parallelLimits(caller).find(({ subject, max }) =>
+      this.#semaphore.isFull({ subject, max: Math.ceil(max / 2) + 1 }),
+    )
+    if (full) throw noSlot(full)
   }
 
   /** Asks the other nodes how much is left of the limits of a key, its user and, if known, its model. */

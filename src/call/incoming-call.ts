@@ -38,6 +38,8 @@ export interface IncomingCall {
    * request is made, or its answer has come.
    */
   readonly inBatch?: 'request' | 'answer'
+  /** Set if no client waits for the call: it is made only while half of each limit is left to those for which one does. */
+  readonly isBehind?: true
   /** Set if the call is made for another one, in whose place it counts as a parallel call of its key. */
   readonly isPart?: true
   /** Set if the call has an idempotency key under which its answer may be kept. */

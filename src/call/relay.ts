@@ -404,6 +404,10 @@ export class Relay {
     const { dialect } = read
     const parsed = await parseRequest(read, incoming.request.headers, reader)
     const { request, routes } = this.#resolve(read, parsed, incoming, caller, settings)
+    if (incoming.isBehind) {
+      await limits.refresh(settings, caller, routes.requestedModel)
+      limits.requireHalf(settings, caller, routes.requestedModel)
+    }
     await limits.enter(settings, caller, routes.requestedModel)
     return lifeCycle.answer(
       { dialect, body, caller, settings, request, routes, read, reader },

@@ -4,14 +4,22 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { BatchClient, chatLine } from '../fixtures/batches.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import {
+  channel,
+  type Configuration,
+  PLAIN_PRICE,
+  priced,
+  ROOT,
+  token,
+  user,
+} from '../fixtures/configuration.ts'
 import { databaseOf, sqliteFileIn } from '../fixtures/database.ts'
-import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const ADMIN = { id: 9, accessToken: 'the-access-token-of-the-admin' }
 /** Charge of the default answer of an upstream: 10 tokens at 1 and 5 at 4 quota units. */
 const CHARGE = 30
-const MODELS = ['gated', 'read', 'free']
+const MODELS = ['gated', 'read', 'free', 'limited']
 /** Calls for lines that are made at a time for a user who is alone: half of all. */
 const PARALLEL = 4
 
@@ -25,11 +33,15 @@ function configuration(upstream: Fixture['upstream'], others: Partial<Configurat
   return {
     options: { local_batches: true, batches: { most: 2, parallel: 2 * PARALLEL } },
     rate_limits: { relay: { requests: 0 }, key: { requests: 0 } },
-    models: priced(MODELS),
+    models: {
+      ...priced(MODELS),
+      limited: { vendor: 'acme', price: PLAIN_PRICE, rate_limit: { requests: 6, window: '1h' } },
+    },
     channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
     users: [
       ROOT,
       ...['ann', 'bob', 'dan'].map((name, at) => user(2 + at, name, [token(name)])),
+      user(6, 'cid', [token('cid', { rate_limit: { parallel: 2 } })]),
       user(ADMIN.id, 'boss', [token('boss')], { role: 10, access_token: ADMIN.accessToken }),
     ],
     ...others,
@@ -82,6 +94,33 @@ describe('docs/batches.md: Batches', () => {
     expect(fixture.upstream.received('gated')).toHaveLength(received + PARALLEL)
     gate.resolve()
     await clientOf('ann').ended(hanging.id)
+  })
+
+  test('local lines leave half of a rate limit to calls of clients', async () => {
+    const dan = clientOf('dan')
+    const { id } = await dan.make(linesFor('limited', 6))
+    // The fourth is made while half of the six is left.
+    await expect.poll(async () => (await dan.batch(id)).request_counts.completed).toBe(4)
+    const statusOfCall = async (): Promise<number> => (await fixture.chat('dan', ask('limited'))).status
+    expect([await statusOfCall(), await statusOfCall(), await statusOfCall()]).toEqual([200, 200, 429])
+    await dan.ask(`/v1/batches/${id}/cancel`, 'POST')
+    await dan.ended(id)
+  })
+
+  test('local lines wait while other calls take half of those that a key may make at once', async () => {
+    const gate = Promise.withResolvers<void>()
+    fixture.upstream.script('gated', { kind: 'whole', after: gate.promise })
+    const received = fixture.upstream.received('gated').length
+    const call = fixture.chat('cid', ask('gated'))
+    await fixture.upstream.receivedAtLeast('gated', received + 1)
+    const before = fixture.upstream.received('free').length
+    const { id } = await clientOf('cid').make(linesFor('free', 1))
+    const dan = clientOf('dan')
+    await dan.ended((await dan.make(linesFor('free', 1))).id)
+    expect(fixture.upstream.received('free')).toHaveLength(before + 1)
+    gate.resolve()
+    expect((await call).status).toBe(200)
+    expect((await clientOf('cid').ended(id)).request_counts).toMatchObject({ completed: 1, failed: 0 })
   })
 
   test('local lines cost what they would have cost when the batch was made', async () => {

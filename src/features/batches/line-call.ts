@@ -61,7 +61,7 @@ export function callForLine(
   const { path } = batch.facts
   const settings = run.sealed(services.settings())
   // The budget periods are those of the submission.
-  const begun = { startedMs: batch.createdMs, startedAt: performance.now() }
+  const begun = { startedMs: batch.createdMs, startedAt: performance.now(), isBehind: true } as const
   const holdFor: IncomingCall['holdFor'] = (amount, facts) => reserve.holdFor(amount, facts)
   return answerOf(services, { batch, caller, line, reserve, holdFor, ...begun }, (incoming) =>
     services.relay.call(LINE_ENDPOINTS[path], incoming, caller, settings),
@@ -69,7 +69,8 @@ export function callForLine(
 }
 
 /** A call for a line. */
-interface LineCall extends Pick<IncomingCall, 'holdFor' | 'inBatch' | 'startedMs' | 'startedAt'> {
+interface LineCall
+  extends Pick<IncomingCall, 'holdFor' | 'inBatch' | 'isBehind' | 'startedMs' | 'startedAt'> {
   readonly batch: Batch
   readonly caller: Caller
   readonly line: FoundLine
