@@ -28,14 +28,16 @@ export function secretFinder(secrets: readonly string[]): TextFinder {
     ...patterns.flatMap((pattern) => rangesIn(text, pattern)),
     ...ENCODINGS.flatMap((encoding) => rangesInRuns(text, needles, encoding)),
   ]
-  return (text) => {
-    const found = find(text)
-    if (!text.includes('%')) return mergedRanges(found)
+  // One level at a time: what stands before a secret may look like the beginning of an encoded percent sign.
+  const findDecoded = (text: string, levels: number): readonly TextRange[] => {
+    if (levels === 0 || !text.includes('%')) return find(text)
     const { unfolded, positions } = unfold(text, PERCENT_ENCODED, ({ 1: hex = '' }) =>
       String.fromCharCode(Number.parseInt(hex, 16)),
     )
-    return mergedRanges([...found, ...originalRanges(find(unfolded), positions)])
+    if (unfolded === text) return find(text)
+    return [...find(text), ...originalRanges(findDecoded(unfolded, levels - 1), positions)]
   }
+  return (text) => mergedRanges(findDecoded(text, MAX_PERCENT_LEVELS))
 }
 
 function isLong(secret: string): boolean {
@@ -50,7 +52,9 @@ function literal(text: string): string {
   return text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)
 }
 
-const PERCENT_ENCODED = /%(?:25){0,2}([\da-f]{2})/gi
+const PERCENT_ENCODED = /%([\da-f]{2})/gi
+/** How many times a secret may be percent-encoded. */
+const MAX_PERCENT_LEVELS = 3
 
 /** An encoding of bytes in which each group of characters may begin with a byte. */
 interface Encoding {

@@ -139,6 +139,7 @@ describe.each(Object.keys(ENCODINGS))('a secret that an upstream quotes, %s', (e
             for (const part of [KEY.slice(0, 8), KEY.slice(8, 16), KEY.slice(-8)])
               expect(text).not.toContain(part)
       }),
+      { examples: [['%0', '']] },
     )
   })
 })

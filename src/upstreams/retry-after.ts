@@ -32,7 +32,7 @@ export function millisecondsIn(header: string | undefined): number | undefined {
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined
   const text = header.trim()
-  const ms = /^\d{1,9}(?:\.\d+)?$/.test(text) ? Number(text) * 1000 : dateOf(text) - nowMs
+  const ms = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) * 1000 : dateOf(text) - nowMs
   return ms > 0 ? ms : undefined
 }
 
