@@ -213,7 +213,7 @@ general_settings: { master_key: ${MASTER} }
   test('a second import of a LiteLLM proxy changes nothing, also for keys that were used in the meantime', async () => {
     await fixture.gateway.stop()
     const { summary } = await importing('--apply')
-    expect(summary).toMatchObject({ token: { carried: 0, there: 5 }, user: { carried: 0, there: 3 } })
+    expect(summary).toMatchObject({ token: { carried: 0, there: 6 }, user: { carried: 0, there: 3 } })
     await fixture.gateway.restart()
   })
 })

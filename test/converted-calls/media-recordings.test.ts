@@ -76,7 +76,7 @@ function replay(folder: string): void {
       'a recorded transcript reaches the client unchanged, and is charged exactly: %s',
       async (name, type, quota) => {
         const stream = type === 'text/event-stream' ? [{ name: 'stream', content: 'true' }] : []
-        const form = formBytes(recordingParts('m', waveFile(1), stream))
+        const form = formBytes(recordingParts('m', waveFile(10), stream))
         const options = formCall('/v1/audio/transcriptions', 'ann', form)
         const answer = await replayed(form, options, type, recorded(name))
         expect(answer.bytes.equals(recorded(name))).toBe(true)

@@ -24,8 +24,6 @@ interface Case {
   readonly reason: string
   /** The equivalent status in a stream, if it differs. */
   readonly streamed?: number
-  /** Whether an answer with this status means the operator's account, and not the request. */
-  readonly meansAccount?: boolean
 }
 type Told = readonly [type: string, code: string | undefined]
 
@@ -37,15 +35,6 @@ const CASES: readonly Case[] = [
     chat: ['invalid_request_error', 'context_length_exceeded'],
     messages: ['invalid_request_error', 'context_length_exceeded'],
     reason: 'context_length_exceeded',
-  },
-  {
-    dialect: 'chat',
-    status: 429,
-    error: { type: 'insufficient_quota', code: null },
-    chat: ['insufficient_quota', undefined],
-    messages: ['rate_limit_error', 'insufficient_quota'],
-    reason: 'insufficient_quota',
-    meansAccount: true,
   },
   {
     dialect: 'chat',
@@ -87,19 +76,6 @@ const CASES: readonly Case[] = [
     chat: ['rate_limit_error', 'RESOURCE_EXHAUSTED'],
     messages: ['rate_limit_error', 'RESOURCE_EXHAUSTED'],
     reason: 'RESOURCE_EXHAUSTED',
-  },
-  {
-    dialect: 'gemini',
-    status: 400,
-    error: {
-      code: 400,
-      status: 'FAILED_PRECONDITION',
-      details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'BILLING_DISABLED' }],
-    },
-    chat: ['invalid_request_error', 'BILLING_DISABLED'],
-    messages: ['invalid_request_error', 'BILLING_DISABLED'],
-    reason: 'BILLING_DISABLED',
-    meansAccount: true,
   },
 ]
 const ROADS = CASES.flatMap((one) =>
@@ -172,8 +148,7 @@ const STATUSES: Readonly<Record<number, string>> = {
 }
 
 describe('error types for clients of other dialects', () => {
-  // What means the operator's account is no answer to a client (docs/operations.md: Faults of accounts).
-  test.each(ROADS.filter(({ meansAccount }) => meansAccount !== true))(
+  test.each(ROADS)(
     "an error type that the client's dialect lacks becomes that of its status: $type, status $status of $dialect, for $client",
     async (row) => {
       const { client, dialect, status, error } = row
@@ -244,9 +219,7 @@ describe('error types for clients of other dialects', () => {
 
 /** Codes that responses clients evaluate in a stream, where they have one for the error. */
 const RESPONSE_CODES: Readonly<Record<string, string>> = {
-  insufficient_quota: 'insufficient_quota',
   RESOURCE_EXHAUSTED: 'rate_limit_exceeded',
-  FAILED_PRECONDITION: 'invalid_prompt',
   not_found_error: 'invalid_prompt',
   overloaded_error: 'server_is_overloaded',
 }
