@@ -116,14 +116,15 @@ export class EarlyStream {
   }
 
   /** Sends a keep-alive in a stream that has begun, if it is due. Returns whether this object sends the stream's keep-alives. */
-  keepOpen(nowMs: number, { writes, isBetweenEvents, keepAlive }: RelayedStream): boolean {
+  keepOpen(nowMs: number, stream: RelayedStream): boolean {
+    const { writes, isBetweenEvents } = stream
     if (this.#silenceMs === 0) return false
     if (!this.#call?.response.headersSent) return true
     if (writes !== this.#writes) {
       this.#writes = writes
       this.#silentSince = nowMs
     } else if (isBetweenEvents && nowMs - (this.#silentSince ?? nowMs) >= KEEP_ALIVE_MS)
-      this.#send(nowMs, this.#form.hasOwnEvent && writes > 0 ? keepAlive() : undefined)
+      this.#send(nowMs, this.#form.hasOwnEvent && writes > 0 ? stream.keepAlive() : undefined)
     return true
   }
 
