@@ -171,6 +171,11 @@ const TOKEN_FIELD = [
     by: "  textType,\n} from './field-types.ts'",
   },
   { file: 'src/domain/records/token.ts', text: '    deleted_time: {', by: `${LINE}    deleted_time: {` },
+  {
+    file: 'src/domain/usage-limits.ts',
+    text: "type Unlimiting = 'name'",
+    by: "type Unlimiting = 'name' | 'note'",
+  },
   { file: 'console/pages/keys/key-form.ts', text: 'TEXT_FIELDS = {', by: 'TEXT_FIELDS = { note: 200,' },
 ]
 const CHANNEL_FIELD = [
