@@ -20,7 +20,7 @@ import {
 
 /** Retry-After, in milliseconds, for a call refused because too many others are in progress. */
 const PARALLEL_WAIT_MS = 1_000
-/** The same for a call that leaves what is left of a limit to others. */
+/** Retry-After, in milliseconds, for a line of a batch that leaves the rest of a limit to calls of clients. */
 const BEHIND_WAIT_MS = 1_000
 
 const NOTHING_TO_LEAVE = (): void => {}

@@ -59,7 +59,7 @@ export interface Failure {
   readonly inStream?: { readonly type: string; readonly code: string }
   /** Whether the attempt is charged like one that its client left, although nothing was delivered. */
   readonly isCharged?: boolean
-  /** Set if nothing was delivered of an answer that reports usage, which the provider is to be paid for. */
+  /** Set if the answer reports usage, which the provider charges for, but was not delivered. */
   readonly hasUsage?: boolean
   /**
    * Sends the answer as the upstream wrote it, if no other attempt follows. Set for complete answers that are not

@@ -229,10 +229,7 @@ export interface RelayedStream {
   readonly writes: number
   /** Whether the last write ended an event, and the client has read what was sent. */
   readonly isBetweenEvents: boolean
-  /**
-   * Returns the dialect's own event, without a number, that shows that the answer is in progress; undefined if
-   * it has none.
-   */
+  /** Returns the dialect's keep-alive event, without a number; undefined if it has none. */
   keepAlive(): Buffer | undefined
 }
 

@@ -38,7 +38,7 @@ export interface IncomingCall {
    * request is made, or its answer has come.
    */
   readonly inBatch?: 'request' | 'answer'
-  /** Set if no client waits for the call: it is made only while half of each limit is left to those for which one does. */
+  /** Set for lines of batches: the call is made only while at least half of each limit is left, so that calls of clients come first. */
   readonly isBehind?: true
   /** Set if the call is made for another one, in whose place it counts as a parallel call of its key. */
   readonly isPart?: true

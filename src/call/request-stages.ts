@@ -36,8 +36,8 @@ export interface ParsedRequest {
   /** Upper bound on the tokens of the prompt. */
   readonly promptBound: number
   /**
-   * Upper bounds on the tokens of parts of the prompt, each of which a model reads in a context of its own, and
-   * only as far as that reaches. Absent if there are no such parts.
+   * Maximum tokens of each input that the model reads in a separate context, such as the texts of a request for
+   * embeddings. Tokens beyond the context are not read. Absent if the request has no such inputs.
    */
   readonly inputBounds?: readonly number[]
   /**

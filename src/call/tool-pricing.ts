@@ -143,7 +143,7 @@ export function pricesOfToolUses(
   return shown.length === 0 ? [] : pricedTools(0, shown, toolPricingAt(call, target))
 }
 
-/** Type under which another model that a provider reports without a price is written to alerts. */
+/** The `tool` of the alert `price.incomplete` for an advisor model without a price. */
 const UNPRICED_ADVISOR = 'advisor_message'
 
 /**

@@ -369,10 +369,7 @@ function accessGroupsIn(list: readonly ConfigurationNode[]): LitellmConfiguratio
     const model = textIn(entry, 'model_name')
     if (model === undefined) continue
     for (const name of textsIn(childOf(childOf(entry, 'model_info'), 'access_groups')))
-      groups
-        .set(name, groups.get(name) ?? [])
-        .get(name)
-        ?.push(model)
+      groups.set(name, [...(groups.get(name) ?? []), model])
   }
   return groups
 }

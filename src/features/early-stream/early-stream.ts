@@ -17,7 +17,7 @@ const KEEP_ALIVE_MS = 15_000
 interface StreamForm {
   /** Bytes that may stand before the first event, and between any two events. */
   readonly keepAlive: Buffer
-  /** Whether the dialect has an event of its own that takes their place once the stream has begun. */
+  /** Whether the dialect has a keep-alive event, which is sent instead of these bytes once the stream has begun. */
   readonly hasOwnEvent?: true
   /** Writes the body of an error, which is JSON, as the last event of a stream without other events. */
   refusal(body: Buffer, call: RunningCall): Buffer

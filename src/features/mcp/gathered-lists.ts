@@ -5,7 +5,7 @@ import { ServerFailure } from './server-transport.ts'
 import type { ToolApprovals } from './tool-approvals.ts'
 import type { ToolAccess } from './toolsets.ts'
 
-/** Milliseconds for which a list may be kept to which no server contributes. */
+/** Milliseconds for which a list without entries of any server may be kept. */
 const EMPTY_TTL_MS = 60_000
 
 /** The lists of all servers as one. */

@@ -444,7 +444,7 @@ function runningKey({ token }: Caller, session: string, id: unknown): string {
   return `${token.id}\n${session}\n${JSON.stringify(id)}`
 }
 
-/** What is left of the timeout of a server's call, for which its list has been read. */
+/** Milliseconds that are left of a server's timeout after its list was read. */
 function timeoutLeftMs({ server }: KnownServer, beganMs: number): number {
   return Math.max(0, server.timeout - (performance.now() - beganMs))
 }

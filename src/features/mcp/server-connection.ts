@@ -18,7 +18,7 @@ import { type PostAnswer, ServerFailure, type ServerTransport } from './server-t
 
 /** Milliseconds after which an unused session is given up. */
 const IDLE_MS = 600_000
-/** Maximum milliseconds for a message whose answer nothing depends on. */
+/** Timeout, in milliseconds, of messages whose answers are not needed. */
 const NOTICE_TIMEOUT_MS = 5_000
 /** Maximum number of requests of a server on the stream of one answer. The gateway answers each with another POST. */
 const MAX_SERVER_REQUESTS = 16

@@ -4,7 +4,7 @@ import { ServerConnection } from './server-connection.ts'
 import { ServerLists } from './server-lists.ts'
 import { ServerTransport } from './server-transport.ts'
 
-/** Milliseconds between two looks at which sessions are idle. */
+/** Interval, in milliseconds, at which idle sessions are ended. */
 const LOOK_MS = 10_000
 
 /** A server with what the gateway knows of it. */

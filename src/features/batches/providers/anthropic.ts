@@ -12,7 +12,7 @@ import {
 } from './provider-batches.ts'
 
 const PAGE = 100
-/** Number of results by which a batch is recognized; single ones may belong to nobody. */
+/** Maximum number of results that are read to recognize a batch. Some may have ids that belong to no line. */
 const FIRST_RESULTS = 100
 const COUNTS = ['processing', 'succeeded', 'errored', 'canceled', 'expired'] as const
 
