@@ -3,6 +3,7 @@ import { request } from 'undici'
 import { GatewayError } from '../errors.ts'
 import { ForbiddenAddress } from './ssrf-guard.ts'
 import { MediaUnavailable } from './media-unavailable.ts'
+import { untilAborted } from './until-aborted.ts'
 
 /** A media file that was fetched from a URL. */
 export interface FetchedMedia {
@@ -61,7 +62,9 @@ function checkedUrl(text: string): URL {
 
 async function get(url: URL, agent: Agent, signal: AbortSignal): ReturnType<typeof request> {
   try {
-    return await request(url, { dispatcher: agent, signal, headers: { 'accept-encoding': 'identity' } })
+    const getting = request(url, { dispatcher: agent, signal, headers: { 'accept-encoding': 'identity' } })
+    // The client itself looks at the signal only once the request has its connection.
+    return await untilAborted(getting, signal)
   } catch (error) {
     if (error instanceof ForbiddenAddress) throw new MediaUnavailable(error.message, { cause: error })
     throw unreachable(error)
