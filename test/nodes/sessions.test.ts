@@ -67,9 +67,11 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
         ? { kind: 'status', status: 429, headers: { 'retry-after-ms': '1' }, body: errorBody('slow down') }
         : { kind: 'whole', usage: usageText(5_000, 5, 4_000) },
     )
+    const before = await values()
     await turn(first, 'moves')
     const [moved = ''] = keysSeen(shared.nodes.upstream).slice(-1)
     expect(moved).not.toBe(bound)
+    await expect.poll(values).not.toEqual(before)
     script(shared.nodes.upstream)
     for (const url of [second, first, second]) await turn(url, 'moves')
     expect(keysSeen(shared.nodes.upstream).slice(-3)).toEqual([moved, moved, moved])
