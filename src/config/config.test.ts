@@ -12,6 +12,12 @@ import { ReadingThread, readingService } from './reading-thread.ts'
 const folder = mkdtempSync(join(tmpdir(), 'config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
+/** Tests of a group run on a day on which the models that they name are served, and others have ended. */
+function onOneDay(): void {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-22T10:00:00Z') }))
+  afterEach(() => void vi.useRealTimers())
+}
+
 function config(text: string, env: NodeJS.ProcessEnv = {}): Config {
   const file = join(folder, 'some.yaml')
   writeFileSync(file, text)
@@ -258,6 +264,8 @@ models:
 })
 
 describe('vendor keys', () => {
+  onOneDay()
+
   test('API keys of vendors in the environment create a channel each if no channel is configured', () => {
     const { settings } = withoutFile({
       OPENAI_API_KEY: 'sk-o',
@@ -424,6 +432,8 @@ test.each([{}, { AWS_ACCESS_KEY_ID: 'id' }, { AWS_ACCESS_KEY_ID: '', AWS_SECRET_
 )
 
 describe('warnings about the configuration', () => {
+  onOneDay()
+
   test('there is no warning about a normal configuration', () => {
     expect(warnings(config(CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')))).toEqual([])
   })
@@ -508,9 +518,6 @@ describe('warnings about the configuration', () => {
   })
 
   describe('about models that end', () => {
-    beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-22T10:00:00Z') }))
-    afterEach(() => void vi.useRealTimers())
-
     const at = (address: string, models: string, more = ''): string =>
       `channels:\n  - name: a\n    protocol: chat\n    base_url: ${address}\n    models: [${models}]\n${more}`
 
