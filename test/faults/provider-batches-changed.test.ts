@@ -120,6 +120,41 @@ describe('docs/batches.md: Batches of providers', () => {
     },
   )
 
+  test('when its user is deleted, everything that its end needs stays until it has ended at the provider', async () => {
+    // Cancelling does not succeed, because that would store some of it again.
+    await simulateBatches(simulator.chatUrl, {
+      reset: true,
+      behaviour: { running_ms: 600_000 },
+      faults: [{ step: 'cancel', status: 503, times: 1_000_000 }],
+    })
+    const guards = [
+      { name: 'mask', do: 'replace', match: { pii: ['email'] } },
+      { name: 'stop', do: 'block', match: { words: ['cherry'] } },
+    ]
+    gateway = await startGateway({
+      config: { ...configuration('first', simulator.chatUrl, BATCH_PRICE), guards },
+    })
+    const saying = (customId: string, content: string) =>
+      chatLine(customId, 'm', { messages: [{ role: 'user', content }] })
+    const ann = new BatchClient(gateway.url, 'ann')
+    await ann.make([...lines, saying('masked', 'jo@example.com'), saying('refused', 'cherry')], {})
+    const books = databaseOf(gateway.dataDir)
+    const kinds = (): readonly string[] => [...new Set(books.keptKinds())].toSorted()
+    const needed = [
+      'batch',
+      'batch_heads',
+      'batch_input',
+      'batch_line',
+      'batch_line_state',
+      'batch_open',
+      'batch_part',
+      'batch_part_lines',
+    ]
+    await expect.poll(kinds).toEqual([...needed, 'file'])
+    expect(await manage(gateway.url, ADMIN, 'DELETE /api/user/2')).toMatchObject({ success: true })
+    await expect.poll(kinds).toEqual(needed)
+  })
+
   test('after 24 hours a batch is cancelled at the provider and expires; what it has finished is charged', async () => {
     const clock = dateClock()
     await simulate({ running_ms: 60_000, cancelling_ms: 200, done: 1 })
