@@ -18,7 +18,7 @@ the channel is disabled. The test of a channel that has only images or speech ma
 key is charged. Exits with 1 if the test fails.
 Examples:
   sluice channel test openai
-  sluice channel test openai --model gpt-4o-mini`
+  sluice channel test openai --model gpt-5.4-mini`
 
 const SWITCH_HELP = `
 Only channels that were set over HTTP can be switched; those of gateway.yaml are changed there. "sluice channel list" shows

@@ -41,7 +41,7 @@ It works at once. Its calls are charged to its own quota, if it has one, and to 
 Examples:
   sluice token create --user ann --name laptop --unlimited
   sluice token create --user ann --name trial --quota 1usd --expires 30d
-  sluice token create --user ann --name ci --unlimited --models gpt-4o-mini --allow-ips 10.0.0.0/8,192.0.2.7
+  sluice token create --user ann --name ci --unlimited --models gpt-5.4-mini --allow-ips 10.0.0.0/8,192.0.2.7
   sluice token create --user ann --name both --unlimited --vendor-routes '{"anthropic": "vip"}'`
 
 const LIST_HELP = `
@@ -63,7 +63,7 @@ set so. A new budget keeps the period, and --budget 0 removes both; what is used
 removes models, addresses, guards, toolsets and the group.
 Examples:
   sluice token update 7 --budget 1usd --per day
-  sluice token update 7 --models gpt-4o-mini --expires 30d
+  sluice token update 7 --models gpt-5.4-mini --expires 30d
   sluice token update 7 --allow-ips ''`
 
 const DELETE_HELP = `

@@ -27,11 +27,11 @@ const replacements = new Map<string, string>()
 const servers: Server[] = []
 beforeAll(async () => {
   const vendors = [
-    ['https://api.openai.com/v1', chatUpstream(['gpt-4o-mini', 'gpt-4o'], new PromptCache())],
-    ['https://openrouter.ai/api/v1', chatUpstream(['openai/gpt-4o-mini'], new PromptCache())],
+    ['https://api.openai.com/v1', chatUpstream(['gpt-5.4-mini', 'gpt-5.4'], new PromptCache())],
+    ['https://openrouter.ai/api/v1', chatUpstream(['openai/gpt-5.4-mini'], new PromptCache())],
     [
       'https://api.anthropic.com/v1',
-      messagesUpstream(['claude-sonnet-4-5', 'claude-haiku-4-5'], new PromptCache()),
+      messagesUpstream(['claude-sonnet-4-6', 'claude-haiku-4-5'], new PromptCache()),
     ],
   ] as const
   for (const [address, upstream] of vendors) {
@@ -132,7 +132,7 @@ const GATEWAY_RUNS: readonly TutorialBlock[] = [
     kind: 'file',
     name: 'gateway.yaml',
     text: `channels:
-  - { name: openai, protocol: chat, base_url: "https://api.openai.com/v1", keys: [sk-a-key], models: [gpt-4o-mini] }
+  - { name: openai, protocol: chat, base_url: "https://api.openai.com/v1", keys: [sk-a-key], models: [gpt-5.4-mini] }
 `,
   },
   commands(`sluice start > gateway.log 2>&1 &
@@ -171,7 +171,7 @@ sluice user create bob
 for name in 2 3 4 5 6; do sluice token create --user root --name "$name" --unlimited; done
 curl -sS --fail-with-body http://127.0.0.1:3000/api/channel/ -H "authorization: $(sluice user access-token root)" \
   -H 'gateway-user: 1' -H 'content-type: application/json' -d '{
-  "name": "spare", "type": 1, "key": "sk-a-key", "models": "gpt-4o-mini", "base_url": "https://api.openai.com/v1"}'`),
+  "name": "spare", "type": 1, "key": "sk-a-key", "models": "gpt-5.4-mini", "base_url": "https://api.openai.com/v1"}'`),
       ...blocks.slice(0, restoring),
       commands(`sluice user create carl
 kill "$GATEWAY" && wait "$GATEWAY"
@@ -206,7 +206,7 @@ mv backups/sluice-*.db backups/sluice-2026-11-20.db`),
     const proxy = join(dirname(source.place), 'config.yaml')
     writeFileSync(
       proxy,
-      'model_list:\n  - model_name: m\n    litellm_params: { model: openai/gpt-4o-mini, api_key: k }\n',
+      'model_list:\n  - model_name: m\n    litellm_params: { model: openai/gpt-5.4-mini, api_key: k }\n',
     )
     replacements.set('/srv/litellm/config.yaml', proxy)
     const target = await postgres?.database()

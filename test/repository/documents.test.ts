@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { RETIREMENTS, retirementOf } from '../../src/domain/price-data/retired-models.ts'
 import { LAYERS } from './layers.ts'
 import { tutorialBlocks } from '../operations/tutorial-page.ts'
 
@@ -94,6 +95,14 @@ function rowsOf(path: string, heading: string): string[][] {
   const lines = section.split('\n').filter((line) => line.startsWith('|'))
   return lines.slice(2).map((line) => line.split('|').map((cell) => cell.trim()))
 }
+
+test('no example to start with names a model whose vendor has announced its end', () => {
+  const started = pages().filter((path) => path === 'README.md' || path.startsWith('docs/tutorials/'))
+  for (const path of [...started, 'gateway.example.yaml'])
+    for (const [word] of page(path).matchAll(/[a-z][\w.-]*\d[\w.-]*/g))
+      for (const vendor of RETIREMENTS.keys())
+        expect(retirementOf(vendor, word), `${path}: ${word}`).toBeUndefined()
+})
 
 test('every row of the threat model names a known attacker, a known asset, and tests that exist', () => {
   const path = 'docs/security.md'

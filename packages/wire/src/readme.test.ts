@@ -20,7 +20,7 @@ test('the examples in the README of the wire package convert a request and a str
   )
   expect(others).toEqual([])
   expect(JSON.parse(run(convert))).toEqual({
-    model: 'claude-sonnet-4-5',
+    model: 'claude-sonnet-4-6',
     max_tokens: 9,
     messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
   })
