@@ -32,6 +32,8 @@ const FREE = 'sk-1a2b3c4d5e6f7g8h9i0jKL'
 const WIDE = 'sk-7h6g5f4e3d2c1b0aZyXwVu'
 const OWN = 'sk-zzYYxxWWvvUUttSSrrQQ11'
 const LATE = 'sk-00000000001111111111Aa'
+const UNREAD_TEAM = 'sk-aAbBcCdDeEfFgGhHiIjJ00'
+const UNREAD_USER = 'sk-aAbBcCdDeEfFgGhHiIjJ11'
 const MASTER = 'sk-the-master-key-of-the-proxy'
 const DASHBOARD = 'sk-ffffffffffffffffffffff'
 const POSTGRES = ENGINES.find(({ name }) => name === 'PostgreSQL')
@@ -103,6 +105,12 @@ general_settings: { master_key: ${MASTER} }
     await source.addKey(WIDE, { key_alias: 'wide', user_id: 'u-1', team_id: 't-1', models: ['gpt', 'spare'] })
     await source.addKey(OWN, { key_alias: 'own', user_id: 'u-1', created_by: 'u-1', max_budget: 1 })
     await source.addKey(LATE, { key_alias: 'late', user_id: 'u-1', expires: '2026-01-01 00:00:00' })
+    // Infinity is no amount.
+    const unreadable = { max_budget: 'Infinity' }
+    await source.insert('TeamTable', { team_id: 't-2', team_alias: 'endless', ...unreadable })
+    await source.insert('UserTable', { user_id: 'u-4', ...unreadable })
+    await source.addKey(UNREAD_TEAM, { key_alias: 'of endless', user_id: 'u-1', team_id: 't-2' })
+    await source.addKey(UNREAD_USER, { key_alias: 'of u-4', user_id: 'u-4' })
     await source.addKey(MASTER, { key_alias: 'master' })
     await source.addKey(DASHBOARD, { team_id: 'litellm-dashboard' })
     await source.insert('ProxyModelTable', { model_id: '1', model_name: 'added later' })
@@ -126,9 +134,9 @@ general_settings: { master_key: ${MASTER} }
   test('a report of a LiteLLM database says what carries over and what does not, and has no key', async () => {
     const { summary, lines } = await importing()
     expect(summary).toMatchObject({
-      user: { carried: 3, changed: 0, left: 0 },
-      token: { carried: 5, changed: 1, left: 2 },
-      group: { carried: 1 },
+      user: { carried: 3, changed: 0, left: 1 },
+      token: { carried: 5, changed: 1, left: 4 },
+      group: { carried: 1, left: 1 },
     })
     const notesOf = (name: string): unknown => lines.find((line) => line.name === name)?.notes
     expect(notesOf('master')).toEqual(['it is the master key: make a key of an administrator here instead'])
@@ -137,6 +145,9 @@ general_settings: { master_key: ${MASTER} }
       'its settings are encrypted with the salt key of LiteLLM: add the channel here',
     ])
     expect(notesOf('LiteLLM_SpendLogs')).toEqual(['1 entries of the log'])
+    expect(notesOf('endless')).toEqual(notesOf('u-4'))
+    expect(notesOf('of endless')).toEqual(['the row of its team cannot be read'])
+    expect(notesOf('of u-4')).toEqual(['the row of its user cannot be read'])
     expect(notesOf('wide')).toEqual(['models: its team or user may not use spare'])
     expect(JSON.stringify(lines)).not.toMatch(/A0b1C2|9_zY|provider/)
   })

@@ -127,23 +127,31 @@ class Accounts {
   readonly #teams = new Map<string, Team>()
   readonly #users = new Map<string, { readonly id: number; readonly models: readonly string[] }>()
   readonly #names = new Set<string>()
+  /** Teams and users whose rows cannot be read, such as `team t-1`. */
+  readonly #unread = new Set<string>()
   readonly #rows: SourceRow[] = []
   readonly #tokens: SourceRow[] = []
   readonly #left: LitellmAccounts['left'][number][] = []
 
   constructor(budgets: readonly RowReader[], teams: readonly RowReader[], users: readonly RowReader[]) {
     this.#budgets = new Map(budgets.map((row) => [row.text('budget_id'), row]))
-    for (const row of teams) this.#reading('group', row.text('team_alias'), () => this.#addTeam(row))
-    for (const row of users) this.#reading('user', row.text('user_id'), () => this.#addUser(row))
+    for (const row of teams)
+      if (!this.#reading('group', row.text('team_alias'), () => this.#addTeam(row)))
+        this.#unread.add(`team ${row.text('team_id')}`)
+    for (const row of users)
+      if (!this.#reading('user', row.text('user_id'), () => this.#addUser(row)))
+        this.#unread.add(`user ${row.text('user_id')}`)
   }
 
   // A row that cannot be read is left, and the others are imported.
-  #reading(kind: 'user' | 'token' | 'group', name: string, read: () => void): void {
+  #reading(kind: 'user' | 'token' | 'group', name: string, read: () => void): boolean {
     try {
       read()
+      return true
     } catch (error) {
       if (!(error instanceof UnreadableValue)) throw error
       this.#left.push({ kind, name, note: error.message })
+      return false
     }
   }
 
@@ -239,6 +247,9 @@ class Accounts {
     if (digest === master) return leave('it is the master key: make a key of an administrator here instead')
     const team = this.#teams.get(teamId)
     const userId = row.text('user_id')
+    // Without them the key would have fewer limits than before.
+    if (this.#unread.has(`team ${teamId}`)) return leave('the row of its team cannot be read')
+    if (this.#unread.has(`user ${userId}`)) return leave('the row of its user cannot be read')
     const owner = this.#ownerOf(userId, teamId)
     const isOwn = userId !== '' && row.text('created_by') === userId
     const hasOthers = teamId !== '' || row.text('budget_id') !== '' || owner.models.length > 0
