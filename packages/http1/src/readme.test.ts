@@ -1,21 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { freePort } from '../../../test/fixtures/port.ts'
 
 const FOLDER = new URL('..', import.meta.url)
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0)
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 test('the examples in the README of the HTTP package run: the client prints what the server sends', async () => {
   const text = readFileSync(new URL('README.md', FOLDER), 'utf8')
@@ -27,7 +18,7 @@ test('the examples in the README of the HTTP package run: the client prints what
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   try {
-    const [printed] = await once(child.stdout, 'data')
+    const [printed] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
     expect(String(printed)).toBe('hello me\n')
   } finally {
     child.kill()
