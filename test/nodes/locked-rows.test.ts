@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
-import { call } from '../fixtures/client.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { ask } from '../fixtures/fixture.ts'
+import { ask, retryWhileOverloaded } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { type LockedRow, lockRow } from '../stores/locked-row.ts'
@@ -23,6 +23,12 @@ const COLD = ['bob', 'bob2', 'bob3']
  */
 async function untilServed(ask: () => Promise<{ readonly status: number }>): Promise<void> {
   await expect.poll(async () => (await ask()).status).toBe(200)
+}
+
+/** Expects that a request is served without the database, also by a gateway that is late. */
+async function expectServed(ask: () => Promise<FullResponse>): Promise<void> {
+  const { status, text } = await retryWhileOverloaded(ask)
+  expect(status, text).toBe(200)
 }
 
 /** A program that takes its time to return leases when it stops. */
@@ -76,7 +82,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
       }
       const before = await expires()
       for (let round = 0; round < 4; round += 1) {
-        expect((await chat(0, 'ann', ask('m', { max_tokens: 100 }))).status).toBe(200)
+        await expectServed(() => chat(0, 'ann', ask('m', { max_tokens: 100 })))
         await untilServed(() => chat(0, 'bob', ask('m', { max_tokens: 100 })))
         await expect.poll(async () => (await token('token-bob')).used).toBe((round + 1) * COST)
       }
@@ -96,7 +102,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     expect(refused.status).toBe(503)
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
     // An unlimited key needs no quota but the user's, which the node has.
-    expect((await chat(0, 'ann3', ask('m', { max_tokens: 100 }))).status).toBe(200)
+    await expectServed(() => chat(0, 'ann3', ask('m', { max_tokens: 100 })))
     await unlock()
     await untilServed(() => chat(0, 'ann2', ask('m', { max_tokens: 100 })))
   })
@@ -177,7 +183,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
       patientlyStopped,
     )
     for (let index = 0; index < 5; index += 1)
-      expect((await chat(0, 'ann', ask('m', { max_tokens: 100 }))).status).toBe(200)
+      await expectServed(() => chat(0, 'ann', ask('m', { max_tokens: 100 })))
     await gateways[0]?.stop()
     await gateways[0]?.restart()
     await untilServed(() => chat(0, 'bob', ask('m', { max_tokens: 100 })))
