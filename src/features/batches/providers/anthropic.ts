@@ -60,8 +60,12 @@ export const anthropic: BatchApiOfProvider = {
     for await (const { data } of pages)
       for (const batch of recordsIn(data)) {
         const id = idIn(batch)
-        if (isOlder(batch) || countOf(batch) !== lines || (await isOfOther(id))) continue
-        const ids = batch['processing_status'] === 'ended' ? await firstIdsOf(at, id) : []
+        const isEnded = batch['processing_status'] === 'ended'
+        const count = countOf(batch)
+        // Its requests may not be counted yet.
+        const mayBeOurs = count === lines || (count === 0 && !isEnded)
+        if (isOlder(batch) || !mayBeOurs || (await isOfOther(id))) continue
+        const ids = isEnded ? await firstIdsOf(at, id) : []
         if (ids.some(isOwnLine)) return id
         isInDoubt ||= ids.length === 0
       }
