@@ -289,7 +289,7 @@ test('a call that crashes the content thread is dropped and counted, and the con
   for (const { id } of others)
     expect(Buffer.from((await log.read(id))?.content ?? []).toString()).toBe('requestanswer')
   expect(await log.read(culprit.id)).toBeUndefined()
-}, 60_000)
+})
 
 test('content is stored where the settings say, also after a change while the thread runs', async () => {
   const bucket = createServer((_, response) => response.writeHead(503).end())

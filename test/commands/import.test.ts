@@ -1036,7 +1036,7 @@ test('an import that is killed and run again has the same result: no user is imp
   const store = await storeIn(dataDir)
   expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
   await store.close()
-}, 300_000)
+})
 
 describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('into a database on $name', (engine) => {
   test('an import into PostgreSQL imports the same rows as into SQLite, and new tokens get ids after the imported ones', async () => {

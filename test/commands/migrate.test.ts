@@ -278,7 +278,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       expect(told.open_calls).toEqual({ count: 0, quota: 0 })
       const { here, there } = await both(folder, database)
       expect(there).toEqual(here)
-    }, 300_000)
+    })
   },
 )
 

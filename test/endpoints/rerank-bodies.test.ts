@@ -69,7 +69,7 @@ describe(`${MANY} documents of 100 KB`, () => {
     })
     expect(fixture.upstream.only('m').text).toBe(body)
     expect(peakMemory(fixture.gateway.pid) - peak).toBeLessThan(600 << 20)
-  }, 300_000)
+  })
 
   test('the tokens of large rerank documents are counted locally if the upstream reports none, while other calls are answered', async () => {
     fixture.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results: results(MANY) }) })
@@ -78,7 +78,7 @@ describe(`${MANY} documents of 100 KB`, () => {
     const { prompt_tokens: tokens } = ranked(answer).usage
     expect(tokens).toBeGreaterThan(18_333 * MANY)
     expect(tokens).toBeLessThan(21_667 * MANY)
-  }, 300_000)
+  })
 
   test('large rerank documents in objects are sent as texts where the upstream requires texts, while other calls are answered', async () => {
     const sent = documents(MANY).map((text) => ({ text }))
@@ -88,7 +88,7 @@ describe(`${MANY} documents of 100 KB`, () => {
     )
     expect(ranked(answer).results[0]?.document).toEqual(sent[MANY - 1])
     expect(JSON.parse(fixture.upstream.only('second').text).documents).toEqual(documents(MANY))
-  }, 300_000)
+  })
 })
 
 test('a rerank call with a thousand documents of 100 KB is a 413 request_too_large', async () => {

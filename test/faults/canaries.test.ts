@@ -36,7 +36,7 @@ beforeAll(async () => {
   await traffic()
   program.kill('SIGTERM')
   await program.exit
-}, 300_000)
+})
 afterAll(async () => {
   await discard(program)
   await upstream?.stop()

@@ -206,7 +206,7 @@ test('while the content log is unavailable, usage rows are listed without conten
   expect((await contentOf(url(), cyd, id)).what).toBe('full')
   expect((await manage(url(), cyd, 'DELETE /api/content')).status).toBe(200)
   expect((await lookAt(url(), cyd, id)).status).toBe(404)
-}, 120_000)
+})
 
 test("a deleted account's logged content is deleted automatically later if the content log is unavailable at first", async () => {
   // A minute after a start, everything past its time is removed: that is far away now.

@@ -41,7 +41,7 @@ beforeAll(async () => {
     'other proxies': await started(PEERS['other proxies']),
     'the peer': await started(PEERS['the peer']),
   }
-}, 300_000)
+})
 afterAll(async () => {
   for (const gateway of Object.values(gateways ?? {})) await gateway.discard()
   await upstream?.stop()

@@ -22,7 +22,7 @@ test(`${KILLS} kills under load lose no charge, charge nothing twice, and leave 
   expect(report.refused).toBeGreaterThan(5)
 })
 
-test('on a hanging disk nothing is delivered that a kill could lose', { timeout: 300_000 }, async () => {
+test('on a hanging disk nothing is delivered that a kill could lose', async () => {
   const copy = await patchedProgram([HANGING_DISK])
   onTestFinished(() => copy.discard())
   const report = await storm({ seed: SEED, rounds: 1, clients: 32, hasHangingDisk: true, root: copy.root })

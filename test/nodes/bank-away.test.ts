@@ -43,7 +43,7 @@ describe.skipIf(withoutRedis(NAME))('three nodes with PostgreSQL and Redis unrea
       coldSlowest: slowest(cold),
       backlogMs,
     })
-  }, 300_000)
+  })
   afterAll(() => cluster?.clear())
 
   test('nodes that have lost PostgreSQL and Redis go on serving known keys', () => {

@@ -12,7 +12,7 @@ describe.skipIf(withoutRedis('three nodes whose Redis is in trouble'))(
     beforeAll(async () => {
       cluster = await startCluster({ nodes: 3, configure: warmAndCold, root: await patientWithPostgres() })
       cluster.upstream.script('m', { kind: 'whole' })
-    }, 300_000)
+    })
     afterAll(() => cluster?.clear())
 
     test.each<[string, (cluster: Cluster) => unknown, (cluster: Cluster) => unknown]>([

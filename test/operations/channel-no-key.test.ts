@@ -99,4 +99,4 @@ test('a channel whose keys are all refused is failing with the cause, and receiv
   // The time after which a channel counts as recovered.
   clock.move(90)
   await expect.poll(() => told.received.map(({ type }) => type)).toContain('channel.back')
-}, 120_000)
+})

@@ -158,4 +158,4 @@ test("after concurrent holds, charges and quota changes, a key's balance in memo
     fc.asyncProperty(steps, (sequence) => runs(store, `run${count++}`, sequence)),
     { numRuns: 30 },
   )
-}, 300_000)
+})

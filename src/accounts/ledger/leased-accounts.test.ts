@@ -212,7 +212,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     expect(await lent()).toBeGreaterThan(0)
     await vi.waitFor(async () => expect(await lent()).toBe(0), { timeout: 60_000, interval: 200 })
     expect(node.accounts.get(tokenId)).toBeUndefined()
-  }, 300_000)
+  })
 
   test('nodes under concurrent calls never spend more than the quota, and report every charge to the database', async () => {
     const { store, nodes, lent } = await open(3)
@@ -261,7 +261,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await Promise.all(nodes.map(({ close }) => close()))
     expect(await lent()).toBe(0)
     expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
-  }, 300_000)
+  })
 
   test('a lowered quota leaves what open holds need, so that no other node can spend it', async () => {
     const {

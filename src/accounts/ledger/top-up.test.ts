@@ -150,4 +150,4 @@ async function runs(sequence: readonly Step[]): Promise<void> {
 
 test("after concurrent holds, charges and top-ups, a user's balance in memory equals that in the database", async () => {
   await fc.assert(fc.asyncProperty(steps, runs), { numRuns: 20 })
-}, 300_000)
+})

@@ -203,7 +203,7 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
       }),
       { numRuns: engine.name === 'SQLite' ? 12 : 5 },
     )
-  }, 120_000)
+  })
 
   test('the audit log has an entry for each object that a write changes, and none for unchanged objects or refused writes', async () => {
     const { store } = await openedRows(engine)
@@ -278,5 +278,5 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
       origin: { ...origin, atMs: NOW + 3_600_001 },
     })
     expect((await store.read('auditPage', { filter: {}, offset: 0, limit: 1 })).total).toBe(1001)
-  }, 120_000)
+  })
 })

@@ -298,7 +298,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     )
     expect(sums).toEqual({ used: 4 * 25 * 6 * 10, leased: 0, of_user: 0 })
     expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
-  }, 300_000)
+  })
 
   test('while another session keeps a row locked, the quota bank answers a look-up with the committed rows, lends nothing, and remembers the lock', async () => {
     const { node, database, accounts } = await bankFixture(engine)

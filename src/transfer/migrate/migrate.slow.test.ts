@@ -42,5 +42,5 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('a copy to $n
       }),
       { numRuns: 4 },
     )
-  }, 300_000)
+  })
 })

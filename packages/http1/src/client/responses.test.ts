@@ -249,7 +249,7 @@ describe('a response', () => {
       }),
       { numRuns: lawRuns(1_000) },
     )
-  }, 120_000)
+  })
 })
 
 /** Bytes outside the body: how many a response may have, and the error for more. */

@@ -232,7 +232,7 @@ describe("comparison with Node's server", () => {
   const cuts = (text: string): fc.Arbitrary<number[]> =>
     fc.array(fc.nat(Math.max(0, text.length - 1)), { maxLength: 6 }).map((at) => at.toSorted((a, b) => a - b))
 
-  test('the HTTP server reads the same requests as Node’s own server', { timeout: 300_000 }, async () => {
+  test('the HTTP server reads the same requests as Node’s own server', async () => {
     await fc.assert(
       fc.asyncProperty(
         requests.chain((text) => fc.tuple(fc.constant(text), cuts(text))),
