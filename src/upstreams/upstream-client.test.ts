@@ -47,7 +47,7 @@ test('the connections of a channel stay open when its settings change, and are c
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false])
   channels = [channelOf({ base_url, keys: ['two'] })]
   // The timeout is well below the minute for which an idle connection is kept.
-  await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true])
+  await expect.poll(() => sockets.map(({ destroyed }) => destroyed), { timeout: 20_000 }).toEqual([true])
 })
 
 const ASKED = Buffer.from('{"model":"m", "stream":true,"stream_options":{"include_usage":true},"x":1.0}')
