@@ -5,11 +5,11 @@ import { storeWithAccount } from '../../../test/stores/rows.ts'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { factsOfBatchHold, LineReserve } from '../../accounts/ledger/batch-hold.ts'
 import { Ledger } from '../../accounts/ledger/ledger.ts'
+import type { IncomingCall } from '../../call/incoming-call.ts'
 import { asGatewayError, GatewayError } from '../../errors.ts'
 import type { RequestMemory } from '../../limits/request-memory.ts'
 import { type Batch, newBatchId } from './batch.ts'
 import { answerOf, type LineAnswer } from './line-call.ts'
-import type { IncomingCall } from '../../call/incoming-call.ts'
 
 /** Ends a line with a call that cost 30 and sent an answer, of which as much is kept as there is memory for. */
 function lineWith(memory: RequestMemory, answer: Buffer): Promise<LineAnswer> {

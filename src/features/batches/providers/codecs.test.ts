@@ -6,7 +6,7 @@ import { azureBatches } from './azure.ts'
 import { type BatchConnection, ProviderRefused } from './connection.ts'
 import { gemini } from './gemini.ts'
 import { openai } from './openai.ts'
-import type { BatchApiOfProvider, BatchToMake } from './provider-batches.ts'
+import type { BatchApiOfProvider } from './provider-batches.ts'
 
 const BODY = Buffer.from('{"model":"m",\r\n "messages":[]}')
 const ON_ONE_LINE = '{"model":"m",  "messages":[]}'
@@ -122,25 +122,6 @@ test('results of Gemini are read as its documentation has them', async () => {
     ['request-4', 'cancelled'],
     undefined,
   ])
-})
-
-test.each([
-  ['is not counted yet', { processing_status: 'in_progress', request_counts: { processing: 0 } }, false],
-  [
-    'has another number of requests',
-    { processing_status: 'in_progress', request_counts: { processing: 3 } },
-    true,
-  ],
-  ['has ended without requests', { processing_status: 'ended', request_counts: { processing: 0 } }, true],
-])('a batch of Anthropic that %s is in doubt, or not ours', async (_, fields, isForeign) => {
-  const listed = { id: 'msgbatch_1', created_at: new Date().toISOString(), ...fields }
-  async function* pages(): AsyncGenerator<unknown> {
-    yield { data: [listed], has_more: false }
-  }
-  const batch = { lines: 2, intentMs: Date.now(), isOfOther: () => false, isOwnLine: () => false }
-  const finding = anthropic.find({ pages } as unknown as BatchConnection, batch as unknown as BatchToMake)
-  if (isForeign) expect(await finding).toBeUndefined()
-  else await expect(finding).rejects.toThrow('may be ours')
 })
 
 test.each([
