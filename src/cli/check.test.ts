@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { VENDORS } from '../config/vendors.ts'
 import { check } from './check.ts'
 
@@ -24,9 +24,6 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'check-'))
 })
 afterAll(() => rmSync(folder, { recursive: true }))
-// Vendors shut models down, so the day matters.
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-22T10:00:00Z') }))
-afterEach(() => void vi.useRealTimers())
 
 function file(text: string): string {
   const path = join(folder, 'gateway.yaml')

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { onFixedDay } from '../../test/fixtures/fixed-day.ts'
 import { builtInPrices } from './built-in-prices.ts'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
@@ -11,12 +12,6 @@ import { ReadingThread, readingService } from './reading-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
-
-/** Tests of a group run on a day on which the models that they name are served, and others have ended. */
-function onOneDay(): void {
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-22T10:00:00Z') }))
-  afterEach(() => void vi.useRealTimers())
-}
 
 function config(text: string, env: NodeJS.ProcessEnv = {}): Config {
   const file = join(folder, 'some.yaml')
@@ -264,7 +259,7 @@ models:
 })
 
 describe('vendor keys', () => {
-  onOneDay()
+  onFixedDay()
 
   test('API keys of vendors in the environment create a channel each if no channel is configured', () => {
     const { settings } = withoutFile({
@@ -432,7 +427,7 @@ test.each([{}, { AWS_ACCESS_KEY_ID: 'id' }, { AWS_ACCESS_KEY_ID: '', AWS_SECRET_
 )
 
 describe('warnings about the configuration', () => {
-  onOneDay()
+  onFixedDay()
 
   test('there is no warning about a normal configuration', () => {
     expect(warnings(config(CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')))).toEqual([])

@@ -1,12 +1,11 @@
 import { readLitellm, type VariableReader } from '@sluice/import/litellm'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { onFixedDay } from '../../test/fixtures/fixed-day.ts'
 import type { SourceConfiguration } from './plan-configuration.ts'
 import { planLitellm, withModelNames } from './plan-litellm.ts'
 import { SOURCE_READERS } from './source-readers.ts'
 
-// Vendors shut models down, so the day matters.
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-22T10:00:00Z') }))
-afterEach(() => void vi.useRealTimers())
+onFixedDay()
 
 const HTTP: VariableReader = { variable: () => undefined, missing: 'is not read over HTTP' }
 

@@ -111,7 +111,6 @@ describe.each(GATEWAY_STATES)('sluice prices, %s', (manner) => {
 
 test('sluice prices --outdated names the built-in price entries in use that are older than 90 days, with source and date', async () => {
   const clock = dateClock()
-  const moveTo = (day: string): void => clock.move(Math.round((Date.parse(day) - Date.now()) / 1_000))
   const config = join(folder, 'old.yaml')
   const channels = [
     channel('openai', 'https://api.openai.com/v1', { models: ['gpt-4o', 'listed'] }),
@@ -126,10 +125,10 @@ test('sluice prices --outdated names the built-in price entries in use that are 
     }),
   )
   const env = { DATA_DIR: join(folder, 'old'), GATEWAY_SECRET: SECRET, ...clock.env }
-  moveTo('2026-11-30')
+  clock.moveTo(Date.parse('2026-11-30'))
   const before = await sluiceProcess(['prices', '--outdated', '--json', '--config', config], env)
   expect(before.json()).toEqual([])
-  moveTo('2027-03-10')
+  clock.moveTo(Date.parse('2027-03-10'))
   const after = await sluiceProcess(['prices', '--outdated', '--json', '--config', config], env)
   const rows = after.json() as (Row & {
     sources: { of: string; source: string; date: string; old: boolean }[]

@@ -14,8 +14,7 @@ test('alert receivers are informed once each 60, 30, 7 and 1 days before a model
   const end = Math.floor(Date.now() / DAY_MS) * DAY_MS + 70 * DAY_MS
   const shutdown = new Date(end).toISOString().slice(0, 10)
   // The moment at which this number of days is left, and a minute more or less.
-  const moveTo = (days: number, minutes: number): void =>
-    clock.move(Math.round((end - days * DAY_MS - Date.now()) / 1000) + minutes * 60)
+  const moveTo = (days: number, minutes: number): void => clock.moveTo(end - days * DAY_MS + minutes * 60_000)
   const body = JSON.stringify({ data: [{ id: 'm', shutdown_date: shutdown }] })
   const fixture = await startFixture(
     (upstream) => {

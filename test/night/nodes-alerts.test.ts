@@ -101,8 +101,7 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
     const clock = dateClock()
     const end = Math.floor(Date.now() / DAY_MS) * DAY_MS + 70 * DAY_MS
     const shutdown = new Date(end).toISOString().slice(0, 10)
-    const moveTo = (days: number): void =>
-      clock.move(Math.round((end - days * DAY_MS - Date.now()) / 1000) + 60)
+    const moveTo = (days: number): void => clock.moveTo(end - days * DAY_MS + 60_000)
     const { upstream, gateways, database } = await setNodes(
       engine,
       2,

@@ -205,8 +205,7 @@ async function rowOf(url: string, group: string, { body, path }: PricedCall): Pr
 }
 
 function moveTo(hour: number): void {
-  const at = Date.parse(`${DAY}T${String(hour).padStart(2, '0')}:00:00Z`)
-  clock.move(Math.round((at - Date.now()) / 1000))
+  clock.moveTo(Date.parse(`${DAY}T${String(hour).padStart(2, '0')}:00:00Z`))
 }
 
 describe.each([...new Set(EXAMPLES.map(({ provider }) => provider))])('the price page of %s', (name) => {

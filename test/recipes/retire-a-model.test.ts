@@ -25,8 +25,7 @@ const [TOLD = '', OPTION = ''] = codeBlocks('guides/retire-a-model', 'json')
 /** A clock on which this number of days is left until the end, and a minute less. */
 function endingClock() {
   const clock = dateClock()
-  const moveTo = (daysLeft: number): void =>
-    clock.move(Math.round((Date.parse(SHUTDOWN) - daysLeft * DAY_MS - Date.now()) / 1000) + 60)
+  const moveTo = (daysLeft: number): void => clock.moveTo(Date.parse(SHUTDOWN) - daysLeft * DAY_MS + 60_000)
   return { env: clock.env, moveTo }
 }
 
