@@ -1,23 +1,12 @@
-import {
-  type AnswerForms,
-  chatAnswerForms,
-  completionsAnswerForms,
-  converseAnswerForms,
-  geminiAnswerForms,
-  imageAnswerForms,
-  messagesAnswerForms,
-  parseEvents,
-  responsesAnswerForms,
-  transcriptAnswerForms,
-} from '@sluice/wire/answer-forms'
+import { type AnswerForms, parseEvents } from '@sluice/wire/answer-forms'
 import { errorInAnswer, isReplyWith } from '@sluice/wire/answer-error'
-import { ChatTap } from '@sluice/wire/chat'
-import { converseCodec } from '@sluice/wire/converse'
-import { GeminiTap } from '@sluice/wire/gemini'
+import { chatAnswerForms, ChatTap, completionsAnswerForms } from '@sluice/wire/chat'
+import { converseAnswerForms, converseCodec } from '@sluice/wire/converse'
+import { geminiAnswerForms, GeminiTap } from '@sluice/wire/gemini'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
-import { MediaTap } from '@sluice/wire/media'
-import { MessagesTap } from '@sluice/wire/messages'
-import { ResponsesTap } from '@sluice/wire/responses'
+import { imageAnswerForms, MediaTap, transcriptAnswerForms } from '@sluice/wire/media'
+import { messagesAnswerForms, MessagesTap } from '@sluice/wire/messages'
+import { responsesAnswerForms, ResponsesTap } from '@sluice/wire/responses'
 import type { ReplyEvent } from '@sluice/wire/reply'
 import type { StreamTap } from '@sluice/wire/sse/stream-tap'
 import type { AttemptRequest } from './request-stages.ts'

@@ -1,4 +1,4 @@
-import type { ANSWER_FORMS } from '@sluice/wire/answer-forms'
+import type { ANSWER_FORMS } from '@sluice/wire/answer-forms-by-name'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 
 /**

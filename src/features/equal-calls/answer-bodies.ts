@@ -1,10 +1,6 @@
-import {
-  ANSWER_FORMS,
-  type AnswerForms,
-  type Json,
-  parseEvents,
-  withUsageChunk,
-} from '@sluice/wire/answer-forms'
+import { type AnswerForms, type Json, parseEvents } from '@sluice/wire/answer-forms'
+import { ANSWER_FORMS } from '@sluice/wire/answer-forms-by-name'
+import { withUsageChunk } from '@sluice/wire/chat'
 import { parseRecord } from '@sluice/wire/json/record'
 import { newResponseId } from '../../call/response-id.ts'
 import type { AnswerStorageRules } from '../../call/dialects/answer-storage-rules.ts'

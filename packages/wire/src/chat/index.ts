@@ -1,4 +1,5 @@
 /** Exports of the chat protocol. */
+export { chatAnswerForms, completionsAnswerForms, withUsageChunk } from './answer-forms.ts'
 export { chatCodec } from './codec.ts'
 export { checkConvertibleCompletion, completionsCodec } from './completions/codec.ts'
 export {

@@ -5,6 +5,7 @@ import { answerTool } from './encode/output-format.ts'
 import { ConverseStreamDecoder } from './stream/decoder.ts'
 
 /** Exports of the Converse protocol. */
+export { converseAnswerForms } from './answer-forms.ts'
 export { maxTokensOf } from './encode/inference.ts'
 export { CONVERSE_COMPARISON_RULES, CONVERSE_PROMPT_RULES } from './native/prompt.ts'
 export { CONVERSE_REQUEST } from './shape.ts'

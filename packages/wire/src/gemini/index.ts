@@ -7,6 +7,7 @@ import { GeminiStreamDecoder } from './stream/decoder.ts'
 import { GeminiStreamEncoder } from './stream/encoder.ts'
 
 /** Exports of the Gemini protocol. */
+export { geminiAnswerForms } from './answer-forms.ts'
 export {
   checkCountRequest,
   textToCount,

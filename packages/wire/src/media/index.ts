@@ -1,4 +1,5 @@
 /** Exports of the protocols for images and audio. */
+export { imageAnswerForms, transcriptAnswerForms } from './answer-forms.ts'
 export {
   type Fields,
   readFlagField,

@@ -8,6 +8,7 @@ import { MessagesStreamDecoder } from './stream/decoder.ts'
 import { MessagesStreamEncoder } from './stream/encoder.ts'
 
 /** Exports of the messages protocol. */
+export { messagesAnswerForms } from './answer-forms.ts'
 export {
   countedModel,
   countRequestSchema,

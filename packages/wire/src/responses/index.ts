@@ -7,6 +7,7 @@ import { ResponsesStreamDecoder } from './stream/decoder.ts'
 import { ResponsesStreamEncoder } from './stream/encoder.ts'
 
 /** Exports of the responses protocol. */
+export { responsesAnswerForms } from './answer-forms.ts'
 export { maxTokensOf } from './encode/request.ts'
 export {
   encryptedInput,

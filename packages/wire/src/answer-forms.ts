@@ -1,5 +1,5 @@
-import { frameData, eventNameOfFrame } from '../sse/frame-splitter.ts'
-import { parseRecord } from '../json/record.ts'
+import { frameData, eventNameOfFrame } from './sse/frame-splitter.ts'
+import { parseRecord } from './json/record.ts'
 
 /** A JSON object in a response. */
 export type Json = Record<string, unknown>

@@ -1,5 +1,5 @@
 import { asRecord, parseRecord, stringOrEmpty } from '../json/record.ts'
-import { type AnswerForms, isErrorBody, type Json, recordsInList } from './answer-forms.ts'
+import { type AnswerForms, isErrorBody, type Json, recordsInList } from '../answer-forms.ts'
 
 /** Events of one block, without their index. */
 type BlockEvent = readonly [name: string, data: Json]

@@ -1,18 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import {
-  type AnswerForms,
-  chatAnswerForms,
-  completionsAnswerForms,
-  converseAnswerForms,
-  parseEvents,
-  geminiAnswerForms,
-  type Json,
-  messagesAnswerForms,
-  responsesAnswerForms,
-  withUsageChunk,
-} from './index.ts'
+import { type AnswerForms, parseEvents, type Json } from './answer-forms.ts'
+import { chatAnswerForms, completionsAnswerForms, withUsageChunk } from './chat/index.ts'
+import { converseAnswerForms } from './converse/index.ts'
+import { geminiAnswerForms } from './gemini/index.ts'
+import { messagesAnswerForms } from './messages/index.ts'
+import { responsesAnswerForms } from './responses/index.ts'
 
 const WITH_USAGE = { includeUsage: true }
 const folder = process.env['RECORDINGS']

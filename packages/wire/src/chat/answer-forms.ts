@@ -6,7 +6,7 @@ import {
   dataFrame,
   recordsInList,
   type StreamEvent,
-} from './answer-forms.ts'
+} from '../answer-forms.ts'
 
 const DONE = 'data: [DONE]\n\n'
 const MAX_CHOICES = 128

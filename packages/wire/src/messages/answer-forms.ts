@@ -1,5 +1,5 @@
 import { asRecord, parseRecord, stringOrEmpty } from '../json/record.ts'
-import { type AnswerForms, isErrorBody, type Json, namedFrame, recordsInList } from './answer-forms.ts'
+import { type AnswerForms, isErrorBody, type Json, namedFrame, recordsInList } from '../answer-forms.ts'
 
 const OWN_ENDS: ReadonlySet<unknown> = new Set(['end_turn', 'tool_use', 'stop_sequence'])
 

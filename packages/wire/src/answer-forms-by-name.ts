@@ -1,7 +1,7 @@
-import { chatAnswerForms, completionsAnswerForms } from './chat.ts'
-import { geminiAnswerForms } from './gemini.ts'
-import { messagesAnswerForms } from './messages.ts'
-import { responsesAnswerForms } from './responses.ts'
+import { chatAnswerForms, completionsAnswerForms } from './chat/index.ts'
+import { geminiAnswerForms } from './gemini/index.ts'
+import { messagesAnswerForms } from './messages/index.ts'
+import { responsesAnswerForms } from './responses/index.ts'
 
 /** How answers of the endpoints for text convert between a whole body and a stream. */
 export const ANSWER_FORMS = {

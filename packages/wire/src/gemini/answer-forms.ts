@@ -1,5 +1,5 @@
 import { asRecord, stringOrEmpty } from '../json/record.ts'
-import { type AnswerForms, isErrorBody, type Json, dataFrame, recordsInList } from './answer-forms.ts'
+import { type AnswerForms, isErrorBody, type Json, dataFrame, recordsInList } from '../answer-forms.ts'
 
 /** Fields of a part with text. A part that has no other fields may be continued by the next part. */
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature'])

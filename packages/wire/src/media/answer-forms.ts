@@ -1,5 +1,5 @@
 import { asRecord } from '../json/record.ts'
-import { type AnswerForms, type Json, namedFrame, recordsInList } from './answer-forms.ts'
+import { type AnswerForms, type Json, namedFrame, recordsInList } from '../answer-forms.ts'
 
 /** Members of an event with an image that belong to the whole answer. */
 const OF_ANSWER = ['background', 'output_format', 'quality', 'size', 'usage'] as const

@@ -1,5 +1,5 @@
 import { asRecord, stringOrEmpty } from '../json/record.ts'
-import { type AnswerForms, isErrorBody, type Json, namedFrame, recordsInList } from './answer-forms.ts'
+import { type AnswerForms, isErrorBody, type Json, namedFrame, recordsInList } from '../answer-forms.ts'
 
 type Event = Json & { readonly type: string }
 

@@ -2,16 +2,12 @@ import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream'
 import fc from 'fast-check'
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import { describe, expect, test } from 'vitest'
-import { lawRuns } from '../../../../test/runner/tier.ts'
-import {
-  type AnswerForms,
-  chatAnswerForms,
-  parseEvents,
-  geminiAnswerForms,
-  type Json,
-  messagesAnswerForms,
-  responsesAnswerForms,
-} from './index.ts'
+import { lawRuns } from '../../../test/runner/tier.ts'
+import { type AnswerForms, parseEvents, type Json } from './answer-forms.ts'
+import { chatAnswerForms } from './chat/index.ts'
+import { geminiAnswerForms } from './gemini/index.ts'
+import { messagesAnswerForms } from './messages/index.ts'
+import { responsesAnswerForms } from './responses/index.ts'
 
 // The law: for every answer, whole or streamed in any way that its provider may choose, both forms say the same. What a
 // stream says is told by the official clients, and by what the provider would have sent as a whole.
