@@ -409,6 +409,20 @@ describe('a channel with repair', () => {
     expect(await ask('chat', { stream }, true)).not.toMatch(/"index":1,"id":"b"/)
   })
 
+  test('pictures of a chat answer stay where the provider put them, streamed and whole', async () => {
+    const images = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,QQ==' } }]
+    const stream = frames(chunk({ role: 'assistant', content: '' }), chunk({ content: '', images }))
+    const text = await ask('chat', { stream: stream + frames(chunk({}, {}, 'stop')) })
+    expect(text).toContain(JSON.stringify(images))
+    expect(text).not.toContain('![image]')
+    const message = { role: 'assistant', content: null, images }
+    const whole = await ask('chat', {
+      whole: { ...chunk({}), object: 'chat.completion', choices: [{ index: 0, message }] },
+    })
+    expect(whole).toContain(JSON.stringify(images))
+    expect(whole).not.toContain('![image]')
+  })
+
   test('a chat content that is a list becomes a text, streamed and whole', async () => {
     const content = [{ type: 'text', text: 'Hello' }]
     const stream = frames(chunk({ role: 'assistant' }), chunk({ content }), chunk({}, {}, 'stop')) + DONE

@@ -2,13 +2,16 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type AnswerForms, parseEvents, type Json } from './answer-forms.ts'
-import { chatAnswerForms, completionsAnswerForms, withUsageChunk } from './chat/index.ts'
+import { ANSWER_FORMS } from './answer-forms-by-name.ts'
+import { chatAnswerForms, chatCodec, completionsAnswerForms, withUsageChunk } from './chat/index.ts'
 import { converseAnswerForms } from './converse/index.ts'
-import { geminiAnswerForms } from './gemini/index.ts'
-import { messagesAnswerForms } from './messages/index.ts'
-import { responsesAnswerForms } from './responses/index.ts'
+import { geminiAnswerForms, geminiCodec } from './gemini/index.ts'
+import { messagesAnswerForms, messagesCodec } from './messages/index.ts'
+import { combineChoices, type ReplyPart } from './reply.ts'
+import { responsesAnswerForms, responsesCodec } from './responses/index.ts'
 
 const WITH_USAGE = { includeUsage: true }
+const CODECS = { chat: chatCodec, messages: messagesCodec, responses: responsesCodec, gemini: geminiCodec }
 const folder = process.env['RECORDINGS']
 
 const FORMS: readonly (readonly [string, AnswerForms])[] = [
@@ -51,6 +54,40 @@ describe.skipIf(folder === undefined)('recorded answers of providers', () => {
     })
   }
 })
+
+describe.skipIf(folder === undefined)('recorded streams, assembled', () => {
+  for (const protocol of ['chat', 'messages', 'responses', 'gemini'] as const) {
+    const codec = CODECS[protocol]
+    test(`a ${protocol} answer that was assembled from a stream says what the stream said`, () => {
+      let count = 0
+      for (const [name, stream] of recordings(protocol, '.sse')) {
+        // The deltas of its text were shortened by hand.
+        if (name === 'openai--openai-shell-container-1.sse') continue
+        const decoder = codec.streamDecoder()
+        const events = [...decoder.push(Buffer.from(stream)), ...decoder.end()]
+        const last = events.at(-1)
+        if (last?.kind !== 'end') continue
+        count++
+        const whole = codec.decodeReply(
+          Buffer.from(JSON.stringify(ANSWER_FORMS[protocol].whole(parseEvents(stream)))),
+        )
+        const said = { parts: combineChoices(events)[0], usage: last.usage, reason: last.stop.reason }
+        expect([name, { ...whole, parts: readable(whole.parts), reason: whole.stop.reason }]).toMatchObject([
+          name,
+          { ...said, parts: readable(said.parts) },
+        ])
+      }
+      expect(count).toBeGreaterThan(3)
+    })
+  }
+})
+
+/** Parts without what no client can tell apart: empty texts, and the input `{}` of a call that has no parameters. */
+function readable(parts: readonly ReplyPart[] = []): object[] {
+  return parts
+    .filter((part) => !('text' in part) || part.text !== '')
+    .map((part) => (part.kind === 'tool-call' ? { ...part, input: JSON.parse(part.input || '{}') } : part))
+}
 
 /** Some providers number the calls of whole answers as those of streams, some have deltas beside them, and some leave out empty contents. */
 function withoutQuirks(whole: Json): Json {
@@ -119,6 +156,31 @@ describe('chat', () => {
         },
       ],
     })
+  })
+
+  test('what chunks of a choice repeat counts once: its finish reason, its filters, and a message of its deltas', () => {
+    const content_filter_results = { hate: { filtered: false, severity: 'safe' } }
+    const end = { finish_reason: 'error', native_finish_reason: 'failed', content_filter_results }
+    const stream = sse(
+      chunk({ delta: { content: 'Hel' }, message: { content: 'Hel' }, content_filter_results }),
+      chunk({ delta: { content: 'lo' }, message: { content: 'Hello' }, ...end }),
+      chunk({ message: { role: 'assistant', content: 'Hello' }, ...end }),
+    )
+    expect(chatAnswerForms.whole(parseEvents(stream))?.['choices']).toEqual([
+      { index: 0, message: { role: 'assistant', content: 'Hello' }, ...end },
+    ])
+    const texts = sse(chunk({ text: 'a', finish_reason: 'stop' }), chunk({ text: '', finish_reason: 'stop' }))
+    expect(completionsAnswerForms.whole(parseEvents(texts))?.['choices']).toMatchObject([
+      { text: 'a', finish_reason: 'stop' },
+    ])
+  })
+
+  test('a chat stream of one message instead of deltas is assembled to it', () => {
+    const message = { role: 'assistant', content: 'Hello' }
+    const stream = sse(chunk({ delta: { role: 'assistant' } }), chunk({ message, finish_reason: 'stop' }))
+    expect(chatAnswerForms.whole(parseEvents(stream))?.['choices']).toEqual([
+      { index: 0, message, finish_reason: 'stop' },
+    ])
   })
 
   test.each(['length', 'content_filter', null, 'eos'])(
@@ -193,6 +255,96 @@ describe('chat', () => {
       },
     )
     expect(completionsAnswerForms.whole(parseEvents(pieces))?.['choices']).toEqual([whole.choices[0]])
+  })
+})
+
+describe('messages', () => {
+  const started = {
+    type: 'message_start',
+    message: { id: 'm1', content: [], usage: { input_tokens: 9, output_tokens: 1 } },
+  }
+  const ended = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 7 } }
+  const block = (content_block: object, ...deltas: object[]): object[] => [
+    { type: 'content_block_start', index: 0, content_block },
+    ...deltas.map((delta) => ({ type: 'content_block_delta', index: 0, delta })),
+    { type: 'content_block_stop', index: 0 },
+  ]
+  const assembled = (...events: object[]): Json | undefined =>
+    messagesAnswerForms.whole(parseEvents(sse(...events)))
+  const json = (partial_json: string): object => ({ type: 'input_json_delta', partial_json })
+  const call = { type: 'tool_use', id: 't', name: 'f', input: {} }
+
+  test.each<[string, object[], object]>([
+    ['a call without parameters', block(call, json('')), call],
+    [
+      'a call whose input the first event states',
+      block({ ...call, input: { a: 1 } }),
+      { ...call, input: { a: 1 } },
+    ],
+    ['a call that was cut off', block(call, json('{"a":'), json('"b')), call],
+    [
+      'a delta of an unknown type',
+      block({ type: 'text', text: 'x' }, { type: 'new_delta', y: 1 }),
+      { type: 'text', text: 'x' },
+    ],
+    [
+      'a text that no event began',
+      block({}, { type: 'text_delta', text: 'x' }).slice(1),
+      { type: 'text', text: 'x' },
+    ],
+  ])('%s is assembled like others', (_, events, expected) => {
+    expect(assembled(started, ...events, ended)?.['content']).toEqual([expected])
+  })
+
+  test('a message that its first event has whole keeps its content, and a repeated first event adds none', () => {
+    const whole = { ...started, message: { ...started.message, content: [call] } }
+    expect(assembled(whole, whole, ended)).toMatchObject({
+      content: [call],
+      usage: { input_tokens: 9, output_tokens: 7 },
+    })
+  })
+
+  test('zeros at the end of a message do not replace the prompt that its first event counts', () => {
+    const zeros = { ...ended, usage: { input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 7 } }
+    expect(assembled(started, zeros)?.['usage']).toMatchObject({ input_tokens: 9, output_tokens: 7 })
+  })
+
+  test('a second message in a stream is not assembled', () => {
+    expect(assembled(started, { ...started, message: { id: 'm2' } }, ended)).toBeUndefined()
+  })
+})
+
+test('a response whose last event does not repeat its items is assembled of those that ended', () => {
+  const item = (text: string): object => ({ type: 'message', content: [{ type: 'output_text', text }] })
+  const done = (text: string, output_index?: number): object => ({
+    type: 'response.output_item.done',
+    output_index,
+    item: item(text),
+  })
+  const end = { type: 'response.completed', response: { id: 'r1', status: 'completed', output: [] } }
+  const whole = { id: 'r1', status: 'completed', output: [item('a'), item('b')] }
+  expect(responsesAnswerForms.whole(parseEvents(sse(done('b', 1), done('a', 0), end)))).toEqual(whole)
+  expect(responsesAnswerForms.whole(parseEvents(sse(done('a'), done('b'), end)))).toEqual(whole)
+})
+
+test('a Converse stream keeps its citations, and a call without parameters has an empty input', () => {
+  const events = [
+    ['contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'Hel' } }],
+    ['contentBlockDelta', { contentBlockIndex: 0, delta: { citation: { title: 'a' } } }],
+    ['contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'lo' } }],
+    ['contentBlockDelta', { contentBlockIndex: 0, delta: { new: 1 } }],
+    ['contentBlockStart', { contentBlockIndex: 1, start: { toolUse: { toolUseId: 't', name: 'f' } } }],
+    ['messageStop', { stopReason: 'tool_use' }],
+  ] as const
+  const stream = events.map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`).join('')
+  expect(converseAnswerForms.whole(parseEvents(stream))?.['output']).toEqual({
+    message: {
+      role: 'assistant',
+      content: [
+        { citationsContent: { content: [{ text: 'Hello' }], citations: [{ title: 'a' }] } },
+        { toolUse: { toolUseId: 't', name: 'f', input: {} } },
+      ],
+    },
   })
 })
 

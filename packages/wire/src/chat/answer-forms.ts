@@ -1,3 +1,4 @@
+import { addedTo, generatedText } from './answer.ts'
 import { asRecord } from '../json/record.ts'
 import {
   type AnswerForms,
@@ -21,13 +22,16 @@ export const chatAnswerForms: AnswerForms = {
     const head = wholeHead(events, 'chat.completion')
     if (!head) return undefined
     const choices = new Map<number, Json>()
+    const begun = new Set<number>()
     for (const choice of choicesIn(events)) {
       const at = indexOf(choice)
       const whole = choices.get(at) ?? { index: at, message: { role: 'assistant', content: null } }
       choices.set(at, whole)
-      const { index: _index, delta, ...others } = choice
-      mergeDelta(whole['message'] as Json, asRecord(delta) ?? asRecord(choice['message']) ?? {})
-      mergeDelta(whole, withoutNulls(others, whole))
+      const { index: _index, delta: _delta, message: _message, ...others } = choice
+      const added = addedTo(choice, !begun.has(at))
+      if (generatedText(added).length > 0) begun.add(at)
+      mergeDelta(whole['message'] as Json, { ...added })
+      mergeChoice(whole, others)
     }
     for (const choice of choices.values()) {
       const message = choice['message'] as Json
@@ -71,7 +75,7 @@ export const completionsAnswerForms: AnswerForms = {
       const whole = choices.get(at) ?? { text: '', index: at, logprobs: null, finish_reason: null }
       choices.set(at, whole)
       const { index: _index, ...said } = choice
-      mergeDelta(whole, withoutNulls(said, whole))
+      mergeChoice(whole, said)
     }
     return { ...head, choices: [...choices.values()] }
   },
@@ -150,6 +154,19 @@ function withoutNulls(members: Json, known: Json): Json {
   return Object.fromEntries(
     Object.entries(members).filter(([name, value]) => value !== null || !(name in known)),
   )
+}
+
+/**
+ * Adds what a chunk states about a choice. Its text and the lists in `logprobs` continue; of other members the
+ * last value counts, because some providers repeat them, such as the finish reason.
+ */
+function mergeChoice(into: Json, { text, logprobs, ...others }: Json): void {
+  mergeDelta(into, { ...(text !== undefined && { text }), ...(logprobs !== undefined && { logprobs }) })
+  for (const [name, value] of Object.entries(others)) {
+    const isObject = asRecord(value) && asRecord(into[name])
+    if (value !== null || !(name in into))
+      into[name] = isObject ? Object.assign({}, into[name], value) : value
+  }
 }
 
 /**

@@ -23,9 +23,14 @@ export function recordReceivedMedia(
   }
 }
 
-function notePicture(part: Fields | undefined, arrived: ReceivedMedia): void {
+/** The URL of a picture in an answer, often with its data; empty if the part is no picture. */
+export function pictureUrl(part: Fields | undefined): string {
   const held = part?.['image_url']
-  const url = stringOrEmpty(asRecord(held)?.['url'] ?? held)
+  return stringOrEmpty(asRecord(held)?.['url'] ?? held)
+}
+
+function notePicture(part: Fields | undefined, arrived: ReceivedMedia): void {
+  const url = pictureUrl(part)
   if (url !== '') arrived.addPicture(url.startsWith('data:') ? url.slice(url.indexOf(',') + 1) : '')
 }
 
@@ -51,6 +56,17 @@ export function generatedText(message: unknown): string[] {
   }
   pieces.push(...unknownTexts(record, KNOWN))
   return pieces
+}
+
+/**
+ * What a chunk of a stream adds to a choice: its delta, or the whole message of a server that cannot stream.
+ * Others repeat in `message` what their deltas said (Perplexity in each chunk, MiniMax in the last one).
+ */
+export function addedTo(choice: Fields | undefined, isEmpty: boolean): Fields | undefined {
+  const delta = asRecord(choice?.['delta'])
+  const message = asRecord(choice?.['message'])
+  if (!message) return delta
+  return isEmpty && generatedText(delta).length === 0 ? message : delta
 }
 
 /** Texts of a message or a delta in members that the gateway does not know. */

@@ -24,9 +24,9 @@ export const converseAnswerForms: AnswerForms = {
         else blocks.set(at, grown(blocks.get(at) ?? {}, delta))
       } else if (name === 'messageStop' || name === 'metadata') Object.assign(whole, data)
     }
-    for (const [at, text] of inputs) {
-      const call = asRecord(blocks.get(at)?.['toolUse'])
-      blocks.set(at, { toolUse: { ...call, input: parseRecord(text) ?? {} } })
+    for (const [at, block] of blocks) {
+      const call = asRecord(block['toolUse'])
+      if (call) blocks.set(at, { toolUse: { ...call, input: parseRecord(inputs.get(at) ?? '') ?? {} } })
     }
     if (whole['stopReason'] === undefined) return undefined
     return { output: { message: { role: 'assistant', content: [...blocks.values()] } }, ...whole }
@@ -50,10 +50,25 @@ export const converseAnswerForms: AnswerForms = {
   isComplete: ({ stopReason }) => stopReason === 'end_turn' || stopReason === 'tool_use',
 }
 
-/** A block with the text of a delta added. */
+/** A block with the content of a delta added. Unknown types of deltas are ignored. */
 function grown(block: Json, delta: Json): Json {
-  if (typeof delta['text'] === 'string') return { text: stringOrEmpty(block['text']) + delta['text'] }
-  const { text, signature, redactedContent } = asRecord(delta['reasoningContent']) ?? {}
+  const cited = asRecord(block['citationsContent'])
+  const before = stringOrEmpty(cited ? recordsInList(cited['content'])[0]?.['text'] : block['text'])
+  const added = delta['text']
+  if (typeof added === 'string') {
+    const text = before + added
+    return cited ? { citationsContent: { ...cited, content: [{ text }] } } : { text }
+  }
+  const citation = asRecord(delta['citation'])
+  if (citation) {
+    const citations = [...recordsInList(cited?.['citations']), citation]
+    return { citationsContent: { content: [{ text: before }], citations } }
+  }
+  const reasoning = asRecord(delta['reasoningContent'])
+  return reasoning ? grownReasoning(block, reasoning) : block
+}
+
+function grownReasoning(block: Json, { text, signature, redactedContent }: Json): Json {
   if (typeof redactedContent === 'string') return { reasoningContent: { redactedContent } }
   const before = asRecord(asRecord(block['reasoningContent'])?.['reasoningText'])
   const reasoningText = {

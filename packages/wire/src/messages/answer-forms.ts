@@ -1,4 +1,7 @@
 import { asRecord, parseRecord, stringOrEmpty } from '../json/record.ts'
+import { blockIndex, isRepeatedMessageStart } from './event.ts'
+import { grownBlock } from './grown-block.ts'
+import { mergedUsage } from './usage.ts'
 import { type AnswerForms, isErrorBody, type Json, namedFrame, recordsInList } from '../answer-forms.ts'
 
 const OWN_ENDS: ReadonlySet<unknown> = new Set(['end_turn', 'tool_use', 'stop_sequence'])
@@ -10,31 +13,44 @@ const GROWING = [
   { member: 'signature', delta: 'signature_delta', piece: 'signature' },
 ] as const
 
+/** The blocks that begin with their first delta if an upstream does not announce them. */
+const BEGUN_BY: ReadonlyMap<unknown, Json> = new Map([
+  ['text_delta', { type: 'text' }],
+  ['thinking_delta', { type: 'thinking' }],
+])
+
 /** Converts responses of the messages protocol between one JSON object and a stream of events. */
 export const messagesAnswerForms: AnswerForms = {
   whole(events) {
     let message: Json | undefined
-    const blocks = new Map<unknown, Json>()
-    const inputs = new Map<unknown, string>()
+    const blocks = new Map<number, Json>()
+    const inputs = new Map<number, string>()
     for (const { data } of events) {
-      const at = data['index']
-      const block = blocks.get(at)
+      const at = blockIndex(data)
       switch (data['type']) {
-        case 'message_start':
-          message = { ...asRecord(data['message']) }
+        case 'message_start': {
+          const started = asRecord(data['message']) ?? {}
+          if (message && !isRepeatedMessageStart(message['id'], started['id'])) return undefined
+          // Some upstreams begin with the whole message.
+          if (!message)
+            for (const [index, block] of recordsInList(started['content']).entries()) blocks.set(index, block)
+          message = message
+            ? { ...message, usage: mergedUsage(asRecord(started['usage']), message['usage']) }
+            : { ...started }
           break
+        }
         case 'content_block_start':
           blocks.set(at, { ...asRecord(data['content_block']) })
           break
-        case 'content_block_delta':
-          if (
-            !block ||
-            !grow(block, asRecord(data['delta']) ?? {}, (text) =>
-              inputs.set(at, (inputs.get(at) ?? '') + text),
-            )
-          )
-            return undefined
+        case 'content_block_delta': {
+          const delta = asRecord(data['delta']) ?? {}
+          const block = blocks.get(at) ?? BEGUN_BY.get(delta['type'])
+          if (!block) return undefined
+          if (delta['type'] === 'input_json_delta')
+            inputs.set(at, (inputs.get(at) ?? '') + stringOrEmpty(delta['partial_json']))
+          else blocks.set(at, grownBlock(block, delta))
           break
+        }
         case 'message_delta': {
           if (!message) return undefined
           const { type: _type, delta, usage, ...others } = data
@@ -42,20 +58,19 @@ export const messagesAnswerForms: AnswerForms = {
             message,
             others,
             delta,
-            usage && { usage: { ...asRecord(message['usage']), ...asRecord(usage) } },
+            usage && { usage: mergedUsage(asRecord(message['usage']), usage) },
           )
           break
         }
-        case 'error':
-          return undefined
         default:
+          if (isErrorBody(data)) return undefined
       }
     }
     if (!message) return undefined
     for (const [at, text] of inputs) {
-      const input = parseRecord(text)
-      if (!input) return undefined
-      ;(blocks.get(at) as Json)['input'] = input
+      const block = blocks.get(at)
+      // A call without parameters has no text; that of a call which was cut off is no JSON, so its input is empty.
+      if (block && text !== '') blocks.set(at, { ...block, input: parseRecord(text) ?? {} })
     }
     return { ...message, content: [...blocks.values()] }
   },
@@ -83,18 +98,6 @@ export const messagesAnswerForms: AnswerForms = {
   },
   isComplete: (whole) =>
     !isErrorBody(whole) && Array.isArray(whole['content']) && OWN_ENDS.has(whole['stop_reason']),
-}
-
-/** Adds a delta to a block. Returns false if the type of the delta is unknown. */
-function grow(block: Json, delta: Json, addInput: (text: string) => void): boolean {
-  const growing = GROWING.find((one) => one.delta === delta['type'])
-  if (growing)
-    block[growing.member] = stringOrEmpty(block[growing.member]) + stringOrEmpty(delta[growing.piece])
-  else if (delta['type'] === 'input_json_delta') addInput(stringOrEmpty(delta['partial_json']))
-  else if (delta['type'] === 'citations_delta')
-    block['citations'] = [...recordsInList(block['citations']), delta['citation']]
-  else return false
-  return true
 }
 
 /** Returns a block in the form with which it starts in a stream, before its deltas. */

@@ -1,6 +1,7 @@
 import type { Codec, ReplyIdentity } from '../codec.ts'
 import { parseExactRecord } from '../json/exact-json.ts'
 import type { ProtocolName } from '../protocols.ts'
+import type { Reply } from '../reply.ts'
 import { mergeAnswers } from './merge-answers.ts'
 import { withRightTypes } from './value-types.ts'
 
@@ -36,7 +37,7 @@ export function repairWhole(
   let written: Buffer
   try {
     const readable = isRepaired ? Buffer.from(JSON.stringify(typed)) : bytes
-    written = codec.encodeReply(codec.decodeReply(readable, choices), identity)
+    written = codec.encodeReply(withoutPictures(codec.decodeReply(readable, choices)), identity)
   } catch {
     return { bytes, isRepaired: false }
   }
@@ -44,4 +45,9 @@ export function repairWhole(
     isRepaired = true
   })
   return isRepaired ? { bytes: Buffer.from(JSON.stringify(merged)), isRepaired } : { bytes, isRepaired }
+}
+
+/** Pictures stay where the provider put them. */
+function withoutPictures(reply: Reply): Reply {
+  return { ...reply, parts: reply.parts.filter((part) => part.kind !== 'text' || part.withoutMedia !== '') }
 }

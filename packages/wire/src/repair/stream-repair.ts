@@ -118,7 +118,8 @@ export class StreamRepair {
   #write(events: readonly ReplyEvent[]): string {
     this.#begin(undefined)
     const encoder = this.#encoder as StreamEncoder
-    const written = encoder.push(events)
+    // Pictures stay where the provider put them.
+    const written = encoder.push(events.filter((event) => event.kind !== 'text' || !event.isMedia))
     return events.at(-1)?.kind === 'end' ? written + encoder.finalFrames() : written
   }
 }

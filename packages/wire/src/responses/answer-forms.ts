@@ -1,11 +1,23 @@
 import { asRecord, stringOrEmpty } from '../json/record.ts'
-import { type AnswerForms, isErrorBody, type Json, namedFrame, recordsInList } from '../answer-forms.ts'
+import {
+  type AnswerForms,
+  isErrorBody,
+  type Json,
+  namedFrame,
+  recordsInList,
+  type StreamEvent,
+} from '../answer-forms.ts'
 
 type Event = Json & { readonly type: string }
 
 /** Converts responses of the Responses API between one JSON object and a stream of events. */
 export const responsesAnswerForms: AnswerForms = {
-  whole: (events) => asRecord(events.findLast(({ data }) => isEnd(data['type']))?.data['response']),
+  whole(events) {
+    const response = asRecord(events.findLast(({ data }) => isEnd(data['type']))?.data['response'])
+    if (!response || recordsInList(response['output']).length > 0) return response
+    const output = doneItems(events)
+    return output.length > 0 ? { ...response, output } : response
+  },
   frames(whole) {
     const begun = { ...whole, status: 'in_progress', output: [], usage: null, completed_at: null }
     const events: Event[] = [
@@ -24,6 +36,17 @@ export const responsesAnswerForms: AnswerForms = {
       recordsInList(item['content']).some(({ type }) => type === 'refusal'),
     )
   },
+}
+
+/** The items of a stream, for servers whose last event does not repeat them, such as ChatGPT's for Codex. */
+function doneItems(events: readonly StreamEvent[]): unknown[] {
+  const items = new Map<number, unknown>()
+  for (const { data } of events) {
+    if (data['type'] !== 'response.output_item.done') continue
+    const { output_index: index, item } = data
+    items.set(typeof index === 'number' ? index : items.size, item)
+  }
+  return [...items].toSorted(([a], [b]) => a - b).map(([, item]) => item)
 }
 
 const ENDS: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed'])

@@ -44,6 +44,21 @@ describe('a whole reply', () => {
       ],
     ],
     [
+      'pictures beside the content and in it',
+      {
+        content: [
+          { type: 'text', text: 'x' },
+          { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
+        ],
+        images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,QQ==' } }],
+      },
+      [
+        { kind: 'text', text: 'x' },
+        { kind: 'text', text: '![image](https://example.com/a.png)', withoutMedia: '' },
+        { kind: 'text', text: '![image](data:image/png;base64,QQ==)', withoutMedia: '' },
+      ],
+    ],
+    [
       'the legacy function',
       { function_call: { name: 'f', arguments: '{}' } },
       [{ kind: 'tool-call', id: 'call_c1_0', name: 'f', input: '{}' }],

@@ -14,7 +14,7 @@ import {
 } from '../../reply.ts'
 import { asRecord, stringOrEmpty } from '../../json/record.ts'
 import type { Fields } from '../../field.ts'
-import { SEARCH_INFERRED_FROM_CITATION, citesWebPage, recordReceivedMedia } from '../answer.ts'
+import { SEARCH_INFERRED_FROM_CITATION, citesWebPage, pictureUrl, recordReceivedMedia } from '../answer.ts'
 import { ToolCallDecoder, parseChatReply } from './tool-call-decoder.ts'
 import { matchedStopOf, readChatStop } from '../stop-reasons.ts'
 import { statedServiceMember } from '../../service-tier.ts'
@@ -129,6 +129,11 @@ export class ReplyPartsDecoder {
     })
   }
 
+  /** Whether no part has begun. */
+  get isEmpty(): boolean {
+    return this.#nextIndex === 0
+  }
+
   get calledTools(): boolean {
     return this.#calls.hasCalls
   }
@@ -150,6 +155,9 @@ export class ReplyPartsDecoder {
     if (typeof thought === 'string' && thought !== '') this.grow('thinking', thought)
     else this.#readDetails(message['reasoning_details'])
     this.#readContent(message['content'], logprobs)
+    // OpenRouter's place for pictures: https://openrouter.ai/docs/features/multimodal/image-generation
+    if (Array.isArray(message['images']))
+      for (const image of message['images']) this.#readPicture(asRecord(image))
     this.#readRefusal(message['refusal'])
     const transcript = asRecord(message['audio'])?.['transcript']
     if (typeof transcript === 'string') this.grow('text', transcript)
@@ -225,9 +233,22 @@ export class ReplyPartsDecoder {
       if (!part) continue
       if (part['thinking'] !== undefined) this.#readThoughts(part['thinking'])
       else if (typeof part['text'] === 'string') this.grow('text', part['text'])
+      else if (part['image_url'] !== undefined) this.#readPicture(part)
       else this.#readRefusal(part['refusal'])
     }
     return undefined
+  }
+
+  /** Emits a picture as a text that links to it, because most clients support nothing else. */
+  #readPicture(part: Fields | undefined): void {
+    const url = pictureUrl(part)
+    if (url === '') return
+    this.#endGrowing()
+    this.#calls.endComplete()
+    const index = this.#nextIndex++
+    this.#emit({ kind: 'part-start', index, part: STARTS.text })
+    this.#emit({ kind: 'text', index, text: `![image](${url})`, isMedia: true })
+    this.#emit({ kind: 'part-end', index })
   }
 
   #readThoughts(thinking: unknown): void {

@@ -19,6 +19,8 @@ function chunk(delta: object | null, parts: object = {}, index = 0): string {
 
 const finish = (reason = 'stop', index = 0): string =>
   chunk(null, { choices: [{ index, delta: {}, finish_reason: reason }] })
+const message = (content: string): string =>
+  chunk(null, { choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }] })
 const usageChunk = chunk(null, { usage: USAGE })
 const DONE = 'data: [DONE]\n\n'
 
@@ -353,6 +355,20 @@ describe('what a chat stream contains', () => {
     const text = [0, 1, 0, 1, 0, 1].map((i) => chunk({ content: `${i}x` }, {}, i)).join('')
     expect(watch([Buffer.from(text)]).tap.text).toBe('0x0x0x\n1x1x1x')
   })
+})
+
+test.each<[string, string[], string, number]>([
+  ['of a server that cannot stream', [message('Hello'), DONE], 'Hello', 1],
+  [
+    'that repeats the deltas',
+    [chunk({ content: 'Hel' }), chunk({ content: 'lo' }), message('Hello'), DONE],
+    'Hello',
+    2,
+  ],
+])('the message in a chat stream %s counts once', (_, frames, text, contentFrames) => {
+  const { tap, forwarded } = watch([Buffer.from(frames.join(''))])
+  expect(tap).toMatchObject({ text, contentFrames })
+  expect(forwarded + DONE).toBe(frames.join(''))
 })
 
 describe('what is forwarded of a chat stream', () => {

@@ -9,6 +9,7 @@ import { AnswerMetadata } from '../../answer-metadata.ts'
 import type { Usage } from '../../usage.ts'
 import { endReasonOf } from '../../end-reasons.ts'
 import { applyEdits } from '../../json/json-edit.ts'
+import type { Fields } from '../../field.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isErrorObject, type ReplyFacts } from '../../reply-facts.ts'
@@ -21,6 +22,7 @@ import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import {
+  addedTo,
   SEARCH_INFERRED_FROM_CITATION,
   citesWebPage,
   generatedText,
@@ -90,7 +92,7 @@ export class ChatTap extends StreamTap {
       this.done = true
       return 'end'
     }
-    const facts = readChunk(data)
+    const facts = this.#readChunk(data)
     if (facts?.isError || isErrorEvent(frame)) {
       const culprit = culpritOfChoices(facts?.chunk['choices'])
       this.error = { data, culprit, afterContent: this.contentFrames > 0 }
@@ -106,7 +108,7 @@ export class ChatTap extends StreamTap {
   }
 
   protected pieceOf(data: string): FrameText | undefined {
-    const facts = readChunk(data)
+    const facts = this.#readChunk(data)
     const choice = facts?.choices[0]
     const text = choice?.pieces[0]
     if (!facts || !choice || text === undefined || facts.choices.length > 1 || choice.pieces.length > 1)
@@ -118,14 +120,18 @@ export class ChatTap extends StreamTap {
     return data.trim() === '[DONE]'
   }
 
+  #readChunk(data: string): ChunkFacts | undefined {
+    return readChunk(data, (index) => this.textBytes(index) === 0)
+  }
+
   #take(facts: ChunkFacts): FrameAction {
     this.usage = preferLaterUsage(this.usage, facts.usage)
     this.served = laterStatedService(this.served, statedTier(facts.chunk['service_tier']))
     this.names.note(facts.chunk['id'], facts.chunk['model'])
     if (this.#lacksUsage) this.#remember(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
-    for (const delta of facts.deltas) recordReceivedMedia(delta, this.arrived, this.elidedBytes)
-    for (const { index, pieces, finished, reason, cites, error } of facts.choices) {
+    for (const { index, added, pieces, finished, reason, cites, error } of facts.choices) {
+      recordReceivedMedia(added, this.arrived, this.elidedBytes)
       if (error) this.failAtEnd(error)
       if (cites) this.tools.note('cited', SEARCH_INFERRED_FROM_CITATION)
       this.#finished.set(index, finished || this.#finished.get(index) === true)
@@ -183,6 +189,8 @@ const FRAME_END = Buffer.from('\n\n')
 /** The content of one choice in a chunk. */
 interface ChunkChoice {
   readonly index: number
+  /** The delta, or the whole message of a server that cannot stream. */
+  readonly added: Fields | undefined
   /** The generated text in pieces, none of which is empty. */
   readonly pieces: readonly string[]
   readonly finished: boolean
@@ -199,8 +207,6 @@ interface ChunkFacts {
   /** The parsed chunk. */
   readonly chunk: Readonly<Record<string, unknown>>
   readonly choices: readonly ChunkChoice[]
-  /** The deltas of the choices, or complete messages. */
-  readonly deltas: readonly (Record<string, unknown> | undefined)[]
   /** The usage, which may also be inside an error or next to it. */
   readonly usage: ReportedUsage | undefined
   /**
@@ -214,16 +220,17 @@ interface ChunkFacts {
 
 const MAX_CHOICES = 128
 
-/** Reads the data of a chunk. Undefined if it is not a JSON object. */
-function readChunk(data: string): ChunkFacts | undefined {
+/**
+ * Reads the data of a chunk; undefined if it is not a JSON object. `isEmpty` states whether a choice has no text so far.
+ */
+function readChunk(data: string, isEmpty: (index: number) => boolean): ChunkFacts | undefined {
   const chunk = parseRecord(data)
   if (!chunk) return undefined
   const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : undefined
   const tellsUsage = asRecord(chunk['usage']) !== undefined
   return {
     chunk,
-    choices: (choices ?? []).map(readChoice),
-    deltas: (choices ?? []).map(deltaOf),
+    choices: (choices ?? []).map((choice) => readChoice(choice, isEmpty)),
     usage: usageInChatReply(chunk),
     hasUsageObject: tellsUsage,
     isUsageChunk: choices?.length === 0 && tellsUsage,
@@ -231,21 +238,19 @@ function readChunk(data: string): ChunkFacts | undefined {
   }
 }
 
-function deltaOf(value: unknown): Record<string, unknown> | undefined {
+function readChoice(value: unknown, isEmpty: (index: number) => boolean): ChunkChoice {
   const choice = asRecord(value)
-  return asRecord(choice?.['delta']) ?? asRecord(choice?.['message'])
-}
-
-function readChoice(value: unknown): ChunkChoice {
-  const choice = asRecord(value)
-  const index = choice?.['index']
+  const stated = choice?.['index']
+  const index =
+    Number.isInteger(stated) && (stated as number) >= 0 && (stated as number) < MAX_CHOICES
+      ? (stated as number)
+      : 0
+  const added = addedTo(choice, isEmpty(index))
   return {
-    index:
-      Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_CHOICES
-        ? (index as number)
-        : 0,
-    pieces: generatedText(choice?.['delta'] ?? completionAsMessage(choice)),
-    cites: citesWebPage(choice?.['delta'] ?? choice?.['message']),
+    index,
+    added,
+    pieces: generatedText(added ?? completionAsMessage(choice)),
+    cites: citesWebPage(added),
     reason: choice?.['finish_reason'],
     error: errorOfChoice(choice),
     finished: typeof choice?.['finish_reason'] === 'string' && choice['finish_reason'] !== '',

@@ -40,6 +40,7 @@ function decode(...frames: string[]): ReplyEvent[] {
 
 const whole = (...frames: string[]): Reply | undefined => foldReply(decode(...frames))
 const partsOf = (...frames: string[]) => whole(...frames, finish('stop'), DONE)?.parts
+const picture = (url: string) => ({ type: 'image_url', image_url: { url } })
 const call = (id: string, name: string, input: string) => ({ kind: 'tool-call', id, name, input })
 
 describe('the parts of a stream', () => {
@@ -132,6 +133,41 @@ describe('the parts of a stream', () => {
         chunk({ content: 'y' }, {}, { message: { content: 'xy' } }),
       ],
       [{ kind: 'text', text: 'xy' }],
+    ],
+    [
+      'a last message that repeats the deltas',
+      [
+        chunk({ content: 'x', tool_calls: [piece(0, 'a', 'f', '{"x":1}')] }),
+        frame({
+          id: 'c1',
+          choices: [
+            {
+              index: 0,
+              message: { content: 'x', tool_calls: [piece(undefined, 'a', 'f', '{"x":1}')] },
+              finish_reason: 'tool_calls',
+            },
+          ],
+        }),
+      ],
+      [{ kind: 'text', text: 'x' }, call('a', 'f', '{"x":1}')],
+    ],
+    [
+      'a message after deltas that say nothing, and beside one',
+      [chunk({ role: 'assistant', content: '' }), chunk({}, {}, { message: { content: 'x' } })],
+      [{ kind: 'text', text: 'x' }],
+    ],
+    [
+      'a picture, as a link of its own that contains the data',
+      [
+        chunk({ content: 'x' }),
+        chunk({ content: '', images: [picture('data:image/png;base64,QQ==')] }),
+        chunk({ content: 'y' }),
+      ],
+      [
+        { kind: 'text', text: 'x' },
+        { kind: 'text', text: '![image](data:image/png;base64,QQ==)', withoutMedia: '' },
+        { kind: 'text', text: 'y' },
+      ],
     ],
     [
       'of several choices the first',

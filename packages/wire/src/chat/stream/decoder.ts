@@ -9,6 +9,7 @@ import { isErrorObject } from '../../reply-facts.ts'
 import { laterStatedService, type StatedService, statedTier } from '../../service-tier.ts'
 import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import {
+  addedTo,
   SEARCH_INFERRED_FROM_CITATION,
   citesWebPage,
   generatedText,
@@ -125,8 +126,7 @@ export class ChatStreamDecoder extends FrameReader {
   }
 
   #takeChoice(choice: Fields, open: OpenChoice): void {
-    // A server that cannot stream sends its whole reply in one frame, with a message instead of a delta.
-    const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
+    const delta = addedTo(choice, open.parts.isEmpty)
     recordReceivedMedia(delta, this.arrived)
     for (const text of textsOfUnknownMembers(delta)) this.arrived.addUnknown(text)
     if (citesWebPage(delta)) this.tools.note('cited', SEARCH_INFERRED_FROM_CITATION)
@@ -187,7 +187,7 @@ export class ChatStreamDecoder extends FrameReader {
 /** Returns the text of a delta; undefined if the delta contains anything else. */
 function pieceOfDelta(delta: Fields | undefined): FrameText | undefined {
   const [text, ...others] = generatedText(delta)
-  if (!delta || text === undefined || others.length > 0 || hasAnnotations(delta)) return undefined
+  if (!delta || text === undefined || others.length > 0 || hasMore(delta)) return undefined
   if (delta['content'] === text) return { index: TEXT, text }
   if (delta['reasoning_content'] === text || delta['reasoning'] === text) return { index: THINKING, text }
   const calls = delta['tool_calls']
@@ -198,7 +198,6 @@ function pieceOfDelta(delta: Fields | undefined): FrameText | undefined {
   return { index: FIRST_CALL + (index as number), text }
 }
 
-function hasAnnotations(delta: Fields): boolean {
-  const annotations = delta['annotations']
-  return Array.isArray(annotations) && annotations.length > 0
+function hasMore({ annotations, images }: Fields): boolean {
+  return [annotations, images].some((list) => Array.isArray(list) && list.length > 0)
 }

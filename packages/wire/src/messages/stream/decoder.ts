@@ -23,6 +23,7 @@ import {
   usageInError,
 } from '../event.ts'
 import { recordBlockToolUse, readBlock, readCitation, ServerSearchReader } from '../blocks.ts'
+import { grownBlock } from '../grown-block.ts'
 import { readStop } from '../stop-reasons.ts'
 import { StreamedUsage } from '../usage.ts'
 
@@ -219,7 +220,7 @@ export class MessagesStreamDecoder extends FrameReader {
       const citation = readCitation(asRecord(delta['citation']))
       if (citation) this.emit({ kind: 'citation', index: open.index, citation })
     } else if (open?.kind === 'opaque') {
-      open.block = grown(open.block, delta)
+      open.block = grownBlock(open.block, delta)
     }
   }
 
@@ -227,7 +228,7 @@ export class MessagesStreamDecoder extends FrameReader {
     let open = this.#open.get(index)
     if (open?.kind === 'opaque') {
       if (kind === 'tool-call') open.input += text
-      else open.block = grown(open.block, { type: `${kind}_delta`, [kind]: text })
+      else open.block = grownBlock(open.block, { type: `${kind}_delta`, [kind]: text })
       return
     }
     if (open?.kind !== kind) {
@@ -331,21 +332,6 @@ function textOf(value: unknown): string {
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Returns a block, of a type that only this protocol has, with the content of a delta added. */
-type Growth = (block: Block, delta: Block) => Block
-
-const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
-  ['text_delta', (block, delta) => added(block, 'text', delta['text'])],
-  ['thinking_delta', (block, delta) => added(block, 'thinking', delta['thinking'])],
-  ['compaction_delta', (block, delta) => added(block, 'content', delta['content'])],
-  ['signature_delta', (block, delta) => ({ ...block, signature: delta['signature'] })],
-])
-
-/** Returns a block with the content of a delta added. Unknown types of deltas are ignored. */
-function grown(block: Block, delta: Block): Block {
-  return GROWTHS.get(delta['type'])?.(block, delta) ?? block
-}
-
 /**
  * Returns a block with its input parsed from the text of its deltas. The block stays unchanged if the text is
  * not JSON.
@@ -357,11 +343,4 @@ function withInput(block: Block, input: string): Block {
   } catch {
     return block
   }
-}
-
-function added(block: Block, key: string, text: unknown): Block {
-  const before = block[key]
-  return typeof text === 'string'
-    ? { ...block, [key]: (typeof before === 'string' ? before : '') + text }
-    : block
 }
