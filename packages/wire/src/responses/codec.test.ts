@@ -104,6 +104,16 @@ describe('a parsed responses stream', () => {
     expect(reply?.parts).toEqual([{ kind: 'text', text: 'One.' }])
   })
 
+  test('a decoded responses stream has a text once whose item begins with an empty one', () => {
+    const content = ['', 'One.'].map((text) => ({ type: 'output_text', text }))
+    const reply = folded(
+      { type: 'response.output_text.delta', output_index: 0, content_index: 1, delta: 'One.' },
+      { type: 'response.output_item.done', output_index: 0, item: { type: 'message', content } },
+      completed,
+    )
+    expect(reply?.parts).toEqual([{ kind: 'text', text: 'One.' }])
+  })
+
   test('a decoded responses stream has all calls of a server that writes their ids as the id of the item alone', () => {
     const calls = ['a', 'b'].map((name) => {
       return { type: 'function_call', id: `fc_${name}`, call_id: '', name, arguments: '{}' }

@@ -335,7 +335,8 @@ class ItemParts {
     this.#done.add(index)
     const open = this.#open.get(index) ?? openItem(item)
     this.#open.delete(index)
-    const parts = readItem(item, textOf)
+    // An empty text had no deltas, so it is not among those that are finished.
+    const parts = readItem(item, textOf).filter((part) => part.kind !== 'text' || part.text !== '')
     for (const part of parts.slice(open.finished)) this.#complete(open, part)
     // If the item is now of another kind than its deltas, its current text ends.
     if (open.part !== undefined) this.#endText(open)
