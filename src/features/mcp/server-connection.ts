@@ -6,6 +6,7 @@ import {
   asFields,
   CODES,
   type Fields,
+  foreignMeta,
   gatewayInfo,
   hasSessions,
   headerValue,
@@ -29,14 +30,11 @@ export interface ServerRequest {
   readonly method: string
   /** The parameters without `_meta`. */
   readonly params: Fields
-  /** Members of `_meta` that the protocol does not define. */
+  /** The members of `_meta` that pass from a client. */
   readonly meta?: Fields
   /** Values of parameters that are sent as headers too, by the name in the header. */
   readonly paramHeaders?: Readonly<Record<string, string>>
   readonly tokenId: number
-  /** The capabilities of a client of 2026-07-28. */
-  readonly capabilities?: Fields
-  readonly logLevel?: unknown
   /** Aborted when the answer is no longer needed. The request then rejects with its reason. */
   readonly signal: AbortSignal
   readonly timeoutMs?: number | undefined
@@ -441,19 +439,15 @@ function sessionHeaders({ id, version }: Session): Readonly<Record<string, strin
 }
 
 function metaOf(
-  { meta = {}, capabilities = {}, logLevel, wantsProgress = false }: ServerRequest,
+  { meta = {}, wantsProgress = false }: ServerRequest,
   id: number,
   session: Session | undefined,
 ): Fields {
   const all = {
-    ...meta,
+    // Servers with sessions were told the capabilities by `initialize`.
+    ...(session ? foreignMeta(meta) : { [META.capabilities]: {}, ...meta }),
     ...(wantsProgress && { progressToken: id }),
-    ...(!session && {
-      [META.version]: STATELESS,
-      [META.clientInfo]: gatewayInfo(),
-      [META.capabilities]: capabilities,
-      ...(logLevel !== undefined && { [META.logLevel]: logLevel }),
-    }),
+    ...(!session && { [META.version]: STATELESS, [META.clientInfo]: gatewayInfo() }),
   }
   return Object.keys(all).length > 0 ? { _meta: all } : {}
 }
