@@ -341,7 +341,7 @@ class RunningServerCall {
 
   async #ask({ request }: AttemptTarget): Promise<ServerReply> {
     const call = this.#call
-    const { known, method, paramHeaders, wantsProgress, sink, failure, timeoutMs } = this.#asked
+    const { known, version, method, paramHeaders, wantsProgress, sink, failure, timeoutMs } = this.#asked
     if (failure) throw failure
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
     request.onBody?.(body)
@@ -362,6 +362,7 @@ class RunningServerCall {
       timeoutMs,
       onSent: () => (this.#isSent = true),
       take: call.takeMemory,
+      mayRequireInput: version === STATELESS,
       wantsProgress,
       onNotification: (name, given) => {
         if (!sink.wants(name, given)) return

@@ -41,6 +41,8 @@ export interface ServerRequest {
   /** Called when the request itself begins to be sent, after what it needs: a session and a token. */
   readonly onSent?: () => void
   readonly take?: ((bytes: number) => void) | undefined
+  /** Whether the client understands a result that requires input of it. */
+  readonly mayRequireInput?: boolean
   /** Whether the server may report progress. */
   readonly wantsProgress?: boolean
   /** Called with the parameters of progress of this request, which have no token, and of log messages. */
@@ -205,8 +207,9 @@ export class ServerConnection {
     if (!reply) throw new ServerFailure('server_answer', 'no JSON-RPC answer')
     if (reply.error?.code === CODES.version) throw new ServerFailure('server_answer', 'another revision')
     const type = reply.result?.['resultType'] ?? 'complete'
-    if (reply.result && type !== 'complete' && !(type === 'input_required' && MAY_ASK.has(asked.method)))
-      throw new ServerFailure('server_answer', 'an unknown resultType')
+    const mayRequireInput = asked.mayRequireInput && MAY_ASK.has(asked.method)
+    if (reply.result && type !== 'complete' && !(type === 'input_required' && mayRequireInput))
+      throw new ServerFailure('server_answer', 'a resultType that its client does not know')
     return reply
   }
 
