@@ -15,6 +15,7 @@ import {
   STATELESS,
   USUAL_SESSION,
 } from './protocol.ts'
+import { type ServerError, withoutSecrets } from './server-error.ts'
 import { type PostAnswer, ServerFailure, type ServerTransport } from './server-transport.ts'
 
 /** Milliseconds after which an unused session is given up. */
@@ -53,7 +54,7 @@ export interface ServerRequest {
 export interface ServerReply {
   readonly version: McpVersion
   readonly result?: Fields
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
+  readonly error?: ServerError
 }
 
 interface Session {
@@ -340,6 +341,7 @@ export class ServerConnection {
     const id = this.#lastId
     let reply: ServerReply | undefined
     let requests = 0
+    let auth: Readonly<Record<string, string>> = {}
     const read = (message: Fields): boolean => {
       if (typeof message['method'] === 'string') {
         if (message['id'] !== undefined) requests += 1
@@ -349,6 +351,7 @@ export class ServerConnection {
         return false
       }
       reply = replyIn(message, id, version)
+      if (reply.error) reply = { ...reply, error: withoutSecrets(reply.error, this.server, auth) }
       return true
     }
     const { url, most_answer: maxBytes } = this.server
@@ -364,7 +367,7 @@ export class ServerConnection {
     }
     try {
       for (const isLast of [this.#token === undefined, true]) {
-        const auth = await this.#auth(signal)
+        auth = await this.#auth(signal)
         signal.addEventListener('abort', cancel)
         try {
           const post = await this.#transport.post({
