@@ -25,6 +25,7 @@ const SEARCH = {
 const SEARCH_PRICE = 5_000
 const TOOL: Mcp = { type: 'mcp', server_label: 'tools', server_url: '/mcp', require_approval: 'never' }
 const TIDES = { id: 'call_1', name: 'web_search', input: '{"q":"tides"}' }
+const BOB = { id: 4, accessToken: 'the-access-token-of-bob' }
 const ROUNDS: readonly Round[] = [
   { calls: [TIDES], tokens: [100, 7] },
   { text: 'High at noon.', tokens: [130, 9] },
@@ -76,7 +77,7 @@ beforeAll(async () => {
         token('few', { rate_limit: { requests: 3 } }),
         token('little', { rate_limit: { requests: 2 } }),
       ]),
-      user(4, 'bob', [token('bob')]),
+      user(BOB.id, 'bob', [token('bob')], { access_token: BOB.accessToken }),
       user(5, 'poor', [token('poor', { remain_quota: SEARCH_PRICE + 700 })]),
       user(6, 'tight', [token('tight', { remain_quota: 4_000 })]),
     ],
@@ -675,6 +676,24 @@ test('a toolset that is removed while a response is made gives its tools no more
     { output: 'found tides' },
     { status: 'failed', error: { type: 'mcp_protocol_error', message: 'Unknown tool: web_search' } },
   ])
+})
+
+test.each([
+  ['alone', BOB.accessToken],
+  ['after Bearer', `Bearer ${BOB.accessToken}`],
+])('the playground has the tools of its key, with the access token %s', async (_, authorization) => {
+  const keys = await manage<{ items: { id: number }[] }>(fixture.gateway.url, BOB, 'GET /api/token/')
+  script(...ROUNDS)
+  const headers = {
+    authorization,
+    'gateway-user': String(BOB.id),
+    'gateway-key': String(keys.data.items[0]?.id),
+  }
+  const path = '/api/playground/responses'
+  const { text } = await call(fixture.gateway.url, asked(), { headers, path })
+  const body = JSON.parse(text) as OpenAI.Responses.Response
+  expect(body).toMatchObject({ status: 'completed' })
+  expect(body.output[1]).toMatchObject({ type: 'mcp_call', status: 'completed', output: 'found tides' })
 })
 
 test.each(['with the key', 'from the playground'])(
