@@ -9,6 +9,7 @@ import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { PROTOCOLS } from '../fixtures/guarded-dialects.ts'
 import { askMcp, listed, startMcpServer, type TestMcpServer } from '../fixtures/mcp.ts'
+import { frames } from '../fixtures/responses-behaviour.ts'
 import { type Round, roundOf, scriptRounds } from '../fixtures/mcp-responses.ts'
 import { eventually, openSocket } from '../fixtures/web-socket-client.ts'
 
@@ -224,6 +225,34 @@ test('a stream has one beginning, one end, numbers without gaps, and items one a
   const ids = new Set(end.response.output.map((item) => item.id))
   expect(ids.size).toBe(5)
   for (const event of events) if ('item_id' in event) expect(ids).toContain(event.item_id)
+})
+
+test('a stream whose events state no position, as those of llama.cpp, has its tools called', async () => {
+  let round = 0
+  fixture.upstream.script('responses')
+  fixture.upstream.decide('responses', () => {
+    round += 1
+    const content = round === 1 ? { text: 'Let me look.', calls: [TIDES] } : { text: 'High at noon.' }
+    const given = frames(content).map((frame) =>
+      frame
+        .replace(/"output_index":\d+,?/, '')
+        .replace(/"id":"fc_[^"]*",/, '')
+        .replace(/,\}/, '}'),
+    )
+    return { kind: 'stream', frames: given, ending: 'no done' }
+  })
+  const events: OpenAI.Responses.ResponseStreamEvent[] = []
+  for await (const event of await client().responses.create({ ...asked(), stream: true })) events.push(event)
+  const end = events.at(-1) as OpenAI.Responses.ResponseCompletedEvent
+  expect(end.response.output).toMatchObject([
+    { type: 'mcp_list_tools' },
+    { type: 'message', content: [{ text: 'Let me look.' }] },
+    { type: 'mcp_call', status: 'completed', output: 'found tides' },
+    { type: 'message', content: [{ text: 'High at noon.' }] },
+  ])
+  expect(events.filter(({ type }) => type.includes('function_call'))).toEqual([])
+  const added = events.filter(({ type }) => type === 'response.output_item.added')
+  expect(added).toMatchObject([0, 1, 2, 3].map((output_index) => ({ output_index })))
 })
 
 test('a model gets a function for each tool, under its listed name without unusual characters', async () => {
