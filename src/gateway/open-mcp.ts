@@ -50,10 +50,10 @@ export function openMcp(
       endpoint,
       keep: (request) => keepComposedAnswer(request, responses),
       async callerNow({ request }, { token, user }) {
-        // The console's playground names a key in its requests, and does not have it.
-        const key =
-          keyFromRequest(request, 'bearer') ??
-          (await store.read('revealKey', { tokenId: token.id, userId: user.id }))
+        // The playground names a key in its requests, and does not have it: its bearer may be an access token.
+        const key = request.url.startsWith('/api/playground/')
+          ? await store.read('revealKey', { tokenId: token.id, userId: user.id })
+          : keyFromRequest(request, 'bearer')
         return apiKeys.authenticate(key ?? '', clientAddress()(request))
       },
       renderError: (error, id) => renderError('relay', error, id),

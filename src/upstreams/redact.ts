@@ -14,6 +14,9 @@ const KEY_PATTERN =
 /** Minimum characters of a header value that counts as secret; shorter values may be ordinary words. */
 const MIN_SECRET_LENGTH = 8
 
+/** What has the secrets: a channel, or what stands for one. */
+type SecretHolder = Pick<Channel, 'keys' | 'headers' | 'proxy' | 'base_url'>
+
 /** What is removed from texts that a channel's upstream has sent. */
 interface Redaction {
   /** Finds the channel's secrets in all their spellings. */
@@ -23,10 +26,10 @@ interface Redaction {
 
 // A channel's patterns are made when its first error is redacted, because channels without errors do not need
 // them.
-const redactions = new WeakMap<Channel, Redaction>()
+const redactions = new WeakMap<SecretHolder, Redaction>()
 
 /** Removes a channel's keys, secret headers, proxy credentials and address from an upstream's `text`. */
-export function redact(text: string, channel: Channel): string {
+export function redact(text: string, channel: SecretHolder): string {
   let redaction = redactions.get(channel)
   if (!redaction) redactions.set(channel, (redaction = redactionOf(channel)))
   const { secrets, addresses } = redaction
@@ -35,7 +38,7 @@ export function redact(text: string, channel: Channel): string {
   return replaceUnfolded(result, (unfolded) => rangesIn(unfolded, KEY_PATTERN), '[redacted]')
 }
 
-function redactionOf({ keys, headers, proxy, base_url }: Channel): Redaction {
+function redactionOf({ keys, headers, proxy, base_url }: SecretHolder): Redaction {
   const secrets = new Set([
     ...keys.flatMap(secretsIn),
     ...[...headers.values()].filter((value) => value.length >= MIN_SECRET_LENGTH),
@@ -73,7 +76,7 @@ const PIECE = /"[^"\\]*(?:\\.[^"\\]*)*"|[^"]+|".*/gs
  */
 export function redactFrame(
   bytes: Buffer,
-  channel: Channel,
+  channel: SecretHolder,
   checked: (text: string) => string = (text) => text,
 ): Buffer {
   let isChanged = false

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { textTool, ToolError } from '@sluice/simulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { completionText, errorBody, usageText } from '../fixtures/behaviour.ts'
@@ -8,6 +9,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { messagesErrorText, streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
+import { askMcp, startMcpServer, type TestMcpServer } from '../fixtures/mcp.ts'
 import { discard, type Program, runProgram } from '../operations/program.ts'
 
 /** Secrets that exist in one place only: a secret found elsewhere was leaked. */
@@ -17,6 +19,8 @@ const KEYS = { ann: 'canarykeyofann9', bob: 'canarykeyofbob9' }
 const ACCESS = { id: 2, accessToken: 'canaryaccesstokenofann9' }
 const METRICS = 'canarymetricstoken9'
 const CLIENT_SECRET = 'canaryclientsecret9'
+/** What a server of tools is asked with, in a header and in its address. */
+const TOOL_KEYS = ['canarytoolsheader9', 'canarytoolsquery9'] as const
 const SECRET_TEXTS = {
   prompt: 'canaryprompt9',
   answer: 'canaryanswer9',
@@ -26,11 +30,22 @@ const SECRET_TEXTS = {
 const CANARY = /canary\w*/
 
 let upstream: ScriptedUpstream
+let tools: TestMcpServer
 let program: Program
 /** Everything that each client received, including headers. */
 const received = { ann: '', bob: '', stranger: '' }
 beforeAll(async () => {
   upstream = await startUpstream()
+  tools = await startMcpServer({
+    name: 'tools',
+    versions: ['2026-07-28', '2025-11-25'],
+    tools: () => [
+      textTool({ name: 'tell', description: 'tells' }, () => {
+        const told = [...TOOL_KEYS, tools.url].join(' and ')
+        throw new ToolError(-32_001, told, { [told]: [told] })
+      }),
+    ],
+  })
   program = await runProgram({ config: configuration(), env: { LOG_LEVEL: 'trace' } })
   await program.ready()
   await traffic()
@@ -39,6 +54,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await discard(program)
+  await tools?.close()
   await upstream?.stop()
 })
 
@@ -55,6 +71,15 @@ function configuration(): Configuration {
           client_secret: CLIENT_SECRET,
         },
       ],
+    },
+    mcp: {
+      servers: ['2026-07-28', '2025-11-25'].map((era, index) => ({
+        name: `tools${index}`,
+        url: `${tools.url}?key=${TOOL_KEYS[1]}`,
+        era,
+        auth: 'header',
+        headers: { authorization: `Bearer ${TOOL_KEYS[0]}` },
+      })),
     },
     models: priced(models),
     channels: [
@@ -79,9 +104,11 @@ function renamed(seed: object, index: number): object {
   return { ...seed, name: `token ${index}` }
 }
 
-function recorded(who: keyof typeof received, { status, headers, text }: FullResponse): FullResponse {
+function recorded(
+  who: keyof typeof received,
+  { status, headers, text }: Pick<FullResponse, 'status' | 'headers' | 'text'>,
+): void {
   received[who] += `${status} ${JSON.stringify(headers)} ${text}\n`
-  return { status, headers, text } as FullResponse
 }
 
 /**
@@ -174,6 +201,9 @@ async function traffic(): Promise<void> {
     body: completionText(SECRET_TEXTS.answer, usageText(10, 5)).replace('chatcmpl', 'x'),
   })
 
+  for (const name of ['tools0_tell', 'tools1_tell'])
+    recorded('ann', await askMcp(program.url, KEYS.ann, 'tools/call', { name, arguments: {} }))
+
   // Requests that the gateway refuses itself.
   const asked = (body: string | object | undefined, key: string, method = 'POST', way = '/v1/messages') =>
     call(program.url, body, { key, path: path(way), headers, method })
@@ -248,6 +278,8 @@ describe('a secret', () => {
   test('the requests of the leak test contain the secrets that are searched for', () => {
     expect(upstream.received('chat').length + upstream.received('claude').length).toBeGreaterThan(0)
     expect(received.ann).toContain(SECRET_TEXTS.answer)
+    expect(tools.received('tools/call')).toHaveLength(2)
+    expect(received.ann).toContain('-32001')
     expect(received.ann.split('\n').length).toBeGreaterThan(500)
     expect(program.log().filter(({ msg }) => msg === 'request').length).toBeGreaterThan(500)
   })
@@ -273,9 +305,15 @@ describe('a secret', () => {
   })
 
   test('a secret of the operator does not reach the client: keys, headers, addresses', () => {
-    for (const secret of [...UPSTREAM_KEYS, HEADER, METRICS, CLIENT_SECRET, GATEWAY_SECRET])
+    for (const secret of [...UPSTREAM_KEYS, HEADER, ...TOOL_KEYS, METRICS, CLIENT_SECRET, GATEWAY_SECRET])
       for (const spelling of spellings(secret)) expect(linesWith(received.ann, spelling)).toEqual([])
-    for (const text of [`127.0.0.1:${upstream.port}`, 'canarypath9', SECRET_TEXTS.query, SECRET_TEXTS.sent])
+    for (const text of [
+      `127.0.0.1:${upstream.port}`,
+      new URL(tools.url).host,
+      'canarypath9',
+      SECRET_TEXTS.query,
+      SECRET_TEXTS.sent,
+    ])
       expect(linesWith(received.ann, text)).toEqual([])
   })
 })

@@ -63,6 +63,7 @@ beforeAll(async () => {
       content_log: { what: 'full', readers: 100 },
       guards: [
         { name: 'in', do: 'redact', match: { words: ['plum'] }, where: ['tool_arguments'] },
+        { name: 'meta', do: 'redact', match: { words: ['quince'] }, where: ['input'] },
         { name: 'stop', do: 'block', match: { words: ['cherry'] }, where: ['tool_arguments'] },
         { name: 'out', do: 'redact', match: { words: ['melon'] }, where: ['tool_results'] },
         { name: 'shut', do: 'block', match: { words: ['grape'] }, where: ['tool_results'] },
@@ -95,6 +96,25 @@ test('guards change arguments before the server gets them', async () => {
   expect(await row(answer.headers['x-request-id'])).toMatchObject({
     guards: expect.stringContaining('in=redacted;count=1'),
   })
+})
+
+test.each(['new', 'old'])('guards of input change what _meta says to the server %s', async (name) => {
+  const meta = {
+    'example.com/patient': ['a quince'],
+    'io.modelcontextprotocol/clientCapabilities': { experimental: { note: 'a quince' } },
+  }
+  const params = { name: `${name}_echo`, arguments: { say: 'hello' } }
+  const answer = await askMcp(fixture.gateway.url, 'ann', 'tools/call', params, { meta })
+  const sent = server.received('tools/call').at(-1)?.params?.['_meta']
+  expect(sent).toMatchObject({ 'example.com/patient': ['a [REDACTED]'] })
+  if (name === 'new')
+    expect(sent).toMatchObject({
+      'io.modelcontextprotocol/clientCapabilities': { experimental: { note: 'a [REDACTED]' } },
+    })
+  expect(JSON.stringify(sent)).not.toContain('quince')
+  const id = String(answer.headers['x-request-id'])
+  const { parts } = await contentOf(fixture.gateway.url, ROOT_ACCOUNT, id)
+  expect(parts.request_sent?.text).toContain('"example.com/patient":["a [REDACTED]"]')
 })
 
 test('blocked arguments are an error, and cost nothing', async () => {

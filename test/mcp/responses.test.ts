@@ -9,6 +9,7 @@ import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { PROTOCOLS } from '../fixtures/guarded-dialects.ts'
 import { askMcp, listed, startMcpServer, type TestMcpServer } from '../fixtures/mcp.ts'
+import { frames } from '../fixtures/responses-behaviour.ts'
 import { type Round, roundOf, scriptRounds } from '../fixtures/mcp-responses.ts'
 import { eventually, openSocket } from '../fixtures/web-socket-client.ts'
 
@@ -25,6 +26,7 @@ const SEARCH = {
 const SEARCH_PRICE = 5_000
 const TOOL: Mcp = { type: 'mcp', server_label: 'tools', server_url: '/mcp', require_approval: 'never' }
 const TIDES = { id: 'call_1', name: 'web_search', input: '{"q":"tides"}' }
+const BOB = { id: 4, accessToken: 'the-access-token-of-bob' }
 const ROUNDS: readonly Round[] = [
   { calls: [TIDES], tokens: [100, 7] },
   { text: 'High at noon.', tokens: [130, 9] },
@@ -76,7 +78,7 @@ beforeAll(async () => {
         token('few', { rate_limit: { requests: 3 } }),
         token('little', { rate_limit: { requests: 2 } }),
       ]),
-      user(4, 'bob', [token('bob')]),
+      user(BOB.id, 'bob', [token('bob')], { access_token: BOB.accessToken }),
       user(5, 'poor', [token('poor', { remain_quota: SEARCH_PRICE + 700 })]),
       user(6, 'tight', [token('tight', { remain_quota: 4_000 })]),
     ],
@@ -223,6 +225,34 @@ test('a stream has one beginning, one end, numbers without gaps, and items one a
   const ids = new Set(end.response.output.map((item) => item.id))
   expect(ids.size).toBe(5)
   for (const event of events) if ('item_id' in event) expect(ids).toContain(event.item_id)
+})
+
+test('a stream whose events state no position, as those of llama.cpp, has its tools called', async () => {
+  let round = 0
+  fixture.upstream.script('responses')
+  fixture.upstream.decide('responses', () => {
+    round += 1
+    const content = round === 1 ? { text: 'Let me look.', calls: [TIDES] } : { text: 'High at noon.' }
+    const given = frames(content).map((frame) =>
+      frame
+        .replace(/"output_index":\d+,?/, '')
+        .replace(/"id":"fc_[^"]*",/, '')
+        .replace(/,\}/, '}'),
+    )
+    return { kind: 'stream', frames: given, ending: 'no done' }
+  })
+  const events: OpenAI.Responses.ResponseStreamEvent[] = []
+  for await (const event of await client().responses.create({ ...asked(), stream: true })) events.push(event)
+  const end = events.at(-1) as OpenAI.Responses.ResponseCompletedEvent
+  expect(end.response.output).toMatchObject([
+    { type: 'mcp_list_tools' },
+    { type: 'message', content: [{ text: 'Let me look.' }] },
+    { type: 'mcp_call', status: 'completed', output: 'found tides' },
+    { type: 'message', content: [{ text: 'High at noon.' }] },
+  ])
+  expect(events.filter(({ type }) => type.includes('function_call'))).toEqual([])
+  const added = events.filter(({ type }) => type === 'response.output_item.added')
+  expect(added).toMatchObject([0, 1, 2, 3].map((output_index) => ({ output_index })))
 })
 
 test('a model gets a function for each tool, under its listed name without unusual characters', async () => {
@@ -675,6 +705,24 @@ test('a toolset that is removed while a response is made gives its tools no more
     { output: 'found tides' },
     { status: 'failed', error: { type: 'mcp_protocol_error', message: 'Unknown tool: web_search' } },
   ])
+})
+
+test.each([
+  ['alone', BOB.accessToken],
+  ['after Bearer', `Bearer ${BOB.accessToken}`],
+])('the playground has the tools of its key, with the access token %s', async (_, authorization) => {
+  const keys = await manage<{ items: { id: number }[] }>(fixture.gateway.url, BOB, 'GET /api/token/')
+  script(...ROUNDS)
+  const headers = {
+    authorization,
+    'gateway-user': String(BOB.id),
+    'gateway-key': String(keys.data.items[0]?.id),
+  }
+  const path = '/api/playground/responses'
+  const { text } = await call(fixture.gateway.url, asked(), { headers, path })
+  const body = JSON.parse(text) as OpenAI.Responses.Response
+  expect(body).toMatchObject({ status: 'completed' })
+  expect(body.output[1]).toMatchObject({ type: 'mcp_call', status: 'completed', output: 'found tides' })
 })
 
 test.each(['with the key', 'from the playground'])(

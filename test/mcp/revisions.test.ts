@@ -46,6 +46,7 @@ beforeAll(async () => {
         answer: () => ({ resultType: 'task' }),
       },
     ],
+    prompts: [{ definition: { name: 'ask' }, answer: () => ASKED }],
     resources: [{ definition: { uri: 'file:///a', name: 'a' }, answer: () => ({ contents: [] }) }],
     ttlMs: 60_000,
   })
@@ -110,6 +111,24 @@ test('what a server requires of its client, the answers and the state pass uncha
   })
   await expect.poll(() => quotaOf(answered.headers['x-request-id'])).toBe(500)
 })
+
+test.each(['2025-11-25', '2025-06-18'])(
+  'a server that requires input of a client of %s has failed, and costs nothing',
+  async (version) => {
+    const session = await beginSession(fixture.gateway.url, 'ann', version)
+    const asking = await session.ask('tools/call', { name: 'present_ask', arguments: {} })
+    expect(asking.message.result).toMatchObject({
+      isError: true,
+      _meta: { 'sluice/code': 'server_answer' },
+    })
+    const path = `GET /api/log/${String(asking.headers['x-request-id'])}` as const
+    await expect
+      .poll(async () => (await manage(fixture.gateway.url, ADMIN, path)).data)
+      .toMatchObject({ quota: 0, reason: 'failed', error: { code: 'server_answer' } })
+    const prompt = await session.ask('prompts/get', { name: 'present_ask' })
+    expect(prompt.message.error).toMatchObject({ code: -32_603, data: { code: 'server_answer' } })
+  },
+)
 
 test('a server is told the capabilities of a client of 2026-07-28, and of others none', async () => {
   const declared = { elicitation: { form: {} }, sampling: {} }

@@ -25,7 +25,6 @@ import {
   asFields,
   CODES,
   type Fields,
-  foreignMeta,
   gatewayInfo,
   hasSessions,
   headerText,
@@ -406,14 +405,12 @@ export class McpEndpoint {
     if (key !== undefined) this.#running.set(key, (this.#running.get(key) ?? new Set()).add(cancel))
     const call: ServerCall = {
       id: message.id,
+      version,
       known,
       method: message.method,
       name,
       listed,
       paramHeaders: [],
-      capabilities: version === STATELESS ? asFields(meta[META.capabilities]) : {},
-      meta: foreignMeta(meta),
-      logLevel,
       wantsProgress: progressToken !== undefined,
       ownParams: (params) => params,
       converted: (reply) => convertedResult(reply, version, message.method),

@@ -3,6 +3,7 @@ import { applyEdits } from '@sluice/wire/json/json-edit'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { stringOrEmpty } from '@sluice/wire/json/record'
+import { ItemPlaces } from '@sluice/wire/responses'
 import { type EventOutput, EventResponse } from '../../call/answers/event-response.ts'
 import type { RunningCall } from '../../call/running-call.ts'
 import type { AttemptTarget } from '../../call/request-stages.ts'
@@ -47,8 +48,10 @@ export class RoundEvents implements EventOutput {
   readonly #offered: OfferedTools
   readonly #sendLists: () => void
   readonly #items: RoundItem[] = []
+  /** Finds the position in the round. */
+  readonly #positions = new ItemPlaces()
   /** By the position in the round; undefined for calls of the gateway's tools. */
-  readonly #places = new Map<unknown, Place | undefined>()
+  readonly #places = new Map<number, Place | undefined>()
   #headers: ResponseHeaders = {}
   #status = ''
   #refused: RenderedRefusal | undefined
@@ -130,13 +133,16 @@ export class RoundEvents implements EventOutput {
 
   #pass(type: string, bytes: Buffer, scan: ScannedObject): boolean {
     const changes = new Map<string, string>()
-    const at = scan.has('output_index') ? scan.value('output_index') : undefined
-    if (at === undefined) return this.#composed.pass(type, bytes, scan, changes)
+    if (!scan.has('output_index') && !OF_ITEM.test(type))
+      return this.#composed.pass(type, bytes, scan, changes)
     const node = scan.span('item')?.node
     const text = node === undefined ? '' : scan.textOf(node)
     const item = node === undefined ? {} : asFields(scan.parse(node))
     const isFunction = item['type'] === 'function_call' && typeof item['namespace'] !== 'string'
     const called = isFunction ? this.#offered.functions.get(String(item['name'])) : undefined
+    const event = { output_index: scan.value('output_index'), item_id: scan.value('item_id'), item }
+    const isAdded = type === 'response.output_item.added'
+    const at = isAdded ? this.#positions.begin(event) : this.#positions.of(event)
     if (!this.#places.has(at)) this.#places.set(at, called ? undefined : this.#placeOf(item))
     const place = this.#places.get(at)
     const isDone = type === 'response.output_item.done'
@@ -159,6 +165,8 @@ export class RoundEvents implements EventOutput {
   }
 }
 
+/** Matches types of events that belong to an item. */
+const OF_ITEM = /^response\.\w+\.\w/
 const BEGINNINGS: ReadonlySet<string> = new Set([
   'response.created',
   'response.queued',

@@ -17,7 +17,7 @@ import type { OtherCall } from '../../call/relay.ts'
 import type { AttemptRequest, AttemptTarget, ParsedRequest, Plan } from '../../call/request-stages.ts'
 import type { Routes } from '../../call/routing.ts'
 import type { FailureCause } from '../../domain/failure-cause.ts'
-import type { McpServer } from '../../domain/mcp.ts'
+import type { McpServer, McpVersion } from '../../domain/mcp.ts'
 import { chargeRateOf, FREE_PRICE, type Price } from '../../domain/price.ts'
 import { CHANNEL_SETTINGS, type Channel } from '../../domain/records/channel.ts'
 import { MODEL_SETTINGS, type Model } from '../../domain/records/model.ts'
@@ -27,7 +27,7 @@ import { GatewayError } from '../../errors.ts'
 import { LIMIT_NAMES } from '../../limits/rate-limiter.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { type ParamHeader, paramValue } from './listed-entries.ts'
-import { asFields, type Fields, isObject } from './protocol.ts'
+import { asFields, type Fields, foreignMeta, isObject, META, STATELESS } from './protocol.ts'
 import type { ServerReply } from './server-connection.ts'
 import type { KnownServer } from './servers.ts'
 import { type FailureCode, ServerFailure } from './server-transport.ts'
@@ -51,6 +51,8 @@ export interface AnswerSink {
 export interface ServerCall {
   /** The client's id of the request. */
   readonly id: string | number
+  /** The revision of the client. */
+  readonly version: McpVersion
   readonly known: KnownServer
   readonly method: string
   /** Name of the tool or prompt as the server has it; the URI of a resource. */
@@ -58,9 +60,6 @@ export interface ServerCall {
   /** Name under which the call is recorded. */
   readonly listed: string
   readonly paramHeaders: readonly ParamHeader[]
-  readonly capabilities: Fields
-  readonly meta: Fields
-  readonly logLevel: unknown
   readonly wantsProgress: boolean
   /** Changes the parameters to those that the server knows. */
   readonly ownParams: (params: Fields) => Fields
@@ -162,10 +161,19 @@ function parsedRequest(call: ServerCall, scan: ScannedObject, isCharged: boolean
 }
 
 /** The request as the server gets it, without what the gateway adds for the server's revision. */
-function attemptRequest({ method, name, ownParams }: ServerCall, scan: ScannedObject): AttemptRequest {
+function attemptRequest(
+  { method, name, version, ownParams }: ServerCall,
+  scan: ScannedObject,
+): AttemptRequest {
   const message = asFields(parseExact(scan.bytes.toString()))
-  const { _meta: _, ...given } = asFields(message['params'])
-  const params = ownParams(given)
+  const given = asFields(message['params'])
+  const meta = asFields(given['_meta'])
+  const { [META.capabilities]: capabilities, [META.logLevel]: logLevel } = meta
+  const declared =
+    version === STATELESS
+      ? { [META.capabilities]: asFields(capabilities), [META.logLevel]: logLevel }
+      : { [META.logLevel]: 'info' }
+  const params = ownParams({ ...given, _meta: { ...foreignMeta(meta), ...declared } })
   return {
     protocol: 'chat',
     path: '',
@@ -333,12 +341,11 @@ class RunningServerCall {
 
   async #ask({ request }: AttemptTarget): Promise<ServerReply> {
     const call = this.#call
-    const { known, method, paramHeaders, capabilities, meta, logLevel, wantsProgress, sink } = this.#asked
-    const { failure, timeoutMs } = this.#asked
+    const { known, version, method, paramHeaders, wantsProgress, sink, failure, timeoutMs } = this.#asked
     if (failure) throw failure
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
     request.onBody?.(body)
-    const params = asFields(asFields(parseExact(body.toString()))['params'])
+    const { _meta: meta, ...params } = asFields(asFields(parseExact(body.toString()))['params'])
     const headers = paramHeaders.flatMap(({ header, path }) => {
       const value = paramValue(params['arguments'], path)
       return value === undefined ? [] : [[header, value] as const]
@@ -348,15 +355,14 @@ class RunningServerCall {
     const reply = await known.connection.request({
       method,
       params,
-      meta,
+      meta: asFields(meta),
       paramHeaders: Object.fromEntries(headers),
       tokenId: call.client,
-      capabilities,
-      logLevel,
       signal: this.#stop.signal,
       timeoutMs,
       onSent: () => (this.#isSent = true),
       take: call.takeMemory,
+      mayRequireInput: version === STATELESS,
       wantsProgress,
       onNotification: (name, given) => {
         if (!sink.wants(name, given)) return

@@ -6,6 +6,7 @@ import {
   asFields,
   CODES,
   type Fields,
+  foreignMeta,
   gatewayInfo,
   hasSessions,
   headerValue,
@@ -14,6 +15,7 @@ import {
   STATELESS,
   USUAL_SESSION,
 } from './protocol.ts'
+import { type ServerError, withoutSecrets } from './server-error.ts'
 import { type PostAnswer, ServerFailure, type ServerTransport } from './server-transport.ts'
 
 /** Milliseconds after which an unused session is given up. */
@@ -29,20 +31,19 @@ export interface ServerRequest {
   readonly method: string
   /** The parameters without `_meta`. */
   readonly params: Fields
-  /** Members of `_meta` that the protocol does not define. */
+  /** The members of `_meta` that pass from a client. */
   readonly meta?: Fields
   /** Values of parameters that are sent as headers too, by the name in the header. */
   readonly paramHeaders?: Readonly<Record<string, string>>
   readonly tokenId: number
-  /** The capabilities of a client of 2026-07-28. */
-  readonly capabilities?: Fields
-  readonly logLevel?: unknown
   /** Aborted when the answer is no longer needed. The request then rejects with its reason. */
   readonly signal: AbortSignal
   readonly timeoutMs?: number | undefined
   /** Called when the request itself begins to be sent, after what it needs: a session and a token. */
   readonly onSent?: () => void
   readonly take?: ((bytes: number) => void) | undefined
+  /** Whether the client understands a result that requires input of it. */
+  readonly mayRequireInput?: boolean
   /** Whether the server may report progress. */
   readonly wantsProgress?: boolean
   /** Called with the parameters of progress of this request, which have no token, and of log messages. */
@@ -53,7 +54,7 @@ export interface ServerRequest {
 export interface ServerReply {
   readonly version: McpVersion
   readonly result?: Fields
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
+  readonly error?: ServerError
 }
 
 interface Session {
@@ -207,8 +208,9 @@ export class ServerConnection {
     if (!reply) throw new ServerFailure('server_answer', 'no JSON-RPC answer')
     if (reply.error?.code === CODES.version) throw new ServerFailure('server_answer', 'another revision')
     const type = reply.result?.['resultType'] ?? 'complete'
-    if (reply.result && type !== 'complete' && !(type === 'input_required' && MAY_ASK.has(asked.method)))
-      throw new ServerFailure('server_answer', 'an unknown resultType')
+    const mayRequireInput = asked.mayRequireInput && MAY_ASK.has(asked.method)
+    if (reply.result && type !== 'complete' && !(type === 'input_required' && mayRequireInput))
+      throw new ServerFailure('server_answer', 'a resultType that its client does not know')
     return reply
   }
 
@@ -339,6 +341,7 @@ export class ServerConnection {
     const id = this.#lastId
     let reply: ServerReply | undefined
     let requests = 0
+    let auth: Readonly<Record<string, string>> = {}
     const read = (message: Fields): boolean => {
       if (typeof message['method'] === 'string') {
         if (message['id'] !== undefined) requests += 1
@@ -348,6 +351,7 @@ export class ServerConnection {
         return false
       }
       reply = replyIn(message, id, version)
+      if (reply.error) reply = { ...reply, error: withoutSecrets(reply.error, this.server, auth) }
       return true
     }
     const { url, most_answer: maxBytes } = this.server
@@ -363,7 +367,7 @@ export class ServerConnection {
     }
     try {
       for (const isLast of [this.#token === undefined, true]) {
-        const auth = await this.#auth(signal)
+        auth = await this.#auth(signal)
         signal.addEventListener('abort', cancel)
         try {
           const post = await this.#transport.post({
@@ -441,19 +445,15 @@ function sessionHeaders({ id, version }: Session): Readonly<Record<string, strin
 }
 
 function metaOf(
-  { meta = {}, capabilities = {}, logLevel, wantsProgress = false }: ServerRequest,
+  { meta = {}, wantsProgress = false }: ServerRequest,
   id: number,
   session: Session | undefined,
 ): Fields {
   const all = {
-    ...meta,
+    // Servers with sessions were told the capabilities by `initialize`.
+    ...(session ? foreignMeta(meta) : { [META.capabilities]: {}, ...meta }),
     ...(wantsProgress && { progressToken: id }),
-    ...(!session && {
-      [META.version]: STATELESS,
-      [META.clientInfo]: gatewayInfo(),
-      [META.capabilities]: capabilities,
-      ...(logLevel !== undefined && { [META.logLevel]: logLevel }),
-    }),
+    ...(!session && { [META.version]: STATELESS, [META.clientInfo]: gatewayInfo() }),
   }
   return Object.keys(all).length > 0 ? { _meta: all } : {}
 }

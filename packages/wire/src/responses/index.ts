@@ -30,6 +30,7 @@ export {
 } from './native/items.ts'
 export { type ItemPageQuery, readItemQuery, type ItemSpan, ItemSpanFinder } from './native/item-spans.ts'
 export { RESPONSES_COMPARISON_RULES, RESPONSES_PROMPT_RULES } from './native/prompt.ts'
+export { ItemPlaces } from './item-places.ts'
 export { functionItems, mcpCallAsFunction, mcpFunctionName } from './mcp-items.ts'
 export { IdReplacer } from './native/id-replacer.ts'
 export {
