@@ -50,10 +50,10 @@ export function openMcp(
       endpoint,
       keep: (request) => keepComposedAnswer(request, responses),
       async callerNow({ request }, { token, user }) {
-        // The playground names a key in its requests, and does not have it: its bearer may be an access token.
-        const key = request.url.startsWith('/api/playground/')
-          ? await store.read('revealKey', { tokenId: token.id, userId: user.id })
-          : keyFromRequest(request, 'bearer')
+        // The playground names a key in its requests, and lines of batches have none. The playground's bearer may be an
+        // access token.
+        const sent = request.url.startsWith('/api/playground/') ? undefined : keyFromRequest(request, 'bearer')
+        const key = sent ?? (await store.read('revealKey', { tokenId: token.id, userId: user.id }))
         return apiKeys.authenticate(key ?? '', clientAddress()(request))
       },
       renderError: (error, id) => renderError('relay', error, id),
