@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { pruneRegularly } from './prune.ts'
+import { keptEntry, keptStore } from '../../test/stores/kept.ts'
+import { settledCall, storeWithAccount } from '../../test/stores/rows.ts'
+import { embeddedPruneParts, pruneRegularly } from './prune.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -73,5 +75,22 @@ describe('expired data', () => {
       [{ removed: 3, removedAuditEntries: 2 }, 'the usage log was pruned'],
       [{ err: late, failed: 1 }, 'some expired data was not removed; tried again in an hour'],
     ])
+  })
+
+  test('rows of the usage log that say which lines of an open batch are charged stay until it has ended', async () => {
+    vi.useRealTimers()
+    const { store, who } = await storeWithAccount()
+    const time = (Date.now() - 3 * DAY_MS).toString(16).padStart(12, '0')
+    const open = { kind: 'batch_open', key: `batch_${time}`, userId: 2 } as const
+    const line = settledCall(who, `${time}-line`, { ended_ms: Date.now() - 2.9 * DAY_MS })
+    await store.write('settle', line)
+    await store.read('usageSumsCoverage')
+    const kept = keptStore(store)
+    await kept.writeFacts([keptEntry(open.kind, open.key)])
+    const prune = () => embeddedPruneParts(store)[0]?.({ log: 1, slots: 1 }, new AbortController().signal)
+    expect(await prune()).toEqual({ removed: 0 })
+    expect(await store.read('settledCalls', { ids: [line.id] })).toEqual([line.id])
+    await kept.remove(open)
+    expect(await prune()).toEqual({ removed: 1 })
   })
 })

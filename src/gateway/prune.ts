@@ -3,6 +3,7 @@ import type { Options } from '../domain/options.ts'
 import { type ExpiredRows, pruneExpired, pruneUsage } from '../store/prune.ts'
 import { pruneKeptOfDeleted } from '../store/kept-of-deleted.ts'
 import type { RowStore, Store } from '../store/store.ts'
+import { timeOfBatchId } from '../store/usage-id.ts'
 import { SteadyClock } from './steady-clock.ts'
 
 const FIRST_MS = 60_000
@@ -52,7 +53,8 @@ export function pruneParts(
   budgets: BudgetRows,
 ): readonly PrunePart[] {
   return [
-    usage,
+    async (days, signal) =>
+      usage({ ...days, log: Math.max(days.log, await daysOfOpenBatches(store)) }, signal),
     async (_, signal) => ({ finishedDeletions: await pruneKeptOfDeleted(store, signal) }),
     async (days, signal) => ({
       removedSlots: await pruneExpired(store, 'pruneHalfHourSums', halfHourSumsRemovedBefore(days), signal),
@@ -64,6 +66,16 @@ export function pruneParts(
         }),
     ),
   ]
+}
+
+/**
+ * Number of days whose rows say which lines of open batches are charged; 1 if there is no such batch. One more than the oldest
+ * batch is old, because the clock of the database may differ.
+ */
+async function daysOfOpenBatches(store: Pick<RowStore, 'read'>): Promise<number> {
+  const open = await store.read('keysOfKind', { kind: 'batch_open' })
+  const ages = open.map(({ key }) => (Date.now() - timeOfBatchId(key)) / (24 * HOUR_MS))
+  return 1 + Math.ceil(Math.max(0, ...ages))
 }
 
 /** Creates the parts for the embedded database. */

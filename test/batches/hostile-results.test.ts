@@ -183,6 +183,15 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(Object.entries(quotas).filter(([, quota]) => quota > 0)).toEqual([['good', 15]])
   })
 
+  test('an error with status 200 is an error, and costs nothing, although it states usage', async () => {
+    const failed = (id: string): string =>
+      resultOf(id).replace('"hi"', '""').replace('"choices"', '"error":{"message":"no"},"choices"')
+    provider.replies = sending(([id = '', good = '']) => failed(id) + resultOf(good))
+    const { batch, quotas } = await ended('failed', 'good')
+    expect(batch.request_counts).toEqual({ total: 2, completed: 1, failed: 1 })
+    expect(quotas).toEqual({ failed: 0, good: 15 })
+  })
+
   test('implausible and missing usage is replaced by an estimate, as for calls', async () => {
     const usages = [
       '{"prompt_tokens":-7,"completion_tokens":-2,"total_tokens":-9}',

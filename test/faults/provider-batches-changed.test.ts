@@ -49,14 +49,14 @@ const charged = (): number =>
     .reduce((sum, { quota }) => sum + quota, 0)
 
 /** Makes a batch, and waits until the provider has it. */
-async function madeThere(): Promise<{
+async function madeThere(fields: object = {}): Promise<{
   readonly ann: BatchClient
   readonly id: string
   readonly bill: () => Promise<number>
 }> {
   const before = (await invoices()).length
   const ann = new BatchClient(gateway.url, 'ann')
-  const { id } = await ann.make(lines, { metadata: {} })
+  const { id } = await ann.make(lines, { metadata: {}, ...fields })
   await expect.poll(async () => (await invoices()).length).toBe(before + 1)
   return { ann, id, bill: async () => quotaOfInvoice((await invoices())[before] as BatchInvoice) }
 }
@@ -168,6 +168,25 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(ended).toMatchObject({ status: 'expired', request_counts: { total: 3, completed: 1, failed: 0 } })
     const errors = await ann.lines(ended.error_file_id)
     expect(errors.map(({ error }) => error?.code)).toEqual(['batch_expired', 'batch_expired'])
+    expect(charged()).toBe(await bill())
+  })
+
+  test('a batch whose gateway was away for three days is cancelled at the provider, and what it has finished is charged, however early its results expire', async () => {
+    const clock = dateClock()
+    await simulate({ running_ms: 600_000, cancelling_ms: 200, done: 2 })
+    gateway = await startGateway({
+      config: configuration('first', simulator.chatUrl, BATCH_PRICE),
+      env: clock.env,
+    })
+    const { id, bill } = await madeThere({
+      output_expires_after: { anchor: 'created_at', seconds: 3_600 },
+    })
+    await gateway.kill()
+    clock.move(72 * 3_600)
+    await gateway.restart()
+    const ended = await new BatchClient(gateway.url, 'ann').ended(id)
+    expect(ended).toMatchObject({ status: 'expired', request_counts: { total: 3, completed: 2, failed: 0 } })
+    expect((await invoices()).at(-1)?.status).toBe('cancelled')
     expect(charged()).toBe(await bill())
   })
 

@@ -113,9 +113,12 @@ export class Ledger {
    */
   admit(account: Account, amount: number, facts: HoldFacts, budgets = NO_BUDGETS): OpenHold {
     const payer = { account, budgets }
-    if (amount > affordableAmountInTurn(account, budgets)) throw refusalOfHold(payer, amount, Date.now())
+    const isOfBatch = isHoldOfBatch(facts)
+    // What a provider has finished of a batch is charged in any case, with a hold of nothing if need be.
+    if ((amount > 0 || !isOfBatch) && amount > affordableAmountInTurn(account, budgets))
+      throw refusalOfHold(payer, amount, Date.now())
     addHold(payer, amount)
-    if (isHoldOfBatch(facts)) commitHold(payer, amount)
+    if (isOfBatch) commitHold(payer, amount)
     const hold = new OpenHold(this, payer, facts, amount)
     this.openHolds.add(hold)
     this.#waiting.add(hold)

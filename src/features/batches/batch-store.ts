@@ -30,6 +30,8 @@ const PAGE = 50
 /** Characters of an entry with heads of lines, and number of them that are read at a time. */
 const HEADS_LENGTH = 32_768
 const HEADS_PAGE = 4
+/** Milliseconds for which a batch is kept at least. No node may work on it for days, and providers keep results for a month. */
+const MIN_KEEP_MS = 30 * 24 * 3_600_000
 /** Digits of the number of a line in its key. */
 const DIGITS = 7
 
@@ -444,7 +446,7 @@ function entryOf(
   keepMs: number,
   facts: string,
 ) {
-  const expiresMs = createdMs + 2 * (WINDOW_MS + keepMs)
+  const expiresMs = createdMs + 2 * (WINDOW_MS + Math.max(keepMs, MIN_KEEP_MS))
   return { kind, key, userId, tokenId: 0, model: '', facts, createdMs, expiresMs }
 }
 

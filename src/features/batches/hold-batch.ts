@@ -32,8 +32,8 @@ export async function holdBatch(
 ): Promise<OpenHold> {
   const groups = facts.groups.flatMap((name) => settings().groups.get(name) ?? [])
   const found = await findChargedBalances(ledger.accounts, { ...caller, groups, startedMs: createdMs })
-  // What does not wait has to borrow the quota itself.
-  const payer = waiting ? found : await ledger.accounts.ensureAffordable(found, amount)
+  // What does not wait has to borrow the quota itself, if there is any to hold.
+  const payer = waiting || amount === 0 ? found : await ledger.accounts.ensureAffordable(found, amount)
   const holdFacts = factsOfBatchHold(id, createdMs)
   const { account, budgets } = payer
   const hold =

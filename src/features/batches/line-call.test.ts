@@ -55,6 +55,14 @@ test('an answer for which there is no memory costs nothing, and is asked for aga
   expect([status, row?.quota, retryMs, isShortOfMemory]).toEqual([503, 0, 0, true])
 })
 
+test('a call that fails costs nothing, and is not made again if its provider has billed it', async () => {
+  const { status, row, retryMs } = await lineOf(requestMemory(), async (reserve) => {
+    await reserve.holdFor(50, factsOf('line')).settle(settlementOf(30))
+    throw new GatewayError('upstream_error', 'the answer is an error')
+  })
+  expect([status, row?.quota, row?.batch_saved, retryMs]).toEqual([500, 0, 0, undefined])
+})
+
 test('an answer of more than 64 MiB costs nothing, and is not asked for again', async () => {
   const large = Buffer.alloc(64 * 1_048_576 + 1, ' ')
   const { status, row, retryMs } = await lineWith(requestMemory(), large)

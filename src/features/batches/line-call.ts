@@ -11,6 +11,7 @@ import { GatewayError } from '../../errors.ts'
 import type { RequestMemory } from '../../limits/request-memory.ts'
 import { retryAfterMs } from '../../upstreams/retry-after.ts'
 import { type Batch, callIdOfLine, LINE_ENDPOINTS } from './batch.ts'
+import { isAnswered } from './batch-results.ts'
 import type { BatchRun } from './batch-run.ts'
 import type { FoundLine } from './line-finder.ts'
 
@@ -115,7 +116,7 @@ export async function answerOf(
     let body = Buffer.alloc(0)
     let status = 0
     let dropped: readonly string[] = []
-    // An answer that cannot be kept costs nothing.
+    // False if the call was answered, but its answer cannot be kept.
     let isKept = true
     let isTooLarge = false
     try {
@@ -142,9 +143,10 @@ export async function answerOf(
       batch: batch.id,
       custom_id: line.customId,
     }
-    const row = charged && !isKept ? { ...charged, quota: 0, batch_saved: 0 } : charged
-    // What was charged is not asked again.
-    const isFree = !row || row.quota === 0
+    // Errors cost nothing, although calls that end like this may be charged.
+    const row = charged && !isAnswered({ status }) ? { ...charged, quota: 0, batch_saved: 0 } : charged
+    // An error that a provider has billed is not asked for again.
+    const isFree = !isKept || !charged?.quota
     const retryMs = failure && isFree && !isTooLarge ? retryMsOf(failure) : undefined
     const isShortOfMemory = failure?.status === 503 && !isTooLarge && (!isKept || !row)
     return { id, status, body, dropped, row, retryMs, isShortOfMemory }

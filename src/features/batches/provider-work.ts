@@ -17,7 +17,7 @@ import type { Turns } from './turns.ts'
 import { BatchConnection, isFullQueue, ProviderRefused } from './providers/connection.ts'
 import { type BatchToMake, type ProviderResult, settingsForBatches } from './providers/provider-batches.ts'
 
-/** Milliseconds after the window for which providers are asked for what they have finished. */
+/** Milliseconds for which providers are asked for what they have finished, once a node has found that the window is over. */
 const GRACE_MS = 2 * 3_600_000
 /** Number of results of a batch that are stored, or wait to be, at a time. */
 const PARALLEL_RESULTS = 16
@@ -65,6 +65,8 @@ export class ProviderWork {
   readonly #orders = new Map<string, readonly string[]>()
   #woken = new AbortController()
   #isStopping = false
+  /** When the window was found to be over, by `performance.now()`: no node may have run for days, and clocks are set. */
+  #windowOverAt: number | undefined
   /** Resolves when this node works no more on the batch: what is asked then is not waited for. */
   readonly #stopped = Promise.withResolvers<void>()
 
@@ -195,11 +197,16 @@ export class ProviderWork {
     const { state } = part.facts
     const at = this.#connection(part)
     const isStopped = this.#run.stopped !== undefined
-    if (Date.now() > this.#run.windowEndMs + GRACE_MS) return this.#endRest(part)
+    if (this.#isGraceOver()) return this.#endRest(part)
     if (state === 'planned') return isStopped ? this.#endRest(part) : this.#make(part, at)
     if (state === 'asked') return this.#findAgain(part, at)
     if (state === 'made') return this.#look(part, at)
     await this.#readResults(part, at)
+  }
+
+  #isGraceOver(): boolean {
+    if (Date.now() > this.#run.windowEndMs) this.#windowOverAt ??= performance.now()
+    return this.#windowOverAt !== undefined && performance.now() > this.#windowOverAt + GRACE_MS
   }
 
   #connection({ facts }: BatchPart): BatchConnection {
