@@ -4,6 +4,7 @@ import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { LineReserve } from '../../accounts/ledger/batch-hold.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Batch, BatchEnd, LineHead } from './batch.ts'
 import { claimBatch, releaseBatch, renewBatches } from './batch-leases.ts'
@@ -321,7 +322,10 @@ export class BatchRuns {
         try {
           await run.saving
           await this.#renew([run])
-          if (run.isLost) await this.#services.ledger.release(run.hold)
+          const { ledger } = this.#services
+          if (run.isLost) await ledger.release(run.hold)
+          // Until a charge is written, only the result of its line would have it after a crash, and the end removes that.
+          else if (ledger.writes.repeating > 0) throw new StoreUnavailable('charges are not written yet')
           else await endBatch(this.#services, run.batch, run.stopped ?? 'completed', run.hold)
           this.#runs.delete(run.batch.id)
           await run.close()
@@ -365,7 +369,8 @@ export class BatchRuns {
     if (looks % LOOKS_AT_ORPHANS === 0) await store.removeOrphans(Date.now() - ORPHAN_MS)
     const open = await store.open()
     for (const one of open) {
-      if (this.#runs.has(one.id) || this.#isStopping) continue
+      // Charging the row of a line once more while that is repeated would charge the balances in memory twice.
+      if (this.#runs.has(one.id) || this.#isStopping || ledger.writes.repeating > 0) continue
       // The files of other nodes are not found.
       if (!this.#services.hasSharedFiles() && !this.#holds.has(one.id)) continue
       await this.#guarded(() => this.#takeOver(one))
