@@ -5,6 +5,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { databaseOf } from '../fixtures/database.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { lockTable } from '../stores/locked-row.ts'
 import { SHARED, sharedNodes } from './fixture.ts'
 
 const CHARGE = 30
@@ -14,6 +15,7 @@ const SMALL_QUOTA = 100_000
 /** The lease of a batch, which a dead node leaves behind. */
 const LEASE_MS = 90_000
 const CID = { id: 4, accessToken: 'the-access-token-of-cid' }
+const EVA = { id: 6, accessToken: 'the-access-token-of-eva' }
 
 const folder = sharedFolder()
 afterAll(() => folder.remove())
@@ -33,6 +35,10 @@ function configuration(upstream: ScriptedUpstream, options: Record<string, unkno
         access_token: CID.accessToken,
       }),
       user(5, 'dan', [token('dan')]),
+      user(EVA.id, 'eva', [token('eva', { remain_quota: QUOTA }), token('eva2')], {
+        quota: QUOTA,
+        access_token: EVA.accessToken,
+      }),
     ],
   }
 }
@@ -62,6 +68,13 @@ describe.each(SHARED)('batches of two nodes on $name', (engine) => {
   const openHolds = () => shared.nodes.gateways.flatMap(({ dataDir }) => databaseOf(dataDir).openHolds())
   const chargesOf = async (userId: number): Promise<unknown[]> =>
     (await sql(`select quota from usage_log where user_id = ${userId}`)).map(({ quota }) => quota)
+  const disable = async (name: string, owner: typeof CID): Promise<void> => {
+    const [row] = await sql(`select id from tokens where name = 'token-${name}'`)
+    const change = { id: Number(row?.['id']), status: 2 }
+    expect(await manage(node(1).url, owner, 'PUT /api/token/?status_only=1', change)).toMatchObject({
+      success: true,
+    })
+  }
   /** Waits until this number of lines was charged to a key and its user, each once. */
   const areCharged = async (name: string, userId: number, quota: number, lines: number): Promise<void> => {
     await expect
@@ -122,11 +135,7 @@ describe.each(SHARED)('batches of two nodes on $name', (engine) => {
       `update kept set cipher = '${String(created?.['cipher'])}', content_id = '${String(created?.['content_id'])}'
        where kind = 'batch' and key = '${id}'`,
     )
-    const [row] = await sql(`select id from tokens where name = 'token-cid'`)
-    const change = { id: Number(row?.['id']), status: 2 }
-    expect(await manage(node(1).url, CID, 'PUT /api/token/?status_only=1', change)).toMatchObject({
-      success: true,
-    })
+    await disable('cid', CID)
     const ended = await second.ended(id)
     expect(ended).toMatchObject({
       status: 'cancelled',
@@ -142,6 +151,42 @@ describe.each(SHARED)('batches of two nodes on $name', (engine) => {
     expect(await second.lines(ended.error_file_id)).toHaveLength(4)
     await node(0).restart()
     await areCharged('cid', CID.id, SMALL_QUOTA, 5)
+  })
+
+  test('a node that takes long to end a batch renews its lease, and leaves the batch alone once another one has it', async () => {
+    const { upstream, database } = shared.nodes
+    upstream.script('gated', { kind: 'whole', after: new Promise(() => {}) })
+    const [first, second] = clients('eva', 'eva2')
+    const lines = Array.from({ length: 4 }, (_, at) => chatLine(`l${at}`, at < 3 ? 'm' : 'gated'))
+    const { id } = await first.make(lines)
+    const results = async () =>
+      (await sql(`select 1 from kept where kind = 'batch_line' and user_id = ${EVA.id}`)).length
+    await expect.poll(results).toBe(3)
+    await expect.poll(async () => (await second.batch(id)).request_counts['completed']).toBe(3)
+    // The end of a batch whose key is disabled is a part of the takeover, and reads and writes contents.
+    const contents = await lockTable(database.place, 'kept_parts')
+    const { node: dead } = (await leaseOf(id)) ?? {}
+    await killFirst(id)
+    await disable('eva', EVA)
+    await expect.poll(async () => (await leaseOf(id))?.['node']).not.toBe(dead)
+    const { until } = (await leaseOf(id)) ?? {}
+    await expect
+      .poll(async () => (await leaseOf(id))?.['until'], { interval: 200 })
+      .toBeGreaterThan(Number(until))
+    await sql(`update idempotent_calls set node = 'other', claim = 'other' where lookup = 'batch ${id}'`)
+    await contents.unlock()
+    await expect.poll(() => node(1).logs().includes('another node has taken')).toBe(true)
+    expect(await second.batch(id)).toMatchObject({ status: 'finalizing' })
+    expect(
+      await sql(`select 1 from kept where kind = 'file' and key like 'file-%' and user_id = ${EVA.id}`),
+    ).toHaveLength(1)
+    expect(await leaseOf(id)).toMatchObject({ node: 'other' })
+    await sql(`update idempotent_calls set until_ms = 0 where lookup = 'batch ${id}'`)
+    const ended = await second.ended(id)
+    expect(ended).toMatchObject({ status: 'cancelled', request_counts: { total: 4, completed: 3 } })
+    expect(await second.lines(ended.output_file_id)).toHaveLength(3)
+    await node(0).restart()
+    await areCharged('eva', EVA.id, QUOTA, 3)
   })
 
   test('a node that is only slow leaves a batch to the node that has taken it over', async () => {

@@ -7,7 +7,7 @@ import type { LineReserve } from '../../accounts/ledger/batch-hold.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Batch, BatchEnd, LineHead } from './batch.ts'
-import { claimBatch, releaseBatch, renewBatches } from './batch-leases.ts'
+import { claimBatch, type LeasedBatch, releaseBatch, renewBatches } from './batch-leases.ts'
 import type { BatchPart, SealedPrices } from './batch-part.ts'
 import { BatchRun, type WaitingLine } from './batch-run.ts'
 import { closeBatch, endBatch, type EndServices, resultsSoFar } from './end-batch.ts'
@@ -60,7 +60,10 @@ export class BatchRuns {
   readonly #runs = new Map<string, BatchRun>()
   /** Holds of an earlier run whose batches were not found yet, by id. */
   readonly #holds: Map<string, OpenHold>
+  /** The batch whose end or rest this node is reading after it has taken the lease. */
+  #taken: LeasedBatch | undefined
   #looking: Promise<void> | undefined
+  #renewing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #renewedAt = performance.now()
   #looks = 0
@@ -106,6 +109,7 @@ export class BatchRuns {
   async close(): Promise<void> {
     this.stop()
     await this.#looking
+    await this.#renewing
     await Promise.all(this.#work)
     await Promise.all([...this.#runs.values()].map((run) => run.close()))
   }
@@ -339,8 +343,9 @@ export class BatchRuns {
   }
 
   async #renewDue(): Promise<void> {
-    if (this.#runs.size === 0 || performance.now() - this.#renewedAt <= RENEW_MS) return
-    await this.#renew([...this.#runs.values()])
+    if (performance.now() - this.#renewedAt <= RENEW_MS) return
+    if (this.#runs.size > 0) await this.#renew([...this.#runs.values()])
+    if (this.#taken) await renewBatches(this.#services, [this.#taken])
     this.#renewedAt = performance.now()
   }
 
@@ -357,13 +362,14 @@ export class BatchRuns {
   }
 
   #look(): void {
-    if (this.#isStopping || this.#looking) return
-    this.#looking = this.#guarded(() => this.#lookAtAll()).finally(() => (this.#looking = undefined))
+    if (this.#isStopping) return
+    // A look that takes over a large batch takes longer than a lease.
+    this.#renewing ??= this.#guarded(() => this.#renewDue()).finally(() => (this.#renewing = undefined))
+    this.#looking ??= this.#guarded(() => this.#lookAtAll()).finally(() => (this.#looking = undefined))
   }
 
   async #lookAtAll(): Promise<void> {
     const { store, ledger } = this.#services
-    await this.#renewDue()
     const looks = this.#looks
     this.#looks += 1
     if (looks % LOOKS_AT_ORPHANS === 0) await store.removeOrphans(Date.now() - ORPHAN_MS)
@@ -374,8 +380,6 @@ export class BatchRuns {
       // The files of other nodes are not found.
       if (!this.#services.hasSharedFiles() && !this.#holds.has(one.id)) continue
       await this.#guarded(() => this.#takeOver(one))
-      // Reading what is left of a large batch takes long.
-      await this.#renewDue()
     }
     const ids = new Set(open.map(({ id }) => id))
     for (const [id, hold] of this.#holds) {
@@ -415,9 +419,11 @@ export class BatchRuns {
       return
     }
     let run: BatchRun | undefined
+    this.#taken = one
     try {
       run = await this.#continue(one, own)
     } finally {
+      this.#taken = undefined
       if (!run) await releaseBatch(this.#services, one)
     }
     if (run) this.#add(run)
