@@ -60,7 +60,7 @@ export class BatchRuns {
   readonly #runs = new Map<string, BatchRun>()
   /** Holds of an earlier run whose batches were not found yet, by id. */
   readonly #holds: Map<string, OpenHold>
-  /** The batch whose end or rest this node is reading after it has taken the lease. */
+  /** The batch that this node is taking over, which is not among its `runs` yet. */
   #taken: LeasedBatch | undefined
   #looking: Promise<void> | undefined
   #renewing: Promise<void> | undefined
@@ -143,10 +143,7 @@ export class BatchRuns {
       settleWithout: (line, reserve, why) =>
         this.#end(run, line, reserve, withoutAnswer(run.batch, line, why)),
       settleLost: (line, reserve) => this.#settleLost(run, line, reserve),
-      isHeld: async () => {
-        await this.#renew([run])
-        return !run.isLost
-      },
+      isHeld: () => this.#isHeld(run),
     }
     const work = new ProviderWork({ ...this.#services, turns: this.#turns }, run, ends, found)
     run.provider = work
@@ -281,8 +278,7 @@ export class BatchRuns {
   /** Ends a line whose body is lost. It costs nothing. */
   async #settleLost(run: BatchRun, line: LineHead, reserve: LineReserve): Promise<void> {
     // A node that has ended the batch has removed the bodies of its lines.
-    await this.#renew([run])
-    if (run.isLost || this.#isStopping) return
+    if (!(await this.#isHeld(run)) || this.#isStopping) return
     run.reportLost(this.#services.log, line)
     await this.#end(run, line, reserve, withoutAnswer(run.batch, line, 'content_lost'))
   }
@@ -293,15 +289,17 @@ export class BatchRuns {
     reserve: LineReserve,
     result: LineResult & { readonly body: Buffer },
   ): Promise<void> {
-    const isStopping = (): boolean => this.#isStopping
-    if (await settleLine(this.#services, run, { line, reserve }, result, isStopping)) this.#saveSoon(run)
+    const work = { isStopping: () => this.#isStopping, isHeld: () => this.#isHeld(run) }
+    if (await settleLine(this.#services, run, { line, reserve }, result, work)) this.#saveSoon(run)
   }
 
   #saveSoon(run: BatchRun): void {
     run.saving ??= this.#guarded(async () => {
       await delay(SAVE_MS, undefined, { ref: false })
       // The end of the batch is stored with its last counts.
-      if (run.isEnding || run.isLost || this.#isStopping) return
+      if (run.isEnding || this.#isStopping) return
+      // Otherwise it could replace the end that another node has stored.
+      if (!(await this.#isHeld(run))) return
       run.change({ held: run.hold.amount })
       await this.#services.store.save(run.batch)
     }).finally(() => (run.saving = undefined))
@@ -325,9 +323,8 @@ export class BatchRuns {
       this.#guarded(async () => {
         try {
           await run.saving
-          await this.#renew([run])
           const { ledger } = this.#services
-          if (run.isLost) await ledger.release(run.hold)
+          if (!(await this.#isHeld(run))) await ledger.release(run.hold)
           // Until a charge is written, only the result of its line would have it after a crash, and the end removes that.
           else if (ledger.writes.repeating > 0) throw new StoreUnavailable('charges are not written yet')
           else await endBatch(this.#services, run.batch, run.stopped ?? 'completed', run.hold)
@@ -349,6 +346,12 @@ export class BatchRuns {
     this.#renewedAt = performance.now()
   }
 
+  /** Renews the lease of a batch. Resolves to false if another node has taken the batch over. */
+  async #isHeld(run: BatchRun): Promise<boolean> {
+    await this.#renew([run])
+    return !run.isLost
+  }
+
   /** Renews the leases of batches. Those that another node has taken over are left to it. */
   async #renew(runs: readonly BatchRun[]): Promise<void> {
     const batches = runs.map(({ batch }) => batch)
@@ -363,7 +366,7 @@ export class BatchRuns {
 
   #look(): void {
     if (this.#isStopping) return
-    // A look that takes over a large batch takes longer than a lease.
+    // A look at a large batch without a node takes longer than a lease.
     this.#renewing ??= this.#guarded(() => this.#renewDue()).finally(() => (this.#renewing = undefined))
     this.#looking ??= this.#guarded(() => this.#lookAtAll()).finally(() => (this.#looking = undefined))
   }
