@@ -5,6 +5,8 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { databaseOf } from '../fixtures/database.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { metricsOf } from '../operations/metrics-text.ts'
+import { lockTable } from '../stores/locked-row.ts'
 import { SHARED, sharedNodes } from './fixture.ts'
 
 const CHARGE = 30
@@ -14,6 +16,8 @@ const SMALL_QUOTA = 100_000
 /** The lease of a batch, which a dead node leaves behind. */
 const LEASE_MS = 90_000
 const CID = { id: 4, accessToken: 'the-access-token-of-cid' }
+const FAY = 7
+const EVA = { id: 6, accessToken: 'the-access-token-of-eva' }
 
 const folder = sharedFolder()
 afterAll(() => folder.remove())
@@ -33,6 +37,11 @@ function configuration(upstream: ScriptedUpstream, options: Record<string, unkno
         access_token: CID.accessToken,
       }),
       user(5, 'dan', [token('dan')]),
+      user(EVA.id, 'eva', [token('eva', { remain_quota: QUOTA }), token('eva2')], {
+        quota: QUOTA,
+        access_token: EVA.accessToken,
+      }),
+      user(FAY, 'fay', [token('fay', { remain_quota: QUOTA })], { quota: QUOTA }),
     ],
   }
 }
@@ -60,8 +69,22 @@ describe.each(SHARED)('batches of two nodes on $name', (engine) => {
     await sql(`update idempotent_calls set until_ms = until_ms - ${LEASE_MS} where node = '${String(name)}'`)
   }
   const openHolds = () => shared.nodes.gateways.flatMap(({ dataDir }) => databaseOf(dataDir).openHolds())
+  const firstHasNone = async (): Promise<void> => {
+    const open = async (): Promise<number> => (await metricsOf(node(0).url)).sum('sluice_batches_open')
+    await expect.poll(open).toBe(0)
+  }
+  /** Number of stored results of batches of a user that are not removed yet. */
+  const resultsOf = async (userId: number): Promise<number> =>
+    (await sql(`select 1 from kept where kind = 'batch_line' and user_id = ${userId}`)).length
   const chargesOf = async (userId: number): Promise<unknown[]> =>
     (await sql(`select quota from usage_log where user_id = ${userId}`)).map(({ quota }) => quota)
+  const disable = async (name: string, owner: typeof CID): Promise<void> => {
+    const [row] = await sql(`select id from tokens where name = 'token-${name}'`)
+    const change = { id: Number(row?.['id']), status: 2 }
+    expect(await manage(node(1).url, owner, 'PUT /api/token/?status_only=1', change)).toMatchObject({
+      success: true,
+    })
+  }
   /** Waits until this number of lines was charged to a key and its user, each once. */
   const areCharged = async (name: string, userId: number, quota: number, lines: number): Promise<void> => {
     await expect
@@ -113,20 +136,14 @@ describe.each(SHARED)('batches of two nodes on $name', (engine) => {
     const stored = `from kept where kind = 'batch' and key = '${id}'`
     const [created] = await sql(`select cipher, content_id ${stored}`)
     await upstream.receivedAtLeast('gated', 4)
-    const results = async () =>
-      (await sql(`select 1 from kept where kind = 'batch_line' and user_id = ${CID.id}`)).length
-    await expect.poll(results).toBe(5)
+    await expect.poll(() => resultsOf(CID.id)).toBe(5)
     await killFirst(id)
     // The counts that a dead node has stored may be older than its results.
     await sql(
       `update kept set cipher = '${String(created?.['cipher'])}', content_id = '${String(created?.['content_id'])}'
        where kind = 'batch' and key = '${id}'`,
     )
-    const [row] = await sql(`select id from tokens where name = 'token-cid'`)
-    const change = { id: Number(row?.['id']), status: 2 }
-    expect(await manage(node(1).url, CID, 'PUT /api/token/?status_only=1', change)).toMatchObject({
-      success: true,
-    })
+    await disable('cid', CID)
     const ended = await second.ended(id)
     expect(ended).toMatchObject({
       status: 'cancelled',
@@ -142,6 +159,93 @@ describe.each(SHARED)('batches of two nodes on $name', (engine) => {
     expect(await second.lines(ended.error_file_id)).toHaveLength(4)
     await node(0).restart()
     await areCharged('cid', CID.id, SMALL_QUOTA, 5)
+  })
+
+  test('a node that takes long to end a batch renews its lease, and leaves the batch alone once another one has it', async () => {
+    const { upstream, database } = shared.nodes
+    upstream.script('gated', { kind: 'whole', after: new Promise(() => {}) })
+    const [first, second] = clients('eva', 'eva2')
+    const lines = Array.from({ length: 4 }, (_, at) => chatLine(`l${at}`, at < 3 ? 'm' : 'gated'))
+    const { id } = await first.make(lines)
+    await expect.poll(() => resultsOf(EVA.id)).toBe(3)
+    await expect.poll(async () => (await second.batch(id)).request_counts['completed']).toBe(3)
+    // The end of a batch whose key is disabled is a part of the takeover, and reads and writes contents.
+    const contents = await lockTable(database.place, 'kept_parts')
+    const { node: dead } = (await leaseOf(id)) ?? {}
+    await killFirst(id)
+    await disable('eva', EVA)
+    await expect.poll(async () => (await leaseOf(id))?.['node']).not.toBe(dead)
+    const { until } = (await leaseOf(id)) ?? {}
+    await expect
+      .poll(async () => (await leaseOf(id))?.['until'], { interval: 200 })
+      .toBeGreaterThan(Number(until))
+    await sql(`update idempotent_calls set node = 'other', claim = 'other' where lookup = 'batch ${id}'`)
+    await contents.unlock()
+    await expect.poll(() => node(1).logs().includes('another node has taken')).toBe(true)
+    expect(await second.batch(id)).toMatchObject({ status: 'finalizing' })
+    expect(
+      await sql(`select 1 from kept where kind = 'file' and key like 'file-%' and user_id = ${EVA.id}`),
+    ).toHaveLength(1)
+    expect(await leaseOf(id)).toMatchObject({ node: 'other' })
+    await sql(`update idempotent_calls set until_ms = 0 where lookup = 'batch ${id}'`)
+    const ended = await second.ended(id)
+    expect(ended).toMatchObject({ status: 'cancelled', request_counts: { total: 4, completed: 3 } })
+    expect(await second.lines(ended.output_file_id)).toHaveLength(3)
+    await node(0).restart()
+    await areCharged('eva', EVA.id, QUOTA, 3)
+  })
+
+  test('a node that has lost a batch without knowing changes nothing of its end', async () => {
+    const { upstream } = shared.nodes
+    const [first, second] = clients('fay')
+    const [gate, last] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const gates = [gate, last, undefined, undefined, last]
+    upstream.decide('gated', () => ({ kind: 'whole', after: gates.shift()?.promise ?? Promise.resolve() }))
+    const received = upstream.received('gated').length
+    const { id } = await first.make([chatLine('a', 'gated'), chatLine('b', 'gated')])
+    await upstream.receivedAtLeast('gated', received + 2)
+    await sql(
+      `update idempotent_calls set node = 'dead', claim = 'dead', until_ms = 0 where lookup = 'batch ${id}'`,
+    )
+    const ended = await second.ended(id)
+    expect(ended).toMatchObject({ status: 'completed', request_counts: { completed: 2 } })
+    gate.resolve()
+    await expect.poll(() => resultsOf(FAY)).toBe(1)
+    // The node stores the progress of its batches in the order in which it was made.
+    const { id: later } = await first.make([chatLine('c'), chatLine('d', 'gated')])
+    await expect.poll(async () => (await second.batch(later)).request_counts['completed']).toBe(1)
+    expect(await second.batch(id)).toEqual(ended)
+    last.resolve()
+    expect(await second.ended(later)).toMatchObject({ status: 'completed' })
+    await firstHasNone()
+    await areCharged('fay', FAY, QUOTA, 4)
+  })
+
+  test('an answer that could not be stored until the batch was lost costs nothing', async () => {
+    const { upstream } = shared.nodes
+    const [first, second] = clients('fay')
+    const gate = Promise.withResolvers<void>()
+    upstream.script('gated', { kind: 'whole', after: gate.promise })
+    const received = upstream.received('gated').length
+    const { id } = await first.make([chatLine('a', 'gated')])
+    await upstream.receivedAtLeast('gated', received + 1)
+    await second.ask(`/v1/batches/${id}/cancel`, 'POST')
+    await sql('create sequence tries')
+    await sql(`create function refuse() returns trigger language plpgsql security definer as $$ begin
+      perform nextval('public.tries'); raise exception 'refused'; end $$`)
+    await sql(`create trigger refuse before insert on kept for each row
+      when (new.kind = 'batch_line' and new.user_id = ${FAY}) execute function refuse()`)
+    gate.resolve()
+    await expect
+      .poll(async () => (await sql('select is_called as tried from tries'))[0])
+      .toEqual({ tried: true })
+    await sql(`update idempotent_calls set node = 'other', claim = 'other' where lookup = 'batch ${id}'`)
+    await sql('drop trigger refuse on kept')
+    await firstHasNone()
+    await sql(`update idempotent_calls set until_ms = 0 where lookup = 'batch ${id}'`)
+    const ended = await second.ended(id)
+    expect(ended).toMatchObject({ status: 'cancelled', request_counts: { total: 1, completed: 0 } })
+    await areCharged('fay', FAY, QUOTA, 4)
   })
 
   test('a node that is only slow leaves a batch to the node that has taken it over', async () => {

@@ -2,7 +2,8 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
-import { type AlertReceiver, startAlertReceiver } from '../fixtures/alert-receiver.ts'
+import { startAlertReceiver } from '../fixtures/alert-receiver.ts'
+import { BatchClient, chatLine, sharedFolder } from '../fixtures/batches.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { type Body, call, type FullResponse, open } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -99,7 +100,9 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
       const told = await startAlertReceiver()
       onTestFinished(() => told.stop())
       const env = await environment(async () => (await SHARED[0]?.database(onTestFinished))?.place ?? '')
-      const { program, disk } = await onSmallDisk(told, env)
+      const { program, disk } = await onSmallDisk(env, {
+        alerts: [told.declared('storage.failed', 'storage.back')],
+      })
       const chat = (model: string): Promise<FullResponse> => send(program, '/v1/chat/completions', ask(model))
       upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
       expect((await chat('m')).status).toBe(200)
@@ -167,10 +170,53 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
     },
   )
 
+  test.each(SHARED)(
+    'a batch of a node on $name ends once its lines are charged, although a full disk refused that until the node was killed',
+    async (engine) => {
+      const files = sharedFolder()
+      onTestFinished(() => files.remove())
+      const database = await engine.database(onTestFinished)
+      const { program, disk, restarted } = await onSmallDisk(
+        { DATABASE_URL: database.place },
+        { options: { local_batches: true, files: { store: files.path } } },
+      )
+      const ending = Promise.withResolvers<void>()
+      upstream.script('w', { kind: 'whole', after: ending.promise, usage: usageText(10, 5) })
+      const count = 4
+      const lines = Array.from({ length: count }, (_, at) => chatLine(`l${at}`, 'w'))
+      const { id } = await new BatchClient(program.url, 'ann').make(lines)
+      await upstream.receivedAtLeast('w', count)
+      const filler = join(disk, 'filler')
+      fill(filler)
+      ending.resolve()
+      await eventually(async () => (await metric(program, 'sluice_ledger_lag')) === count, 'refused')
+      // The node, which renews its lease before it ends a batch, has had the time to do so.
+      const leases = new Set<unknown>()
+      await eventually(async () => {
+        const [lease] = await database.sql(
+          `select until_ms as until from idempotent_calls where lookup = 'batch ${id}'`,
+        )
+        return leases.add(lease?.['until']).size > 2 || lease === undefined
+      }, 'looked at')
+      program.kill('SIGKILL')
+      await program.exit
+      rmSync(filler)
+      const again = await restarted()
+      const ended = await new BatchClient(again.url, 'ann').ended(id)
+      expect(ended).toMatchObject({ status: 'completed', request_counts: { completed: count } })
+      await eventually(async () => (await spent(again))?.used_quota === count * COST, 'all are charged')
+      const rows = await database.sql('select quota from usage_log')
+      expect(rows.map(({ quota }) => quota)).toEqual(lines.map(() => COST))
+    },
+  )
+
   test('/readyz reports a full disk even without any call', async () => {
     const told = await startAlertReceiver()
     onTestFinished(() => told.stop())
-    const { program, disk } = await onSmallDisk(told, {})
+    const { program, disk } = await onSmallDisk(
+      {},
+      { alerts: [told.declared('storage.failed', 'storage.back')] },
+    )
     const filler = join(disk, 'filler')
     fill(filler)
     expect((await readyz(program)).text).toBe('not ready: storage\n')
@@ -185,21 +231,22 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
 
 /** Starts a gateway whose data folder is on a small file system. */
 async function onSmallDisk(
-  told: AlertReceiver,
   env: Readonly<Record<string, string>>,
-): Promise<{ readonly program: Program; readonly disk: string }> {
+  fields: Configuration,
+): Promise<{ readonly program: Program; readonly disk: string; restarted(): Promise<Program> }> {
   const { path: disk } = mountSmallDisk(24_000_000)
   const names = ['m', 's', 'w']
   const config: Configuration = {
     models: priced(names),
     channels: names.map((name) => channel(name, upstream.baseUrl(name))),
     users: [ROOT, user(2, 'ann', [token('ann')])],
-    alerts: [told.declared('storage.failed', 'storage.back')],
+    ...fields,
   }
   const folder = { path: disk, configFile: join(disk, 'gateway.yaml'), discard: () => {} }
   // A timeout of the database would refuse a call for another reason than the disk.
   const patient = env['DATABASE_URL'] === undefined ? {} : { cwd: await patientWithPostgres() }
-  return { program: await readyProgram({ folder, config, env, ...patient }), disk }
+  const restarted = (): Promise<Program> => readyProgram({ folder, config, env, ...patient })
+  return { program: await restarted(), disk, restarted }
 }
 
 function send({ url }: Program, path: string, body: Body): Promise<FullResponse> {

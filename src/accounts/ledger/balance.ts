@@ -68,10 +68,10 @@ export class Balance {
 
   /**
    * Whether the store contains the whole state of this balance, so that it may be removed from memory and
-   * read again.
+   * read again. An open hold keeps it even if the hold is of 0: its call is charged to this object.
    */
   get isIdle(): boolean {
-    return this.held === 0 && this.pendingWrites === 0
+    return this.openHolds === 0 && this.pendingWrites === 0
   }
 
   /** Adds quota units to the held amount, or releases them if the amount is negative. */

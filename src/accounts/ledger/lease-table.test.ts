@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { budgetOfStoredHold } from '../../domain/budget.ts'
+import { addHold, releaseHold } from './charged-balances.ts'
 import { LeaseTable } from './lease-table.ts'
 
 const state = { account: 'u:3', epoch: 0, amount: 100, remain: 1_000, used: 0, free: 0 } as const
@@ -35,4 +37,18 @@ test('quota that could not be returned stays charged with the calls that were se
   leases.get('u:3')?.charge(30)
   leases.applyReleased(released, [])
   expect(leases.get('u:3')?.free).toBe(70)
+})
+
+test('the balances of an open hold of 0 stay, so that what is charged to it later is counted on them', () => {
+  const leases = new LeaseTable(() => false)
+  const account = { token: leases.getOrCreate('t:1'), user: leases.getOrCreate('u:3') }
+  const budget = {
+    periodBudget: budgetOfStoredHold('b:day:2026-01-01:u:3'),
+    balance: leases.getOrCreate('b:day:2026-01-01:u:3'),
+  }
+  const payer = { account, budgets: [budget] }
+  addHold(payer, 0)
+  expect(leases.evictIdle(performance.now() + LATER_MS)).toEqual([])
+  releaseHold(payer, 0)
+  expect(leases.evictIdle(performance.now() + LATER_MS)).toHaveLength(3)
 })

@@ -13,7 +13,7 @@ export interface LeaseServices {
   readonly node: string
 }
 
-type LeasedBatch = Pick<Batch, 'id' | 'userId'>
+export type LeasedBatch = Pick<Batch, 'id' | 'userId'>
 
 /** Takes the lease of a batch, unless another node has it. */
 export async function claimBatch({ rows, node }: LeaseServices, batch: LeasedBatch): Promise<boolean> {
@@ -39,6 +39,12 @@ export async function renewBatches<One extends LeasedBatch>(
   const lookups = batches.map(lookupOf)
   const renewed = new Set(await rows.write('renewClaims', { lookups, node, leaseMs: LEASE_MS }))
   return batches.filter((batch) => !renewed.has(lookupOf(batch)))
+}
+
+/** Renews the lease of a batch. Throws if another node has taken the batch over, and may have ended it. */
+export async function keepBatch(services: LeaseServices, batch: LeasedBatch): Promise<void> {
+  const [lost] = await renewBatches(services, [batch])
+  if (lost) throw new Error(`another node has taken the batch ${lost.id} over`)
 }
 
 /** Returns the lease of a batch. */

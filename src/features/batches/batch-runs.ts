@@ -4,9 +4,10 @@ import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { LineReserve } from '../../accounts/ledger/batch-hold.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Batch, BatchEnd, LineHead } from './batch.ts'
-import { claimBatch, releaseBatch, renewBatches } from './batch-leases.ts'
+import { claimBatch, type LeasedBatch, releaseBatch, renewBatches } from './batch-leases.ts'
 import type { BatchPart, SealedPrices } from './batch-part.ts'
 import { BatchRun, type WaitingLine } from './batch-run.ts'
 import { closeBatch, endBatch, type EndServices, resultsSoFar } from './end-batch.ts'
@@ -59,7 +60,10 @@ export class BatchRuns {
   readonly #runs = new Map<string, BatchRun>()
   /** Holds of an earlier run whose batches were not found yet, by id. */
   readonly #holds: Map<string, OpenHold>
+  /** The batch that this node is taking over, which is not among its `runs` yet. */
+  #taken: LeasedBatch | undefined
   #looking: Promise<void> | undefined
+  #renewing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #renewedAt = performance.now()
   #looks = 0
@@ -105,6 +109,7 @@ export class BatchRuns {
   async close(): Promise<void> {
     this.stop()
     await this.#looking
+    await this.#renewing
     await Promise.all(this.#work)
     await Promise.all([...this.#runs.values()].map((run) => run.close()))
   }
@@ -138,10 +143,7 @@ export class BatchRuns {
       settleWithout: (line, reserve, why) =>
         this.#end(run, line, reserve, withoutAnswer(run.batch, line, why)),
       settleLost: (line, reserve) => this.#settleLost(run, line, reserve),
-      isHeld: async () => {
-        await this.#renew([run])
-        return !run.isLost
-      },
+      isHeld: () => this.#isHeld(run),
     }
     const work = new ProviderWork({ ...this.#services, turns: this.#turns }, run, ends, found)
     run.provider = work
@@ -276,8 +278,7 @@ export class BatchRuns {
   /** Ends a line whose body is lost. It costs nothing. */
   async #settleLost(run: BatchRun, line: LineHead, reserve: LineReserve): Promise<void> {
     // A node that has ended the batch has removed the bodies of its lines.
-    await this.#renew([run])
-    if (run.isLost || this.#isStopping) return
+    if (!(await this.#isHeld(run)) || this.#isStopping) return
     run.reportLost(this.#services.log, line)
     await this.#end(run, line, reserve, withoutAnswer(run.batch, line, 'content_lost'))
   }
@@ -288,15 +289,17 @@ export class BatchRuns {
     reserve: LineReserve,
     result: LineResult & { readonly body: Buffer },
   ): Promise<void> {
-    const isStopping = (): boolean => this.#isStopping
-    if (await settleLine(this.#services, run, { line, reserve }, result, isStopping)) this.#saveSoon(run)
+    const work = { isStopping: () => this.#isStopping, isHeld: () => this.#isHeld(run) }
+    if (await settleLine(this.#services, run, { line, reserve }, result, work)) this.#saveSoon(run)
   }
 
   #saveSoon(run: BatchRun): void {
     run.saving ??= this.#guarded(async () => {
       await delay(SAVE_MS, undefined, { ref: false })
       // The end of the batch is stored with its last counts.
-      if (run.isEnding || run.isLost || this.#isStopping) return
+      if (run.isEnding || this.#isStopping) return
+      // Otherwise it could replace the end that another node has stored.
+      if (!(await this.#isHeld(run))) return
       run.change({ held: run.hold.amount })
       await this.#services.store.save(run.batch)
     }).finally(() => (run.saving = undefined))
@@ -320,8 +323,10 @@ export class BatchRuns {
       this.#guarded(async () => {
         try {
           await run.saving
-          await this.#renew([run])
-          if (run.isLost) await this.#services.ledger.release(run.hold)
+          const { ledger } = this.#services
+          if (!(await this.#isHeld(run))) await ledger.release(run.hold)
+          // Until a charge is written, only the result of its line would have it after a crash, and the end removes that.
+          else if (ledger.writes.repeating > 0) throw new StoreUnavailable('charges are not written yet')
           else await endBatch(this.#services, run.batch, run.stopped ?? 'completed', run.hold)
           this.#runs.delete(run.batch.id)
           await run.close()
@@ -335,9 +340,16 @@ export class BatchRuns {
   }
 
   async #renewDue(): Promise<void> {
-    if (this.#runs.size === 0 || performance.now() - this.#renewedAt <= RENEW_MS) return
-    await this.#renew([...this.#runs.values()])
+    if (performance.now() - this.#renewedAt <= RENEW_MS) return
+    if (this.#runs.size > 0) await this.#renew([...this.#runs.values()])
+    if (this.#taken) await renewBatches(this.#services, [this.#taken])
     this.#renewedAt = performance.now()
+  }
+
+  /** Renews the lease of a batch. Resolves to false if another node has taken the batch over. */
+  async #isHeld(run: BatchRun): Promise<boolean> {
+    await this.#renew([run])
+    return !run.isLost
   }
 
   /** Renews the leases of batches. Those that another node has taken over are left to it. */
@@ -353,24 +365,24 @@ export class BatchRuns {
   }
 
   #look(): void {
-    if (this.#isStopping || this.#looking) return
-    this.#looking = this.#guarded(() => this.#lookAtAll()).finally(() => (this.#looking = undefined))
+    if (this.#isStopping) return
+    // A look at a large batch without a node takes longer than a lease.
+    this.#renewing ??= this.#guarded(() => this.#renewDue()).finally(() => (this.#renewing = undefined))
+    this.#looking ??= this.#guarded(() => this.#lookAtAll()).finally(() => (this.#looking = undefined))
   }
 
   async #lookAtAll(): Promise<void> {
     const { store, ledger } = this.#services
-    await this.#renewDue()
     const looks = this.#looks
     this.#looks += 1
     if (looks % LOOKS_AT_ORPHANS === 0) await store.removeOrphans(Date.now() - ORPHAN_MS)
     const open = await store.open()
     for (const one of open) {
-      if (this.#runs.has(one.id) || this.#isStopping) continue
+      // Charging the row of a line once more while that is repeated would charge the balances in memory twice.
+      if (this.#runs.has(one.id) || this.#isStopping || ledger.writes.repeating > 0) continue
       // The files of other nodes are not found.
       if (!this.#services.hasSharedFiles() && !this.#holds.has(one.id)) continue
       await this.#guarded(() => this.#takeOver(one))
-      // Reading what is left of a large batch takes long.
-      await this.#renewDue()
     }
     const ids = new Set(open.map(({ id }) => id))
     for (const [id, hold] of this.#holds) {
@@ -410,9 +422,11 @@ export class BatchRuns {
       return
     }
     let run: BatchRun | undefined
+    this.#taken = one
     try {
       run = await this.#continue(one, own)
     } finally {
+      this.#taken = undefined
       if (!run) await releaseBatch(this.#services, one)
     }
     if (run) this.#add(run)

@@ -3,7 +3,7 @@ import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Batch, BatchEnd, LineOutcome } from './batch.ts'
-import { type LeaseServices, releaseBatch } from './batch-leases.ts'
+import { keepBatch, type LeaseServices, releaseBatch } from './batch-leases.ts'
 import { messageResultLines, outcomeOf, resultLines } from './batch-results.ts'
 import { countedFacts } from './batch-run.ts'
 import type { BatchStore } from './batch-store.ts'
@@ -25,15 +25,17 @@ export async function endBatch(
   hold: OpenHold | undefined,
 ): Promise<void> {
   if (given.facts.endedMs === undefined) await storeEnd(services, given, stopped, hold)
+  await keepBatch(services, given)
   await closeBatch(services, given, hold)
 }
 
 async function storeEnd(
-  { store, files, ledger, metrics }: EndServices,
+  services: EndServices,
   given: Batch,
   stopped: BatchEnd,
   hold: OpenHold | undefined,
 ): Promise<void> {
+  const { store, files, ledger, metrics } = services
   const { how, atMs } = given.facts.ending ?? { how: stopped, atMs: Date.now() }
   const { total, counts, path, keepMs } = given.facts
   const left = total - counts.completed - counts.failed - counts.expired - counts.cancelled
@@ -45,10 +47,12 @@ async function storeEnd(
     errorFile: given.facts.errorFile ?? (hasErrors ? newFileId() : null),
   }
   const batch = { ...given, facts }
+  await keepBatch(services, batch)
   // Nothing is kept for a deleted user.
   if (!(await store.save(batch))) return store.remove(batch)
   const nowMs = Date.now()
-  if (path === '/v1/messages') await store.storeResults(batch, nowMs, messageResultLines(store, batch, how))
+  if (path === '/v1/messages')
+    await store.storeResults(batch, nowMs, whileKept(services, batch, messageResultLines(store, batch, how)))
   else
     for (const [id, which] of [
       [facts.outputFile, 'results'],
@@ -58,14 +62,28 @@ async function storeEnd(
       const filename = `${batch.id}_${which === 'results' ? 'output' : 'error'}.jsonl`
       const times = { createdMs: nowMs, expiresMs: nowMs + keepMs }
       const file = { id, userId: batch.userId, filename, purpose: 'batch_output', ...times } as const
-      await files.storeResult(file, resultLines(store, batch, which, how))
+      await files.storeResult(file, whileKept(services, batch, resultLines(store, batch, which, how)))
     }
+  await keepBatch(services, batch)
   // Whoever sees that a batch has ended may spend what it held.
   if (hold) await ledger.release(hold)
   const outcome: LineOutcome = how === 'completed' ? 'failed' : how
   const counted = { ...counts, [outcome]: counts[outcome] + left }
   await store.save({ ...batch, facts: { ...facts, endedMs: nowMs, counts: counted } })
   if (left > 0) metrics.add('batchLines', left, outcome)
+}
+
+/**
+ * These lines, if the node still has the lease at their end. Otherwise the node that ended the batch meanwhile may have removed
+ * results, and the lines that lack them must not replace those that it has stored.
+ */
+async function* whileKept(
+  services: EndServices,
+  batch: Batch,
+  lines: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer, void, undefined> {
+  yield* lines
+  await keepBatch(services, batch)
 }
 
 /** Removes what only the work on a batch needs. */

@@ -50,17 +50,18 @@ export async function settleLine(
   run: BatchRun,
   { line, reserve }: { readonly line: SettledLine; readonly reserve: LineReserve },
   { body, ...result }: LineResult & { readonly body: Buffer },
-  isStopping: () => boolean,
+  work: { readonly isStopping: () => boolean; readonly isHeld: () => Promise<boolean> },
 ): Promise<boolean> {
-  for (;;) {
+  for (let isRepeated = false; ; isRepeated = true) {
     try {
+      // While the write failed, another node may have taken the batch over and ended it.
+      if (isRepeated && !(await work.isHeld())) return false
       await store.storeResult(run.batch, line.number, result, body)
       break
     } catch (error) {
       // The call was made, so it is not made again while this process runs.
-      if (isStopping()) throw error
+      if (work.isStopping()) throw error
       await delay(RETRY_MS)
-      if (run.isLost) return false
     }
   }
   // If the charge cannot be written now, the ledger repeats it, and after a crash the next run of the batch does.
