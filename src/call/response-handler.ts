@@ -252,10 +252,6 @@ export abstract class ResponseHandler {
 
   #finish(): void {
     this.#finishedAt = performance.now()
-    const { response } = this.call
-    if (!this.memory.isUsed) return
-    const isBeingSent = response.headersSent && !response.isFinished && !response.isAborted
-    if (isBeingSent) response.onClosed(() => this.memory.resize(0))
-    else this.memory.resize(0)
+    if (this.memory.isUsed) this.call.response.whenRead(() => this.memory.resize(0))
   }
 }

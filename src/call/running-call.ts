@@ -3,6 +3,7 @@ import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StatedService } from '@sluice/wire/service-tier'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import type { ErrorSentToClient } from '../domain/failure-cause.ts'
+import type { RequestMemory } from '../limits/request-memory.ts'
 import type { AttemptLog, UpstreamInterruption } from './attempt-log.ts'
 import type { IncomingCall } from './incoming-call.ts'
 import type { MediaRequester } from './media-fetcher.ts'
@@ -13,7 +14,7 @@ import type { TokenCounter } from './token-counter.ts'
 
 /** A call between its admission and its end, as features and prices know it. */
 export interface RunningCall extends MediaRequester {
-  readonly services: { readonly count: TokenCounter }
+  readonly services: { readonly count: TokenCounter; readonly memory: RequestMemory }
   /** The conversation to which the call belongs; undefined if none is known. */
   readonly session: CallSession | undefined
   readonly incoming: IncomingCall

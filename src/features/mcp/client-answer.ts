@@ -5,14 +5,16 @@ import { answerHeaders } from '../../http/answer-headers.ts'
 import { CODES, type Fields, isLogged } from './protocol.ts'
 import type { AnswerSink, ClientAnswer } from './server-call.ts'
 
-/** Sends an answer that is not a stream. */
+/** Sends an answer that is not a stream. `hold`: allocates memory for it. */
 export function sendMessage(
   { id, response }: IncomingCall,
   status: number,
   message: Fields,
   headers: Readonly<Record<string, string>> = {},
+  hold: (bytes: number) => void = () => {},
 ): void {
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message }))
+  hold(body.length)
   response
     .writeHead(status, {
       'content-type': 'application/json',

@@ -29,7 +29,7 @@ export class ComposedResponse {
   /** Id of the response, as the client knows it. */
   readonly id = `resp_${this.#key}`
   readonly #response: Response
-  readonly #isStream: boolean
+  readonly isStream: boolean
   readonly #repeated: ReadonlyMap<string, string>
   readonly #more: Readonly<Record<string, string>>
   /** The complete items, as JSON texts. */
@@ -50,7 +50,7 @@ export class ComposedResponse {
     more: Readonly<Record<string, string>>,
   ) {
     this.#response = response
-    this.#isStream = scan.kind('stream') === 'true'
+    this.isStream = scan.kind('stream') === 'true'
     this.#more = more
     this.#repeated = new Map([
       ['id', JSON.stringify(this.id)],
@@ -79,7 +79,7 @@ export class ComposedResponse {
     this.#hasBegun = true
     this.#headers = headers
     this.#last = object
-    if (!this.#isStream) return
+    if (!this.isStream) return
     const { 'content-length': _, ...others } = headers
     this.#response.writeHead(200, { ...others, ...this.#more, 'content-type': 'text/event-stream' })
     for (const state of ['created', 'in_progress'])
@@ -108,14 +108,14 @@ export class ComposedResponse {
 
   /** Sends an event with members in JSON. Returns false if the client is behind. */
   send(type: string, members: Readonly<Record<string, string>>): boolean {
-    if (!this.#isStream) return true
+    if (!this.isStream) return true
     const rest = Object.entries(members).map(([name, text]) => `,"${name}":${text}`)
     return this.#sendData(type, `{"type":"${type}","sequence_number":${this.#sequence}${rest.join('')}}`)
   }
 
   /** Sends an event of a round at its place in the whole. */
   pass(type: string, bytes: Buffer, scan: ScannedObject, changes: ReadonlyMap<string, string>): boolean {
-    if (!this.#isStream) return true
+    if (!this.isStream) return true
     const replace = new Map([...changes, ['sequence_number', String(this.#sequence)]])
     return this.#sendData(type, applyEdits(bytes, scan, { remove: [], replace }).toString())
   }
@@ -143,7 +143,7 @@ export class ComposedResponse {
   /** Ends with what `final` has returned. */
   end({ status }: ResponseEnd, final: string): void {
     if (this.#response.isAborted || this.#response.hasEnded) return
-    if (this.#isStream) {
+    if (this.isStream) {
       this.send(`response.${status}`, { response: final })
       this.#response.end()
       return

@@ -1,6 +1,7 @@
 import { byCodePoints, listedName, type ListName } from './listed-entries.ts'
 import type { Fields } from './protocol.ts'
 import type { KnownServer } from './servers.ts'
+import type { ListReader } from './server-lists.ts'
 import { ServerFailure } from './server-transport.ts'
 import type { ToolApprovals } from './tool-approvals.ts'
 import type { ToolAccess } from './toolsets.ts'
@@ -20,7 +21,7 @@ export interface GatheredList {
 export async function gatherList(
   servers: readonly KnownServer[],
   list: ListName,
-  tokenId: number,
+  reader: ListReader,
   access: ToolAccess,
   approvals: ToolApprovals,
 ): Promise<GatheredList> {
@@ -31,10 +32,10 @@ export async function gatherList(
   )
   const unavailable: string[] = []
   let ttlMs: number | undefined
-  const lists = await Promise.all(
+  const lists = await allEnded(
     asked.map(async ({ server, lists: known }): Promise<readonly Fields[]> => {
       try {
-        const { entries, untilMs } = await known.get(list, tokenId)
+        const { entries, untilMs } = await known.get(list, reader)
         ttlMs = Math.min(ttlMs ?? Infinity, Math.max(0, Math.floor(untilMs - performance.now())))
         if (!isNamed) return entries
         const visible = list === 'tools' ? await approvals.visible(server, entries) : entries
@@ -56,6 +57,12 @@ export async function gatherList(
     ttlMs: unavailable.length > 0 ? 0 : (ttlMs ?? EMPTY_TTL_MS),
     unavailable: unavailable.toSorted(),
   }
+}
+
+/** Resolves like `Promise.all`, but not before all have ended: they take memory that is returned after the request. */
+export async function allEnded<Value>(promises: readonly Promise<Value>[]): Promise<readonly Value[]> {
+  await Promise.allSettled(promises)
+  return Promise.all(promises)
 }
 
 // A resource is read from the first server that lists it.

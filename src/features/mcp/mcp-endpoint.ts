@@ -12,7 +12,7 @@ import { ClientAnswerStream, sendMessage } from './client-answer.ts'
 import { type ClientMessage, checkStateless, isStateless, mismatch, readMessage } from './client-request.ts'
 import { convertedResult, forClient } from './client-results.ts'
 import { ClientSessions } from './client-sessions.ts'
-import { type GatheredList, gatherList, templateMatcher } from './gathered-lists.ts'
+import { allEnded, type GatheredList, gatherList, templateMatcher } from './gathered-lists.ts'
 import {
   type ListName,
   LISTS,
@@ -35,6 +35,7 @@ import {
   USUAL_SESSION,
 } from './protocol.ts'
 import { type AnswerSink, type ClientAnswer, type ServerCall, serverCall } from './server-call.ts'
+import type { ListReader } from './server-lists.ts'
 import { ServerFailure } from './server-transport.ts'
 import type { KnownServer, McpServers } from './servers.ts'
 import type { ToolApprovals } from './tool-approvals.ts'
@@ -109,19 +110,24 @@ export class McpEndpoint {
       const sent = { code, message, ...(data !== undefined && { data }) }
       sendMessage(incoming, status, { ...(id !== undefined && { id }), error: sent })
     } finally {
-      body.release()
+      incoming.response.whenRead(body.release)
     }
   }
 
   /**
    * The tools of a caller, for a model that may call them. `toolset` as for `handle`; undefined if there is no such toolset.
+   * `take` allocates memory for lists that are read.
    */
-  async listTools(caller: Caller, toolset: string | undefined): Promise<GatheredList | undefined> {
+  async listTools(
+    caller: Caller,
+    toolset: string | undefined,
+    take: (bytes: number) => void,
+  ): Promise<GatheredList | undefined> {
     const settings = this.#services.settings()
     const access = toolAccess(settings.mcp, caller, toolset)
     if (!access) return undefined
     const servers = [...this.#servers({ settings }).values()]
-    return gatherList(servers, 'tools', caller.token.id, access, this.#services.approvals)
+    return gatherList(servers, 'tools', { tokenId: caller.token.id, take }, access, this.#services.approvals)
   }
 
   /**
@@ -240,24 +246,24 @@ export class McpEndpoint {
   }
 
   async #list(request: ClientRequest, list: ListName): Promise<void> {
-    const { message, incoming, access, caller, version } = request
+    const { message, incoming, access, body, version } = request
     if (message.params['cursor'] !== undefined)
       throw new McpError(CODES.params, 'Invalid params: lists have one page, so there is no cursor')
     const { entries, ttlMs, unavailable } = await gatherList(
       [...this.#servers(request).values()],
       list,
-      caller.token.id,
+      readerOf(request),
       access,
       this.#services.approvals,
     )
     const result = { [LISTS[list].member]: entries, ttlMs, cacheScope: 'private' }
     const headers: Record<string, string> =
       unavailable.length > 0 ? { 'x-gateway-mcp-unavailable': unavailable.join(', ') } : {}
-    sendMessage(incoming, 200, { id: message.id, result: forClient(version, result) }, headers)
+    sendMessage(incoming, 200, { id: message.id, result: forClient(version, result) }, headers, body.hold)
   }
 
   async #callTool(request: ClientRequest): Promise<void> {
-    const { message, access, caller } = request
+    const { message, access } = request
     const { name: listed, arguments: given } = message.params
     if (typeof listed !== 'string') throw new McpError(CODES.params, 'Invalid params: name is missing')
     if (given !== undefined && !isObject(given))
@@ -270,7 +276,7 @@ export class McpEndpoint {
     let failure: ServerFailure | undefined
     let marked: readonly ParamHeader[] = []
     try {
-      const tools = await known.lists.get('tools', caller.token.id, DEFINITION_AGE_MS)
+      const tools = await known.lists.get('tools', readerOf(request), DEFINITION_AGE_MS)
       const tool = tools.entries.find(({ name }) => name === split.name)
       if (!tool) throw unknown
       const visible = await this.#services.approvals.visible(known.server, [tool])
@@ -297,7 +303,7 @@ export class McpEndpoint {
   }
 
   async #getPrompt(request: ClientRequest): Promise<void> {
-    const { message, access, caller } = request
+    const { message, access } = request
     const { name: listed } = message.params
     if (typeof listed !== 'string') throw new McpError(CODES.params, 'Invalid params: name is missing')
     const unknown = new McpError(CODES.params, `Unknown prompt: ${listed.slice(0, 200)}`)
@@ -305,7 +311,7 @@ export class McpEndpoint {
     const known = split && this.#servers(request).get(split.server)
     if (!known || !access.has(split.server, split.name)) throw unknown
     const beganMs = performance.now()
-    const prompts = await listOrFailure(known, 'prompts', caller)
+    const prompts = await listOrFailure(known, 'prompts', request)
     if (!(prompts instanceof ServerFailure) && !prompts.entries.some(({ name }) => name === split.name))
       throw unknown
     await this.#forward(request, known, split.name, listed, {
@@ -330,15 +336,15 @@ export class McpEndpoint {
 
   /** The first server by name that lists a resource, otherwise the first one with a template that fits. */
   async #serverOf(request: ClientRequest, uri: string): Promise<KnownServer | undefined> {
-    const { access, caller } = request
+    const { access } = request
     const servers = [...this.#servers(request).values()].filter(({ server }) => access.hasAll(server.name))
     const has = async (
       list: ListName,
       matcher: () => (entry: Fields) => boolean,
     ): Promise<KnownServer | undefined> => {
-      const found = await Promise.all(
+      const found = await allEnded(
         servers.map(async (known) => {
-          const given = await listOrFailure(known, list, caller)
+          const given = await listOrFailure(known, list, request)
           return !(given instanceof ServerFailure) && given.entries.some(matcher())
         }),
       )
@@ -371,7 +377,7 @@ export class McpEndpoint {
       throw new McpError(CODES.params, 'Invalid params: ref is missing')
     for (const known of this.#servers(request).values()) {
       if (!access.hasAll(known.server.name)) continue
-      const templates = await listOrFailure(known, 'templates', request.caller)
+      const templates = await listOrFailure(known, 'templates', request)
       if (templates instanceof ServerFailure) continue
       if (templates.entries.some((entry) => entry['uriTemplate'] === uri))
         return this.#forward(request, known, uri, `${known.server.name}_resource`)
@@ -446,13 +452,17 @@ function timeoutLeftMs({ server }: KnownServer, beganMs: number): number {
   return Math.max(0, server.timeout - (performance.now() - beganMs))
 }
 
+function readerOf({ caller, body }: ClientRequest): ListReader {
+  return { tokenId: caller.token.id, take: body.hold }
+}
+
 async function listOrFailure(
   { lists }: KnownServer,
   list: ListName,
-  { token }: Caller,
+  request: ClientRequest,
 ): Promise<Awaited<ReturnType<KnownServer['lists']['get']>> | ServerFailure> {
   try {
-    return await lists.get(list, token.id, DEFINITION_AGE_MS)
+    return await lists.get(list, readerOf(request), DEFINITION_AGE_MS)
   } catch (error) {
     if (error instanceof ServerFailure) return error
     throw error

@@ -11,6 +11,8 @@ import type { Relay } from '../../call/relay.ts'
 import type { AttemptTarget } from '../../call/request-stages.ts'
 import type { CallRecord, IncomingCall, RenderedRefusal } from '../../call/incoming-call.ts'
 import { asGatewayError, GatewayError } from '../../errors.ts'
+import { ResponseMemory } from '../../limits/request-memory.ts'
+import { allEnded } from './gathered-lists.ts'
 import { ComposedResponse, type ResponseEnd } from './composed-response.ts'
 import { declaredNames, type GatewayTool, OfferedTools } from './gateway-tools.ts'
 import type { McpEndpoint } from './mcp-endpoint.ts'
@@ -57,9 +59,9 @@ export async function respondInRounds(
 ): Promise<void> {
   const { scan, incoming, caller, settings } = request
   refuseUnsupported(request)
-  const lists = await Promise.all(
+  const lists = await allEnded(
     tools.map(async ({ index, toolset }) => {
-      const list = await services.endpoint.listTools(caller, toolset)
+      const list = await services.endpoint.listTools(caller, toolset, request.body.hold)
       if (list) return list
       const message = `Invalid 'tools[${index}].server_url': there is no such toolset.`
       throw new GatewayError('invalid_request', message)
@@ -384,10 +386,18 @@ class ResponseInRounds {
   async #end(end: ResponseEnd): Promise<void> {
     const final = this.#composed.final(end)
     const { call, target } = this.#answered ?? {}
-    const { id } = this.#composed
+    const { id, isStream } = this.#composed
     if (this.#keep && call && target && end.status !== 'failed') {
       const tokens = Number(asRecord(parseRecord(final)?.['usage'])?.['total_tokens']) || 0
       await this.#keep({ id, response: final, call, target, tokens })
+    }
+    if (call && !this.#hasLeft) {
+      const { token, user } = this.#caller
+      const memory = new ResponseMemory(call.services.memory, { client: user.id, key: token.id })
+      this.#request.incoming.response.onClosed(() => memory.resize(0))
+      // The items that were streamed before may be unread, too.
+      memory.resize((isStream ? 2 : 1) * Buffer.byteLength(final))
+      await memory.whenEnough()
     }
     this.#composed.end(end, final)
   }

@@ -2,6 +2,7 @@ import { MCP_VERSIONS, type McpServer, type McpSessionVersion, type McpVersion }
 import type { McpServerState } from '../../management/mcp/mcp-tools.ts'
 import { untilAborted } from '../../upstreams/until-aborted.ts'
 import { AccessToken } from './client-credentials.ts'
+import { LISTS } from './listed-entries.ts'
 import {
   asFields,
   CODES,
@@ -60,7 +61,7 @@ export interface ServerReply {
 interface Session {
   readonly id: string | undefined
   readonly version: McpSessionVersion
-  readonly capabilities: Fields
+  readonly capabilities: Capabilities
 }
 
 /** The session of an API key. */
@@ -75,8 +76,11 @@ interface KeySession {
 /** What was found out about a server. */
 interface Found {
   readonly version: McpVersion
-  readonly capabilities: Fields
+  readonly capabilities: Capabilities
 }
+
+/** The capabilities of `LISTS` that a server declares. What else it says of itself is not kept. */
+type Capabilities = ReadonlySet<string>
 
 /** Speaks with one server, in the revision that the server has. */
 export class ServerConnection {
@@ -100,7 +104,7 @@ export class ServerConnection {
   }
 
   /** The capabilities that the server declares. Rejects with `ServerFailure`. */
-  async capabilities(tokenId: number): Promise<Fields> {
+  async capabilities(tokenId: number): Promise<Capabilities> {
     const { version, capabilities } = await this.#find()
     return version === STATELESS ? capabilities : (await this.#session(tokenId).session).capabilities
   }
@@ -165,7 +169,7 @@ export class ServerConnection {
 
   async #probe(): Promise<Found> {
     const { era } = this.server
-    if (hasSessions(era)) return { version: era, capabilities: {} }
+    if (hasSessions(era)) return { version: era, capabilities: capabilitiesIn({}) }
     const asked = { method: 'server/discover', params: {}, tokenId: 0 }
     const headers = this.#statelessHeaders(asked.method, asked.params)
     const { reply } = await this.#withinTimeout((signal) =>
@@ -179,12 +183,12 @@ export class ServerConnection {
     const supported = supportedVersions ?? asFields(reply?.error?.data)['supported']
     const versions: readonly unknown[] = Array.isArray(supported) ? supported : []
     if (reply?.result && versions.includes(STATELESS))
-      return { version: STATELESS, capabilities: asFields(capabilities) }
+      return { version: STATELESS, capabilities: capabilitiesIn(capabilities) }
     if (era === STATELESS) throw new ServerFailure('server_answer', `it does not speak ${STATELESS}`)
     const version = MCP_VERSIONS.find(
       (one): one is McpSessionVersion => hasSessions(one) && versions.includes(one),
     )
-    return { version: version ?? USUAL_SESSION, capabilities: {} }
+    return { version: version ?? USUAL_SESSION, capabilities: capabilitiesIn({}) }
   }
 
   /** Runs what no client waits for, with a signal that the timeout of the server aborts. */
@@ -308,7 +312,7 @@ export class ServerConnection {
     const session: Session = {
       id: post.session,
       version: agreed,
-      capabilities: asFields(reply?.result?.['capabilities']),
+      capabilities: capabilitiesIn(reply?.result?.['capabilities']),
     }
     this.version = agreed
     await this.#notify(session, { method: 'notifications/initialized' }, signal)
@@ -439,6 +443,12 @@ export const NAMED_BY: Readonly<Record<string, string>> = {
 
 /** Methods whose result may request input from the client. */
 export const MAY_ASK: ReadonlySet<string> = new Set(Object.keys(NAMED_BY))
+
+function capabilitiesIn(declared: unknown): Capabilities {
+  const has = asFields(declared)
+  const known = Object.values(LISTS).map(({ capability }) => capability)
+  return new Set(known.filter((capability) => has[capability] !== undefined))
+}
 
 function sessionHeaders({ id, version }: Session): Readonly<Record<string, string>> {
   return { 'mcp-protocol-version': version, ...(id !== undefined && { 'mcp-session-id': id }) }

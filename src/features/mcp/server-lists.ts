@@ -25,6 +25,13 @@ export interface ServerList {
   readonly untilMs: number
 }
 
+/** For whom a list is read. */
+export interface ListReader {
+  readonly tokenId: number
+  /** Allocates memory for what the server sends. Throws if there is none. */
+  readonly take?: (bytes: number) => void
+}
+
 interface KeptList extends ServerList {
   readonly bytes: number
 }
@@ -48,22 +55,23 @@ export class ServerLists {
 
   /**
    * Resolves to a list as this API key may see it. Rejects with `ServerFailure`. `ageMs`: age up to which a list serves
-   * that the server does not want to be kept, because it is not shown.
+   * that the server does not want to be kept, because it is not shown. Concurrent readers of an API key read once, with the
+   * memory of the first.
    */
-  async get(list: ListName, tokenId: number, ageMs = 0): Promise<ServerList> {
-    const key = `${list} ${tokenId}`
+  async get(list: ListName, reader: ListReader, ageMs = 0): Promise<ServerList> {
+    const key = `${list} ${reader.tokenId}`
     const known = this.#shared.get(list) ?? this.#private.get(key)
     const nowMs = performance.now()
     if (known && (nowMs < known.untilMs || nowMs - known.readMs < ageMs)) return known
     let asked = this.#asked.get(key)
     if (!asked) {
-      asked = this.#read(list, tokenId).finally(() => this.#asked.delete(key))
+      asked = this.#read(list, reader).finally(() => this.#asked.delete(key))
       this.#asked.set(key, asked)
     }
     return asked
   }
 
-  async #read(list: ListName, tokenId: number): Promise<ServerList> {
+  async #read(list: ListName, reader: ListReader): Promise<ServerList> {
     const { server } = this.#connection
     const waitMs = Math.min(server.timeout, MAX_WAIT_MS)
     const controller = new AbortController()
@@ -72,13 +80,13 @@ export class ServerLists {
       waitMs,
     )
     try {
-      return await this.#gather(list, tokenId, controller.signal)
+      return await this.#gather(list, reader, controller.signal)
     } finally {
       clearTimeout(timer)
     }
   }
 
-  async #gather(list: ListName, tokenId: number, signal: AbortSignal): Promise<ServerList> {
+  async #gather(list: ListName, { tokenId, take }: ListReader, signal: AbortSignal): Promise<ServerList> {
     const { method, member, capability } = LISTS[list]
     const { server } = this.#connection
     const beganMs = performance.now()
@@ -89,11 +97,11 @@ export class ServerLists {
     let isShared = false
     let cursor: string | undefined
     let pages = 0
-    let isLast = capabilities[capability] === undefined
+    let isLast = !capabilities.has(capability)
     while (!isLast) {
       if (pages === MAX_PAGES) throw new ServerFailure('server_unavailable', `more than ${MAX_PAGES} pages`)
       const params: Fields = cursor === undefined ? {} : { cursor }
-      const reply = await this.#connection.request({ method, params, tokenId, signal })
+      const reply = await this.#connection.request({ method, params, tokenId, signal, take })
       if (reply.error?.code === CODES.method) break
       if (!reply.result) throw new ServerFailure('server_unavailable', `${method} is an error`)
       const { [member]: found, nextCursor } = reply.result

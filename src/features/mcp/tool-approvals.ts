@@ -138,7 +138,7 @@ export function mcpToolSource(
 ): McpToolSource {
   const toolsOf = async ({ server, lists }: KnownServer): Promise<readonly PresentTool[]> => {
     try {
-      const { entries, invalid } = await lists.get('tools', 0)
+      const { entries, invalid } = await lists.get('tools', { tokenId: 0 })
       await approvals.visible(server, entries)
       const now = mcp()
       const named = (tool: Fields, state: PresentTool['state']): PresentTool => ({

@@ -262,6 +262,12 @@ export class Response {
     }
   }
 
+  /** Calls `listener` once the client has read what was sent, or will not: at once if nothing was sent. */
+  whenRead(listener: Listener): void {
+    if (this.headersSent && !this.#isFinished && !this.#isAborted) this.onClosed(listener)
+    else listener()
+  }
+
   /** Calls `listener` once, when the waiting bytes are sent. */
   whenDrained(listener: Listener): void {
     this.#drainListener = listener
