@@ -26,6 +26,7 @@ import { ZERO } from '../../domain/decimal.ts'
 import { GatewayError } from '../../errors.ts'
 import { LIMIT_NAMES } from '../../limits/rate-limiter.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { AnswerMemory, NoMemory } from './answer-memory.ts'
 import { type ParamHeader, paramValue } from './listed-entries.ts'
 import { asFields, type Fields, foreignMeta, isObject, META, STATELESS } from './protocol.ts'
 import type { ServerReply } from './server-connection.ts'
@@ -263,12 +264,14 @@ class RunningServerCall {
   readonly #call: Call
   readonly #plan: Plan
   readonly #stop = new AbortController()
+  readonly #memory: AnswerMemory
   #isSent = false
 
   constructor(asked: ServerCall, call: Call, plan: Plan) {
     this.#asked = asked
     this.#call = call
     this.#plan = plan
+    this.#memory = new AnswerMemory(call)
   }
 
   async run(stopping: AbortSignal): Promise<Outcome> {
@@ -302,6 +305,7 @@ class RunningServerCall {
       return await this.#answer(target, reply)
     } catch (error) {
       if (error instanceof ServerFailure) return await this.#failed(target, error)
+      if (error instanceof NoMemory) return await this.#unread(target)
       if (ENDINGS.some((one) => error instanceof one)) return await this.#ended(target, error)
       throw error
     } finally {
@@ -309,6 +313,7 @@ class RunningServerCall {
       unsubscribe()
       cancelled.removeEventListener('abort', leave)
       watcher?.over?.()
+      this.#memory.release()
     }
   }
 
@@ -361,7 +366,7 @@ class RunningServerCall {
       signal: this.#stop.signal,
       timeoutMs,
       onSent: () => (this.#isSent = true),
-      take: call.takeMemory,
+      take: this.#memory.take,
       mayRequireInput: version === STATELESS,
       wantsProgress,
       onNotification: (name, given) => {
@@ -425,24 +430,33 @@ class RunningServerCall {
     return method === 'tools/call' && result['isError'] === true ? 'tool_error' : 'ok'
   }
 
-  async #failed(target: AttemptTarget, failure: ServerFailure): Promise<Outcome> {
+  async #failed(target: AttemptTarget, { code, message }: ServerFailure): Promise<Outcome> {
     const call = this.#call
-    const { known, method, sink } = this.#asked
-    const { name } = known.server
-    const message = `the server ${name} ${WORDS[failure.code]}`
-    call.noteError({
-      cause: CAUSES[failure.code],
-      status: 200,
-      type: 'mcp_server',
-      code: failure.code,
-      message,
-    })
-    call.attempts.failed(failureWithoutResponse(failure.message))
+    const words = `the server ${this.#asked.known.server.name} ${WORDS[code]}`
+    call.noteError({ cause: CAUSES[code], status: 200, type: 'mcp_server', code, message: words })
+    call.attempts.failed(failureWithoutResponse(message))
     call.settleUndelivered(target)
-    if (method === 'tools/call')
-      sink.finish(call, target, { result: this.#failedResult(failure.code, message) })
-    else sink.finish(call, target, { error: { code: -32_603, message, data: { code: failure.code } } })
+    this.#finishFailed(target, code, words)
     return 'failed'
+  }
+
+  /** Ends a call whose answer was not read to its end. The server has done its work, so that it must not be asked again. */
+  async #unread(target: AttemptTarget): Promise<Outcome> {
+    const call = this.#call
+    const { server } = this.#asked.known
+    const code = 'overloaded'
+    const message = `the answer of the server ${server.name} was not read: too many large answers are held for this client`
+    call.noteError({ cause: 'gateway', status: 200, type: 'mcp_server', code, message })
+    await call.settleMeasured(target, 'cut', USED, false)
+    this.#finishFailed(target, code, message)
+    return 'tool_error'
+  }
+
+  #finishFailed(target: AttemptTarget, code: string, message: string): void {
+    const { method, sink } = this.#asked
+    if (method === 'tools/call')
+      sink.finish(this.#call, target, { result: this.#failedResult(code, message) })
+    else sink.finish(this.#call, target, { error: { code: -32_603, message, data: { code } } })
   }
 
   #failedResult(code: string, message: string): Fields {

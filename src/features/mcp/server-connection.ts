@@ -17,7 +17,7 @@ import {
   USUAL_SESSION,
 } from './protocol.ts'
 import { type ServerError, withoutSecrets } from './server-error.ts'
-import { type PostAnswer, ServerFailure, type ServerTransport } from './server-transport.ts'
+import { type PostAnswer, ServerFailure, type ServerTransport, type TakeMemory } from './server-transport.ts'
 
 /** Milliseconds after which an unused session is given up. */
 const IDLE_MS = 600_000
@@ -42,7 +42,7 @@ export interface ServerRequest {
   readonly timeoutMs?: number | undefined
   /** Called when the request itself begins to be sent, after what it needs: a session and a token. */
   readonly onSent?: () => void
-  readonly take?: ((bytes: number) => void) | undefined
+  readonly take?: TakeMemory | undefined
   /** Whether the client understands a result that requires input of it. */
   readonly mayRequireInput?: boolean
   /** Whether the server may report progress. */

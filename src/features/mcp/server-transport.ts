@@ -24,6 +24,9 @@ const MAX_LEVELS = 1_000
 /** `maxMs` is more than the timeouts of servers may be. */
 const LIMITS = { connections: 256, maxMs: 3_700_000 }
 
+/** `signal`: that of the request. */
+export type TakeMemory = (bytes: number, signal: AbortSignal) => void | Promise<void>
+
 /** A message for a server. */
 export interface ServerPost {
   readonly url: string
@@ -33,8 +36,8 @@ export interface ServerPost {
   readonly signal: AbortSignal
   /** Called when the message begins to be sent. */
   readonly onSent?: (() => void) | undefined
-  /** Allocates memory for bytes that have arrived. Throws if there is none. */
-  readonly take?: ((bytes: number) => void) | undefined
+  /** Allocates memory for bytes that have arrived, before more are read. Throws or rejects if there is none. */
+  readonly take?: TakeMemory | undefined
   /** Called with each message of a stream. Returns whether it was the last one that is expected. */
   readonly onMessage: (message: Fields) => boolean
 }
@@ -160,7 +163,7 @@ async function* piecesOf(
     if (next.done) return
     length += next.value.length
     if (length > maxBytes) throw new ServerFailure('server_answer', `more than ${maxBytes} bytes`)
-    take?.(next.value.length)
+    await take?.(next.value.length, signal)
     yield next.value
   }
 }
