@@ -118,7 +118,10 @@ export class ServerConnection {
       timeoutMs,
     )
     const signal = AbortSignal.any([asked.signal, timeout.signal])
+    let leave: (() => void) | undefined
     try {
+      const kind = asked.method.endsWith('/list') ? 'lists' : 'calls'
+      leave = await this.#transport.enter(this.server.url, kind, asked.tokenId, signal)
       const { version } = await untilAborted(this.#find(), signal)
       const reply =
         version === STATELESS ? await this.#stateless(asked, signal) : await this.#inSession(asked, signal)
@@ -128,6 +131,7 @@ export class ServerConnection {
       this.#failed(error)
       throw error
     } finally {
+      leave?.()
       clearTimeout(timer)
     }
   }

@@ -1,6 +1,7 @@
 import { parseExact } from '@sluice/wire/json/exact-json'
 import { FrameSplitter } from '@sluice/wire/sse/frame-splitter'
 import type { Dispatcher } from 'undici'
+import { FairSemaphore } from '../../limits/fair-semaphore.ts'
 import { LOOP_MARK_HEADER } from '../../upstreams/loop-detection.ts'
 import { NamedServerClient } from '../../upstreams/named-server-client.ts'
 import { type Fields, isObject } from './protocol.ts'
@@ -23,6 +24,10 @@ export class ServerFailure extends Error {
 const MAX_LEVELS = 1_000
 /** `maxMs` is more than the timeouts of servers may be. */
 const LIMITS = { connections: 256, maxMs: 3_700_000 }
+/** Requests of clients to one server at a time. The other connections are for short messages, such as those of sessions. */
+const PLACES = { calls: 192, lists: 32 }
+/** Part of the places of a server that one API key may have if no other key has called recently. */
+const ALONE = 7 / 8
 
 /** `signal`: that of the request. */
 export type TakeMemory = (bytes: number, signal: AbortSignal) => void | Promise<void>
@@ -54,10 +59,35 @@ export interface PostAnswer {
 export class ServerTransport {
   readonly #mark: string
   readonly #client = new NamedServerClient(LIMITS)
+  /** By kind and origin, because servers of the same origin share its connections. */
+  readonly #places = new Map<string, FairSemaphore>()
 
   /** `mark`: the text that marks requests of this gateway. */
   constructor(mark: string) {
     this.#mark = mark
+  }
+
+  /**
+   * Waits for a place for a request to a server; API keys share the places fairly. Resolves to a function that gives it back.
+   * Rejects with the reason of `signal`.
+   */
+  async enter(
+    url: string,
+    kind: keyof typeof PLACES,
+    tokenId: number,
+    signal: AbortSignal,
+  ): Promise<() => void> {
+    const key = `${kind} ${new URL(url).origin}`
+    let places = this.#places.get(key)
+    if (!places) this.#places.set(key, (places = placesOf(kind)))
+    const entry = places.enter(tokenId)
+    const leave = (): void => entry.leave()
+    signal.addEventListener('abort', leave)
+    if (signal.aborted) leave()
+    await entry.decided
+    signal.removeEventListener('abort', leave)
+    if (entry.isIn) return leave
+    throw signal.reason
   }
 
   /** Rejects with `ServerFailure`, with the reason of `signal`, or with an error that `take` throws. */
@@ -143,6 +173,17 @@ export class ServerTransport {
   close(): Promise<void> {
     return this.#client.close()
   }
+}
+
+function placesOf(kind: keyof typeof PLACES): FairSemaphore {
+  return new FairSemaphore({
+    max: () => PLACES[kind],
+    aloneShare: ALONE,
+    // Only requests wait that have slots, and within the timeout of the server.
+    waiting: () => Number.POSITIVE_INFINITY,
+    waitMs: () => LIMITS.maxMs,
+    nowMs: () => performance.now(),
+  })
 }
 
 /** The pieces of an answer, within its maximum size. */
