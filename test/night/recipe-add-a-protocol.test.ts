@@ -37,6 +37,7 @@ test('a protocol that is added to the table of protocols causes compile errors w
     'src/call/dialects/choose-dialect.ts',
     'src/call/dialects/client-dialects.ts',
     'src/call/dialects/conversion-dialects.ts',
+    'src/call/dialects/conversions.ts',
     'src/call/dialects/count-tokens.ts',
     'src/call/estimate.ts',
     'src/call/failure.ts',
