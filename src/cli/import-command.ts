@@ -24,8 +24,9 @@ Users, keys, channels, groups, prices and a few options carry over into the data
 working, ids stay if they are free. Without --apply nothing is written: the report lists, row by row, what would not carry
 over, and what would be changed. Read it, then run the command again with --apply.
 Existing entries (a user or a channel of the same name, the same key, a group, a price) stay unchanged, so that the command
-can be repeated. Keys are added to an existing user, and roles above a common user's carry over, only for the users whose
-names --merge and --role state: the author of that database chose its names and roles. docs/moving.md describes all steps.
+can be repeated. Keys are added to an existing user, or to a group that is not as their team, and roles above a common user's
+carry over, only for the names that --merge and --role state: the author of that database chose its names and roles.
+docs/moving.md describes all steps.
 Exits with 1 if a planned entry could not be written.
 Examples:
   sluice import /srv/new-api/one-api.db
@@ -64,7 +65,7 @@ export function addImportCommand(program: Command, shell: CommandContext): void 
     .addOption(new Option('--dry-run', 'write nothing (the default)').conflicts('apply'))
     .option(
       '--merge <name>',
-      'add the keys of this user to the user here of the same name; may be repeated',
+      'add the keys of this user or team to the user or group here of the same name; may be repeated',
       collected,
     )
     .option(

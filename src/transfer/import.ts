@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { ImportedAmountSums, QuotaConverter } from './amounts.ts'
 import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
 import { type IdentifierHashes, IdentifierAllocator } from './identifier-allocator.ts'
-import { planAccounts, type PlannedAccount, type ListedUserNames } from './plan-accounts.ts'
+import { planAccounts, type PlannedAccount, type ListedNames } from './plan-accounts.ts'
 import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
 import { type InterpretedSource, readImport } from './interpret-source.ts'
 import {
@@ -25,10 +25,10 @@ export interface ImportOptions {
   /** What to import: a file, or the address of a database server. */
   readonly source: string
   /**
-   * Names that the operator listed: users whose keys are added to existing users, and users who keep their
-   * role.
+   * Names that the operator listed: users and teams whose keys are added to existing users and groups, and
+   * users who keep their role.
    */
-  readonly stated: ListedUserNames
+  readonly stated: ListedNames
   /** Address of the database of a LiteLLM proxy, in addition to its configuration. */
   readonly database?: string | undefined
   /** Whether a source's server gets the password in clear if it asks for it over an unencrypted connection. */
@@ -127,6 +127,7 @@ export function planImport(
     identifiers,
     sums: new ImportedAmountSums(state.identifiers.sums),
     stated,
+    unlikeGroups: configuration.unlikeGroups,
     nowSeconds: Math.floor(Date.now() / 1000),
   })
   return {
@@ -139,18 +140,22 @@ export function planImport(
   }
 }
 
-// Throws if the operator listed a user whom the source does not have: a mistyped name would otherwise be
+// Throws if the operator listed a name that the source does not have: a mistyped name would otherwise be
 // ignored.
-function requireNames({ users }: Pick<OtherGatewayDatabase, 'users'>, stated: ListedUserNames): void {
-  const names = new Set(
-    users.map((row) => {
+function requireNames(
+  { users, tokens }: Pick<OtherGatewayDatabase, 'users' | 'tokens'>,
+  stated: ListedNames,
+): void {
+  const namesIn = (rows: readonly SourceRow[], column: string): readonly string[] =>
+    rows.map((row) => {
       const cells = new RowReader(row)
-      return cells.lenient(() => cells.text('username'), '')
-    }),
-  )
-  for (const [option, wanted] of Object.entries(stated) as [keyof ListedUserNames, ReadonlySet<string>][])
+      return cells.lenient(() => cells.text(column), '')
+    })
+  const role = new Set(namesIn(users, 'username'))
+  const names = { role, merge: new Set([...role, ...namesIn(tokens, 'team_group')]) }
+  for (const [option, wanted] of Object.entries(stated) as [keyof ListedNames, ReadonlySet<string>][])
     for (const name of wanted)
-      if (!names.has(name)) throw new Error(`--${option} ${name}: no user there has that name`)
+      if (!names[option].has(name)) throw new Error(`--${option} ${name}: no user there has that name`)
 }
 
 async function applyPlan(

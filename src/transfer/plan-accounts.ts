@@ -32,9 +32,9 @@ export interface AccountsPlan {
   readonly passwords: number
 }
 
-/** User names of the source that the operator listed on the command line. */
-export interface ListedUserNames {
-  /** Users whose tokens are added to the existing user with the same name. */
+/** Names in the source that the operator listed on the command line. */
+export interface ListedNames {
+  /** Users and teams whose tokens are added to the existing user or group with the same name. */
   readonly merge: ReadonlySet<string>
   /** Users who keep their role if it is higher than that of an ordinary user. */
   readonly role: ReadonlySet<string>
@@ -47,7 +47,9 @@ export interface AccountRules {
   readonly settings: Settings
   readonly identifiers: IdentifierAllocator
   readonly sums: ImportedAmountSums
-  readonly stated: ListedUserNames
+  readonly stated: ListedNames
+  /** Groups here that are not as the teams of those names there. */
+  readonly unlikeGroups: ReadonlySet<string>
   readonly nowSeconds: number
 }
 
@@ -163,7 +165,7 @@ function planOwner(
 function planTokens(
   rows: readonly SourceRow[],
   owner: Owner,
-  { units, settings, identifiers, sums, nowSeconds }: AccountRules,
+  { units, settings, identifiers, sums, stated, unlikeGroups, nowSeconds }: AccountRules,
 ): { readonly tokens: ImportedToken[]; readonly made: ReportLine[]; readonly lines: ReportLine[] } {
   const tokens: ImportedToken[] = []
   const made: ReportLine[] = []
@@ -195,6 +197,16 @@ function planTokens(
           skippedToken(row, 'a user here has the name of its user; --merge NAME adds it to that user'),
         )
         continue
+      }
+      const { team_group: team = '' } = read
+      if (unlikeGroups.has(team)) {
+        if (!stated.merge.has(team)) {
+          lines.push(
+            skippedToken(row, 'a group here has the name of its team; --merge NAME adds it to that group'),
+          )
+          continue
+        }
+        cells.note(`group: ${JSON.stringify(team)} of this gateway, as --merge states`)
       }
       sums.add({ 'tokens.remain_quota': read.remain_quota, 'tokens.used_quota': read.used_quota })
     } catch (error) {

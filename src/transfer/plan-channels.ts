@@ -327,14 +327,20 @@ export function splitList(text: string): string[] {
 
 function keysOf(cells: RowReader, family: GatewayFamily): string[] {
   const type = channelType(cells.integer('type'))
-  const given = cells.text('key').trim()
-  const keys = family === 'new-api' && type ? parseKeysOfType(type, given) : parseKeyLines(given)
+  const text = cells.text('key')
+  const parse = (given: string): string[] =>
+    family === 'new-api' && type ? parseKeysOfType(type, given) : parseKeyLines(given)
+  const keys = parse(text.trim())
   const states = readObject(cells, 'channel_info')['multi_key_status_list']
   if (typeof states !== 'object' || states === null) return keys
   const disabled = new Set(
     Object.entries(states).flatMap(([index, state]) => (state === ENABLED ? [] : [Number(index)])),
   )
-  const enabled = keys.filter((_, index) => !disabled.has(index))
+  const isEnabled = (_: string, index: number): boolean => !disabled.has(index)
+  // new-api counts the lines from the first that is not empty, and repeated keys as often as they are there.
+  const lines = text.replace(/^\n+/, '').split('\n')
+  const enabled =
+    type?.provider === 'vertex' ? keys.filter(isEnabled) : parse(lines.filter(isEnabled).join('\n').trim())
   if (enabled.length < keys.length) {
     cells.note(`left out ${keys.length - enabled.length} of ${keys.length} keys, which are disabled there`)
   }

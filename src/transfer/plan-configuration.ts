@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { OtherGatewayDatabase } from '@sluice/import/other-gateway'
 import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
 import type { Config } from '../config/config.ts'
@@ -22,6 +23,8 @@ export interface ConfigurationPlan {
   readonly spent: readonly Omit<GroupSpending, 'nowSeconds'>[]
   readonly channels: readonly ChannelDefinition[]
   readonly settings: Settings
+  /** Names of groups in the source that are groups here with another ratio or budget, or open. */
+  readonly unlikeGroups: ReadonlySet<string>
   readonly lines: readonly ReportLine[]
 }
 
@@ -59,6 +62,7 @@ export function planConfiguration(
   const entries = splitExisting(wanted, ({ entry }) => entryIsThere(entry, config, stored))
   const channels = splitExisting(stated, ({ channel }) => channelIsThere(channel, config, stored))
   const { settings, refused } = effectiveSettings(config, stored, entries.fresh, channels.fresh)
+  const unlike = new Set(entries.there.filter(({ entry }) => isUnlikeGroup(entry, settings)))
   const [madeEntries, refusedEntries] = splitRefused(entries.fresh, ({ entry }) =>
     refused.get(`${entry.section} ${entry.name}`),
   )
@@ -70,10 +74,13 @@ export function planConfiguration(
     spent: madeEntries.flatMap(({ entry, spent }) => (spent ? [{ group: entry.name, ...spent }] : [])),
     channels: madeChannels.map(({ channel }) => channel),
     settings,
+    unlikeGroups: new Set([...unlike].map(({ entry }) => entry.name)),
     lines: [
       ...[...madeEntries, ...madeChannels].map(({ line }) => line),
-      ...entries.there,
-      ...channels.there,
+      ...entries.there.map((one) =>
+        withOutcome(one.line, 'there', one.spent && unlike.has(one) ? [BUDGET_STAYS_BEHIND] : []),
+      ),
+      ...channels.there.map(({ line }) => withOutcome(line, 'there', [])),
       ...refusedEntries,
       ...refusedChannels,
       ...left,
@@ -82,14 +89,11 @@ export function planConfiguration(
   }
 }
 
-function splitExisting<Planned extends { readonly line: ReportLine }>(
+function splitExisting<Planned>(
   planned: readonly Planned[],
   isThere: (one: Planned) => boolean,
-): { readonly fresh: readonly Planned[]; readonly there: readonly ReportLine[] } {
-  return {
-    fresh: planned.filter((one) => !isThere(one)),
-    there: planned.filter(isThere).map(({ line }) => withOutcome(line, 'there', [])),
-  }
+): { readonly fresh: readonly Planned[]; readonly there: readonly Planned[] } {
+  return { fresh: planned.filter((one) => !isThere(one)), there: planned.filter(isThere) }
 }
 
 function splitRefused<Planned extends { readonly line: ReportLine }>(
@@ -120,6 +124,15 @@ function entryIsThere(
     isDeclaredSetting(tree, section, name) ||
     stored.entries.some((one) => one.section === section && one.name === name)
   )
+}
+
+const BUDGET_STAYS_BEHIND = 'the group here stays as it is: the budget of the team does not carry over'
+
+function isUnlikeGroup({ section, name, value }: StoredSetting, { groups }: Settings): boolean {
+  const here = section === 'groups' && groups.get(name)
+  if (!here) return false
+  const budget = here.budget && { budget: here.budget.amount, budget_period: here.budget.period }
+  return !isDeepStrictEqual(value, { ratio: decimalText(here.ratio), open: here.open, ...budget })
 }
 
 function channelIsThere(

@@ -1,4 +1,6 @@
 import { readLitellm, type VariableReader } from '@sluice/import/litellm'
+import { readLitellmDatabase } from '@sluice/import/litellm-database'
+import type { SourceRow } from '@sluice/import/source'
 import { describe, expect, test } from 'vitest'
 import { onFixedDay } from '../../test/fixtures/fixed-day.ts'
 import type { SourceConfiguration } from './plan-configuration.ts'
@@ -338,5 +340,58 @@ model_list:
     expect(() => parsed(deep)).toThrow('at most 32 levels')
     const long = `model_list:\n${'  - {model_name: a}\n'.repeat(10_001)}`
     expect(() => parsed(long)).toThrow('more than 10000 entries')
+  })
+})
+
+/** The teams of a LiteLLM database with these rows, and the team of each of its keys. */
+async function teamsIn(teams: readonly SourceRow[]) {
+  const keys = teams.map(({ team_id }) => ({ token: 'digest', team_id }))
+  const tables = new Map<string, readonly SourceRow[]>([
+    ['LiteLLM_TeamTable', teams],
+    ['LiteLLM_VerificationToken', keys],
+  ])
+  const rows = (table: string) => Promise.resolve(tables.get(table) ?? [])
+  const accounts = await readLitellmDatabase(
+    {
+      rows,
+      columnsOf: async (table) => Object.keys((await rows(table))[0] ?? {}),
+      tables: () => Promise.resolve([]),
+      countRows: () => Promise.resolve(0),
+      close: () => Promise.resolve(),
+    },
+    undefined,
+  )
+  if (!accounts) throw new Error('not a database of LiteLLM')
+  return { ...accounts, ofKeys: accounts.tokens.map(({ team_group }) => team_group) }
+}
+
+describe('teams of LiteLLM', () => {
+  test('a LiteLLM team named default does not become the group default, which is that of all users', async () => {
+    const { teams, ofKeys, left } = await teamsIn([
+      { team_id: 't-1', team_alias: 'default' },
+      { team_id: 'default', team_alias: null },
+    ])
+    expect(teams).toMatchObject([
+      { name: 't-1', notes: ['its name is "t-1" here, because "default" is another group'] },
+    ])
+    expect(ofKeys).toEqual(['t-1'])
+    expect(left.map(({ kind, note }) => [kind, note])).toEqual([
+      ['group', 'team_alias: expected a name that no other group has'],
+      ['token', 'the row of its team cannot be read'],
+    ])
+  })
+
+  test('no two LiteLLM teams become one group, and their groups do not depend on the order of rows', async () => {
+    const rows = [
+      { team_id: 'ops', team_alias: 'x' },
+      { team_id: 'x', team_alias: null },
+      { team_id: 'y', team_alias: 'twice' },
+      { team_id: 'z', team_alias: 'twice' },
+      { team_id: 'w', team_alias: 'w' },
+    ]
+    const names = ['ops', 'x', 'y', 'z', 'w']
+    expect((await teamsIn(rows)).teams.map(({ name }) => name)).toEqual(names)
+    expect((await teamsIn(rows)).ofKeys).toEqual(names)
+    expect((await teamsIn(rows.toReversed())).ofKeys).toEqual(names.toReversed())
   })
 })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,9 @@ import { manage } from '../fixtures/account.ts'
 import { commandOn, type Outcome, SECRET, sluice } from '../fixtures/command.ts'
 import { ROOT } from '../fixtures/configuration.ts'
 import { startFixture } from '../fixtures/fixture.ts'
+import { ENGINES } from '../stores/engines.ts'
 import { familyDatabase } from '../stores/family-database.ts'
+import { litellmDatabase } from '../stores/litellm-database.ts'
 import { embeddedRows } from './embedded-rows.ts'
 
 interface Line {
@@ -98,6 +100,54 @@ describe('a local user with the name of an imported one', () => {
     expect(tokens(dataDir)).toEqual([])
   })
 })
+
+const POSTGRES = ENGINES.find(({ name }) => name === 'PostgreSQL')
+
+test.skipIf(!POSTGRES)(
+  'keys of a LiteLLM team go to a group here of the same name only if it is as the import makes it, or with --merge',
+  async () => {
+    const dataDir = folder()
+    const file = join(dataDir, 'gateway.yaml')
+    writeFileSync(file, 'groups: { vip: { ratio: 0.1, open: false } }')
+    const source = await litellmDatabase(await POSTGRES!.database())
+    for (const [index, team] of ['vip', 'lab'].entries()) {
+      const budget = { max_budget: 10, budget_duration: '30d' }
+      await source.insert('TeamTable', { team_id: `t-${team}`, team_alias: team, ...budget })
+      await source.addKey(`sk-of-the-team-${index}-first`, { key_alias: `${team} one`, team_id: `t-${team}` })
+    }
+    const args = ['litellm', '--config', file, '--database', source.place]
+    const budget = {
+      name: 'vip',
+      fate: 'there',
+      notes: ['the group here stays as it is: the budget of the team does not carry over'],
+    }
+    const other = ['a group here has the name of its team; --merge NAME adds it to that group']
+
+    const report = await imported(dataDir, ...args)
+    expect(linesOf(report, 'group').toSorted(byName)).toMatchObject([
+      { name: 'lab', fate: 'changed' },
+      budget,
+    ])
+    expect(linesOf(report, 'token').toSorted(byName)).toEqual([
+      { name: 'lab one', fate: 'carried', notes: [] },
+      { name: 'vip one', fate: 'left', notes: other },
+    ])
+    await source.addKey('sk-of-the-team-lab-second', { key_alias: 'lab two', team_id: 't-lab' })
+
+    const merged = await imported(dataDir, ...args, '--merge', 'vip', '--merge', 'lab')
+    expect(linesOf(merged, 'group').toSorted(byName)).toEqual([
+      { name: 'lab', fate: 'there', notes: [] },
+      budget,
+    ])
+    expect(linesOf(merged, 'token').toSorted(byName)).toEqual([
+      { name: 'lab one', fate: 'there', notes: [] },
+      { name: 'lab two', fate: 'carried', notes: [] },
+      { name: 'vip one', fate: 'changed', notes: ['group: "vip" of this gateway, as --merge states'] },
+    ])
+    const again = await imported(dataDir, ...args)
+    expect(linesOf(again, 'token').map((line) => (line as Line).fate)).toEqual(['there', 'there', 'there'])
+  },
+)
 
 test('an admin or root role is imported only for users that the operator names with --role', async () => {
   const dataDir = folder()

@@ -100,4 +100,27 @@ describe.each(SHARED)('a copy of a data folder, with $name', (engine) => {
       { remain: QUOTA - 2 * COST, used: 2 * COST, leased: 0, calls: 2 },
     ])
   })
+
+  test('calls that a node reported last are charged once, also if an earlier copy of its data folder starts after their rows were removed', async () => {
+    const { database, start } = await site()
+    const node = await start()
+    expect((await chat(node)).status).toBe(200)
+    const used = async () => (await database.sql(BALANCE))[0]?.['used']
+    await expect.poll(used).toBe(COST)
+    const lock = await lockRow(database.place, 'select 1 from tokens')
+    onTestFinished(() => lock.unlock())
+    // This call cannot be reported while the row is locked.
+    expect((await chat(node)).status).toBe(200)
+    const copy = copyOf(node)
+    await lock.unlock()
+    await expect.poll(used).toBe(2 * COST)
+    await node.kill()
+    await database.sql('delete from usage_log')
+    const later = await start(copy)
+    expect((await chat(later)).status).toBe(200)
+    await later.stop()
+    expect(await database.sql(BALANCE)).toEqual([
+      { remain: QUOTA - 3 * COST, used: 3 * COST, leased: 0, calls: 1 },
+    ])
+  })
 })

@@ -125,6 +125,8 @@ async function leftTables(source: SourceDatabase): Promise<NotImportedTable[]> {
 class Accounts {
   readonly #budgets: ReadonlyMap<string, RowReader>
   readonly #teams = new Map<string, Team>()
+  /** How many teams have a name as their alias or their id. The group `default` is that of all users. */
+  readonly #teamNames = new Map([['default', 1]])
   readonly #users = new Map<string, { readonly id: number; readonly models: readonly string[] }>()
   readonly #names = new Set<string>()
   /** Teams and users whose rows cannot be read, such as `team t-1`. */
@@ -136,7 +138,10 @@ class Accounts {
   constructor(budgets: readonly RowReader[], teams: readonly RowReader[], users: readonly RowReader[]) {
     this.#budgets = new Map(budgets.map((row) => [row.text('budget_id'), row]))
     for (const row of teams)
-      if (!this.#reading('group', row.text('team_alias'), () => this.#addTeam(row)))
+      for (const name of new Set([row.text('team_id'), aliasOf(row)]))
+        this.#teamNames.set(name, (this.#teamNames.get(name) ?? 0) + 1)
+    for (const row of teams)
+      if (!this.#reading('group', aliasOf(row) || row.text('team_id'), () => this.#addTeam(row)))
         this.#unread.add(`team ${row.text('team_id')}`)
     for (const row of users)
       if (!this.#reading('user', row.text('user_id'), () => this.#addUser(row)))
@@ -166,12 +171,17 @@ class Accounts {
 
   #addTeam(row: RowReader): void {
     const id = row.text('team_id')
-    const alias = row.lenient(() => row.text('team_alias').trim(), '')
-    const isTaken = [...this.#teams.values()].some(({ group }) => group.name === alias)
-    const name = alias === '' || isTaken ? id : alias
+    const alias = aliasOf(row)
+    // Ids differ, so names do as well, in whatever order the rows are read.
+    const name = alias !== '' && this.#teamNames.get(alias) === 1 ? alias : id
+    if (name === 'default') throw new UnreadableValue('team_alias', 'a name that no other group has')
     const limits = new Limits(row)
     const budget = limits.budget(microDollars(row, 'spend'))
     const notes = [...row.notes]
+    if (alias !== '' && name !== alias)
+      notes.push(
+        `its name is ${JSON.stringify(name)} here, because ${JSON.stringify(alias)} is another group`,
+      )
     if (limits.amount !== undefined && !budget)
       notes.push(`max_budget: ${limits.unlike}; the group has no budget`)
     if (limits.rates.some(({ stated }) => stated > 0))
@@ -363,6 +373,10 @@ const PERIODS: ReadonlyMap<string, LitellmBudget['period']> = new Map([
   ['1mo', 'month'],
   ['monthly', 'month'],
 ])
+
+function aliasOf(team: RowReader): string {
+  return team.lenient(() => team.text('team_alias').trim(), '')
+}
 
 function budgetColumns(budget: LitellmBudget | undefined): SourceRow {
   return budget ? { budget: budget.amount, budget_period: budget.period, budget_used: budget.used } : {}

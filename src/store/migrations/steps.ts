@@ -57,6 +57,10 @@ export const STEPS: readonly Step[] = [
     name: '0011-batch-lines',
     run: added(USAGE, 'batch', 'custom_id', 'batch_saved'),
   },
+  {
+    name: '0012-last-reports',
+    run: async (db, types) => (await import('./schema/last-reports.ts')).createLastReports(db, types),
+  },
 ]
 
 /** Adds columns of a record to a database that exists. A new database has them from the first step on. */

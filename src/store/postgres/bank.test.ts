@@ -113,6 +113,30 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await store.read('userById', 1)).toMatchObject({ request_count: 2 })
   })
 
+  test('what a node reported last is charged once, also if the rows were removed from the log before it is reported again', async () => {
+    const { node, accounts, database, store } = await bankFixture(engine)
+    const charged = async () => [(await accounts()).token.used, (await accounts()).user.used]
+    const sums =
+      'select kind, sum(quota)::int as quota, sum(requests)::int as requests from usage_sums group by kind'
+    await node('a').apply([report('w', 300), report('x', 300)], [])
+    await node('a').apply([], [])
+    await database.sql('delete from usage_log')
+    // What was settled after it may come between its parts.
+    await node('a').apply([report('w', 300), report('y', 50)], [])
+    await node('a').apply([report('x', 300), report('x', 300), report('z', 7)], [])
+    expect(await charged()).toEqual([657, 657])
+    expect(await database.sql(`${sums} order by kind`)).toEqual(
+      SUM_KINDS.map(({ kind }) => ({ kind, quota: 657, requests: 4 })),
+    )
+    expect(await database.sql('select id from usage_log order by id')).toEqual([{ id: 'y' }, { id: 'z' }])
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
+    // A node that leaves has nothing to report again.
+    await node('a').apply([report('v', 1)], [])
+    expect(await database.sql('select node, ids from last_reports')).toEqual([{ node: 'a', ids: ['v'] }])
+    await node('a').leave()
+    expect(await database.sql('select node from last_reports')).toEqual([])
+  })
+
   test("the quota bank charges a call that costs more than the node's lease in full, and the lease is then zero", async () => {
     const { node, accounts } = await bankFixture(engine)
     await node('a').acquire([exactly(100)])

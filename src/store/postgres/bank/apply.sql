@@ -31,12 +31,32 @@ begin
 end
 $$;
 
+-- Charges the calls of a report. A row of the log shows that its call is charged, but is removed in time. A node that
+-- was killed before it noted the answer reports again after any time, so the calls of its last report are remembered.
+-- They stay while parts of that report still come.
+create or replace function bank_charge_report(as_node text, calls jsonb)
+  returns void language plpgsql security definer set search_path from current as $$
+declare
+  given text[] := array(select c ->> 'id' from jsonb_array_elements(calls) c);
+  last text[] := array(select unnest(ids) from last_reports where node = as_node);
+  again text[] := array(select unnest(given) intersect select unnest(last));
+begin
+  if cardinality(given) = 0 then return; end if;
+  if cardinality(again) > 0 then
+    calls := (select coalesce(jsonb_agg(c), '[]') from jsonb_array_elements(calls) c where c ->> 'id' <> all (again));
+    given := array(select unnest(given) union select unnest(last));
+  end if;
+  perform bank_charge(as_node, calls);
+  insert into last_reports (node, ids) values (as_node, given) on conflict (node) do update set ids = excluded.ids;
+end
+$$;
+
 -- Books a report; the caller has locked the rows of the accounts that it changes.
 create or replace function bank_book(as_node text, calls jsonb, accounts text[], helds bigint[], estimates bigint[], moved text[])
   returns setof jsonb language plpgsql security definer set search_path from current as $$
 begin
   perform bank_withdraw_estimates(as_node, moved);
-  perform bank_charge(as_node, calls);
+  perform bank_charge_report(as_node, calls);
   insert into leases as l (account, node, epoch, amount, held, estimate)
     select known.account, as_node, known.epoch, 0, known.held, known.estimate
     from (

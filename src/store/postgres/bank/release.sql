@@ -20,6 +20,8 @@ begin
     where node = as_node and account = any (named) and amount = 0 and (held = 0 or accounts is null);
   if accounts is null then
     delete from loan_queue where node = as_node;
+    -- A node leaves when it has noted the answers to all of its reports.
+    delete from last_reports where node = as_node;
   end if;
   if accounts is null and not exists (select from leases where node = as_node) then
     delete from nodes where node = as_node;
