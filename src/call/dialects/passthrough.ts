@@ -68,11 +68,15 @@ export interface Passthrough {
   rest(): Buffer
   /** Whether anything that must be charged was forwarded. */
   readonly hasContent: boolean
-  /** Measures the usage to charge, at the end of the call or after it broke off. */
+  /**
+   * Measures the usage to charge, at the end of the call or after it broke off. `isSent`: whether the last request
+   * that `next` returned was sent.
+   */
   measure(
     call: MeasuredCall,
     isComplete: boolean,
     ending: ResponseEnding,
+    isSent: boolean,
   ): ChargedUsage | Promise<ChargedUsage>
 }
 
