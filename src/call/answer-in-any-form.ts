@@ -91,13 +91,17 @@ export class AnswerInAnyForm {
     return isOther && hasOtherForm(request)
   }
 
-  // The content type that the bytes have. Images and audio are of many types, and a transcript may look like events.
+  // The content type that the bytes have. Images and audio are of many types, and words may look like any form.
   #typeOf(form: AnswerForm): string | undefined {
     const stated = this.#contentType
+    const { request } = this.#target
     const statesEvents = /^text\/event-stream\b/i.test(stated)
-    if (this.#target.request.passed) {
-      if (form === 'json' && !/\bjson\b|^text\/(?!event-stream)|^$/i.test(stated)) return JSON_TYPE
-      return form === 'events' && this.#isStream && !statesEvents ? EVENTS : stated
+    if (request.passed) {
+      if (request.passed.isText && !this.#isStream && /^(?:text\/plain\b|$)/i.test(stated)) return stated
+      if (form === 'json') return /^application\/(?:[\w.-]+\+)?json\b/i.test(stated) ? stated : JSON_TYPE
+      if (form === 'page' && stated.startsWith('text/')) return undefined
+      const isEvents = form === 'events' && (this.#isStream || hasOtherForm(request))
+      return isEvents && !statesEvents ? EVENTS : stated
     }
     if (form === 'page') return undefined
     if (form === 'events') return statesEvents ? stated : EVENTS

@@ -86,6 +86,8 @@ export interface PassthroughResponses {
   readonly about: MediaAnswerKind | undefined
   /** Media types to request from the upstream. */
   readonly accept: string
+  /** Whether plain text was requested, which may look like JSON or events. */
+  readonly isText?: boolean
   /**
    * Returns the reader of a response with this content type; undefined if the endpoint has no responses of
    * that type.
