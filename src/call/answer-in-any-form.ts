@@ -54,7 +54,7 @@ export class AnswerInAnyForm {
     if (this.#isOver) return
     if (this.#collected) return this.#collect(chunk)
     const bytes = this.#held ? Buffer.concat([this.#held.take(), chunk]) : chunk
-    const form = formOfBytes(bytes, false)
+    const form = formOfBytes(bytes, false, this.#mayBeSound)
     if (form === undefined) (this.#held ??= new ChunkList()).add(Buffer.from(bytes))
     else this.#begin(form, bytes)
   }
@@ -63,7 +63,7 @@ export class AnswerInAnyForm {
     if (this.#isOver) return
     if (!this.#isPassed && !this.#collected) {
       const bytes = this.#held?.take() ?? Buffer.alloc(0)
-      this.#begin(formOfBytes(bytes, true) ?? 'other', bytes)
+      this.#begin(formOfBytes(bytes, true, this.#mayBeSound) ?? 'other', bytes)
     }
     if (this.#collected) this.#change(this.#collected)
     else if (this.#isPassed) this.#handler.onEnd()
@@ -107,6 +107,10 @@ export class AnswerInAnyForm {
     if (form === 'events') return statesEvents ? stated : EVENTS
     if (form === 'json') return statesEvents || !/\bjson\b/i.test(stated) ? JSON_TYPE : stated
     return this.#isStream ? EVENTS : stated
+  }
+
+  get #mayBeSound(): boolean {
+    return this.#target.request.passed !== undefined && !/\bjson\b/i.test(this.#contentType)
   }
 
   get #isStream(): boolean {

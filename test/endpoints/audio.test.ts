@@ -83,6 +83,40 @@ describe('the charge of speech', () => {
     expect(file.answer.bytes.equals(waveFile(20))).toBe(true)
   })
 
+  test.each(
+    ['{', '[', '[{', '{"', ' \n{"', ':', '<'].flatMap((start) => [
+      [start, 'audio/pcm'],
+      [start, 'application/octet-stream'],
+      [start, ''],
+    ]),
+  )('raw sound is sound with whatever bytes it begins: %j as %j', async (start, type) => {
+    const sound = Buffer.concat([Buffer.from(start), raw(1)]).subarray(0, 48_000)
+    const { row, answer } = await calls.charged(
+      'second',
+      answered(type, sound),
+      speak('second', { response_format: 'pcm' }),
+    )
+    expect(row).toMatchObject({ quota: 100, reason: 'complete' })
+    expect(answer.bytes.equals(sound)).toBe(true)
+  })
+
+  test('raw sound that begins like JSON is sent on as it comes', async () => {
+    const heard = Promise.withResolvers<void>()
+    const sound = Buffer.concat([Buffer.from('{"'), raw(1)])
+    fixture.upstream.script('second', {
+      kind: 'stream',
+      chunks: [sound],
+      endsAfter: heard.promise,
+      ending: 'no done',
+      headers: { 'content-type': 'audio/pcm' },
+    })
+    const body = { model: 'second', input: 'hello there', voice: 'alloy', response_format: 'pcm' }
+    const live = await open(fixture.gateway.url, body, { path: '/v1/audio/speech', key: 'ann' })
+    expect(live.status).toBe(200)
+    heard.resolve()
+    await live.end()
+  })
+
   test('speech is charged by the tokens that its last event reports', async () => {
     const delta = { type: 'speech.audio.delta', audio: 'AAAA' }
     const done = {
@@ -115,6 +149,7 @@ describe('the charge of speech', () => {
 
   test.each([
     ['JSON', json({ error: { message: 'no' } })],
+    ['JSON as sound', answered('audio/mpeg', `\n{"error":{"message":"${'€'.repeat(100)}"}}`)],
     ['JSON without a content type', answered('', '{"error":"no"}')],
     ['a page', answered('text/html', '<html>')],
     ['nothing', answered('audio/mpeg', '')],
@@ -235,6 +270,15 @@ describe('the charge of a transcript', () => {
       )
       expect(row).toMatchObject({ quota: 700, reason: 'complete' })
       expect([answer.text, answer.headers['content-type']]).toEqual([body, 'application/json'])
+    },
+  )
+
+  test.each(['[Music] hello', '{laughs} hello', '[{applause}] \u0007'])(
+    'words in brackets are a transcript, no JSON: %j',
+    async (words) => {
+      const asked = write('second', waveFile(6))
+      const { row, answer } = await calls.charged('second', answered('text/plain', words), asked)
+      expect([row.quota, answer.text]).toEqual([600, words])
     },
   )
 
