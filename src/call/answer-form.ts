@@ -18,14 +18,24 @@ export type AnswerForm = 'json' | 'events' | 'page' | 'other'
 const ENOUGH_BYTES = 6
 const FIELD = /^(?:data|event|retry|id)?:/
 
+/** Number of bytes by which JSON is told from sound and words that begin like it. */
+const SAMPLE_BYTES = 64
+/** An object or a list of objects, without control characters; the last character may be cut. */
+const JSON_SAMPLE = /^(?:\{\s*["\}]|\[\s*\{)[\s[^\p{Cc}\u{fffd}]]*\u{fffd}?$/v
+
 /**
  * The form that the first bytes of an answer show, whatever its content type says; undefined while there are too few
- * of them. `isWhole`: nothing follows.
+ * of them. `isWhole`: nothing follows. `mayBeSound`: it may be sound or words, whose first byte shows nothing.
  */
-export function formOfBytes(bytes: Buffer, isWhole: boolean): AnswerForm | undefined {
+export function formOfBytes(bytes: Buffer, isWhole: boolean, mayBeSound: boolean): AnswerForm | undefined {
   let at = bytes[0] === BYTE_ORDER_MARK ? 3 : 0
   while (at < bytes.length && SPACES.has(bytes[at] as number)) at++
   const form = FORM_OF_BYTE.get(bytes[at] ?? 0)
+  if (form === 'json' && mayBeSound) {
+    const sample = bytes.subarray(at, at + SAMPLE_BYTES)
+    if (sample.length < SAMPLE_BYTES && !isWhole) return undefined
+    return JSON_SAMPLE.test(sample.toString()) ? 'json' : 'other'
+  }
   if (form) return form
   const start = bytes.toString('latin1', at, at + ENOUGH_BYTES)
   if (FIELD.test(start)) return 'events'

@@ -54,7 +54,7 @@ export class AnswerInAnyForm {
     if (this.#isOver) return
     if (this.#collected) return this.#collect(chunk)
     const bytes = this.#held ? Buffer.concat([this.#held.take(), chunk]) : chunk
-    const form = formOfBytes(bytes, false)
+    const form = formOfBytes(bytes, false, this.#mayBeSound)
     if (form === undefined) (this.#held ??= new ChunkList()).add(Buffer.from(bytes))
     else this.#begin(form, bytes)
   }
@@ -63,7 +63,7 @@ export class AnswerInAnyForm {
     if (this.#isOver) return
     if (!this.#isPassed && !this.#collected) {
       const bytes = this.#held?.take() ?? Buffer.alloc(0)
-      this.#begin(formOfBytes(bytes, true) ?? 'other', bytes)
+      this.#begin(formOfBytes(bytes, true, this.#mayBeSound) ?? 'other', bytes)
     }
     if (this.#collected) this.#change(this.#collected)
     else if (this.#isPassed) this.#handler.onEnd()
@@ -91,18 +91,26 @@ export class AnswerInAnyForm {
     return isOther && hasOtherForm(request)
   }
 
-  // The content type that the bytes have. Images and audio are of many types, and a transcript may look like events.
+  // The content type that the bytes have. Images and audio are of many types, and words may look like any form.
   #typeOf(form: AnswerForm): string | undefined {
     const stated = this.#contentType
+    const { request } = this.#target
     const statesEvents = /^text\/event-stream\b/i.test(stated)
-    if (this.#target.request.passed) {
-      if (form === 'json' && !/\bjson\b|^text\/(?!event-stream)|^$/i.test(stated)) return JSON_TYPE
-      return form === 'events' && this.#isStream && !statesEvents ? EVENTS : stated
+    if (request.passed) {
+      if (request.passed.isText && !this.#isStream && /^(?:text\/plain\b|$)/i.test(stated)) return stated
+      if (form === 'json') return /^application\/(?:[\w.-]+\+)?json\b/i.test(stated) ? stated : JSON_TYPE
+      if (form === 'page' && stated.startsWith('text/')) return undefined
+      const isEvents = form === 'events' && (this.#isStream || hasOtherForm(request))
+      return isEvents && !statesEvents ? EVENTS : stated
     }
     if (form === 'page') return undefined
     if (form === 'events') return statesEvents ? stated : EVENTS
     if (form === 'json') return statesEvents || !/\bjson\b/i.test(stated) ? JSON_TYPE : stated
     return this.#isStream ? EVENTS : stated
+  }
+
+  get #mayBeSound(): boolean {
+    return this.#target.request.passed !== undefined && !/\bjson\b/i.test(this.#contentType)
   }
 
   get #isStream(): boolean {

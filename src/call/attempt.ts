@@ -118,9 +118,9 @@ export class Attempt implements UpstreamResponseListener {
     if (!this.isFinished) this.#giveUp(GATEWAY_STOPPING)
   }
 
-  /** Whether the upstream may be working on the request. */
+  /** Whether the upstream may be working on the request, or has answered the first of several. */
   get #isReached(): boolean {
-    return this.#upstream.isSent && !this.#error
+    return (this.#upstream.isSent || this.#succeeded) && !this.#error
   }
 
   /**

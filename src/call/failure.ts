@@ -190,6 +190,7 @@ const CAUSE_OF_KIND: Partial<Record<FailureKind, FailureCause>> = {
   key_refused: 'provider_key',
   account_fault: 'provider_key',
   account_lacks_model: 'provider_key',
+  limited: 'provider_limited',
 }
 
 /** What an upstream's error means. Codes and types come before the status, and the status before words. */
@@ -237,6 +238,7 @@ const MODERATED_STATUS = 403
 /** The status with which a failure is forwarded. */
 function forwardedStatus(kind: FailureKind, status: number): number {
   if (kind === 'too_long') return 400
+  if (kind === 'limited') return 429
   return kind === 'filtered' && KIND_OF_STATUS.get(status) !== 'request_refused' ? MODERATED_STATUS : status
 }
 

@@ -297,7 +297,7 @@ export class PassthroughResponse extends ResponseHandler {
   }
 
   async #charge(ending: ResponseEnding, isComplete: boolean, delivered: boolean): Promise<void> {
-    const measure = await (this.#passthrough?.measure(this.call, isComplete, ending) ??
+    const measure = await (this.#passthrough?.measure(this.call, isComplete, ending, this.upstream.isSent) ??
       this.#responses.measureUnanswered(this.call))
     await this.call.settleMeasured(this.target, ending, measure, delivered)
   }

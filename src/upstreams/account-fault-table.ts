@@ -2,8 +2,8 @@ import type { ProviderName } from '../domain/records/channel.ts'
 
 /**
  * What an answer blames: the key for all models (`key_refused`, `account_fault`), the key for the upstream model
- * that was called (`account_lacks_model`), or only a limit, although the same code means a used-up account
- * elsewhere (`limited`).
+ * that was called (`account_lacks_model`), or only a limit, although the code means a used-up account elsewhere or
+ * the status a wrong request (`limited`).
  */
 export type AccountAnswerKind = 'key_refused' | 'account_fault' | 'account_lacks_model' | 'limited'
 
@@ -199,6 +199,11 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
     'https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html',
     [
       { codes: ['UnrecognizedClientException', 'ExpiredTokenException'], kind: 'key_refused' },
+      {
+        codes: ['ServiceQuotaExceededException'],
+        kind: 'limited',
+        source: 'https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html',
+      },
       {
         words: "You don't have access to the model with the specified model ID.",
         kind: 'account_lacks_model',

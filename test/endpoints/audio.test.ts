@@ -83,6 +83,40 @@ describe('the charge of speech', () => {
     expect(file.answer.bytes.equals(waveFile(20))).toBe(true)
   })
 
+  test.each(
+    ['{', '[', '[{', '{"', ' \n{"', ':', '<'].flatMap((start) => [
+      [start, 'audio/pcm'],
+      [start, 'application/octet-stream'],
+      [start, ''],
+    ]),
+  )('raw sound is sound with whatever bytes it begins: %j as %j', async (start, type) => {
+    const sound = Buffer.concat([Buffer.from(start), raw(1)]).subarray(0, 48_000)
+    const { row, answer } = await calls.charged(
+      'second',
+      answered(type, sound),
+      speak('second', { response_format: 'pcm' }),
+    )
+    expect(row).toMatchObject({ quota: 100, reason: 'complete' })
+    expect(answer.bytes.equals(sound)).toBe(true)
+  })
+
+  test('raw sound that begins like JSON is sent on as it comes', async () => {
+    const heard = Promise.withResolvers<void>()
+    const sound = Buffer.concat([Buffer.from('{"'), raw(1)])
+    fixture.upstream.script('second', {
+      kind: 'stream',
+      chunks: [sound],
+      endsAfter: heard.promise,
+      ending: 'no done',
+      headers: { 'content-type': 'audio/pcm' },
+    })
+    const body = { model: 'second', input: 'hello there', voice: 'alloy', response_format: 'pcm' }
+    const live = await open(fixture.gateway.url, body, { path: '/v1/audio/speech', key: 'ann' })
+    expect(live.status).toBe(200)
+    heard.resolve()
+    await live.end()
+  })
+
   test('speech is charged by the tokens that its last event reports', async () => {
     const delta = { type: 'speech.audio.delta', audio: 'AAAA' }
     const done = {
@@ -115,6 +149,8 @@ describe('the charge of speech', () => {
 
   test.each([
     ['JSON', json({ error: { message: 'no' } })],
+    ['JSON as sound', answered('audio/mpeg', `\n{"error":{"message":"${'€'.repeat(100)}"}}`)],
+    ['JSON without a content type', answered('', '{"error":"no"}')],
     ['a page', answered('text/html', '<html>')],
     ['nothing', answered('audio/mpeg', '')],
     ['a status', { kind: 'status', status: 503, body: '{}' } as const],
@@ -221,6 +257,61 @@ describe('the charge of a transcript', () => {
     )
     expect(row).toMatchObject({ quota: 30 * 2 + 5 * 6, stream: 1, reason: 'complete' })
     expect(answer.text).toContain('transcript.text.done')
+  })
+
+  test.each(['text/plain; charset=utf-8', 'text/json', 'audio/mpeg', ''])(
+    'a transcript in JSON is one whatever its content type says: %j',
+    async (type) => {
+      const body = JSON.stringify({ text: 'hi', usage: { type: 'duration', seconds: 7 } })
+      const { row, answer } = await calls.charged(
+        'second',
+        answered(type, body),
+        write('second', waveFile(6)),
+      )
+      expect(row).toMatchObject({ quota: 700, reason: 'complete' })
+      expect([answer.text, answer.headers['content-type']]).toEqual([body, 'application/json'])
+    },
+  )
+
+  test.each(['[Music] hello', '{laughs} hello', '[{applause}] \u0007'])(
+    'words in brackets are a transcript, no JSON: %j',
+    async (words) => {
+      const asked = write('second', waveFile(6))
+      const { row, answer } = await calls.charged('second', answered('text/plain', words), asked)
+      expect([row.quota, answer.text]).toEqual([600, words])
+    },
+  )
+
+  test('words that look like JSON or a page are a transcript where text was requested', async () => {
+    for (const words of ['{"name":"Ann"}', '[{"text":1}]', '<b>hi</b>']) {
+      const asked = write('second', waveFile(6), { response_format: 'text' })
+      const { row, answer } = await calls.charged('second', answered('text/plain', words), asked)
+      expect([row.quota, answer.text]).toEqual([600, words])
+    }
+  })
+
+  const failed = JSON.stringify({ error: { message: 'CUDA out of memory', type: 'server_error' } })
+  const halves: Behaviour = {
+    kind: 'stream',
+    chunks: [Buffer.from(failed.slice(0, 20)), Buffer.from(failed.slice(20))],
+    ending: 'no done',
+    headers: { 'content-type': 'text/plain' },
+  }
+  test.each([
+    ['an error as text', answered('text/plain; charset=utf-8', failed), {}],
+    [
+      'an error as text, where text was requested',
+      answered('text/plain', failed),
+      { response_format: 'text' },
+    ],
+    ['an error in two pieces, where text was requested', halves, { response_format: 'text' }],
+    ['an error in place of subtitles', answered('text/vtt', failed), { response_format: 'vtt' }],
+    ['an error without a content type', answered('', failed), {}],
+    ['a page as text', answered('text/plain', '<html>502</html>'), {}],
+  ])('a transcript is made by another channel where the first one sends %s', async (_, behaviour, fields) => {
+    fixture.upstream.script('spare', json({ text: 'of the other' }))
+    const { answer } = await calls.charged('pair', behaviour, write('pair', waveFile(6), fields))
+    expect(answer.json()).toEqual({ text: 'of the other' })
   })
 
   test('a transcript is charged by its recording if the client requests a stream and the upstream sends a whole response', async () => {

@@ -104,6 +104,27 @@ describe('the charge of images', () => {
     })
   })
 
+  test.each(['text/plain; charset=utf-8', 'text/json', 'application/octet-stream', ''])(
+    'images in JSON are images whatever their content type says: %j',
+    async (type) => {
+      const body = JSON.stringify({ data: images(1) })
+      const { row, answer } = await calls.charged('image', answered(type, body), generate('image'))
+      expect(row).toMatchObject({ quota: 20_000, images: 1 })
+      expect([answer.text, answer.headers['content-type']]).toEqual([body, 'application/json'])
+    },
+  )
+
+  test.each(['application/json', 'text/plain', ''])(
+    'an image that comes as events in place of JSON is collected whatever their content type says: %j',
+    async (type) => {
+      const event = { type: 'image_generation.completed', b64_json: 'aGVsbG8=', usage: USAGE }
+      const behaviour = answered(type, `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+      const { row, answer } = await calls.charged('tokens', behaviour, generate('tokens'))
+      expect(row).toMatchObject({ quota: 10 * 2 + 40 * 3 + 272 * 4, images: 1 })
+      expect(answer.json()).toMatchObject({ data: images(1) })
+    },
+  )
+
   test('images are charged by tokens where both tokens and images have a price', async () => {
     const body = json({ data: images(1), usage: USAGE })
     expect((await calls.charged('both', body, generate('both'))).row.quota).toBe(10 * 2 + 40 * 3 + 272 * 4)

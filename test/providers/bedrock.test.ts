@@ -301,6 +301,16 @@ describe('a messages call on a Bedrock channel', () => {
     })
   })
 
+  test('a quota of the account at Bedrock is a limit, although its status is that of a wrong request', async () => {
+    const message = 'Your request exceeds the service quota for your account.'
+    answer = { error: { status: 400, name: 'ServiceQuotaExceededException', message } }
+    const { status, headers, text } = await messages('session')
+    expect([status, headers['retry-after']]).toEqual([429, '1'])
+    expect(JSON.parse(text).error).toMatchObject({ type: 'rate_limit_error', message })
+    const row = () => databaseOf(gateway.dataDir).usageOf(String(headers['x-request-id']))
+    await expect.poll(row).toMatchObject({ quota: 0, cause: 'provider_limited' })
+  })
+
   test('the tokens of a messages request to a Bedrock channel are counted by Bedrock', async () => {
     const body = { model: 'signed', messages: [{ role: 'user', content: 'hi' }] }
     const { status, text } = await call(gateway.url, body, {

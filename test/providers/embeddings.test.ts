@@ -19,8 +19,9 @@ let vertex: VertexDouble
 let gateway: RunningGateway
 /** The number of requests after which Bedrock fails. */
 let failsAfter = Number.POSITIVE_INFINITY
-/** The number of dimensions of a vector by Vertex, and texts that it never answers, or with an error. */
+/** The number of dimensions of a vector by Vertex, what it does after one, and texts that it never answers, or with an error. */
 let dimensions = 2
+let afterVectors = (): void => {}
 const NEVER = 'wait'
 const FAILING = 'one that fails'
 
@@ -68,6 +69,7 @@ afterAll(async () => {
 beforeEach(() => {
   failsAfter = Number.POSITIVE_INFINITY
   dimensions = 2
+  afterVectors = () => {}
   bedrock.received.length = 0
   vertex.received.length = 0
 })
@@ -79,6 +81,7 @@ function vectorsOf({ path, body }: ReceivedByDouble): DoubleAnswer | Promise<Dou
     const [{ text }] = sent.content.parts
     const usageMetadata = { promptTokenCount: text.split(' ').length }
     if (text === NEVER) return new Promise(() => {})
+    afterVectors()
     return { body: JSON.stringify({ embedding: { values: [text.length, 0.5] }, usageMetadata }) }
   }
   const { instances } = sent as { instances: { content: string }[] }
@@ -232,6 +235,21 @@ describe('the charge of several requests', () => {
     sent.destroy()
     const row = () => databaseOf(gateway.dataDir).usage().at(-1)
     await expect.poll(row).toMatchObject({ input_tokens: 3 + 1, reason: 'client_gone' })
+  })
+
+  test('if the client leaves before the next batch of embeddings is sent, only the answered batches are charged', async () => {
+    const tokens = Promise.withResolvers<void>()
+    afterVectors = () => {
+      vertex.revoke()
+      vertex.holdTokens(tokens.promise)
+    }
+    const input = ['a b c', 'd e']
+    const sent = send(gateway.url, { model: 'gemini-embedding-2', input }, EMBEDDINGS)
+    await expect.poll(() => vertex.received.length > 2 && vertex.received.at(-1)?.path).toBe('/token')
+    sent.destroy()
+    const row = () => databaseOf(gateway.dataDir).usage().at(-1)
+    await expect.poll(row).toMatchObject({ input_tokens: 3, reason: 'client_gone' })
+    tokens.resolve()
   })
 })
 

@@ -68,11 +68,15 @@ export interface Passthrough {
   rest(): Buffer
   /** Whether anything that must be charged was forwarded. */
   readonly hasContent: boolean
-  /** Measures the usage to charge, at the end of the call or after it broke off. */
+  /**
+   * Measures the usage to charge, at the end of the call or after it broke off. `isSent`: whether the last request
+   * that `next` returned was sent.
+   */
   measure(
     call: MeasuredCall,
     isComplete: boolean,
     ending: ResponseEnding,
+    isSent: boolean,
   ): ChargedUsage | Promise<ChargedUsage>
 }
 
@@ -82,6 +86,8 @@ export interface PassthroughResponses {
   readonly about: MediaAnswerKind | undefined
   /** Media types to request from the upstream. */
   readonly accept: string
+  /** Whether plain text was requested, which may look like JSON or events. */
+  readonly isText?: boolean
   /**
    * Returns the reader of a response with this content type; undefined if the endpoint has no responses of
    * that type.

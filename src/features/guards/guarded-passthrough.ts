@@ -14,13 +14,8 @@ import { type TextChange, decodeStringAt } from '@sluice/wire/found-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { CheckTurns } from '../../call/check-turns.ts'
-import type { Tap, ResponseEnding } from '../../call/dialects/answer-reader.ts'
-import type {
-  PassthroughOutput,
-  PassthroughResponses,
-  Passthrough,
-  MeasuredCall,
-} from '../../call/dialects/passthrough.ts'
+import type { Tap } from '../../call/dialects/answer-reader.ts'
+import type { PassthroughOutput, PassthroughResponses, Passthrough } from '../../call/dialects/passthrough.ts'
 import {
   type AnswerCheck,
   answerCheck,
@@ -136,12 +131,8 @@ class HeldAnswer implements Passthrough {
     return this.#checked
   }
 
-  measure(
-    call: MeasuredCall,
-    isComplete: boolean,
-    ending: ResponseEnding,
-  ): ReturnType<Passthrough['measure']> {
-    return this.#inner.measure(call, isComplete, ending)
+  measure(...how: Parameters<Passthrough['measure']>): ReturnType<Passthrough['measure']> {
+    return this.#inner.measure(...how)
   }
 }
 
@@ -280,11 +271,7 @@ class GuardedEvents implements Passthrough {
     return Buffer.concat([this.#rest, Buffer.from(this.#events.refusal)])
   }
 
-  measure(
-    call: MeasuredCall,
-    isComplete: boolean,
-    ending: ResponseEnding,
-  ): ReturnType<Passthrough['measure']> {
-    return this.#inner.measure(call, isComplete, ending)
+  measure(...how: Parameters<Passthrough['measure']>): ReturnType<Passthrough['measure']> {
+    return this.#inner.measure(...how)
   }
 }

@@ -1,3 +1,5 @@
+import { errorInAnswer } from '@sluice/wire/answer-error'
+import { parseRecord } from '@sluice/wire/json/record'
 import { NO_USAGE } from '@sluice/wire/usage'
 import { GatewayError } from '../../errors.ts'
 import { JsonOutline } from '@sluice/wire/json/json-outline'
@@ -68,13 +70,14 @@ export const transcriptionsDialect = (
         prompt: { seconds: length.seconds },
         bounds: { seconds: length.seconds, hasMedia: true },
       },
-      passed: transcriptResponses(length),
+      passed: transcriptResponses(length, readTextField(fields, 'response_format') === 'text'),
     })
   })
 
-function transcriptResponses(length: RecordingLength): PassthroughResponses {
+function transcriptResponses(length: RecordingLength, isText: boolean): PassthroughResponses {
   return {
     about: 'transcript',
+    isText,
     accept: 'application/json, text/plain, text/event-stream',
     begin(contentType) {
       if (/^text\/html\b/i.test(contentType)) return undefined
@@ -144,7 +147,7 @@ class JsonPassthrough implements Passthrough {
 
 /** Passes a transcript that is plain text or subtitles through to the client. */
 class TextPassthrough implements Passthrough {
-  readonly error: undefined
+  error: StreamError | undefined
   readonly #length: RecordingLength
   readonly #held = new WithheldChunk()
   #tail = ''
@@ -154,8 +157,9 @@ class TextPassthrough implements Passthrough {
     this.#length = length
   }
 
+  // A small text that looks like JSON may be an error.
   get hasBegun(): boolean {
-    return this.#bytes > 0
+    return this.#bytes > TAIL_BYTES || /^\s*[^\s{]/.test(this.#tail)
   }
 
   get hasContent(): boolean {
@@ -170,6 +174,9 @@ class TextPassthrough implements Passthrough {
 
   /** Returns true in any case, because a recording without speech has an empty transcript. */
   end(): boolean {
+    const whole = this.hasBegun ? undefined : parseRecord(Buffer.from(this.#tail, 'latin1').toString())
+    const error = errorInAnswer(whole, false)
+    this.error = error && { ...error, afterContent: false }
     return true
   }
 

@@ -138,10 +138,16 @@ class ConvertedPassthrough implements Passthrough {
     return Buffer.concat([this.#held.rest(), this.#written.take(), this.#writer.end(this.#charged)])
   }
 
-  async measure(call: MeasuredCall, isComplete: boolean, ending: ResponseEnding): Promise<ChargedUsage> {
+  async measure(
+    call: MeasuredCall,
+    isComplete: boolean,
+    ending: ResponseEnding,
+    isSent: boolean,
+  ): Promise<ChargedUsage> {
+    const isGivenUp = ending === 'client_gone' || ending === 'stopped'
     const measure = await (isComplete
       ? measureEmbeddings(call, this.#usage)
-      : this.#measureSent(call, ending === 'client_gone' || ending === 'stopped' || this.#reply.count > 0))
+      : this.#measureSent(call, (isSent && isGivenUp) || this.#reply.count > 0))
     this.#charged = measure.usage
     return measure
   }
