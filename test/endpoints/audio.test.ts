@@ -167,6 +167,35 @@ describe('the charge of a transcript', () => {
     },
   )
 
+  test('a transcript of hours, with the time of each word, goes through whole and is charged by what it reports', async () => {
+    const words = Array.from({ length: 30_000 }, (_, i) => ({
+      word: 'meeting',
+      start: i / 3,
+      end: i / 3 + 0.3,
+    }))
+    const usage = {
+      type: 'tokens',
+      input_tokens: 20,
+      input_token_details: { text_tokens: 0, audio_tokens: 20 },
+      output_tokens: 5,
+      total_tokens: 25,
+    }
+    const long = {
+      task: 'transcribe',
+      duration: 6,
+      text: 'meeting '.repeat(30_000),
+      words,
+      segments: words,
+      usage,
+    }
+    const body = JSON.stringify(long, null, 2)
+    expect(body.length).toBeGreaterThan(2 ** 21)
+    const asked = write('tokens', waveFile(6), { response_format: 'verbose_json' })
+    const { row, answer } = await calls.charged('tokens', answered('application/json', body), asked)
+    expect(answer.text === body).toBe(true)
+    expect(row).toMatchObject({ reason: 'complete', quota: 20 * 4 + 5 * 6 })
+  })
+
   test('a transcript is charged by the estimated tokens of the recording where only tokens have a price', async () => {
     const asked = write('tokens', waveFile(6), { response_format: 'text' })
     const { row } = await calls.charged('tokens', answered('text/plain', 'hello!!\n'), asked)
