@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Behaviour } from '../fixtures/behaviour.ts'
-import { call, open, type FullResponse } from '../fixtures/client.ts'
+import { call, open, type FullResponse, send } from '../fixtures/client.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { formBytes, formCall, type Part, recordingParts, waveFile } from '../fixtures/form.ts'
 import { answered, ChargedCalls, events, json } from '../fixtures/media-fixture.ts'
+import { untilOver } from '../fixtures/open-calls.ts'
 
 /**
  * Quota units: 100 a second; 10 a character; a token 2 of text and 4 of sound in, 6 of text and 8 of sound
@@ -25,11 +26,13 @@ beforeAll(async () => {
       ...Object.fromEntries(Object.entries(PRICES).map(([name, price]) => [name, { price }])),
       both: { price: { ...PRICES.tokens, ...PRICES.second } },
       pair: { price: PRICES.characters },
+      drained: { price: PRICES.tokens },
     },
     channels: [
       ...[...Object.keys(PRICES), 'both'].map((name) => channel(name, upstream.baseUrl(name))),
       channel('pair', upstream.baseUrl('pair'), { priority: 1 }),
       channel('spare', upstream.baseUrl('spare'), { models: ['pair'] }),
+      channel('drained', upstream.baseUrl('drained'), { on_client_gone: 'drain' }),
     ],
     users: [
       ROOT,
@@ -111,6 +114,22 @@ describe('the charge of speech', () => {
     const live = await open(fixture.gateway.url, body, { path: '/v1/audio/speech', key: 'ann' })
     expect((await live.end()).broken).toBe(true)
     expect(await calls.untilSettled()).toMatchObject({ reason: 'cut', quota: 110 })
+  })
+
+  test('speech without a sound, after its client has left, is charged for the text', async () => {
+    const { promise: after, resolve: hasLeft } = Promise.withResolvers<void>()
+    fixture.upstream.script('drained', { ...answered('audio/mpeg', ''), after })
+    const row = await calls.rowOf(async () => {
+      const body = { model: 'drained', input: 'hello there', voice: 'alloy' }
+      const sent = send(fixture.gateway.url, body, { path: '/v1/audio/speech', key: 'ann' })
+      await fixture.upstream.receivedAtLeast('drained', 1)
+      sent.destroy()
+      // The gateway must notice this before the answer arrives.
+      await untilOver(fixture.gateway.url, 0)
+      hasLeft()
+    })
+    // The two words, and the line end between them and the instructions.
+    expect(row).toMatchObject({ reason: 'client_gone', quota: 3 * 2, input_tokens: 3, output_tokens: 0 })
   })
 
   test.each([
