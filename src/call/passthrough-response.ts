@@ -315,6 +315,7 @@ export class PassthroughResponse extends ResponseHandler {
     const bytes = last()
     // An error cannot be sent in the middle of an image, so the connection is closed.
     if (bytes === undefined) return response.destroy()
+    this.countLast(bytes)
     this.#writeHead()
     response.end(Buffer.concat([...this.#outgoing.splice(0), bytes]))
   }

@@ -250,6 +250,12 @@ export abstract class ResponseHandler {
     this.settled(work.catch(tell))
   }
 
+  /** Counts the last bytes of a stream as memory until its client has read them: they may be an event of any size. */
+  protected countLast(bytes: Buffer): void {
+    this.memory.resize(bytes.length)
+    if (this.memory.isShort) void this.memory.whenEnough()
+  }
+
   #finish(): void {
     this.#finishedAt = performance.now()
     if (this.memory.isUsed) this.call.response.whenRead(() => this.memory.resize(0))

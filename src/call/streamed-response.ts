@@ -422,8 +422,10 @@ export class StreamedResponse extends ResponseHandler {
     if (!lastFrame || ending === 'client_gone') return
     this.#outgoing.release()
     const before = this.#outgoing.take()
+    const last = lastFrame(charged)
+    this.countLast(last)
     this.#sendHead()
-    response.end(lastFrame(charged), before)
+    response.end(last, before)
   }
 }
 

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Behaviour } from '../fixtures/behaviour.ts'
-import { call, open, type FullResponse } from '../fixtures/client.ts'
+import { call, open, type FullResponse, send } from '../fixtures/client.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { formBytes, formCall, type Part, recordingParts, waveFile } from '../fixtures/form.ts'
 import { answered, ChargedCalls, events, json } from '../fixtures/media-fixture.ts'
+import { untilOver } from '../fixtures/open-calls.ts'
 
 /**
  * Quota units: 100 a second; 10 a character; a token 2 of text and 4 of sound in, 6 of text and 8 of sound
@@ -25,11 +26,13 @@ beforeAll(async () => {
       ...Object.fromEntries(Object.entries(PRICES).map(([name, price]) => [name, { price }])),
       both: { price: { ...PRICES.tokens, ...PRICES.second } },
       pair: { price: PRICES.characters },
+      drained: { price: PRICES.tokens },
     },
     channels: [
       ...[...Object.keys(PRICES), 'both'].map((name) => channel(name, upstream.baseUrl(name))),
       channel('pair', upstream.baseUrl('pair'), { priority: 1 }),
       channel('spare', upstream.baseUrl('spare'), { models: ['pair'] }),
+      channel('drained', upstream.baseUrl('drained'), { on_client_gone: 'drain' }),
     ],
     users: [
       ROOT,
@@ -147,6 +150,22 @@ describe('the charge of speech', () => {
     expect(await calls.untilSettled()).toMatchObject({ reason: 'cut', quota: 110 })
   })
 
+  test('speech without a sound, after its client has left, is charged for the text', async () => {
+    const { promise: after, resolve: hasLeft } = Promise.withResolvers<void>()
+    fixture.upstream.script('drained', { ...answered('audio/mpeg', ''), after })
+    const row = await calls.rowOf(async () => {
+      const body = { model: 'drained', input: 'hello there', voice: 'alloy' }
+      const sent = send(fixture.gateway.url, body, { path: '/v1/audio/speech', key: 'ann' })
+      await fixture.upstream.receivedAtLeast('drained', 1)
+      sent.destroy()
+      // The gateway must notice this before the answer arrives.
+      await untilOver(fixture.gateway.url, 0)
+      hasLeft()
+    })
+    // The two words, and the line end between them and the instructions.
+    expect(row).toMatchObject({ reason: 'client_gone', quota: 3 * 2, input_tokens: 3, output_tokens: 0 })
+  })
+
   test.each([
     ['JSON', json({ error: { message: 'no' } })],
     ['JSON as sound', answered('audio/mpeg', `\n{"error":{"message":"${'€'.repeat(100)}"}}`)],
@@ -202,6 +221,35 @@ describe('the charge of a transcript', () => {
       expect(answer.text).toBe(isJson ? '{"text":"hi"}' : 'hi\n')
     },
   )
+
+  test('a transcript of hours, with the time of each word, goes through whole and is charged by what it reports', async () => {
+    const words = Array.from({ length: 30_000 }, (_, i) => ({
+      word: 'meeting',
+      start: i / 3,
+      end: i / 3 + 0.3,
+    }))
+    const usage = {
+      type: 'tokens',
+      input_tokens: 20,
+      input_token_details: { text_tokens: 0, audio_tokens: 20 },
+      output_tokens: 5,
+      total_tokens: 25,
+    }
+    const long = {
+      task: 'transcribe',
+      duration: 6,
+      text: 'meeting '.repeat(30_000),
+      words,
+      segments: words,
+      usage,
+    }
+    const body = JSON.stringify(long, null, 2)
+    expect(body.length).toBeGreaterThan(2 ** 21)
+    const asked = write('tokens', waveFile(6), { response_format: 'verbose_json' })
+    const { row, answer } = await calls.charged('tokens', answered('application/json', body), asked)
+    expect(answer.text === body).toBe(true)
+    expect(row).toMatchObject({ reason: 'complete', quota: 20 * 4 + 5 * 6 })
+  })
 
   test('a transcript is charged by the estimated tokens of the recording where only tokens have a price', async () => {
     const asked = write('tokens', waveFile(6), { response_format: 'text' })

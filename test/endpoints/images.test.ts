@@ -185,6 +185,28 @@ describe('a stream of images', () => {
     expect(answer.headers['content-type']).toBe('text/event-stream')
   })
 
+  // What an image above 64 KiB needs is held back from the first byte on if the network brings the rest at once.
+  test.each([66_000, 80_000, 1_000_000])(
+    'the only event of a stream, an image of %i bytes, is whole',
+    async (bytes) => {
+      const image = { ...completed, b64_json: 'A'.repeat(bytes) }
+      const { row, answer } = await calls.charged('tokens', events(image), stream)
+      expect(answer.text === `event: ${image.type}\ndata: ${JSON.stringify(image)}\n\n`).toBe(true)
+      expect(row).toMatchObject({ reason: 'complete', images: 1 })
+    },
+  )
+
+  test('an image of any size that came as JSON in place of a stream is whole', async () => {
+    const image = 'A'.repeat(1_000_000)
+    const { row, answer } = await calls.charged(
+      'tokens',
+      json({ data: [{ b64_json: image }], usage: USAGE }),
+      stream,
+    )
+    expect(JSON.parse(/^data: (.*)$/m.exec(answer.text)?.[1] ?? '').b64_json === image).toBe(true)
+    expect(row).toMatchObject({ reason: 'complete', images: 1 })
+  })
+
   test('a stream of images that breaks off ends with an error, and is charged for what arrived', async () => {
     const frames = [`data: ${JSON.stringify(partial)}\n\n`]
     const cut = { kind: 'stream', frames, ending: 'reset', usage: null } as const

@@ -118,6 +118,7 @@ describe('rerank calls without reported search units', () => {
     ['long documents', { query: apples(10), documents: documents(50, 1000) }, 2],
     ['documents with a text', { query: 'apple', documents: [{ text: apples(99_000), title: 'x' }] }, 2],
     ['empty documents', { query: 'apple', documents: documents(101, 0) }, 2],
+    ['an empty query, too', { query: '', documents: documents(101, 0) }, 2],
   ])(
     'query and documents are counted in chunks of 500 tokens where no search units are reported: %s',
     async (_, fields, units) => {

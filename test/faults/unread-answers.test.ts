@@ -1,9 +1,11 @@
-import { type ClientRequest, request } from 'node:http'
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { completionText, usageText } from '../fixtures/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { json } from '../fixtures/media-fixture.ts'
 
 const MIB = 1024 * 1024
 /** More answers than the share of one user can hold. */
@@ -17,12 +19,16 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0, cache: { ttl: '10m' } },
     rate_limits: {},
-    models: priced(['m', 'small']),
-    channels: ['m', 'small'].map((name) => channel(name, upstream.baseUrl(name))),
+    models: priced(['m', 'small', 'image']),
+    channels: [
+      ...['m', 'small'].map((name) => channel(name, upstream.baseUrl(name))),
+      channel('image', upstream.baseUrl('image'), { timeouts: { total: '5s' } }),
+    ],
     users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
   }))
   const body = completionText('x'.repeat(ANSWER_BYTES), usageText(10, 5))
   fixture.upstream.script('m', { kind: 'whole', body })
+  fixture.upstream.script('image', json({ data: [{ b64_json: 'A'.repeat(ANSWER_BYTES) }] }))
 })
 afterAll(() => fixture?.close())
 
@@ -67,4 +73,24 @@ test('answers with idempotency keys that their client does not read stay within 
 
 test('answers that the cache keeps stay within the share of a client that does not read them', async () => {
   expect(await begunAnswers(() => ({}))).toBeLessThanOrEqual(MOST_HELD)
+})
+
+test('images that came as JSON in place of a stream stay within the share of a client that does not read them', async () => {
+  const open: ClientRequest[] = []
+  let begun = 0
+  // One after another, so that an answer that begins has its memory. One without memory waits until its time is over.
+  for (let index = 0; index <= MOST_HELD; index += 1) {
+    const sent = request(`${fixture.gateway.url}/v1/images/generations`, {
+      method: 'POST',
+      agent: false,
+      headers: { authorization: 'Bearer sk-ann', 'content-type': 'application/json' },
+    })
+    sent.end(JSON.stringify({ model: 'image', prompt: 'a cat', stream: true }))
+    open.push(sent)
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    if (response.statusCode === 200) begun += 1
+  }
+  for (const one of open) one.destroy()
+  expect(begun).toBeGreaterThan(0)
+  expect(begun).toBeLessThanOrEqual(MOST_HELD)
 })

@@ -546,4 +546,37 @@ describe('images in the other form', () => {
         expect(await rowOf(answer)).toMatchObject({ prompt_tokens: 3, completion_tokens: 4 })
     },
   )
+
+  test('several images in events are collected with what each says of itself, and charged for the usage of all', async () => {
+    const details = { text_tokens: 1, image_tokens: 2 }
+    const events = ['a cat', 'a dog'].map((revised_prompt) => ({
+      ...event,
+      revised_prompt,
+      usage: { ...USAGE, input_tokens_details: details },
+    }))
+    fixture.upstream.script(
+      'alone',
+      sendsFrames(events.map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`)),
+    )
+    const answer = await fixture.chat(
+      'ann',
+      { model: 'alone', prompt: 'hi', n: 2 },
+      { path: '/v1/images/generations' },
+    )
+    expect(JSON.parse(answer.text)).toEqual({
+      created: 7,
+      size: '1x1',
+      data: [
+        { b64_json: 'QUJD', revised_prompt: 'a cat' },
+        { b64_json: 'QUJD', revised_prompt: 'a dog' },
+      ],
+      usage: {
+        input_tokens: 6,
+        output_tokens: 8,
+        total_tokens: 14,
+        input_tokens_details: { text_tokens: 2, image_tokens: 4 },
+      },
+    })
+    expect(await rowOf(answer)).toMatchObject({ prompt_tokens: 6, completion_tokens: 8 })
+  })
 })

@@ -125,6 +125,17 @@ describe('a turn to a channel with websocket: true', () => {
     )
   })
 
+  test('an answer of any size over the socket reaches the client to its last byte', async () => {
+    const text = 'word '.repeat(20_000)
+    provider.answer = () => ({ id: 'resp_l', text })
+    const events = await (await opened()).turn({ model: 'm', input: 'one' })
+    expect(textOf(events)).toBe(text)
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.completed',
+      response: { output: [{ content: [{ text }] }] },
+    })
+  })
+
   test('POST to the same channel stays HTTP', async () => {
     const answer = await call(
       gateway.url,

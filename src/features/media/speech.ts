@@ -141,6 +141,7 @@ class SpeechPassthrough implements Passthrough {
   async #seconds(client: number): Promise<number> {
     if (this.#isRaw) return Math.ceil(this.#bytes / PCM_BYTES_PER_SECOND)
     const sample = this.#sample.take()
+    if (sample.length === 0) return 0
     const { seconds } = await this.#lengths.measure(client, sample, 0, sample.length)
     return Math.max(1, Math.round(seconds * (this.#bytes / sample.length)))
   }

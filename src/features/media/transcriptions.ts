@@ -108,7 +108,8 @@ const NO_FACTS: TranscriptFacts = {
 class JsonPassthrough implements Passthrough {
   error: StreamError | undefined
   readonly #length: RecordingLength
-  readonly #outline = new JsonOutline()
+  // The lists of words and segments grow with the recording, and nothing in them is charged.
+  readonly #outline = new JsonOutline(1)
   readonly #held = new WithheldChunk()
   #hasBegun = false
 

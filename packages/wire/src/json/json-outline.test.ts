@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { closeJson, JsonOutline } from './json-outline.ts'
 import { lawRuns } from '../../../../test/runner/tier.ts'
 
-function outlineOf(text: string, size = 1_000): JsonOutline {
-  const outline = new JsonOutline()
+function outlineOf(text: string, size = 1_000, outline = new JsonOutline()): JsonOutline {
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; at += size) outline.push(bytes.subarray(at, at + size))
   return outline
@@ -93,6 +92,24 @@ describe('the outline of a JSON text', () => {
     expect(parsed(JSON.stringify({ type: 'response.completed', response }))).toMatchObject({
       response: { usage },
     })
+  })
+
+  test('an outline that keeps no lists whole omits the end of those that are too long, and keeps the objects after them', () => {
+    const words = Array.from({ length: 60_000 }, (_, i) => ({ word: 'a', start: i, end: i + 1 }))
+    const usage = {
+      details: { text: 10_000_000, audio: 10_000_000 },
+      pad: 'x'.repeat(50),
+      output: 7,
+      total: 9,
+    }
+    const text = JSON.stringify({ text: 'Hi.', words, segments: words, usage }, null, 2)
+    expect(outlineOf(text).text).toBeUndefined()
+    const outline = outlineOf(text, 65_536, new JsonOutline(1))
+    expect(outline.length).toBeLessThan(700_000)
+    const { words: begun, segments, ...others } = JSON.parse(outline.text ?? '')
+    expect(begun.slice(0, 1_000)).toEqual(words.slice(0, 1_000))
+    expect(segments).toEqual(words.slice(0, 2))
+    expect(others).toEqual({ text: 'Hi.', usage })
   })
 
   test('the outline of a JSON text is abandoned, and its memory released, if it has too many short and shallow values', () => {

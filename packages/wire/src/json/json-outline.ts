@@ -21,8 +21,8 @@ const FULL_BYTES = 524_288
  */
 const SHORT_STRING_BYTES = 64
 /**
- * Depth of nesting down to which containers are kept whole once the outline has 512 KiB (`FULL_BYTES`).
- * Deeper containers end after their current member.
+ * Depth of nesting down to which objects are kept whole once the outline has 512 KiB (`FULL_BYTES`). Deeper
+ * ones end after their current member.
  */
 const MAX_FULL_DEPTH = 3
 /**
@@ -50,6 +50,7 @@ for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
  * valid JSON, so is the outline.
  */
 export class JsonOutline {
+  readonly #listDepth: number
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
   #length = 0
   #isAbandoned = false
@@ -72,6 +73,11 @@ export class JsonOutline {
   #escapeLeft = 0
   #isEscapeStart = false
   #keepsEscape = false
+
+  /** `listDepth`: the depth down to which lists are kept whole, like objects down to `MAX_FULL_DEPTH`. */
+  constructor(listDepth = MAX_FULL_DEPTH) {
+    this.#listDepth = listDepth
+  }
 
   /** The outline so far; undefined if it was discarded because it became too large. */
   get text(): string | undefined {
@@ -154,8 +160,10 @@ export class JsonOutline {
   }
 
   get #mustCut(): boolean {
-    if (this.#cutDepth > 0 || this.#depth <= MAX_FULL_DEPTH || this.#length <= FULL_BYTES) return false
-    return this.#length - (this.#starts[this.#depth] ?? 0) > SMALL_CONTAINER_BYTES
+    if (this.#cutDepth > 0 || this.#length <= FULL_BYTES) return false
+    const start = this.#starts[this.#depth] ?? 0
+    const fullDepth = this.#bytes[start] === OPEN_ARRAY ? this.#listDepth : MAX_FULL_DEPTH
+    return this.#depth > fullDepth && this.#length - start > SMALL_CONTAINER_BYTES
   }
 
   get #hasSpace(): boolean {

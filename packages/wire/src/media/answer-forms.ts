@@ -2,7 +2,15 @@ import { asRecord } from '../json/record.ts'
 import { type AnswerForms, type Json, namedFrame, recordsInList } from '../answer-forms.ts'
 
 /** Members of an event with an image that belong to the whole answer. */
-const OF_ANSWER = ['background', 'output_format', 'quality', 'size', 'usage'] as const
+const OF_ANSWER = ['background', 'output_format', 'quality', 'size'] as const
+/** Members that do not belong to the image itself. */
+const OF_EVENT: ReadonlySet<string> = new Set([
+  ...OF_ANSWER,
+  'type',
+  'sequence_number',
+  'created_at',
+  'usage',
+])
 
 /** Converts answers with images between one JSON object and a stream of events of this kind. */
 export const imageAnswerForms = (kind: 'image_generation' | 'image_edit'): AnswerForms => ({
@@ -11,8 +19,15 @@ export const imageAnswerForms = (kind: 'image_generation' | 'image_edit'): Answe
     const last = finals.at(-1)
     if (!last) return undefined
     const members = OF_ANSWER.flatMap((name) => (last[name] === undefined ? [] : [[name, last[name]]]))
-    const data = finals.map(({ b64_json, url }) => (url === undefined ? { b64_json } : { url }))
-    return { created: last['created_at'], data, ...(Object.fromEntries(members) as Json) }
+    const usage = finals.map((final) => final['usage']).reduce(sumOf)
+    return {
+      created: last['created_at'],
+      data: finals.map((final) =>
+        Object.fromEntries(Object.entries(final).filter(([name]) => !OF_EVENT.has(name))),
+      ),
+      ...(Object.fromEntries(members) as Json),
+      ...(usage !== undefined && { usage }),
+    }
   },
   frames(whole) {
     const { data, created, usage, ...others } = whole
@@ -30,6 +45,15 @@ export const imageAnswerForms = (kind: 'image_generation' | 'image_edit'): Answe
   },
   isComplete: ({ data }) => recordsInList(data).length > 0,
 })
+
+/** The sum of two usages, member by member. */
+function sumOf(one: unknown, other: unknown): unknown {
+  if (typeof one === 'number' && typeof other === 'number') return one + other
+  const [first, second] = [asRecord(one), asRecord(other)]
+  if (!first || !second) return other ?? one
+  const names = Object.keys({ ...first, ...second })
+  return Object.fromEntries(names.map((name) => [name, sumOf(first[name], second[name])]))
+}
 
 /** Converts transcripts between one JSON object and a stream of events. */
 export const transcriptAnswerForms: AnswerForms = {

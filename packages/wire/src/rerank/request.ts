@@ -202,7 +202,8 @@ export function searchUnits(scan: ScannedObject, tokens: number): number {
   const { query, documents } = partsOf(scan)
   const lengths = documents.map((document) => lengthOf(scan, documentTextNode(scan, document) ?? document))
   const bytes = lengths.reduce((sum, length) => sum + length, query)
-  return unitsOf(lengths.map((length) => ((query + length) * tokens) / bytes))
+  // A request whose texts are all empty has no bytes.
+  return unitsOf(lengths.map((length) => ((query + length) * tokens) / Math.max(1, bytes)))
 }
 
 function partsOf(scan: ScannedObject): { readonly query: number; readonly documents: readonly Node[] } {

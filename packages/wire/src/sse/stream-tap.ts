@@ -44,8 +44,8 @@ export interface TapEndResult {
 }
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
-/** Maximum number of bytes that are kept from the end marker on. */
-const MAX_ENDING_BYTES = 65_536
+/** Maximum number of bytes that are kept of what follows the event that ends the stream. */
+const MAX_REST_BYTES = 65_536
 /**
  * Maximum size in bytes of an event that is held back until it is complete. A larger event is forwarded as it
  * arrives.
@@ -59,8 +59,8 @@ const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 /**
  * Watches a stream that is forwarded without conversion. It decides which bytes are forwarded now, holds back
  * the end of the stream, and collects what is needed to charge the call. The result does not depend on how
- * the stream is cut into chunks. Memory is limited: of an event that is too large to be held back, only an
- * outline is kept. A subclass for each protocol interprets the frames.
+ * the stream is cut into chunks. Memory is limited: of an event that arrives in pieces and is too large to be
+ * held back, only an outline is kept. A subclass for each protocol interprets the frames.
  */
 export abstract class StreamTap extends FrameLoop {
   /** The last valid usage that the stream contained. */
@@ -92,7 +92,7 @@ export abstract class StreamTap extends FrameLoop {
    */
   readonly #texts = new Map<number, TextBuffer>()
   readonly #ending: Buffer[] = []
-  #endingBytes = 0
+  #restBytes = 0
   /** The error for which the answer ended, until the stream ends, because its usage may follow. */
   #failed: StreamError | undefined
   /** The frames from the one with that reason on. */
@@ -137,7 +137,7 @@ export abstract class StreamTap extends FrameLoop {
 
   push(chunk: Buffer): TapPushResult {
     if (this.#isTerminal) {
-      this.#hold(chunk)
+      this.#hold(chunk, 0)
       return { forward: undefined, terminal: true }
     }
     if (this.#large) return this.#forwardLarge(this.#large, chunk)
@@ -148,7 +148,7 @@ export abstract class StreamTap extends FrameLoop {
     const isCut = this.isMidEvent
     const { bytes, wasRead } = this.readRest()
     const held = this.verdict === 'swallow' ? this.#takeReplacement() : bytes
-    if (wasRead && held) this.#hold(held)
+    if (wasRead && held) this.#hold(held, held.length)
     if (this.error && wasRead) this.errorFrame ??= bytes
     this.#endFailed()
     return {
@@ -283,7 +283,7 @@ export abstract class StreamTap extends FrameLoop {
         continue
       }
       if (this.error) this.errorFrame ??= Buffer.from(bytes.subarray(lastFrameAt, at))
-      this.#hold(bytes.subarray(lastFrameAt))
+      this.#hold(bytes.subarray(lastFrameAt), at - lastFrameAt)
       at = bytes.length
       copyFrom = at
       break
@@ -328,7 +328,7 @@ export abstract class StreamTap extends FrameLoop {
     // If the event is an error, its last bytes are held back. The bytes before them were forwarded already.
     if (verdict === 'end') {
       this.errorFrame = Buffer.from(chunk.subarray(0, end))
-      this.#hold(chunk)
+      this.#hold(chunk, end)
       return { forward: undefined, terminal: true }
     }
     if (end === chunk.length) return { forward: chunk, terminal: false }
@@ -353,11 +353,12 @@ export abstract class StreamTap extends FrameLoop {
     return text
   }
 
-  #hold(bytes: Buffer): void {
-    const space = MAX_ENDING_BYTES - this.#endingBytes
-    if (space <= 0) return
-    this.#endingBytes += bytes.length
-    this.#ending.push(Buffer.from(bytes.subarray(0, space)))
+  /** Holds bytes until the stream was charged. The first `size` of them are the event that ends it, which is kept whole. */
+  #hold(bytes: Buffer, size: number): void {
+    const kept = bytes.subarray(0, size + MAX_REST_BYTES - this.#restBytes)
+    if (kept.length === 0) return
+    this.#restBytes += kept.length - size
+    this.#ending.push(Buffer.from(kept))
   }
 }
 

@@ -223,4 +223,25 @@ describe('an event of any size', () => {
       expect(ending.complete).toBe(true)
     },
   )
+
+  // A provider's WebSocket gives each event as a whole.
+  test.each(
+    [64_000, 66_000, 100_000, 140_000].flatMap((bytes) =>
+      [16_384, 65_536, Number.POSITIVE_INFINITY].map((size) => [bytes, size]),
+    ),
+  )(
+    'the last event of a responses stream, with a text of %i bytes, reaches the client whole if it arrives in pieces of %d bytes',
+    (bytes, size) => {
+      const output = [
+        { type: 'message', content: [{ type: 'output_text', text: 'word '.repeat(bytes / 5) }] },
+      ]
+      const whole = Buffer.from(`${stream(created, end('completed', { output }))}: bye\n\n`)
+      const chunks: Buffer[] = []
+      for (let at = 0; at < whole.length; at += size) chunks.push(whole.subarray(at, at + size))
+      const { tap, forwarded, end: ending } = watch(chunks)
+      expect(forwarded + ending.ending.toString('latin1') === whole.toString('latin1')).toBe(true)
+      expect(tap.usage).toEqual(READ)
+      expect(ending.complete).toBe(true)
+    },
+  )
 })
