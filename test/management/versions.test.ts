@@ -112,6 +112,26 @@ describe.each(Object.entries(CASES))('a version of a %s', (_, { path, read, chan
   })
 })
 
+// `docs/administration.md: Versions`
+test.each([
+  ['channel', { weight: 1, priority: 1 }, { weight: 31, priority: 32 }],
+  ['user', { budget: 1_000_000, budget_period: 'day' }, { budget: 5_000_000, budget_period: 'month' }],
+  ['token', { budget: 1_000_000, budget_period: 'day' }, { budget: 5_000_000, budget_period: 'month' }],
+])(
+  'simultaneous changes of different fields of a %s without a version all stay',
+  async (kind, before, after) => {
+    const { path, read } = CASES[kind] as Case
+    const { id } = await read()
+    const change = async (fields: object) =>
+      expect(await as(path, { ...fields, id })).toMatchObject({ status: 200 })
+    for (let round = 0; round < 3; round += 1) {
+      await change(before)
+      await Promise.all(Object.entries(after).map(([field, value]) => change({ [field]: value })))
+      expect(await read()).toMatchObject(after)
+    }
+  },
+)
+
 test('calls of a key do not change its version or that of its user', async () => {
   const before = [(await tokenNow()).version, (await CASES['user']?.read())?.version]
   fixture.upstream.script('m', wholeChat({ text: 'Hello.' }))
