@@ -57,6 +57,10 @@ export const STEPS: readonly Step[] = [
     name: '0011-batch-lines',
     run: added(USAGE, 'batch', 'custom_id', 'batch_saved'),
   },
+  {
+    name: '0012-answered-calls',
+    run: added(USAGE, 'requests'),
+  },
 ]
 
 /** Adds columns of a record to a database that exists. A new database has them from the first step on. */
