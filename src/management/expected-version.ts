@@ -17,7 +17,28 @@ export async function addCurrentObject<Changed>(
   try {
     return await change()
   } catch (error) {
-    if (!(error instanceof GatewayError) || error.code !== 'changed_meanwhile') throw error
+    if (!isChangedMeanwhile(error)) throw error
     throw new GatewayError(error.code, error.message, { present: await present() })
   }
+}
+
+/**
+ * Makes a change that keeps a part of the object as it reads it. If the object has changed meanwhile, the change is
+ * made again, unless the client named the version on which it is based.
+ */
+export async function repeatIfChanged<Changed>(
+  version: string | null | undefined,
+  change: () => Promise<Changed>,
+): Promise<Changed> {
+  for (;;) {
+    try {
+      return await change()
+    } catch (error) {
+      if (typeof version === 'string' || !isChangedMeanwhile(error)) throw error
+    }
+  }
+}
+
+function isChangedMeanwhile(error: unknown): error is GatewayError {
+  return error instanceof GatewayError && error.code === 'changed_meanwhile'
 }

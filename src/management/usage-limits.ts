@@ -55,6 +55,11 @@ export function usageLimitChanges(
   return { budget: budgetChange(given, before, settings), rateLimit: rateLimitChange(given) }
 }
 
+/** Whether a change gives only the amount of a budget, whose period stays, or only its period. */
+export function keepsPartOfBudget({ budget, budget_period: period }: GivenUsageLimits): boolean {
+  return Boolean(budget) !== Boolean(period)
+}
+
 function budgetChange(
   { budget, budget_period: given }: GivenUsageLimits,
   before: Budget | undefined,

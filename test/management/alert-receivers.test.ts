@@ -136,6 +136,20 @@ test('the events and the address of an alert receiver can be changed, and the re
   expect(await asRoot(`DELETE /api/alert/${id}`)).toMatchObject({ status: 404 })
 })
 
+test('simultaneous changes of the events and the format of a receiver both stay', async () => {
+  const made = await asRoot<{ id: string }>('POST /api/alert/', { url: secretUrl(), events: ['quota.low'] })
+  const { id } = made.data
+  for (const [format, event] of [
+    ['slack', 'channel.back'],
+    ['standard', 'quota.low'],
+  ]) {
+    const changes = [{ format }, { events: [event] }]
+    await Promise.all(changes.map((change) => asRoot('PUT /api/alert/', { id, ...change })))
+    expect(await addedOne()).toMatchObject({ format, events: [event] })
+  }
+  expect((await asRoot(`DELETE /api/alert/${id}`)).status).toBe(200)
+})
+
 test('alert receivers that gateway.yaml declares cannot be changed or removed over HTTP', async () => {
   const [{ id }] = (await list()) as [Receiver]
   for (const [request, body] of [

@@ -64,6 +64,15 @@ describe.each(SHARED)('guards of nodes on $name', (engine) => {
     const stale = await admin<unknown>(0, 'PUT /api/guards', { ...changed, version: added.data.version })
     expect([stale.status, JSON.stringify(stale)]).toEqual([409, expect.stringContaining('changed_meanwhile')])
 
+    const { data: guards } = await admin<{ name: string; version: string }[]>(1, 'GET /api/guards')
+    const version = guards.find(({ name }) => name === 'added')?.version
+    const both = [0, 1].map((node) =>
+      admin(node, 'PUT /api/guards', { ...changed, match: { words: ['hither', `word${node}`] }, version }),
+    )
+    expect((await Promise.all(both)).map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+      200, 409,
+    ])
+
     for (const node of [0, 1]) {
       // A node waits only a second for what the other one has counted.
       const counts = async () => {

@@ -48,6 +48,8 @@ export const USAGE = declareRecord(
     first_byte_ms: { type: nullableType(integer), default: null },
     stream: { type: flagType, as: 'is_stream' },
     reason: { type: text as FieldType<SettlementReason, string> },
+    /** Whether the client received any part of the response. Only such calls count as requests. */
+    delivered: { type: flagType, column: 'requests', default: true, shown: false },
     price_version: { type: text },
     price_incomplete: {
       type: flagType,
@@ -166,8 +168,6 @@ export const USAGE = declareRecord(
 
 /** Fields of a settled call that are not in its usage row; they change balances and sums. */
 export const SETTLEMENT_FIELDS = declareRecord('', {
-  /** Whether the client received any part of the response. Only such calls count as requests. */
-  delivered: { type: flagType, column: 'requests' },
   /** Names of the budgets that the call is charged to, as one text (`budgetList`). */
   budgets: { type: text },
 })
@@ -222,6 +222,7 @@ type WithDefault = FieldNamesWith<UsageFields, 'default'>
 export type SettledCall = Omit<Values<UsageFields>, WithDefault> & {
   readonly [Name in WithDefault]?: Values<UsageFields>[Name] | undefined
 } & Values<typeof SETTLEMENT_FIELDS.fields> & {
+    readonly delivered: boolean
     readonly usage: Usage
     /**
      * The hold out of which that of the call was taken, and by how many quota units it shrinks with the settlement. Absent if

@@ -12,6 +12,7 @@ import { asObject, type Json } from '../../domain/json.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
 import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
+import { repeatIfChanged } from '../expected-version.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
 
@@ -139,7 +140,7 @@ export async function addReceiver(
 ): Promise<{ id: string; secret: string }> {
   const id = randomBytes(8).toString('hex')
   const secret = `whsec_${randomBytes(32).toString('base64')}`
-  await setReceiver(services, id, { url, secret, events, ...(format && { format }) })
+  await setReceiver(services, id, () => ({ url, secret, events, ...(format && { format }) }))
   return { id, secret }
 }
 
@@ -148,32 +149,42 @@ export async function changeReceiver(
   services: ReceiverServices,
   { id, url, events, format }: z.output<typeof changedReceiver>,
 ): Promise<void> {
-  const { target } = await storedReceiver(services, id)
-  const { secret, types } = target
-  await setReceiver(services, id, {
-    url: url ?? target.url,
-    secret,
-    events: events ?? types,
-    format: format ?? target.format,
-  })
+  await requireStoredReceiver(services, id)
+  await setReceiver(services, id, (before = receiverNotFound()) => ({
+    ...asObject(before),
+    ...(url && { url }),
+    ...(events && { events }),
+    ...(format && { format }),
+  }))
 }
 
 /** Removes a receiver that was added over HTTP. Alerts that are waiting to be delivered to it are dropped. */
 export async function removeReceiver(services: ReceiverServices, id: string): Promise<void> {
-  await storedReceiver(services, id)
-  await setReceiver(services, id, undefined)
+  await requireStoredReceiver(services, id)
+  await setReceiver(services, id, () => undefined)
 }
 
 async function setReceiver(
   { store, liveConfig, settings, alerts }: ReceiverServices,
   id: string,
-  value: Json | undefined,
+  next: (before: Json | undefined) => Json | undefined,
 ): Promise<void> {
-  const change = { section: SECTION, name: id, value } as const
-  await liveConfig.change(
-    (stored) => ({ ...stored, entries: entriesWith(stored, id, value) }),
-    () => store.write('setStoredSettings', { changes: [change] }),
-  )
+  await repeatIfChanged(undefined, () => {
+    let before: Json | undefined
+    let value: Json | undefined
+    return liveConfig.change(
+      (stored) => {
+        before = stored.entries.find(({ section, name }) => section === SECTION && name === id)?.value
+        value = next(before)
+        return { ...stored, entries: entriesWith(stored, id, value) }
+      },
+      () =>
+        store.write('setStoredSettings', {
+          changes: [{ section: SECTION, name: id, value }],
+          expected: [{ section: SECTION, name: id, value: before }],
+        }),
+    )
+  })
   // The database records only alerts that a receiver wants, so it must know the new receivers before the next
   // call.
   const targets = settings().alerts.map(({ url, types }) => ({ tag: alerts.tag(url), types }))
@@ -193,9 +204,8 @@ function entriesWith(
   return [...others, { section: SECTION, name: id, value }]
 }
 
-async function storedReceiver(services: ReceiverServices, id: string): Promise<NamedTarget> {
-  const found = await receiverOf(services, id)
-  if (found.isStored) return found
+async function requireStoredReceiver(services: ReceiverServices, id: string): Promise<void> {
+  if ((await receiverOf(services, id)).isStored) return
   throw new GatewayError(
     'managed_by_file',
     'this receiver is set in gateway.yaml, and can be changed there alone',
@@ -203,9 +213,11 @@ async function storedReceiver(services: ReceiverServices, id: string): Promise<N
 }
 
 async function receiverOf(services: ReceiverServices, id: string): Promise<NamedTarget> {
-  const found = (await namedTargets(services)).find((one) => one.id === id)
-  if (!found) throw new GatewayError('not_found', 'there is no receiver with this id')
-  return found
+  return (await namedTargets(services)).find((one) => one.id === id) ?? receiverNotFound()
+}
+
+function receiverNotFound(): never {
+  throw new GatewayError('not_found', 'there is no receiver with this id')
 }
 
 /**

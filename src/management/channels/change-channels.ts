@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { Channel, ChannelDefinition } from '../../domain/records/channel.ts'
+import type { Channel, ChannelDefinition, StoredChannel } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
-import { versionField, addCurrentObject } from '../expected-version.ts'
+import { versionField, addCurrentObject, repeatIfChanged } from '../expected-version.ts'
 import type { AdministrationServices } from '../services.ts'
 import {
   channelDefinition,
@@ -20,6 +20,8 @@ import {
 } from './channel-fields.ts'
 import {
   CHANNEL_ID_SCHEMAS,
+  channelNotFound,
+  channelOf,
   channelObject,
   editableChannel,
   fieldsOfStoredChannel,
@@ -88,28 +90,49 @@ export async function updateChannel(
   { id, version, ...given }: z.output<typeof channelChange>,
   by: Actor,
 ): Promise<ShownChannel> {
-  const { store, liveConfig } = services
-  const before = await editableChannel(services, id)
-  const channel = applyChannelChange(before, given, by)
-  requireUndeclaredChannelName(liveConfig, channel.name)
-  const after = { ...before, retired: [], ...channel }
-  const next = await addCurrentObject(
+  const { liveConfig } = services
+  const shown = (channel: StoredChannel): ShownChannel =>
+    channelWithTestCost(services, storedChannelObject(channel, liveConfig.drained.has(id)))
+  const changed = await addCurrentObject(
     () =>
-      liveConfig.change(
-        (stored) => ({ ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }),
-        () => store.write('changeChannel', { id, channel, version: version ?? undefined }),
-      ),
-    async () =>
-      channelWithTestCost(
-        services,
-        storedChannelObject(await editableChannel(services, id), liveConfig.drained.has(id)),
-      ),
+      replaceChannel(services, { id, version }, (before) => {
+        const channel = applyChannelChange(before, given, by)
+        requireUndeclaredChannelName(liveConfig, channel.name)
+        return channel
+      }),
+    async () => shown(await editableChannel(services, id)),
   )
-  if (next === null) throw new GatewayError('not_found', `there is no channel with the id ${id}`)
-  return channelWithTestCost(
-    services,
-    storedChannelObject({ ...after, version: next }, liveConfig.drained.has(id)),
-  )
+  return shown(changed)
+}
+
+/**
+ * Replaces a stored channel with what `next` makes of it, again if another node changes it meanwhile. If `next` returns
+ * undefined, nothing changes. Resolves to the channel when the change is in effect.
+ */
+export function replaceChannel(
+  { store, liveConfig }: Pick<AdministrationServices, 'store' | 'liveConfig'>,
+  { id, version }: { readonly id: number; readonly version?: string | null | undefined },
+  next: (before: StoredChannel) => ChannelDefinition | undefined,
+): Promise<StoredChannel> {
+  return repeatIfChanged(version, async () => {
+    requireEditableChannel(liveConfig, id)
+    let write: () => Promise<StoredChannel>
+    return liveConfig.change(
+      (stored) => {
+        const before = channelOf(stored, id)
+        const channel = next(before)
+        const after = channel ? { ...before, retired: [], ...channel } : before
+        write = async () => {
+          if (!channel) return before
+          const change = { id, channel, version: version ?? before.version }
+          const written = (await store.write('changeChannel', change)) ?? channelNotFound(id)
+          return { ...after, version: written }
+        }
+        return { ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }
+      },
+      () => write(),
+    )
+  })
 }
 
 /**

@@ -7,8 +7,9 @@ import { HISTORY_MINUTES } from '../../upstreams/share-history.ts'
 import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
+import { replaceChannel } from './change-channels.ts'
 import { channelDefinition, publicPartOfKey, parseKeysOfType, requireType } from './channel-definition.ts'
-import { CHANNEL_ID_SCHEMAS, editableChannel, fieldsOfStoredChannel, findChannel } from './channel-object.ts'
+import { CHANNEL_ID_SCHEMAS, fieldsOfStoredChannel, findChannel } from './channel-object.ts'
 import { channelType } from './channel-types.ts'
 import { keyLimitsSchema, keyLimitsObject } from './key-limits.ts'
 
@@ -158,22 +159,11 @@ async function changeKeys(
   id: number,
   next: (before: StoredChannel) => Keys | undefined,
 ): Promise<void> {
-  const { store, liveConfig } = services
-  const before = await editableChannel(services, id)
-  const keys = next(before)
-  if (!keys) return
-  const after = { ...before, ...keys }
-  const { name, declared, status, family } = after
-  await liveConfig.change(
-    (stored) => ({ ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }),
-    () =>
-      store.write('changeChannel', {
-        id,
-        channel: { name, declared, status, family, ...keys },
-        // The write fails if another request has changed the channel since it was read.
-        version: before.version,
-      }),
-  )
+  await replaceChannel(services, { id }, (before) => {
+    const keys = next(before)
+    const { name, declared, status, family } = before
+    return keys && { name, declared, status, family, ...keys }
+  })
 }
 
 function keyOf({ keys, retired = [] }: StoredChannel, id: string): string {

@@ -7,6 +7,7 @@ import {
   type StoredChannel,
 } from '../../domain/records/channel.ts'
 import { declaredId, FIRST_DECLARED_ID } from '../../domain/channel-id.ts'
+import type { StoredConfiguration } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { idFields } from '../input-fields.ts'
@@ -216,8 +217,14 @@ function declaredChannel({ declared }: LiveSettings, id: number): Channel | unde
 }
 
 async function storedChannel(store: Pick<Store, 'read'>, id: number): Promise<StoredChannel> {
-  const { channels } = await store.read('storedConfiguration')
-  const found = channels.find((one) => one.id === id)
-  if (found) return found
+  return channelOf(await store.read('storedConfiguration'), id)
+}
+
+/** The stored channel with this id. Throws `not_found` if there is none. */
+export function channelOf({ channels }: StoredConfiguration, id: number): StoredChannel {
+  return channels.find((one) => one.id === id) ?? channelNotFound(id)
+}
+
+export function channelNotFound(id: number): never {
   throw new GatewayError('not_found', `there is no channel with the id ${id}`)
 }

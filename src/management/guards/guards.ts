@@ -15,19 +15,30 @@ import {
   verdictOf,
 } from '../../domain/guard.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
-import { versionOf } from '../../domain/object-version.ts'
 import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
 import { addGuardSums, delayP95, type GuardSums } from '../../telemetry/guard-figures.ts'
 import { addCurrentObject, versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
-import { type NamedSection, requireChangeable, setNamedEntry } from '../named-entries.ts'
+import {
+  addNamedEntry,
+  changeNamedEntry,
+  managedFields,
+  type NamedSection,
+  storedValues,
+} from '../named-entries.ts'
 import type { AdministrationServices } from '../services.ts'
 import { restoreHiddenSecrets } from './restore-hidden-secrets.ts'
 
 /** Maximum number of guards that can be added over HTTP. */
 const MAX_GUARDS = 200
-const SECTION: NamedSection = { section: 'guards', noun: 'guard', maximum: MAX_GUARDS }
+const SECTION: NamedSection<Guard> = {
+  section: 'guards',
+  noun: 'guard',
+  maximum: MAX_GUARDS,
+  entriesOf: ({ guards }) => guards,
+  content: (guard) => guard,
+}
 /** Name of the question with which nodes ask each other for guard statistics. */
 const FIGURES = 'guards'
 
@@ -109,15 +120,15 @@ type GuardServices = Pick<
  */
 export async function listGuards(services: GuardServices): Promise<GuardObject[]> {
   const { store, settings, guardFigures, otherNodes } = services
-  const [{ entries }, reports = []] = await Promise.all([
+  const [configuration, reports = []] = await Promise.all([
     store.read('storedConfiguration'),
     otherNodes?.others(FIGURES),
   ])
-  const stored = new Set(entries.flatMap(({ section, name }) => (section === SECTION.section ? [name] : [])))
+  const stored = storedValues(configuration, SECTION)
   const others = reports.map(readReport).filter((one) => one !== undefined)
   return settings().guards.map((guard) => {
     const known = others.flatMap((one) => one[guard.name] ?? [])
-    return guardObject(guard, stored.has(guard.name), known.reduce(addGuardSums, guardFigures.of(guard.name)))
+    return guardObject(guard, stored.get(guard.name), known.reduce(addGuardSums, guardFigures.of(guard.name)))
   })
 }
 
@@ -152,7 +163,7 @@ export function answerGuardFigureRequests(
   }, FIGURES)
 }
 
-function guardObject(guard: Guard, isStored: boolean, sums: GuardSums): GuardObject {
+function guardObject(guard: Guard, stored: Json | undefined, sums: GuardSums): GuardObject {
   const { match, where, models, groups, users, tokens, ...plain } = guard
   const { calls, matches, blocked, failed } = sums
   return {
@@ -163,9 +174,7 @@ function guardObject(guard: Guard, isStored: boolean, sums: GuardSums): GuardObj
     groups: listOf(groups),
     users: listOf(users),
     tokens: listOf(tokens),
-    managed: !isStored,
-    managed_by: isStored ? '' : 'gateway.yaml',
-    version: guardVersion(guard),
+    ...managedFields(SECTION, guard, stored),
     calls,
     matches,
     blocked,
@@ -183,18 +192,12 @@ function matchObject(match: Guard['match']): Record<string, unknown> {
   return maskedGuardMatch(match)
 }
 
-function guardVersion(guard: Guard): string {
-  return versionOf([guard])
-}
-
 /** Adds a guard over HTTP. */
 export async function addGuard(
   services: GuardServices,
   given: z.output<typeof newGuard>,
 ): Promise<GuardObject> {
-  if (services.settings().guards.some(({ name }) => name === given.name))
-    throw new GatewayError('invalid_request', `name: there is a guard "${given.name}" already`)
-  await setNamedEntry(services, SECTION, given.name, withSecrets(given, undefined))
+  await addNamedEntry(services, SECTION, given.name, () => withSecrets(given, undefined))
   return present(services, given.name)
 }
 
@@ -210,30 +213,24 @@ export async function changeGuard(
   { version, ...given }: z.output<typeof changedGuard>,
 ): Promise<GuardObject> {
   await addCurrentObject(
-    async () => {
-      await requireStored(services, given.name, version)
-      const replaced = services.settings().guards.find(({ name }) => name === given.name)
-      await setNamedEntry(services, SECTION, given.name, withSecrets(given, replaced))
-    },
+    () =>
+      changeNamedEntry(services, SECTION, { name: given.name, version }, (replaced) =>
+        withSecrets(given, replaced),
+      ),
     () => present(services, given.name),
   )
   return present(services, given.name)
 }
 
 /** Removes a guard that was added over HTTP. */
-export async function removeGuard(services: GuardServices, name: string, version?: string): Promise<void> {
-  await requireStored(services, name, version)
-  await setNamedEntry(services, SECTION, name, undefined)
+export function removeGuard(services: GuardServices, name: string, version?: string): Promise<void> {
+  return changeNamedEntry(services, SECTION, { name, version }, () => undefined)
 }
 
 async function present(services: GuardServices, name: string): Promise<GuardObject> {
   const found = (await listGuards(services)).find((one) => one.name === name)
   if (!found) throw new GatewayError('not_found', `there is no guard "${name}"`)
   return found
-}
-
-async function requireStored(services: GuardServices, name: string, version: unknown): Promise<void> {
-  requireChangeable(SECTION, await present(services, name), version)
 }
 
 /** Maximum size in bytes of a text with which guards are tried. */

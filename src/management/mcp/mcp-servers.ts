@@ -3,16 +3,27 @@ import { HIDDEN_SECRET } from '../../domain/guard.ts'
 import { decimalText } from '../../domain/decimal.ts'
 import { asObject, type Json, type JsonObject } from '../../domain/json.ts'
 import { MCP_APPROVALS, MCP_VERSIONS, type McpAuth, type McpServer } from '../../domain/mcp.ts'
-import { versionOf } from '../../domain/object-version.ts'
 import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
 import { addCurrentObject, versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
-import { type NamedSection, requireChangeable, setNamedEntry } from '../named-entries.ts'
+import {
+  addNamedEntry,
+  changeNamedEntry,
+  managedFields,
+  type NamedSection,
+  storedValues,
+} from '../named-entries.ts'
 import type { AdministrationServices } from '../services.ts'
 import type { McpToolSource } from './mcp-tools.ts'
 
-const SECTION: NamedSection = { section: 'mcp_servers', noun: 'server', maximum: 200 }
+const SECTION: NamedSection<McpServer> = {
+  section: 'mcp_servers',
+  noun: 'server',
+  maximum: 200,
+  entriesOf: ({ mcp }) => mcp.servers,
+  content: wholeText,
+}
 
 const ERAS = ['auto', ...MCP_VERSIONS] as const
 
@@ -87,19 +98,15 @@ type McpServices = Pick<AdministrationServices, 'settings' | 'liveConfig' | 'sto
 
 /** All servers: first those in gateway.yaml, then those added over HTTP. */
 export async function listMcpServers({ mcpTools, settings, store }: McpServices): Promise<McpServerObject[]> {
-  const { entries } = await store.read('storedConfiguration')
-  const stored = new Set(entries.flatMap(({ section, name }) => (section === SECTION.section ? [name] : [])))
+  const stored = storedValues(await store.read('storedConfiguration'), SECTION)
   const states = mcpTools?.states()
   return settings().mcp.servers.map((server) => {
     const { state = null, version } = states?.get(server.name) ?? {}
-    const isStored = stored.has(server.name)
     return {
       ...serverObject(server),
       state,
       era: version ?? server.era,
-      managed: !isStored,
-      managed_by: isStored ? '' : 'gateway.yaml',
-      version: versionOf([wholeText(server)]),
+      ...managedFields(SECTION, server, stored.get(server.name)),
     }
   })
 }
@@ -148,9 +155,7 @@ export async function addMcpServer(
   services: McpServices,
   given: z.output<typeof mcpServerInput>,
 ): Promise<McpServerObject> {
-  if (services.settings().mcp.servers.some(({ name }) => name === given.name))
-    throw new GatewayError('invalid_request', `name: there is a server "${given.name}" already`)
-  await setNamedEntry(services, SECTION, given.name, withSecrets(given as JsonObject, undefined))
+  await addNamedEntry(services, SECTION, given.name, () => withSecrets(given as JsonObject, undefined))
   return present(services, given.name)
 }
 
@@ -160,20 +165,18 @@ export async function changeMcpServer(
   { version, ...given }: z.output<typeof mcpServerInput>,
 ): Promise<McpServerObject> {
   await addCurrentObject(
-    async () => {
-      requireChangeable(SECTION, await present(services, given.name), version)
-      const replaced = services.settings().mcp.servers.find(({ name }) => name === given.name)
-      await setNamedEntry(services, SECTION, given.name, withSecrets(given as JsonObject, replaced))
-    },
+    () =>
+      changeNamedEntry(services, SECTION, { name: given.name, version }, (replaced) =>
+        withSecrets(given as JsonObject, replaced),
+      ),
     () => present(services, given.name),
   )
   return present(services, given.name)
 }
 
 /** Removes a server that was added over HTTP. What was approved of its tools stays approved. */
-export async function removeMcpServer(services: McpServices, name: string, version?: string): Promise<void> {
-  requireChangeable(SECTION, await present(services, name), version)
-  await setNamedEntry(services, SECTION, name, undefined)
+export function removeMcpServer(services: McpServices, name: string, version?: string): Promise<void> {
+  return changeNamedEntry(services, SECTION, { name, version }, () => undefined)
 }
 
 async function present(services: McpServices, name: string): Promise<McpServerObject> {

@@ -1,15 +1,26 @@
 import { z } from 'zod'
 import type { JsonObject } from '../../domain/json.ts'
 import type { McpToolset } from '../../domain/mcp.ts'
-import { versionOf } from '../../domain/object-version.ts'
 import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
 import { addCurrentObject } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
-import { type NamedSection, requireChangeable, setNamedEntry } from '../named-entries.ts'
+import {
+  addNamedEntry,
+  changeNamedEntry,
+  managedFields,
+  type NamedSection,
+  storedValues,
+} from '../named-entries.ts'
 import type { AdministrationServices } from '../services.ts'
 
-const SECTION: NamedSection = { section: 'mcp_toolsets', noun: 'toolset', maximum: 200 }
+const SECTION: NamedSection<McpToolset> = {
+  section: 'mcp_toolsets',
+  noun: 'toolset',
+  maximum: 200,
+  entriesOf: ({ mcp }) => mcp.toolsets,
+  content: shownSettings,
+}
 
 /** A toolset as responses show it. */
 export const mcpToolsetSchema = z.object({
@@ -47,19 +58,15 @@ type McpServices = Pick<AdministrationServices, 'settings' | 'liveConfig' | 'sto
 
 /** All toolsets: first those in gateway.yaml, then those added over HTTP. */
 export async function listMcpToolsets({ settings, store }: McpServices): Promise<McpToolsetObject[]> {
-  const { entries } = await store.read('storedConfiguration')
-  const stored = new Set(entries.flatMap(({ section, name }) => (section === SECTION.section ? [name] : [])))
-  return settings().mcp.toolsets.map((toolset) => toolsetObject(toolset, stored.has(toolset.name)))
+  const stored = storedValues(await store.read('storedConfiguration'), SECTION)
+  return settings().mcp.toolsets.map((toolset) => ({
+    ...shownSettings(toolset),
+    ...managedFields(SECTION, toolset, stored.get(toolset.name)),
+  }))
 }
 
-function toolsetObject({ name, tools, groups, users }: McpToolset, isStored: boolean): McpToolsetObject {
-  const shown = { name, tools: [...tools], groups: listOf(groups), users: listOf(users) }
-  return {
-    ...shown,
-    managed: !isStored,
-    managed_by: isStored ? '' : 'gateway.yaml',
-    version: versionOf([shown]),
-  }
+function shownSettings({ name, tools, groups, users }: McpToolset) {
+  return { name, tools: [...tools], groups: listOf(groups), users: listOf(users) }
 }
 
 function listOf(names: readonly string[] | undefined): string[] | null {
@@ -71,9 +78,7 @@ export async function addMcpToolset(
   services: McpServices,
   given: z.output<typeof mcpToolsetInput>,
 ): Promise<McpToolsetObject> {
-  if (services.settings().mcp.toolsets.some(({ name }) => name === given.name))
-    throw new GatewayError('invalid_request', `name: there is a toolset "${given.name}" already`)
-  await setNamedEntry(services, SECTION, given.name, given as JsonObject)
+  await addNamedEntry(services, SECTION, given.name, () => given as JsonObject)
   return present(services, given.name)
 }
 
@@ -83,10 +88,7 @@ export async function changeMcpToolset(
   { version, ...given }: z.output<typeof mcpToolsetInput>,
 ): Promise<McpToolsetObject> {
   await addCurrentObject(
-    async () => {
-      requireChangeable(SECTION, await present(services, given.name), version)
-      await setNamedEntry(services, SECTION, given.name, given as JsonObject)
-    },
+    () => changeNamedEntry(services, SECTION, { name: given.name, version }, () => given as JsonObject),
     () => present(services, given.name),
   )
   return present(services, given.name)
@@ -94,10 +96,11 @@ export async function changeMcpToolset(
 
 /** Removes a toolset that was added over HTTP. */
 export async function removeMcpToolset(services: McpServices, name: string, version?: string): Promise<void> {
-  requireChangeable(SECTION, await present(services, name), version)
-  if (await services.store.read('isToolsetNamed', { name }))
-    throw new GatewayError('in_use', `an API key is restricted to the toolset "${name}"`)
-  await setNamedEntry(services, SECTION, name, undefined)
+  const isNamed = await services.store.read('isToolsetNamed', { name })
+  await changeNamedEntry(services, SECTION, { name, version }, () => {
+    if (isNamed) throw new GatewayError('in_use', `an API key is restricted to the toolset "${name}"`)
+    return undefined
+  })
 }
 
 async function present(services: McpServices, name: string): Promise<McpToolsetObject> {

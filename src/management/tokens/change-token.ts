@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { UsageLimitChanges } from '../../domain/usage-limits.ts'
+import { tokenVersion } from '../../domain/object-version.ts'
 import { TOKEN_STATUS } from '../../domain/records/token.ts'
 import { generateKey } from '../../store/secrets.ts'
 import { type Actor, maySetOperatorLimits, OPERATOR } from '../authority.ts'
-import { usageLimitChanges, type usageLimitFields } from '../usage-limits.ts'
-import { addCurrentObject } from '../expected-version.ts'
+import { keepsPartOfBudget, usageLimitChanges } from '../usage-limits.ts'
+import { addCurrentObject, repeatIfChanged } from '../expected-version.ts'
 import { maxQuota, readInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { storedFields } from '../record-schemas.ts'
@@ -29,16 +29,27 @@ type TokenInput = z.output<typeof changedTokenFields> & { readonly user: number 
  * does not include what running calls have reserved. A limit that an operator sets cannot be loosened by the
  * token's holder, who gets the error `operator_limit`.
  */
-export async function changeToken(
+export function changeToken(
+  services: ManagementServices,
+  input: TokenInput,
+  by: Actor,
+): Promise<TokenObject> {
+  return repeatIfChanged(input.version, () => changePresentToken(services, input, by))
+}
+
+async function changePresentToken(
   services: ManagementServices,
   { user: userId, id: tokenId, version, ...input }: TokenInput,
   by: Actor,
 ): Promise<TokenObject> {
   const { store, ledger, apiKeys, settings, nowMs } = services
   const user = await findUser(store, userId)
+  const before = keepsPartOfBudget(input)
+    ? await store.read('findTokenWithKey', { tokenId, userId })
+    : undefined
   const fields = {
     ...storedFields(HOLDER_FIELDS, input),
-    ...(await changedLimits(services, { tokenId, userId }, input)),
+    ...usageLimitChanges(input, before?.token.budget, settings()),
   }
   requireGroups(settings(), user, fields, await teamGroupOf(services, fields.group, tokenId))
   requireGuards(settings(), fields.guards)
@@ -48,7 +59,7 @@ export async function changeToken(
     userId,
     fields,
     isByOperator: maySetOperatorLimits(by, userId),
-    version: version ?? undefined,
+    version: version ?? (before ? tokenVersion(before.token) : undefined),
     maxQuota: maxQuota(settings()),
     nowMs: nowMs(),
   }
@@ -71,17 +82,6 @@ async function teamGroupOf(
   tokenId: number,
 ): Promise<string> {
   return group ? ((await store.read('tokenById', { tokenId }))?.team_group ?? '') : ''
-}
-
-// If only the amount of a budget is given, its period stays, and vice versa.
-async function changedLimits(
-  { store, settings }: ManagementServices,
-  ids: { readonly tokenId: number; readonly userId: number },
-  input: Pick<TokenInput, keyof typeof usageLimitFields>,
-): Promise<UsageLimitChanges> {
-  const isBudget = input.budget !== undefined || input.budget_period !== undefined
-  const before = isBudget ? await store.read('findTokenWithKey', ids) : undefined
-  return usageLimitChanges(input, before?.token.budget, settings())
 }
 
 /** Changes any user's token, as an operator. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { userVersion } from '../../domain/object-version.ts'
 import { type ManagedUser, USER, type User, USER_STATUS } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
@@ -12,8 +13,8 @@ import {
   requireManageableUser,
   roleCeiling,
 } from '../authority.ts'
-import { usageLimitChanges, usageLimitFields, usageLimitsObject } from '../usage-limits.ts'
-import { versionField, addCurrentObject } from '../expected-version.ts'
+import { keepsPartOfBudget, usageLimitChanges, usageLimitFields, usageLimitsObject } from '../usage-limits.ts'
+import { versionField, addCurrentObject, repeatIfChanged } from '../expected-version.ts'
 import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { requestBodySchemas, storedFields, valueSchema } from '../record-schemas.ts'
@@ -66,7 +67,11 @@ const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
  * running calls are charged to the new one. A new password ends the user's sessions; if the user had a
  * password before, it also revokes the access token.
  */
-export async function changeUser(
+export function changeUser(services: ManagementServices, input: UserChange, by: Actor): Promise<ManagedUser> {
+  return repeatIfChanged(input.version, () => changePresentUser(services, input, by))
+}
+
+async function changePresentUser(
   services: ManagementServices,
   input: UserChange,
   by: Actor,
@@ -85,7 +90,7 @@ export async function changeUser(
   const { quota: _, ...stored } = storedFields(USER.fields, input)
   const change = {
     userId,
-    version: input.version ?? undefined,
+    version: input.version ?? (keepsPartOfBudget(input) ? userVersion(before) : undefined),
     fields: {
       ...stored,
       username,
@@ -169,14 +174,9 @@ export async function setUserBudget(
   services: ManagementServices,
   given: z.input<typeof BUDGET_INPUT>,
 ): Promise<UserObject> {
-  const { store, ledger, apiKeys, settings } = services
-  const { user: idOrName, unlimited_quota: isUnlimited, ...fields } = readInput(BUDGET_INPUT, given)
-  const { id: userId, budget: before } = await findUser(store, idOrName)
-  const limits = usageLimitChanges(fields, before, settings())
-  const columns = { limits, ...(isUnlimited !== undefined && { unlimited_quota: isUnlimited }) }
-  const user = (await ledger.changeUser({ userId, fields: columns })) ?? userNotFound(idOrName)
-  apiKeys.forgetUser(userId)
-  return userObject(services, user)
+  const { user: idOrName, ...fields } = readInput(BUDGET_INPUT, given)
+  const { id } = await findUser(services.store, idOrName)
+  return userObject(services, await changeUser(services, { id, ...fields }, OPERATOR))
 }
 
 const ACTIONS = ['disable', 'enable', 'delete', 'promote', 'demote', 'add_quota'] as const

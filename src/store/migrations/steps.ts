@@ -61,6 +61,10 @@ export const STEPS: readonly Step[] = [
     name: '0012-last-reports',
     run: async (db, types) => (await import('./schema/last-reports.ts')).createLastReports(db, types),
   },
+  {
+    name: '0013-answered-calls',
+    run: added(USAGE, 'requests'),
+  },
 ]
 
 /** Adds columns of a record to a database that exists. A new database has them from the first step on. */

@@ -42,15 +42,14 @@ export async function callFacts(
   const scan = await resolveScanBounds(db, { ...others, filter: { ...filter, ...periodOf(plan) } })
   const rows = scan
     ? await selectMatchingCalls(db, scan)
-        .select(['ended_ms', 'reason', 'cause', 'duration_ms', 'first_byte_ms'])
+        .select(['ended_ms', 'reason', 'requests', 'cause', 'duration_ms', 'first_byte_ms'])
         .execute()
     : []
   const stepAt = stepsOf(plan)
   for (const row of rows) {
     const step = facts[stepAt(row.ended_ms)]
     if (!step) continue
-    // Nothing was delivered of calls with this reason.
-    const delivered = row.reason !== 'failed'
+    const delivered = row.requests > 0 && row.reason !== 'failed'
     if (delivered) step.answered += 1
     if (FAILED.has(row.reason)) {
       step.failed += 1

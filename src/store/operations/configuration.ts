@@ -87,11 +87,13 @@ export async function setStoredSettings(
   for (const { section, name, value } of expected) {
     const row = await db
       .selectFrom('stored_settings')
-      .select('value')
+      .selectAll()
       .where('section', '=', section)
       .where('name', '=', name)
       .executeTakeFirst()
-    requireVersion(value === undefined ? '' : JSON.stringify(value), row?.value ?? '')
+    // Encrypted values differ for the same content.
+    const present = row && storedSettingFromRow(row, secrets).value
+    requireVersion(textOf(value), textOf(present))
   }
   for (const { section, name, value } of changes) {
     if (value === undefined) {
@@ -107,6 +109,10 @@ export async function setStoredSettings(
     if (section === 'mcp_toolsets') await recordToolsets(db)
   }
   for (const { group, nowSeconds, ...use } of spent) await openBudget(db, use, `g:${group}`, nowSeconds)
+}
+
+function textOf(value: Json | undefined): string {
+  return value === undefined ? '' : JSON.stringify(value)
 }
 
 /** Records that there has been a toolset, so that its removal does not give every key every tool. */

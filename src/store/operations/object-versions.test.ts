@@ -53,13 +53,18 @@ describe.each(ENGINES)('simultaneous changes that are based on one version, on $
       store.write('changeChannel', { id, channel: channel(weight), version }),
     )
     expect(await winners(changes)).toBe(1)
-    const entry = (value: Json | undefined) => ({ section: 'options' as const, name: 'retries', value })
-    for (const before of [undefined, '1']) {
-      const settings = VALUES.map((value) =>
-        store.write('setStoredSettings', { changes: [entry(String(value * 10))], expected: [entry(before)] }),
-      )
-      expect(await winners(settings)).toBe(1)
-      await store.write('setStoredSettings', { changes: [entry('1')] })
-    }
+    // The values of guards are encrypted.
+    for (const section of ['options', 'guards'] as const)
+      for (const before of [undefined, '1']) {
+        const entry = (value: Json | undefined) => ({ section, name: 'one', value })
+        const settings = VALUES.map((value) =>
+          store.write('setStoredSettings', {
+            changes: [entry(String(value * 10))],
+            expected: [entry(before)],
+          }),
+        )
+        expect(await winners(settings)).toBe(1)
+        await store.write('setStoredSettings', { changes: [entry('1')] })
+      }
   })
 })

@@ -408,7 +408,8 @@ export async function sumUsageScan(
   if (!scan) return { totals: totalsOf(undefined), next: null }
   const row = await selectMatchingCalls(db, scan)
     .select([
-      sql<number>`cast(coalesce(sum(case when reason = 'failed' then 0 else 1 end), 0) as bigint)`.as(
+      // Of rows from before the column, only the reason says that nothing was delivered.
+      sql<number>`cast(coalesce(sum(case when reason = 'failed' then 0 else requests end), 0) as bigint)`.as(
         'requests',
       ),
       // The sums are cast, because PostgreSQL returns a type that the driver does not convert to a number.

@@ -11,6 +11,7 @@ import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
 import { postgresBank } from '../postgres/bank.ts'
 import { BankConnection } from '../postgres/bank-connection.ts'
 import { openSqliteStore } from '../sqlite/open.ts'
+import { firstCallIdAt } from '../usage-id.ts'
 import { serializeForOutbox } from '../usage-row.ts'
 
 const T0 = Date.UTC(2026, 2, 1)
@@ -85,5 +86,32 @@ describe.each(ENGINES)('sums of usage on $name', (engine) => {
       }),
       { numRuns: lawRuns(60), endOnFailure: true },
     )
+  })
+
+  // `docs/api.md: Usage log`
+  test('calls of which nothing was delivered are no requests, neither of a day nor of a part of one', async () => {
+    const { store, database, userId, tokenId } = await rowsWithAccount(engine)
+    const settle = await settler(engine, database)
+    const ended: readonly Partial<SettledCall>[] = [
+      { reason: 'complete', delivered: true },
+      { reason: 'failed', delivered: false, first_byte_ms: null },
+      ...(['client_gone', 'stopped', 'crash'] as const).flatMap((reason) => [
+        { reason, delivered: true, first_byte_ms: null },
+        { reason, delivered: false, first_byte_ms: null },
+        { reason, delivered: false, first_byte_ms: 7 },
+      ]),
+    ]
+    await settle(
+      ended.map((of, at) =>
+        settledCall({ userId, tokenId }, firstCallIdAt(T0 + at), { ...of, ended_ms: T0 + at }),
+      ),
+    )
+    const all = { filter: {}, after: null, maxRows: 100 }
+    const plan = { firstDay: T0 / DAY_MS, days: [0], moved: [], isExact: true }
+    expect(await store.read('sumUsageDays', { filter: {}, days: {} })).toMatchObject({ requests: 4 })
+    expect(await store.read('sumUsageScan', all)).toMatchObject({ totals: { requests: 4 } })
+    expect(await store.read('callFacts', { ...all, plan, steps: 1 })).toMatchObject({
+      steps: [{ answered: 4 }],
+    })
   })
 })
