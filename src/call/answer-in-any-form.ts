@@ -121,19 +121,29 @@ export class AnswerInAnyForm {
     const held = (this.#held ??= new ChunkList())
     held.add(Buffer.from(chunk))
     if (held.length > MAX_BYTES) return this.#fail(failureWithoutResponse('answer too large'))
-    const { token, user } = this.#call.hold.account
-    const owner = { client: user.id, key: token.id }
-    const memory = (this.#memory ??= new ResponseMemory(this.#call.services.memory, owner))
+    const memory = (this.#memory ??= this.#newMemory())
     memory.resize(held.length)
     if (!memory.isShort) return
     this.#upstream.pause()
     void memory.whenEnough().then(() => this.#upstream.resume())
   }
 
-  #change(form: AnswerForm): void {
+  #newMemory(): ResponseMemory {
+    const { token, user } = this.#call.hold.account
+    // The attempt may end without this answer: its upstream broke off, its client left, or it was stopped.
+    void Promise.allSettled([this.#handler.end]).then(() => this.#drop())
+    return new ResponseMemory(this.#call.services.memory, { client: user.id, key: token.id })
+  }
+
+  #drop(): void {
     this.#isOver = true
-    const bytes = this.#held?.take() ?? Buffer.alloc(0)
+    this.#held = undefined
     this.#memory?.resize(0)
+  }
+
+  #change(form: AnswerForm): void {
+    const bytes = this.#held?.take() ?? Buffer.alloc(0)
+    this.#drop()
     const { request } = this.#target
     const changed = this.#isStream && form === 'json' ? eventsOfAnswer(request, bytes) : undefined
     const made = changed ?? (form === 'events' ? answerOfEvents(request, bytes) : undefined)
@@ -154,8 +164,7 @@ export class AnswerInAnyForm {
   }
 
   #fail(failure: Failure): void {
-    this.#isOver = true
-    this.#memory?.resize(0)
+    this.#drop()
     this.#upstream.cancel()
     this.#handler.onFailure(failure)
   }

@@ -58,6 +58,18 @@ test('a response of more than 64 MiB that is not a stream is an error that costs
   await expect.poll(charges).toEqual([0])
 })
 
+test('a stream that breaks off while it is collected for a whole answer gives its memory back', async () => {
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 99999999\r\n\r\n'
+  const chunk = { choices: [{ index: 0, delta: { content: 'x'.repeat(33 * MIB) }, finish_reason: null }] }
+  const frame = `data: ${JSON.stringify(chunk)}\n\n`
+  fixture.upstream.script('m', { kind: 'raw', bytes: head + frame, ending: 'close' })
+  const ask = (content: string) => fixture.chat('ann', { model: 'm', messages: [{ role: 'user', content }] })
+  // Together they would have used up the 168 MiB of their user.
+  for (let count = 0; count < 5; count++) expect((await ask('hi')).status).toBe(500)
+  fixture.upstream.script('m', { kind: 'whole' })
+  expect((await ask('x'.repeat(28 * MIB))).status).toBe(200)
+})
+
 test('all files that are fetched for one call may together have at most 32 MiB', async () => {
   const { port } = files.address() as AddressInfo
   const picture = (name: string): object => ({

@@ -82,7 +82,11 @@ export class WebSockets {
     this.#library ??= loadLibrary()
     const library = await this.#library
     const connection = response.upgrade()
-    if (!connection) return
+    if (!connection)
+      throw new GatewayError(
+        'invalid_request',
+        'a WebSocket request has no body, and its client waits for the 101',
+      )
     const upgrade = { id, url, headers: headersOfParts(headers), remoteAddress: request.remoteAddress }
     const asked = { method: 'GET', headers: { ...headers, upgrade: 'websocket' }, id }
     this.#serverOf(library).handleUpgrade(asked, connection, Buffer.alloc(0), (socket) =>

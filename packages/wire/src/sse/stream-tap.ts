@@ -51,7 +51,7 @@ const MAX_REST_BYTES = 65_536
  * arrives.
  */
 const MAX_HELD_BYTES = 65_536
-/** Maximum number of bytes that are held back of an event that begins like an error. */
+/** Maximum number of bytes that are held back of an event that begins like an error, and of what follows a failed end. */
 const MAX_WHOLE_BYTES = 1_048_576
 const HEAD_BYTES = 1_024
 const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
@@ -95,8 +95,9 @@ export abstract class StreamTap extends FrameLoop {
   #restBytes = 0
   /** The error for which the answer ended, until the stream ends, because its usage may follow. */
   #failed: StreamError | undefined
-  /** The frames from the one with that reason on. */
+  /** The frames from the one with that reason on, up to a limit. Later ones are read for their usage alone. */
   readonly #failedFrames: Buffer[] = []
+  #failedBytes = 0
   /** The event that is being forwarded before it is complete, because it is large. */
   #large: LargeEvent | undefined
 
@@ -242,7 +243,11 @@ export abstract class StreamTap extends FrameLoop {
 
   #holdFailed(verdict: FrameAction, frame: string): FrameAction {
     if (verdict === 'end') this.#endFailed()
-    else this.#failedFrames.push(Buffer.from(frame))
+    else if (this.#failedBytes < MAX_WHOLE_BYTES) {
+      const bytes = Buffer.from(frame)
+      this.#failedBytes += bytes.length
+      this.#failedFrames.push(bytes)
+    }
     return verdict === 'end' ? 'end' : 'swallow'
   }
 

@@ -491,6 +491,19 @@ describe('error frames', () => {
     expect(later.forwarded).toBe(chunk({ content: 'a' }))
   })
 
+  test('what follows the reason of a failure in a chat stream is read for its usage, and kept up to 1 MiB', () => {
+    const frames = [
+      finish('error'),
+      ...Array.from({ length: 200 }, () => chunk({ content: 'x'.repeat(10_000) })),
+      usageChunk,
+    ]
+    const { tap, end } = watch(frames.map((frame) => Buffer.from(frame)))
+    expect(tap.usage).toMatchObject({ input: 100, output: 20 })
+    expect(end.complete).toBe(false)
+    expect(tap.errorFrame?.toString()).toContain(frames[0])
+    expect(tap.errorFrame?.length).toBeLessThan(1_048_576 + 20_000)
+  })
+
   test('a chat chunk whose error is null is not an error', () => {
     const text = chunk({ content: 'a' }, { error: null }) + chunk({ content: 'b' }, { error: null })
     expect(watch([Buffer.from(text)])).toMatchObject({
