@@ -41,7 +41,7 @@ export function guardFeature(guards: Guards): CallFeature<CallGuards> {
       return active
     },
     kept(answer) {
-      const active = guards.for(answer.settings, answer.caller, [answer.model], [answer.group], answer.id)
+      const active = guards.ofKept(answer)
       return active && checkOfKept(guards, active, answer, feature)
     },
     fetched: (active, call, part, place) => guardedFetched(active, call, part, place),
