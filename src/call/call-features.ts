@@ -166,11 +166,11 @@ export class CallFeatures {
     return this.#takesPart('errorText')
   }
 
-  errorText(text: string): string {
+  errorText(text: string, isRecorded = false): string {
     let changed = text
     for (let at = 0; at < this.#features.length; at++)
       if (this.#states[at] !== undefined)
-        changed = this.#features[at]?.errorText?.(this.#states[at], changed) ?? changed
+        changed = this.#features[at]?.errorText?.(this.#states[at], changed, isRecorded) ?? changed
     return changed
   }
 

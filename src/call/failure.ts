@@ -85,6 +85,8 @@ interface RefusalFacts {
   readonly hasOwnCode: boolean
   /** The `retry-after` header as the upstream sent it. */
   readonly retryAfter: string | undefined
+  /** What the log and the usage log say instead of what the client reads; absent if it is the same. */
+  readonly recorded?: Pick<ErrorSentToClient, 'type' | 'code' | 'message'>
   /** The redacted body, otherwise unchanged, for clients that speak the protocol of the error. */
   readonly envelope: ErrorEnvelope | undefined
   /** Whether an identical request would fail in the same way. */
@@ -146,10 +148,10 @@ interface UpstreamContext {
   readonly features?: Pick<ErrorTexts, 'errorText'> | undefined
 }
 
-/** A text of an upstream's error as its client may read it. */
-function wordsFor({ channel, features }: UpstreamContext, text: string): string {
+/** A text of an upstream's error as its client may read it, or as it may be recorded. */
+function wordsFor({ channel, features }: UpstreamContext, text: string, isRecorded = false): string {
   const redacted = redact(text, channel)
-  return features ? features.errorText(redacted) : redacted
+  return features ? features.errorText(redacted, isRecorded) : redacted
 }
 
 /** An upstream's error, as the response with an error status or the error inside another response states it. */
@@ -181,7 +183,7 @@ export function failureOfAnswer(
     failureCause: CAUSE_OF_KIND[kind] ?? causeOfStatus(status),
     status: sent,
     code: error.code ?? error.type,
-    upstreamMessage: messageOf(channel, error) ?? textOf(channel, body),
+    upstreamMessage: recordedWords(context, error, body),
   }
 }
 
@@ -262,16 +264,24 @@ function refusalOf(
   const status = forwardedStatus(kind, received)
   const forwarded = FORWARDED.get(status)
   if (!forwarded || ruleOf({ kind }).client === 'hidden') return undefined
-  const said = wordsFor(context, error.message ?? `the upstream answered ${received}`)
   const isTooLong = kind === 'too_long'
-  const { message, code } = isTooLong ? tooLongError(client, said, error.code) : { ...error, message: said }
   const type = isTooLong ? undefined : error.type
-  return new UpstreamRefusal(message.slice(0, MAX_MESSAGE_LENGTH), {
+  const stated = (isRecorded: boolean) => {
+    const said = wordsFor(context, error.message ?? `the upstream answered ${received}`, isRecorded)
+    const { message, code } = isTooLong ? tooLongError(client, said, error.code) : { ...error, message: said }
+    return {
+      message: message.slice(0, MAX_MESSAGE_LENGTH),
+      type: wordsFor(context, type ?? forwarded.type, isRecorded),
+      code: wordsFor(context, code ?? forwarded.code, isRecorded),
+      hasOwnCode: code !== undefined,
+    }
+  }
+  const { message, ...sent } = stated(false)
+  return new UpstreamRefusal(message, {
+    ...sent,
     status,
-    type: wordsFor(context, type ?? forwarded.type),
     hasOwnType: type !== undefined,
-    code: wordsFor(context, code ?? forwarded.code),
-    hasOwnCode: code !== undefined,
+    recorded: stated(true),
     retryAfter: PASSING.has(status) ? forwardedRetryAfter(retryAfter) : undefined,
     envelope: envelopeOf(context, body),
     recurs: kind === 'not_supported',
@@ -292,18 +302,24 @@ function typeOf({ type }: UpstreamErrorText): string | undefined {
 /** Maximum characters of an upstream's message that are read for the log. */
 const MAX_WORDS_LENGTH = 16_384
 
-function messageOf(channel: Channel, { message }: UpstreamErrorText): string | undefined {
-  return message === undefined ? undefined : redact(message, channel).slice(0, MAX_WORDS_LENGTH)
+/** The message of an upstream's error for the log, or the text of a body without one; undefined if it has none. */
+function recordedWords(
+  context: UpstreamContext,
+  { message }: UpstreamErrorText,
+  body: Buffer,
+): string | undefined {
+  const text = message ?? textOf(body)
+  return text && wordsFor(context, text, true).slice(0, MAX_WORDS_LENGTH)
 }
 
 /** The text of an error body without a message, with markup removed. */
-function textOf(channel: Channel, body: Buffer): string | undefined {
+function textOf(body: Buffer): string | undefined {
   const text = body.toString('utf8', 0, MAX_WORDS_LENGTH)
   const plain = text
     .replace(/<(script|style)\b[^<]*(?:<(?!\/\1)[^<]*)*(?:<\/\1[^>]*>)?/gi, ' ')
     .replace(/<[^<>]*>/g, ' ')
     .trim()
-  return plain === '' ? undefined : redact(plain, channel)
+  return plain === '' ? undefined : plain
 }
 
 /**
@@ -326,11 +342,11 @@ export function failureInAnswer(
   }
 }
 
-/** An error event of a stream, for the client, with the upstream's message redacted. */
-export function streamErrorText(context: UpstreamContext, data: string): ErrorContent {
+/** An error event of a stream, for the client or as it may be recorded, with the upstream's message redacted. */
+export function streamErrorText(context: UpstreamContext, data: string, isRecorded = false): ErrorContent {
   const { client } = context
   const error = readError(context, Buffer.from(data))
-  const said = wordsFor(context, error.message ?? 'the upstream reported an error')
+  const said = wordsFor(context, error.message ?? 'the upstream reported an error', isRecorded)
   const status = statusOfError(data)
   if (kindOf(context, status, error) === 'too_long') {
     const { message, code = 'bad_request' } = tooLongError(client, said, error.code)
@@ -345,10 +361,12 @@ export function streamErrorText(context: UpstreamContext, data: string): ErrorCo
   }
   return {
     type:
-      error.type === undefined ? (FORWARDED.get(status)?.type ?? 'api_error') : wordsFor(context, error.type),
+      error.type === undefined
+        ? (FORWARDED.get(status)?.type ?? 'api_error')
+        : wordsFor(context, error.type, isRecorded),
     ...(error.code === undefined
       ? { code: 'upstream_error', hasOwnCode: false }
-      : { code: wordsFor(context, error.code), hasOwnCode: true }),
+      : { code: wordsFor(context, error.code, isRecorded), hasOwnCode: true }),
     message: said.slice(0, MAX_MESSAGE_LENGTH),
     status,
   }
@@ -481,13 +499,13 @@ function causeOfOwn({ code, kind }: GatewayError): FailureCause {
 }
 
 /**
- * The error that a client gets, with its cause. If no upstream's error is forwarded, the cause is that of the
- * last attempt.
+ * The error that a client gets, with its cause, as it is recorded. If no upstream's error is forwarded, the
+ * cause is that of the last attempt.
  */
 export function errorSentToClient(thrown: unknown, last: Failure | undefined): ErrorSentToClient {
   if (thrown instanceof UpstreamRefusal) {
-    const { status, type, code } = thrown.facts
-    return { cause: causeOfStatus(status), status, type, code, message: thrown.message }
+    const { status, type, code, recorded } = thrown.facts
+    return { cause: causeOfStatus(status), status, type, code, message: thrown.message, ...recorded }
   }
   const error = thrown instanceof StoreUnavailable ? databaseUnavailableError(thrown) : asGatewayError(thrown)
   const own = error ?? new GatewayError('internal_error', 'internal error')

@@ -35,6 +35,7 @@ import type {
   AttemptRequest,
   AttemptTarget,
   ChannelPlan,
+  ErrorTexts,
   ParsedRequest,
   Plan,
   ReadJson,
@@ -167,7 +168,7 @@ export interface CallFeature<State = undefined> {
    */
   relaying?(state: State, call: RunningCall, nowMs: number, stream: RelayedStream): boolean
   /** Changes a text of a channel's error before it is sent to the client or recorded. */
-  errorText?(state: State, text: string): string
+  errorText?(state: State, text: string, isRecorded: boolean): string
   /** Called when all channels have failed, before the error is sent to the client. */
   failed?(state: State, call: RunningCall, error: Error): void
   /**
@@ -282,6 +283,8 @@ export interface KeptAnswerCheck {
   check(
     body: Buffer,
   ): Promise<{ readonly body: Buffer; readonly headers: Readonly<Record<string, string>> } | undefined>
+  /** Changes a text of the provider's error, which comes instead of the answer. */
+  errorText: ErrorTexts['errorText']
   /** Called before a call that streams the answer again. Returns the feature's state for the call. */
   begin(): KnownState
   /** Called after that call. */

@@ -290,5 +290,6 @@ export interface AttemptTarget {
 export interface ErrorTexts {
   /** Whether any text may be changed. */
   readonly changesErrors: boolean
-  errorText(text: string): string
+  /** `isRecorded`: whether the text is for the log and the usage log, and not for the client. */
+  errorText(text: string, isRecorded?: boolean): string
 }

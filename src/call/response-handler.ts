@@ -199,7 +199,7 @@ export abstract class ResponseHandler {
     const failure = failureInAnswer(target, error, IN_STREAM)
     const { rest, client } = ruleOf(failure)
     const isOfChannel = error.culprit === 'upstream' || (!hasContent && rest === 'breaker')
-    const text = streamErrorText(target, error.data)
+    const text = streamErrorText(target, error.data, true)
     call.noteCut(target.channel.name, {
       cause: IN_STREAM,
       upstreamMessage: text.message,

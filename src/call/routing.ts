@@ -142,16 +142,12 @@ export class Routing {
     called: CalledEndpoint,
     { requestedModel, own }: { readonly requestedModel: Model; readonly own: ResolvedModel | undefined },
   ): ResolvedModel | undefined {
-    const { successor } = requestedModel
-    if (successor === undefined || (own && this.#isServed(settings, own))) return own
-    const passed = new Set([requestedModel.name])
+    if (requestedModel.successor === undefined || (own && this.#isServed(settings, own))) return own
     let last: ResolvedModel | undefined
-    for (let next: string | undefined = successor; next !== undefined && !passed.has(next); ) {
-      passed.add(next)
-      const found = this.#fallback(settings, caller, { name: next, stream }, called, suffix)
+    for (const name of successorsOf(settings, requestedModel)) {
+      const found = this.#fallback(settings, caller, { name, stream }, called, suffix)
       if (found && this.#isServed(settings, found)) return found
       last ??= found
-      next = settings.models.get(next).successor
     }
     return last ?? own
   }
@@ -223,6 +219,21 @@ export class Routing {
     else found.set(name, [added])
     return channels
   }
+}
+
+/** The successor of a model, the successor's successor, and so on. */
+function successorsOf({ models }: Settings, { name, successor }: Model): readonly string[] {
+  const found = new Set([name])
+  for (let next = successor; next !== undefined && !found.has(next); next = models.get(next).successor)
+    found.add(next)
+  return [...found].slice(1)
+}
+
+/** The models that may answer calls of a model: itself, its fallbacks and its successors. */
+export function answeringModels(settings: Settings, name: string): readonly string[] {
+  const model = settings.models.get(name)
+  const fallbacks = [model.fallback, ...FALLBACK_REASONS.map((reason) => model[reason])].flat()
+  return [name, ...fallbacks, ...successorsOf(settings, model)]
 }
 
 function channelsOf(settings: Settings, group: Group, name: string, plain: string): readonly Channel[] {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { type AlertReceiver, startAlertReceiver } from '../fixtures/alert-receiver.ts'
 import {
+  type Behaviour,
   contentFrame,
   DONE_FRAME,
   errorBody,
@@ -16,6 +17,7 @@ import { streamedResponse, wholeResponse } from '../fixtures/responses-behaviour
 import { call, type FullResponse } from '../fixtures/client.ts'
 import { type Collector, startCollector } from '../fixtures/collector.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** Values that guards of this file find; none of them may be left anywhere. */
@@ -26,8 +28,10 @@ const SECRETS = [
   'code-4714-x',
   'code-4715-x',
   'code-4716-x',
+  'code-4717-x',
+  'code-4718-x',
 ] as const
-const [ASKED, SAID, KEPT, CUT, QUOTED, CALLED] = SECRETS
+const [ASKED, SAID, KEPT, CUT, QUOTED, CALLED, STATED, SWAPPED] = SECRETS
 const match = { regex: 'code-[0-9]+-x' }
 
 /** The events of which a receiver is told. */
@@ -65,11 +69,17 @@ beforeAll(async () => {
         { name: 'out', do: 'redact', where: ['output'], match, tokens: ['token-ann'] },
         { name: 'half', do: 'redact', where: ['output'], match, tokens: ['token-half'], sample: 0.5 },
         { name: 'stop', do: 'block', where: ['output'], match, tokens: ['token-stopped'] },
+        { name: 'swap', do: 'replace', match, tokens: ['token-swapped'] },
+        { name: 'seen', do: 'flag', where: ['input'], match, tokens: ['token-flagged'] },
         { name: 'watch', do: 'block', mode: 'monitor', match, tokens: ['token-poor'] },
       ],
       users: [
         ROOT,
-        user(2, 'ann', [token('ann'), token('strict'), token('stopped'), token('free'), token('half')]),
+        user(
+          2,
+          'ann',
+          ['ann', 'strict', 'stopped', 'free', 'half', 'swapped', 'flagged'].map((key) => token(key)),
+        ),
         user(4, 'poor', [token('poor')], { quota: 2_500_000 }),
         ADMIN_USER,
       ],
@@ -275,6 +285,54 @@ test("a guard's match that a provider quotes in its error is shown to the client
   await alerts.atLeast(1)
 })
 
+/** An error with these words: whole, and in the middle of a stream. */
+const failing = (words: string): readonly [Behaviour, Behaviour] => [
+  { kind: 'status', status: 400, body: errorBody(words) },
+  { kind: 'stream', frames: [contentFrame('It'), `data: ${errorBody(words)}\n\n`], ending: 'no done' },
+]
+
+test.each([
+  ['ann', '[REDACTED] said too much'],
+  ['stopped', 'a guard refused the words of this error'],
+  ['flagged', '[REDACTED] said too much'],
+])(
+  "a match in a provider's error that is not in the request is in no record of the call: %s",
+  async (key, message) => {
+    for (const [at, error] of failing(`${STATED} said too much`).entries()) {
+      fixture.upstream.script('m', error)
+      const answer = await fixture.chat(key, ask('m', { stream: at === 1 }))
+      expect(answer.text).toContain(key === 'flagged' ? STATED : message)
+      expect(await detailOf(answer)).toEqual({ error: message, attempts: [message] })
+    }
+  },
+)
+
+test("a value that a guard replaced is put back in a provider's error for the client, and in no record of the call", async () => {
+  const messages = [{ role: 'user', content: `Mail ${SWAPPED} now` }]
+  for (const stream of [false, true]) {
+    let token = ''
+    fixture.upstream.decide('m', ({ text }) => {
+      token = /\[\[SWAP_\w+\]\]/.exec(text)?.[0] ?? ''
+      return failing(`cannot mail ${token}`)[stream ? 1 : 0]
+    })
+    const answer = await fixture.chat('swapped', ask('m', { messages, stream }))
+    expect(answer.text).toContain(`cannot mail ${SWAPPED}`)
+    const message = `cannot mail ${token}`
+    expect(await detailOf(answer)).toEqual({ error: message, attempts: [message] })
+  }
+})
+
+test('what the provider of a stored response says in an error is checked by the guards of the key that reads it', async () => {
+  fixture.upstream.script('native', wholeResponse({ text: 'hi' }))
+  const made = await respond('free', { model: 'native', input: 'hi' })
+  const { id } = JSON.parse(made.text) as { id: string }
+  fixture.upstream.script('native', failing(`${STATED} said too much`)[0])
+  for (const path of [id, `${id}?stream=true`]) {
+    const { status, text } = await read('ann', path)
+    expect([status, text]).toEqual([400, expect.stringContaining('[REDACTED] said too much')])
+  }
+})
+
 test('a match that a guard in monitor mode finds in tool arguments or in fields that no API describes is shown to the client', async () => {
   const tool_calls = [
     {
@@ -337,6 +395,16 @@ test("no usage row, refused call, metric, log line, span, alert or file of the g
   for (const [place, text] of Object.entries(places))
     for (const secret of SECRETS) expect(text.includes(secret), `${secret} in ${place}`).toBe(false)
 })
+
+/** What the row of a failed call keeps of the provider's words. */
+function detailOf({ headers }: FullResponse): Promise<object> {
+  return vi.waitFor(() => {
+    const row = databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
+    const { message } = JSON.parse(row?.error ?? '') as { message: string }
+    const attempts = JSON.parse(row?.attempts ?? '') as { message: string }[]
+    return { error: message, attempts: attempts.map((one) => one.message) }
+  }, 60_000)
+}
 
 async function rowOf({ headers }: FullResponse): Promise<Readonly<Record<string, unknown>>> {
   const id = String(headers['x-request-id'])

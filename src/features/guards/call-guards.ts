@@ -248,12 +248,26 @@ export class CallGuards {
 
   /**
    * A text of an upstream's error as the guards of answers leave it. Words of the protocol stay. Matches are not recorded,
-   * because the error may never be sent.
+   * because the error may never be sent. `isRecorded`: whether the text is for logs and rows, in which no match of any
+   * guard may be, and no value that was replaced.
    */
-  checkedError(text: string): string {
+  checkedError(text: string, isRecorded = false): string {
     if (ERROR_CODE.test(text)) return text
-    const bounded = this.screenOf(ERROR_TEXT) ? text.slice(0, MAX_ERROR_LENGTH) : text
-    return this.repeat(bounded, ERROR_TEXT) ?? BLOCKED_ERROR
+    const screen = isRecorded ? this.#ofRecords : this.screenOf(ERROR_TEXT)?.screen
+    if (!screen) return this.restored(text, ERROR_TEXT)
+    const { text: checked, blockedBy } = screen.apply(text.slice(0, MAX_ERROR_LENGTH))
+    if (blockedBy !== undefined) return BLOCKED_ERROR
+    return isRecorded ? checked : this.restored(checked, ERROR_TEXT)
+  }
+
+  get #ofRecords(): TextScreen {
+    return this.#makeScreen(
+      this.all.flatMap(({ guard }) => {
+        if (!isTextGuard(guard)) return []
+        const action = guard.where.includes('output') ? actionOf(guard, false) : 'redact'
+        return [{ guard, do: action === 'flag' ? 'redact' : action }]
+      }),
+    )
   }
 
   /**

@@ -41,7 +41,7 @@ export function guardFeature(guards: Guards): CallFeature<CallGuards> {
       return active
     },
     kept(answer) {
-      const active = guards.for(answer.settings, answer.caller, [answer.model], [answer.group], answer.id)
+      const active = guards.ofKept(answer)
       return active && checkOfKept(guards, active, answer, feature)
     },
     fetched: (active, call, part, place) => guardedFetched(active, call, part, place),
@@ -58,7 +58,7 @@ export function guardFeature(guards: Guards): CallFeature<CallGuards> {
       const verdicts = plan.request.stream ? active.ofRequest : active.text
       if (verdicts !== '') headers[GUARDS_HEADER] = verdicts
     },
-    errorText: (active, text) => active.checkedError(text),
+    errorText: (active, text, isRecorded) => active.checkedError(text, isRecorded),
     row: (active) => ({ guards: active.text, ...(active.hasBlocked && { note: 'guard_blocked' }) }),
     close: () => guards.close(),
   }
@@ -111,6 +111,7 @@ function checkOfKept(
 ): KeptAnswerCheck {
   return {
     concernsAnswer: active.concernsAnswer,
+    errorText: (text, isRecorded) => active.checkedError(text, isRecorded),
     async check(body) {
       begin(active, incoming)
       try {

@@ -13,11 +13,12 @@ import {
 } from '../../domain/guard.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { FailureLog } from '../../call/failure-log.ts'
-import { chargeableGroups } from '../../call/key-permissions.ts'
+import type { KeptAnswer } from '../../call/feature.ts'
+import { chargeableGroups, groupNameForVendor, vendorGroupsOf } from '../../call/key-permissions.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { GuardFigures } from '../../telemetry/guard-figures.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { Routes } from '../../call/routing.ts'
+import { answeringModels, type Routes } from '../../call/routing.ts'
 import { CallGuards, type ScreenMaker } from './call-guards.ts'
 import { ActiveGuard } from './active-guard.ts'
 import { KnownTexts } from './known-texts.ts'
@@ -103,6 +104,20 @@ export class Guards {
     const models = [requested, requestedModel.name, ...resolutions.map(({ model }) => model.name)]
     const groups = resolutions.map(({ group }) => group.name)
     return this.for(settings, caller, models, groups)
+  }
+
+  /**
+   * Finds the guards of a stored response that is read: those of all calls that its model may have answered, because
+   * it may have stood in for the requested one; undefined if no guard applies.
+   */
+  ofKept({ settings, caller, id, model, group }: KeptAnswer): CallGuards | undefined {
+    const routes = vendorGroupsOf(caller.token)
+    const models = [model, ...settings.models.declared]
+      .map((requested) => answeringModels(settings, requested))
+      .filter((answering) => answering.includes(model))
+      .flat()
+    const groups = models.map((name) => groupNameForVendor(caller, routes, settings.models.get(name).vendor))
+    return this.for(settings, caller, models, [group, ...groups], id)
   }
 
   /**

@@ -320,6 +320,7 @@ interface UpstreamContext {
   readonly response: StoredResponse
   readonly ids: IdReplacer
   readonly query: URLSearchParams
+  readonly check?: KeptAnswerCheck | undefined
 }
 
 /** The upstream of a response. */
@@ -398,7 +399,7 @@ export async function openAtUpstream(
   const { status, pieces, retryAfter, headers } = came
   if (status >= 200 && status <= 299) return answered(pieces)
   const failure = failureOfAnswer(
-    { channel, client: 'responses', request: SPOKEN },
+    { channel, client: 'responses', request: SPOKEN, features: request.check },
     { status, body: request.ids.inProse(await beginning(pieces)), head: { retryAfter, headers } },
   )
   throw failure.refusal ?? failed()
