@@ -17,6 +17,8 @@ export interface SharableCall extends AdmittedRequest {
   readonly options: CacheOptions
   readonly rules: AnswerStorageRules
   readonly control: CacheControl
+  /** The model as it is routed: the successor of the requested model, if that has taken its place. */
+  readonly model: string
   readonly wanted: RequestedBodyForm
   /** Time for which the answer is kept, in milliseconds. */
   readonly ttlMs: number
@@ -82,6 +84,7 @@ export function sharableCall(
     options,
     rules,
     control,
+    model: first.name,
     ttlMs,
     wanted: {
       form: formOf(dialect, request),
