@@ -5,7 +5,7 @@ export interface JsonStringLiteral {
   readonly start: number
   readonly end: number
   readonly value: string
-  /** Whether this is a list of log probabilities, which spells the text of an answer again. It has no value. */
+  /** Whether this is a list of tokens or their probabilities, which spells a text again. It has no value. */
   readonly isSpelling?: boolean
   /**
    * Path of the string within its object. Strings with the same path in several events of a stream belong to
@@ -25,7 +25,10 @@ type Node =
   | { readonly kind: 'list'; readonly start: number; readonly end: number; readonly items: readonly Node[] }
   | { readonly kind: 'other'; readonly start: number; readonly end: number; readonly text: string }
 
-/** Members that state which text an event of a stream continues; their values become part of the path. */
+/**
+ * Members that state which text an event of a stream continues; their values become part of the path. It is the same
+ * in all events for which guards have one key (`packages/wire/src/event-texts.ts`).
+ */
 const PLACES: ReadonlySet<string> = new Set([
   'type',
   'index',
@@ -48,8 +51,18 @@ const NAMES: ReadonlySet<string> = new Set([
   ...PLACES,
 ])
 
-/** Members with lists of log probabilities, which spell the text of an answer token by token. */
-const SPELLINGS: ReadonlySet<string> = new Set(['logprobs', 'logprobsResult', 'logprobs_result'])
+/** Matches the type of an event that names its text. Other types, as that of a tool, may be in one event alone. */
+const TYPE_OF_TEXT = /\./
+/** Matches the value of an index that other events leave out. */
+const NO_INDEX = /^(?:0|null)?$/
+
+/** Members with lists of log probabilities, which spell a text token by token. */
+const SPELLINGS: ReadonlySet<string> = new Set([
+  'logprobs',
+  'logprobsResult',
+  'logprobs_result',
+  'prompt_logprobs',
+])
 
 /** Matches numbers that may be those of cards. */
 const LONG_NUMBER = /^\d{12,19}$/
@@ -110,28 +123,49 @@ function collect(node: Node, place: string | undefined, literals: JsonStringLite
     for (const [index, item] of node.items.entries())
       collect(item, `${place ?? ''}[${item.kind === 'object' ? '' : index}]`, literals, offset)
   if (node.kind !== 'object') return
-  const own = node.members.flatMap(([name, value]) =>
-    PLACES.has(name.value) ? [`${name.value}=${textOf(value)}`] : [],
-  )
-  const here = `${place ?? ''}{${own.join(',')}}`
+  const here = `${place ?? ''}{${identityOf(node.members)}}`
   for (const [name, value] of node.members) {
     collect(name, undefined, literals, offset)
-    const isSpelling = SPELLINGS.has(name.value) && hasTokens(value)
+    const isSpelling =
+      name.value === 'tokens' ? isListOfNumbers(value) : SPELLINGS.has(name.value) && hasTokens(value)
     if (isSpelling) {
       const { start, end } = value
       literals.push({ start: start + offset, end: end + offset, value: '', isSpelling, place: undefined })
     }
     const isApart = isSpelling || NAMES.has(name.value)
-    collect(value, isApart ? undefined : `${here}.${name.value}`, literals, offset)
+    // The text of a block may begin in the event that starts the block.
+    const step = name.value === 'content_block' ? 'delta' : name.value
+    collect(value, isApart ? undefined : `${here}.${step}`, literals, offset)
   }
 }
 
-/** Whether a value has members such as `token` or `tokens`, as log probabilities have. */
+/** The members that state a text, in one form whatever their order and whether an index of 0 is left out. */
+function identityOf(members: (Node & { kind: 'object' })['members']): string {
+  const stated = members.filter(([name]) => PLACES.has(name.value))
+  // Some providers write another id into each event.
+  const hasNumber = stated.some(([name]) => name.value === 'output_index')
+  return stated
+    .filter(([name, value]) => {
+      const text = textOf(value)
+      if (name.value === 'type') return TYPE_OF_TEXT.test(text)
+      return !(name.value === 'item_id' && hasNumber) && !NO_INDEX.test(text)
+    })
+    .map(([name, value]) => `${name.value}=${textOf(value)}`)
+    .toSorted()
+    .join()
+}
+
+/** Whether a value is a list of numbers, as the tokens of a segment are. */
+function isListOfNumbers(node: Node): boolean {
+  return node.kind === 'list' && node.items.some(({ kind }) => kind === 'other')
+}
+
+/** Whether a value has members such as `token` or `decoded_token`, as log probabilities have. */
 function hasTokens(node: Node): boolean {
   if (node.kind === 'list') return node.items.some(hasTokens)
   return (
     node.kind === 'object' &&
-    node.members.some(([name, value]) => name.value.startsWith('token') || hasTokens(value))
+    node.members.some(([name, value]) => name.value.includes('token') || hasTokens(value))
   )
 }
 

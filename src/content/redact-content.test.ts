@@ -47,6 +47,82 @@ test.each([
   }
 })
 
+test.each<[string, (text: string) => object, (text: string) => object]>([
+  [
+    'tool calls with a type in the first event alone',
+    (text) => ({
+      choices: [
+        { index: 0, delta: { tool_calls: [{ index: 0, type: 'function', function: { arguments: text } }] } },
+      ],
+    }),
+    (text) => ({
+      choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: text } }] } }],
+    }),
+  ],
+  [
+    'choices with an index in some events',
+    (text) => ({ choices: [{ index: 0, delta: { content: text } }] }),
+    (text) => ({ choices: [{ delta: { content: text } }] }),
+  ],
+  [
+    'chunks of which some have a type or an index of null',
+    (text) => ({ type: 'chunk', choices: [{ index: null, delta: { content: text } }] }),
+    (text) => ({ choices: [{ index: 0, delta: { content: text } }] }),
+  ],
+  [
+    'blocks whose text begins where they start',
+    (text) => ({ type: 'content_block_start', index: 1, content_block: { type: 'text', text } }),
+    (text) => ({ type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text } }),
+  ],
+  [
+    'candidates with an index in some events',
+    (text) => ({ candidates: [{ index: 0, content: { parts: [{ text }] } }] }),
+    (text) => ({ candidates: [{ content: { parts: [{ text }] } }] }),
+  ],
+  [
+    'responses without an index of 0 in some events',
+    (text) => ({ type: 'response.output_text.delta', output_index: 1, content_index: 0, delta: text }),
+    (text) => ({ type: 'response.output_text.delta', output_index: 1, delta: text }),
+  ],
+  [
+    'responses with another id and another order of members in each event',
+    (text) => ({
+      type: 'response.output_text.delta',
+      item_id: 'a',
+      output_index: 1,
+      content_index: 2,
+      delta: text,
+    }),
+    (text) => ({
+      content_index: 2,
+      output_index: 1,
+      item_id: 'b',
+      type: 'response.output_text.delta',
+      delta: text,
+    }),
+  ],
+])('redaction of stored content joins the pieces of a text in %s, as guards do', (_, first, next) => {
+  const stream = (one: string, other: string): string =>
+    [first(one), next(other)].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+  expect(redacted(stream('to ann.lee@exa', 'mple.com'))).toBe(stream('to [REDACTED]', ''))
+})
+
+test('redaction of stored content joins the texts of each part and each kind of a response separately', () => {
+  const stream = (...texts: readonly string[]): string =>
+    [
+      { type: 'response.output_text.delta', output_index: 0, content_index: 0 },
+      { type: 'response.output_text.delta', output_index: 0, content_index: 1 },
+      { type: 'response.output_text.delta', output_index: 1, content_index: 0 },
+      { type: 'response.refusal.delta', output_index: 0, content_index: 0 },
+      { type: 'response.output_text.delta', output_index: 0, content_index: 0 },
+    ]
+      .map((event, index) => `data: ${JSON.stringify({ ...event, delta: texts[index] })}\n\n`)
+      .join('')
+  expect(redacted(stream('ann.lee@', ' or ', ' and ', ' but ', 'example.com'))).toBe(
+    stream('[REDACTED]', ' or ', ' and ', ' but ', ''),
+  )
+})
+
 test('redaction of stored content joins the text of each choice of a stream separately', () => {
   const event = (index: number, content: string): string =>
     `data: ${JSON.stringify({ choices: [{ index, delta: { content } }] })}\n\n`
@@ -220,6 +296,19 @@ test('log probabilities are left out of stored content in which something was re
   expect(redacted(answer(MAIL, ['ann', '.lee@', 'example', '.com']))).toBe(answer('[REDACTED]', [], true))
   const schema = JSON.stringify({ logprobs: { description: MAIL } })
   expect(redacted(schema)).toBe('{"logprobs":{"description":"[REDACTED]"}}')
+})
+
+test('the tokens of a transcript and of a prompt are left out where something was redacted, and only there', () => {
+  const transcript = (text: string, tokens: readonly number[] | null): string =>
+    JSON.stringify({ text, segments: [{ id: 0, text, tokens }], usage: { tokens: 9 } })
+  const clean = transcript('as is', [50_364, 4017])
+  expect(redacted(clean)).toBe(clean)
+  expect(redacted(transcript(MAIL, [50_364, 4017]))).toBe(transcript('[REDACTED]', null))
+  const answer = (content: string, logprobs: unknown): string =>
+    JSON.stringify({ prompt_logprobs: logprobs, choices: [{ message: { content } }] })
+  expect(redacted(answer(MAIL, [null, { 4017: { logprob: -1, decoded_token: 'ann' } }]))).toBe(
+    answer('[REDACTED]', null),
+  )
 })
 
 test('redaction of a stored transcript finds a match over the borders of its segments and words', () => {

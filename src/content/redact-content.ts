@@ -192,8 +192,8 @@ class Screening {
   }
 
   /**
-   * The text, with every match in its strings replaced, and without the log probabilities, which would spell what was
-   * replaced.
+   * The text, with every match in its strings replaced, and without the tokens and log probabilities, which would spell
+   * what was replaced.
    */
   applied(text: string): string {
     for (const some of this.#continued.values()) if (some.length > 1) this.#screenTogether(some)

@@ -35,6 +35,7 @@ const configured = (upstream: ScriptedUpstream, cache: object, price?: unknown) 
     ...(price === undefined ? {} : priced(['reloaded'], price)),
     off: { ...(priced(['off'])['off'] as object), cache: 0 },
     brief: { ...(priced(['brief'])['brief'] as object), cache: '60s' },
+    ended: { successor: 'cleared' },
   },
   channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
   users: [
@@ -415,6 +416,26 @@ describe('DELETE /api/cache', () => {
         { field: 'answers', before: 1, after: null },
       ],
     })
+  })
+
+  test("DELETE /api/cache finds an answer of a model's successor by the name of the successor", async () => {
+    const { url } = fixture.gateway
+    const ended = (seed: number) => fixture.chat('ann', ask('ended', { seed }))
+    const remove = () => manage<{ removed: number }>(url, ANN, 'DELETE /api/cache?model=cleared')
+    await remove()
+    expect(statusOf(await ended(4))).toBe('miss')
+    expect(await kept('ann', 4)).toBe('hit')
+    expect((await remove()).data.removed).toBe(1)
+    expect(await kept('ann', 4)).toBe('miss')
+    const release = Promise.withResolvers<void>()
+    fixture.upstream.script('cleared', { kind: 'whole', after: release.promise })
+    const before = fixture.upstream.received('cleared').length
+    const first = ended(5)
+    await fixture.upstream.receivedAtLeast('cleared', before + 1)
+    await remove()
+    release.resolve()
+    await first
+    expect(await kept('ann', 5)).toBe('miss')
   })
 
   test('after DELETE /api/cache the answer of a call in flight is not cached, and later calls do not wait for it', async () => {

@@ -214,6 +214,83 @@ describe('responses that somebody may continue', () => {
   })
 })
 
+describe('what a response repeats of its request', () => {
+  const OF_ANN = { metadata: { customer: 'ACME' }, prompt_cache_key: 'key-of-ann' }
+  const OF_BOB = { metadata: { customer: 'Globex "2"', $1: '$&' }, prompt_cache_key: 'key-of-bob' }
+  const NOTHING = { metadata: {}, prompt_cache_key: null }
+  const repeatedIn = (answer: object) => {
+    const { metadata, prompt_cache_key } = answer as Record<string, unknown>
+    return { metadata, prompt_cache_key }
+  }
+  const responsesIn = (text: string): object[] =>
+    [...text.matchAll(/^data: (\{.*)$/gm)].flatMap(([, data = '']) => {
+      const { response } = JSON.parse(data) as { response?: object }
+      return response ? [response] : []
+    })
+  const response = (status: string) => ({
+    id: 'resp_provider',
+    object: 'response',
+    status,
+    model: 'm',
+    store: false,
+    ...OF_ANN,
+    output: [
+      {
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: 'the "metadata" of a "response"', annotations: [] }],
+      },
+    ],
+    usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
+  })
+
+  test.each([
+    ['of a channel that speaks responses', 'stored'],
+    ['that is converted', 'chat'],
+  ])('a cached response %s repeats the members of the request that it answers', async (_, model) => {
+    if (model === 'stored')
+      fixture.upstream.script(model, { kind: 'whole', body: JSON.stringify(response('completed'), null, 2) })
+    const body = { model, input: 'repeat whole', store: false }
+    const first = await ask('/v1/responses', { ...body, ...OF_ANN })
+    const second = await ask('/v1/responses', { ...body, ...OF_BOB }, 'bob')
+    const third = await ask('/v1/responses', { ...body, metadata: null }, 'bob')
+    const stream = await ask('/v1/responses', { ...body, ...OF_BOB, stream: true }, 'bob')
+    expect([first, second, third, stream].map(statusOf)).toEqual(['miss', 'hit', 'hit', 'hit'])
+    expect([first, second, third].map((one) => repeatedIn(one.json()))).toEqual([OF_ANN, OF_BOB, NOTHING])
+    expect(responsesIn(stream.text).map(repeatedIn)).toEqual([OF_BOB, OF_BOB, OF_BOB])
+    expect(second.json()).toEqual({ ...first.json(), ...OF_BOB, id: second.json().id as string })
+  })
+
+  test('each event of a cached stream repeats the members of the request that it answers', async () => {
+    const events = [
+      `data: ${JSON.stringify({ type: 'response.created', response: response('in_progress') })}`,
+      'data: {"type":"response.output_text.delta","output_index":0,"delta":"a \\"response\\""}',
+      JSON.stringify({ type: 'response.completed', response: response('completed') }, null, 1)
+        .split('\n')
+        .map((line) => `data: ${line}`)
+        .join('\n'),
+    ]
+    fixture.upstream.script('stored', {
+      kind: 'whole',
+      body: events.map((event) => `${event}\n\n`).join(''),
+    })
+    const body = { model: 'stored', input: 'repeat stream', store: false, stream: true }
+    const first = await ask('/v1/responses', { ...body, ...OF_ANN })
+    const second = await ask('/v1/responses', { ...body, ...OF_BOB }, 'bob')
+    const whole = await ask('/v1/responses', { ...body, ...OF_BOB, stream: false }, 'bob')
+    const spaced = JSON.stringify({ ...body, ...OF_BOB }, null, 2).replaceAll('\n', '\r\n')
+    const third = await call(fixture.gateway.url, spaced, { path: '/v1/responses', key: 'bob' })
+    expect(responsesIn(third.text).map(repeatedIn)).toEqual([OF_BOB, OF_BOB])
+    expect([first, second, whole].map(statusOf)).toEqual(['miss', 'hit', 'hit'])
+    expect(second.text).not.toMatch(/ACME|key-of-ann/)
+    expect(second.text).toContain(events[1])
+    expect(responsesIn(second.text).map(repeatedIn)).toEqual([OF_BOB, OF_BOB])
+    expect(repeatedIn(whole.json())).toEqual(OF_BOB)
+  })
+})
+
 describe('what a hit costs', () => {
   interface Row {
     readonly quota: number

@@ -1,7 +1,10 @@
 import { type AnswerForms, type Json, parseEvents } from '@sluice/wire/answer-forms'
 import { ANSWER_FORMS } from '@sluice/wire/answer-forms-by-name'
 import { withUsageChunk } from '@sluice/wire/chat'
+import { applyEdits, replaceMemberValue } from '@sluice/wire/json/json-edit'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { parseRecord } from '@sluice/wire/json/record'
+import { eventNameOfFrame, frameData } from '@sluice/wire/sse/frame-splitter'
 import { newResponseId } from '../../call/response-id.ts'
 import type { AnswerStorageRules } from '../../call/dialects/answer-storage-rules.ts'
 
@@ -24,6 +27,8 @@ export interface ProducedBody {
 export interface RequestedBodyForm {
   readonly form: BodyForm
   readonly includeUsage: boolean
+  /** Members of the client's request that its answer repeats and equal requests may lack, as JSON texts. */
+  readonly repeated?: ReadonlyMap<string, string>
 }
 
 /** Content types of the forms in which clients get answers. */
@@ -50,11 +55,39 @@ export function convertBody(given: ProducedBody, wanted: RequestedBodyForm): Buf
   if (converted === undefined) return undefined
   if (!given.keeping.hasOwnIds) return Buffer.from(converted)
   const id = wholeOf(given, text)?.['id']
-  return Buffer.from(
+  const renamed =
     typeof id === 'string' && id !== ''
       ? converted.replaceAll(JSON.stringify(id), JSON.stringify(newResponseId(id.length)))
-      : converted,
-  )
+      : converted
+  return Buffer.from(wanted.repeated ? withRepeated(renamed, wanted.form, wanted.repeated) : renamed)
+}
+
+const BLANK_LINE = /(\r\n\r\n|\n\n|\r\r)/
+
+/** Writes the repeated members into a response, or into each event of its stream that contains it. */
+function withRepeated(text: string, form: BodyForm, repeated: ReadonlyMap<string, string>): string {
+  if (form === 'whole') return withMembers(text, repeated)
+  return text
+    .split(BLANK_LINE)
+    .map((frame) => {
+      const data = frame.includes('"response"') && frameData(frame)
+      if (!data || !parseRecord(data)) return frame
+      const scan = scanObject(Buffer.from(data), RESPONSE_LIMITS)
+      const node = scan.span('response')?.node
+      if (node === undefined || scan.kindOf(node) !== 'object') return frame
+      const event = replaceMemberValue(scan, scan.root, node, withMembers(scan.textOf(node), repeated))
+      const name = eventNameOfFrame(frame)
+      return `${name === undefined ? '' : `event: ${name}\n`}data: ${event.replaceAll(/[\r\n]/g, ' ')}`
+    })
+    .join('')
+}
+
+/** Replaces those of these members that an object has. */
+function withMembers(text: string, repeated: ReadonlyMap<string, string>): string {
+  const bytes = Buffer.from(text)
+  const scan = scanObject(bytes, RESPONSE_LIMITS)
+  const replace = new Map([...repeated].filter(([name]) => scan.has(name)))
+  return applyEdits(bytes, scan, { remove: [], replace }).toString()
 }
 
 /**

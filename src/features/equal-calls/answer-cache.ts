@@ -145,12 +145,12 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   }
 
   async make(first: SharedAnswer, recorded: IncomingCall): Promise<void> {
-    const { caller, request, ways } = first.call
+    const { caller, model, ways } = first.call
     first.keeping = await this.#services.answers.begin({
       kind: 'cache',
       userId: caller.user.id,
       tokenId: caller.token.id,
-      model: request.model,
+      model,
       onRemoved: () => (first.isRemoved = true),
     })
     this.#services.metrics.add('answerCache', 1, 'miss')
@@ -162,10 +162,10 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
   }
 
   async keep(first: SharedAnswer, facts: AnswerFacts, { head, pieces }: CompleteAnswer): Promise<void> {
-    const { caller, routes, request, lookup, ttlMs, owner } = first.call
+    const { caller, model, lookup, ttlMs, owner } = first.call
     if (!pieces || head.status !== 200) return
     // The answer of a fallback model is not kept under the name of the requested model.
-    if (first.made?.model !== routes.resolutions[0]?.name) return
+    if (first.made?.model !== model) return
     if (first.isRemoved || !(await this.#conversions.mayBeKept(first.toRead(facts, pieces), owner))) return
     const createdMs = Date.now()
     const isKept = await this.#services.answers
@@ -175,7 +175,7 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
           key: lookup,
           userId: caller.user.id,
           tokenId: caller.token.id,
-          model: request.model,
+          model,
           head: { status: 200, headers: headersSharedByHits(head.headers) },
           facts: JSON.stringify(facts),
           pieces,

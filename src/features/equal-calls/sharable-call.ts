@@ -17,6 +17,8 @@ export interface SharableCall extends AdmittedRequest {
   readonly options: CacheOptions
   readonly rules: AnswerStorageRules
   readonly control: CacheControl
+  /** The model as it is routed: the successor of the requested model, if that has taken its place. */
+  readonly model: string
   readonly wanted: RequestedBodyForm
   /** Time for which the answer is kept, in milliseconds. */
   readonly ttlMs: number
@@ -24,14 +26,16 @@ export interface SharableCall extends AdmittedRequest {
   readonly lookup: string
 }
 
+/** Members that do not count, but that a response repeats of its request; with their defaults as JSON texts. */
+const REPEATED = { metadata: '{}', prompt_cache_key: 'null' }
+
 /**
  * Members of a body that may differ between equal requests. The model is compared after routing; the other
  * members only determine the form of the answer, the user or the session.
  */
 const UNCOUNTED: ReadonlySet<string> = new Set([
-  'metadata',
+  ...Object.keys(REPEATED),
   'model',
-  'prompt_cache_key',
   'session_id',
   'stream',
   'stream_options',
@@ -80,13 +84,24 @@ export function sharableCall(
     options,
     rules,
     control,
+    model: first.name,
     ttlMs,
     wanted: {
       form: formOf(dialect, request),
       includeUsage: rules.hasUsageOption === true && includesUsage(scan),
+      ...(rules.hasOwnIds && { repeated: repeatedIn(scan) }),
     },
     lookup: tag(JSON.stringify(key)),
   }
+}
+
+function repeatedIn(scan: ScannedObject): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(REPEATED).map(([name, usual]) => {
+      const span = scan.span(name)
+      return [name, span && scan.kindOf(span.node) !== 'null' ? scan.textOf(span.node) : usual]
+    }),
+  )
 }
 
 function formOf({ streamType }: DialectFacts, { stream }: ParsedRequest): BodyForm {
