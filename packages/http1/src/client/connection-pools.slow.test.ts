@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { ConnectionPools } from './connection-pools.ts'
 import type { Destination } from './destination.ts'
 import { originOf } from './origin.ts'
+import { Pool } from './pool.ts'
 import type { TransportError, UpstreamRequest } from './upstream-request.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
@@ -81,14 +82,18 @@ interface Sent {
 
 /** Sends a request of a channel, which is added to the configured ones if needed. */
 function send(to: Opened, url: URL, options: Sent = {}): Heard {
+  const { channel = 'a', key = 'k' } = options
+  if (!to.channels.includes(channel)) to.channels = [...to.channels, channel]
+  return sendOver(to.connections.poolFor(targetOf(url, channel, key)), options)
+}
+
+function sendOver(pool: Pool<Target>, options: Sent = {}): Heard {
   // Patience for a slow machine, where a test is not about a timeout.
   const { connectMs = 60_000, responseMs = 60_000, idleMs = 60_000 } = options
-  const { body = Buffer.from('{}'), channel = 'a', key = 'k', pausesOnData = false, onData } = options
+  const { body = Buffer.from('{}'), pausesOnData = false, onData } = options
   const head = `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
   const { promise, resolve } = Promise.withResolvers<'ended' | TransportError>()
   let text = ''
-  if (!to.channels.includes(channel)) to.channels = [...to.channels, channel]
-  const pool = to.connections.poolFor(targetOf(url, channel, key))
   const exchange = pool.send(
     { head, body, connectMs, responseMs, idleMs },
     {
@@ -171,6 +176,27 @@ describe('a connection', () => {
     // A new connection that breaks is a fault of the upstream.
     const { url: other } = await upstream((socket) => socket.destroy())
     expect(await send(connections, other).end).toMatchObject({ wasReused: false })
+  })
+
+  test('a reused connection that breaks long after the request was sent is a failure of the upstream, which may have carried it out', async () => {
+    const { url, sockets } = await upstream((socket, count) => {
+      if (count === 1) socket.write(ANSWER)
+    })
+    const pool = new Pool(targetOf(url, 'a', 'k'), {
+      readHeaders: new Set(),
+      onOpened: () => {},
+      onUnsolicited: () => {},
+      mayReuse: () => true,
+      onIdleChange: () => {},
+    })
+    onTestFinished(() => pool.close())
+    expect(await sendOver(pool).end).toBe('ended')
+    const second = sendOver(pool)
+    await once(sockets[0] as Socket, 'data')
+    for (let tick = 0; tick < 50; tick++) pool.tick(performance.now())
+    sockets[0]?.destroy()
+    expect(await second.end).toMatchObject({ wasReused: false })
+    expect(sockets).toHaveLength(1)
   })
 
   test('a connection that breaks after the first byte of a response is a failure of the upstream, even if it was reused', async () => {

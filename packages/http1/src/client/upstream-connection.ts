@@ -20,6 +20,12 @@ const KEEP_ALIVE_MS = 10_000
 const MAX_KEEP_ALIVE_MS = 60_000
 /** Connections are closed this many milliseconds before the upstream's own idle timeout. */
 const KEEP_ALIVE_MARGIN_MS = 1_000
+/**
+ * Ticks after the last byte of a request, about a second, in which a break of a reused connection means that
+ * the upstream did not get the request. Ticks are counted in place of time: none passes while the event loop
+ * is blocked, which delays both ends on a slow machine.
+ */
+const MAX_TICKS_UNTIL_LOST = 10
 
 /** Buffer that all connections read into; bytes that are needed later are copied. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
@@ -52,6 +58,8 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
   /** Whether the connection has completed a request. */
   #wasUsed = false
   #hasReceived = false
+  /** Ticks since everything that was written was sent. */
+  #ticksSinceSent = 0
   #isPaused = false
   /** Body that is still being sent; undefined if there is none. */
   #sending: BodySending | undefined
@@ -156,6 +164,7 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
 
   /** Closes the connection if its deadline has passed. */
   tick(nowMs: number): void {
+    if (this.isUsable) this.#ticksSinceSent += 1
     if (nowMs < this.#deadlineMs || (this.#isPaused && this.#deadlineReason === 'idle time-out')) return
     this.#close(this.#deadlineReason)
   }
@@ -197,6 +206,7 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
   #write(request: PendingRequest): void {
     const { head, body, responseMs } = request.request
     this.#hasReceived = false
+    this.#ticksSinceSent = 0
     this.#deadlineMs = performance.now() + responseMs
     this.#deadlineReason = 'first byte time-out'
     this.#reader.expect()
@@ -303,7 +313,8 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
     this.#request = undefined
     if (!request) return
     request.isOver = true
-    const wasReused = this.#wasUsed && !this.#hasReceived && !cause.endsWith('time-out')
+    const isEarly = !this.#hasReceived && this.#ticksSinceSent <= MAX_TICKS_UNTIL_LOST
+    const wasReused = this.#wasUsed && isEarly && !cause.endsWith('time-out')
     request.listener.onError(new TransportError(cause, wasReused))
   }
 }

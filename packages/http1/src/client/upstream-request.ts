@@ -39,8 +39,8 @@ export interface UpstreamRequest {
  */
 export class TransportError extends Error {
   /**
-   * Whether a reused connection broke before the first byte of the response: most likely the upstream closed
-   * it before the request arrived.
+   * Whether a reused connection broke soon after the request was sent, and before the first byte of the
+   * response: most likely the upstream closed it before the request arrived.
    */
   readonly wasReused: boolean
   /** Details for the log; they may contain text from the upstream. */
