@@ -52,7 +52,9 @@ export function openMcp(
       async callerNow({ request }, { token, user }) {
         // The playground names a key in its requests, and lines of batches have none. The playground's bearer may be an
         // access token.
-        const sent = request.url.startsWith('/api/playground/') ? undefined : keyFromRequest(request, 'bearer')
+        const sent = request.url.startsWith('/api/playground/')
+          ? undefined
+          : keyFromRequest(request, 'bearer')
         const key = sent ?? (await store.read('revealKey', { tokenId: token.id, userId: user.id }))
         return apiKeys.authenticate(key ?? '', clientAddress()(request))
       },

@@ -66,7 +66,8 @@ export function changeNamedEntry<Entry extends { readonly name: string }>(
   { name, version: given }: { readonly name: string; readonly version: unknown },
   next: (present: Entry) => Json | undefined,
 ): Promise<void> {
-  const version = given === undefined || given === null ? undefined : String(given)
+  // A version of another type is that of no entry.
+  const version = given === undefined || given === null ? undefined : typeof given === 'string' ? given : ''
   return setNamedEntry(services, section, name, version, (present, stored) => {
     if (!present) throw new GatewayError('not_found', `there is no ${section.noun} "${name}"`)
     const { managed, version: now } = managedFields(section, present, stored)

@@ -233,7 +233,7 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
 async function onSmallDisk(
   env: Readonly<Record<string, string>>,
   fields: Configuration,
-): Promise<{ readonly program: Program; readonly disk: string; restarted(): Promise<Program> }> {
+): Promise<{ readonly program: Program; readonly disk: string; readonly restarted: () => Promise<Program> }> {
   const { path: disk } = mountSmallDisk(24_000_000)
   const names = ['m', 's', 'w']
   const config: Configuration = {
