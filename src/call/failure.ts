@@ -21,6 +21,8 @@ import { rateLimitError } from '../limits/rate-limiter.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { accountFaultOf } from '../upstreams/account-faults.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
+import { databaseUnavailableError } from './storage-errors.ts'
+import { plainText } from './plain-text.ts'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, type PausingHead, requestedPauseMs } from '../upstreams/retry-after.ts'
 import { exhaustedLimitMs } from '../upstreams/stated-limits.ts'
@@ -308,18 +310,8 @@ function recordedWords(
   { message }: UpstreamErrorText,
   body: Buffer,
 ): string | undefined {
-  const text = message ?? textOf(body)
+  const text = message ?? plainText(body, MAX_WORDS_LENGTH)
   return text && wordsFor(context, text, true).slice(0, MAX_WORDS_LENGTH)
-}
-
-/** The text of an error body without a message, with markup removed. */
-function textOf(body: Buffer): string | undefined {
-  const text = body.toString('utf8', 0, MAX_WORDS_LENGTH)
-  const plain = text
-    .replace(/<(script|style)\b[^<]*(?:<(?!\/\1)[^<]*)*(?:<\/\1[^>]*>)?/gi, ' ')
-    .replace(/<[^<>]*>/g, ' ')
-    .trim()
-  return plain === '' ? undefined : plain
 }
 
 /**
@@ -476,20 +468,6 @@ export function finalError(failures: readonly Failure[], shortestRestMs: () => n
   const restMs = relevant.every(({ kind }) => OF_ACCOUNTS.has(kind)) ? shortestRestMs() : undefined
   if (restMs !== undefined) return rateLimitError(restMs, 'every account for this model')
   return new GatewayError('upstream_error', 'no upstream could answer this request')
-}
-
-const RETRY_AFTER = { retryAfter: 5 }
-
-/** Message for clients while the database refuses writes. */
-export const STORAGE_UNAVAILABLE = 'the gateway cannot write its database at the moment; try again'
-
-/** The error for clients while the database is unavailable or refuses writes. */
-export function databaseUnavailableError(error: unknown): GatewayError {
-  const isAway = error instanceof StoreUnavailable && !error.refusesWrites
-  const sentence = 'the gateway cannot reach its database at the moment; try again'
-  return isAway
-    ? new GatewayError('overloaded', sentence, RETRY_AFTER)
-    : new GatewayError('storage_unavailable', STORAGE_UNAVAILABLE, RETRY_AFTER)
 }
 
 /** The cause of a failure that the gateway reports with its own error, rather than an upstream's. */
