@@ -36,6 +36,7 @@ const PLACES: ReadonlySet<string> = new Set([
   'output_index',
   'content_index',
   'summary_index',
+  'jsonPath',
 ])
 
 /** Members that every event of a stream repeats; their strings are not part of a longer text. */
@@ -141,7 +142,10 @@ function collect(node: Node, place: string | undefined, literals: JsonStringLite
 
 /** The members that state a text, in one form whatever their order and whether an index of 0 is left out. */
 function identityOf(members: (Node & { kind: 'object' })['members']): string {
-  const stated = members.filter(([name]) => PLACES.has(name.value))
+  // The thoughts of Gemini are marked parts with the same members as its texts.
+  const stated = members.filter(
+    ([name, value]) => PLACES.has(name.value) || (name.value === 'thought' && textOf(value) === 'true'),
+  )
   // Some providers write another id into each event.
   const hasNumber = stated.some(([name]) => name.value === 'output_index')
   return stated

@@ -123,6 +123,24 @@ test('redaction of stored content joins the texts of each part and each kind of 
   )
 })
 
+test.each<[string, object, object]>([
+  ['a thought and a text', { text: 'so foo', thought: true }, { text: 'AKIAIOSF' }],
+  [
+    'arguments of different paths',
+    { functionCall: { partialArgs: [{ jsonPath: '$.a', stringValue: 'foo' }] } },
+    { functionCall: { partialArgs: [{ jsonPath: '$.b', stringValue: 'AKIAIOSF' }] } },
+  ],
+])('redaction of stored content joins %s of Gemini separately', (_, before, first) => {
+  const stream = (...parts: readonly unknown[]): string =>
+    parts
+      .map((part) => `data: ${JSON.stringify({ candidates: [{ content: { parts: [part] } }] })}\n\n`)
+      .join('')
+  const written = (text: string): unknown => JSON.parse(JSON.stringify(first).replace('AKIAIOSF', text))
+  expect(redacted(stream(before, first, written('ODNN7EXAMPLE')))).toBe(
+    stream(before, written('[REDACTED]'), written('')),
+  )
+})
+
 test('redaction of stored content joins the text of each choice of a stream separately', () => {
   const event = (index: number, content: string): string =>
     `data: ${JSON.stringify({ choices: [{ index, delta: { content } }] })}\n\n`
