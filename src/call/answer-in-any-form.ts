@@ -1,13 +1,14 @@
 import { errorInAnswer } from '@sluice/wire/answer-error'
 import { parseRecord } from '@sluice/wire/json/record'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
-import { ResponseMemory } from '../limits/request-memory.ts'
+import type { ResponseMemory } from '../limits/request-memory.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import { type AnswerForm, answerOfEvents, eventsOfAnswer, formOfBytes, hasOtherForm } from './answer-form.ts'
 import type { Call } from './call.ts'
 import { type Failure, failureInAnswer, failureWithoutResponse } from './failure.ts'
 import type { AttemptTarget } from './request-stages.ts'
 import type { ResponseHandler } from './response-handler.ts'
+import { responseMemory } from './response-memory.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 const EVENTS = 'text/event-stream'
@@ -129,10 +130,9 @@ export class AnswerInAnyForm {
   }
 
   #newMemory(): ResponseMemory {
-    const { token, user } = this.#call.hold.account
     // The attempt may end without this answer: its upstream broke off, its client left, or it was stopped.
     void Promise.allSettled([this.#handler.end]).then(() => this.#drop())
-    return new ResponseMemory(this.#call.services.memory, { client: user.id, key: token.id })
+    return responseMemory(this.#call)
   }
 
   #drop(): void {

@@ -2,7 +2,7 @@ import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { promptTokens } from '@sluice/wire/usage'
 import { GatewayError } from '../errors.ts'
-import { ResponseMemory } from '../limits/request-memory.ts'
+import type { ResponseMemory } from '../limits/request-memory.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Call } from './call.ts'
 import type { Tap } from './dialects/answer-reader.ts'
@@ -19,6 +19,7 @@ import { errorSentToClient, type Failure, failureInAnswer, streamErrorText } fro
 import { ruleOf } from './failure-table.ts'
 import type { ChargeBasis } from './price-usage.ts'
 import type { AttemptTarget } from './request-stages.ts'
+import { responseMemory } from './response-memory.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /** Outcome of an attempt: the call is settled, or nothing was delivered and another attempt is possible. */
@@ -65,8 +66,7 @@ export abstract class ResponseHandler {
     this.call = call
     this.target = target
     this.upstream = upstream
-    const { token, user } = call.hold.account
-    this.memory = new ResponseMemory(call.services.memory, { client: user.id, key: token.id })
+    this.memory = responseMemory(call)
     const { promise, resolve, reject } = Promise.withResolvers<AttemptEnd>()
     this.end = promise
     this.#resolve = resolve

@@ -155,7 +155,10 @@ function requireNames(
   const names = { role, merge: new Set([...role, ...namesIn(tokens, 'team_group')]) }
   for (const [option, wanted] of Object.entries(stated) as [keyof ListedNames, ReadonlySet<string>][])
     for (const name of wanted)
-      if (!names[option].has(name)) throw new Error(`--${option} ${name}: no user there has that name`)
+      if (!names[option].has(name))
+        throw new Error(
+          `--${option} ${name}: ${option === 'merge' ? 'no user and no team' : 'no user'} there has that name`,
+        )
 }
 
 async function applyPlan(

@@ -90,11 +90,14 @@ describe('a local user with the name of an imported one', () => {
 
   test('an import with --merge or --role is refused if the source has no user of that name', async () => {
     const { dataDir, place } = await withRootHere()
-    for (const option of ['merge', 'role']) {
+    for (const [option, missing] of [
+      ['merge', 'no user and no team'],
+      ['role', 'no user'],
+    ]) {
       const outcome = await inFolder(dataDir, 'import', place, `--${option}`, 'bos', '--apply')
       expect(outcome).toMatchObject({
         code: 1,
-        err: `sluice: --${option} bos: no user there has that name\n`,
+        err: `sluice: --${option} bos: ${missing} there has that name\n`,
       })
     }
     expect(tokens(dataDir)).toEqual([])

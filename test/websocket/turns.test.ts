@@ -196,6 +196,15 @@ describe('the upgrade', () => {
     raw.socket.destroy()
   })
 
+  test('an upgrade whose client has closed its side is answered, and its connection ends', async () => {
+    const head = (line: string, headers: Record<string, string>): string =>
+      `${line} HTTP/1.1\r\nhost: x\r\n${lines(headers)}\r\n`
+    // Behind other requests, so that the end has most likely arrived before the upgrade is read.
+    const raw = rawConnection(fixture.gateway.port, head('GET /healthz', {}).repeat(100))
+    raw.socket.end(head('GET /v1/responses', WHOLE))
+    expect(await raw.closed()).toMatch(/HTTP\/1\.1 (?:400|101) /)
+  })
+
   test('frames that arrive together with the upgrade are read', async () => {
     script('chat')
     const head = `GET /v1/responses HTTP/1.1\r\nhost: x\r\n${lines(WHOLE)}\r\n`

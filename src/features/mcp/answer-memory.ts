@@ -1,5 +1,6 @@
 import type { Call } from '../../call/call.ts'
-import { ResponseMemory } from '../../limits/request-memory.ts'
+import { responseMemory } from '../../call/response-memory.ts'
+import type { ResponseMemory } from '../../limits/request-memory.ts'
 import { untilAborted } from '../../upstreams/until-aborted.ts'
 import { ServerFailure, type TakeMemory } from './server-transport.ts'
 
@@ -13,9 +14,8 @@ export class AnswerMemory {
   #received = 0
 
   constructor(call: Call) {
-    const { token, user } = call.hold.account
     this.#call = call
-    this.#memory = new ResponseMemory(call.services.memory, { client: user.id, key: token.id })
+    this.#memory = responseMemory(call)
   }
 
   /** Waits until there is memory. Rejects with `NoMemory` in place of `server_timeout`. */

@@ -11,7 +11,7 @@ import type { Relay } from '../../call/relay.ts'
 import type { AttemptTarget } from '../../call/request-stages.ts'
 import type { CallRecord, IncomingCall, RenderedRefusal } from '../../call/incoming-call.ts'
 import { asGatewayError, GatewayError } from '../../errors.ts'
-import { ResponseMemory } from '../../limits/request-memory.ts'
+import { responseMemory } from '../../call/response-memory.ts'
 import { allEnded } from './gathered-lists.ts'
 import { ComposedResponse, type ResponseEnd } from './composed-response.ts'
 import { declaredNames, type GatewayTool, OfferedTools } from './gateway-tools.ts'
@@ -392,8 +392,7 @@ class ResponseInRounds {
       await this.#keep({ id, response: final, call, target, tokens })
     }
     if (call && !this.#hasLeft) {
-      const { token, user } = this.#caller
-      const memory = new ResponseMemory(call.services.memory, { client: user.id, key: token.id })
+      const memory = responseMemory(call)
       this.#request.incoming.response.onClosed(() => memory.resize(0))
       // The items that were streamed before may be unread, too.
       memory.resize((isStream ? 2 : 1) * Buffer.byteLength(final))

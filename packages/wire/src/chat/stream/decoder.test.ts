@@ -161,12 +161,16 @@ describe('the parts of a stream', () => {
       [
         chunk({ content: 'x' }),
         chunk({ content: '', images: [picture('data:image/png;base64,QQ==')] }),
-        chunk({ content: 'y' }),
+        chunk({ content: 'y', images: [picture('https://example.com/a.png')] }),
+        chunk({ content: 'z', images: [picture('https://example.com/a.png')] }),
       ],
       [
         { kind: 'text', text: 'x' },
         { kind: 'text', text: '![image](data:image/png;base64,QQ==)', withoutMedia: '' },
         { kind: 'text', text: 'y' },
+        { kind: 'text', text: '![image](https://example.com/a.png)', withoutMedia: '' },
+        { kind: 'text', text: 'z' },
+        { kind: 'text', text: '![image](https://example.com/a.png)', withoutMedia: '' },
       ],
     ],
     [
