@@ -193,7 +193,7 @@ describe('a connection', () => {
     expect(await sendOver(pool).end).toBe('ended')
     const second = sendOver(pool)
     await once(sockets[0] as Socket, 'data')
-    for (let tick = 0; tick < 50; tick++) pool.tick(performance.now())
+    for (let tick = 0; tick < 100; tick++) pool.tick(performance.now())
     sockets[0]?.destroy()
     expect(await second.end).toMatchObject({ wasReused: false })
     expect(sockets).toHaveLength(1)

@@ -21,11 +21,11 @@ const MAX_KEEP_ALIVE_MS = 60_000
 /** Connections are closed this many milliseconds before the upstream's own idle timeout. */
 const KEEP_ALIVE_MARGIN_MS = 1_000
 /**
- * Ticks after the last byte of a request, about a second, in which a break of a reused connection means that
- * the upstream did not get the request. Ticks are counted in place of time: none passes while the event loop
- * is blocked, which delays both ends on a slow machine.
+ * Ticks after the last byte of a request, about five seconds, in which a break of a reused connection means that
+ * the upstream did not get the request. A busy upstream may be late to close an idle connection, and ticks are
+ * counted in place of time because the gateway may be late to see it.
  */
-const MAX_TICKS_UNTIL_LOST = 10
+const MAX_TICKS_UNTIL_LOST = 50
 
 /** Buffer that all connections read into; bytes that are needed later are copied. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
