@@ -1,7 +1,14 @@
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { movingMarks, requestsOf, sessions, stayingMarks } from '../generators/sessions.ts'
+import {
+  type MarkPlan,
+  movingMarks,
+  requestsOf,
+  type Session,
+  sessions,
+  stayingMarks,
+} from '../generators/sessions.ts'
 import { upstreamDialect } from '../../src/call/dialects/conversion-dialects.ts'
 import { channelOf } from '../samples/channel.ts'
 import { lawRuns } from '../runner/tier.ts'
@@ -55,6 +62,15 @@ describe.each(PAIRS)('the session of a client of $from at a channel of $to', (pa
   )
 })
 
+/** A request with a mark for certain: few random plans may mark nothing. */
+const MARKED: [Session, readonly MarkPlan[]] = [
+  {
+    system: 'be brief',
+    rounds: [{ note: undefined, said: 'read', picture: false, again: undefined, steps: [], answer: 'done' }],
+  },
+  [{ tools: false, system: false, elements: [0], fromEnd: false, ttl: undefined, isBreakpoint: false }],
+]
+
 /** Gemini has no cache marks. */
 const MARKING = PAIRS.filter(({ from }) => from !== 'gemini')
 
@@ -70,7 +86,7 @@ describe.each(MARKING)('the marked session of a client of $from at a channel of 
           marks += JSON.stringify(prompts).length - JSON.stringify(plain).length
           expectPrefixes(plain)
         }),
-        { numRuns: lawRuns(25) },
+        { numRuns: lawRuns(25), examples: [MARKED] },
       )
       expect(marks > 0).toBe(takesMarks(pair, model))
     },
