@@ -1,11 +1,11 @@
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { type FullResponse, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
-import { untilOpen } from '../fixtures/open-calls.ts'
+import { untilOpen, untilOver } from '../fixtures/open-calls.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { byTier } from '../runner/tier.ts'
 
@@ -26,6 +26,8 @@ beforeAll(async () => {
   }))
 })
 afterAll(() => fixture?.close())
+// Tests count calls that are under way: those of the test before must have ended.
+beforeEach(() => untilOver(fixture.gateway.url, 0))
 
 const asked = (lane: string): number => fixture.upstream.received(lane).length
 const isWhole = ({ text }: FullResponse): boolean => text.includes('[DONE]')

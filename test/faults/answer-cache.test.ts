@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { call, type CallOptions, type FullResponse, open } from '../fixtures/client.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
-import { untilOpen } from '../fixtures/open-calls.ts'
+import { untilOpen, untilOver } from '../fixtures/open-calls.ts'
 import { ask, askStream, type Fixture, retryWhileOverloaded, startFixture } from '../fixtures/fixture.ts'
 import { byTier } from '../runner/tier.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
@@ -56,6 +56,8 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => configured(upstream, {}))
 })
 afterAll(() => fixture?.close())
+// Tests count calls that are under way: those of the test before must have ended.
+beforeEach(() => untilOver(fixture.gateway.url, 0))
 
 interface Row {
   readonly cache: string

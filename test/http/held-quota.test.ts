@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call, send } from '../fixtures/client.ts'
@@ -52,6 +52,8 @@ beforeAll(async () => {
   database = databaseOf(waiting.gateway.dataDir)
 })
 afterAll(() => Promise.all([waiting?.close(), atOnce?.close()]))
+// Tests count calls that are under way: those of the test before must have ended.
+beforeEach(() => untilOver(waiting.gateway.url, 0))
 
 /** Begins a call that holds nearly all of a key's quota until `end` is called. */
 async function holding(fixture: Fixture, key = 'one', usage = usageText(10, 5)) {
