@@ -46,24 +46,52 @@ async function runSuite(version: string, revision: string): Promise<number> {
   const proxy = await proxyWithKey(fixture.gateway.url)
   const { port } = proxy.address() as AddressInfo
   const url = `http://127.0.0.1:${port}/mcp`
-  const suite = spawn(process.execPath, [SUITE, 'server', '--url', url, '--requirements', revision], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let output = ''
-  suite.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  await once(suite, 'close')
+  const first = await runScenarios(url, '--requirements', revision)
+  // Scenarios break streams off a second after they began, which a busy machine may not answer in time.
+  const still: string[] = []
+  for (const name of first.failed) {
+    const again = await runScenarios(url, '--scenario', name, '--spec-version', revision)
+    if (again.succeeded) continue
+    still.push(name)
+    process.stdout.write(again.output)
+  }
   proxy.closeAllConnections()
   proxy.close()
   await fixture.close()
   await server.close()
+  const repeated = first.failed.length === 0 ? '' : `, repeated: ${first.failed.join(', ')}`
+  const words = still.length === 0 ? 'as expected' : `failed: ${still.join(', ')}`
+  process.stdout.write(
+    `server ${version}, requirements ${revision}: ${first.passed.length} passed${repeated}, ${words}\n`,
+  )
+  return still.length + (first.passed.length === 0 ? 1 : 0)
+}
+
+interface ScenarioResults {
+  readonly passed: readonly string[]
+  /** Those that are scored and served. */
+  readonly failed: readonly string[]
+  readonly succeeded: boolean
+  readonly output: string
+}
+
+async function runScenarios(url: string, ...options: string[]): Promise<ScenarioResults> {
+  const suite = spawn(process.execPath, [SUITE, 'server', '--url', url, ...options], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let output = ''
+  suite.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const [code] = (await once(suite, 'close')) as [number | null]
   // What the suite does not score comes after its own headings, in parentheses.
   const unscored = new Set([...output.matchAll(/^ +✗ (\S+) \(/gm)].map(([, name]) => name))
-  const passed = [...output.matchAll(/^✓ (\S+):/gm)].map(([, name]) => name)
+  const passed = [...output.matchAll(/^✓ (\S+):/gm)].map(([, name = '']) => name)
   const failed = [...output.matchAll(/^✗ (\S+):/gm)].map(([, name = '']) => name)
-  const wrong = failed.filter((name) => !unscored.has(name) && !NOT_SERVED.has(name))
-  const words = wrong.length === 0 ? 'as expected' : `failed: ${wrong.join(', ')}`
-  process.stdout.write(`server ${version}, requirements ${revision}: ${passed.length} passed, ${words}\n`)
-  return wrong.length + (passed.length === 0 ? 1 : 0)
+  return {
+    passed,
+    failed: failed.filter((name) => !unscored.has(name) && !NOT_SERVED.has(name)),
+    succeeded: code === 0,
+    output,
+  }
 }
 
 /** A proxy in front of the gateway that adds an API key, which the suite cannot send. */
