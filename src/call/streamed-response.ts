@@ -121,7 +121,7 @@ export class StreamedResponse extends ResponseHandler {
   #fail(failure: Failure): void {
     if (this.state === 'over') return
     if (this.#mayGoElsewhere) {
-      const { isShort } = this.memory
+      const isShort = this.memory.isShort || this.upstream.isShort
       this.close()
       this.#outgoing.drop()
       if (failure.isCharged) return this.refused(this.#basis('stopped', false), failure)

@@ -11,6 +11,11 @@ export class UpstreamFlow {
     return this.#request?.isSent === true
   }
 
+  /** Whether the response is read no further, or was before its end, because there is no memory for it. */
+  get isShort(): boolean {
+    return this.#request?.isShort === true
+  }
+
   /** Whether nothing more will arrive, because the response has ended or was cancelled. */
   get isSilent(): boolean {
     return this.#isSilent

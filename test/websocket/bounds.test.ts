@@ -3,19 +3,24 @@ import { WebSocket } from 'ws'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { type SocketProvider, startSocketProvider } from '../fixtures/socket-provider.ts'
 import {
   connectionOf,
+  eventually,
+  isEnd,
   maskedFrame,
   maskedText,
   openSocket,
   rawWrite,
   type SocketClient,
+  textOf,
 } from '../fixtures/web-socket-client.ts'
 
 /** Maximum number of connections of the gateway. */
 const CONNECTIONS = 24
 
 let fixture: Fixture
+let provider: SocketProvider
 let discard: (() => unknown) | undefined
 beforeAll(async () => {
   const copy = await patchedProgram([
@@ -31,11 +36,17 @@ beforeAll(async () => {
     { file: 'src/call/slow-bodies.ts', text: 'const SAMPLE_MS = 1_000', by: 'const SAMPLE_MS = 100' },
   ])
   discard = () => copy.discard()
+  provider = await startSocketProvider()
+  const overSockets = { protocol: 'responses', websocket: true }
   fixture = await startFixture(
     (upstream) => ({
       options: { retries: 0, body_limit: '4MiB' },
-      models: priced(['slow', 'endless']),
-      channels: ['slow', 'endless'].map((name) => channel(name, upstream.baseUrl(name))),
+      models: priced(['slow', 'endless', 'patient', 'hasty']),
+      channels: [
+        ...['slow', 'endless'].map((name) => channel(name, upstream.baseUrl(name))),
+        channel('patient', provider.baseUrl, { ...overSockets, timeouts: { idle: '1s' } }),
+        channel('hasty', provider.baseUrl, { ...overSockets, timeouts: { first_byte: '1s', total: '3s' } }),
+      ],
       users: [ROOT, user(2, 'ann', [token('ann')])],
     }),
     { root: copy.root },
@@ -43,6 +54,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await fixture?.close()
+  await provider?.close()
   await discard?.()
 })
 
@@ -72,6 +84,66 @@ test('a message for which its user has no memory left closes the socket with 101
   rawWrite(client.socket, maskedFrame(0x01, Buffer.alloc(3 * 2 ** 20, ' ')))
   expect(await client.closed).toBe(1013)
 })
+
+/** Opens a socket that is closed after the test. */
+async function opened(): Promise<SocketClient> {
+  const client = await open()
+  onTestFinished(() => client.socket.terminate())
+  return client
+}
+
+/**
+ * Begins a turn whose answer goes beyond the share of its user, which one answer at a time may. Its provider answers other turns
+ * with the text.
+ */
+async function startBeyond(text: string): Promise<SocketClient> {
+  await provider.reset()
+  provider.answer = ({ frame }, count) => {
+    if (count === 1) return { silent: true }
+    if (frame['model'] === 'patient') return { id: `resp_p${count}`, text }
+    return { event: { type: 'response.created', response: { id: `resp_p${count}`, instructions: text } } }
+  }
+  const client = await opened()
+  client.send({ type: 'response.create', model: 'patient', input: 'x' })
+  await eventually(() => expect(provider.turns).toHaveLength(1))
+  const [socket] = provider.open as Set<WebSocket>
+  const connection = connectionOf(socket as WebSocket)
+  // More than the buffers of the system take.
+  connection.write(unfinishedEvent(16 * 2 ** 20))
+  await eventually(() => expect(connection.writableLength).toBe(0))
+  return client
+}
+
+/** A text of more than what is not counted, and what the reserve for small amounts has for one event. */
+const LARGE_TEXT = 'word '.repeat(80_000)
+
+// Repeated, because the time-outs also pass if this process is halted before the provider has answered.
+test('an event of a provider for which its user has no memory is waited for, and its turn is sent once', {
+  retry: 2,
+}, async () => {
+  const beyond = await startBeyond(LARGE_TEXT)
+  const waiting = await opened()
+  waiting.send({ type: 'response.create', model: 'patient', input: 'x' })
+  await waiting.next(({ type }) => type === 'response.created')
+  const hasty = await opened()
+  expect(await hasty.turn({ model: 'hasty', input: 'x' })).toMatchObject([
+    { type: 'error', status: 503, error: { code: 'overloaded' } },
+  ])
+  expect(waiting.events.some(isEnd)).toBe(false)
+  beyond.socket.terminate()
+  await waiting.next(isEnd)
+  expect(textOf(waiting.events)).toBe(LARGE_TEXT)
+  expect(provider.turns.map(({ frame }) => frame['model'])).toEqual(['patient', 'patient', 'hasty'])
+})
+
+/** The first bytes of a frame of a provider, and not its last one. */
+function unfinishedEvent(bytes: number): Buffer {
+  const frame = Buffer.alloc(10 + bytes, ' ')
+  frame[0] = 0x81
+  frame[1] = 127
+  frame.writeBigUInt64BE(BigInt(bytes + 1), 2)
+  return frame
+}
 
 test('a provider is not read any further once its client leaves more than 1 MiB unread', async () => {
   // More than twice what the buffers of the system take on both connections, and read by a busy machine within the minute after

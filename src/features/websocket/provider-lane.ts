@@ -1,7 +1,7 @@
 import { TransportError, type UpstreamRequest, type UpstreamResponseListener } from '@sluice/http1'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Request } from '../../http/request.ts'
-import type { ResizableAllocation } from '../../limits/request-memory.ts'
+import type { ResponseMemory } from '../../limits/request-memory.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { UpstreamTransport, UpstreamWay, WireRequest } from '../../upstreams/provider.ts'
 import {
@@ -75,7 +75,7 @@ export class LaneTurn implements UpstreamTransport {
 /** The socket of one lane to a provider: `docs/websocket.md: Sockets of providers`. */
 export class ProviderLane {
   readonly #sockets: LaneRegister
-  readonly #memory: ResizableAllocation
+  readonly #newMemory: () => ResponseMemory
   #socket: ProviderSocket | undefined
   readonly #running = new Set<SocketExchange>()
   /** The exchange whose answer is arriving over the socket. */
@@ -84,9 +84,10 @@ export class ProviderLane {
   #known: readonly Channel[] | undefined
   #isClosed = false
 
-  constructor(sockets: LaneRegister, memory: ResizableAllocation) {
+  /** `newMemory` makes that of a socket. */
+  constructor(sockets: LaneRegister, newMemory: () => ResponseMemory) {
     this.#sockets = sockets
-    this.#memory = memory
+    this.#newMemory = newMemory
   }
 
   /** Adds a turn. `request`: the one that stands for it. */
@@ -112,7 +113,7 @@ export class ProviderLane {
   /** Closes the socket, once the turn is over whose answer may still be read to its end. */
   close(): void {
     this.#isClosed = true
-    if (this.#running.size === 0) this.#release()
+    if (this.#running.size === 0) this.drop()
   }
 
   send(
@@ -147,7 +148,7 @@ export class ProviderLane {
 
   /** Opens a socket for a request. Resolves to undefined if the request is to be sent by HTTP. */
   async open(way: UpstreamWay): Promise<Opened | undefined> {
-    const upgraded = await openProviderSocket(way, this.#memory)
+    const upgraded = await openProviderSocket(way, this.#newMemory())
     if ('unreachable' in upgraded || 'socket' in upgraded) return upgraded
     const { refusal } = upgraded
     if (refusal && MEANT_STATUSES.has(refusal.status)) return { refusal }
@@ -171,12 +172,7 @@ export class ProviderLane {
   over(exchange: SocketExchange): void {
     this.#running.delete(exchange)
     if (this.current === exchange) this.current = undefined
-    if (this.#isClosed && this.#running.size === 0) this.#release()
-  }
-
-  #release(): void {
-    this.drop()
-    this.#memory.release()
+    if (this.#isClosed && this.#running.size === 0) this.drop()
   }
 }
 
@@ -200,6 +196,7 @@ class SocketExchange implements UpstreamRequest {
   #hasBegun = false
   #isRenewed = false
   #isPaused = false
+  isShort = false
   #isOver = false
   /** The provider's id of the answer that is arriving. */
   #startedId: string | undefined
@@ -283,9 +280,15 @@ class SocketExchange implements UpstreamRequest {
     this.#deliver(event)
   }
 
+  onShort(isShort: boolean): void {
+    this.isShort = isShort
+    this.#expectNext()
+  }
+
   onBreak(cause: string): void {
     if (this.#isOver) return
-    if (this.#hasBegun || this.#isRenewed || this.#turn.facts.steering) return this.#fail(cause)
+    if (this.#hasBegun || this.#isRenewed || this.isShort || this.#turn.facts.steering)
+      return this.#fail(cause)
     this.#renew()
   }
 
@@ -472,7 +475,7 @@ class SocketExchange implements UpstreamRequest {
   /** Begins the time-out for the next event, unless nothing is being read. */
   #expectNext(): void {
     clearTimeout(this.#timer)
-    if (this.#isPaused) return
+    if (this.#isPaused || this.isShort) return
     const { idle, first_byte: firstByte } = this.#way.channel.timeouts
     const [ms, cause] = this.#hasBegun ? [idle, 'idle time-out'] : [firstByte, 'first byte time-out']
     this.#timer = setTimeout(() => this.#fail(cause), ms).unref()

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import { WebSocket } from 'ws'
 import type { Channel } from '../../domain/records/channel.ts'
-import type { ResizableAllocation } from '../../limits/request-memory.ts'
+import type { ResponseMemory } from '../../limits/request-memory.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { UpstreamWay } from '../../upstreams/provider.ts'
 import { MessageMeter } from './message-meter.ts'
@@ -17,6 +17,8 @@ const NOT_OF_UPGRADES: ReadonlySet<string> = new Set(['accept', 'content-type'])
 /** Receives what comes over a provider's socket. */
 export interface ProviderListener {
   onMessage(message: Buffer): void
+  /** Called with true when nothing is read any more because memory is short, and with false when reading goes on. */
+  onShort(isShort: boolean): void
   /** Called once, if the socket breaks. */
   onBreak(cause: string): void
 }
@@ -41,16 +43,18 @@ export class ProviderSocket {
   readonly #socket: WebSocket
   #channel: Channel
   readonly #key: UpstreamKey
-  readonly #memory: ResizableAllocation
+  readonly #memory: ResponseMemory
   readonly #meter = new MessageMeter()
   #listener: ProviderListener | undefined
-  /** Bytes of an unfinished message for which memory is taken. */
-  #taken = 0
+  /** Whether the listener has paused the socket. */
+  #isPaused = false
+  /** Whether an unfinished message waits for memory. */
+  #isShort = false
   #isBroken = false
   /** The last answer, if it can be continued: the provider's id of it, and the client's once it is known. */
   last: { readonly id: string; readonly shownId: string | undefined } | undefined
 
-  constructor(socket: WebSocket, raw: Socket, { channel, key }: UpstreamWay, memory: ResizableAllocation) {
+  constructor(socket: WebSocket, raw: Socket, { channel, key }: UpstreamWay, memory: ResponseMemory) {
     this.#socket = socket
     this.#channel = channel
     this.#key = key
@@ -85,15 +89,17 @@ export class ProviderSocket {
   /** Gives what comes from now on to a listener; without one, nothing more is expected from the provider. */
   listen(listener: ProviderListener | undefined): void {
     this.#listener = listener
-    this.#socket.resume()
+    this.resume()
   }
 
   pause(): void {
+    this.#isPaused = true
     this.#socket.pause()
   }
 
   resume(): void {
-    this.#socket.resume()
+    this.#isPaused = false
+    if (!this.#isShort) this.#socket.resume()
   }
 
   close(): void {
@@ -102,26 +108,26 @@ export class ProviderSocket {
   }
 
   #count(bytes: Buffer): void {
-    const hasEnded = this.#meter.count(bytes)
-    if (hasEnded) this.#giveAll()
-    const missing = this.#meter.unfinished - this.#taken
-    if (missing <= 0) return
-    this.#taken += missing
-    if (this.#memory.take(missing)) return
-    this.#taken -= missing
-    this.#socket.terminate()
-    this.#break('no memory for an event')
+    if (this.#isBroken) return
+    this.#meter.count(bytes)
+    this.#memory.resize(this.#meter.unfinished)
+    if (this.#memory.isShort && !this.#isShort) void this.#awaitMemory()
   }
 
-  #giveAll(): void {
-    this.#memory.give(this.#taken)
-    this.#taken = 0
+  async #awaitMemory(): Promise<void> {
+    this.#isShort = true
+    this.#socket.pause()
+    this.#listener?.onShort(true)
+    await this.#memory.whenEnough()
+    this.#isShort = false
+    if (!this.#isPaused) this.#socket.resume()
+    this.#listener?.onShort(false)
   }
 
   #break(cause: string): void {
     if (this.#isBroken) return
     this.#isBroken = true
-    this.#giveAll()
+    this.#memory.resize(0)
     const listener = this.#listener
     this.#listener = undefined
     listener?.onBreak(cause)
@@ -129,7 +135,7 @@ export class ProviderSocket {
 }
 
 /** Opens a WebSocket to a provider. */
-export async function openProviderSocket(way: UpstreamWay, memory: ResizableAllocation): Promise<Upgraded> {
+export async function openProviderSocket(way: UpstreamWay, memory: ResponseMemory): Promise<Upgraded> {
   const { url, headers } = await way.head()
   const begunAt = performance.now()
   let raw: Socket

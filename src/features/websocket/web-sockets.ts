@@ -9,7 +9,7 @@ import { headersOfParts } from '../../call/composed-request.ts'
 import type { BodySource } from '../../call/slow-bodies.ts'
 import type { Routes } from '../../call/routing.ts'
 import type { IncomingCall, RenderedRefusal } from '../../call/incoming-call.ts'
-import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
+import { type RequestMemory, ResizableAllocation, ResponseMemory } from '../../limits/request-memory.ts'
 import type { ClientSocket } from './client-socket.ts'
 import type { ServedTurn, Upgrade } from './socket-services.ts'
 import { Conversations } from './conversations.ts'
@@ -152,7 +152,7 @@ export class WebSockets {
       arrival: (refuse) => bodies.arrival(source, owner, refuse),
       memory: new ResizableAllocation(memory, owner),
       conversations: this.#conversations.ofSocket(owner, maxBytes),
-      providerLane: () => new library.ProviderLane(providers, new ResizableAllocation(memory, owner)),
+      providerLane: () => new library.ProviderLane(providers, () => new ResponseMemory(memory, owner)),
       nowMs,
       onClosed: (code) => {
         this.#open.delete(opened)

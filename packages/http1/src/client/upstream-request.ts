@@ -26,6 +26,8 @@ export interface UpstreamRequest {
   readonly isSent: boolean
   /** Milliseconds that the request waited for a new connection; 0 if the connection was already open. */
   readonly connectDurationMs: number
+  /** Whether the response is read no further, or was before its end, because there is no memory for it. Absent: never. */
+  readonly isShort?: boolean
   /** Stops reading the response until `resume`. */
   pause(): void
   resume(): void
