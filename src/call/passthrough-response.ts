@@ -209,7 +209,7 @@ export class PassthroughResponse extends ResponseHandler {
 
   override onTick(nowMs: number): void {
     if (this.#pauses.has('client') && nowMs - this.#clientPausedAt > MAX_UNREAD_MS)
-      this.call.response.destroy()
+      this.call.response.destroyUnread()
   }
 
   protected override onDraining(): void {

@@ -138,7 +138,7 @@ export class StreamedResponse extends ResponseHandler {
   override onTick(nowMs: number): void {
     if (this.state === 'over') return
     if (this.#pauses.has('client') && nowMs - this.#clientPausedAt > MAX_UNREAD_MS)
-      this.call.response.destroy()
+      this.call.response.destroyUnread()
     this.#keepClient(nowMs)
     if (nowMs - this.#markedAt < MARK_INTERVAL_MS) return
     this.#markedAt = nowMs

@@ -31,7 +31,7 @@ export function openMcp(
   liveConfig: LiveConfig,
   services: Pick<McpEndpointServices, 'settings' | 'bodies' | 'metrics'> &
     Pick<CallFindings, 'withheldTools'> &
-    Pick<ResponseRoundServices, 'noteRefusal'> & {
+    Pick<ResponseRoundServices, 'noteRefusal' | 'memory'> & {
       readonly responses: ResponseStore
       readonly apiKeys: ApiKeys
       readonly clientAddress: () => ClientAddress
@@ -42,11 +42,12 @@ export function openMcp(
   const mcp = () => services.settings().mcp
   const approvals = new ToolApprovals({ store, liveConfig, mcp, withheldTools: services.withheldTools })
   const endpoint = new McpEndpoint({ ...services, servers, relay, approvals, sign })
-  const { responses, apiKeys, clientAddress, noteRefusal } = services
+  const { responses, apiKeys, clientAddress, noteRefusal, memory } = services
   return {
     endpoint,
     rounds: {
       relay,
+      memory,
       endpoint,
       keep: (request) => keepComposedAnswer(request, responses),
       async callerNow({ request }, { token, user }) {

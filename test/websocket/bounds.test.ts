@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
+import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { frames as framesOf } from '../fixtures/responses-behaviour.ts'
 import { type SocketProvider, startSocketProvider } from '../fixtures/socket-provider.ts'
 import {
   connectionOf,
@@ -41,9 +43,10 @@ beforeAll(async () => {
   fixture = await startFixture(
     (upstream) => ({
       options: { retries: 0, body_limit: '4MiB' },
-      models: priced(['slow', 'endless', 'patient', 'hasty']),
+      models: priced(['slow', 'endless', 'native', 'patient', 'hasty']),
       channels: [
         ...['slow', 'endless'].map((name) => channel(name, upstream.baseUrl(name))),
+        channel('native', upstream.baseUrl('native'), { protocol: 'responses' }),
         channel('patient', provider.baseUrl, { ...overSockets, timeouts: { idle: '1s' } }),
         channel('hasty', provider.baseUrl, { ...overSockets, timeouts: { first_byte: '1s', total: '3s' } }),
       ],
@@ -134,6 +137,38 @@ test('an event of a provider for which its user has no memory is waited for, and
   await waiting.next(isEnd)
   expect(textOf(waiting.events)).toBe(LARGE_TEXT)
   expect(provider.turns.map(({ frame }) => frame['model'])).toEqual(['patient', 'patient', 'hasty'])
+})
+
+/** Lets an upstream answer by HTTP with an event of this size before the text. */
+function scriptEvent(bytes: number): void {
+  const event = `event: response.note\ndata: {"type":"response.note","padding":"${'x'.repeat(bytes)}"}\n\n`
+  const all = framesOf({ text: 'Hi.' }).toSpliced(2, 0, event)
+  fixture.upstream.script('native', { kind: 'stream', frames: all, ending: 'no done' })
+}
+
+test('an event of a turn for which its user has no memory is waited for', async () => {
+  const beyond = await startBeyond('')
+  scriptEvent(LARGE_TEXT.length)
+  const turn = { model: 'native', input: 'x' }
+  const waiting = await opened()
+  waiting.send({ type: 'response.create', ...turn })
+  await waiting.next(({ type }) => type === 'response.created')
+  // By the time that a client by POST has its whole stream, the turn would have ended, too.
+  const posted = await call(
+    fixture.gateway.url,
+    { ...turn, stream: true },
+    { key: 'ann', path: '/v1/responses' },
+  )
+  expect(posted.text).toContain('event: response.completed')
+  expect(waiting.events.some(isEnd)).toBe(false)
+  beyond.socket.terminate()
+  expect(await waiting.next(isEnd)).toMatchObject({ type: 'response.completed' })
+})
+
+test('an event of more than 32 MiB breaks its turn off', async () => {
+  scriptEvent(33 * 2 ** 20)
+  const events = await (await opened()).turn({ model: 'native', input: 'x' })
+  expect(events.at(-1)).toMatchObject({ type: 'error', error: { code: 'upstream_error' } })
 })
 
 /** The first bytes of a frame of a provider, and not its last one. */

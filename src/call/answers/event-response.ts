@@ -1,5 +1,7 @@
 import { Response, type ResponseHeaders } from '@sluice/http1'
-import { FrameSplitter, frameData } from '@sluice/wire/sse/frame-splitter'
+import { FrameSplitter, frameData, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import { WireError } from '@sluice/wire/wire-error'
+import type { ResponseMemory } from '../../limits/request-memory.ts'
 import { DISCARDING_CONNECTION, NO_TRAITS } from './answer-recorder.ts'
 
 /** Receives a response whose events are read while it arrives. */
@@ -33,19 +35,28 @@ export function* eventsWithin(stream: FrameSplitter, piece: Buffer): Generator<s
   stream.markRead(at)
 }
 
-/** A response whose server-sent events are given to an output one by one. The relay writes to it as to any other response. */
+/**
+ * A response whose server-sent events are given to an output one by one. The relay writes to it as to any other response. Breaks off
+ * at an event that is too large.
+ */
 export class EventResponse extends Response {
+  /** Memory for an unfinished event, and for the events that the client has not read. */
+  readonly #memory: ResponseMemory
   readonly #output: EventOutput
-  readonly #events = new FrameSplitter()
+  readonly #events = new FrameSplitter(MAX_EVENT_BYTES)
   readonly #body: Buffer[] = []
   #makeHeaders: (() => ResponseHeaders | undefined) | undefined
   #headers: ResponseHeaders = {}
   #isStream = false
-  #isBehind = false
+  /** Bytes of events that were sent while the client was behind. */
+  #unread = 0
+  #isWaiting = false
+  #isBroken = false
   #isComplete = false
 
-  constructor(output: EventOutput) {
+  constructor(memory: ResponseMemory, output: EventOutput) {
     super(DISCARDING_CONNECTION, NO_TRAITS)
+    this.#memory = memory
     this.#output = output
   }
 
@@ -66,13 +77,15 @@ export class EventResponse extends Response {
 
   override write(piece: Buffer): boolean {
     if (!this.#isOver) this.#add(piece)
-    return !this.#isBehind
+    if (!this.#isOver) this.#count()
+    return this.#unread === 0 && !this.#memory.isShort
   }
 
   override end(rest?: Buffer | string, before?: Buffer): void {
     if (this.#isOver) return
     if (before) this.#add(before)
     if (rest !== undefined) this.#add(typeof rest === 'string' ? Buffer.from(rest) : rest)
+    if (this.#isBroken) return
     this.#isComplete = true
     if (!this.#isStream) this.#output.whole(this.status, this.#headers, Buffer.concat(this.#body))
     this.#output.ended(() => this.onConnectionEnd('finished'))
@@ -84,14 +97,26 @@ export class EventResponse extends Response {
   override needsUpstream(): void {}
 
   override onDrain(): void {
-    this.#isBehind = false
-    super.onDrain()
+    this.#unread = 0
+    this.#count()
+    if (!this.#memory.isShort) super.onDrain()
   }
 
   override destroy(): void {
-    if (this.#isOver) return
+    if (this.#isComplete || this.isAborted) return
     this.#output.broke()
     this.onConnectionEnd('aborted')
+  }
+
+  override destroyUnread(): void {
+    // The client cannot read what waits for memory.
+    if (!this.#memory.isShort) this.destroy()
+  }
+
+  override onConnectionEnd(how: 'finished' | 'aborted'): void {
+    super.onConnectionEnd(how)
+    this.#events.takeBuffered()
+    this.#memory.resize(0)
   }
 
   #add(piece: Buffer): void {
@@ -101,10 +126,29 @@ export class EventResponse extends Response {
   }
 
   #addEvents(piece: Buffer): void {
-    for (const json of eventsWithin(this.#events, piece)) if (!this.#output.event(json)) this.#isBehind = true
+    try {
+      for (const json of eventsWithin(this.#events, piece))
+        if (!this.#output.event(json)) this.#unread += Buffer.byteLength(json)
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error
+      this.#isBroken = true
+      // Whoever writes expects no end before it has returned.
+      queueMicrotask(() => this.destroy())
+    }
+  }
+
+  /** Counts what is held. Until there is memory for it, nothing more is written. */
+  #count(): void {
+    this.#memory.resize(this.#events.heldBytes + this.#unread)
+    if (!this.#memory.isShort || this.#isWaiting) return
+    this.#isWaiting = true
+    void this.#memory.whenEnough().then(() => {
+      this.#isWaiting = false
+      if (this.#unread === 0) super.onDrain()
+    })
   }
 
   get #isOver(): boolean {
-    return this.#isComplete || this.isAborted
+    return this.#isComplete || this.#isBroken || this.isAborted
   }
 }

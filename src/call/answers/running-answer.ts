@@ -283,7 +283,7 @@ export class RunningAnswer {
   }
 
   #awaitClient(client: AttachedClient): void {
-    client.stalled = setTimeout(() => client.response.destroy(), MAX_UNREAD_MS).unref()
+    client.stalled = setTimeout(() => client.response.destroyUnread(), MAX_UNREAD_MS).unref()
     client.response.whenDrained(() => {
       clearTimeout(client.stalled)
       client.stalled = undefined

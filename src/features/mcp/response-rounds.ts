@@ -11,6 +11,7 @@ import type { Relay } from '../../call/relay.ts'
 import type { AttemptTarget } from '../../call/request-stages.ts'
 import type { CallRecord, IncomingCall, RenderedRefusal } from '../../call/incoming-call.ts'
 import { asGatewayError, GatewayError } from '../../errors.ts'
+import { type RequestMemory, ResponseMemory } from '../../limits/request-memory.ts'
 import { responseMemory } from '../../call/response-memory.ts'
 import { allEnded } from './gathered-lists.ts'
 import { ComposedResponse, type ResponseEnd } from './composed-response.ts'
@@ -41,6 +42,7 @@ export type KeepAnswer = (answer: {
 
 export interface ResponseRoundServices {
   readonly relay: Pick<Relay, 'call'>
+  readonly memory: RequestMemory
   readonly endpoint: Pick<McpEndpoint, 'listTools' | 'callTool'>
   /** Begins to keep the answer to a request; undefined if the gateway cannot, or its client does not want that. */
   readonly keep: (request: ScannedRequest) => Promise<KeepAnswer | undefined>
@@ -201,7 +203,7 @@ class ResponseInRounds {
     this.#round += 1
     const isFirst = this.#round === 1
     const round = new RoundEvents(this.#composed, this.#offered, () => this.#sendLists())
-    const response = new RoundResponse(round)
+    const response = new RoundResponse(this.#eventMemory(), round)
     round.onBehind = () => incoming.response.whenDrained(() => response.onDrain())
     const body = this.#requests.body(isFirst, { outputTokens: this.#outputLeft, calls: this.#callsLeft })
     const inner = this.#part(isFirst ? '' : `.${this.#round}`, incoming.request.url, body, response)
@@ -227,6 +229,12 @@ class ResponseInRounds {
       addRecord(incoming.record, inner.record, isFirst)
       if (inner.hasFailed) incoming.hasFailed = true
     }
+  }
+
+  /** Memory for events of a part's answer. */
+  #eventMemory(): ResponseMemory {
+    const { user, token } = this.#caller
+    return new ResponseMemory(this.#services.memory, { client: user.id, key: token.id })
   }
 
   /** A call that is made for the client's. */
@@ -348,7 +356,8 @@ class ResponseInRounds {
     const { incoming, caller } = this.#request
     const name = JSON.stringify(called.listed)
     const message = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${name},"arguments":${given}}}`
-    const response = new EventResponse({ event: () => true, whole() {}, ended: (sent) => sent(), broke() {} })
+    const output = { event: () => true, whole() {}, ended: (sent: () => void) => sent(), broke() {} }
+    const response = new EventResponse(this.#eventMemory(), output)
     const unfollow = incoming.response.onClosed(() => {
       if (this.#hasLeft) response.onConnectionEnd('aborted')
     })

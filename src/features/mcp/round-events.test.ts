@@ -1,12 +1,16 @@
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { expect, test } from 'vitest'
 import { EventResponse } from '../../call/answers/event-response.ts'
+import { ResponseMemory } from '../../limits/request-memory.ts'
+import { requestMemory } from '../../../test/samples/request-memory.ts'
 import { ComposedResponse } from './composed-response.ts'
 import { OfferedTools } from './gateway-tools.ts'
 import { RoundEvents } from './round-events.ts'
 
 function round(): RoundEvents {
-  const response = new EventResponse({ event: () => true, whole() {}, ended: (sent) => sent(), broke() {} })
+  const memory = new ResponseMemory(requestMemory(), { client: 1, key: 1 })
+  const output = { event: () => true, whole() {}, ended: (sent: () => void) => sent(), broke() {} }
+  const response = new EventResponse(memory, output)
   const composed = new ComposedResponse(response, scanObject(Buffer.from('{"tools":[]}')), false, {})
   return new RoundEvents(composed, new OfferedTools([], [], [], 0), () => {})
 }

@@ -263,9 +263,9 @@ export class ClientSocket {
     isCheck: boolean,
     steered?: SteeredTurn,
   ): RunningTurn {
-    const { serveTurn } = this.#services
+    const { serveTurn, memory, answerMemory } = this.#services
     const { frame, number } = turn
-    const collector = new AnswerCollector()
+    const collector = new AnswerCollector(memory)
     const id = `${this.#upgrade.id}.${number}`
     let status = 200
     const sendInTurn = (json: string): boolean => {
@@ -275,7 +275,7 @@ export class ClientSocket {
       else send()
       return !isEarly && this.#socket.bufferedAmount <= MAX_UNREAD_BYTES
     }
-    const response = new EventResponse({
+    const response = new EventResponse(answerMemory(), {
       event(json) {
         collector.add(json)
         return sendInTurn(json)
@@ -353,6 +353,7 @@ export class ClientSocket {
     if (this.#isClosed) return
     const from = steered ? steered.before.after : base
     const state = steered && !from ? undefined : collector.stateAfter(frame, from, pending)
+    collector.release()
     running.after = state
     told.answered(state?.id)
     if (state) conversations.remember(lane.name, state)
@@ -387,7 +388,7 @@ export class ClientSocket {
       const others = before.steers.filter(({ told }) => told !== 'not taken')
       const followed = successorFrame(before.frame, [...others, steer])
       const bytes = steer.scan.bytes.length + before.frame.scan.bytes.length
-      if (!memory.take(bytes))
+      if (before.collector.isLost || !memory.take(bytes))
         throw new SteerFailure('overloaded', 'too many requests are being read; try again')
       this.#turns += 1
       this.#running += 1

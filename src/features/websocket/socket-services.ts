@@ -3,7 +3,7 @@ import type { TurnForm } from '../../call/incoming-call.ts'
 import type { RenderedRefusal } from '../../call/incoming-call.ts'
 import type { GatewayError } from '../../errors.ts'
 import type { Headers, Request } from '../../http/request.ts'
-import type { ResizableAllocation } from '../../limits/request-memory.ts'
+import type { ResizableAllocation, ResponseMemory } from '../../limits/request-memory.ts'
 import type { SocketConversations } from './conversations.ts'
 import type { ProviderLane } from './provider-lane.ts'
 import type { EventResponse } from '../../call/answers/event-response.ts'
@@ -26,8 +26,10 @@ export interface SocketServices {
   readonly renderError: (error: unknown, id: string) => RenderedRefusal
   /** Watches a message that has not arrived completely. `refuse` is called if it is too slow. */
   readonly arrival: (refuse: (error: GatewayError) => void) => BodyArrival
-  /** Takes memory of the client's share for messages that wait. */
+  /** Takes memory of the client's share for messages that wait, and for items of answers. */
   readonly memory: ResizableAllocation
+  /** Memory of the client's share for events of an answer. */
+  readonly answerMemory: () => ResponseMemory
   readonly conversations: SocketConversations
   /** Sends the turns of a new lane over sockets of providers. */
   readonly providerLane: () => ProviderLane

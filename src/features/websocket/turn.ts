@@ -5,6 +5,7 @@ import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { FrameSplitter } from '@sluice/wire/sse/frame-splitter'
 import { eventsWithin } from '../../call/answers/event-response.ts'
 import { GatewayError } from '../../errors.ts'
+import type { ResizableAllocation } from '../../limits/request-memory.ts'
 import type { ConversationState } from './conversations.ts'
 import { turnBody, type TurnFrame } from './turn-frame.ts'
 
@@ -57,13 +58,22 @@ export function withItems(state: ConversationState, added: readonly string[]): C
 
 /** Collects what a later turn needs of an answer, from the events of its stream. */
 export class AnswerCollector {
+  readonly #memory: Pick<ResizableAllocation, 'take' | 'give'>
   readonly #items: string[] = []
+  /** Bytes of memory for the items. */
+  #taken = 0
+  /** Whether there was no memory for an item. Then only an answer that its provider has stored can be continued. */
+  isLost = false
   /** Id of the answer, as the client knows it; undefined before its first event. */
   startedId: string | undefined
   /** Bytes of events since the last complete item. */
   unfinishedBytes = 0
   #id: string | undefined
   #isStored = false
+
+  constructor(memory: Pick<ResizableAllocation, 'take' | 'give'>) {
+    this.#memory = memory
+  }
 
   /** Reads an event. */
   add(json: string): void {
@@ -73,7 +83,7 @@ export class AnswerCollector {
     else if (json.includes('"response.completed"') || json.includes('"response.incomplete"')) this.#end(json)
   }
 
-  /** The state after the answer, to which items were added; undefined if it failed. */
+  /** The state after the answer, to which items were added; undefined if it failed or is lost. */
   stateAfter(
     frame: TurnFrame,
     base: ConversationState | undefined,
@@ -83,6 +93,7 @@ export class AnswerCollector {
     const id = this.#id
     const items = Buffer.from(joined(...added))
     if (this.#isStored) return { id, items, after: id, instructions: undefined }
+    if (this.isLost) return undefined
     const state = stateOf(id, frame, base, [...this.#items, ...added])
     return frame.generates ? { ...state, instructions: undefined } : state
   }
@@ -90,6 +101,13 @@ export class AnswerCollector {
   /** The state if the answer ended now; its unfinished item is not part of it. */
   stateSoFar(frame: TurnFrame, base: ConversationState | undefined): ConversationState {
     return { ...stateOf('', frame, base, this.#items), instructions: base?.instructions }
+  }
+
+  /** Drops the items. */
+  release(): void {
+    this.#memory.give(this.#taken)
+    this.#taken = 0
+    this.#items.length = 0
   }
 
   #start(json: string): void {
@@ -105,7 +123,12 @@ export class AnswerCollector {
     const content = asRecord(scan.parse(item.node))
     // Providers refuse reasoning that they have not stored and cannot read.
     if (content?.['type'] === 'reasoning' && typeof content['encrypted_content'] !== 'string') return
-    this.#items.push(scan.textOf(item.node))
+    const text = scan.textOf(item.node)
+    const bytes = Buffer.byteLength(text)
+    this.isLost ||= !this.#memory.take(bytes)
+    if (this.isLost) return this.release()
+    this.#taken += bytes
+    this.#items.push(text)
   }
 
   #end(json: string): void {

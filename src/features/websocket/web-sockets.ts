@@ -138,6 +138,7 @@ export class WebSockets {
     const { settings, memory, bodies, serveTurn, renderError, onClosed, providers, nowMs } = this.#services
     const { body_limit: maxBytes, websocket: times } = settings().options
     const owner = { client: user.id, key: token.id }
+    const answerMemory = (): ResponseMemory => new ResponseMemory(memory, owner)
     const source: BodySource = {
       get bytesRead() {
         return connection.bytesRead
@@ -151,8 +152,9 @@ export class WebSockets {
       renderError,
       arrival: (refuse) => bodies.arrival(source, owner, refuse),
       memory: new ResizableAllocation(memory, owner),
+      answerMemory,
       conversations: this.#conversations.ofSocket(owner, maxBytes),
-      providerLane: () => new library.ProviderLane(providers, () => new ResponseMemory(memory, owner)),
+      providerLane: () => new library.ProviderLane(providers, answerMemory),
       nowMs,
       onClosed: (code) => {
         this.#open.delete(opened)

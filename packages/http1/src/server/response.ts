@@ -250,6 +250,11 @@ export class Response {
     if (!this.#isAborted && !this.#isFinished) this.#sink.destroy()
   }
 
+  /** Destroys the connection because its client has read nothing for too long. */
+  destroyUnread(): void {
+    this.destroy()
+  }
+
   /**
    * Calls `listener` when the response is finished or aborted, but never before this method returns. Returns
    * a function that removes the listener.
