@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { startSimulator } from '@sluice/simulator'
+import type { Environment } from '../config/environment.ts'
+import { sqlitePath } from '../domain/database-url.ts'
 import { demoYaml } from './demo-config.ts'
 import { type DataFolderLock, waitAndLockDataFolder } from '../store/data-folder.ts'
 import { loadConfig } from './load-config.ts'
@@ -15,23 +17,33 @@ import { printStartFailure, runGateway } from './start.ts'
 export async function demo(): Promise<number> {
   const givenDir = process.env['DATA_DIR']
   const dataDir = givenDir ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
+  try {
+    // The demo has a configuration file of its own.
+    const variables = { ...process.env, DATA_DIR: dataDir, GATEWAY_CONFIG: undefined }
+    const environment = loadEnvironment({}, variables)
+    return environment ? await runDemo(environment) : 1
+  } finally {
+    if (givenDir === undefined) rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+async function runDemo(environment: Environment): Promise<number> {
+  const { dataDir, databaseUrl } = environment
   let folder: DataFolderLock
   try {
     // Locked before anything is written, because another gateway may be using the folder.
-    folder = await waitAndLockDataFolder(dataDir, 'gateway')
+    folder = await waitAndLockDataFolder(dataDir, 'gateway', sqlitePath(databaseUrl))
   } catch (error) {
     return printStartFailure(error)
   }
   const simulator = await startSimulator()
   try {
-    const config = join(dataDir, 'demo.yaml')
-    rmSync(config, { force: true })
-    writeFileSync(config, demoYaml(simulator), { mode: 0o600, flag: 'wx' })
-    const environment = loadEnvironment({ config }, { ...process.env, DATA_DIR: dataDir })
-    const loaded = environment && loadConfig(environment)
+    const configFile = join(dataDir, 'demo.yaml')
+    rmSync(configFile, { force: true })
+    writeFileSync(configFile, demoYaml(simulator), { mode: 0o600, flag: 'wx' })
+    const loaded = loadConfig({ ...environment, configFile })
     return loaded ? await runGateway(loaded, { folder }) : 1
   } finally {
-    if (givenDir === undefined) rmSync(dataDir, { recursive: true, force: true })
     await simulator.close()
   }
 }

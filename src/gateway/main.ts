@@ -4,6 +4,7 @@ import type { Settings } from '../domain/settings.ts'
 import type { FirstCredentials } from './seed-accounts.ts'
 import { gatewayServer, listenForAdmin } from './listen.ts'
 import { openLog } from './open-log.ts'
+import { sqlitePath } from '../domain/database-url.ts'
 import { parseListenAddress } from '../domain/listen-address.ts'
 import { gatewaySecrets } from './gateway-secrets.ts'
 import { startHelperThreads } from './start-helper-threads.ts'
@@ -42,7 +43,7 @@ export interface OpenedResources {
   readonly thread?: IdleThread | undefined
   /** A tokenizer that the gateway does not close. Tests share one between gateways. */
   readonly tokens?: TokenCounter | undefined
-  /** The lock on the data folder, if it is already held; the gateway releases it. */
+  /** The lock on the data folder and the database, if it is already held; the gateway releases it. */
   readonly folder?: DataFolderLock
   /** Called when the start has failed, before what was opened is closed. */
   readonly onFailure?: (error: unknown) => void
@@ -78,7 +79,8 @@ async function open(
   const { log, lines } = openLog(environment)
   opened.adopt(lines, (open) => open.close())
   const folder = opened.adopt(
-    locked ?? (await waitAndLockDataFolder(environment.dataDir, 'gateway')),
+    locked ??
+      (await waitAndLockDataFolder(environment.dataDir, 'gateway', sqlitePath(environment.databaseUrl))),
     (lock) => lock.release(),
   )
   if (folder.warning !== undefined) log.warn(folder.warning)

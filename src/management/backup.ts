@@ -69,7 +69,9 @@ const DATA_FILES =
   /^(?:secret|secret\.unfinished|(?:sluice|node|lock)\.db(?:-wal|-shm|-journal)?|control\.sock)$/
 
 function refuseTarget(target: string, path: string, dataDir: string, force: boolean): void {
-  const ours = new Set(['', '-wal', '-shm', '-journal'].map((suffix) => `${basename(path)}${suffix}`))
+  const ours = new Set(
+    ['', '-wal', '-shm', '-journal', '.lock'].map((suffix) => `${basename(path)}${suffix}`),
+  )
   if (isSame(dirname(target), dirname(path)) && ours.has(basename(target))) {
     throw new GatewayError('invalid_request', `${target} is the database itself; choose another file`)
   }

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../test/stores/rows.ts'
@@ -98,6 +98,29 @@ test('a second gateway on the same data folder is refused, and one on another da
     expect(() => lockDataFolder(folder, 'gateway')).toThrow('in use by another process:')
   }
   lockDataFolder(temporaryFolder(), 'gateway').release()
+})
+
+test.each(['gateway', 'command'] as const)(
+  'a database that a %s has locked cannot be locked with another data folder, which stays free',
+  (holder) => {
+    const [folder, other] = [temporaryFolder(), temporaryFolder()]
+    const database = join(temporaryFolder(), 'sluice.db')
+    const lock = lockDataFolder(folder, holder, database)
+    expect(() => lockDataFolder(other, 'command', database)).toThrow(
+      expect.objectContaining({ holder, path: database }),
+    )
+    lockDataFolder(other, 'gateway').release()
+    lock.release()
+    expect(readdirSync(dirname(database))).toEqual(['sluice.db.lock'])
+    lockDataFolder(other, 'gateway', database).release()
+  },
+)
+
+test('a database whose folder is not there cannot be locked, and the error names it', () => {
+  const database = join(temporaryFolder(), 'none', 'sluice.db')
+  expect(() => lockDataFolder(temporaryFolder(), 'gateway', database)).toThrow(
+    `the database ${database} is not there and cannot be made`,
+  )
 })
 
 test('a data folder can be locked again once the process that held its lock is killed', async () => {

@@ -18,7 +18,7 @@ import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createPrivateFile, keepPrivate } from './private-file.ts'
-import { databaseFaultOf } from './sqlite/failure.ts'
+import { databaseFaultOf, mapOpeningError } from './sqlite/failure.ts'
 
 /** Maximum milliseconds for which a command waits until other commands release a data folder. */
 export const COMMAND_LOCK_TIMEOUT_MS = 60_000
@@ -35,64 +35,118 @@ export interface DataFolderLock {
 /** Who locks a data folder: a running gateway, or a short command. */
 export type DataFolderHolder = 'gateway' | 'command'
 
-/** Error: another process has locked the data folder. */
+/** Error: another process has locked the data folder, or its database. */
 export class DataFolderInUse extends Error {
+  /** The folder, or the database. */
+  readonly path: string
   readonly holder: DataFolderHolder
 
-  constructor(path: string, holder: DataFolderHolder, options: { cause?: unknown } = {}) {
-    super(
-      holder === 'gateway'
-        ? `the data folder ${path} is in use by ${processOn(path)}: stop the gateway that runs on it, or choose another DATA_DIR`
-        : `the data folder ${path} is in use by another command: try again when that has ended`,
-      options,
-    )
+  constructor(
+    path: string,
+    holder: DataFolderHolder,
+    cause: unknown,
+    what = `the data folder ${path}`,
+    gateway = `${processOn(path)}: stop the gateway that runs on it, or choose another DATA_DIR`,
+  ) {
+    const user = holder === 'gateway' ? gateway : 'another command: try again when that has ended'
+    super(`${what} is in use by ${user}`, { cause })
     this.name = 'DataFolderInUse'
+    this.path = path
     this.holder = holder
   }
 }
 
-/**
- * Creates the folder if it is missing (mode 0700), and locks it. The operating system releases the lock when
- * the process dies. Throws `DataFolderInUse` if another process has locked it, or a sentence for the operator
- * if other accounts can write to it.
- */
-export function lockDataFolder(path: string, holder: DataFolderHolder): DataFolderLock {
-  return withFolderErrors(path, () => {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-    const warning = warningOf(path)
-    const file = join(path, 'lock.db')
-    createPrivateFile(file)
-    const lock = new DatabaseSync(file, { timeout: 0 })
-    try {
-      // Both kinds of SQLite lock exclude other writers. The kind shows who holds the lock: while a command
-      // holds it (IMMEDIATE), others can still read.
-      lock.exec(holder === 'gateway' ? 'BEGIN EXCLUSIVE' : 'BEGIN IMMEDIATE')
-    } catch (error) {
-      const inUse = isBusy(error) && new DataFolderInUse(path, holderOf(lock), { cause: error })
-      lock.close()
-      throw inUse || error
-    }
-    if (holder === 'command') return { warning, release: () => lock.close() }
-    nameProcess(path)
-    return {
-      warning,
-      release() {
-        removeProcessName(path)
-        lock.close()
-      },
-    }
-  })
+/** Error: a process with another data folder has locked the embedded database. */
+export class DatabaseInUse extends DataFolderInUse {
+  constructor(path: string, holder: DataFolderHolder, cause: unknown) {
+    const folder = textOf(`${path}.holder`).trimEnd() || 'another data folder'
+    const remedy = 'set DATA_DIR to that folder, or choose another DATABASE_URL'
+    super(path, holder, cause, `the database ${path}`, `the gateway on ${folder}: ${remedy}`)
+  }
 }
 
 /**
- * Like `lockDataFolder`, but waits up to `COMMAND_LOCK_TIMEOUT_MS` for other commands to release the folder.
- * Rejects with `DataFolderInUse` if a gateway has locked it, or if commands have not released it by then.
+ * Creates the folder if it is missing (mode 0700), and locks it, and the embedded database at the path `database`, which
+ * other folders may be used with too. The operating system releases the locks when the process dies. Throws
+ * `DataFolderInUse` if another process has locked one of them, or a sentence for the operator if other accounts can
+ * write to the folder.
  */
-export async function waitAndLockDataFolder(path: string, holder: DataFolderHolder): Promise<DataFolderLock> {
+export function lockDataFolder(path: string, holder: DataFolderHolder, database?: string): DataFolderLock {
+  const folder = withFolderErrors(path, () => {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    const warning = warningOf(path)
+    const lock = lockFile(join(path, 'lock.db'), holder, (by, error) => new DataFolderInUse(path, by, error))
+    return { warning, ...noted(lock, holder, fileIn(path), `${process.pid} ${hostname()}`) }
+  })
+  if (database === undefined) return folder
+  try {
+    const lock = lockFile(`${database}.lock`, holder, (by, error) => new DatabaseInUse(database, by, error))
+    const { release } = noted(lock, holder, `${database}.holder`, path)
+    return {
+      warning: folder.warning,
+      release() {
+        release()
+        folder.release()
+      },
+    }
+  } catch (error) {
+    folder.release()
+    throw mapOpeningError(error, database)
+  }
+}
+
+function lockFile(
+  file: string,
+  holder: DataFolderHolder,
+  inUse: (by: DataFolderHolder, cause: unknown) => DataFolderInUse,
+): DatabaseSync {
+  createPrivateFile(file)
+  const lock = new DatabaseSync(file, { timeout: 0 })
+  try {
+    // Both kinds of SQLite lock exclude other writers. The kind shows who holds the lock: while a command
+    // holds it (IMMEDIATE), others can still read.
+    lock.exec(holder === 'gateway' ? 'BEGIN EXCLUSIVE' : 'BEGIN IMMEDIATE')
+    return lock
+  } catch (error) {
+    const other = isBusy(error) && inUse(holderOf(lock), error)
+    lock.close()
+    throw other || error
+  }
+}
+
+/**
+ * A held lock, with a file beside it in which a gateway says who holds it, for the message of a second start. That file is no
+ * lock, so one that a killed gateway leaves behind does no harm.
+ */
+function noted(
+  lock: DatabaseSync,
+  holder: DataFolderHolder,
+  file: string,
+  text: string,
+): Pick<DataFolderLock, 'release'> {
+  if (holder === 'command') return { release: () => lock.close() }
+  writeNote(file, text)
+  return {
+    release() {
+      removeNote(file)
+      lock.close()
+    },
+  }
+}
+
+/**
+ * Like `lockDataFolder`, but waits up to `COMMAND_LOCK_TIMEOUT_MS` for other commands to release the folder and the database.
+ * Rejects with `DataFolderInUse` if a gateway has locked one, or if commands have not released them by then.
+ */
+export async function waitAndLockDataFolder(
+  path: string,
+  holder: DataFolderHolder,
+  database?: string,
+): Promise<DataFolderLock> {
   const endMs = performance.now() + COMMAND_LOCK_TIMEOUT_MS
   for (;;) {
     try {
-      return lockDataFolder(path, holder)
+      return lockDataFolder(path, holder, database)
     } catch (error) {
       const mayWait = error instanceof DataFolderInUse && error.holder === 'command'
       if (!mayWait || performance.now() > endMs) throw error
@@ -203,27 +257,23 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY
 }
 
-/**
- * File with the process id and host of the gateway that uses a data folder, for the error message of a second
- * start. It is not a lock, so a file left behind by a killed gateway does no harm.
- */
+/** File with the process id and host of the gateway that uses a data folder. */
 const fileIn = (folder: string): string => join(folder, 'lock.pid')
 
-/** Writes the process id and host of this process to a data folder that it has locked. */
-function nameProcess(folder: string): void {
-  removeProcessName(folder)
+function writeNote(file: string, text: string): void {
+  removeNote(file)
   try {
-    writeFileSync(fileIn(folder), `${process.pid} ${hostname()}\n`, { mode: 0o600, flag: 'wx' })
+    writeFileSync(file, `${text}\n`, { mode: 0o600, flag: 'wx' })
   } catch {
     // A full disk must not prevent the start. Without this file, the error message of a second start says
     // "another process".
   }
 }
 
-/** Removes the process id from a data folder that this process still has locked. */
-function removeProcessName(folder: string): void {
+/** Removes the file of a lock that this process still holds. */
+function removeNote(file: string): void {
   try {
-    rmSync(fileIn(folder), { force: true })
+    rmSync(file, { force: true })
   } catch {
     // A file that stays behind does no harm, because it is not a lock.
   }

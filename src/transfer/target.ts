@@ -93,7 +93,9 @@ export async function openTargetToWrite(
   const { databaseUrl, dataDir } = environment
   const path = sqlitePath(databaseUrl)
   const lock =
-    path === undefined ? undefined : await lockFolder(dataDir, 'as it would not know of what is imported')
+    path === undefined
+      ? undefined
+      : await lockFolder(dataDir, path, 'as it would not know of what is imported')
   try {
     const secrets = secretsToWrite(environment)
     const rows: RowStore & { readonly bankId?: string } =

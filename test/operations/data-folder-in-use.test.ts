@@ -3,8 +3,11 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { afterEach, expect, test } from 'vitest'
+import { sluice } from '../fixtures/command.ts'
 import { isStopped } from '../fixtures/process-state.ts'
 import { freePort } from '../fixtures/port.ts'
+import { GATEWAY_SECRET } from '../fixtures/program.ts'
+import { temporaryFolder } from '../stores/rows.ts'
 import { discard, type Program, type ProgramOptions, runProgram } from './program.ts'
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'sluice.mjs')
@@ -73,4 +76,27 @@ test("after kill -9 the next start can use the data folder, even if another proc
   const second = await run({ folder, port: await freePort() })
   expect((await second.exit).code).toBe(1)
   expect(second.err()).toContain(`is in use by process ${next.pid}:`)
+})
+
+test('while a gateway runs on a database, a start or a command with another data folder is refused, and says which folder it has', async () => {
+  const database = join(temporaryFolder(), 'accounts.db')
+  const env = { DATABASE_URL: `sqlite:${database}`, GATEWAY_SECRET }
+  const first = await run({ config: {}, env })
+  await first.ready()
+  const told = `the database ${database} is in use by the gateway on ${first.folder.path}: set DATA_DIR to that folder, or choose another DATABASE_URL`
+  const starts = [START, DEMO].map(async (other) => {
+    const second = await run({ config: {}, ...other, env })
+    return [(await second.exit).code, second.out(), second.err()]
+  })
+  expect(await Promise.all(starts)).toEqual(starts.map(() => [1, '', `sluice cannot start: ${told}\n`]))
+  const command = async (...args: string[]) => {
+    const { code, err } = await sluice(args, { ...env, DATA_DIR: temporaryFolder() })
+    return [code, err]
+  }
+  expect(await command('user', 'disable', 'root')).toEqual([1, `sluice: ${told}\n`])
+  expect(await command('secret', 'change')).toEqual([1, expect.stringContaining(told)])
+  expect((await sluice(['user', 'list'], { ...env, DATA_DIR: first.folder.path })).code).toBe(0)
+  first.kill('SIGTERM')
+  await first.exit
+  expect(await command('user', 'list')).toEqual([0, ''])
 })

@@ -61,7 +61,7 @@ export async function changeSecretOf(options: ChangeSecretOptions): Promise<Secr
   }
   if (!existsSync(path))
     throw new Error(`there is no database of a gateway at ${path}: set DATA_DIR to its folder`)
-  const lock = await waitAndLockDataFolder(environment.dataDir, 'command').catch((error: unknown) => {
+  const lock = await waitAndLockDataFolder(environment.dataDir, 'command', path).catch((error: unknown) => {
     throw error instanceof DataFolderInUse
       ? new Error(
           `${error.message}. The secret of an embedded database is changed while no gateway runs on it`,

@@ -5,6 +5,7 @@ import type { Environment } from '../../config/environment.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
 import {
   COMMAND_LOCK_TIMEOUT_MS,
+  DatabaseInUse,
   type DataFolderHolder,
   DataFolderInUse,
   type DataFolderLock,
@@ -21,9 +22,9 @@ const RETRY_INTERVAL_MS = 50
 
 /**
  * Opens what runs commands for a data folder: the gateway that runs on it, over its control socket, or else
- * the database itself, with the folder locked until `close`. Waits while other commands have locked the
- * folder. Refuses a folder without a database unless `createsDatabase` is set. Rejects with an error message
- * for the operator.
+ * the database itself, with both locked until `close`. Waits while other commands have locked one of them. Refuses a
+ * folder without a database unless `createsDatabase` is set, and a database that a gateway uses with another folder.
+ * Rejects with an error message for the operator.
  */
 export async function openCommandBackend(
   environment: Environment,
@@ -36,9 +37,10 @@ export async function openCommandBackend(
   const deadlineMs = performance.now() + COMMAND_LOCK_TIMEOUT_MS
   let silenceDeadlineMs: number | undefined
   for (;;) {
-    const lock = lockOrGetHolder(dataDir)
+    const opens = createsDatabase || hasDatabase()
+    const lock = lockOrGetHolder(dataDir, opens ? path : undefined)
     if (typeof lock === 'object') {
-      if (createsDatabase || hasDatabase()) {
+      if (opens) {
         // The modules of the local backend are loaded on demand, because a command that a running gateway
         // handles needs none of them.
         const { localBackend } = await import('./local-backend.ts')
@@ -60,10 +62,11 @@ export async function openCommandBackend(
   }
 }
 
-function lockOrGetHolder(dataDir: string): DataFolderLock | DataFolderHolder {
+function lockOrGetHolder(dataDir: string, database: string | undefined): DataFolderLock | DataFolderHolder {
   try {
-    return lockDataFolder(dataDir, 'command')
+    return lockDataFolder(dataDir, 'command', database)
   } catch (error) {
+    if (error instanceof DatabaseInUse && error.holder === 'gateway') throw error
     if (error instanceof DataFolderInUse) return error.holder
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(

@@ -34,7 +34,7 @@ export interface MigrationSource {
 }
 
 /**
- * Locks the data folder, settles the calls that were open at a crash, and opens the database at `path` for
+ * Locks the data folder and the database, settles the calls that were open at a crash, and opens the database at `path` for
  * reading. With `readOnly`, calls are not settled. Rejects with a sentence for the operator.
  */
 export async function openMigrationSource(
@@ -43,7 +43,11 @@ export async function openMigrationSource(
   { readOnly }: { readonly readOnly: boolean },
 ): Promise<MigrationSource> {
   refuseMissing(path, environment.dataDir)
-  const lock = await lockFolder(environment.dataDir, 'for what it charges during the copy would be lost')
+  const lock = await lockFolder(
+    environment.dataDir,
+    path,
+    'for what it charges during the copy would be lost',
+  )
   try {
     const secrets = secretsOf(environment)
     await refuseForeignContent(path)
