@@ -16,7 +16,8 @@ The command may be stopped at any point: run it again with the same variables.
 
 A SQLite database: stop the gateway, run the command, and start the gateway with the new secret.
   GATEWAY_SECRET_NEW=$(openssl rand -hex 32) sluice secret change
-If GATEWAY_SECRET is not set, the file DATA_DIR/secret is replaced, as the last step.
+If GATEWAY_SECRET is not set, the file DATA_DIR/secret is replaced, as the last step; a run that was stopped is ended by
+"sluice secret change" without GATEWAY_SECRET_NEW. If it is set, the new secret is kept nowhere: write it down first.
 
 A PostgreSQL database, while its nodes run:
   1. Set GATEWAY_SECRET_NEW on each node, beside GATEWAY_SECRET, and restart the nodes one after another.

@@ -2,6 +2,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
+import { readEnvironment } from '../../src/config/environment.ts'
+import { changeSecretOf } from '../../src/gateway/control/change-secret.ts'
 import { SEALED_TABLES } from '../../src/store/secret-change/sealed-tables.ts'
 import { deriveSecrets, seal } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
@@ -173,6 +175,61 @@ describe('the secrets that sluice secret change accepts', () => {
     keys.close()
     expect(dataKey.plain(deriveSecrets(NEW_SECRET), cipher)).toBe('the data key')
     expect(await sluice(['user', 'list'], { DATA_DIR: dataDir })).toMatchObject({ code: 0 })
+  })
+
+  test('an interrupted change is not ended with another new secret, which would replace the only copy of the first, but without one', async () => {
+    const dataDir = temporaryFolder()
+    writeFileSync(join(dataDir, 'secret'), `${OLD_SECRET}\n`, { mode: 0o600 })
+    const store = await openSqliteStore({
+      path: join(dataDir, 'sluice.db'),
+      secrets: OLD,
+      onCallingThread: true,
+    })
+    await fillWithSealed(store, TOKENS)
+    await store.close()
+    const env = { DATA_DIR: dataDir, GATEWAY_SECRET_NEW: NEW_SECRET }
+    const interrupt = () => {
+      throw new Error('interrupted')
+    }
+    const interrupted = changeSecretOf({
+      environment: readEnvironment(env),
+      finish: false,
+      onProgress: interrupt,
+    })
+    await expect(interrupted).rejects.toThrow('interrupted')
+    const again = await sluice(['secret', 'change'], {
+      ...env,
+      GATEWAY_SECRET_NEW: 'a-third-secret-0123456789',
+    })
+    expect([again.code, again.err]).toEqual([
+      1,
+      expect.stringContaining('run the command without GATEWAY_SECRET_NEW'),
+    ])
+    expect(readFileSync(join(dataDir, 'secret.new'), 'utf8').trim()).toBe(NEW_SECRET)
+    expect(await sluice(['secret', 'change'], { DATA_DIR: dataDir })).toMatchObject({ code: 0, err: '' })
+    expect(readFileSync(join(dataDir, 'secret'), 'utf8').trim()).toBe(NEW_SECRET)
+    const secrets = deriveSecrets(NEW_SECRET)
+    const changed = await openSqliteStore({
+      path: join(dataDir, 'sluice.db'),
+      secrets,
+      onCallingThread: true,
+    })
+    await expectReadable(changed, secrets, TOKENS)
+    await changed.close()
+  })
+
+  test('a change that is refused before it begins leaves no new secret in the data folder', async () => {
+    const dataDir = temporaryFolder()
+    writeFileSync(join(dataDir, 'secret'), 'not the old secret\n', { mode: 0o600 })
+    const store = await openSqliteStore({
+      path: join(dataDir, 'sluice.db'),
+      secrets: OLD,
+      onCallingThread: true,
+    })
+    await store.close()
+    const { err } = await sluice(['secret', 'change'], { DATA_DIR: dataDir, GATEWAY_SECRET_NEW: NEW_SECRET })
+    expect(err).toContain('another secret')
+    expect(existsSync(join(dataDir, 'secret.new'))).toBe(false)
   })
 })
 

@@ -83,6 +83,7 @@ interface OpenedChange extends AsyncDisposable {
   readonly secrets: Secrets
   readonly newCheck: string
   readonly old: SecretKeys
+  readonly onBegin: () => void
   readonly database: ChangedDatabase
   readonly others: readonly SealedDatabase[]
 }
@@ -98,7 +99,8 @@ async function changeIn(
 }
 
 async function openOwn(environment: Environment, path: string): Promise<OpenedChange> {
-  const { secrets, newCheck, old } = secretsOf(environment)
+  const given = secretsOf(environment)
+  const { secrets } = given
   await using opened = new AsyncDisposableStack()
   const connection = opened.adopt(openForWriting(path), (open) => open.close())
   await prepareDatabase(connection, secrets)
@@ -121,9 +123,7 @@ async function openOwn(environment: Environment, path: string): Promise<OpenedCh
   }
   const resources = opened.move()
   return {
-    secrets,
-    newCheck,
-    old,
+    ...given,
     database,
     others,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
@@ -153,7 +153,8 @@ function ofConnection(connection: DatabaseSync): Pick<SealedDatabase, 'db' | 'tr
 
 async function openShared(environment: Environment): Promise<OpenedChange> {
   const { databaseUrl: url } = environment
-  const { secrets, newCheck, old } = secretsOf(environment)
+  const given = secretsOf(environment)
+  const { secrets } = given
   // Opens the database as a start does: it migrates the schema, and refuses another secret.
   await (await openPostgresStore({ url, secrets })).close()
   const pool = connectionPool(url, { statementMs: STATEMENT_MS })
@@ -167,7 +168,7 @@ async function openShared(environment: Environment): Promise<OpenedChange> {
     liveNodes: () => liveNodesOf(db),
     onFinish: storeMessageKey,
   }
-  return { secrets, newCheck, old, database, others: [], [Symbol.asyncDispose]: () => db.destroy() }
+  return { ...given, database, others: [], [Symbol.asyncDispose]: () => db.destroy() }
 }
 
 async function repeatedTransaction(
@@ -189,8 +190,9 @@ function secretsOf({
   secret,
   newSecret,
   dataDir,
-}: Environment): Pick<OpenedChange, 'secrets' | 'newCheck' | 'old'> {
-  const next = newSecret ?? (secret === undefined ? newSecretOfDataFolder(dataDir) : undefined)
+}: Environment): Pick<OpenedChange, 'secrets' | 'newCheck' | 'old' | 'onBegin'> {
+  const kept = secret === undefined ? newSecretOfDataFolder(dataDir) : undefined
+  const next = newSecret ?? kept
   if (next === undefined)
     throw new Error('set GATEWAY_SECRET_NEW to the new secret ("openssl rand -hex 32" makes a good one)')
   const old = secret ?? secretOfFile(dataDir)
@@ -202,9 +204,17 @@ function secretsOf({
     )
   if (next.trim() !== next)
     throw new Error('GATEWAY_SECRET_NEW begins or ends with white space, such as a line break: leave it out')
-  if (secret === undefined && newSecretOfDataFolder(dataDir) !== next) writeNewSecret(dataDir, next)
+  // The file may be the only copy of a secret that values are encrypted with already.
+  if (kept !== undefined && kept !== next)
+    throw new Error(
+      `a change to the secret in ${join(dataDir, 'secret.new')} was begun and not ended: run the command without ` +
+        'GATEWAY_SECRET_NEW, which ends it',
+    )
   const secrets = deriveSecrets(old, next)
-  return { secrets, newCheck: secrets.other?.check ?? '', old: deriveSecrets(old) }
+  const onBegin = (): void => {
+    if (secret === undefined && kept === undefined) writeNewSecret(dataDir, next)
+  }
+  return { secrets, newCheck: secrets.other?.check ?? '', old: deriveSecrets(old), onBegin }
 }
 
 function secretOfFile(dataDir: string): string {

@@ -53,6 +53,8 @@ export interface SecretChangeOptions {
   readonly old: SecretKeys
   /** Ends the change even if nodes run. */
   readonly finish: boolean
+  /** Called just before anything is encrypted with the new secret. */
+  readonly onBegin: () => void
   readonly origin: ChangeOrigin
   readonly onProgress: (done: number, total: number) => void
 }
@@ -75,6 +77,7 @@ export async function changeSecret(options: SecretChangeOptions): Promise<Secret
     }
     if (finish) throw new Error('no change of the secret is under way: begin one with "sluice secret change"')
     await requirePrepared(db, nodes, newCheck)
+    options.onBegin()
     await begin(options)
     settleSecrets(secrets, await secretState(db))
   } else if (state.nextCheck !== newCheck) {
