@@ -76,9 +76,12 @@ export function credentialSchema(expected: string): Field<string> {
   return secretSchema(expected, (given) => (/^[!-~]+$/.test(given) ? given : undefined))
 }
 
+/** The schemas of texts that error messages never show. */
+export const secretSchemas = z.registry<{ readonly secret: true }>()
+
 /** A text that error messages never show. */
 export function secretSchema(expected: string, accept: (text: string) => string | undefined): Field<string> {
-  return z.unknown().transform((given, ctx): string => {
+  const schema = z.unknown().transform((given, ctx): string => {
     const value =
       given instanceof YamlScalar && typeof given.value === 'string' ? accept(given.value) : undefined
     if (value !== undefined) return value
@@ -88,6 +91,7 @@ export function secretSchema(expected: string, accept: (text: string) => string 
     ctx.issues.push({ code: 'custom', message, input: undefined })
     return z.NEVER
   })
+  return schema.register(secretSchemas, { secret: true })
 }
 
 /** A boolean, `true` or `false`. */

@@ -77,19 +77,7 @@ export function readSections(tree: YamlNode): { content?: ConfigFileContent; iss
   const quotaPerUnit =
     optionsSchema.safeParse(childOfNode(tree, 'options')).data?.quota_per_unit ??
     OPTIONS.quota_per_unit.default
-  const read = sectionSchema({
-    options: optionsSchema,
-    rate_limits: rateLimitsSchema,
-    groups: groupsSchema,
-    models,
-    channels: listSchema(channelSchema(new Set(declared.keys())), 'a list of channels'),
-    users: listSchema(userSchema(declared, quotaPerUnit), 'a list of users'),
-    login: loginSchema(new Set(declared.keys())),
-    alerts,
-    guards: guardsSchema,
-    content_log: contentLogSchema,
-    mcp: mcpSchema,
-  }).safeParse(tree)
+  const read = fileSchema(declared, quotaPerUnit).safeParse(tree)
   const repeated = [...duplicates(tree), ...unknownGuards(tree), ...unknownToolsets(tree)]
   if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }
   const { rate_limits, content_log, ...rest } = read.data
@@ -97,6 +85,24 @@ export function readSections(tree: YamlNode): { content?: ConfigFileContent; iss
     for (const [index, { url: address }] of rest.alerts.entries())
       if (mailAddresses(address)) repeated.push({ path: ['alerts', index, 'url'], message: NO_MAIL_SERVER })
   return { content: { rateLimits: rate_limits, contentLog: content_log, ...rest }, issues: repeated }
+}
+
+/** Schema of the file. Checks of groups and users need the declared groups, and the quota units of a US dollar. */
+export function fileSchema(declared: ReadonlyMap<string, Group>, quotaPerUnit: number) {
+  const names = new Set(declared.keys())
+  return sectionSchema({
+    options: optionsSchema,
+    rate_limits: rateLimitsSchema,
+    groups: groupsSchema,
+    models,
+    channels: listSchema(channelSchema(names), 'a list of channels'),
+    users: listSchema(userSchema(declared, quotaPerUnit), 'a list of users'),
+    login: loginSchema(names),
+    alerts,
+    guards: guardsSchema,
+    content_log: contentLogSchema,
+    mcp: mcpSchema,
+  })
 }
 
 const NO_MAIL_SERVER = 'expected options.smtp, by which a mailto: receiver is reached'

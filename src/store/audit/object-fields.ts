@@ -3,6 +3,7 @@ import { CHANNEL_SETTINGS, type ChannelDefinition } from '../../domain/records/c
 import { OPTIONS } from '../../domain/options.ts'
 import { asObject, type Json, type JsonObject } from '../../domain/json.ts'
 import type { Stored } from '../../domain/records/field-types.ts'
+import { holdsSecret, isSecretSetting } from '../../domain/secret-settings.ts'
 import type { StoredSetting, StoredSection } from '../../domain/settings.ts'
 import type { Field, RecordColumns } from '../../domain/records/record.ts'
 import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
@@ -24,14 +25,6 @@ export const OBJECT_KIND_OF_SECTION: Readonly<Record<StoredSection, ObjectKind>>
   mcp_tools: 'mcp_tool',
   mcp_state: 'mcp_toolset',
 }
-
-/** Options that are secret as a whole, or that contain secrets. */
-const SECRET_OPTIONS: ReadonlySet<string> = new Set([
-  ...Object.entries(OPTIONS).flatMap(([name, { type }]) => (type === 'bearer' ? [name] : [])),
-  'login',
-  'alerts',
-  'mcp',
-])
 
 /** The fields of a user that can be changed, by their names in the API. */
 export function userFields(row: UserRow): Fields {
@@ -89,11 +82,13 @@ export function settingFieldsInAudit({ section, name, value }: StoredSetting, se
   }
   if (section === 'guards') return guardFields(asObject(value), secrets)
   if (section === 'mcp_servers') return mcpServerFields(asObject(value), secrets)
-  const isSecret = SECRET_OPTIONS.has(name) || (name === 'guards' && haveCredentials(value, secrets))
-  if (section === 'options' && isSecret) return { value: secretValue(value, secrets) }
+  const path = Object.hasOwn(OPTIONS, name) ? `options.${name}` : name
+  const isOpen = section !== 'options' || (name === 'guards' && !haveCredentials(value, secrets))
+  const shown = (place: string, one: Json): Json | Secret =>
+    !isOpen && holdsSecret(place) ? secretValue(one, secrets) : one
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as JsonObject)
-    : { value }
+    ? Object.fromEntries(Object.entries(value).map(([field, one]) => [field, shown(`${path}.${field}`, one)]))
+    : { value: shown(path, value) }
 }
 
 /** Whether a guard in the list contains credentials of a service. */
@@ -101,14 +96,12 @@ function haveCredentials(guards: Json, secrets: Secrets): boolean {
   return Array.isArray(guards) && guards.some((one) => 'credentials' in guardFields(asObject(one), secrets))
 }
 
-const GUARD_SECRETS = ['headers', 'keys', 'key'] as const
-
 function guardFields(guard: JsonObject, secrets: Secrets): Fields {
   const match = asObject(guard['match'] ?? null)
   const service = Object.keys(match).find((kind) => Object.keys(asObject(match[kind] ?? null)).length > 0)
   if (service === undefined) return guard
   const given = asObject(match[service] ?? null)
-  const isSecret = (name: string): boolean => GUARD_SECRETS.some((one) => one === name)
+  const isSecret = (name: string): boolean => isSecretSetting(`guards.match.${service}.${name}`)
   const shown = Object.entries(given).filter(([name]) => !isSecret(name))
   const hidden = Object.entries(given).filter(([name]) => isSecret(name))
   return {
@@ -118,13 +111,11 @@ function guardFields(guard: JsonObject, secrets: Secrets): Fields {
   }
 }
 
-const MCP_SECRETS: ReadonlySet<string> = new Set(['headers', 'client_secret'])
-
 function mcpServerFields(server: JsonObject, secrets: Secrets): Fields {
   return Object.fromEntries(
     Object.entries(server).map(([name, value]) => {
       const isAddress = name === 'url' || name === 'token_url'
-      const isSecret = MCP_SECRETS.has(name) || (isAddress && !isPlainAddress(value))
+      const isSecret = isSecretSetting(`mcp.servers.${name}`) || (isAddress && !isPlainAddress(value))
       return [name, isSecret ? secretValue(value, secrets) : value]
     }),
   )

@@ -90,6 +90,33 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     ])
   })
 
+  test('an upgrade removes the password of the mail server from the audit log, which refuses changes as before', async () => {
+    const database = await engine.prepared()
+    const password = 'literal-mail-password'
+    const entry = (before: string | null, after: string | null): string =>
+      JSON.stringify([
+        { field: 'host', before: null, after: 'mail.example.com' },
+        { field: 'password', before, after },
+      ])
+    for (const changes of [entry(null, password), entry(password, 'another'), entry(password, null)])
+      await database.sql(`INSERT INTO audit_log (at_ms, actor_id, actor, via, address, action, object_kind, object_name, changes)
+        VALUES (1, 0, 'gateway.yaml', 'file', '', 'option.update', 'option', 'smtp', '${changes}')`)
+    await database.sql(`INSERT INTO declared_settings (kind, name, fields, tags)
+      VALUES ('option', 'smtp', '${JSON.stringify({ host: 'mail.example.com', password })}', '{}')`)
+    await database.sql("DELETE FROM kysely_migration WHERE name >= '0014'")
+    const upgraded = await database.open()
+    onTestFinished(() => upgraded.close())
+    const hidden = ['changed', 'changed', 'removed'].map((after) => ({ changes: entry(null, after) }))
+    expect(
+      await database.sql("SELECT changes FROM audit_log WHERE object_name = 'smtp' ORDER BY id"),
+    ).toEqual(hidden)
+    expect(await database.sql('SELECT fields FROM declared_settings')).toEqual([
+      { fields: '{"host":"mail.example.com"}' },
+    ])
+    const change = async () => database.sql("UPDATE audit_log SET actor = 'eve'")
+    await expect(change()).rejects.toThrow('append-only')
+  })
+
   test('a database migration that fails leaves the database unchanged', async () => {
     const database = await engine.prepared()
     const failing: Step = {

@@ -65,6 +65,10 @@ export const STEPS: readonly Step[] = [
     name: '0013-answered-calls',
     run: added(USAGE, 'requests'),
   },
+  {
+    name: '0014-mail-password',
+    run: async (db, types) => (await import('./schema/mail-password.ts')).removeMailPassword(db, types),
+  },
 ]
 
 /** Adds columns of a record to a database that exists. A new database has them from the first step on. */

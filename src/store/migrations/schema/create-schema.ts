@@ -200,6 +200,10 @@ begin
     on conflict (user_id) do nothing;
 end`
 
+/** Refuses changes of the audit log. */
+export const AUDIT_LOG_NO_UPDATE = `create trigger audit_log_no_update before update on audit_log
+begin select raise(abort, 'the audit log is append-only'); end`
+
 /**
  * Statements that create the triggers of a SQLite database. The triggers of a shared database are in
  * `postgres/bank`.
@@ -243,8 +247,7 @@ begin
   ) a
   where t.type = 'budget.' || new.percent;
 end`,
-  `create trigger audit_log_no_update before update on audit_log
-begin select raise(abort, 'the audit log is append-only'); end`,
+  AUDIT_LOG_NO_UPDATE,
   `create trigger audit_log_no_delete before delete on audit_log
 when old.at_ms > unixepoch() * 1000 - ${LOCKED_MS}
 begin select raise(abort, 'the audit log is append-only'); end`,
