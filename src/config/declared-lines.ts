@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import type { DeclaredFile, DeclaredLine } from '../domain/declared-file.ts'
-import { OPTIONS } from '../domain/options.ts'
 import type { Json } from '../domain/json.ts'
+import { isSecretSetting } from '../domain/secret-settings.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import type { ParsedDocument } from './document.ts'
 import { childOfNode, isMapping, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
@@ -19,14 +19,6 @@ const SECTIONS = [
 ] as const
 /** Shown in place of a secret. */
 const SET = 'set'
-const SECRETS: ReadonlySet<string> = new Set([
-  ...Object.entries(OPTIONS).flatMap(([name, { type }]) => (type === 'bearer' ? [`options.${name}`] : [])),
-  'options.smtp.password',
-  'login.oidc.client_secret',
-  // The URL of an alert receiver often contains its password.
-  'alerts.url',
-  'alerts.secret',
-])
 /** Maximum number of settings that are listed, because a file may declare thousands of models. */
 const MAX_LINES = 2000
 
@@ -54,7 +46,7 @@ function linesOf(node: YamlNode, path: Path, lineOf: ParsedDocument['lineOf']): 
 
 function valueOf(node: YamlNode, path: Path): Json {
   const name = path.filter((step) => typeof step === 'string').join('.')
-  if (SECRETS.has(name)) return SET
+  if (isSecretSetting(name)) return SET
   if (!(node instanceof YamlScalar)) return itemsOfNode(node).map((item) => valueOf(item, path))
   // Show the text as written, with `${NAME}`, because the values of variables may be secrets.
   return typeof node.value === 'string' ? node.source : node.value

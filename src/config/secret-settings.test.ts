@@ -3,6 +3,7 @@ import { stringify } from 'yaml'
 import { z } from 'zod'
 import { SECRETS } from '../../test/stores/rows.ts'
 import { declaredRows } from '../store/audit/declared-rows.ts'
+import { declaredSettingsWithLines } from './declared-lines.ts'
 import { declaredSettings } from './declared-settings.ts'
 import { parseYamlDocument } from './document.ts'
 import { type Field, secretSchemas } from './fields.ts'
@@ -50,7 +51,7 @@ const {
 const guards = Object.values(GUARD_SERVICE_SCHEMAS).map((schema) => ({
   match: withSecrets(schema, '.guards.match'),
 }))
-const { tree } = parseYamlDocument(stringify({ ...file, guards }), () => undefined)
+const { tree, ...document } = parseYamlDocument(stringify({ ...file, guards }), () => undefined)
 
 /** The addresses of guards are shown, as they have no user and no query. */
 const isAddress = (secret: string): boolean => /^secret of \.guards\.match\.\w+\.(?:base_)?url$/.test(secret)
@@ -70,4 +71,12 @@ test('the audit log has no secret of a file that states every secret setting', (
     expect.arrayContaining(['metrics_token', 'smtp', 'login', 'alerts', 'guards', 'mcp']),
   )
   expect(rows.flatMap(({ fields }) => shownIn(fields))).toEqual([])
+})
+
+test('GET /api/option/declared has no secret of a file that states every secret setting', () => {
+  const { items } = declaredSettingsWithLines({ tree, ...document }, 'gateway.yaml')
+  expect(items.map(({ path }) => path)).toEqual(
+    expect.arrayContaining(['options.smtp.password', 'guards[1].match.webhook.headers.any', 'alerts[0].url']),
+  )
+  expect(shownIn(items)).toEqual([])
 })
