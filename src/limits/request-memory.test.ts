@@ -196,6 +196,26 @@ describe("the memory of an upstream's response", () => {
     expect(memory.held).toBe(0)
   })
 
+  test('a response that waits for memory in two places stops waiting in both, and waits again if it buffers again', async () => {
+    const { memory, all } = answers(2)
+    const [first, second] = all as unknown as [ResponseMemory, ResponseMemory]
+    const giveBack = usedUp(memory)
+    for (const answer of all) answer.resize(FREE + MIB)
+    const waits = [first, second, second].map((answer) => answer.whenEnough())
+    second.resize(0)
+    expect(await Promise.all(waits.map(isSettled))).toEqual([true, true, true])
+    second.resize(FREE + MIB)
+    const again = second.whenEnough()
+    second.resize(0)
+    second.resize(FREE + 2 * MIB)
+    expect(await isSettled(second.whenEnough())).toBe(false)
+    giveBack()
+    await again
+    expect(second.isShort).toBe(false)
+    for (const answer of all) answer.resize(0)
+    expect(memory.held).toBe(0)
+  })
+
   test('a response that waited for more memory than it needs in the end releases the rest', async () => {
     const { memory, all } = answers(2)
     const giveBack = usedUp(memory)

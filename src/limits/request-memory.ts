@@ -217,6 +217,8 @@ export class ResponseMemory {
   readonly #allocation: MemoryAllocation
   #counted = 0
   #giveUp: (() => void) | undefined
+  /** The wait for memory, which all callers of `whenEnough` share: an allocation waits in one place of the queue. */
+  #wait: Promise<void> | undefined
 
   constructor(memory: RequestMemory, owner: PoolShareOwner) {
     this.#memory = memory
@@ -245,17 +247,16 @@ export class ResponseMemory {
   }
 
   /** Waits until memory is taken for all bytes that the call holds, or until it holds none any more. */
-  async whenEnough(): Promise<void> {
-    let isWanted = true
-    while (isWanted && this.isShort) {
+  whenEnough(): Promise<void> {
+    return this.isShort ? (this.#wait ??= this.#takeEnough()) : Promise.resolve()
+  }
+
+  async #takeEnough(): Promise<void> {
+    while (this.isShort) {
       const missing = this.#counted - this.#allocation.bytes
-      isWanted = await this.#memory.takeInTurn(
-        this.#allocation,
-        missing,
-        'answers',
-        (giveUp) => (this.#giveUp = giveUp),
-      )
+      await this.#memory.takeInTurn(this.#allocation, missing, 'answers', (giveUp) => (this.#giveUp = giveUp))
     }
+    this.#wait = undefined
     this.#giveUp = undefined
     // Fewer bytes may be needed now than when the wait began.
     const surplus = this.#allocation.bytes - this.#counted
