@@ -1,15 +1,16 @@
 import { errorInAnswer } from '@sluice/wire/answer-error'
 import { parseRecord } from '@sluice/wire/json/record'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
-import type { ResponseMemory } from '../limits/request-memory.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import { type AnswerForm, answerOfEvents, eventsOfAnswer, formOfBytes, hasOtherForm } from './answer-form.ts'
 import type { Call } from './call.ts'
+import type { ResponseEnding } from './dialects/answer-reader.ts'
 import { type Failure, failureInAnswer, failureWithoutResponse } from './failure.ts'
+import { type ChargeBasis, chargeBasisOfStream } from './price-usage.ts'
 import type { AttemptTarget } from './request-stages.ts'
 import type { ResponseHandler } from './response-handler.ts'
-import { responseMemory } from './response-memory.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
+import { chargeBasisOfBeginning } from './whole-response.ts'
 
 const EVENTS = 'text/event-stream'
 const JSON_TYPE = 'application/json'
@@ -31,7 +32,6 @@ export class AnswerInAnyForm {
   #held: ChunkList | undefined
   /** Set while the answer is collected. */
   #collected: AnswerForm | undefined
-  #memory: ResponseMemory | undefined
   /** Whether bytes go directly to the handler, or are ignored because it has failed. */
   #isPassed = false
   #isOver = false
@@ -73,15 +73,13 @@ export class AnswerInAnyForm {
   #begin(form: AnswerForm, bytes: Buffer): void {
     const contentType = this.#typeOf(form)
     if (this.#isOtherForm(form, contentType)) {
-      this.#collected = form
-      this.#collect(bytes)
+      this.#beginCollecting(form, bytes)
     } else if (contentType !== undefined && this.#handler.accepts(contentType)) {
       this.#isPassed = true
       this.#handler.onSuccess(isMediaType(contentType) ? contentType : this.#isStream ? EVENTS : JSON_TYPE)
       if (bytes.length > 0) this.#handler.onData(bytes)
     } else if (form === 'json') {
-      this.#collected = form
-      this.#collect(bytes)
+      this.#beginCollecting(form, bytes)
     } else this.#fail(failureWithoutResponse('unexpected content type'))
   }
 
@@ -118,27 +116,44 @@ export class AnswerInAnyForm {
     return this.#call.plan.request.stream
   }
 
+  #beginCollecting(form: AnswerForm, bytes: Buffer): void {
+    this.#collected = form
+    this.#handler.collected = (ending) => this.#basisSoFar(form, ending)
+    // The attempt may end without this answer: its upstream broke off, its client left, or it was stopped.
+    void Promise.allSettled([this.#handler.end]).then(() => this.#held && this.#drop())
+    this.#collect(bytes)
+  }
+
   #collect(chunk: Buffer): void {
     const held = (this.#held ??= new ChunkList())
     held.add(Buffer.from(chunk))
     if (held.length > MAX_BYTES) return this.#fail(failureWithoutResponse('answer too large'))
-    const memory = (this.#memory ??= this.#newMemory())
-    memory.resize(held.length)
-    if (!memory.isShort) return
-    this.#upstream.pause()
-    void memory.whenEnough().then(() => this.#upstream.resume())
-  }
-
-  #newMemory(): ResponseMemory {
-    // The attempt may end without this answer: its upstream broke off, its client left, or it was stopped.
-    void Promise.allSettled([this.#handler.end]).then(() => this.#drop())
-    return responseMemory(this.#call)
+    this.#handler.holdBack(held.length)
   }
 
   #drop(): void {
     this.#isOver = true
     this.#held = undefined
-    this.#memory?.resize(0)
+    this.#handler.holdBack(0)
+  }
+
+  // Images and transcripts are charged as if no answer had begun.
+  #basisSoFar(form: AnswerForm, ending: ResponseEnding): ChargeBasis | undefined {
+    const { request } = this.#target
+    if (!this.#held || request.passed) return undefined
+    const bytes = this.#held.take()
+    this.#drop()
+    if (form === 'json') return chargeBasisOfBeginning(bytes, (json) => request.reply(json).facts, ending)
+    const tap = request.tap(() => 0, { resize() {} })
+    // Nobody gets what it forwards, so nothing is checked.
+    tap.clientLeft?.()
+    try {
+      tap.push(bytes)
+    } catch {
+      // What came before an event that is too large counts.
+    }
+    tap.release()
+    return chargeBasisOfStream(tap, ending, false, false)
   }
 
   #change(form: AnswerForm): void {

@@ -199,6 +199,7 @@ export class PassthroughResponse extends ResponseHandler {
     if (this.#mayGoElsewhere) {
       this.close()
       if (failure.isCharged) this.refusedAfter(this.#charge('stopped', false, false), failure)
+      else if (this.memory.isShort) this.refusedAfter(this.#charge('cut', false, false))
       else this.undelivered(failure)
       return
     }

@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.ts'
 import type { ResponseMemory } from '../limits/request-memory.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Call } from './call.ts'
-import type { Tap } from './dialects/answer-reader.ts'
+import type { ResponseEnding, Tap } from './dialects/answer-reader.ts'
 import {
   errorInStream,
   gatewayErrorFrame,
@@ -42,6 +42,7 @@ const NO_MEMORY: Failure = {
   }),
   cause: 'no memory',
   failureCause: 'gateway',
+  inStream: { type: 'gateway_error', code: 'overloaded' },
 }
 
 /** Cause of the end of a stream in which the upstream has reported an error. */
@@ -58,6 +59,11 @@ export abstract class ResponseHandler {
   protected readonly memory: ResponseMemory
   protected contentType = ''
   protected state: ResponseState = 'waiting'
+  /**
+   * Returns facts for the charge of what has arrived of an answer in another form, and drops it. Set while it is collected
+   * (`AnswerInAnyForm`).
+   */
+  collected: ((ending: ResponseEnding) => ChargeBasis | undefined) | undefined
   readonly #resolve: (end: AttemptEnd) => void
   readonly #reject: (error: unknown) => void
   #finishedAt = 0
@@ -95,6 +101,16 @@ export abstract class ResponseHandler {
   }
 
   abstract onData(chunk: Buffer): void
+
+  /** States how many bytes of the response are held back. Nothing more is read while there is too little memory for them. */
+  holdBack(bytes: number): void {
+    this.memory.resize(bytes)
+    if (!this.memory.isShort) return
+    this.upstream.pause()
+    void this.memory.whenEnough().then(() => {
+      if (this.state !== 'over') this.upstream.resume()
+    })
+  }
 
   /** Handles the end of an upstream response that has arrived completely. */
   abstract onEnd(): void
@@ -174,7 +190,7 @@ export abstract class ResponseHandler {
   }
 
   /** Ends the attempt of a response that is not delivered once it was charged. */
-  protected refusedAfter(charging: Promise<unknown>, failure: Failure): void {
+  protected refusedAfter(charging: Promise<unknown>, failure: Failure = NO_MEMORY): void {
     this.call.noteError(errorSentToClient(failure.refusal, failure))
     charging.then(() => this.undelivered(failure), this.#reject)
   }
@@ -184,10 +200,15 @@ export abstract class ResponseHandler {
    * `tap`.
    */
   protected interrupted(failure: Failure, tap: Tap | undefined): Buffer | undefined {
-    const { cause } = failure
-    if (ruleOf(failure).counts)
-      this.call.noteCut(this.target.channel.name, { cause, upstreamMessage: undefined, isOfChannel: true })
-    return this.#gatewayEvent(failure, tap)
+    // If memory is short, it was the gateway that did not read on.
+    const ended = ruleOf(failure).counts && this.memory.isShort ? NO_MEMORY : failure
+    if (ruleOf(ended).counts)
+      this.call.noteCut(this.target.channel.name, {
+        cause: ended.cause,
+        upstreamMessage: undefined,
+        isOfChannel: ended === failure,
+      })
+    return this.#gatewayEvent(ended, tap)
   }
 
   /**

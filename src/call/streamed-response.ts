@@ -264,6 +264,8 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   #basis(ending: ResponseEnding, isComplete: boolean): ReturnType<typeof chargeBasisOfStream> {
+    const collected = isComplete ? undefined : this.collected?.(ending)
+    if (collected) return collected
     const { charging } = this.call.plan.request
     return chargeBasisOfStream(this.#tap, ending, isComplete, charging === 'free')
   }

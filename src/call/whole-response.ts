@@ -24,8 +24,6 @@ export class WholeResponse extends ResponseHandler {
   readonly #bytes = new ChunkList()
   /** Bytes of earlier responses, if the request was sent in several parts. */
   #earlierBytes = 0
-  /** Whether reading is paused for lack of memory. */
-  #isWaiting = false
   /**
    * The response's facts, and what cancels its check. Set while the external services of a feature check the
    * response, which has arrived completely.
@@ -38,8 +36,7 @@ export class WholeResponse extends ResponseHandler {
     this.call.noteFirstByte()
     this.#bytes.add(chunk)
     const length = this.#earlierBytes + this.#bytes.length
-    this.memory.resize(length)
-    if (this.memory.isShort) this.#awaitMemory()
+    this.holdBack(length)
     if (length <= MAX_BYTES) return
     this.upstream.cancel()
     this.onFailure(failureWithoutResponse('answer too large'))
@@ -129,8 +126,9 @@ export class WholeResponse extends ResponseHandler {
       this.close()
       this.refused(basis, failure)
     } else if (this.memory.isShort) {
+      const basis = this.#basisSoFar('cut')
       this.close()
-      this.refused(chargeBasis('cut', undefined))
+      this.refused(basis)
     } else {
       this.close()
       this.undelivered(failure)
@@ -148,30 +146,9 @@ export class WholeResponse extends ResponseHandler {
     this.settled(this.call.settle(this.target, basis, false))
   }
 
-  // `docs/ledger.md: Outcomes`: what had arrived of a response counts, although its JSON is incomplete.
   #basisSoFar(ending: ResponseEnding): ChargeBasis {
-    const begun = this.#bytes.length === 0 ? undefined : this.#bytes.take().subarray(0, MAX_PARTIAL_BYTES)
-    const closed = begun && closeJson(begun.toString())
-    const facts = closed === undefined ? undefined : this.#readPartial(closed)
-    return chargeBasis(ending, facts, false)
-  }
-
-  #readPartial(json: string): ReplyFacts | undefined {
-    try {
-      return this.#read(Buffer.from(json)).facts
-    } catch {
-      return undefined
-    }
-  }
-
-  #awaitMemory(): void {
-    if (this.#isWaiting) return
-    this.#isWaiting = true
-    this.upstream.pause()
-    void this.memory.whenEnough().then(() => {
-      this.#isWaiting = false
-      if (this.state !== 'over') this.upstream.resume()
-    })
+    const collected = this.collected?.(ending)
+    return collected ?? chargeBasisOfBeginning(this.#bytes.take(), (json) => this.#read(json).facts, ending)
   }
 
   // `docs/ledger.md: Durability before delivery`: the response is sent once its charge is durable.
@@ -219,6 +196,25 @@ export class WholeResponse extends ResponseHandler {
     const headers = this.call.headers(this.contentType, this.target)
     response.writeHead(200, { ...headers, 'content-length': String(body.length) }).end(body)
   }
+}
+
+/**
+ * Facts for the charge of JSON of which only a beginning has arrived, which `read` reads.
+ * `docs/ledger.md: Outcomes`: what had arrived of a response counts, although its JSON is incomplete.
+ */
+export function chargeBasisOfBeginning(
+  begun: Buffer,
+  read: (json: Buffer) => ReplyFacts,
+  ending: ResponseEnding,
+): ChargeBasis {
+  const closed = begun.length === 0 ? undefined : closeJson(begun.toString('utf8', 0, MAX_PARTIAL_BYTES))
+  let facts: ReplyFacts | undefined
+  try {
+    facts = closed === undefined ? undefined : read(Buffer.from(closed))
+  } catch {
+    // A beginning that cannot be read counts as nothing.
+  }
+  return chargeBasis(ending, facts, false)
 }
 
 function chargeBasis(

@@ -19,15 +19,19 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0, cache: { ttl: '10m' } },
     rate_limits: {},
-    models: priced(['m', 'small', 'image']),
+    models: priced(['m', 'small', 'image', 'json', 'events']),
     channels: [
       ...['m', 'small'].map((name) => channel(name, upstream.baseUrl(name))),
-      channel('image', upstream.baseUrl('image'), { timeouts: { total: '5s' } }),
+      ...['image', 'json', 'events'].map((name) =>
+        channel(name, upstream.baseUrl(name), { timeouts: { total: '5s' } }),
+      ),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
   }))
   const body = completionText('x'.repeat(ANSWER_BYTES), usageText(10, 5))
   fixture.upstream.script('m', { kind: 'whole', body })
+  fixture.upstream.script('json', { kind: 'whole', body })
+  fixture.upstream.script('events', { kind: 'stream', events: 1, word: 'x'.repeat(ANSWER_BYTES) })
   fixture.upstream.script('image', json({ data: [{ b64_json: 'A'.repeat(ANSWER_BYTES) }] }))
 })
 afterAll(() => fixture?.close())
@@ -78,6 +82,7 @@ test('answers that the cache keeps stay within the share of a client that does n
 test('images that came as JSON in place of a stream stay within the share of a client that does not read them', async () => {
   const open: ClientRequest[] = []
   let begun = 0
+  const others = new Set<number | undefined>()
   // One after another, so that an answer that begins has its memory. One without memory waits until its time is over.
   for (let index = 0; index <= MOST_HELD; index += 1) {
     const sent = request(`${fixture.gateway.url}/v1/images/generations`, {
@@ -89,8 +94,16 @@ test('images that came as JSON in place of a stream stay within the share of a c
     open.push(sent)
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
     if (response.statusCode === 200) begun += 1
+    else others.add(response.statusCode)
   }
+  const collected = await Promise.all([
+    fixture.chat('ann', ask('json', { stream: true })),
+    fixture.chat('ann', ask('events')),
+  ])
   for (const one of open) one.destroy()
   expect(begun).toBeGreaterThan(0)
   expect(begun).toBeLessThanOrEqual(MOST_HELD)
+  // It was the gateway that read no further, so the channel is not to blame.
+  expect(others).toEqual(new Set([503]))
+  for (const { text } of collected) expect(text).toContain('"code":"overloaded"')
 })
