@@ -3,6 +3,7 @@ import { manage } from '../fixtures/account.ts'
 import { errorBody } from '../fixtures/behaviour.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { storingUpstream } from '../fixtures/stored-responses.ts'
 
@@ -71,12 +72,16 @@ beforeAll(async () => {
           token('reading'),
           token('scoped', { group: 'first', vendor_routes: '{"beta":"second"}' }),
           token('listed', { group: 'listing', vendor_routes: '{"beta":"second"}' }),
+          // Its `vendor_routes` are broken in the database, below.
+          token('unreadable', { name: 'token-unreadable', group: 'listing' }),
         ],
         { access_token: ANN.accessToken },
       ),
       user(3, 'bob', [token('ofbob')]),
     ],
   }))
+  const database = databaseOf(fixture.gateway.dataDir)
+  database.write("update tokens set vendor_routes = '[1]' where name = 'token-unreadable'")
 })
 afterAll(() => fixture?.close())
 
@@ -152,6 +157,14 @@ test('guards of a group check a response that was charged to another group in it
   for (const key of ['scoped', 'listed'])
     for (const { text } of await madeAndRead(key, 'charged', true))
       expect(text).toContain('[REDACTED] from storing')
+})
+
+test('a key whose vendor_routes cannot be read makes no calls, but reads stored responses, which its guards check', async () => {
+  const [made] = await madeAndRead('plain', 'apart', false)
+  const { id } = JSON.parse(made?.text ?? '') as { id: string }
+  expect((await respond('unreadable', { model: 'apart', input: 'hi' })).text).toContain('vendor_routes')
+  const { status, text } = await read('unreadable', id)
+  expect([status, text]).toEqual([200, expect.stringContaining('[REDACTED] from storing')])
 })
 
 test('a guard of a model does not check the stored response of a model that never answers in its place', async () => {

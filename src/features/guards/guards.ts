@@ -12,9 +12,10 @@ import {
   isServiceGuard,
 } from '../../domain/guard.ts'
 import type { Settings } from '../../domain/settings.ts'
+import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
 import type { FailureLog } from '../../call/failure-log.ts'
 import type { KeptAnswer } from '../../call/feature.ts'
-import { chargeableGroups, groupNameForVendor, vendorGroupsOf } from '../../call/key-permissions.ts'
+import { chargeableGroups, groupNameForVendor } from '../../call/key-permissions.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { GuardFigures } from '../../telemetry/guard-figures.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -111,7 +112,8 @@ export class Guards {
    * it may have stood in for the requested one; undefined if no guard applies.
    */
   ofKept({ settings, caller, id, model, group }: KeptAnswer): CallGuards | undefined {
-    const routes = vendorGroupsOf(caller.token)
+    // Reading is free and goes by the response's own account, so routes that cannot be read do not prevent it.
+    const routes = parseVendorRoutes(caller.token.vendor_routes) ?? new Map<string, string>()
     const models = [model, ...settings.models.declared]
       .map((requested) => answeringModels(settings, requested))
       .filter((answering) => answering.includes(model))
