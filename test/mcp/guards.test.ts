@@ -143,6 +143,19 @@ test('every text of a result is checked, also of progress and of errors', async 
   expect((await ask('new_fails')).message.error).toEqual({ code: -32_050, message: '[REDACTED] and cherry' })
 })
 
+test('the error of a server is recorded without what any guard finds, whatever its place is', async () => {
+  const { headers } = await askMcp(fixture.gateway.url, 'ann', 'tools/call', {
+    name: 'new_fails',
+    arguments: {},
+  })
+  const words = async (): Promise<string | undefined> => {
+    const found = (await row(headers['x-request-id'])) as { error?: { message: string } } | undefined
+    return found?.error?.message
+  }
+  await expect.poll(words).toBeDefined()
+  expect(await words()).toBe('[REDACTED] and [REDACTED]')
+})
+
 test('a blocked result is replaced and charged', async () => {
   const answer = await say('a grape')
   expect(answer.text).not.toContain('grape')

@@ -412,7 +412,7 @@ class RunningServerCall {
         status: 200,
         type: 'mcp_error',
         code: String(error.code),
-        message: error.message,
+        message: checked ? call.features.errorText(reply.error.message, true) : error.message,
       })
       call.settleUndelivered(target)
       sink.finish(call, target, { error })
