@@ -138,7 +138,7 @@ export class LiveConfig implements LiveSettings {
 
   change<T>(next: (stored: StoredConfiguration) => StoredConfiguration, write: () => Promise<T>): Promise<T> {
     return this.#serialized(async () => {
-      const before = await this.#store.read('storedConfiguration')
+      const before = await this.#read()
       const merged = mergeStoredSettings(this.#file, next(before), before)
       this.#refuseNewlyIgnored(merged.ignored)
       const result = await write()
@@ -150,11 +150,15 @@ export class LiveConfig implements LiveSettings {
 
   /** Reads the stored settings again, because another node may have changed them. */
   reread(): Promise<void> {
-    return this.#serialized(async () => {
-      const merged = mergeStoredSettings(this.#file, await this.#store.read('storedConfiguration'))
-      this.#warnIgnored(this.#newlyIgnored(merged.ignored))
-      this.#merged = merged
-    })
+    return this.#serialized(async () => void (await this.#read()))
+  }
+
+  async #read(): Promise<StoredConfiguration> {
+    const stored = await this.#store.read('storedConfiguration')
+    const merged = mergeStoredSettings(this.#file, stored)
+    this.#warnIgnored(this.#newlyIgnored(merged.ignored))
+    this.#merged = merged
+    return stored
   }
 
   // Entries that were ignored before this change are no reason to refuse it.

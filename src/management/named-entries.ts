@@ -89,11 +89,10 @@ function setNamedEntry<Entry extends { readonly name: string }>(
   version: string | undefined,
   next: (present: Entry | undefined, stored: Json | undefined) => Json | undefined,
 ): Promise<void> {
-  return repeatIfChanged(version, async () => {
-    await liveConfig.reread()
+  return repeatIfChanged(version, () => {
     let before: Json | undefined
     let value: Json | undefined
-    await liveConfig.change(
+    return liveConfig.change(
       (stored) => {
         before = storedValues(stored, { section }).get(name)
         value = next(

@@ -173,7 +173,8 @@ export interface LiveSettings {
    */
   preview(next: (stored: StoredConfiguration) => StoredConfiguration): Promise<ReadonlyMap<string, Channel>>
   /**
-   * Changes the settings that are stored: `next` returns the new ones, `write` stores them. If they conflict
+   * Changes the settings that are stored: `next` returns the new ones, `write` stores them. When `next` is called, the
+   * settings in effect are those that are stored, also if another node has changed them. If the new ones conflict
    * with gateway.yaml, throws `invalid_request` and writes nothing. Resolves when the change is in effect.
    */
   change<T>(next: (stored: StoredConfiguration) => StoredConfiguration, write: () => Promise<T>): Promise<T>

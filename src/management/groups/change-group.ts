@@ -4,6 +4,7 @@ import type { JsonObject } from '../../domain/json.ts'
 import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
 import type { Settings, StoredConfiguration } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
+import { repeatIfChanged } from '../expected-version.ts'
 import { readInput, textField, userField } from '../input-fields.ts'
 import { valueSchema } from '../record-schemas.ts'
 import type { AdministrationServices } from '../services.ts'
@@ -114,29 +115,30 @@ function write(
 }
 
 // The stored value is compared again when it is written, because another node may have changed it meanwhile.
-async function store(
+function store(
   { store: rows, settings, liveConfig }: GroupServices,
   group: string,
   next: (settings: Settings) => JsonObject | undefined,
 ): Promise<void> {
-  await liveConfig.reread()
-  if (liveConfig.declared.groups.has(group)) throw managedByFileError('group', `groups.${group}`)
   const named = { section: 'groups', name: group } as const
-  let value: JsonObject | undefined
-  let present: StoredConfiguration['entries'][number] | undefined
-  await liveConfig.change(
-    (stored) => {
-      value = next(settings())
-      const others = stored.entries.filter((one) => one.section !== 'groups' || one.name !== group)
-      present = stored.entries.find((one) => one.section === 'groups' && one.name === group)
-      return { ...stored, entries: value ? [...others, { ...named, value }] : others }
-    },
-    () =>
-      rows.write('setStoredSettings', {
-        changes: [{ ...named, value }],
-        expected: [{ ...named, value: present?.value }],
-      }),
-  )
+  return repeatIfChanged(undefined, () => {
+    if (liveConfig.declared.groups.has(group)) throw managedByFileError('group', `groups.${group}`)
+    let value: JsonObject | undefined
+    let present: StoredConfiguration['entries'][number] | undefined
+    return liveConfig.change(
+      (stored) => {
+        value = next(settings())
+        const others = stored.entries.filter((one) => one.section !== 'groups' || one.name !== group)
+        present = stored.entries.find((one) => one.section === 'groups' && one.name === group)
+        return { ...stored, entries: value ? [...others, { ...named, value }] : others }
+      },
+      () =>
+        rows.write('setStoredSettings', {
+          changes: [{ ...named, value }],
+          expected: [{ ...named, value: present?.value }],
+        }),
+    )
+  })
 }
 
 function groupNotFound(group: string): never {

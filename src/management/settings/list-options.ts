@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Decimal, decimalText } from '../../domain/decimal.ts'
 import { versionOf } from '../../domain/object-version.ts'
 import { type Options, type Setting, SETTINGS } from '../../domain/options.ts'
+import type { StoredConfiguration } from '../../domain/settings.ts'
 import type { AdministrationServices } from '../services.ts'
 import {
   GROUP_OPTIONS,
@@ -28,14 +29,17 @@ export const optionSchema = z.object({
 })
 
 /** All options with their current values, without secrets. */
-export async function listOptions({
-  store,
-  settings,
-  liveConfig,
-}: Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig'>): Promise<
-  z.output<typeof optionSchema>[]
-> {
-  const stored = await store.read('storedConfiguration')
+export async function listOptions(
+  services: Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig'>,
+): Promise<z.output<typeof optionSchema>[]> {
+  return optionsOf(services, await services.store.read('storedConfiguration'))
+}
+
+/** The options with the settings in effect, which are merged from those that are stored. */
+export function optionsOf(
+  { settings, liveConfig }: Pick<AdministrationServices, 'settings' | 'liveConfig'>,
+  stored: StoredConfiguration,
+): z.output<typeof optionSchema>[] {
   const { options, groups } = settings()
   const ratios = modelRatios(settings(), liveConfig, stored)
   const shown = [

@@ -6,11 +6,11 @@ import { type Setting, SETTINGS } from '../../domain/options.ts'
 import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
 import type { StoredConfiguration, StoredSetting } from '../../domain/settings.ts'
 import { fitsInBytes, TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
-import { versionField, addCurrentObject } from '../expected-version.ts'
+import { versionField, addCurrentObject, repeatIfChanged } from '../expected-version.ts'
 import { unionErrorMessage, textField, tooLongMessage } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
 import { parseDecimalMapping, parseImagePriceMapping, parseJsonMapping } from './decimal-map.ts'
-import { listOptions, settingOf, settingText } from './list-options.ts'
+import { listOptions, optionsOf, settingOf, settingText } from './list-options.ts'
 import {
   type StoredSettingChange,
   GROUP_OPTIONS,
@@ -37,27 +37,28 @@ export async function setOption(
 ): Promise<void> {
   const { store, settings, liveConfig } = services
   const reader = readerOf(key)
-  const present = async () => (await listOptions(services)).find((option) => option.key === key)
-  const isBased = version !== undefined && version !== null
-  let changes: readonly StoredSettingChange[] = []
-  let expected: readonly StoredSettingChange[] = []
-  await addCurrentObject(async () => {
-    if (isBased) {
-      await liveConfig.reread()
-      requireVersion(version, (await present())?.version ?? '')
-    }
-    const basis = settings()
-    await liveConfig.change(
+  const isKey = (option: { readonly key: string }): boolean => option.key === key
+  const change = (): Promise<void> => {
+    let changes: readonly StoredSettingChange[] = []
+    let expected: readonly StoredSettingChange[] = []
+    return liveConfig.change(
       (stored) => {
-        // If the settings were changed since the version was checked, the version is outdated.
-        if (isBased && settings() !== basis) requireVersion(version, '')
+        requireVersion(version ?? undefined, optionsOf(services, stored).find(isKey)?.version ?? '')
         changes = reader(value, { settings: settings(), liveConfig, stored })
-        if (isBased) expected = changes.map((change) => ({ ...change, value: storedValue(stored, change) }))
+        // The write fails if these values have changed, because another node may set the option meanwhile.
+        expected = changes.map((one) => ({ ...one, value: storedValue(stored, one) }))
         return { ...stored, entries: changed(stored.entries, changes) }
       },
       () => store.write('setStoredSettings', { changes, expected }),
     )
-  }, present)
+  }
+  await addCurrentObject(
+    () => repeatIfChanged(version, change),
+    async () => {
+      await liveConfig.reread()
+      return (await listOptions(services)).find(isKey)
+    },
+  )
 }
 
 function storedValue(
