@@ -22,6 +22,9 @@ function chunksSay(chunks: readonly Json[]): Content {
     const candidate = ((chunk['candidates'] ?? []) as Json[]).find(({ index = 0 }) => index === 0)
     return (candidate?.['content']?.parts ?? []) as Json[]
   })
+  const words = chunks.map(({ candidates: [{ finishReason, finishMessage }] = [{}], promptFeedback }) =>
+    finishReason === 'STOP' ? '' : (finishMessage ?? promptFeedback?.blockReasonMessage ?? ''),
+  )
   const textIn = (isThought: boolean): string =>
     parts
       .filter(({ thought }) => (thought === true) === isThought)
@@ -33,7 +36,7 @@ function chunksSay(chunks: readonly Json[]): Content {
     | Json
     | undefined
   return {
-    text: textIn(false),
+    text: textIn(false) + words.join(''),
     thoughts: textIn(true),
     calls: parts
       .filter(({ functionCall }) => functionCall?.name)

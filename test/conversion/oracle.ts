@@ -3,6 +3,7 @@
  * conversions.
  */
 export interface Content {
+  /** What was said, refusals and the provider's words about them included. */
   readonly text: string
   readonly thoughts: string
   /** Names, and inputs as JSON values; a text that is not JSON stays a string. */
@@ -143,6 +144,7 @@ export function messagesStreamSays(stream: string, proofs = ''): Content {
         input: Object.keys(block.input).length > 0 ? JSON.stringify(block.input) : '',
       })
     if (delta.type === 'text_delta') text += delta.text
+    text += delta.stop_details?.explanation ?? ''
     if (delta.type === 'thinking_delta') thoughts += delta.thinking
     if (delta.type === 'signature_delta') thoughts += proofs
     if (delta.type === 'input_json_delta') {
@@ -159,7 +161,9 @@ export function messagesReplySays(json: string, proofs = ''): Content {
   const reply = JSON.parse(json) as Json
   const blocks = reply['content'] as Json[]
   return {
-    text: blocks.map((block) => (block['type'] === 'text' ? block['text'] : '')).join(''),
+    text:
+      blocks.map((block) => (block['type'] === 'text' ? block['text'] : '')).join('') +
+      (reply['stop_details']?.explanation ?? ''),
     thoughts: blocks
       .map((block) =>
         block['type'] === 'thinking' ? block['thinking'] + (block['signature'] ? proofs : '') : '',

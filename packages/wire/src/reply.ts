@@ -73,6 +73,13 @@ export interface Stop {
   readonly sequence?: string
   /** Set if the upstream reported a reason that is not known. */
   readonly isUnknown?: true
+  /** The provider's own words about a refusal. The model has not written them, so they are no output that is counted. */
+  readonly words?: string
+}
+
+/** The parts of a choice and the provider's words about its end, for protocols that have a part for refusals. */
+export function partsWithWords({ parts, stop: { words } }: Choice): readonly ReplyPart[] {
+  return words === undefined ? parts : [...parts, { kind: 'text', text: words, refusal: true }]
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type AnswerError, errorInAnswer, errorOfEnd } from '../answer-error.ts'
 import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
-import { asRecord } from '../json/record.ts'
+import { asRecord, stringOrEmpty } from '../json/record.ts'
 import type { Fields } from '../field.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { finishReasonOf } from './stop-reasons.ts'
@@ -92,6 +92,12 @@ export function errorOfAnswer(answer: Fields): AnswerError | undefined {
     if (found) return found
   }
   return undefined
+}
+
+/** The provider's words about a blocked prompt, or about the end of the candidate; empty if there are none. */
+export function endWords(answer: Fields, candidate?: Fields): string {
+  const { blockReasonMessage } = asRecord(answer['promptFeedback']) ?? {}
+  return stringOrEmpty(candidate ? candidate['finishMessage'] : blockReasonMessage)
 }
 
 /** Why a prompt was refused; undefined if it was not. */

@@ -75,12 +75,14 @@ export const messagesAnswerForms: AnswerForms = {
     return { ...message, content: [...blocks.values()] }
   },
   frames(whole) {
-    const { content, stop_reason, stop_sequence = null, usage, ...rest } = whole
+    const { content, stop_reason, stop_sequence = null, stop_details, usage, ...rest } = whole
+    const isDetailed = stop_details !== undefined
     const started = {
       ...rest,
       content: [],
       stop_reason: null,
       stop_sequence: null,
+      ...(isDetailed && { stop_details: null }),
       usage: { ...asRecord(usage), output_tokens: 0 },
     }
     const blocks = recordsInList(content).flatMap((block, index) => [
@@ -91,7 +93,11 @@ export const messagesAnswerForms: AnswerForms = {
     const frames = [
       { type: 'message_start', message: started },
       ...blocks,
-      { type: 'message_delta', delta: { stop_reason, stop_sequence }, usage },
+      {
+        type: 'message_delta',
+        delta: { stop_reason, stop_sequence, ...(isDetailed && { stop_details }) },
+        usage,
+      },
       { type: 'message_stop' },
     ]
     return frames.map(namedFrame).join('')

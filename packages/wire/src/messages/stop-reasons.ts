@@ -1,5 +1,5 @@
 import { endReasonOf } from '../end-reasons.ts'
-import { asRecord } from '../json/record.ts'
+import { asRecord, stringOrEmpty } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
 /** Stop reasons for clients; `docs/api.md: Messages response`. */
@@ -17,13 +17,16 @@ const STOP_REASONS = {
  * reason counts as a normal end.
  */
 export function readStop(holder: unknown): Stop | undefined {
-  const { stop_reason: reason, stop_sequence: sequence } = asRecord(holder) ?? {}
-  if (typeof reason !== 'string' || reason === '') return undefined
-  const end = endReasonOf(reason)
+  const { stop_reason: given, stop_sequence: sequence, stop_details: details } = asRecord(holder) ?? {}
+  if (typeof given !== 'string' || given === '') return undefined
+  const end = endReasonOf(given)
+  const reason = end && 'stop' in end ? end.stop : 'end'
+  const words = stringOrEmpty(asRecord(details)?.['explanation'])
   return {
-    reason: end && 'stop' in end ? end.stop : 'end',
+    reason,
     ...(!end && { isUnknown: true }),
     ...(typeof sequence === 'string' && { sequence }),
+    ...(reason === 'refusal' && words && { words }),
   }
 }
 
@@ -41,7 +44,7 @@ export const NOT_STOPPED = { container: null, stop_reason: null, stop_sequence: 
  * Writes the members of a message or `message_delta` that say how it ended. A normal end is written as a
  * refusal or tool use if the reply contains one.
  */
-export function writeStop({ reason, sequence }: Stop, { calledTools, refused }: ReplyTraits): object {
+export function writeStop({ reason, sequence, words }: Stop, { calledTools, refused }: ReplyTraits): object {
   const plainEnd = refused ? 'refusal' : calledTools ? 'tool-calls' : 'end'
   const effectiveReason = reason === 'end' ? plainEnd : reason
   return {
@@ -49,7 +52,7 @@ export function writeStop({ reason, sequence }: Stop, { calledTools, refused }: 
     stop_reason: STOP_REASONS[effectiveReason],
     stop_sequence: sequence ?? null,
     ...(effectiveReason === 'refusal' && {
-      stop_details: { type: 'refusal', category: null, explanation: null },
+      stop_details: { type: 'refusal', category: null, explanation: words ?? null },
     }),
   }
 }

@@ -4,6 +4,7 @@ import {
   type Citation,
   codePointsIn,
   type Logprobs,
+  partsWithWords,
   type Reply,
   type ReplyPart,
   urlCitation,
@@ -49,7 +50,8 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
   )
 }
 
-function writeChoice({ parts, stop }: Choice, index: number, custom: ReadonlySet<string>): object {
+function writeChoice(choice: Choice, index: number, custom: ReadonlySet<string>): object {
+  const parts = partsWithWords(choice)
   const calls = callsIn(parts, custom)
   const content = joined(parts, (part) => (part.kind === 'text' && !part.refusal ? part.text : ''))
   const refusal = joined(parts, (part) => (part.kind === 'text' && part.refusal ? part.text : ''))
@@ -72,7 +74,7 @@ function writeChoice({ parts, stop }: Choice, index: number, custom: ReadonlySet
       ...(calls.length > 0 && { tool_calls: calls }),
     },
     logprobs: writeLogprobs(logprobsIn(parts)),
-    finish_reason: FINISH_REASONS[stop.reason],
+    finish_reason: FINISH_REASONS[choice.stop.reason],
   }
 }
 

@@ -157,8 +157,7 @@ export class ChatStreamEncoder implements StreamEncoder {
       case 'part-start':
         return this.#startPart(event.index, event.part)
       case 'text':
-        if (this.#refusals.has(event.index))
-          return `${this.#delta}"refusal":${JSON.stringify(event.text)}${NO_FINISH}`
+        if (this.#refusals.has(event.index)) return this.#refusal(event.text)
         this.#length += codePointsIn(event.text)
         if (event.logprobs)
           return `${this.#content}${JSON.stringify(event.text)}},"logprobs":${JSON.stringify(writeLogprobs(event.logprobs))}${NO_REASON}`
@@ -301,7 +300,12 @@ export class ChatStreamEncoder implements StreamEncoder {
     return this.#finish(stop, this.#tail) + ends.join('')
   }
 
-  #finish({ reason }: Stop, tail: string): string {
-    return `${this.#delta}},"logprobs":null,"finish_reason":"${FINISH_REASONS[reason]}"}]${tail}\n\n`
+  #refusal(text: string): string {
+    return `${this.#delta}"refusal":${JSON.stringify(text)}${NO_FINISH}`
+  }
+
+  #finish({ reason, words }: Stop, tail: string): string {
+    const said = words === undefined ? '' : this.#refusal(words)
+    return `${said}${this.#delta}},"logprobs":null,"finish_reason":"${FINISH_REASONS[reason]}"}]${tail}\n\n`
   }
 }

@@ -17,6 +17,7 @@ import {
   type FindArgumentsText,
   blockReason,
   candidateAt,
+  endWords,
   errorOfAnswer,
   idAndModelOf,
   recordReceivedMedia,
@@ -86,8 +87,10 @@ function read(
   const parts = new ReplyPartsDecoder((event) => events.push(event))
   parts.setAnswerId(id)
   let reason: string | undefined
+  let words = ''
   for (const { text, fields } of answers) {
     const found = candidateAt(fields, number)
+    words = endWords(fields, found?.candidate) || words
     if (!found && number === 0 && blockReason(fields) !== undefined) reason ??= 'SAFETY'
     if (!found) continue
     const { candidate, at } = found
@@ -103,7 +106,10 @@ function read(
   }
   if (reason === undefined) return undefined
   parts.end()
-  return { parts: combineEvents(events), stop: readGeminiStop(reason, parts) }
+  return {
+    parts: combineEvents(events),
+    stop: readGeminiStop(reason, { calledTools: parts.calledTools, words }),
+  }
 }
 
 function refuse(): never {

@@ -2,7 +2,7 @@ import type { ReplyIdentity } from '../../codec.ts'
 import { logprobsIn } from '../../logprobs.ts'
 import type { Choice, Reply, ReplyPart } from '../../reply.ts'
 import { writeLogprobs } from '../logprobs.ts'
-import { FINISH_REASONS } from '../stop-reasons.ts'
+import { writeGeminiStop } from '../stop-reasons.ts'
 import { writeUsage } from '../usage.ts'
 import { GroundingCollector } from '../grounding.ts'
 import { jsonMembersOf, renderObject } from '../../json/json-edit.ts'
@@ -29,7 +29,7 @@ function writeCandidate({ parts, stop }: Choice, index: number): string {
   for (const [number, part] of parts.entries()) grounding.add(part, number)
   const content = `{"role":"model","parts":[${written.length > 0 ? written.join(',') : EMPTY_PART}]}`
   const facts = grounding.write() + writeLogprobs(logprobsIn(parts))
-  return `{"content":${content},"finishReason":"${FINISH_REASONS[stop.reason]}",${facts}"index":${index}}`
+  return `{"content":${content},${writeGeminiStop(stop)}${facts}"index":${index}}`
 }
 
 /** A part without text. Clients discard a response, or its last chunk, if it contains no part. */

@@ -13,6 +13,7 @@ import {
   argumentsTextFinder,
   blockReason,
   candidateAt,
+  endWords,
   errorOfCandidate,
   idAndModelOf,
   recordReceivedMedia,
@@ -39,6 +40,8 @@ const THINKING = 1
 interface OpenChoice {
   readonly parts: ReplyPartsDecoder
   finishReason: string | undefined
+  /** The provider's words about its end; empty if there are none. */
+  words: string
   /** Set if the candidate ended for a reason that means a failure. */
   error?: AnswerError | undefined
 }
@@ -51,7 +54,7 @@ interface OpenChoice {
 export class GeminiStreamDecoder extends FrameReader {
   /** The candidates by index. Each candidate after the first is added with its first chunk. */
   readonly #choices: OpenChoice[] = [
-    { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
+    { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined, words: '' },
   ]
   readonly #requestedChoices: number
   readonly #usage = new StreamUsage()
@@ -113,8 +116,8 @@ export class GeminiStreamDecoder extends FrameReader {
   }
 
   protected handleClose(): void {
-    const stops = this.#choices.flatMap(({ parts, finishReason }): Stop[] =>
-      finishReason === undefined ? [] : [readGeminiStop(finishReason, parts)],
+    const stops = this.#choices.flatMap(({ parts: { calledTools }, finishReason, words }): Stop[] =>
+      finishReason === undefined ? [] : [readGeminiStop(finishReason, { calledTools, words })],
     )
     const [stop, ...others] = stops
     if (!stop || stops.length < this.#choices.length) return
@@ -143,9 +146,13 @@ export class GeminiStreamDecoder extends FrameReader {
         logprobsOf(candidate),
       )
       open.finishReason = finishReasonOf(candidate['finishReason']) ?? open.finishReason
+      open.words = endWords(chunk, candidate) || open.words
       open.error ??= errorOfCandidate(candidate)
     }
-    if (blockReason(chunk) !== undefined && !candidateAt(chunk, 0)) this.#choice(0).finishReason ??= 'SAFETY'
+    if (blockReason(chunk) === undefined || candidateAt(chunk, 0)) return
+    const blocked = this.#choice(0)
+    blocked.finishReason ??= 'SAFETY'
+    blocked.words ||= endWords(chunk)
   }
 
   /** Returns the candidate with this index. Missing candidates before it are created too. */
@@ -153,7 +160,7 @@ export class GeminiStreamDecoder extends FrameReader {
     for (let next = this.#choices.length; next <= number; next++) {
       const parts = new ReplyPartsDecoder((event) => this.emit(withUniquePartIndex(next, event)))
       parts.setAnswerId(`${this.#id}_${next}`)
-      this.#choices.push({ parts, finishReason: undefined })
+      this.#choices.push({ parts, finishReason: undefined, words: '' })
     }
     return this.#choices[number] as OpenChoice
   }

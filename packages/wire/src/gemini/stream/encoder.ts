@@ -6,7 +6,7 @@ import { type CopyableText, textFrameOf, type FrameWriter } from '../../frame-wr
 import type { ErrorContent } from '../../upstream-error.ts'
 import { geminiErrorText, statusOfStreamError } from '../errors.ts'
 import { writeLogprobs } from '../logprobs.ts'
-import { FINISH_REASONS } from '../stop-reasons.ts'
+import { writeGeminiStop } from '../stop-reasons.ts'
 import { writeUsage } from '../usage.ts'
 import { GroundingCollector } from '../grounding.ts'
 import { EMPTY_PART, PartWriter } from '../encode/reply.ts'
@@ -107,8 +107,8 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return other
   }
 
-  #lastChunk({ reason }: Stop, usage: string): string {
-    const facts = `"finishReason":"${FINISH_REASONS[reason]}",${this.#grounding.write()}`
+  #lastChunk(stop: Stop, usage: string): string {
+    const facts = writeGeminiStop(stop) + this.#grounding.write()
     return `${CANDIDATE}${EMPTY_PART}${PARTS_END}${facts}${this.#candidateEnd}${usage}${this.#tail}`
   }
 

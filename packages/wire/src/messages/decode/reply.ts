@@ -29,7 +29,11 @@ export function decodeReply(bytes: Buffer): Reply {
   if (!isAnswer)
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   const tools = toolUsesIn(scan.value('content'))
-  const stop = { stop_reason: scan.value('stop_reason'), stop_sequence: scan.value('stop_sequence') }
+  const stop = {
+    stop_reason: scan.value('stop_reason'),
+    stop_sequence: scan.value('stop_sequence'),
+    stop_details: scan.value('stop_details'),
+  }
   return {
     id: textAt(scan, 'id'),
     model: textAt(scan, 'model'),

@@ -4,6 +4,7 @@ import { inputObject, inputOrEmpty, isCutOff } from '../../tool-input.ts'
 import {
   type Citation,
   codePointsIn,
+  partsWithWords,
   type Reply,
   type ReplyPart,
   type ReplyText,
@@ -25,7 +26,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
   const response = new ResponseObject(identity, replyContext)
   response.model = reply.model
   const reason = incompleteReason(reply.stop)
-  const parts = reply.parts.filter(saysSomething)
+  const parts = partsWithWords(reply).filter(saysSomething)
   const forms = new ClientToolsByFunction(replyContext?.tools)
   const output = parts.map((part, index) => {
     const form = part.kind === 'tool-call' ? forms.of(part.name) : undefined

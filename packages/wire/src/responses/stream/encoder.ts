@@ -32,6 +32,8 @@ interface Waiting {
 }
 
 const IN_PROGRESS = 'response.in_progress'
+/** Index of the part with the provider's words about the end, which no part of a reply has. */
+const OF_END = -1
 
 /**
  * Encodes the stream of a response: `created` and `in_progress`, one item after another, and a final event.
@@ -197,6 +199,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     if (this.#current) this.#current.isEnded = true
     for (const waiting of this.#waiting.values()) waiting.isEnded = true
     this.#takeUp()
+    if (stop.words !== undefined) {
+      this.#begin({ kind: 'part-start', index: OF_END, part: { kind: 'text', refusal: true } })
+      this.#write({ kind: 'text', index: OF_END, text: stop.words })
+    }
     this.#close(incompleteReason(stop) === undefined ? 'completed' : 'incomplete')
     this.#ended = { stop, usage }
   }
