@@ -13,6 +13,7 @@ declare module 'ws' {
         readonly headers: Readonly<Record<string, string>>
         readonly perMessageDeflate?: boolean
         readonly maxPayload?: number
+        readonly maxBufferedChunks?: number
         readonly handshakeTimeout?: number
         readonly createConnection?: () => Socket
       },
@@ -37,6 +38,8 @@ declare module 'ws' {
       readonly clientTracking: false
       readonly perMessageDeflate: false
       readonly maxPayload: number
+      /** Maximum reads of an unfinished frame. */
+      readonly maxBufferedChunks?: number
       readonly closeTimeout: number
       readonly handleProtocols: (offered: ReadonlySet<string>) => string | false
     })

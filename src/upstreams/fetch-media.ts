@@ -1,3 +1,4 @@
+import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Agent } from 'undici'
 import { request } from 'undici'
 import { GatewayError } from '../errors.ts'
@@ -77,19 +78,17 @@ async function collected(
   { maxBytes, take }: FetchBounds,
 ): Promise<Buffer> {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
-  const chunks: Buffer[] = []
-  let length = 0
+  const chunks = new ChunkList()
   try {
     for await (const chunk of body) {
-      length += chunk.length
-      if (length > maxBytes) throw tooLarge(maxBytes)
+      if (chunks.length + chunk.length > maxBytes) throw tooLarge(maxBytes)
       take(chunk.length)
-      chunks.push(chunk)
+      chunks.add(chunk)
     }
   } catch (error) {
     throw error instanceof MediaUnavailable || error instanceof GatewayError ? error : unreachable(error)
   }
-  return Buffer.concat(chunks, length)
+  return chunks.take()
 }
 
 function typeOf(headers: Record<string, string | string[] | undefined>): string {

@@ -180,6 +180,15 @@ function unfinishedEvent(bytes: number): Buffer {
   return frame
 }
 
+test('a message of many small fragments takes more memory of its user than its bytes', async () => {
+  const client = await open()
+  const fragments = Array.from({ length: 8_000 }, (_, at) =>
+    maskedFrame(at === 0 ? 0x01 : 0x00, Buffer.of(0x20)),
+  )
+  rawWrite(client.socket, Buffer.concat(fragments))
+  expect(await client.closed).toBe(1013)
+})
+
 test('a provider is not read any further once its client leaves more than 1 MiB unread', async () => {
   // More than twice what the buffers of the system take on both connections, and read by a busy machine within the minute after
   // which a client that reads nothing is left.

@@ -1,4 +1,5 @@
 import { parseExact } from '@sluice/wire/json/exact-json'
+import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import { FrameSplitter } from '@sluice/wire/sse/frame-splitter'
 import type { Dispatcher } from 'undici'
 import { FairSemaphore } from '../../limits/fair-semaphore.ts'
@@ -115,9 +116,9 @@ export class ServerTransport {
         await readEvents(pieces, maxBytes, onMessage)
         return { ...head, message: undefined }
       }
-      const bytes: Buffer[] = []
-      for await (const piece of pieces) bytes.push(piece)
-      return { ...head, message: status === 202 ? undefined : objectIn(Buffer.concat(bytes)) }
+      const bytes = new ChunkList()
+      for await (const piece of pieces) bytes.add(piece)
+      return { ...head, message: status === 202 ? undefined : objectIn(bytes.take()) }
     } finally {
       // A body that is not read to its end would keep its connection open.
       answer.destroy()

@@ -1,5 +1,6 @@
 import { sendResponsePieces, TransportError } from '@sluice/http1'
 import { readItemQuery, IdReplacer, usageOfResponse } from '@sluice/wire/responses'
+import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import type { Settings } from '../../domain/settings.ts'
@@ -358,22 +359,20 @@ export async function readBodyBeginning(
   pieces: ResponsePieces,
   wholeBytes = Number.POSITIVE_INFINITY,
 ): Promise<BodyBeginning> {
-  const chunks: Buffer[] = []
-  let length = 0
+  const chunks = new ChunkList()
   try {
-    while (length <= wholeBytes) {
+    while (chunks.length <= wholeBytes) {
       const { done, value } = await pieces.next()
-      if (done) return { bytes: Buffer.concat(chunks), rest: undefined }
+      if (done) return { bytes: chunks.take(), rest: undefined }
       await reading.hold(COPIES * value.length)
-      chunks.push(value)
-      length += value.length
-      if (length > MAX_BYTES) throw failed()
+      chunks.add(value)
+      if (chunks.length > MAX_BYTES) throw failed()
     }
   } catch (error) {
     await pieces.return()
     throw error
   }
-  return { bytes: Buffer.concat(chunks), rest: pieces }
+  return { bytes: chunks.take(), rest: pieces }
 }
 
 /** Resolves to the body of a successful response as it arrives. Rejects with the error for the client. */

@@ -24,7 +24,7 @@ export class ArrivingMessage {
   count(bytes: Buffer, isClosed: boolean): boolean {
     if (isClosed && this.#arrival) this.end()
     if (this.#meter.count(bytes)) this.end()
-    const missing = this.#meter.unfinished - this.#bytes
+    const missing = this.#meter.heldBytes - this.#bytes
     if (missing <= 0 || isClosed) return true
     this.#arrival ??= this.#watch((error) => {
       this.#arrival = undefined

@@ -31,3 +31,22 @@ test('the count does not depend on how the bytes are cut', () => {
   for (let at = 0; at < bytes.length; at++) single.count(bytes.subarray(at, at + 1))
   expect([whole.unfinished, single.unfinished]).toEqual([FIRST_HALF.length, FIRST_HALF.length])
 })
+
+test('a message in small reads or frames takes memory for each of them, until it ends', () => {
+  const [whole, inReads, inFrames] = [new MessageMeter(), new MessageMeter(), new MessageMeter()]
+  whole.count(FIRST_HALF)
+  // One read and one frame.
+  const overhead = whole.heldBytes - FIRST_HALF.length
+  expect(overhead).toBeGreaterThan(0)
+  for (const byte of FIRST_HALF) inReads.count(Buffer.of(byte))
+  expect(inReads.heldBytes).toBe(FIRST_HALF.length + ((FIRST_HALF.length + 1) * overhead) / 2)
+  inFrames.count(Buffer.concat([FIRST_HALF, ...Array<Buffer>(99).fill(maskedFrame(0x00, Buffer.of(0)))]))
+  expect(inFrames.heldBytes).toBe(inFrames.unfinished + (101 * overhead) / 2)
+  for (const meter of [whole, inReads, inFrames]) {
+    const before = meter.heldBytes
+    meter.count(PING)
+    expect(meter.heldBytes).toBe(before)
+    meter.count(SECOND_HALF)
+    expect(meter.heldBytes).toBe(0)
+  }
+})

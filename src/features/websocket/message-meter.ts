@@ -6,6 +6,14 @@ const MASKED = 0x80
 const OPCODE = 0x0f
 /** Opcodes from here on are those of control frames, which may come between the frames of a message. */
 const FIRST_CONTROL_OPCODE = 8
+/** Bytes that each read and each frame of a message takes beside its own, for the object in which the library keeps it. */
+const PIECE_OVERHEAD_BYTES = 256
+
+/**
+ * Average bytes of a read of a large message, below which the message is refused: the time in which the library joins
+ * reads grows faster than their number.
+ */
+export const MIN_READ_BYTES = 1_024
 
 /**
  * Counts the bytes of a WebSocket message that has not arrived completely, by the heads of its frames. Frames that break
@@ -14,14 +22,22 @@ const FIRST_CONTROL_OPCODE = 8
 export class MessageMeter {
   /** Bytes of the unfinished message that have arrived, with the heads of its frames. */
   unfinished = 0
+  /** Reads and frames of the unfinished message. */
+  #pieces = 0
   readonly #head = Buffer.alloc(SHORT_HEAD_BYTES + 8 + MASK_BYTES)
   #headBytes = 0
   #payloadLeft = 0
   #endsMessage = false
   #isControl = false
 
+  /** Memory that the unfinished message takes. */
+  get heldBytes(): number {
+    return this.unfinished + this.#pieces * PIECE_OVERHEAD_BYTES
+  }
+
   /** Counts bytes that have arrived. Returns whether a message has ended among them. */
   count(bytes: Buffer): boolean {
+    const before = this.unfinished
     let hasEnded = false
     let at = 0
     while (at < bytes.length) {
@@ -37,8 +53,10 @@ export class MessageMeter {
       }
       if (!this.#endsMessage) continue
       this.unfinished = 0
+      this.#pieces = 0
       hasEnded = true
     }
+    if (this.unfinished > before || (hasEnded && this.unfinished > 0)) this.#pieces += 1
     return hasEnded
   }
 
@@ -54,6 +72,7 @@ export class MessageMeter {
     if (!isControl) this.unfinished += at - from
     if (this.#headBytes < this.#headLength) return at
     this.#isControl = isControl
+    if (!isControl) this.#pieces += 1
     this.#endsMessage = !isControl && ((this.#head[0] as number) & FINAL) !== 0
     this.#payloadLeft = this.#payloadLength
     this.#headBytes = 0

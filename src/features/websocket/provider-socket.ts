@@ -7,7 +7,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { ResponseMemory } from '../../limits/request-memory.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { UpstreamWay } from '../../upstreams/provider.ts'
-import { MessageMeter } from './message-meter.ts'
+import { MessageMeter, MIN_READ_BYTES } from './message-meter.ts'
 
 /** Maximum bytes of the answer to an upgrade that are read. */
 const MAX_REFUSAL_BYTES = 65_536
@@ -110,7 +110,7 @@ export class ProviderSocket {
   #count(bytes: Buffer): void {
     if (this.#isBroken) return
     this.#meter.count(bytes)
-    this.#memory.resize(this.#meter.unfinished)
+    this.#memory.resize(this.#meter.heldBytes)
     if (this.#memory.isShort && !this.#isShort) void this.#awaitMemory()
   }
 
@@ -150,6 +150,7 @@ export async function openProviderSocket(way: UpstreamWay, memory: ResponseMemor
     headers: ofUpgrade(headers),
     perMessageDeflate: false,
     maxPayload: MAX_EVENT_BYTES,
+    maxBufferedChunks: MAX_EVENT_BYTES / MIN_READ_BYTES,
     handshakeTimeout: way.channel.timeouts.first_byte,
     createConnection: () => raw,
   })

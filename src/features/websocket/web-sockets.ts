@@ -13,6 +13,7 @@ import { type RequestMemory, ResizableAllocation, ResponseMemory } from '../../l
 import type { ClientSocket } from './client-socket.ts'
 import type { ServedTurn, Upgrade } from './socket-services.ts'
 import { Conversations } from './conversations.ts'
+import { MIN_READ_BYTES } from './message-meter.ts'
 import type { ProviderLane } from './provider-lane.ts'
 import type { ProviderSockets } from './provider-sockets.ts'
 import { CHECKED } from './turn.ts'
@@ -20,6 +21,8 @@ import { CHECKED } from './turn.ts'
 const TICK_MS = 1_000
 /** Milliseconds for which a socket that was closed waits for the client to close it too. */
 const CLOSE_TIMEOUT_MS = 5_000
+/** Number of reads up to which those of a message may be of any size. */
+const MIN_READS = 16_384
 /** The only version of the protocol (RFC 6455). */
 const VERSION = '13'
 /** A key is 16 bytes in base64 (RFC 6455, section 4.1). */
@@ -120,6 +123,7 @@ export class WebSockets {
       clientTracking: false,
       perMessageDeflate: false,
       maxPayload,
+      maxBufferedChunks: Math.max(MIN_READS, maxPayload / MIN_READ_BYTES),
       closeTimeout: CLOSE_TIMEOUT_MS,
       handleProtocols: (offered) => [...offered].find((name) => !KEY_PROTOCOL.test(name)) ?? false,
     })

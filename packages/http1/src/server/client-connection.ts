@@ -12,13 +12,13 @@ import {
   errorOfRequestHead,
 } from './request-errors.ts'
 import { type RequestHead, RequestReader } from './request-reader.ts'
-import { Request, type RequestSource } from './request.ts'
+import { CHUNK_OVERHEAD_BYTES, Request, type RequestSource } from './request.ts'
 import { Response, type ResponseSink } from './response.ts'
 import { toOriginForm } from './request-target.ts'
 import { type UpgradableSource, UpgradedConnection } from './upgraded-connection.ts'
 import { MAX_PARSE_BYTES } from '../parser/llhttp.ts'
 
-/** Maximum number of bytes of pipelined requests; reading pauses above it. */
+/** Maximum bytes of memory for pipelined requests; reading pauses above it. */
 const MAX_PIPELINED_BYTES = 65_536
 
 /**
@@ -41,6 +41,7 @@ export class ClientConnection implements RequestSource, ResponseSink, Upgradable
   #response: Response | undefined
   /** Bytes received after the request that is being answered. */
   readonly #pipelined: Buffer[] = []
+  /** Memory that `#pipelined` takes. */
   #pipelinedBytes = 0
   #isReadScheduled = false
   /**
@@ -154,7 +155,7 @@ export class ClientConnection implements RequestSource, ResponseSink, Upgradable
     if (this.#state !== 'open' || this.#isDropping) return
     if (this.#reader.isComplete || this.#pipelined.length > 0) {
       this.#pipelined.push(Buffer.from(bytes))
-      this.#pipelinedBytes += bytes.length
+      this.#pipelinedBytes += bytes.length + CHUNK_OVERHEAD_BYTES
       this.updateReading()
     } else this.#read(bytes)
   }
@@ -164,7 +165,7 @@ export class ClientConnection implements RequestSource, ResponseSink, Upgradable
     const end = reader.read(bytes)
     if (end < bytes.length && !reader.unreadable) {
       this.#pipelined.unshift(Buffer.from(bytes.subarray(end)))
-      this.#pipelinedBytes += bytes.length - end
+      this.#pipelinedBytes += bytes.length - end + CHUNK_OVERHEAD_BYTES
     }
     if (reader.hasBegun && this.#stepTimeout.isBetweenRequests) this.#stepTimeout.begin('head')
     if (reader.unreadable) return this.#refuse(UNREADABLE_REQUEST_ERRORS[reader.unreadable])
@@ -256,7 +257,7 @@ export class ClientConnection implements RequestSource, ResponseSink, Upgradable
       this.#isReadScheduled = false
       if (this.#state !== 'open' || this.#reader.isComplete) return
       const bytes = this.#pipelined.shift() as Buffer
-      this.#pipelinedBytes -= bytes.length
+      this.#pipelinedBytes -= bytes.length + CHUNK_OVERHEAD_BYTES
       this.#read(bytes)
       if (!this.#reader.isComplete) this.#readSoon()
       if (this.#isHalfClosed && this.isOpen) this.#finishHalfClosed()

@@ -3,6 +3,8 @@ import process from 'node:process'
 import { expect, test } from 'vitest'
 import { collectAll, collectYoung } from '../../../../test/fixtures/collect-young.ts'
 import { startOwnServer } from '../../../../test/fixtures/own-server.ts'
+import { rawConnection } from '../../../../test/fixtures/raw-socket.ts'
+import type { Request } from './request.ts'
 import { Response, type ResponseSink } from './response.ts'
 
 const bufferBytes = (): number => process.memoryUsage().arrayBuffers
@@ -75,4 +77,24 @@ test('connections keep no bytes of the bodies that were read on them', async () 
   const kept = bufferBytes() - before
   for (const socket of sockets) socket.destroy()
   expect(kept).toBeLessThan(1_000_000)
+})
+
+test('what a client sends in small reads behind a request is not kept beyond 64 KiB of memory', async () => {
+  const begun = Promise.withResolvers<{ readonly request: Request; readonly response: Response }>()
+  using own = await startOwnServer((request, response) => {
+    if (request.url === '/2') return void response.writeHead(200, {}).end('second')
+    response.needsUpstream()
+    begun.resolve({ request, response })
+  })
+  const { socket, closed } = rawConnection(own.port, 'GET /1 HTTP/1.1\r\nhost: x\r\n\r\n')
+  socket.setNoDelay(true)
+  const { request, response } = await begun.promise
+  const read = request.bytesRead
+  const next = `GET /2 HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx: ${'x'.repeat(300)}\r\n\r\n`
+  for (let sent = 1; sent <= next.length; sent++) {
+    socket.write(next.charAt(sent - 1))
+    while (request.bytesRead < read + sent) await new Promise(setImmediate)
+  }
+  response.writeHead(200, {}).end('first')
+  expect(await closed()).toMatch(/first$/)
 })

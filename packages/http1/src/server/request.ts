@@ -26,7 +26,7 @@ export interface RequestSource {
  */
 const MAX_BUFFERED_BYTES = 65_536
 /** Bytes that each stored piece counts for in addition to its length, for the memory of its object. */
-const CHUNK_OVERHEAD_BYTES = 256
+export const CHUNK_OVERHEAD_BYTES = 256
 
 /** A request whose head is complete; its body may still be arriving. */
 export class Request<Name extends string = string> {

@@ -1,3 +1,4 @@
+import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import { NamedServerClient } from '../../../upstreams/named-server-client.ts'
 import { type PostRequest, ServiceFailure } from './service.ts'
 
@@ -44,18 +45,16 @@ export class ServiceClient {
 }
 
 async function collected(body: AsyncIterable<Buffer>, take: PostLimits['take']): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let length = 0
+  const chunks = new ChunkList()
   const chunksOf = body[Symbol.asyncIterator]()
   for (;;) {
     const next = await chunksOf.next().catch((error: unknown) => {
       throw unreachable(error)
     })
-    if (next.done) return Buffer.concat(chunks, length)
-    length += next.value.length
-    if (length > MAX_ANSWER_BYTES) throw tooLarge()
+    if (next.done) return chunks.take()
+    if (chunks.length + next.value.length > MAX_ANSWER_BYTES) throw tooLarge()
     await take(next.value.length)
-    chunks.push(next.value)
+    chunks.add(next.value)
   }
 }
 
