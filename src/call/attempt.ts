@@ -1,10 +1,7 @@
-import type {
-  TransportError,
-  UpstreamRequest,
-  UpstreamResponseHead,
-  UpstreamResponseListener,
-} from '@sluice/http1'
+import type { TransportError, UpstreamRequest, UpstreamResponseHead } from '@sluice/http1'
+import type { ResponseMemory } from '../limits/request-memory.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
+import type { AnswerListener } from '../upstreams/provider.ts'
 import { redact } from '../upstreams/redact.ts'
 import { AnswerInAnyForm } from './answer-in-any-form.ts'
 import type { Call } from './call.ts'
@@ -19,6 +16,7 @@ import {
 } from './failure.ts'
 import { PassthroughResponse } from './passthrough-response.ts'
 import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
+import { responseMemory } from './response-memory.ts'
 import { StreamedResponse } from './streamed-response.ts'
 import { UpstreamFlow } from './upstream-flow.ts'
 import { WholeResponse } from './whole-response.ts'
@@ -34,7 +32,7 @@ const MAX_SENDING_ON_MS = 2_000
  * One request to one upstream with one key. The status and content type of the response decide which handler
  * receives it.
  */
-export class Attempt implements UpstreamResponseListener {
+export class Attempt implements AnswerListener {
   readonly #call: Call
   readonly #target: AttemptTarget
   readonly #upstream = new UpstreamFlow()
@@ -135,6 +133,10 @@ export class Attempt implements UpstreamResponseListener {
     else this.#giveUp(failureWithoutResponse('total time-out'))
   }
 
+  newMemory(): ResponseMemory {
+    return responseMemory(this.#call)
+  }
+
   onHead(head: UpstreamResponseHead): void {
     const { status, contentType, headers } = head
     this.#watcher?.head?.(head)
@@ -167,7 +169,8 @@ export class Attempt implements UpstreamResponseListener {
   }
 
   onError(error: TransportError): void {
-    this.#upstream.noteSilence()
+    // The error may be about what came, so that the upstream still sends.
+    this.cancel()
     this.#guarded(() => this.#handler.onFailure(this.#error?.failure ?? failureOf(error, this.#target)))
   }
 

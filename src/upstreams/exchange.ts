@@ -80,7 +80,8 @@ export function requestStreamedResponse(
       }
     } finally {
       clearTimeout(timer)
-      if (end === 'open') exchange.cancel()
+      // An error may be about what came, so that the upstream still sends.
+      if (end !== 'ended') exchange.cancel()
     }
   }
 }

@@ -4,7 +4,14 @@ import {
   type UpstreamResponseHead,
   type UpstreamResponseListener,
 } from '@sluice/http1'
-import { type Provider, ProviderRefusal, type ProviderTarget, type WireRequest } from './provider.ts'
+import {
+  type AnswerListener,
+  type AnswerMemory,
+  type Provider,
+  ProviderRefusal,
+  type ProviderTarget,
+  type WireRequest,
+} from './provider.ts'
 
 /** A function that sends a request in the form that the provider expects. */
 export type SendRequest = (request: WireRequest, listener: UpstreamResponseListener) => UpstreamRequest
@@ -20,9 +27,11 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
   readonly #target: Omit<ProviderTarget, 'now'>
   readonly #send: SendRequest
   readonly #listener: UpstreamResponseListener
+  readonly #memory: AnswerMemory | undefined
   #made: WireRequest | undefined
   #sent: UpstreamRequest | undefined
   #isPaused = false
+  #isShort = false
   #isOver = false
   #isRenewed = false
 
@@ -30,14 +39,15 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
     provider: Provider,
     request: WireRequest,
     target: Omit<ProviderTarget, 'now'>,
-    listener: UpstreamResponseListener,
+    listener: AnswerListener,
     send: SendRequest,
   ) {
     this.#provider = provider
     this.#request = request
     this.#target = target
     this.#send = send
-    this.#listener = provider.responses?.(request, listener) ?? listener
+    this.#memory = provider.responses && listener.newMemory?.()
+    this.#listener = provider.responses?.(request, listener, this.#memory) ?? listener
     this.#begin()
   }
 
@@ -56,12 +66,13 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
 
   resume(): void {
     this.#isPaused = false
-    this.#sent?.resume()
+    if (!this.#isShort) this.#sent?.resume()
   }
 
   cancel(): void {
     this.#isOver = true
     this.#sent?.cancel()
+    this.#memory?.resize(0)
   }
 
   onHead(head: UpstreamResponseHead): void {
@@ -73,6 +84,7 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
 
   onData(chunk: Buffer): void {
     this.#listener.onData(chunk)
+    if (this.#memory?.isShort && !this.#isShort) void this.#waitForMemory(this.#memory)
   }
 
   onEnd(): void {
@@ -81,6 +93,15 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
 
   onError(error: TransportError): void {
     this.#listener.onError(error)
+  }
+
+  // Beside the caller's own pauses, which may begin and end meanwhile.
+  async #waitForMemory(memory: AnswerMemory): Promise<void> {
+    this.#isShort = true
+    this.#sent?.pause()
+    await memory.whenEnough()
+    this.#isShort = false
+    if (!this.#isPaused) this.#sent?.resume()
   }
 
   #mayRenew(): boolean {

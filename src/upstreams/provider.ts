@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { OutgoingBody, UpstreamRequest, UpstreamResponseListener } from '@sluice/http1'
 import type { Channel } from '../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
@@ -29,6 +30,18 @@ export interface WireRequest {
   readonly onBody?: ((body: Buffer | OutgoingBody) => void) | undefined
   /** Sends the request otherwise than by HTTP. */
   readonly transport?: UpstreamTransport
+}
+
+/** Receives the answer to a request, and may count what is held of it. */
+export interface AnswerListener extends UpstreamResponseListener {
+  /** Makes memory for bytes that wait until they can be converted. */
+  newMemory?(): AnswerMemory
+}
+
+/** Memory of an answer, which is read no further while it is short. */
+export interface AnswerMemory extends EventMemory {
+  readonly isShort: boolean
+  whenEnough(): Promise<void>
 }
 
 /** Sends requests to channels otherwise than by HTTP. */
@@ -92,9 +105,13 @@ export interface Provider {
   request(request: WireRequest, target: ProviderTarget): WireRequest | Promise<WireRequest>
   /**
    * Converts the provider's stream format and errors to those of the protocol. Absent if the provider uses
-   * the protocol's own.
+   * the protocol's own. `memory` records what is held until it can be converted.
    */
-  responses?(request: WireRequest, listener: UpstreamResponseListener): UpstreamResponseListener
+  responses?(
+    request: WireRequest,
+    listener: UpstreamResponseListener,
+    memory?: EventMemory,
+  ): UpstreamResponseListener
   /**
    * Called after a 401 response to the request `refused`. Discards what was derived from the key, such as an
    * access token. Returns whether the request should be sent once more with the same key.

@@ -23,7 +23,7 @@ import type { ProxyOfAddress } from './environment-proxies.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
 import { parseProxy } from './parse-proxy.ts'
 import { ProviderExchange } from './provider-exchange.ts'
-import type { AdaptedBody, UpstreamWay, WireRequest } from './provider.ts'
+import type { AdaptedBody, AnswerListener, UpstreamWay, WireRequest } from './provider.ts'
 import { PROVIDER_LIMIT_HEADERS } from './stated-limits.ts'
 import type { Providers } from './providers.ts'
 
@@ -112,7 +112,7 @@ export class UpstreamClient {
     channel: Channel,
     key: UpstreamKey,
     request: WireRequest,
-    listener: UpstreamResponseListener,
+    listener: AnswerListener,
   ): UpstreamRequest {
     const { transport, ...byHttp } = request
     if (!transport) return this.#sendByHttp(hold, channel, key, request, listener)
@@ -151,7 +151,7 @@ export class UpstreamClient {
     channel: Channel,
     key: UpstreamKey,
     request: WireRequest,
-    listener: UpstreamResponseListener,
+    listener: AnswerListener,
   ): UpstreamRequest {
     requireUnsettled(hold)
     const address = this.#address(channel, key)

@@ -192,6 +192,13 @@ describe('a messages call on a Bedrock channel', () => {
     expect(text).not.toContain('message_stop')
   })
 
+  test('a Bedrock stream of bytes that are no message is an error, and its request is cancelled', async () => {
+    const cancelled = Promise.withResolvers<void>()
+    answer = { onMalformedCancelled: cancelled.resolve }
+    expect((await messages('signed', { stream: true })).status).toBe(500)
+    await cancelled.promise
+  })
+
   test('a Bedrock stream that is cut off after its stop reason ends without an error', async () => {
     answer = { events: EVENTS, cutBytes: 9 }
     const { text } = await messages('signed', { stream: true })

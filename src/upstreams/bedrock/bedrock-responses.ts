@@ -3,6 +3,7 @@ import type { ProtocolName } from '@sluice/wire/protocols'
 import { applyEdits } from '@sluice/wire/json/json-edit'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { parseRecord } from '@sluice/wire/json/record'
+import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { EventStreamReader, MalformedEventStream, type StreamMessage } from './event-stream.ts'
 
 /** Response header that names the type of an error. */
@@ -20,21 +21,23 @@ const MAX_ERROR_BYTES = 64 * 1024
 export class BedrockResponses implements UpstreamResponseListener {
   readonly #listener: UpstreamResponseListener
   readonly #protocol: ProtocolName
+  readonly #memory: EventMemory | undefined
   #reader: EventStreamReader | undefined
   #isOver = false
   #errorName: string | undefined
   #errorBytes: Buffer[] = []
   #errorLength = 0
 
-  constructor(listener: UpstreamResponseListener, protocol: ProtocolName) {
+  constructor(listener: UpstreamResponseListener, protocol: ProtocolName, memory?: EventMemory) {
     this.#listener = listener
     this.#protocol = protocol
+    this.#memory = memory
   }
 
   onHead(head: UpstreamResponseHead): void {
     if (head.status >= 400) this.#errorName = head.headers[ERROR_TYPE_HEADER]
     if (head.status !== 200 || !EVENT_STREAM.test(head.contentType)) return this.#listener.onHead(head)
-    this.#reader = new EventStreamReader()
+    this.#reader = new EventStreamReader(this.#memory)
     this.#listener.onHead({ ...head, contentType: 'text/event-stream' })
   }
 

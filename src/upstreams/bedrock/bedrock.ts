@@ -36,10 +36,10 @@ export const bedrock: Provider = {
     const headers = ['accept', request.stream === true ? EVENT_STREAM : JSON_TYPE]
     return { ...request, path, headers: [...headers, ...tierOf(request), ...credentials(path, body, target)] }
   },
-  responses(request, listener) {
+  responses(request, listener, memory) {
     if (isCount(request)) return new BedrockResponses(new BedrockCount(listener), request.protocol)
     const tells = request.path === '/invoke' ? new EmbeddingUsage(listener) : listener
-    return new BedrockResponses(tells, request.protocol)
+    return new BedrockResponses(tells, request.protocol, memory)
   },
 }
 

@@ -1,4 +1,6 @@
 import { crc32 } from 'node:zlib'
+import { ChunkList } from '@sluice/wire/sse/chunk-list'
+import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 
 /** Maximum bytes of a message and of its headers, as the format defines them. */
 const MAX_MESSAGE = 16 * 1024 * 1024
@@ -32,34 +34,43 @@ export class MalformedEventStream extends Error {
 
 /** Reads messages from the chunks of an event stream. Both checksums of each message are verified. */
 export class EventStreamReader {
-  #pieces: Buffer[] = []
-  #length = 0
+  readonly #memory: EventMemory | undefined
+  /** Bytes of an incomplete message. */
+  readonly #held = new ChunkList()
   /**
    * Number of bytes that must have arrived before the next step, which reads the lengths of a message or the
    * whole message.
    */
   #needed = PRELUDE
 
+  /** `memory` records the number of held bytes. */
+  constructor(memory?: EventMemory) {
+    this.#memory = memory
+  }
+
   /** Whether a message has begun but not ended. */
   get isMidMessage(): boolean {
-    return this.#length > 0
+    return this.#held.length > 0
   }
 
   /** Returns the messages that this chunk completes. Throws `MalformedEventStream`. */
   push(chunk: Buffer): StreamMessage[] {
-    this.#pieces.push(chunk)
-    this.#length += chunk.length
+    this.#held.add(chunk)
+    const messages = this.#held.length < this.#needed ? [] : this.#read(this.#held.take())
+    this.#memory?.resize(this.#held.length)
+    return messages
+  }
+
+  #read(given: Buffer): StreamMessage[] {
     const messages: StreamMessage[] = []
-    if (this.#length < this.#needed) return messages
-    let bytes = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces, this.#length)
+    let bytes = given
     while (bytes.length >= PRELUDE) {
       const total = totalLength(bytes)
       if (bytes.length < total) break
       messages.push(messageOf(bytes.subarray(0, total)))
       bytes = bytes.subarray(total)
     }
-    this.#pieces = bytes.length > 0 ? [bytes] : []
-    this.#length = bytes.length
+    if (bytes.length > 0) this.#held.add(bytes)
     this.#needed = bytes.length < PRELUDE ? PRELUDE : totalLength(bytes)
     return messages
   }
