@@ -185,6 +185,13 @@ describe('a messages call on a Bedrock channel', () => {
     )
   })
 
+  test('a Bedrock stream in which the quota of the account is used up ends with the error of a limit', async () => {
+    const message = 'Your request exceeds the service quota for your account.'
+    answer = { events: EVENTS.slice(0, 3), exception: { name: 'ServiceQuotaExceededException', message } }
+    const { text } = await messages('signed', { stream: true })
+    expect(text.trim().split('\n\n').at(-1)).toContain(`"type":"rate_limit_error","message":"${message}"`)
+  })
+
   test('a Bedrock stream that is cut off inside a frame ends with an error event', async () => {
     answer = { events: EVENTS.slice(0, -1), cutBytes: 9 }
     const { text } = await messages('signed', { stream: true })
