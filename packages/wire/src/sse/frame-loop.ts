@@ -105,8 +105,8 @@ export abstract class FrameLoop {
   /** Reads the bytes that remain at the end of the stream, if they are a complete frame. */
   protected readRest(): { readonly bytes: Buffer; readonly wasRead: boolean } {
     const { bytes, isWhole } = this.frames.end()
-    // A last frame that has no blank line after it is only read if it may be the terminator, which is short.
-    const data = bytes.length > MAX_TEMPLATE_BYTES ? undefined : frameData(bytes.toString())
+    const data = frameData(bytes.toString())
+    // A last frame that has no blank line after it is only read if it is the terminator.
     const wasRead = isWhole || (data !== undefined && this.isTerminator(data))
     this.verdict = wasRead ? this.#read(bytes) : 'forward'
     return { bytes, wasRead }

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { WireError } from '../wire-error.ts'
 import { MAX_EVENT_BYTES } from './frame-splitter.ts'
+import { GeminiStreamDecoder } from '../gemini/stream/decoder.ts'
 import { MessagesStreamDecoder } from '../messages/stream/decoder.ts'
+import { ResponsesStreamDecoder } from '../responses/stream/decoder.ts'
 
 const event = (data: { readonly type: string; readonly [name: string]: unknown }): string =>
   `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
@@ -36,4 +38,34 @@ test('a stream event that is too large fails the stream only after the events be
   expect(() => new MessagesStreamDecoder().push(large.subarray(begin.length + said(0).length))).toThrow(
     WireError,
   )
+})
+
+test.each([
+  [
+    'Gemini',
+    () => new GeminiStreamDecoder(),
+    (text: string) => ({
+      candidates: [{ content: { role: 'model', parts: [{ text }] }, finishReason: 'STOP' }],
+    }),
+  ],
+  [
+    'the Responses API',
+    () => new ResponsesStreamDecoder(),
+    (text: string) => ({
+      type: 'response.completed',
+      response: {
+        id: 'r',
+        status: 'completed',
+        output: [{ type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text }] }],
+      },
+    }),
+  ],
+])('the last event of a stream of %s may lack its blank line, whatever its size', (_, decoder, last) => {
+  for (const size of [10, 100_000]) {
+    const [reading, whole] = [decoder(), decoder()]
+    const bytes = Buffer.from(`data: ${JSON.stringify(last('x'.repeat(size)))}`)
+    const events = [...reading.push(bytes), ...reading.end()]
+    expect(events.at(-1)).toMatchObject({ kind: 'end' })
+    expect(events).toEqual([...whole.push(Buffer.concat([bytes, Buffer.from('\n\n')])), ...whole.end()])
+  }
 })
