@@ -1,8 +1,16 @@
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
+import { WireError } from '@sluice/wire/wire-error'
+import { asGatewayError } from '../errors.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call } from './call.ts'
-import type { Passthrough, PassthroughResponses } from './dialects/passthrough.ts'
-import { failureInAnswer, type Failure, failureWithoutResponse, failureOfWrite } from './failure.ts'
+import type { Passthrough, PassthroughOutput, PassthroughResponses } from './dialects/passthrough.ts'
+import {
+  failureInAnswer,
+  type Failure,
+  failureWithoutResponse,
+  failureOfWrite,
+  UNREADABLE_STREAM,
+} from './failure.ts'
 import type { ResponseEnding } from './dialects/answer-reader.ts'
 import type { CheckTurns } from './check-turns.ts'
 import { ReadPauses } from './read-pauses.ts'
@@ -97,9 +105,29 @@ export class PassthroughResponse extends ResponseHandler {
 
   /** Reads a chunk. Returns whether a part of it is left. */
   #read(passthrough: Passthrough, chunk: Buffer): boolean {
-    const { forward, isOver, isUnfinished = false } = passthrough.push(chunk)
-    this.#take(passthrough, forward, isOver)
-    return isUnfinished
+    let output: PassthroughOutput
+    try {
+      output = passthrough.push(chunk)
+    } catch (error) {
+      this.upstream.cancel()
+      this.#refuseUnreadable(error, 'cut')
+      return false
+    }
+    this.#take(passthrough, output.forward, output.isOver)
+    return output.isUnfinished === true
+  }
+
+  // An event that is too large to be checked is not sent. It was generated, so it is charged, and no other upstream is tried.
+  #refuseUnreadable(error: unknown, ending: 'complete' | 'cut'): void {
+    if (!(error instanceof WireError)) return this.crash(error)
+    const isComplete = ending === 'complete'
+    const failure = { ...UNREADABLE_STREAM, kind: 'undeliverable', refusal: asGatewayError(error) } as const
+    if (this.#mayGoElsewhere) {
+      this.close()
+      return this.refusedAfter(this.#charge(ending, isComplete, false), failure)
+    }
+    const last = this.interrupted(failure, this.#passthrough?.tap)
+    this.#finish(ending, isComplete, () => last)
   }
 
   #take(passthrough: Passthrough, forward: Buffer | undefined, isOver: boolean): void {
@@ -177,7 +205,7 @@ export class PassthroughResponse extends ResponseHandler {
         this.#finish('complete', true, () => this.#passthrough?.rest())
       },
       (error: unknown) => {
-        if (!stop.signal.aborted) this.crash(error)
+        if (!stop.signal.aborted) this.#refuseUnreadable(error, 'complete')
       },
     )
   }

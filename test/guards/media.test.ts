@@ -293,6 +293,19 @@ test('an answer with pictures whose JSON is too deep to be checked by a guard is
   expect(answer.text).not.toContain(CODE)
 })
 
+test.each([
+  ['as an event', (picture: object) => events({ type: 'image_generation.completed', ...picture })],
+  ['as JSON', (picture: object) => json({ created: 1, data: [picture] })],
+])(
+  'a picture above 32 MiB in a stream that a guard checks, sent %s, is not sent, but charged',
+  async (_, behaviour) => {
+    const picture = { b64_json: 'x'.repeat(33 * 2 ** 20) }
+    const answer = await draw('redact', behaviour(picture), { stream: true })
+    expect([answer.status, answer.text]).toEqual([500, expect.stringContaining('"code":"upstream_error"')])
+    expect(rowOf(answer)).toMatchObject({ quota: 10_000 })
+  },
+)
+
 interface Chunk {
   readonly choices: {
     readonly delta: { readonly content?: unknown; readonly audio?: { transcript?: string } }
