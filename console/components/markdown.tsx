@@ -1,5 +1,6 @@
-import { lexer, type Token, type Tokens } from 'marked'
+import type { Token, Tokens } from 'marked'
 import { createElement, Fragment, type ReactNode, useMemo } from 'react'
+import { markdownTokens } from './markdown-tokens.ts'
 import classes from './markdown.module.css'
 
 /** Schemes of links that can be opened; others are shown as text. */
@@ -11,10 +12,13 @@ const PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,/i
 /**
  * Renders Markdown as React elements, so that no text becomes HTML. HTML in the text is shown as text. A picture
  * is shown if the text has its bytes; one at another address is a link to it, because showing it would tell
- * that address who reads.
+ * that address who reads. A text that is too much to be read as Markdown is shown as it is.
  */
 export function Markdown({ text }: { readonly text: string }) {
-  const shown = useMemo(() => blocks(lexer(text)), [text])
+  const shown = useMemo(() => {
+    const tokens = markdownTokens(text)
+    return tokens ? blocks(tokens) : <div className={classes['plain']}>{text}</div>
+  }, [text])
   return <div className={classes['markdown']}>{shown}</div>
 }
 
