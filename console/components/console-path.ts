@@ -1,8 +1,10 @@
-/** Matches the paths of pages that may be opened after a sign-in. */
-const OWN =
-  /^\/(?:$|[?#]|(?:setup|keys|playground|usage|logs|models|channels|users|audit|settings|account)(?:\/[\w-]+)?(?:[?#]|$))/
+import { isConsolePage } from '../../src/console/pages.ts'
 
-/** Whether a path with its query is one of the console's own pages. */
+/** Pages that show themselves to those who have not signed in. */
+const OPEN = /^\/(?:login|invite)$/
+
+/** Whether a path with its query is one of the console's own pages, which may be opened after a sign-in. */
 export function isConsolePath(path: string): boolean {
-  return OWN.test(path)
+  const [page = ''] = path.split(/[?#]/, 1)
+  return isConsolePage(page) && !OPEN.test(page)
 }

@@ -8,6 +8,7 @@ import type { Response, ResponseHeaders } from '@sluice/http1'
 import type { Options } from '../domain/options.ts'
 import { chooseEncoding, type Encoding } from '../http/content-encoding.ts'
 import type { Request } from '../http/request.ts'
+import { isConsolePage } from './pages.ts'
 
 /** Placeholder in the built HTML page for the nonce of the content security policy. */
 const NONCE = '{{nonce}}'
@@ -31,7 +32,7 @@ export class Console {
   /** Whether a request may be for the console, by its method and path. */
   has(method: string, path: string): boolean {
     if (method !== 'GET' && method !== 'HEAD') return false
-    return (path.startsWith(ASSETS) || isPage(path)) && this.#options().console
+    return (path.startsWith(ASSETS) || isConsolePage(path)) && this.#options().console
   }
 
   /** Answers a request. Resolves to false, with nothing sent, if the console has no such file. */
@@ -208,17 +209,8 @@ function absent(error: NodeJS.ErrnoException): undefined {
   return undefined
 }
 
-/** Paths of the console pages. An id in a path is one segment. */
-const PAGES =
-  /^\/(?:$|(?:login|invite|setup|keys|playground|usage|live|what-if|logs|sessions|batches|models|channels|routing|guards|tools|groups|users|user-keys|audit|settings|import|account)$|(?:keys|logs|sessions|batches|channels|guards|users)\/[^/]+$|users\/[^/]+\/keys\/[^/]+$)/
-
 /**
  * URL prefix of the built files. Each file name contains a hash of the content, so that the files can be
  * cached forever.
  */
 const ASSETS = '/assets/'
-
-/** Whether a path belongs to a page of the console. */
-function isPage(path: string): boolean {
-  return PAGES.test(path)
-}
