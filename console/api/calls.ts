@@ -4,6 +4,7 @@ import type { callSchema, ownCallSchema } from '../../src/management/usage/call-
 import type { refusedCallSchema, refusedDetailSchema } from '../../src/management/usage/refused-calls.ts'
 import type { ownUsageSchema, usageStatSchema } from '../../src/management/usage/usage-object.ts'
 import type { ListOrder } from '../components/sorting.ts'
+import { HALF_HOUR_S } from '../components/time.ts'
 import { ApiError } from './api-error.ts'
 import { basePath } from './base-path.ts'
 import { queryString, request } from './client.ts'
@@ -69,7 +70,6 @@ export type CallFilterValues = string | readonly string[] | undefined
 export type CallScope = 'own' | 'all'
 
 export const CALL_PAGE_SIZE = 50
-const HALF_HOUR_S = 1_800
 
 function callsPath(scope: CallScope, part: '' | 'stat' | 'export'): string {
   if (scope === 'all') return `/api/log/${part}`
@@ -136,9 +136,10 @@ async function sumsOfHalfHours(
   const isWhole = [from, to === undefined ? 0 : to + 1].every(
     (at) => at !== undefined && at % HALF_HOUR_S === 0,
   )
-  const { reason, cause, request_id: id, session, cache_break: broke, ...filter } = given
+  const { reason, cause, request_id: id, session, batch, cache_break: broke, ...filter } = given
   // The gateway does not store separate sums for these filters.
-  if (!isWhole || [reason, cause, id, session, broke].some((one) => (one ?? '').length > 0)) return undefined
+  const others = [reason, cause, id, session, batch, broke]
+  if (!isWhole || others.some((one) => (one ?? '').length > 0)) return undefined
   const path = `/api/usage${scope === 'all' ? '' : '/self'}`
   const query = queryString({
     ...filter,

@@ -80,6 +80,14 @@ export function formatDuration(milliseconds: number, locale: string): string {
   return `${new Intl.NumberFormat(locale).format(Math.floor(seconds / 60))} min ${seconds % 60} s`
 }
 
+/** The seconds of a half hour, for each of which the gateway stores sums. */
+export const HALF_HOUR_S = 1800
+
+/** The end, in Unix seconds, of the half hour that contains this time. */
+export function endOfHalfHour(unixSeconds: number): number {
+  return (Math.floor(unixSeconds / HALF_HOUR_S) + 1) * HALF_HOUR_S
+}
+
 /** The start, in Unix seconds, of the day that contains this time in a time zone. */
 export function startOfDay(unixSeconds: number, timeZone: string): number {
   const { year, month, day } = partsOf(unixSeconds, timeZone)

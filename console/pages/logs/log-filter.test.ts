@@ -97,7 +97,7 @@ test('refused calls are counted where the counters know the filters and the half
   const day = { from: Date.UTC(2026, 10, 21) / 1000, to: undefined }
   const counters = refusalCountQueryOf({ code: 'overloaded', user: 'ann' }, 'all', day, NOW)
   expect(counters).toMatchObject({ from: day.from, code: ['overloaded'], username: ['ann'] })
-  expect(new Date((counters?.to ?? 0) * 1000).toISOString()).toBe('2026-11-21T12:31:00.000Z')
+  expect(new Date((counters?.to ?? 0) * 1000).toISOString()).toBe('2026-11-21T13:00:00.000Z')
   expect(refusalCountQueryOf({ user: 'ann' }, 'own', day, NOW)).not.toHaveProperty('username')
   expect(refusalCountQueryOf({ model: 'gpt' }, 'all', day, NOW)).toBeUndefined()
   expect(refusalCountQueryOf({}, 'all', { ...day, from: day.from + 60 }, NOW)).toBeUndefined()

@@ -11,6 +11,7 @@ import {
   timeRangeOf,
 } from '../../components/period.ts'
 import type { SearchState } from '../../components/search-state.ts'
+import { endOfHalfHour, HALF_HOUR_S } from '../../components/time.ts'
 import { keyFilters, valuesOfUrlText } from '../../components/url-values.ts'
 
 const CAUSES: ReadonlySet<string> = new Set(FAILURE_CAUSES)
@@ -149,7 +150,6 @@ export function callFilterOf(search: SearchState, scope: CallScope, { from, to }
   }
 }
 
-const HALF_HOUR_S = 1800
 const COUNTED_FILTERS: ReadonlySet<string> = new Set(['key', 'user', 'code'])
 
 /**
@@ -167,7 +167,7 @@ export function refusalCountQueryOf(
   if (from === undefined || !isCounted || !isWhole) return undefined
   return {
     from,
-    to: to ?? Math.floor(nowMs / 60_000) * 60 + 60,
+    to: to ?? endOfHalfHour(nowMs / 1000),
     code: valuesOfUrlText(search['code']),
     ...keyFilters(search['key']),
     ...(scope === 'all' && { username: valuesOfUrlText(search['user']) }),

@@ -2,7 +2,6 @@ import { Button, Switch } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import { CALL_PAGE_SIZE, callsCsvUrl, callSumsQuery, callsQuery } from '../../api/calls.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { CallTable, type ListedCall, listedRefusal } from '../../components/call-table.tsx'
@@ -15,6 +14,7 @@ import { type SearchState, useSearchState } from '../../components/search-state.
 import { useSignedInAccount } from '../../components/session.tsx'
 import { SessionsButton } from '../../components/sessions-button.tsx'
 import { listOrderOf, sortingOf } from '../../components/sorting.ts'
+import { useNow } from '../../components/use-now.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CallSheet } from './call-sheet.tsx'
 import { CallTotals } from './call-totals.tsx'
@@ -62,22 +62,22 @@ function useLog() {
   const { timeZone, language } = usePreferences()
   const { id } = useParams({ strict: false })
   const [search, setSearch] = useSearchState()
-  const [openedAt] = useState(Date.now)
+  const now = useNow()
   return {
     id,
     search,
     setSearch,
     scope: isAdmin ? ('all' as const) : ('own' as const),
-    span: logTimeRange(search, openedAt, timeZone, language),
+    span: logTimeRange(search, now, timeZone, language),
     page: Number(search['p'] ?? '1'),
-    openedAt,
+    now,
   }
 }
 
 /** The newest refused calls. */
 function RefusedCalls() {
   const { logs, call } = useTexts()
-  const { id, search, setSearch, scope, span, page, openedAt } = useLog()
+  const { id, search, setSearch, scope, span, page, now } = useLog()
   return (
     <>
       <PageHead title={id === undefined ? logs.title : call.title} />
@@ -90,7 +90,7 @@ function RefusedCalls() {
       <RefusedCallList
         scope={scope}
         filter={refusedCallFilterOf(search, scope, span)}
-        counters={refusalCountQueryOf(search, scope, span, openedAt)}
+        counters={refusalCountQueryOf(search, scope, span, now)}
         page={page}
         isFiltered={isLogFiltered({ ...search, status: undefined })}
         onClear={() => setSearch(FILTERS_REMOVED)}
@@ -116,7 +116,11 @@ function SettledCalls() {
     placeholderData: keepPreviousData,
     refetchInterval: isLive ? false : REFRESH_MS,
   })
-  const sums = useQuery({ ...callSumsQuery(profile.id, scope, filter), placeholderData: keepPreviousData })
+  const sums = useQuery({
+    ...callSumsQuery(profile.id, scope, filter),
+    placeholderData: keepPreviousData,
+    refetchInterval: isLive ? false : REFRESH_MS,
+  })
   const hidden = isAdmin ? hiddenColumns : [...hiddenColumns, ...OF_ADMINS]
   const settled = mergeLiveCalls(live.shown, calls.data?.items ?? [], MAX_LIVE_ROWS)
   const hasRefused = areRefusedIncluded(search) && order.sort === undefined

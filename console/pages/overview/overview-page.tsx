@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import { callsQuery } from '../../api/calls.ts'
 import { type UsagePoint, usageQuery } from '../../api/usage.ts'
 import { QueryResult } from '../../components/query-result.tsx'
@@ -10,7 +9,8 @@ import { NoCalls } from '../../components/no-calls.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
-import { startOfMonth } from '../../components/time.ts'
+import { endOfHalfHour, startOfMonth } from '../../components/time.ts'
+import { useNow } from '../../components/use-now.ts'
 import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { TotalSpend } from './total-spend.tsx'
@@ -26,7 +26,6 @@ import { TroubledChannels } from './troubled-channels.tsx'
 const SPENDERS = 5
 /** As many as stand beside the channels in trouble and the users who spend most. */
 const RECENT_CALLS_OF_ALL = 9
-const MINUTE_S = 60
 
 /** The start page: cost, keys and recent calls of the account, or of all accounts for administrators. */
 export function OverviewPage() {
@@ -34,11 +33,11 @@ export function OverviewPage() {
   const { profile, isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const scope = isAdmin ? 'all' : 'own'
-  const [openedAt] = useState(() => Date.now() / 1000)
+  const now = useNow() / 1000
   const month = useQuery(
     usageQuery(profile.id, scope, {
-      from: startOfMonth(openedAt, timeZone),
-      to: (Math.floor(openedAt / MINUTE_S) + 1) * MINUTE_S,
+      from: startOfMonth(now, timeZone),
+      to: endOfHalfHour(now),
       tz: timeZone,
       step: 'month',
       by: isAdmin ? 'user' : 'none',

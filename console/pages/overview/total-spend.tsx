@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { type Usage, usageQuery } from '../../api/usage.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { Figures } from '../../components/figures.tsx'
 import { axisTicks } from '../../components/axis-ticks.ts'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
-import { startOfDay } from '../../components/time.ts'
+import { endOfHalfHour, startOfDay } from '../../components/time.ts'
+import { useNow } from '../../components/use-now.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { barLabel } from './bar-label.ts'
 import { projectMonthlySpend } from './project-monthly-spend.ts'
@@ -13,7 +13,6 @@ import classes from './overview-page.module.css'
 
 const DAY_S = 86_400
 const DAYS = 30
-const MINUTE_S = 60
 
 /**
  * The cost of all accounts: this month with a projection to its end, errors and latency, and the last 30
@@ -54,11 +53,11 @@ function LastDays() {
   const { overview } = useTexts()
   const { profile } = useSignedInAccount()
   const { timeZone } = useFormatters()
-  const [openedAt] = useState(() => Date.now() / 1000)
+  const now = useNow() / 1000
   const query = useQuery(
     usageQuery(profile.id, 'all', {
-      from: startOfDay(openedAt - (DAYS - 1) * DAY_S, timeZone),
-      to: (Math.floor(openedAt / MINUTE_S) + 1) * MINUTE_S,
+      from: startOfDay(now - (DAYS - 1) * DAY_S, timeZone),
+      to: endOfHalfHour(now),
       tz: timeZone,
       step: 'day',
       by: 'none',

@@ -92,3 +92,11 @@ test.each([
     expect(searchOfSeries(search, scope, by, { key: '7', label: 'ann' })).toEqual(expected)
   },
 )
+
+test('a usage period up to now asks for the same until the half hour is over, and then for the next one', () => {
+  const at = (time: string) => usageQueryOf({}, 'own', Date.parse(time), 'UTC', 'en')
+  const first = at('2026-11-21T12:30:00Z')
+  expect(new Date(first.to * 1000).toISOString()).toBe('2026-11-21T13:00:00.000Z')
+  expect(at('2026-11-21T12:59:59Z')).toEqual(first)
+  expect(at('2026-11-21T13:00:00Z').to - first.to).toBe(1800)
+})

@@ -5,7 +5,7 @@ import type { UsageQuery } from '../../api/usage.ts'
 import { periodFromUrl, timeRangeOf, USAGE_PERIODS } from '../../components/period.ts'
 import type { SearchState } from '../../components/search-state.ts'
 import { keyFilters, keyIdAsUrlValue, valuesToUrlText, valuesOfUrlText } from '../../components/url-values.ts'
-import { isoDay, isoHour, startOfMonth } from '../../components/time.ts'
+import { endOfHalfHour, HALF_HOUR_S, isoDay, isoHour, startOfMonth } from '../../components/time.ts'
 
 /** The period to use if the page's URL has none. */
 export const DEFAULT_PERIOD = '30d'
@@ -28,7 +28,6 @@ export const API_DIMENSION_OF_GROUPING = {
   tier: 'service_tier',
   region: 'region',
 } as const satisfies Readonly<Record<Grouping, SuggestedField>>
-const HALF_HOUR_S = 1800
 const DAY_S = 86_400
 /** The number of series that the gateway returns for each figure; the charts show fewer. */
 const TOP = 20
@@ -70,8 +69,8 @@ export function groupingsForScope(scope: CallScope): readonly Grouping[] {
 }
 
 /**
- * The query for the filters in the page's URL. The period ends with the current minute, so that rendering the
- * page again does not change the request.
+ * The query for the filters in the page's URL. The period ends with the current half hour, so that rendering the
+ * page again does not change the request until then.
  */
 export function usageQueryOf(
   search: SearchState,
@@ -80,8 +79,8 @@ export function usageQueryOf(
   timeZone: string,
   locale: string,
 ): UsageQuery {
-  const now = Math.floor(nowMs / 60_000) * 60 + 60
-  const { from = 0, to = now } = timeRangeOf(
+  const now = Math.floor(nowMs / 1000)
+  const { from = 0, to = endOfHalfHour(now) } = timeRangeOf(
     periodFromUrl(USAGE_PERIODS, search, DEFAULT_PERIOD),
     search,
     now,

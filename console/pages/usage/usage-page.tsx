@@ -1,7 +1,6 @@
 import { Button } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { CallScope } from '../../api/calls.ts'
 import { type Usage, type UsageQuery, usageCsvUrl, usageQuery } from '../../api/usage.ts'
 import { QueryResult } from '../../components/query-result.tsx'
@@ -11,6 +10,7 @@ import { usePreferences } from '../../components/preferences.ts'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { SessionsButton } from '../../components/sessions-button.tsx'
+import { useNow } from '../../components/use-now.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { Breakdown } from './breakdown.tsx'
 import { CacheSection } from './cache-section.tsx'
@@ -40,9 +40,9 @@ export function UsagePage() {
   const { profile, isAdmin } = useSignedInAccount()
   const { timeZone, language } = usePreferences()
   const [search, setSearch] = useSearchState()
-  const [openedAt] = useState(Date.now)
+  const now = useNow()
   const scope: CallScope = isAdmin ? 'all' : 'own'
-  const params = usageQueryOf(search, scope, openedAt, timeZone, language)
+  const params = usageQueryOf(search, scope, now, timeZone, language)
   const query = useQuery({
     ...usageQuery(profile.id, scope, params),
     placeholderData: keepPreviousData,

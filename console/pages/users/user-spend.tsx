@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import { usageQuery } from '../../api/usage.ts'
 import type { ManagedUser } from '../../api/users.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
@@ -11,11 +10,11 @@ import { PageSection } from '../../components/page-section.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
-import { startOfMonth } from '../../components/time.ts'
+import { endOfHalfHour, startOfMonth } from '../../components/time.ts'
+import { useNow } from '../../components/use-now.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 const TOP = 20
-const MINUTE_S = 60
 
 interface Spent {
   readonly key: string
@@ -24,15 +23,15 @@ interface Spent {
   readonly requests: number
 }
 
-/** What a user has spent this month, as a query whose parameters change each minute at most. */
+/** What a user has spent this month, as a query whose parameters change each half hour at most. */
 function useMonthOfUser({ username }: ManagedUser, by: 'model' | 'key') {
   const { profile } = useSignedInAccount()
   const { timeZone } = usePreferences()
-  const [openedAt] = useState(() => Math.floor(Date.now() / 1000 / MINUTE_S) * MINUTE_S + MINUTE_S)
+  const now = useNow() / 1000
   return useQuery(
     usageQuery(profile.id, 'all', {
-      from: startOfMonth(openedAt, timeZone),
-      to: openedAt,
+      from: startOfMonth(now, timeZone),
+      to: endOfHalfHour(now),
       tz: timeZone,
       step: 'day',
       by: by === 'key' ? 'token' : by,
