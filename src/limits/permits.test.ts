@@ -168,6 +168,37 @@ describe('a node that cannot reach the others', () => {
     ask(permits, shared, 30, 0)
     expect(permits.buildRequest(40, 0, GENERATION).added).toEqual([])
   })
+
+  /** A call every six seconds, of a hundred a minute: ten within the window. */
+  const HOUR_OF_CALLS = Array.from({ length: 600 }, (_, index) => index * 6_000)
+  const LAST_MS = HOUR_OF_CALLS.at(-1) ?? 0
+
+  test('a node that reaches the others after an hour counts nothing that is older than the window', () => {
+    const permits = new Permits(100, 60_000)
+    for (const atMs of HOUR_OF_CALLS) expect(permits.takeIsolated(atMs, 2).allowed).toBe(true)
+    expect(permits.peekIsolated(LAST_MS, 2, true)).toMatchObject({ allowed: true, remaining: 90 })
+    expect(permits.peek(LAST_MS)).toMatchObject({ allowed: true, remaining: 90 })
+  })
+
+  test('a node forgets what it has counted without the others when the window is over', () => {
+    const permits = new Permits(100, 60_000)
+    for (const atMs of HOUR_OF_CALLS) permits.takeIsolated(atMs, 2)
+    expect(permits.isIdle(LAST_MS + 59_999)).toBe(false)
+    expect(permits.isIdle(LAST_MS + 60_000)).toBe(true)
+    expect(permits.hasUnreported(LAST_MS + 60_000)).toBe(false)
+  })
+
+  test('a node whose reports fail, for whatever time, goes on to admit its share', () => {
+    const permits = new Permits(100, 60_000)
+    for (const atMs of HOUR_OF_CALLS) {
+      permits.buildRequest(atMs, 1, GENERATION)
+      permits.failRequest()
+      expect(permits.peek(atMs).allowed).toBe(true)
+      expect(permits.takeIsolated(atMs, 2).allowed).toBe(true)
+    }
+    // The calls of the last minute.
+    expect(permits.buildRequest(LAST_MS, 0, GENERATION).added).toHaveLength(10)
+  })
 })
 
 describe('a shared store that has lost its data', () => {

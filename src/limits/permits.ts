@@ -22,11 +22,9 @@ export class Permits {
   #bucket = 0
   #used = 0
   /** What this node has used without a permit, and not reported to the other nodes yet. */
-  #added: readonly UsageSample[] = []
+  #added: UsageSample[] = []
   /** The report that was sent but not answered yet. */
-  #inFlight:
-    | { readonly sentMs: number; readonly used: number; readonly added: readonly UsageSample[] }
-    | undefined
+  #inFlight: { readonly sentMs: number; readonly used: number; readonly added: UsageSample[] } | undefined
   #snapshot: WindowSnapshot | undefined
   #snapshotMs = Number.NEGATIVE_INFINITY
   #requestedMs = Number.NEGATIVE_INFINITY
@@ -89,13 +87,18 @@ export class Permits {
   /** Counts an amount that was used without a permit. */
   add(nowMs: number, amount: number): void {
     this.#recordUse(nowMs, amount)
-    const last = this.#added.at(-1)
+    this.#collect(nowMs, amount)
+  }
+
+  // Amounts that belong to the same time bucket are combined, and reported with the time of the last one. Those that are
+  // older than the window are dropped, because it may take days until the other nodes can be reached.
+  #collect(atMs: number, amount: number): void {
     const { widthMs } = this.#buckets
-    // Amounts that belong to the same time bucket are combined, and reported with the time of the last one.
-    const isNear = last !== undefined && Math.floor(last[0] / widthMs) === Math.floor(nowMs / widthMs)
-    this.#added = isNear
-      ? [...this.#added.slice(0, -1), [nowMs, last[1] + amount]]
-      : [...this.#added, [nowMs, amount]]
+    const last = this.#added.at(-1)
+    if (last !== undefined && Math.floor(last[0] / widthMs) === Math.floor(atMs / widthMs))
+      this.#added[this.#added.length - 1] = [atMs, last[1] + amount]
+    else this.#added.push([atMs, amount])
+    while ((this.#added[0]?.[0] ?? atMs) <= atMs - this.windowMs) this.#added.shift()
   }
 
   /**
@@ -153,7 +156,7 @@ export class Permits {
   /** Whether it is time to send a report or to return permits, even if no call waits. */
   isDue(nowMs: number, generation: string | undefined): boolean {
     if (this.#inFlight) return false
-    const isUnreported = this.#used + this.#added.length > 0
+    const isUnreported = this.#used > 0 || this.#hasAdded(nowMs)
     if (isUnreported && this.max <= MAX_REPORTED_AT_ONCE) return true
     const reportMs = Math.min(REPORT_MS, Math.max(5, this.#buckets.widthMs / 2))
     if (nowMs - this.#requestedMs < reportMs) return false
@@ -182,19 +185,21 @@ export class Permits {
     return !this.#inFlight && nowMs - this.#snapshotMs > STOCK_MS
   }
 
-  /** Whether this object can be discarded without losing any count. */
+  /**
+   * Whether this object can be discarded without losing any count. Permits, and what is not reported yet, expire with the
+   * windows.
+   */
   isIdle(nowMs: number): boolean {
     return (
       !this.#inFlight &&
-      this.#stock + this.#used + this.#added.length === 0 &&
       this.#local.sum(nowMs, this.windowMs) === 0 &&
       (this.#snapshot?.used(nowMs) ?? 0) === 0
     )
   }
 
   /** Whether anything must still be reported or returned to the other nodes. */
-  get hasUnreported(): boolean {
-    return this.#inFlight !== undefined || this.#stock + this.#used + this.#added.length > 0
+  hasUnreported(nowMs: number): boolean {
+    return this.#inFlight !== undefined || this.#stock + this.#used > 0 || this.#hasAdded(nowMs)
   }
 
   /**
@@ -209,7 +214,7 @@ export class Permits {
     const kept = isReturned ? 0 : this.#stock
     // A request that reports use without permits fetches no spare permits: other nodes may still have such
     // use to report.
-    const fetches = need > 0 || (this.#added.length === 0 && !this.#isIdle(nowMs))
+    const fetches = need > 0 || (!this.#hasAdded(nowMs) && !this.#isIdle(nowMs))
     const want = fetches ? Math.max(0, this.#targetStock(nowMs) - kept) : 0
     const request = {
       max: this.max,
@@ -260,7 +265,9 @@ export class Permits {
    */
   failRequest(): void {
     if (!this.#inFlight) return
-    this.#added = [...this.#inFlight.added, ...this.#added]
+    const later = this.#added
+    this.#added = this.#inFlight.added
+    for (const [atMs, amount] of later) this.#collect(atMs, amount)
     this.#inFlight = undefined
     this.#stock = 0
     this.#used = 0
@@ -300,7 +307,11 @@ export class Permits {
    * Units of the limit that are free by the last snapshot. Permits that a node holds do not count as free.
    */
   #free(nowMs: number): number {
-    return this.max - (this.#snapshot?.used(nowMs) ?? 0) - sumOf(this.#added)
+    return this.max - (this.#snapshot?.used(nowMs) ?? 0) - sumOf(this.#added, nowMs - this.windowMs)
+  }
+
+  #hasAdded(nowMs: number): boolean {
+    return (this.#added.at(-1)?.[0] ?? Number.NEGATIVE_INFINITY) > nowMs - this.windowMs
   }
 
   /**
@@ -308,7 +319,8 @@ export class Permits {
    */
   #unused(nowMs: number): number {
     const { used, added } = this.#inFlight ?? { used: 0, added: [] }
-    const unreported = this.#used + used + sumOf(this.#added) + sumOf(added)
+    const startMs = nowMs - this.windowMs
+    const unreported = this.#used + used + sumOf(this.#added, startMs) + sumOf(added, startMs)
     return this.max - (this.#snapshot?.used(nowMs, false) ?? 0) - unreported
   }
 
@@ -323,8 +335,9 @@ export class Permits {
 
 const EMPTY_WINDOW = new SlidingWindow()
 
-function sumOf(samples: readonly UsageSample[]): number {
-  return samples.reduce((sum, [, amount]) => sum + amount, 0)
+/** Sum of the amounts that were used after this time. */
+function sumOf(samples: readonly UsageSample[], afterMs: number): number {
+  return samples.reduce((sum, [atMs, amount]) => (atMs > afterMs ? sum + amount : sum), 0)
 }
 
 /**

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { peersWithoutExchange } from './peers.ts'
 import { LocalRateCounter, SubjectTable } from './rate-counter.ts'
+import { SharedRateCounter } from './shared-rate-counter.ts'
 
 class TestEntry {
   untilMs = Number.POSITIVE_INFINITY
@@ -63,4 +65,21 @@ test("a flood of 60,000 new clients resets no client's rate limit count, and the
   nowMs = 60_000
   expect(take('flooder')).toBe(true)
   expect(take('stranger 59999')).toBe(true)
+})
+
+test('on nodes without Redis, addresses that have not called for a window make room for new ones', async () => {
+  let nowMs = 0
+  const counts = new SharedRateCounter(
+    peersWithoutExchange(() => 2),
+    () => {},
+    () => nowMs,
+  )
+  const take = (subject: string) =>
+    counts.take({ name: 'global requests', subject, max: 1, windowMs: 60_000 })
+  for (let i = 0; i < 50_000; i++) void take(`early ${i}`)
+  nowMs = 60_000
+  let refused = 0
+  for (let i = 0; i < 10_000; i++) if (!(await take(`late ${i}`)).allowed) refused += 1
+  expect(refused).toBe(0)
+  await counts.close()
 })

@@ -60,7 +60,7 @@ export class SharedRateCounter implements RateCounter {
     if (this.#peers.isRefilling) return this.#takeShare(entry, nowMs)
     const verdict = entry.permits.take(nowMs)
     if (!verdict) return this.#wait(entry, true)
-    if (entry.permits.hasUnreported) this.#unreported.add(entry)
+    if (entry.permits.hasUnreported(nowMs)) this.#unreported.add(entry)
     if (entry.permits.isLow(nowMs) || entry.permits.isDue(nowMs, this.#peers.generation))
       void this.#exchange(entry)
     return verdict
@@ -120,7 +120,7 @@ export class SharedRateCounter implements RateCounter {
   #takeShare(entry: SubjectEntry, nowMs: number): LimitDecision {
     this.#onIsolated()
     const verdict = entry.permits.takeShare(nowMs, this.#peers.nodes)
-    if (entry.permits.hasUnreported) this.#unreported.add(entry)
+    if (entry.permits.hasUnreported(nowMs)) this.#unreported.add(entry)
     return verdict
   }
 
@@ -128,9 +128,10 @@ export class SharedRateCounter implements RateCounter {
     this.#onIsolated()
     const { permits } = entry
     const { nodes } = this.#peers
-    if (!takes) return permits.peekIsolated(this.nowMs(), nodes)
-    const verdict = permits.takeIsolated(this.nowMs(), nodes)
-    if (permits.hasUnreported) this.#unreported.add(entry)
+    const nowMs = this.nowMs()
+    if (!takes) return permits.peekIsolated(nowMs, nodes)
+    const verdict = permits.takeIsolated(nowMs, nodes)
+    if (permits.hasUnreported(nowMs)) this.#unreported.add(entry)
     return verdict
   }
 
@@ -141,7 +142,7 @@ export class SharedRateCounter implements RateCounter {
       // turn.
       setImmediate(() => {
         if (entry.waiting.delete(waiter)) waiter.resolve(this.#decideIsolated(entry, takes))
-        if (entry.permits.hasUnreported) this.#unreported.add(entry)
+        if (entry.permits.hasUnreported(this.nowMs())) this.#unreported.add(entry)
       })
     }, this.#waitTimeoutMs)
     const waiter: Waiter = { takes, resolve, timer }
@@ -178,7 +179,7 @@ export class SharedRateCounter implements RateCounter {
     permits.failRequest()
     entry.exchange = undefined
     for (const waiter of waiting) this.#resolve(entry, waiter, this.#decideIsolated(entry, waiter.takes))
-    if (permits.hasUnreported) this.#unreported.add(entry)
+    if (permits.hasUnreported(this.nowMs())) this.#unreported.add(entry)
   }
 
   #serve(entry: SubjectEntry): void {
@@ -205,10 +206,10 @@ export class SharedRateCounter implements RateCounter {
 
   #runSweep(): void {
     const { isReachable, generation } = this.#peers
-    if (!isReachable) return
+    const nowMs = this.nowMs()
+    if (!isReachable) return this.#dropExpired(nowMs)
     if (generation !== this.#generation) this.#markAllUnreported()
     this.#generation = generation
-    const nowMs = this.nowMs()
     this.#checkReported(nowMs)
     let started = 0
     for (const entry of this.#unreported) {
@@ -217,7 +218,18 @@ export class SharedRateCounter implements RateCounter {
       if (entry.permits.isDue(nowMs, generation)) {
         started += 1
         void this.#exchange(entry)
-      } else if (!entry.permits.hasUnreported) this.#unreported.delete(entry)
+      } else if (!entry.permits.hasUnreported(nowMs)) this.#unreported.delete(entry)
+    }
+  }
+
+  // Drops some entries with nothing left to report. As nothing is reported while the others cannot be reached, they would
+  // never be released.
+  #dropExpired(nowMs: number): void {
+    let left = Math.min(MAX_PER_SWEEP, this.#unreported.size)
+    for (const entry of this.#unreported) {
+      if (left-- === 0) return
+      this.#unreported.delete(entry)
+      if (entry.permits.hasUnreported(nowMs)) this.#unreported.add(entry)
     }
   }
 

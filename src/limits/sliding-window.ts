@@ -71,7 +71,7 @@ export class SlidingWindow {
   }
 
   /** Times and amounts of what was used within the last `windowMs` milliseconds. */
-  moments(nowMs: number, windowMs: number): readonly UsageSample[] {
+  moments(nowMs: number, windowMs: number): UsageSample[] {
     this.#expire(nowMs, windowMs)
     return this.#times.map((time, i) => [time, this.#amounts[i] ?? 0])
   }
