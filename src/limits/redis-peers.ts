@@ -68,11 +68,14 @@ const REFRESH_MS = 1_000
 const HASH_COUNT = 16_384
 
 /**
- * Script of a heartbeat. Expects the generation's key as KEYS[2]; KEYS[1] is unused. Returns the server's
- * time and the generation.
+ * Script of a heartbeat. Expects the generation's key as KEYS[2]; KEYS[1] is unused. Writes the generation
+ * again, which fails if the server takes no writes: no node can count there. Returns the server's time and
+ * the generation.
  */
 const HEARTBEAT_SCRIPT = `${GENERATION_FUNCTIONS}
-return { nowMs, readGeneration() }
+local generation = readGeneration()
+redis.call('SET', KEYS[2], generation)
+return { nowMs, generation }
 `
 
 /** Options for sharing limits with other nodes through Redis. */
