@@ -250,8 +250,9 @@ export class RedisPeers implements PermitPeers, SlotPeers {
 
 /**
  * Script that applies one `SlotReport` atomically. A hash per subject contains the slots of each node, with
- * the time of its report in seconds. Only running nodes count, with reports of the last minute; the hash
- * expires after two minutes. If it lacks what this node reported, or is unreadable, data was lost.
+ * the time of its report in seconds. Only running nodes count, with reports of the last three seconds, as nodes
+ * report every second; the hash expires after two minutes. If it lacks what this node reported in the last
+ * minute, or is unreadable, data was lost.
  *
  * KEYS: the hash; the generation. ARGV: the generation that the node knows, the node, the numbers of slots
  * that it has, wants, has reported (-1 = unknown), and of all nodes; then the other running nodes.
@@ -263,23 +264,23 @@ local key, node = KEYS[1], ARGV[2]
 local held, want, reported, max = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local nowS = tonumber(time[1])
 
--- The slots of a node; 0 if there is no report of the last minute, nil if it cannot be read.
-local function slotsOf(name)
+-- The slots of a node; 0 if its last report is older, nil if it cannot be read.
+local function slotsOf(name, maxSeconds)
   local report = readField(key, name, 40)
   if report == false then return 0 end
   local slots, reportedS = string.match(report or '', '^(%d+) (%d+)$')
   if not slots then return nil end
-  if math.abs(nowS - reportedS) > 60 then return 0 end
+  if math.abs(nowS - reportedS) > maxSeconds then return 0 end
   return tonumber(slots)
 end
 
 local generation = readGeneration()
 if generation ~= ARGV[1] then return { generation } end
 local fields = redis.pcall('HLEN', key)
-local own = slotsOf(node)
+local own = slotsOf(node, 60)
 local others, isLost = 0, type(fields) ~= 'number' or fields > 10000 or (reported > 0 and own ~= reported)
 for i = 7, #ARGV do
-  local slots = slotsOf(ARGV[i])
+  local slots = slotsOf(ARGV[i], 3)
   if not slots then isLost = true else others = others + slots end
 end
 if isLost then

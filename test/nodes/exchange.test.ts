@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type PermitResponse, type PermitRequest, bucketsOf } from '../../src/limits/peers.ts'
 import { RedisPeers } from '../../src/limits/redis-peers.ts'
-import { PATIENT } from '../fixtures/counting-nodes.ts'
+import { PATIENT, threeNodes, stopNodes } from '../fixtures/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import { SharedWindow } from '../fixtures/shared-window.ts'
 
@@ -138,6 +138,19 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     const lost = peers.generation
     await server.command(['FLUSHALL'])
     await expect.poll(() => peers.generation).not.toBe(lost)
+  })
+
+  test('the places of a node that reports nothing more are free, though it is still among the running nodes', async () => {
+    const nodes = await threeNodes(server.url)
+    onTestFinished(() => stopNodes(nodes))
+    const [silent, other] = nodes.map(({ peers: node }) => node)
+    const report = (node: RedisPeers | undefined, held: number, want: number) =>
+      node?.exchangeSlots('key:1', { held, want, reported: held, max: 1 })
+    await expect.poll(() => report(silent, 0, 1)).toBe(1)
+    // The list of running nodes is not as quick, and a report lasts for a minute.
+    await expect.poll(() => report(other, 0, 1), { timeout: 30_000, interval: 100 }).toBe(1)
+    // Its silence is not a loss of data, after which all nodes would have to report again.
+    expect(await report(silent, 1, 0)).toBe(0)
   })
 
   test('calls that Redis counted before its clock went back still count against the rate limit', async () => {
