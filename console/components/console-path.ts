@@ -1,4 +1,4 @@
-import { isConsolePage } from '../../src/console/pages.ts'
+import { isConsolePage } from '../../src/domain/console-pages.ts'
 
 /** Pages that show themselves to those who have not signed in. */
 const OPEN = /^\/(?:login|invite)$/

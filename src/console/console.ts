@@ -8,7 +8,7 @@ import type { Response, ResponseHeaders } from '@sluice/http1'
 import type { Options } from '../domain/options.ts'
 import { chooseEncoding, type Encoding } from '../http/content-encoding.ts'
 import type { Request } from '../http/request.ts'
-import { isConsolePage } from './pages.ts'
+import { isConsolePage } from '../domain/console-pages.ts'
 
 /** Placeholder in the built HTML page for the nonce of the content security policy. */
 const NONCE = '{{nonce}}'
