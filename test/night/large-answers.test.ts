@@ -86,8 +86,10 @@ test('answers that a client does not read stay within its share of memory, and e
   const hasty = async (): Promise<unknown> =>
     JSON.parse((await fixture.chat('ann', ask('hasty'))).text).error.code
   await expect.poll(hasty).toBe('overloaded')
-  expect(rows('hasty').at(-1)).toMatchObject({ reason: 'cut', output_tokens: 0 })
+  // What had arrived of its answer, the provider has billed.
+  expect(rows('hasty').at(-1)?.reason).toBe('cut')
   expect(rows('hasty').at(-1)?.input_tokens).toBeGreaterThan(0)
+  expect(rows('hasty').at(-1)?.output_tokens).toBeGreaterThan(0)
   expect(isStreamed).toBe(false)
   expect(held.length).toBeLessThanOrEqual(MOST_HELD)
 
