@@ -51,6 +51,8 @@ export function endAfterFailure(code: number): number {
 }
 
 async function startIn(environment: Environment, opened: OpenedResources): Promise<number> {
+  // Without a listener SIGHUP ends the process. What it asks for, reading the configuration, is still to come here.
+  process.on('SIGHUP', () => {})
   const path = sqlitePath(environment.databaseUrl)
   setThreadFlags()
   // The database thread loads its modules at the same time as this thread loads the configuration.
@@ -72,8 +74,12 @@ export function printStartFailure(error: unknown): number {
 export async function runGateway(config: Config, opened: OpenedResources = {}): Promise<number> {
   setThreadFlags()
   const stopSignal = waitForStopSignal()
-  const { startGateway } = await import('../gateway/main.ts')
   let gateway: Gateway
+  let isReloadDue = false
+  // The gateway itself listens only from the end of its start until its stop begins. At other times SIGHUP must not
+  // end the process either.
+  process.on('SIGHUP', () => (isReloadDue = !gateway))
+  const { startGateway } = await import('../gateway/main.ts')
   // A signal to stop may arrive while the gateway is still starting. The stop waits until the start has
   // ended, but not longer than `START_GRACE_MS`.
   void stopSignal.then(() => setTimeout(() => gateway ?? process.exit(1), START_GRACE_MS).unref())
@@ -87,6 +93,7 @@ export async function runGateway(config: Config, opened: OpenedResources = {}): 
     await Promise.race([starting.catch(() => {}), delay(CLOSE_MS)])
     return code
   }
+  if (isReloadDue) process.emit('SIGHUP')
   // Saves the compile cache for the next start, even if this process is killed later.
   flushCompileCache()
   setCollectorFlags()

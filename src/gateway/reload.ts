@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import process from 'node:process'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -6,6 +7,7 @@ import type { Config } from '../config/config.ts'
 import type { RefusedConfiguration } from '../domain/settings.ts'
 import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
 import { ReadingThread } from '../config/reading-thread.ts'
+import { readTextFile } from '../config/text-file.ts'
 
 /** Whether a changed configuration was applied, or refused because of errors. */
 export type ReloadResult = 'applied' | 'refused'
@@ -27,7 +29,7 @@ const WARNINGS_AT_ONCE = 200
  * configuration stays. `apply` applies a valid configuration, or rejects and changes nothing.
  */
 export async function reloadOnChange(
-  running: Pick<Config, 'environment' | 'builtIn' | 'priceFile'>,
+  running: Pick<Config, 'environment' | 'builtIn' | 'priceFile' | 'texts'>,
   apply: (config: Config) => Promise<void>,
   onResult: (result: ReloadResult, refused?: RefusedConfiguration) => void,
   log: Logger,
@@ -51,8 +53,10 @@ export async function reloadOnChange(
   }
   process.on('SIGHUP', reload)
   const { configFile } = running.environment
-  const watcher = configFile === undefined ? undefined : await watch(configFile, reload)
-  watcher?.follow(applied)
+  const watcher = configFile === undefined ? undefined : await watch(configFile, applied, reload)
+  // The start may have taken long, and the files may have been written since they were read.
+  const { texts, priceFile } = running
+  if (hasChanged(configFile, texts.text) || hasChanged(priceFile?.path, texts.prices)) reload()
   return {
     async close() {
       process.off('SIGHUP', reload)
@@ -65,15 +69,15 @@ export async function reloadOnChange(
 
 // chokidar also notices when another file is renamed over the watched one. It is imported on demand, because
 // files hardly change in the first milliseconds.
-async function watch(file: string, changed: () => void): Promise<FileWatcher> {
+async function watch(file: string, more: readonly string[], changed: () => void): Promise<FileWatcher> {
   const { watch: watchFiles } = await import('chokidar')
-  const watcher = watchFiles(file, {
+  const watcher = watchFiles([file, ...more], {
     ignoreInitial: true,
     awaitWriteFinish: { stabilityThreshold: STABLE_MS, pollInterval: 25 },
   })
   watcher.on('add', changed).on('change', changed)
   await new Promise<void>((ready) => watcher.once('ready', () => ready()))
-  let others: readonly string[] = []
+  let others = more
   return {
     follow(files) {
       const next = files.filter((one) => one !== resolve(file))
@@ -155,5 +159,16 @@ function refuseEmpty({ environment: { configFile }, texts, priceFile }: Config):
   for (const { file, text } of given) {
     if (file !== undefined && text === '')
       throw new ConfigError([{ file, path: '', message: 'expected more than an empty file' }])
+  }
+}
+
+// A pipe can be read only once. A missing file is noticed by the watcher once it is there again.
+function hasChanged(file: string | undefined, text: string | undefined): boolean {
+  if (file === undefined) return false
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.isFile() === true && readTextFile(file) !== text
+  } catch {
+    // The reading then reports why the file cannot be read.
+    return true
   }
 }

@@ -7,7 +7,7 @@ import { type ReloadResult, reloadOnChange } from './reload.ts'
 
 /** What is needed to carry out the operator's commands. */
 interface OperatorServices {
-  readonly running: Pick<Config, 'environment' | 'builtIn' | 'priceFile'>
+  readonly running: Pick<Config, 'environment' | 'builtIn' | 'priceFile' | 'texts'>
   readonly management: AdministrationServices
   /** Applies a valid configuration, or rejects and leaves everything unchanged. */
   readonly apply: (config: Config) => Promise<void>

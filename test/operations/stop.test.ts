@@ -330,6 +330,15 @@ test('a signal during the start stops the gateway once it has started, with exit
   expect(program.err()).toBe('')
 })
 
+test('SIGHUP during the start does not end the gateway, which reads gateway.yaml again once it has started', async () => {
+  const program = await runProgram({ config: config(), ownProcess: true })
+  onTestFinished(() => discard(program))
+  await eventually(() => isOpen(program.port), 'it listens')
+  program.kill('SIGHUP')
+  await program.ready()
+  await eventually(() => program.out().includes('"msg":"configuration applied"'), 'a reading')
+})
+
 test('a start that waits for a silent database ends soon after a signal', async () => {
   const sockets = new Set<{ destroy(): void }>()
   const silent = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1')

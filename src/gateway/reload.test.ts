@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Config, readConfig } from '../config/config.ts'
+import { readEnvironment } from '../config/environment.ts'
+import { type ReloadResult, reloadOnChange } from './reload.ts'
+
+/** A folder with a gateway.yaml, as a gateway that starts reads it. */
+function start(text: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-reload-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const write = (name: string, content: string): void => writeFileSync(join(folder, name), content)
+  write('gateway.yaml', text)
+  const read = (): Config => readConfig(readEnvironment({}, {}, folder))
+  return { write, read }
+}
+
+/** Watches the files of a configuration, and collects what is applied, and how each reading ends. */
+async function watch(config: Config) {
+  const applied: Config[] = []
+  const results: ReloadResult[] = []
+  const watching = await reloadOnChange(
+    config,
+    (next) => Promise.resolve(void applied.push(next)),
+    (result) => results.push(result),
+    pino({ enabled: false }),
+  )
+  onTestFinished(() => watching.close())
+  return { applied, results, watching }
+}
+
+test('a gateway.yaml that was changed while the gateway started is applied', async () => {
+  const { read, write } = start('options: { retries: 1 }')
+  const config = read()
+  write('gateway.yaml', 'options: { retries: 2 }')
+  const { applied } = await watch(config)
+  await expect.poll(() => applied.at(-1)?.settings.options.retries).toBe(2)
+})
+
+test('a prices file that was changed while the gateway started is applied', async () => {
+  const { read, write } = start('options: { prices_file: prices.yaml }')
+  write('prices.yaml', 'm: { input: 1, output: 1 }')
+  const config = read()
+  write('prices.yaml', 'n: { input: 1, output: 1 }')
+  const { applied } = await watch(config)
+  await expect.poll(() => [...(applied.at(-1)?.priceFile?.prices.keys() ?? [])]).toEqual(['n'])
+})
+
+test('files that were not changed while the gateway started are not read again', async () => {
+  const { read, write } = start('options: { prices_file: prices.yaml }')
+  write('prices.yaml', 'm: { input: 1, output: 1 }')
+  const { results, watching } = await watch(read())
+  await watching.close()
+  expect(results).toEqual([])
+})
