@@ -21,21 +21,26 @@ export interface Diagnostic {
 /** A refused configuration, with all of its errors in the order of lines. */
 export class ConfigError extends Error {
   readonly diagnostics: readonly Diagnostic[]
+  /** Absolute paths of files that settings name and that could not be read. */
+  readonly unread: readonly string[]
 
-  constructor(diagnostics: readonly Diagnostic[]) {
+  constructor(diagnostics: readonly Diagnostic[], unread: readonly string[] = []) {
     super(diagnostics.map(formatDiagnostic).join('\n'))
     this.name = 'ConfigError'
     this.diagnostics = diagnostics
+    this.unread = unread
   }
 }
 
 /** Sends the refusal of a configuration with its diagnostics. */
 export const CONFIG_ERRORS: ErrorForm = {
   pack: (error) =>
-    error instanceof ConfigError ? { diagnostics: error.diagnostics } : PLAIN_ERRORS.pack(error),
+    error instanceof ConfigError
+      ? { diagnostics: error.diagnostics, unread: error.unread }
+      : PLAIN_ERRORS.pack(error),
   unpack(packed) {
-    const { diagnostics } = packed as { readonly diagnostics?: readonly Diagnostic[] }
-    return diagnostics ? new ConfigError(diagnostics) : PLAIN_ERRORS.unpack(packed)
+    const { diagnostics, unread } = packed as Partial<ConfigError>
+    return diagnostics ? new ConfigError(diagnostics, unread) : PLAIN_ERRORS.unpack(packed)
   },
 }
 

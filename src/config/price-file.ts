@@ -66,7 +66,7 @@ function contentOf(path: string, refusedAt: Diagnostic): string {
     return readTextFile(path)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new ConfigError([{ ...refusedAt, message: `expected a file that can be read: ${reason}` }])
+    throw new ConfigError([{ ...refusedAt, message: `expected a file that can be read: ${reason}` }], [path])
   }
 }
 

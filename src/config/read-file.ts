@@ -67,7 +67,10 @@ export function readFile(
   const { content, diagnostics } = readFileContent(document)
   if (!content) {
     const inOrder = diagnostics.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
-    throw new ConfigError(inOrder.map((diagnostic) => inFile(file, diagnostic)))
+    throw new ConfigError(
+      inOrder.map((diagnostic) => inFile(file, diagnostic)),
+      document.unread,
+    )
   }
 
   const { models, users, options } = content
@@ -173,15 +176,21 @@ const MAX_BYTES = 64 * 1024
  * file; PATH is relative to `folder`. Only the operator's own file is processed here, so keys set over HTTP
  * never name files.
  */
-export function readKeysFromFiles(document: ParsedDocument, folder: string): ParsedDocument {
+export function readKeysFromFiles(
+  document: ParsedDocument,
+  folder: string,
+): ParsedDocument & Pick<ConfigError, 'unread'> {
   const diagnostics: DocumentDiagnostic[] = []
+  const unread: string[] = []
   const read = (node: YamlNode, at: Path): YamlNode => {
     const path = pathOf(node)
     if (path === undefined) return node
-    const content = keyFileContent(resolve(folder, path))
+    const file = resolve(folder, path)
+    const content = keyFileContent(file)
     if ('text' in content) return new YamlScalar(content.text, PREFIX)
     const message = `expected a file that can be read: ${content.reason}`
     diagnostics.push({ line: document.lineOf(at), path: pathText(at), message })
+    unread.push(file)
     return new UnresolvedScalar(PREFIX)
   }
   const channelRead = (channel: YamlNode, at: Path): YamlNode =>
@@ -198,7 +207,7 @@ export function readKeysFromFiles(document: ParsedDocument, folder: string): Par
       eachItem(given, (provider, index) => providerRead(provider, ['login', 'oidc', index])),
     ),
   )
-  return { ...document, tree, diagnostics: [...document.diagnostics, ...diagnostics] }
+  return { ...document, tree, diagnostics: [...document.diagnostics, ...diagnostics], unread }
 }
 
 // Removes the newline that editors put at the end of a file; a secret has only one line.

@@ -55,3 +55,19 @@ test('files that were not changed while the gateway started are not read again',
   await watching.close()
   expect(results).toEqual([])
 })
+
+test.each([
+  ['a prices file', 'options: { prices_file: other }', 'm: { input: 1, output: 1 }'],
+  [
+    'a file with a key',
+    'channels: [{ name: a, protocol: chat, base_url: "https://a.example/v1", keys: ["file:other"], models: [m] }]',
+    'a-key',
+  ],
+])('%s that is written after the gateway.yaml that names it is read', async (_, text, other) => {
+  const { read, write } = start('options: { retries: 1 }')
+  const { results } = await watch(read())
+  write('gateway.yaml', text)
+  await expect.poll(() => results).toContain('refused')
+  write('other', other)
+  await expect.poll(() => results).toContain('applied')
+})

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import process from 'node:process'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -38,30 +38,33 @@ export async function reloadOnChange(
   const thread = new ReadingThread()
   let reading = Promise.resolve()
   let waiting = false
+  let isClosed = false
   let applied = filesOf(running)
   const reload = (): void => {
-    if (waiting) return
+    if (waiting || isClosed) return
     waiting = true
     reading = reading.then(async () => {
       waiting = false
-      const { result, files, refused } = await read(thread, running, apply, log)
+      const { result, files, refused, isOutdated } = await read(thread, running, apply, log)
       if (result === 'applied') applied = files
-      // Files with errors are watched too, because the next change may correct them.
-      watcher?.follow([...new Set([...applied, ...files])])
       onResult(result, refused)
+      // Files with errors are watched too, because the next change may correct them. That may have happened before
+      // the watch began.
+      if ((await watcher?.follow([...applied, ...files])) && isOutdated()) reload()
     })
   }
-  process.on('SIGHUP', reload)
   const { configFile } = running.environment
   const watcher = configFile === undefined ? undefined : await watch(configFile, applied, reload)
+  process.on('SIGHUP', reload)
   // The start may have taken long, and the files may have been written since they were read.
   const { texts, priceFile } = running
   if (hasChanged(configFile, texts.text) || hasChanged(priceFile?.path, texts.prices)) reload()
   return {
     async close() {
       process.off('SIGHUP', reload)
-      await watcher?.close()
+      isClosed = true
       await reading
+      await watcher?.close()
       await thread[Symbol.asyncDispose]()
     },
   }
@@ -71,19 +74,27 @@ export async function reloadOnChange(
 // files hardly change in the first milliseconds.
 async function watch(file: string, more: readonly string[], changed: () => void): Promise<FileWatcher> {
   const { watch: watchFiles } = await import('chokidar')
-  const watcher = watchFiles([file, ...more], {
-    ignoreInitial: true,
-    awaitWriteFinish: { stabilityThreshold: STABLE_MS, pollInterval: 25 },
-  })
-  watcher.on('add', changed).on('change', changed)
-  await new Promise<void>((ready) => watcher.once('ready', () => ready()))
-  let others = more
+  const open = async (files: ReadonlySet<string>) => {
+    const watcher = watchFiles([...files], {
+      ignoreInitial: true,
+      awaitWriteFinish: { stabilityThreshold: STABLE_MS, pollInterval: 25 },
+    })
+    watcher.on('add', changed).on('change', changed)
+    await new Promise<void>((ready) => watcher.once('ready', () => ready()))
+    return watcher
+  }
+  let files = new Set([resolve(file), ...more])
+  let watcher = await open(files)
   return {
-    follow(files) {
-      const next = files.filter((one) => one !== resolve(file))
-      watcher.unwatch(others.filter((one) => !next.includes(one)))
-      watcher.add(next.filter((one) => !others.includes(one)))
-      others = next
+    async follow(others) {
+      const next = new Set([resolve(file), ...others])
+      if (next.size === files.size && [...next].every((one) => files.has(one))) return false
+      // Unlike a file that is added to a watcher, a new watcher tells when it has begun.
+      const before = watcher
+      watcher = await open(next)
+      files = next
+      await before.close()
+      return true
     },
     close: () => watcher.close(),
   }
@@ -93,9 +104,9 @@ async function watch(file: string, more: readonly string[], changed: () => void)
 interface FileWatcher {
   /**
    * Watches these files in addition to the configuration file, and stops watching files that were given
-   * before.
+   * before. Resolves once the watch has begun, to whether that changed anything.
    */
-  follow(files: readonly string[]): void
+  follow(others: readonly string[]): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -108,6 +119,8 @@ interface Reading {
   readonly result: ReloadResult
   readonly files: readonly string[]
   readonly refused?: RefusedConfiguration
+  /** Whether the files besides gateway.yaml have changed since the reading. */
+  readonly isOutdated: () => boolean
 }
 
 async function read(
@@ -123,9 +136,13 @@ async function read(
     await apply(config)
     await warn(config.warnings, log)
     log.info({ channels: config.settings.channels.length }, 'configuration applied')
-    return { result: 'applied', files: filesOf(config) }
+    return {
+      result: 'applied',
+      files: filesOf(config),
+      isOutdated: () => hasChanged(config.priceFile?.path, config.texts.prices),
+    }
   } catch (error) {
-    const found = error instanceof ConfigError ? error.diagnostics : []
+    const { diagnostics: found, unread } = error instanceof ConfigError ? error : new ConfigError([])
     const mistakes = found.length > 0 ? found.map(formatDiagnostic) : [String(error)]
     log.error({ mistakes }, 'configuration refused; the running one stays')
     const [first] = found
@@ -136,7 +153,12 @@ async function read(
       message: mistakes[0] ?? '',
       mistakes: mistakes.length,
     }
-    return { result: 'refused', files: found.map(({ file }) => resolve(file)), refused }
+    return {
+      result: 'refused',
+      files: [...found.map(({ file }) => resolve(file)), ...unread],
+      refused,
+      isOutdated: () => unread.some((file) => existsSync(file)),
+    }
   }
 }
 
