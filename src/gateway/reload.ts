@@ -172,14 +172,14 @@ async function warn(warnings: Config['warnings'], log: Logger): Promise<void> {
 }
 
 // An empty file means "no channels". At a start that may be intended, but while the gateway runs, an editor
-// has probably emptied the file and not written it yet.
-function refuseEmpty({ environment: { configFile }, texts, priceFile }: Config): void {
+// has probably emptied the file and not written it yet. White space and comments are as empty.
+function refuseEmpty({ environment: { configFile }, fileNode, priceFile }: Config): void {
   const given = [
-    { file: configFile, text: texts.text },
-    { file: priceFile?.path, text: texts.prices },
+    { file: configFile, tree: fileNode },
+    { file: priceFile?.path, tree: priceFile?.tree },
   ]
-  for (const { file, text } of given) {
-    if (file !== undefined && text === '')
+  for (const { file, tree } of given) {
+    if (file !== undefined && tree === undefined)
       throw new ConfigError([{ file, path: '', message: 'expected more than an empty file' }])
   }
 }

@@ -183,6 +183,7 @@ describe('the prices file', () => {
     const mistake = `${pricesFile()}:2: n.output: expected a price per million tokens (0 if it is free), found nothing`
     await eventually(() => program.out().includes(JSON.stringify(mistake)), 'the mistake with its line')
     await writes('', 'refused')
+    await writes('# m: { input: 1, output: 1 }\n', 'refused')
     expect((await charged(await chat())).quota).toBe(90)
     await writes(pricesTimes(5))
     expect((await charged(await chat())).quota).toBe(150)
@@ -309,6 +310,7 @@ describe('a bad file changes nothing', () => {
       /gateway\.yaml:2: .*NOT_THERE/,
     ],
     ['is empty', '', /gateway\.yaml: .*empty/],
+    ['has comments alone', '\n# channels: []\n', /gateway\.yaml: .*empty/],
   ])(
     'a gateway.yaml that %s is refused at a reload with file and line, and the next valid file is applied',
     async (_, bad, said) => {
