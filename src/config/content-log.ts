@@ -8,7 +8,7 @@ import {
 import { CONTENT_LOG } from '../domain/records/content-log.ts'
 import type { Values } from '../domain/records/record.ts'
 import { Role } from '../domain/role.ts'
-import { type Field, oneOfSchema, scalarSchema, sectionSchema } from './fields.ts'
+import { type Field, oneOfSchema, scalarSchema, sectionSchema, shareSchema } from './fields.ts'
 import {
   keepSchema,
   readBucket,
@@ -17,12 +17,7 @@ import {
   withServer,
 } from './storage-fields.ts'
 
-const SHARE = 'a number from 0 to 1'
-
-const share: Field<number> = scalarSchema(SHARE, ({ value }) => {
-  const given = typeof value === 'number' ? value : Number.NaN
-  return given >= 0 && given <= 1 ? given : undefined
-})
+const share = shareSchema('a number from 0 to 1')
 
 const STORE = 'database, or s3://BUCKET/PREFIX'
 

@@ -152,6 +152,14 @@ export function decimalSchema({
   })
 }
 
+/** A number from 0 to 1; `expected` says what it is. */
+export function shareSchema(expected: string): Field<number> {
+  return scalarSchema(expected, ({ value }) => {
+    const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+    return typeof number === 'number' && number >= 0 && number <= 1 ? number : undefined
+  })
+}
+
 /** A duration in milliseconds, written `500ms`, `5s`, `20m` or `1h`. */
 export const durationSchema = scalarOf(aDuration)
 

@@ -11,6 +11,7 @@ import {
   scalarSchema,
   secretSchema,
   sectionSchema,
+  shareSchema,
   textSchema,
 } from './fields.ts'
 import { headersSchema } from './header-fields.ts'
@@ -32,10 +33,7 @@ const address: Field<string> = secretSchema(
 
 const headers = headersSchema()
 
-const score = scalarSchema('a score from 0 to 1', ({ value }) => {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
-  return typeof number === 'number' && number >= 0 && number <= 1 ? number : undefined
-})
+const score = shareSchema('a score from 0 to 1')
 
 const segment = (what: string): Field<string> =>
   textSchema(what, (given) => (/^[\w:./-]{1,2048}$/.test(given) ? given : undefined))

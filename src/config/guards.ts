@@ -28,6 +28,7 @@ import {
   InvalidValue,
   scalarSchema,
   sectionSchema,
+  shareSchema,
   textSchema,
 } from './fields.ts'
 import { childOfNode, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
@@ -121,11 +122,6 @@ const match: Field<GuardMatch> = z.unknown().transform((given, ctx): GuardMatch 
   return z.NEVER
 })
 
-const share: Field<number> = scalarSchema('a share from 0 to 1', ({ value }) => {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
-  return typeof number === 'number' && number >= 0 && number <= 1 ? number : undefined
-})
-
 const written = textSchema(`a text of at most ${MAX_WITH} characters`, (given) =>
   given.length <= MAX_WITH && given.isWellFormed() ? given : undefined,
 )
@@ -144,7 +140,7 @@ export const guardSchema: Field<Guard> = sectionSchema({
   groups: scope('the name of a group'),
   users: scope('the name of a user'),
   tokens: scope('the name of a token'),
-  sample: share.default(1),
+  sample: shareSchema('a share from 0 to 1').default(1),
   timeout: durationSchema.default(DEFAULT_TIMEOUT_MS),
   on_failure: oneOfSchema(GUARD_FAILURES).default('block'),
   charge: flagSchema.default(false),

@@ -143,6 +143,21 @@ describe('the content log', () => {
       content_log_keep: null,
     })
   })
+
+  test('the shares of calls that are logged, and that a guard checks, may come from variables', () => {
+    const sample = '{ sample: "${SHARE}" }'
+    const { contentLog, groups, users, guards } = read(
+      `content_log: ${sample}\n` +
+        `groups: { vip: { content_log: ${sample} } }\n` +
+        `users: [{ username: ann, content_log: ${sample} }]\n` +
+        'guards: [{ name: g, do: block, match: { secrets: true }, sample: "${SHARE}" }]',
+      { SHARE: '0.5' },
+    )
+    expect([contentLog.sample, groups.get('vip')?.contentLog?.sample, guards[0]?.sample]).toEqual([
+      0.5, 0.5, 0.5,
+    ])
+    expect(users[0]?.content_log_sample).toBe(0.5)
+  })
 })
 
 describe('groups', () => {
