@@ -15,7 +15,7 @@ import { printStartFailure, runGateway } from './start.ts'
  * `sluice demo`: the gateway with simulated upstreams. Its data is deleted at the end unless DATA_DIR is set.
  */
 export async function demo(): Promise<number> {
-  const givenDir = process.env['DATA_DIR']
+  const givenDir = process.env['DATA_DIR']?.trim() || undefined
   const dataDir = givenDir ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
   try {
     // The demo has a configuration file of its own.

@@ -100,3 +100,10 @@ test('while a gateway runs on a database, a start or a command with another data
   await first.exit
   expect(await command('user', 'list')).toEqual([0, ''])
 })
+
+test('with an empty DATA_DIR, which counts as unset, the demo has a folder of its own until its end', async () => {
+  const program = await run({ ...DEMO, env: { DATA_DIR: '' } })
+  await program.ready()
+  program.kill('SIGTERM')
+  expect(await program.exit).toMatchObject({ code: 0 })
+})
