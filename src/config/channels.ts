@@ -16,6 +16,7 @@ import {
   durationSchema,
   type Field,
   integerSchema,
+  kindOf,
   listSchema,
   nameSchema,
   oneOfSchema,
@@ -126,17 +127,23 @@ export function channelSchema(groups: ReadonlySet<string>): Field<Channel> {
   const bedrock = channelWith(groups, baseUrl.optional(), plainKey)
   const vertex = channelWith(groups, baseUrl.optional(), serviceAccount)
   return z.unknown().transform((given, ctx): Channel => {
-    const provider = childOfNode(given as YamlNode, 'provider')
+    const member = (name: string): YamlNode => childOfNode(given as YamlNode, name)
+    const provider = member('provider')
     const named = provider instanceof YamlScalar ? provider.value : undefined
     const read = (named === 'vertex' ? vertex : named === 'bedrock' ? bedrock : addressed).safeParse(given)
-    if (read.success) return read.data
-    for (const issue of read.error.issues) ctx.issues.push({ ...issue, input: undefined })
-    return z.NEVER
+    if (!read.success) {
+      for (const issue of read.error.issues) ctx.issues.push({ ...issue, input: undefined })
+      return z.NEVER
+    }
+    for (const { path, message } of providerIssues(read.data, (name) => kindOf(member(name))))
+      ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined })
+    return { ...read.data, base_url: addressOf(read.data) }
   })
 }
 
 /**
- * A schema for channels, given the schemas for their base URL and their keys, which depend on the provider.
+ * A schema for channels, given the schemas for their base URL and their keys, which depend on the provider. The base
+ * URL of a channel is undefined if it follows from other settings.
  */
 function channelWith(
   groups: ReadonlySet<string>,
@@ -157,11 +164,7 @@ function channelWith(
     rate_limit: rateLimitSchema,
     timeouts,
   })
-  return sectionSchema(shape).transform((given, ctx): Channel => {
-    for (const { path, message } of providerIssues(given))
-      ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined })
-    return { ...given, base_url: addressOf(given) }
-  })
+  return sectionSchema(shape)
 }
 
 /** The settings of a channel that depend on its provider; the base URL may be missing. */
@@ -193,8 +196,11 @@ const OWNERS = {
   location: ['vertex'],
 } as const
 
-/** Errors in a channel's provider and in the settings that depend on it. */
-function providerIssues(given: GivenProvider): ProviderIssue[] {
+/**
+ * Errors in a channel's provider and in the settings that depend on it. `found` describes the value of a setting as it
+ * is written.
+ */
+function providerIssues(given: GivenProvider, found: (setting: string) => string): ProviderIssue[] {
   const { provider, protocol, keys } = given
   const issues: ProviderIssue[] = []
   const add = (path: readonly (string | number)[], message: string): number => issues.push({ path, message })
@@ -204,9 +210,11 @@ function providerIssues(given: GivenProvider): ProviderIssue[] {
   }
   if (provider === 'bedrock' && given.region === null) add(['region'], 'expected the name of a region')
   if (given.base_url === undefined) {
-    const unknown = provider === 'bedrock' && given.region !== null && regionError(given.region)
+    const unknown =
+      provider === 'bedrock' && given.region !== null && regionError(given.region, found('region'))
     if (unknown) add(['region'], unknown)
-    const unplaced = provider === 'vertex' && given.location !== null && locationError(given.location)
+    const unplaced =
+      provider === 'vertex' && given.location !== null && locationError(given.location, found('location'))
     if (unplaced) add(['location'], unplaced)
   }
   const spoken =
@@ -215,7 +223,8 @@ function providerIssues(given: GivenProvider): ProviderIssue[] {
       : PROTOCOL_NAMES.filter((name) => UPSTREAM_PROTOCOLS[name].providers.includes(provider))
   for (const one of protocol.filter((one) => !spoken.includes(one)))
     add(['protocol'], `expected ${spoken.join(', ')} with provider ${provider}, found ${one}`)
-  const noTier = given.service_tier === null ? undefined : tierError(given, given.service_tier)
+  const noTier =
+    given.service_tier === null ? undefined : tierError(given, given.service_tier, found('service_tier'))
   if (noTier !== undefined) add(['service_tier'], noTier)
   if (given.websocket === true && !protocol.some((one) => UPSTREAM_PROTOCOLS[one].hasWebSockets))
     add(['websocket'], 'only channels with protocol responses have WebSockets')
@@ -292,20 +301,25 @@ const REGIONS = namesOf(AWS)
 const LOCATIONS = new Set(['global', 'us', 'eu', ...namesOf(GOOGLE)])
 
 /** Describes the error of a name that is not a region of AWS; undefined if it is one. */
-function regionError(region: string): string | undefined {
-  return errorOf(region, REGIONS, 'the name of a region')
+function regionError(region: string, found: string): string | undefined {
+  return errorOf(region, REGIONS, 'the name of a region', found)
 }
 
 /** Describes the error of a name that is not a location of Vertex AI; undefined if it is one. */
-function locationError(location: string): string | undefined {
-  return errorOf(location, LOCATIONS, 'a location')
+function locationError(location: string, found: string): string | undefined {
+  return errorOf(location, LOCATIONS, 'a location', found)
 }
 
 // The message mentions base_url, because a region newer than this table can still be used by its address.
-function errorOf(name: string, known: ReadonlySet<string>, expected: string): string | undefined {
+function errorOf(
+  name: string,
+  known: ReadonlySet<string>,
+  expected: string,
+  found: string,
+): string | undefined {
   if (known.has(name)) return undefined
   const near = findNearest(name, known)
-  return `expected ${expected}${near === undefined ? '' : `, such as ${near}`}, found "${name}"; one that is newer needs base_url`
+  return `expected ${expected}${near === undefined ? '' : `, such as ${near}`}, found ${found}; one that is newer needs base_url`
 }
 
 function namesOf(areas: Readonly<Record<string, string>>): ReadonlySet<string> {

@@ -14,7 +14,7 @@ import type { Field as RecordField, Fields, FieldNamesWith, ValueOf } from '../d
 import { escapeInvisible } from '../domain/username.ts'
 import { parseDuration, parseSize } from '../domain/units.ts'
 import type { Path } from './diagnostics.ts'
-import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
+import { isFromVariable, UnresolvedScalar, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /**
  * A schema that reads a node of the file into a `T`. Its error messages have the form `expected …, found …`.
@@ -27,8 +27,11 @@ export type Field<T> = z.ZodType<T>
  */
 export class InvalidValue {
   readonly expected: string
-  constructor(expected: string) {
+  /** Whether `expected` quotes the value, so that it is not shown if that came from a variable. */
+  readonly quotes: boolean
+  constructor(expected: string, { quotes = false } = {}) {
     this.expected = expected
+    this.quotes = quotes
   }
 }
 
@@ -49,7 +52,8 @@ export function scalarSchema<T>(
   return z.unknown().transform((given, ctx): T => {
     const result = given instanceof YamlScalar ? read(given) : undefined
     if (result !== undefined && !(result instanceof InvalidValue)) return result
-    const message = mismatch(result instanceof InvalidValue ? result.expected : expected, given)
+    const isShown = result instanceof InvalidValue && !(result.quotes && isFromVariable(given as YamlNode))
+    const message = mismatch(isShown ? result.expected : expected, given)
     ctx.issues.push({ code: 'custom', message, input: given })
     return z.NEVER
   })
@@ -254,7 +258,8 @@ function mismatch(expected: string, given: unknown): string {
   return given instanceof UnresolvedScalar ? ALREADY_REPORTED : `expected ${expected}, found ${kindOf(given)}`
 }
 
-function kindOf(given: unknown): string {
+/** What an error message says was found: the source of a value, without the values of variables. */
+export function kindOf(given: unknown): string {
   if (given === undefined) return 'nothing'
   if (Array.isArray(given)) return 'a list'
   if (!(given instanceof YamlScalar)) return 'a mapping'

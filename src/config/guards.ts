@@ -21,6 +21,7 @@ import {
   flagSchema,
   integerSchema,
   type Issue,
+  kindOf,
   listSchema,
   nameSchema,
   oneOfSchema,
@@ -31,7 +32,14 @@ import {
   shareSchema,
   textSchema,
 } from './fields.ts'
-import { childOfNode, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
+import {
+  childOfNode,
+  isFromVariable,
+  itemsOfNode,
+  keysOfNode,
+  type YamlNode,
+  YamlScalar,
+} from './yaml-node.ts'
 
 /** Maximum length of a guard's name in characters; names are in headers and in metrics. */
 const MAX_NAME = 64
@@ -54,7 +62,7 @@ const pattern = textSchema('a regular expression in the syntax of RE2', (given) 
   const wrong = wrongIn(() => checkedRegex(given))
   return wrong === undefined
     ? given
-    : new InvalidValue(`a regular expression in the syntax of RE2 (${wrong})`)
+    : new InvalidValue(`a regular expression in the syntax of RE2 (${wrong})`, { quotes: true })
 })
 
 /** The error in a match, as a text; undefined if the match can be compiled. */
@@ -111,11 +119,11 @@ const match: Field<GuardMatch> = z.unknown().transform((given, ctx): GuardMatch 
   const wrong = data && isTextMatch(data) ? wrongMatch(data) : undefined
   if (data && wrong === undefined) return data
   if (wrong !== undefined) {
-    ctx.issues.push({
-      code: 'custom',
-      message: `expected a match that can be compiled: ${wrong}`,
-      input: undefined,
-    })
+    const regex = childOfNode(given as YamlNode, 'regex')
+    // The error quotes an expression.
+    const detail = [regex, ...itemsOfNode(regex)].some(isFromVariable) ? '' : `: ${wrong}`
+    const message = `expected a match that can be compiled${detail}`
+    ctx.issues.push({ code: 'custom', message, input: undefined })
     return z.NEVER
   }
   for (const issue of error?.issues ?? []) ctx.issues.push({ ...issue, input: undefined })
@@ -196,7 +204,7 @@ export function unknownGuards(tree: YamlNode): Issue[] {
   return named.flatMap(({ node, path }) =>
     itemsOfNode(childOfNode(node, 'guards')).flatMap((one, index): Issue[] => {
       if (!(one instanceof YamlScalar) || declared.has(String(one.value))) return []
-      const message = `expected a guard that guards declares, found ${JSON.stringify(String(one.value).slice(0, 64))}`
+      const message = `expected a guard that guards declares, found ${kindOf(one)}`
       return [{ path: [...path, 'guards', index], message }]
     }),
   )

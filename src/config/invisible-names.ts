@@ -34,11 +34,11 @@ export function invisibleNames(tree: YamlNode): InvisibleName[] {
 
 /** The errors in one value of a field. */
 function invisibleIn(node: YamlNode, path: Path): InvisibleName[] {
-  if (node instanceof YamlScalar) return invisible(String(node.value), path)
+  if (node instanceof YamlScalar) return invisible(String(node.value), path, node.source)
   return [
     ...keysOfNode(node).flatMap((name) => invisible(name, [...path, name])),
     ...childrenOf(node).flatMap(([child, key]) =>
-      child instanceof YamlScalar ? invisible(String(child.value), [...path, key]) : [],
+      child instanceof YamlScalar ? invisible(String(child.value), [...path, key], child.source) : [],
     ),
   ]
 }
@@ -49,8 +49,9 @@ function childrenOf(node: YamlNode): (readonly [YamlNode, string | number])[] {
     : itemsOfNode(node).map((child, index) => [child, index] as const)
 }
 
-function invisible(name: string, path: Path): InvisibleName[] {
+/** `source` is the name as it is written in the file, without the values of variables. */
+function invisible(name: string, path: Path, source = name): InvisibleName[] {
   if (isVisibleLabel(name)) return []
-  const message = `expected a name without invisible and blank characters, found "${escapeInvisible(name).slice(0, 200)}"`
+  const message = `expected a name without invisible and blank characters, found "${escapeInvisible(source).slice(0, 200)}"`
   return [{ path, message, name }]
 }

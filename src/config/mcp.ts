@@ -15,6 +15,7 @@ import {
   durationSchema,
   type Field,
   type Issue,
+  kindOf,
   listSchema,
   nameSchema,
   oneOfSchema,
@@ -157,7 +158,7 @@ export function unknownToolsets(tree: YamlNode): Issue[] {
     itemsOfNode(childOfNode(user, 'tokens')).flatMap((token, t) =>
       itemsOfNode(childOfNode(token, 'toolsets')).flatMap((one, index): Issue[] => {
         if (!(one instanceof YamlScalar) || declared.has(String(one.value))) return []
-        const message = `expected a toolset that mcp.toolsets declares, found ${JSON.stringify(String(one.value).slice(0, 64))}`
+        const message = `expected a toolset that mcp.toolsets declares, found ${kindOf(one)}`
         return [{ path: ['users', u, 'tokens', t, 'toolsets', index], message }]
       }),
     ),

@@ -119,6 +119,17 @@ describe('the prices file', () => {
     expect(others).toEqual([])
   })
 
+  test('a refusal does not show the name of an unreadable file that a variable has', () => {
+    for (const text of [
+      'options: { prices_file: "${SECRET}" }\n',
+      'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [m], keys: ["file:${SECRET}"] }]\n',
+    ]) {
+      const [only, ...others] = refusalOf(() => configOf(text, undefined, { SECRET: 'may-be-secret' }))
+      expect(only).toMatch(/: expected a file that can be read$/)
+      expect(others).toEqual([])
+    }
+  })
+
   test('reading the configuration in a thread gives the same prices as reading it on the main thread', async () => {
     const here = configOf(NAMED, 'house: { input: 8, output: 8 }\n')
     await using thread = new ReadingThread()

@@ -10,7 +10,7 @@ import { dictionarySchema, issuesOf } from './fields.ts'
 import { invisibleNames } from './invisible-names.ts'
 import { priceSchema } from './prices.ts'
 import { comparablePrice } from './settings.ts'
-import { readTextFile } from './text-file.ts'
+import { readTextFile, unreadable } from './text-file.ts'
 import type { YamlNode } from './yaml-node.ts'
 
 /** The prices file, which `options.prices_file` names. `docs/configuration.md: A file of prices`. */
@@ -39,7 +39,7 @@ const pricesSchema = dictionarySchema(priceSchema, 'a mapping from model names t
 export function readPriceFile(
   name: string,
   { configFile, variables }: Pick<Environment, 'configFile' | 'variables'>,
-  refusedAt: Diagnostic,
+  refusedAt: Omit<Diagnostic, 'message'> & { readonly name: YamlNode },
   given?: string,
 ): PriceFile | undefined {
   if (name === '') return undefined
@@ -61,12 +61,11 @@ export function readPriceFile(
   throw new ConfigError(inOrder.map((mistake) => ({ file: displayPath(path), ...mistake })))
 }
 
-function contentOf(path: string, refusedAt: Diagnostic): string {
+function contentOf(path: string, { name, ...at }: Parameters<typeof readPriceFile>[2]): string {
   try {
     return readTextFile(path)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new ConfigError([{ ...refusedAt, message: `expected a file that can be read: ${reason}` }], [path])
+    throw new ConfigError([{ ...at, message: unreadable(error, name) }], [path])
   }
 }
 

@@ -12,7 +12,7 @@ import type { Environment } from './environment.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 import { type PriceFile, priceList, readPriceFile } from './price-file.ts'
 import { settingsOf, type VendorChannels, vendorChannels } from './settings.ts'
-import { readTextFile } from './text-file.ts'
+import { readTextFile, unreadable } from './text-file.ts'
 import { findWarnings } from './warnings.ts'
 import {
   childOfNode,
@@ -82,7 +82,8 @@ export function readFile(
       ),
     )
   const place = ['options', 'prices_file']
-  const named = { file, line: document.lineOf(place), path: pathText(place), message: '' }
+  const name = childOfNode(childOfNode(document.tree, 'options'), 'prices_file')
+  const named = { file, line: document.lineOf(place), path: pathText(place), name }
   const priceFile = readPriceFile(options.prices_file, environment, named, given?.prices)
   const prices = priceList(builtIn, priceFile)
   const environmentChannels = vendorChannels(
@@ -186,10 +187,9 @@ export function readKeysFromFiles(
     const path = pathOf(node)
     if (path === undefined) return node
     const file = resolve(folder, path)
-    const content = keyFileContent(file)
+    const content = keyFileContent(file, node)
     if ('text' in content) return new YamlScalar(content.text, PREFIX)
-    const message = `expected a file that can be read: ${content.reason}`
-    diagnostics.push({ line: document.lineOf(at), path: pathText(at), message })
+    diagnostics.push({ line: document.lineOf(at), path: pathText(at), message: content.mistake })
     unread.push(file)
     return new UnresolvedScalar(PREFIX)
   }
@@ -222,12 +222,16 @@ function pathOf(key: YamlNode): string | undefined {
   return text.startsWith(PREFIX) ? text.slice(PREFIX.length) : undefined
 }
 
-function keyFileContent(file: string): { readonly text: string } | { readonly reason: string } {
+function keyFileContent(
+  file: string,
+  name: YamlNode,
+): { readonly text: string } | { readonly mistake: string } {
   try {
     const text = readTextFile(file)
-    return text.length > MAX_BYTES ? { reason: `it has more than ${MAX_BYTES} bytes` } : { text }
+    if (text.length > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`)
+    return { text }
   } catch (error) {
-    return { reason: error instanceof Error ? error.message : String(error) }
+    return { mistake: unreadable(error, name) }
   }
 }
 

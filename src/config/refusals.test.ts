@@ -1039,3 +1039,38 @@ test('a gateway.yaml whose nested aliases multiply to more than 100,000 values i
     said(lines.join('\n')).some((line) => line.endsWith('expected at most 100000 values in aliases')),
   ).toBe(true)
 })
+
+test('no refusal shows the value of a variable', () => {
+  const shown = 'the-value-that-may-be-secret'
+  variables.set('SECRET', `${shown}\u200b(`)
+  variables.set('PLACE', shown)
+  variables.set('WORD', 'secretplace')
+  const file = (...lines: string[]): string[] => said(lines.join('\n'))
+  const lines = [
+    ...file(
+      'options:',
+      '  { display: "${SECRET}", body_limit: "${SECRET}", trusted_proxies: ["${SECRET}"], metrics_token: "${SECRET} ",',
+      '    admin_listen: "${SECRET}", base_path: "${SECRET}", public_url: "${SECRET}", cors: { origins: ["${SECRET}"] } }',
+      'groups: { g: { guards: ["${SECRET}"], budget_period: "${SECRET}" } }',
+      'models: { m: { fallback: ["${SECRET}"], price: { input: "${SECRET}", output: 1 } } }',
+      'channels:',
+      '  - { name: "${SECRET}", protocol: "${SECRET}", base_url: "${SECRET}", keys: ["${SECRET}"], models: ["${SECRET}"],',
+      '      groups: ["${SECRET}"], service_tier: "${SECRET}" }',
+      'users:',
+      '  - { username: "${SECRET}", group: "${SECRET}", tokens: [{ name: "${SECRET}", key: "${SECRET}", allow_ips: "${SECRET}",',
+      '      vendor_routes: "${SECRET}", guards: ["${SECRET}"], toolsets: ["${SECRET}"] }] }',
+      'alerts: [{ url: "${SECRET}", events: ["${SECRET}"] }]',
+      'guards:',
+      '  - { name: "${SECRET}!", do: "${SECRET}", match: { regex: "${SECRET}" }, models: ["${SECRET}"] }',
+      'content_log: { store: "${SECRET}", sample: "${SECRET}" }',
+    ),
+    ...file('guards: [{ name: g, do: block, match: { regex: ["${PLACE}"], most: 1 } }]'),
+    ...[
+      'provider: bedrock, protocol: converse, region: "${PLACE}-1"',
+      'provider: vertex, protocol: gemini, project: p, location: "${WORD}"',
+      'provider: bedrock, protocol: converse, region: eu-west-1, service_tier: "${PLACE}"',
+    ].flatMap((fields) => file(`channels: [{ name: a, keys: ["{}"], models: [m], ${fields} }]`)),
+  ]
+  expect(lines.length).toBeGreaterThan(25)
+  expect(lines.filter((line) => line.includes(shown) || line.includes('secretplace'))).toEqual([])
+})

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isFromVariable, type YamlNode } from './yaml-node.ts'
 
 /** Encodings that the first bytes of a file tell, in the order in which they must be compared. */
 const MARKS: readonly (readonly [name: string, bytes: readonly number[]])[] = [
@@ -25,6 +26,12 @@ export function readTextFile(path: string): string {
       `line ${lineOfFirstInvalid(bytes)} is not UTF-8 but some other encoding: save it as UTF-8`,
     )
   }
+}
+
+/** What an error message says if the file that `name` names cannot be read. The reason contains the path. */
+export function unreadable(error: unknown, name: YamlNode): string {
+  const reason = error instanceof Error ? error.message : String(error)
+  return `expected a file that can be read${isFromVariable(name) ? '' : `: ${reason}`}`
 }
 
 function lineOfFirstInvalid(bytes: Buffer): number {

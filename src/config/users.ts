@@ -45,7 +45,8 @@ const key = secretSchema('sk- and then letters and digits only', (given) => {
 const addresses = textSchema('addresses and CIDRs, one a line', (given) => {
   const lines = given.split('\n').map((line) => line.trim())
   const wrong = lines.find((line) => line !== '' && !isAddressRange(line))
-  if (wrong !== undefined) return new InvalidValue(`addresses and CIDRs, one a line (${wrong} is neither)`)
+  if (wrong !== undefined)
+    return new InvalidValue(`addresses and CIDRs, one a line (${wrong} is neither)`, { quotes: true })
   return lines.filter((line) => line !== '').join('\n')
 })
 

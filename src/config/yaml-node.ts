@@ -21,6 +21,11 @@ export class UnresolvedScalar extends YamlScalar {}
 /** A node of the file; null and missing nodes are undefined. Mappings have no prototype. */
 export type YamlNode = YamlScalar | undefined | readonly YamlNode[] | { readonly [key: string]: YamlNode }
 
+/** Whether a node has variables: messages show its source, never its value. */
+export function isFromVariable(node: YamlNode): boolean {
+  return node instanceof YamlScalar && node.source.includes('${')
+}
+
 /** The value of `key`, if `tree` is a mapping. */
 export function childOfNode(tree: YamlNode, key: string): YamlNode {
   return isMapping(tree) ? tree[key] : undefined

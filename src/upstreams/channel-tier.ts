@@ -167,7 +167,10 @@ function editsFor(spelling: Spelling, written: string): Partial<TierEdits> | und
   return NOT_REQUESTED.has(tier) ? undefined : spelling.others?.(written)
 }
 
-/** Returns an error message if requests to a channel cannot name this service tier; undefined if they can. */
+/**
+ * Returns an error message if requests to a channel cannot name this service tier; undefined if they can. `found` is
+ * what the message says was found.
+ */
 export function tierError(
   {
     provider,
@@ -175,13 +178,14 @@ export function tierError(
     protocol,
   }: { readonly base_url?: string | undefined } & Pick<Channel, 'provider' | 'protocol'>,
   written: string,
+  found: string,
 ): string | undefined {
   const spellings = protocol.flatMap((one) => spellingOf({ provider, base_url }, one) ?? [])
   if (spellings.length === 0) return 'requests of this protocol have no tier of service'
   const lacking = spellings.find((spelling) => editsFor(spelling, written) === undefined)
   if (!lacking) return undefined
   const names = Object.keys(lacking.tiers).map((name) => OTHER_SPELLINGS.get(name) ?? name)
-  return `expected a tier of service that the provider has (${names.join(', ')}), found "${written}"`
+  return `expected a tier of service that the provider has (${names.join(', ')}), found ${found}`
 }
 
 const OTHER_SPELLINGS: ReadonlyMap<string, string> = new Map([['fast', 'fast or priority']])
