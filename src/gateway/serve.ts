@@ -38,7 +38,7 @@ import { ProviderSockets } from '../features/websocket/provider-sockets.ts'
 import { WebSockets } from '../features/websocket/web-sockets.ts'
 import { renderError } from '../api/envelopes.ts'
 import { Relay } from '../call/relay.ts'
-import { completeSecretFile } from './gateway-secrets.ts'
+import { completeSecretFile } from '../store/gateway-secrets.ts'
 import { readinessOf } from './readiness.ts'
 import { followSecretChange } from './follow-secret-change.ts'
 import {

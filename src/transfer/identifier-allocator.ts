@@ -8,7 +8,8 @@ import type { UserToImport } from './plan-users.ts'
 
 /** Functions that hash a key or an access token for its lookup in this gateway. */
 export interface IdentifierHashes {
-  key(key: string): string
+  /** Every hash under which the key may be stored. */
+  keys(key: string): readonly string[]
   accessToken(token: string): string
 }
 
@@ -90,20 +91,20 @@ export class IdentifierAllocator {
 
   /** Whether a token of this gateway or of this import has the key. */
   hasKey(token: KeyToImport): boolean {
-    return this.#keys.has(this.#hashOf(token))
+    return this.#hashesOf(token).some((hash) => this.#keys.has(hash))
   }
 
   /** Allocates an id for a token. The key must be free. */
   allocateToken(wanted: number, token: KeyToImport): number {
     const isFree = wanted > 0 && !this.#tokenIds.has(wanted)
     const id = isFree ? wanted : this.newTokenId()
-    this.#keys.add(this.#hashOf(token))
+    for (const hash of this.#hashesOf(token)) this.#keys.add(hash)
     this.#tokenIds.add(id)
     return id
   }
 
-  #hashOf({ key, key_form }: KeyToImport): string {
-    return key_form === 'digest' ? importedKeyHash(key) : this.#hashes.key(key)
+  #hashesOf({ key, key_form }: KeyToImport): readonly string[] {
+    return key_form === 'digest' ? [importedKeyHash(key)] : this.#hashes.keys(key)
   }
 
   #newUserId(): number {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { formatChange } from '../cluster/change-feed.ts'
 import { RedisAnnouncements } from '../cluster/redis-announcements.ts'
 import type { Environment } from '../config/environment.ts'
@@ -8,7 +7,7 @@ import type { ChangeOrigin } from '../domain/audit.ts'
 import { sqlitePath } from '../domain/database-url.ts'
 import type { DeclaredUser } from '../domain/records/user.ts'
 import type { StoredConfiguration } from '../domain/settings.ts'
-import { secretOfDataFolder } from '../store/data-folder.ts'
+import { gatewaySecrets, secretsIfAny } from '../store/gateway-secrets.ts'
 import { isSchemaCurrent } from '../store/migrations/steps.ts'
 import { NodeMessages } from '../store/node-messages.ts'
 import type { Db } from '../store/operations/operation.ts'
@@ -18,7 +17,7 @@ import { Announcements } from '../store/postgres/announcements.ts'
 import { openPostgresStore } from '../store/postgres/open.ts'
 import { secretState } from '../store/operations/secret-state.ts'
 import { settleSecrets } from '../store/secret-state.ts'
-import { deriveSecrets, hashAccessToken, hashKey, namespaceOf, type Secrets } from '../store/secrets.ts'
+import { hashAccessToken, keyHashes, namespaceOf, type Secrets } from '../store/secrets.ts'
 import { openForReading } from '../store/sqlite/connection.ts'
 import { createKysely } from '../store/sqlite/dialect.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
@@ -186,20 +185,14 @@ export async function reserve(databaseUrl: string, highestTokenId: number): Prom
   }
 }
 
-function secretsIfAny({ secret, dataDir }: Environment): Secrets | undefined {
-  const kept = secret ?? (existsSync(join(dataDir, 'secret')) ? secretOfDataFolder(dataDir) : undefined)
-  return kept === undefined ? undefined : deriveSecrets(kept)
-}
-
 // A secret is generated only for a SQLite database. The nodes of a shared database must have the same secret,
 // which the operator sets.
 function secretsToWrite(environment: Environment): Secrets {
-  const { databaseUrl, dataDir } = environment
   const given = secretsIfAny(environment)
   if (given) return given
-  if (sqlitePath(databaseUrl) === undefined)
+  if (sqlitePath(environment.databaseUrl) === undefined)
     throw new Error('set GATEWAY_SECRET, the same as on every node of this database')
-  return deriveSecrets(secretOfDataFolder(dataDir))
+  return gatewaySecrets(environment)
 }
 
 /**
@@ -208,7 +201,7 @@ function secretsToWrite(environment: Environment): Secrets {
  */
 function hashesOf(secrets: Secrets | undefined): IdentifierHashes {
   return {
-    key: (key) => (secrets ? hashKey(secrets, key) : key),
+    keys: (key) => (secrets ? keyHashes(secrets, key) : [key]),
     accessToken: (token) => (secrets ? hashAccessToken(secrets, token) : token),
   }
 }
@@ -222,7 +215,7 @@ function identifiersOfSeeds(seeds: readonly DeclaredUser[], secrets: Secrets | u
     return { id: last, username, group, role, isDeleted: false, accessTokenHash }
   })
   const keys = seeds.flatMap(({ tokens }) =>
-    tokens.map(({ key }) => (key === undefined ? '' : hashes.key(key))),
+    tokens.map(({ key }) => (key === undefined ? '' : (hashes.keys(key)[0] ?? ''))),
   )
   const tokens = keys.map((keyHash, index) => ({ id: index + 1, keyHash }))
   return { users, tokens, sums: NO_AMOUNTS }

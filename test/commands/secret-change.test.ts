@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { changeSecretOf } from '../../src/gateway/control/change-secret.ts'
 import { SEALED_TABLES } from '../../src/store/secret-change/sealed-tables.ts'
-import { deriveSecrets, seal } from '../../src/store/secrets.ts'
+import { sealLookupKey } from '../../src/store/secret-state.ts'
+import { deriveSecrets, hashKey, seal } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { TABLES } from '../../src/store/tables.ts'
 import { type Outcome, sluice } from '../fixtures/command.ts'
@@ -19,6 +20,7 @@ import {
   OLD_SECRET,
 } from '../stores/secret-change.ts'
 import { ENGINES, type Engine, type TestDatabase } from '../stores/engines.ts'
+import { familyDatabase } from '../stores/family-database.ts'
 import { temporaryFolder } from '../stores/rows.ts'
 
 const TOKENS = 3
@@ -36,13 +38,23 @@ async function filled(engine: Engine): Promise<{ database: TestDatabase; dataDir
 
 type Filled = Awaited<ReturnType<typeof filled>>
 
+const urlOf = (database: TestDatabase): string =>
+  database.place.startsWith('postgres') ? database.place : `sqlite:${database.place}`
+
 function change(
   { database, dataDir }: Filled,
   env: Record<string, string>,
   ...args: string[]
 ): Promise<Outcome> {
-  const url = database.place.startsWith('postgres') ? database.place : `sqlite:${database.place}`
-  return sluice(['secret', 'change', ...args], { DATA_DIR: dataDir, DATABASE_URL: url, ...env })
+  return sluice(['secret', 'change', ...args], { DATA_DIR: dataDir, DATABASE_URL: urlOf(database), ...env })
+}
+
+/** Begins a change, of which nothing is encrypted anew yet, as if the command was killed then. */
+async function begin({ database }: Filled): Promise<void> {
+  const cipher = sealLookupKey(OLD, NEW)
+  await database.sql(
+    `insert into secret_state (id, next_check, lookup_cipher) values (1, '${NEW.check}', '${cipher}')`,
+  )
 }
 
 describe.each(ENGINES)('sluice secret change on $name', (engine) => {
@@ -81,6 +93,35 @@ describe.each(ENGINES)('sluice secret change on $name', (engine) => {
     const secrets = deriveSecrets(third)
     const store = await one.database.open(secrets)
     await expectReadable(store, secrets, TOKENS)
+    await store.close()
+  })
+
+  test('between the steps, an import reads with both secrets, and finds a key that the old one has encrypted', async () => {
+    const one = await filled(engine)
+    await begin(one)
+    const source = await familyDatabase('new-api', 'SQLite')
+    await source.insert('users', {
+      id: 7,
+      username: 'zoe',
+      password: 'x',
+      status: 1,
+      role: 1,
+      group: 'default',
+    })
+    const token = { user_id: 7, status: 1, expired_time: -1, unlimited_quota: true }
+    await source.insert('tokens', { ...token, id: 1, key: 'key0', name: 'known' })
+    await source.insert('tokens', { ...token, id: 2, key: 'key9', name: 'unknown' })
+    const env = { DATA_DIR: one.dataDir, DATABASE_URL: urlOf(one.database), ...BOTH }
+    for (const order of [[], ['--apply']]) {
+      const done = await sluice(['import', source.place, '--json', ...order], env)
+      expect([done.code, done.err]).toEqual([0, ''])
+      expect(done.json()).toMatchObject({ summary: { token: { there: 1, left: 0 } } })
+    }
+    expect((await change(one, BOTH)).code).toBe(0)
+    expect(await columnsSealedWith(one.database, OLD)).toEqual([])
+    const secrets = deriveSecrets(NEW_SECRET)
+    const store = await one.database.open(secrets)
+    expect((await store.read('tokenByKeyHash', hashKey(secrets, 'key9')))?.token.name).toBe('unknown')
     await store.close()
   })
 
@@ -155,6 +196,19 @@ describe('the secrets that sluice secret change accepts', () => {
       )
     },
   )
+
+  test('a database between two secrets is not migrated, with a sentence that says so', async () => {
+    const [, postgres] = ENGINES
+    if (!postgres) return
+    const one = await filled(engine)
+    await begin(one)
+    const to = (await postgres.database()).place
+    const env = { DATA_DIR: one.dataDir, DATABASE_URL: urlOf(one.database), ...BOTH }
+    for (const order of [['--dry-run'], []]) {
+      const { code, err } = await sluice(['migrate', '--to', to, ...order], env)
+      expect([code, err]).toEqual([1, expect.stringContaining('is being changed: end the change first')])
+    }
+  })
 
   test('a secret in the data folder is replaced there, last, and data keys of the content log are encrypted anew', async () => {
     const dataDir = temporaryFolder()

@@ -34,7 +34,7 @@ import { deriveSecrets, type SecretKeys, type Secrets } from '../../store/secret
 import { openForWriting } from '../../store/sqlite/connection.ts'
 import { createKysely } from '../../store/sqlite/dialect.ts'
 import { prepareDatabase } from '../../store/sqlite/prepare-database.ts'
-import { completeSecretFile } from '../gateway-secrets.ts'
+import { completeSecretFile } from '../../store/gateway-secrets.ts'
 
 /** Timeout of a statement in milliseconds: a count reads a whole table. */
 const STATEMENT_MS = 600_000

@@ -23,7 +23,7 @@ import { KeptStore } from '../../store/kept-store.ts'
 import { keyHashes, type Secrets } from '../../store/secrets.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import type { Store } from '../../store/store.ts'
-import { completeSecretFile, gatewaySecrets } from '../gateway-secrets.ts'
+import { completeSecretFile, gatewaySecrets } from '../../store/gateway-secrets.ts'
 import type { CommandBackend } from './command-backend.ts'
 
 /** Services that operations need. */

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Kysely, sql } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
-import { secretOfDataFolder } from '../../store/data-folder.ts'
+import { secretsIfAny } from '../../store/gateway-secrets.ts'
 import { isSchemaCurrent } from '../../store/migrations/steps.ts'
 import type { Database } from '../../store/row-types.ts'
 import { secretState } from '../../store/operations/secret-state.ts'
 import { settleSecrets } from '../../store/secret-state.ts'
-import { deriveSecrets, type Secrets } from '../../store/secrets.ts'
+import type { Secrets } from '../../store/secrets.ts'
 import { openForReading } from '../../store/sqlite/connection.ts'
 import { createKysely } from '../../store/sqlite/dialect.ts'
 import { migrateConnection } from '../../store/sqlite/migrate-connection.ts'
@@ -54,7 +53,8 @@ export async function openMigrationSource(
     const settled = readOnly ? undefined : await settleOpenCalls(path, secrets)
     const connection = openForReading(path)
     const db = createKysely(connection)
-    if (readOnly) await refuseOutdated(db, secrets)
+    if (readOnly) await refuseOutdated(db)
+    await refuseBetweenSecrets(db, secrets)
     connection.exec('BEGIN')
     return {
       db,
@@ -80,13 +80,12 @@ function refuseMissing(path: string, dataDir: string): void {
   )
 }
 
-function secretsOf({ secret, dataDir }: Environment): Secrets {
-  if (secret === undefined && !existsSync(join(dataDir, 'secret'))) {
-    throw new Error(
-      `${dataDir} holds no file "secret": set GATEWAY_SECRET to the secret that the database was made with`,
-    )
-  }
-  return deriveSecrets(secret ?? secretOfDataFolder(dataDir))
+function secretsOf(environment: Environment): Secrets {
+  const secrets = secretsIfAny(environment)
+  if (secrets) return secrets
+  throw new Error(
+    `${environment.dataDir} holds no file "secret": set GATEWAY_SECRET to the secret that the database was made with`,
+  )
 }
 
 async function settleOpenCalls(path: string, secrets: Secrets): Promise<UnsettledCalls> {
@@ -114,13 +113,22 @@ async function isUpToDate(db: Kysely<Database>): Promise<boolean> {
   return isSchemaCurrent(rows.map(({ name }) => name))
 }
 
-async function refuseOutdated(db: Kysely<Database>, secrets: Secrets): Promise<void> {
+async function refuseOutdated(db: Kysely<Database>): Promise<void> {
   if (!(await isUpToDate(db))) {
     throw new Error(
       'the database is one of an older version: start the gateway once, or move it without --dry-run, which updates it',
     )
   }
-  settleSecrets(secrets, await secretState(db))
+}
+
+// A new database is made with one secret, with which it could not read what the other one has encrypted.
+async function refuseBetweenSecrets(db: Kysely<Database>, secrets: Secrets): Promise<void> {
+  const state = await secretState(db)
+  settleSecrets(secrets, state)
+  if (state.nextCheck !== null)
+    throw new Error(
+      'the secret of this database is being changed: end the change first, by "sluice secret change"',
+    )
 }
 
 async function sumOpenHolds(db: Kysely<Database>): Promise<UnsettledCalls> {

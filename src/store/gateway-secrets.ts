@@ -1,0 +1,36 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { newSecretOfDataFolder, replaceSecretOfDataFolder, secretOfDataFolder } from './data-folder.ts'
+import { deriveSecrets, type Secrets } from './secrets.ts'
+
+/** The part of a gateway's environment that says where its secrets are. */
+interface SecretEnvironment {
+  readonly secret: string | undefined
+  readonly newSecret: string | undefined
+  readonly dataDir: string
+}
+
+/**
+ * Returns the secrets of a gateway: derived from GATEWAY_SECRET, or else from the data folder, which must be
+ * locked; and from the secret that replaces this one, if there is one.
+ */
+export function gatewaySecrets({ secret, newSecret, dataDir }: SecretEnvironment): Secrets {
+  if (secret !== undefined) return deriveSecrets(secret, newSecret)
+  return deriveSecrets(secretOfDataFolder(dataDir), newSecret ?? newSecretOfDataFolder(dataDir))
+}
+
+/** The secrets of a gateway, of which none is made; undefined if it has none yet. */
+export function secretsIfAny(environment: SecretEnvironment): Secrets | undefined {
+  const isGiven = environment.secret !== undefined || existsSync(join(environment.dataDir, 'secret'))
+  return isGiven ? gatewaySecrets(environment) : undefined
+}
+
+/**
+ * Replaces the secret in the data folder if a change of the secret was over before it could do that. `settled` are
+ * the secrets after the database was opened.
+ */
+export function completeSecretFile({ secret, dataDir }: SecretEnvironment, settled: Secrets): void {
+  const next = secret === undefined ? newSecretOfDataFolder(dataDir) : undefined
+  const isOver = next !== undefined && !settled.other && deriveSecrets(next).check === settled.check
+  if (isOver) replaceSecretOfDataFolder(dataDir)
+}
