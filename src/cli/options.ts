@@ -81,6 +81,13 @@ export function commaList(text: string): string[] {
     .filter((entry) => entry !== '')
 }
 
+/** Parses a comma-separated list of what a new key is restricted to: an empty one would not restrict it. */
+export function filledList(text: string): string[] {
+  const entries = commaList(text)
+  if (entries.length === 0) throw new InvalidArgumentError('Expected at least one entry.')
+  return entries
+}
+
 const SECONDS = new Map([
   ['m', 60],
   ['h', 3600],

@@ -9,6 +9,7 @@ import {
   budgetFromOptions,
   type BudgetOptions,
   commaList,
+  filledList,
   CONFIG_OPTION,
   parseExpiresOption,
   fieldsFromOptions,
@@ -126,8 +127,8 @@ export function addTokenCommands(program: Command, shell: CommandContext): void 
         .argParser(parseExpiresOption)
         .default(-1, 'never'),
     )
-    .option('--models <names>', 'the models that the key may use, separated by commas', commaList)
-    .option('--allow-ips <ranges>', 'the addresses that may use the key, separated by commas', commaList)
+    .option('--models <names>', 'the models that the key may use, separated by commas', filledList)
+    .option('--allow-ips <ranges>', 'the addresses that may use the key, separated by commas', filledList)
     .addOption(JSON_OPTION)
     .addOption(CONFIG_OPTION)
     .addHelpText('after', CREATE_HELP)

@@ -401,6 +401,9 @@ describe('sluice token', () => {
     [[...create, '--quota', '1', '--unlimited'], 'cannot be used with'],
     [[...create, '--quota', '-1'], 'whole number'],
     [[...create, '--unlimited', '--expires', 'tomorrow'], 'a duration such as 30d or 12h'],
+    // As from a variable of the shell that is not set: the key would have no restriction.
+    [[...create, '--unlimited', '--allow-ips', ''], 'Expected at least one entry'],
+    [[...create, '--unlimited', '--models', ' , '], 'Expected at least one entry'],
     [['create', '--name', 'x', '--unlimited'], "required option '--user <name>'"],
     [['update', '1'], 'expected what to change'],
   ])('sluice token %j is refused, and the supported values are named', async (args, said) => {
