@@ -6,7 +6,10 @@ export interface CopiedTable {
   readonly name: string
   /** Columns of the primary key. */
   readonly key: readonly string[]
-  /** Number of rows that are read, written and compared at a time. */
+  /**
+   * Number of rows that are read, written and compared at a time; below 1000 with several columns in the key, as SQLite
+   * nests conditions of them no deeper.
+   */
   readonly batchSize: number
 }
 
@@ -21,19 +24,19 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'declared_settings', key: ['kind', 'name'], batchSize: 200 },
   { name: 'audit_log', key: ['id'], batchSize: 1000 },
   { name: 'sessions', key: ['id_hash'], batchSize: 1000 },
-  { name: 'identities', key: ['issuer', 'subject'], batchSize: 1000 },
+  { name: 'identities', key: ['issuer', 'subject'], batchSize: 500 },
   { name: 'invitations', key: ['id'], batchSize: 1000 },
   { name: 'stored_responses', key: ['id'], batchSize: 100 },
   { name: 'reasoning_origins', key: ['hash'], batchSize: 1000 },
   { name: 'kept', key: ['kind', 'key'], batchSize: 20 },
   { name: 'kept_parts', key: ['content_id', 'part'], batchSize: 8 },
-  { name: 'kept_sums', key: ['user_id', 'share'], batchSize: 1000 },
-  { name: 'model_ends', key: ['source', 'model'], batchSize: 1000 },
+  { name: 'kept_sums', key: ['user_id', 'share'], batchSize: 500 },
+  { name: 'model_ends', key: ['source', 'model'], batchSize: 500 },
   { name: 'model_endings_told', key: ['model'], batchSize: 1000 },
   { name: 'low_quotas_told', key: ['user_id'], batchSize: 1000 },
-  { name: 'alert_outbox', key: ['target', 'id'], batchSize: 1000 },
+  { name: 'alert_outbox', key: ['target', 'id'], batchSize: 500 },
   // Copied before `budget_periods`: inserting into that table adds missing rows to this one by a trigger.
-  { name: 'budget_crossings', key: ['account', 'percent'], batchSize: 1000 },
+  { name: 'budget_crossings', key: ['account', 'percent'], batchSize: 500 },
   { name: 'budget_periods', key: ['account'], batchSize: 1000 },
   { name: 'usage_log', key: ['id'], batchSize: 1000 },
   { name: 'price_sets', key: ['version', 'model', 'group_name'], batchSize: 100 },
