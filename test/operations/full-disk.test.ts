@@ -8,6 +8,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { type Body, call, type FullResponse, open } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { patientWithPostgres } from '../fixtures/patient-program.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { SHARED } from '../nodes/fixture.ts'
@@ -210,6 +211,44 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
     },
   )
 
+  test('a call that ended while the disk was full can be repeated under its idempotency key once there is space, however long that took', async () => {
+    // As if the disk had been full until the last retry.
+    const copy = await patchedProgram([
+      {
+        file: 'src/store/retried-writes.ts',
+        text: 'const PAUSES_MS = [1_000, 5_000, 25_000, 60_000]',
+        by: 'const PAUSES_MS: number[] = []',
+      },
+    ])
+    onTestFinished(() => copy.discard())
+    const { program, disk } = await onSmallDisk({}, { options: { retries: 0 } }, copy.root)
+    const ending = Promise.withResolvers<void>()
+    upstream.script(
+      's',
+      { kind: 'stream', events: 5, endsAfter: ending.promise },
+      { kind: 'stream', events: 5 },
+    )
+    upstream.script('w', { kind: 'status', status: 500, after: ending.promise }, { kind: 'whole' })
+    const withKey = (key: string) => ({ key: 'ann', headers: { 'idempotency-key': key } })
+    const attempt = (): Promise<FullResponse> => call(program.url, ask('w'), withKey('whole'))
+    const failing = attempt()
+    const live = await open(program.url, askStream('s'), withKey('stream'))
+    await live.until('word4')
+    await upstream.receivedAtLeast('w', 1)
+    const filler = join(disk, 'filler')
+    fill(filler)
+    ending.resolve()
+    expect((await live.end()).text).toContain('storage_unavailable')
+    expect((await failing).status).toBe(500)
+    expectRefused(await attempt())
+
+    rmSync(filler)
+    await eventually(async () => (await attempt()).status === 200, 'made again')
+    const again = await call(program.url, askStream('s'), withKey('stream'))
+    expect(again.text).toContain('[DONE]')
+    expect(again.headers['idempotency-replayed']).toBeUndefined()
+  })
+
   test('/readyz reports a full disk even without any call', async () => {
     const told = await startAlertReceiver()
     onTestFinished(() => told.stop())
@@ -233,6 +272,7 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
 async function onSmallDisk(
   env: Readonly<Record<string, string>>,
   fields: Configuration,
+  cwd?: string,
 ): Promise<{ readonly program: Program; readonly disk: string; readonly restarted: () => Promise<Program> }> {
   const { path: disk } = mountSmallDisk(24_000_000)
   const names = ['m', 's', 'w']
@@ -244,8 +284,9 @@ async function onSmallDisk(
   }
   const folder = { path: disk, configFile: join(disk, 'gateway.yaml'), discard: () => {} }
   // A timeout of the database would refuse a call for another reason than the disk.
-  const patient = env['DATABASE_URL'] === undefined ? {} : { cwd: await patientWithPostgres() }
-  const restarted = (): Promise<Program> => readyProgram({ folder, config, env, ...patient })
+  const patient = env['DATABASE_URL'] === undefined ? cwd : await patientWithPostgres()
+  const started = patient === undefined ? {} : { cwd: patient }
+  const restarted = (): Promise<Program> => readyProgram({ folder, config, env, ...started })
   return { program: await restarted(), disk, restarted }
 }
 

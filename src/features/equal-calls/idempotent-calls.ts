@@ -92,8 +92,9 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
   readonly #services: IdempotentCallServices
   readonly #calls = new EqualCalls(this)
   readonly #leftOfUsers = new Map<number, number>()
-  /** Database writes that end claims on calls; they are repeated while the database is unavailable. */
-  readonly #writes = new RetriedWrites(() => {})
+  /** Database writes that end claims on calls, by lookup, until the database has them: until then a call counts as under way. */
+  readonly #ends = new Map<string, () => Promise<void>>()
+  readonly #retried = new RetriedWrites(() => {})
   #renewal: NodeJS.Timeout | undefined
 
   constructor(services: IdempotentCallServices) {
@@ -147,6 +148,7 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
     const { lookup, fingerprint, caller, settings, incoming } = call
     const { rows, node } = this.#services.claims
     const userId = caller.user.id
+    await this.#writeEnd(lookup)
     for (let pauseMs = FIRST_PAUSE_MS; !incoming.response.isAborted; ) {
       const nowMs = Date.now()
       const expiresMs = nowMs + settings.options.idempotency.keep
@@ -255,12 +257,12 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
         })
         .catch(() => false))
     this.#count(isKept ? 'kept' : 'not_kept')
-    await this.#writes.run(() => claims.rows.write('endClaim', { lookup, userId, claim }), 0)
+    await this.#end(lookup, () => claims.rows.write('endClaim', { lookup, userId, claim }))
   }
 
   release({ call: { lookup, caller }, claim }: ClaimedCall): Promise<void> {
     const { rows } = this.#services.claims
-    return this.#writes.run(() => rows.write('releaseClaim', { lookup, userId: caller.user.id, claim }), 0)
+    return this.#end(lookup, () => rows.write('releaseClaim', { lookup, userId: caller.user.id, claim }))
   }
 
   over(call: ClaimedCall): void {
@@ -289,6 +291,19 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
     else this.#leftOfUsers.delete(id)
   }
 
+  // While the database is unavailable, the end is written by whatever comes first: a retry, a renewal of claims, or the next
+  // attempt at this call.
+  #end(lookup: string, write: () => Promise<void>): Promise<void> {
+    this.#ends.set(lookup, write)
+    return this.#retried.run(() => this.#writeEnd(lookup), 0)
+  }
+
+  async #writeEnd(lookup: string): Promise<void> {
+    const write = this.#ends.get(lookup)
+    await write?.()
+    if (this.#ends.get(lookup) === write) this.#ends.delete(lookup)
+  }
+
   // Renews the claims of this process on calls. A claim lasts for three intervals, so one failed renewal does
   // no harm.
   async #renew(): Promise<void> {
@@ -299,6 +314,7 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
         const some = lookups.slice(at, at + RENEWED_AT_A_TIME)
         await rows.write('renewClaims', { lookups: some, node, leaseMs: LEASE_MS })
       }
+      for (const lookup of this.#ends.keys()) await this.#writeEnd(lookup)
     } catch {
       // The database is unavailable or closed. The next renewal tries again.
     }
