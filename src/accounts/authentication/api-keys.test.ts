@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newToken, SECRETS, storeWithAccount } from '../../../test/stores/rows.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { importedKeyHash } from '../../domain/api-key.ts'
 import { keyHashes } from '../../store/secrets.ts'
 import type { Store } from '../../store/store.ts'
 import { ApiKeys } from './api-keys.ts'
@@ -133,6 +134,48 @@ describe('a key of which only the SHA-256 digest was imported', () => {
     const { calls, id } = await imported(sent)
     const callers = await Promise.all(Array.from({ length: 20 }, () => calls(sent)))
     expect(new Set(callers.map(({ token }) => token.id))).toEqual(new Set([id]))
+  })
+
+  /** API keys of a store in which something happens around a read. */
+  function keysWith(
+    store: Store,
+    around: (asked: readonly unknown[], read: () => Promise<unknown>) => Promise<unknown>,
+  ): ApiKeys {
+    const read = store.read.bind(store) as (...asked: unknown[]) => Promise<unknown>
+    const watched: Store = new Proxy(store, {
+      get: (target, name) =>
+        name === 'read'
+          ? (...asked: unknown[]) => around(asked, () => read(...asked))
+          : (Reflect.get(target, name, target) as unknown),
+    })
+    return new ApiKeys(watched, new Ledger(watched, 'run'), (key) => keyHashes(SECRETS, key))
+  }
+
+  test.each(SENT)('works for a call that looks it up while another one stores it: %s', async (sent) => {
+    const { store, calls, id } = await imported(sent)
+    const keys = keysWith(store, async ([name, hash], read) => {
+      if (name === 'tokenByKeyHash' && hash === importedKeyHash(digestOf(sent))) await calls(sent)
+      return read()
+    })
+    expect((await keys.authenticate(sent, '127.0.0.1')).token.id).toBe(id)
+  })
+
+  test('works from its announcement on, also if a call was looking then whether there are such keys', async () => {
+    const { store, userId } = await opened()
+    const fields = { name: 'imported', key: digestOf(SENT[0]), key_form: 'digest' as const }
+    let isImported = false
+    const keys = keysWith(store, async ([name], read) => {
+      const found = await read()
+      if (name === 'hasImportedKeys' && !isImported) {
+        isImported = true
+        await store.write('createToken', newToken(userId, fields))
+        keys.forgetUnknown()
+      }
+      return found
+    })
+    const calls = async () => keys.authenticate(SENT[0], '127.0.0.1')
+    await expect(calls()).rejects.toThrow('unknown')
+    expect((await calls()).token.name).toBe('imported')
   })
 
   test.each(SENT)('is no other text: %s', async (sent) => {

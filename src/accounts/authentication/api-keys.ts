@@ -211,11 +211,15 @@ export class ApiKeys {
   }
 
   async #loadImported(name: string, address: string, use: KeyPurpose): Promise<Caller> {
-    if (!this.#imported || isOld(this.#imported)) {
+    let imported = this.#imported
+    if (!imported || isOld(imported)) {
+      const evictions = this.#evictions
       const readMs = performance.now()
-      this.#imported = { any: await this.#store.read('hasImportedKeys'), readMs }
+      imported = { any: await this.#store.read('hasImportedKeys'), readMs }
+      // Keys may have been imported during the read.
+      if (evictions === this.#evictions) this.#imported = imported
     }
-    if (!this.#imported.any) throw unknownKey()
+    if (!imported.any) throw unknownKey()
     return this.#check((await this.#read(name)) ?? refuseUnknown(), address, use)
   }
 
@@ -253,10 +257,10 @@ export class ApiKeys {
     const found = await this.#find(this.#hashes(key))
     if (found) return found
     const digest = createHash('sha256').update(sent).digest('hex')
-    if (!(await this.#store.read('tokenByKeyHash', importedKeyHash(digest)))) return undefined
     const form = lookupPartOfKey(key) === key ? 'plain' : 'whole'
-    // Another call may have stored it in the meantime.
-    await this.#store.write('storeImportedKey', { digest, key, form })
+    if (await this.#store.read('tokenByKeyHash', importedKeyHash(digest)))
+      await this.#store.write('storeImportedKey', { digest, key, form })
+    // Another call may have stored it since the first look.
     return this.#find(this.#hashes(key))
   }
 
