@@ -18,14 +18,14 @@ interface SecretChangeServices {
 /**
  * Follows a change of the secret on a node that knows both secrets: encrypts with the new one from its beginning, and
  * accepts the old one until its end. Reports both steps to the database, whose commands wait for them. A node with
- * one secret has nothing to follow. `docs/security.md: Change the secret`.
+ * one secret has nothing to follow; it reports that too, because its earlier run may have known both. `docs/security.md: Change the secret`.
  */
 export async function followSecretChange(services: SecretChangeServices): Promise<{ close(): void }> {
   const { store, secrets, node, onChange, warn } = services
-  if (!secrets.other) return { close: () => {} }
   const report = (): Promise<void> =>
     store.write('recordNodeSecrets', { node, check: secrets.check, otherCheck: secrets.other?.check ?? null })
   await report()
+  if (!secrets.other) return { close: () => {} }
   let reported = stateOf(secrets)
   let timer: NodeJS.Timeout | undefined
   let isClosed = false

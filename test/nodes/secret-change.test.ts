@@ -31,6 +31,19 @@ const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOTH = { GATEWAY_SECRET: OLD_SECRET, GATEWAY_SECRET_NEW: NEW_SECRET }
 
 describe.each(SHARED)('the secret of two nodes on $name', (engine) => {
+  test('a node that knew the new secret, and was restarted without it before the change, is named, and the secret is not changed', async () => {
+    const database = await engine.database()
+    const env: Record<string, string> = { DATABASE_URL: database.place, ...BOTH }
+    const gateway = await startGateway({ config: {}, env, root: await patientProgram() })
+    onTestFinished(() => gateway.discard())
+    delete env['GATEWAY_SECRET_NEW']
+    await gateway.restart()
+    const variables = { DATA_DIR: temporaryFolder(), DATABASE_URL: database.place, ...BOTH }
+    const { code, err } = await sluiceProcess(['secret', 'change'], variables)
+    expect([code, err]).toEqual([1, expect.stringContaining('do not know the new secret')])
+    expect(await database.sql('select * from secret_state')).toEqual([])
+  })
+
   test(`the secret is changed while two nodes serve calls, the command is killed at ${KILLS} random points, and so is a node: every key works all the time, in the end with the new secret alone`, async () => {
     console.info(`seed ${SEED} (SEED=${SEED} repeats the pauses)`)
     const random = randomFrom(SEED)
