@@ -44,7 +44,7 @@ export class BankClient {
   /** Set while the bank may have an outdated record of the quota that this node's calls hold. */
   #mustResync = true
   #roundMs = Number.NEGATIVE_INFINITY
-  #flushes: (() => void)[] = []
+  readonly #flushes = new Set<() => void>()
   /** Set while another node is waiting for a report of this node to the bank. */
   #isReportRequested = false
   #requested: NodeJS.Timeout | undefined
@@ -218,11 +218,13 @@ export class BankClient {
 
   #waitForReport(): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, FLUSH_TIMEOUT_MS).unref()
-      this.#flushes.push(() => {
+      const end = (): void => {
         clearTimeout(timer)
+        this.#flushes.delete(end)
         resolve()
-      })
+      }
+      const timer = setTimeout(end, FLUSH_TIMEOUT_MS).unref()
+      this.#flushes.add(end)
       this.#alarm.ring()
     })
   }
@@ -261,7 +263,7 @@ export class BankClient {
       await nextTurn()
     }
     const nowMs = performance.now()
-    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0
+    const isUrgent = this.#outbox.isFull || this.#flushes.size > 0
     if (isUrgent || nowMs - this.#roundMs >= (this.#isReportRequested ? REQUESTED_MS : REPORT_MS)) {
       this.#roundMs = nowMs
       await this.#report()
@@ -335,7 +337,6 @@ export class BankClient {
     this.#reportedMs = sentMs
     this.#clock.answered(sent)
     if (this.#outbox.hasMore) return
-    this.#flushes = this.#flushes.slice(flushes.length)
     for (const flush of flushes) flush()
   }
 

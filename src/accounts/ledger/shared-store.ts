@@ -19,7 +19,7 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
 ])
 
 /** Reads whose results contain no charges. They need not wait until this node has reported its charges. */
-const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
+const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set<Parameters<RowStore['read']>[0]>([
   'hasAlertState',
   'findPendingAlerts',
   'auditEntriesBefore',
@@ -27,12 +27,17 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'countUsers',
   'backgroundOutcomes',
   'credentials',
+  'findInvitation',
   'findKept',
+  'hasBcryptPasswords',
   'hasImportedKeys',
   'hasKept',
+  'identitiesOf',
   'keysOfKind',
   'lapsedContents',
+  'listInvitations',
   'listKept',
+  'liveSession',
   'readKeptPart',
   'readBytes',
   'reasoningOrigins',
@@ -41,10 +46,11 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'revealKey',
   'revealKeys',
   'secretState',
+  'sessionsOf',
   'storedConfiguration',
   'tokenByKeyHash',
   'userByAccessToken',
-  'userBySession',
+  'userByIdentity',
 ])
 
 /** What the store of a node that serves calls needs besides the shared rows. */
