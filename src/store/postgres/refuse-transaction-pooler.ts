@@ -14,8 +14,10 @@ const SENTENCE =
  */
 export async function refuseTransactionPooler(url: string): Promise<void> {
   const options = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, application_name: 'sluice' }
-  const [one, other] = [await openClient(url, options), await openClient(url, options)]
+  const one = await openClient(url, options)
+  let other: Client | undefined
   try {
+    other = await openClient(url, options)
     const before = await serverProcess(one)
     // A pooler in transaction mode lends the connection that is free now to this transaction …
     await other.query('begin')
@@ -28,7 +30,7 @@ export async function refuseTransactionPooler(url: string): Promise<void> {
     const isRefused = error instanceof Error && /statement pooling mode/.test(error.message)
     throw isRefused ? new DatabaseAddressError(SENTENCE, { cause: error }) : error
   } finally {
-    for (const client of [one, other]) client.end().catch(() => {})
+    for (const client of [one, other]) client?.end().catch(() => {})
   }
 }
 
