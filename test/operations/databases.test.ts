@@ -7,6 +7,7 @@ import { openPostgresSource } from '@sluice/import/postgres-source'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SOURCE_READERS } from '../../src/transfer/source-readers.ts'
 import { openClient } from '../../src/store/postgres/connect.ts'
+import { connectionPool } from '../../src/store/postgres/pool.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { type OwnPostgres, startOwnPostgres, withoutCrashes } from '../fixtures/own-postgres.ts'
 import { patientWithPostgres } from '../fixtures/patient-program.ts'
@@ -49,6 +50,12 @@ describe.skipIf(withoutCrashes('databases with TLS'))('a database with TLS and a
     return rows as Row[]
   }
 
+  /** Lets the server accept these kinds of connection. */
+  const allow = async (access: string): Promise<void> => {
+    const [hba] = await run<{ hba_file: string }>('show hba_file')
+    writeFileSync(hba?.hba_file ?? '', `${access} all all 127.0.0.1/32 scram-sha-256\n`)
+    await run('select pg_reload_conf()')
+  }
   /** Lets the server encrypt with this certificate, and accept these kinds of connection. */
   const configure = async (certificate: string, access: string): Promise<void> => {
     const [row] = await run<{ data_directory: string }>('show data_directory')
@@ -61,9 +68,7 @@ describe.skipIf(withoutCrashes('databases with TLS'))('a database with TLS and a
       await run(`alter system set ssl_${part}_file = '${file}'`)
     }
     await run('alter system set ssl = on')
-    const [hba] = await run<{ hba_file: string }>('show hba_file')
-    writeFileSync(hba?.hba_file ?? '', `${access} all all 127.0.0.1/32 scram-sha-256\n`)
-    await run('select pg_reload_conf()')
+    await allow(access)
     await expect.poll(() => kindOf(changed(server.url, '127.0.0.1', { sslmode: 'require' }))).toBe(true)
   }
   /** Whether a connection is encrypted; the message of the error if it fails. */
@@ -126,6 +131,29 @@ describe.skipIf(withoutCrashes('databases with TLS'))('a database with TLS and a
       env: { DATABASE_URL: changed(server.url, 'localhost', { sslmode: 'verify-full', sslrootcert: root }) },
     })
     expect(program.out()).not.toContain('DATABASE_URL')
+  })
+
+  test('a gateway without sslmode goes on when the server asks for encryption, and when it no more allows it', async () => {
+    await configure('localhost', 'host')
+    const pool = connectionPool(changed(server.url, 'localhost'), {
+      connectMs: OPTIONS.connectionTimeoutMillis,
+    })
+    const isEncrypted = async (): Promise<unknown> => {
+      const connection = await pool.connect()
+      const { rows } = await connection.query<{ ssl: boolean }>(
+        'select ssl from pg_stat_ssl where pid = pg_backend_pid()',
+        [],
+      )
+      // As after a restart of the server, the next query needs a new connection.
+      connection.release(true)
+      return rows[0]?.ssl
+    }
+    expect(await isEncrypted()).toBe(false)
+    for (const access of ['hostssl', 'hostnossl', 'hostssl']) {
+      await allow(access)
+      await expect.poll(isEncrypted).toBe(access === 'hostssl')
+    }
+    await pool.end()
   })
 
   test('the database of an import is reached with TLS by the same parameters', async () => {

@@ -98,25 +98,7 @@ type OpenOptions = Omit<ClientConfig, 'connectionString' | 'ssl' | keyof Session
  * Opens a connection, and sets its timeouts. Tries without TLS, or with it, as the URL allows. Rejects with
  * the error of the last attempt. Later errors of the connection are ignored unless the caller listens.
  */
-export async function openClient(url: string, options: OpenOptions): Promise<Client> {
-  return (await open(url, options)).client
-}
-
-/** Finds out whether a server is reached with TLS now, so that a pool need not try each time. */
-export async function workingTls(url: string, options: OpenOptions): Promise<ConnectionOptions | false> {
-  const { tls } = connectionPlan(url)
-  if (tls.length === 1) return tls[0] ?? false
-  const { client, ssl } = await open(url, options)
-  client.end().catch(() => {})
-  return ssl
-}
-
-interface OpenedConnection {
-  readonly client: Client
-  readonly ssl: ConnectionOptions | false
-}
-
-async function open(url: string, { timeouts, ...options }: OpenOptions): Promise<OpenedConnection> {
+export async function openClient(url: string, { timeouts, ...options }: OpenOptions): Promise<Client> {
   const plan = connectionPlan(url, timeouts)
   return connectInOrder(plan, async (ssl) => {
     const client = new Client({ ...options, connectionString: plan.connectionString, ssl })
@@ -124,7 +106,7 @@ async function open(url: string, { timeouts, ...options }: OpenOptions): Promise
     try {
       await client.connect()
       if (plan.start !== undefined) await client.query(plan.start)
-      return { client, ssl }
+      return client
     } catch (error) {
       client.end().catch(() => {})
       throw error

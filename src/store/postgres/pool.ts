@@ -1,8 +1,9 @@
+import type { ConnectionOptions } from 'node:tls'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { Pool, type PoolClient, types } from 'pg'
 import { refuseNul } from '../refuse-nul.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { connectionPlan, workingTls } from './connect.ts'
+import { connectInOrder, type ConnectionPlan, connectionPlan } from './connect.ts'
 import { type ProbedConnection, type ProbeTimeouts, withLivenessProbe } from './liveness-probe.ts'
 
 /** Maximum number of connections of one node. Few are enough, because calls do not use them. */
@@ -48,12 +49,11 @@ export function connectionPool(
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
   }
   const options = { connectionTimeoutMillis: connectMs, keepAlive: true, application_name: 'sluice' }
-  const open = async (): Promise<Pool> => {
-    const { connectionString, start } = connectionPlan(url, timeouts)
+  const open = ({ connectionString, start }: ConnectionPlan, ssl: ConnectionOptions | false): Pool => {
     const made = new Pool({
       ...options,
       connectionString,
-      ssl: await workingTls(url, options),
+      ssl,
       max: MAX_CONNECTIONS,
       query_timeout: statementMs + QUERY_GRACE_MS,
       types: { getTypeParser: (type, format) => parserOf(type, format) as never },
@@ -65,18 +65,24 @@ export function connectionPool(
     made.on('connect', (client) => void client.on('error', () => {}))
     return made
   }
-  let pool: Promise<Pool> | undefined
-  // A server that cannot be reached is asked again for the next query.
-  const opened = (): Promise<Pool> =>
-    (pool ??= open().catch((error) => {
-      pool = undefined
-      throw error
-    }))
+  const pools = new Map<ConnectionOptions | false, Pool>()
+  let plan: ConnectionPlan | undefined
+  const pooled = async (): Promise<PoolClient> => {
+    const present = (plan ??= connectionPlan(url, timeouts))
+    return connectInOrder(present, async (ssl) => {
+      const pool = pools.get(ssl) ?? open(present, ssl)
+      pools.set(ssl, pool)
+      const client = await pool.connect()
+      // What works is tried first from now on. The server may be restarted with another setting.
+      plan = { ...present, tls: [ssl, ...present.tls.filter((other) => other !== ssl)] }
+      return client
+    })
+  }
   const returned = new WeakMap<PoolClient, number>()
   let silentSince = -1
   const connect = async (): Promise<PostgresPoolClient> => {
     for (;;) {
-      const client = await (await opened()).connect()
+      const client = await pooled()
       // If one connection stopped responding, those that have been idle since before then are probably dead
       // too, and are closed.
       if ((returned.get(client) ?? Infinity) > silentSince) {
@@ -89,7 +95,11 @@ export function connectionPool(
       client.release(true)
     }
   }
-  return { options: {}, connect, end: async () => (await pool?.catch(() => undefined))?.end() }
+  return {
+    options: {},
+    connect,
+    end: async () => void (await Promise.all([...pools.values()].map((pool) => pool.end()))),
+  }
 }
 
 function withLivenessProbes(
