@@ -27,6 +27,7 @@ const SAID = [
 
 const SCHEMA = { type: 'object', properties: { city: { type: 'string' } } }
 const ARGUMENTS = { city: 'Paris' }
+const NESTED = '['.repeat(50_000) + ']'.repeat(50_000)
 
 let upstream: ScriptedUpstream
 beforeAll(async () => {
@@ -273,6 +274,11 @@ async function makeCapturedCalls(say: Say, keep: (what: string) => Promise<void>
     model: 'm',
     messages: [{ role: 'user', content: 'x'.repeat(1024 * 1024) }],
   })
+  const calls = [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: NESTED } }]
+  captured['nested'] = await say('/v1/chat/completions', {
+    model: 'm',
+    messages: [HELLO.messages[0], { role: 'assistant', content: null, tool_calls: calls }],
+  })
   captured['embeddings'] = await say('/v1/embeddings', { model: 'm', input: 'canaryprompt' })
   const again = { model: 'm', messages: [{ role: 'user', content: 'canaryprompt again' }] }
   for (const name of ['call', 'hit']) captured[name] = await say('/v1/chat/completions', again)
@@ -344,6 +350,13 @@ describe('what was said in calls whose content is kept in full', () => {
     const { attributes } = spanOf('long')
     for (const name of SAID) expect(attributes).not.toHaveProperty([name])
     expect(attributes['gen_ai.usage.input_tokens']).toBeGreaterThan(0)
+  })
+
+  test('arguments of a tool that are nested deeply are exported to telemetry as a text, and later calls too', () => {
+    expect(said('nested', 'gen_ai.input.messages')).toMatchObject([
+      QUESTION,
+      { parts: [{ type: 'tool_call', arguments: NESTED }] },
+    ])
   })
 
   test('calls that are not conversations, such as embeddings, are exported to telemetry without their texts', () => {

@@ -32,6 +32,13 @@ const NAMES = [
   'gen_ai.tool.definitions',
 ] as const satisfies readonly (keyof MessageAttributes)[]
 
+/**
+ * Levels of lists and objects within arguments and schemas; deeper ones are exported as texts. Several collectors
+ * read at most 100 messages of protocol buffers within each other: those around arguments are 16, and an object
+ * is three.
+ */
+const MAX_NESTING = 24
+
 /** Length of the messages in the attributes of these spans, in characters. */
 export function lengthOfContent(
   spans: readonly { readonly attributes: Readonly<Record<string, unknown>> }[],
@@ -67,14 +74,16 @@ export function messageAttributesOf(
   const asked = attempt(() => codec.decodeRequest(scanObject(content.request, RESPONSE_LIMITS), new Set()))
   const { answer } = content
   const choices = asked ? requestedChoiceCount(asked) : 1
-  const answers = answer && attempt(() => choicesOfAnswer(codec, answer, choices))
-  return {
-    ...(asked && request(asked)),
-    ...(answers && {
-      'gen_ai.output.messages': answers.map((parts, at) =>
+  const messages =
+    answer &&
+    attempt(() =>
+      choicesOfAnswer(codec, answer, choices).map((parts, at) =>
         answered(parts.map(partOf), reasons[at] ?? 'error'),
       ),
-    }),
+    )
+  return {
+    ...(asked && attempt(() => request(asked))),
+    ...(messages && { 'gen_ai.output.messages': messages }),
   }
 }
 
@@ -145,10 +154,22 @@ function resultText(parts: readonly { readonly kind: string; readonly text?: str
 function parsed(input: string): Json {
   if (input === '') return {}
   try {
-    return JSON.parse(input) as Json
+    const value = JSON.parse(input) as Json
+    return isNestedDeeply(value) ? input : value
   } catch {
     return input
   }
+}
+
+/** Works level by level: `JSON.parse` reads any depth, at which recursion would exhaust the stack. */
+function isNestedDeeply(value: Json): boolean {
+  let level: unknown[] = [value]
+  for (let depth = 0; depth <= MAX_NESTING; depth += 1) {
+    const containers = level.filter((each) => typeof each === 'object' && each !== null)
+    if (containers.length === 0) return false
+    level = containers.flatMap((each) => Object.values(each))
+  }
+  return true
 }
 
 function definition({ name, description, schema }: Tool): Json {

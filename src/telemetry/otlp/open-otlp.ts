@@ -65,7 +65,7 @@ export async function otlpTelemetry(
   const awaiting = new Map<string, TracedCall>()
   let isScheduled = false
 
-  const take = (call: FinishedCall): void => {
+  const convert = (call: FinishedCall): void => {
     metering?.calls.record(call)
     const said = call.content && messageAttributesOf(call.facts.kind, call.content, finishReasons(call))
     if (said) room.giveContent(contentBytes(call))
@@ -78,6 +78,14 @@ export async function otlpTelemetry(
         call.settlement.ended_ms,
         context ?? ROOT_CONTEXT,
       )
+  }
+  const take = (call: FinishedCall): void => {
+    try {
+      convert(call)
+    } catch {
+      // Nothing above would catch it, and a call that cannot be exported must not end the process.
+      counts.dropped('TRACES', 1)
+    }
   }
   const takeSome = (): void => {
     let count = 0
