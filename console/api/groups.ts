@@ -1,13 +1,12 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { z } from 'zod'
-import type { groupsOfAllSchema } from '../../src/management/groups/list-groups.ts'
+import type { GroupObject } from '../../src/management/groups/list-groups.ts'
 import type { LimitFields } from '../components/limit-form-values.ts'
 import { queryString, request } from './client.ts'
 import type { PageOfItems } from './page-of-items.ts'
 import type { ManagedUser } from './users.ts'
 
 /** A group, with its members, models and budget. */
-export type ManagedGroup = z.output<typeof groupsOfAllSchema>[number]
+export type ManagedGroup = GroupObject
 
 /** Number of members that are listed by name. */
 export const LISTED_MEMBERS = 50
@@ -31,16 +30,24 @@ export function groupMembersQuery(userId: number, group: string) {
   })
 }
 
-/** The fields of a group that root can set. */
+/** The fields of a group that root can set; absent ones stay as they are. */
 interface GroupFields extends Pick<LimitFields, 'budget' | 'budget_period'> {
-  readonly ratio: string
-  readonly open: boolean
-  readonly guards: readonly string[]
+  readonly ratio?: string
+  readonly open?: boolean
+  readonly guards?: readonly string[]
 }
 
-/** Creates a group, or changes a present one. */
-export async function saveGroup(group: string, fields: GroupFields, isNew: boolean): Promise<void> {
-  await request(isNew ? 'POST' : 'PUT', '/api/group/', { group, ...fields })
+export function createGroup(group: string, fields: GroupFields): Promise<ManagedGroup> {
+  return request<ManagedGroup>('POST', '/api/group/', { group, ...fields })
+}
+
+/** Changes a group that still has this version. */
+export function changeGroup(
+  group: string,
+  fields: GroupFields,
+  version: string | undefined,
+): Promise<ManagedGroup> {
+  return request<ManagedGroup>('PUT', '/api/group/', { group, ...fields, version })
 }
 
 export async function deleteGroup(group: string): Promise<void> {

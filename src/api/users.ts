@@ -5,13 +5,9 @@ import {
   changeGroup,
   createGroup,
   deleteGroup,
+  newGroupInput,
 } from '../management/groups/change-group.ts'
-import {
-  groupField,
-  groupSchema,
-  groupsOfAllSchema,
-  listManagedGroups,
-} from '../management/groups/list-groups.ts'
+import { groupField, groupSchema, listGroups } from '../management/groups/list-groups.ts'
 import {
   changedUserInput,
   changeUser,
@@ -163,13 +159,13 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
   defineAdminEndpoint('GET', '/api/group/all', {
     summary: 'All groups: ratio, members, models, channels, guards and budget',
-    responseBody: groupsOfAllSchema,
-    handle: ({ services }) => listManagedGroups(services),
+    responseBody: z.array(groupSchema),
+    handle: ({ services }) => listGroups(services),
   }),
   defineRootUserEndpoint('POST', '/api/group/', {
     summary: 'Create a group',
     errorStatuses: [409],
-    body: changedGroupInput,
+    body: newGroupInput,
     responseBody: groupSchema,
     handle: ({ body, services }) => createGroup(services, body),
   }),

@@ -85,6 +85,13 @@ const CASES: Readonly<Record<string, Case>> = {
     valueOf: ({ name }) => name,
     expected: (value) => `name ${value}`,
   },
+  group: {
+    path: 'PUT /api/group/',
+    read: async () => ((await as('GET /api/group/all')).data as unknown as Shown[])[0] as Shown,
+    change: (ratio) => ({ group: 'default', ratio: String(ratio) }),
+    valueOf: ({ ratio }) => ratio,
+    expected: (value) => String(value),
+  },
   guard: named('/api/guards', (value) => ({ do: 'block', match: { words: [`w${value}`] } })),
   'server of tools': named('/api/mcp/servers', (value) => ({ url: `http://127.0.0.1:9/${value}` })),
   toolset: named('/api/mcp/toolsets', (value) => ({ tools: [`tools.t${value}`] })),

@@ -2,17 +2,23 @@ import { Button, Checkbox, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { Role } from '../../../src/domain/role.ts'
-import { deleteGroup, type ManagedGroup, saveGroup } from '../../api/groups.ts'
+import { changeGroup, createGroup, deleteGroup, type ManagedGroup } from '../../api/groups.ts'
 import { guardsQuery } from '../../api/guards.ts'
 import { FormActions } from '../../components/form-actions.tsx'
 import { NamesInput } from '../../components/names-input.tsx'
 import { changedLimitFields, EMPTY_LIMIT_VALUES } from '../../components/limit-form-values.ts'
-import { type BudgetFormValues, BudgetInputs, useLimitRules } from '../../components/limit-inputs.tsx'
+import {
+  type BudgetFormValues,
+  BudgetInputs,
+  useLimitLabels,
+  useLimitRules,
+} from '../../components/limit-inputs.tsx'
 import { exactAmount, type MoneyDisplay } from '../../components/money.ts'
 import { showNotice } from '../../components/notify.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
+import { useMergedEdit } from '../../components/use-merged-edit.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { GroupMembers } from './group-members.tsx'
 
@@ -51,6 +57,22 @@ interface Typed extends BudgetFormValues {
   readonly guards: string[]
 }
 
+/** What the form changes. */
+type Terms = Pick<
+  ManagedGroup,
+  'group' | 'ratio' | 'open' | 'guards' | 'budget' | 'budget_period' | 'version'
+>
+
+const NEW_GROUP: Terms = {
+  group: '',
+  ratio: '1',
+  open: false,
+  guards: [],
+  budget: 0,
+  budget_period: '',
+  version: '',
+}
+
 function GroupForm({
   group,
   onClose,
@@ -62,11 +84,11 @@ function GroupForm({
   const { profile, display } = useSignedInAccount()
   const client = useQueryClient()
   const { budget } = useLimitRules()
+  const limitLabels = useLimitLabels()
   const isLocked = group?.managed === true || profile.role < Role.root
-  const before = typedOf(group, display)
   const form = useForm<Typed>({
     mode: 'controlled',
-    initialValues: before,
+    initialValues: typedOf(group ?? NEW_GROUP, display),
     validateInputOnBlur: ['ratio', 'budget'],
     validate: {
       name: (text) => (text.trim() === '' ? common.required : null),
@@ -74,28 +96,35 @@ function GroupForm({
       budget: (text) => budget(text),
     },
   })
-  const finish = async (notice: string): Promise<void> => {
+  const reload = async (): Promise<void> => {
     for (const name of ['managed-groups', 'groups', 'group-budgets', 'options'])
       await client.invalidateQueries({ queryKey: [profile.id, name] })
-    showNotice(notice)
-    onClose()
   }
-  const saving = useAction(async ({ name, ratio, open, guards, ...typed }: Typed) => {
-    const limits = changedLimitFields(
-      { ...EMPTY_LIMIT_VALUES, ...typed },
-      { ...EMPTY_LIMIT_VALUES, budget: before.budget, budget_period: before.budget_period },
-      display,
-    )
-    await saveGroup(name.trim(), { ratio: ratio.trim(), open, guards, ...limits }, group === undefined)
-    await finish(groups.saved(name.trim()))
+  const edit = useMergedEdit<Typed, Terms>({
+    form,
+    object: group ?? NEW_GROUP,
+    typedOf: (present) => typedOf(present, display),
+    labels: { ...limitLabels, ratio: groups.ratio, open: groups.openLabel, guards: guards.title },
+    async save(typed, version, over) {
+      const fields = changedFields(typed, typedOf(over ?? group ?? NEW_GROUP, display), display)
+      const now = group
+        ? await changeGroup(group.group, fields, version)
+        : await createGroup(typed.name.trim(), fields)
+      onClose()
+      return now
+    },
+    reload,
+    saved: ({ name }) => groups.saved(name.trim()),
   })
   const deleting = useAction(async () => {
     if (!group) return
     await deleteGroup(group.group)
-    await finish(groups.deleted(group.group))
+    await reload()
+    showNotice(groups.deleted(group.group))
+    onClose()
   })
   return (
-    <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
+    <form noValidate onSubmit={form.onSubmit(edit.save)}>
       <Stack gap="md">
         {group?.managed && <p>{groups.fromFile}</p>}
         {!group && <TextInput label={groups.name} data-autofocus {...form.getInputProps('name')} />}
@@ -120,12 +149,12 @@ function GroupForm({
           disabled={isLocked}
           {...form.getInputProps('guards')}
         />
-        <RefusalMessage error={saving.error ?? deleting.error} />
+        <RefusalMessage error={edit.error ?? deleting.error} />
       </Stack>
       {!isLocked && (
         <FormActions
           label={group ? common.saveChanges : groups.create}
-          isRunning={saving.isRunning}
+          isRunning={edit.isSaving}
           onCancel={onClose}
         />
       )}
@@ -136,17 +165,34 @@ function GroupForm({
           </Button>
         </Group>
       )}
+      {edit.dialogs}
     </form>
   )
 }
 
-function typedOf(group: ManagedGroup | undefined, display: MoneyDisplay): Typed {
+function typedOf(group: Terms, display: MoneyDisplay): Typed {
+  const { ratio, open, guards, budget, budget_period } = group
   return {
-    name: group?.group ?? '',
-    ratio: group?.ratio ?? '1',
-    open: group?.open ?? false,
-    guards: group?.guards ?? [],
-    budget: group && group.budget > 0 ? exactAmount(group.budget, display) : '',
-    budget_period: (group?.budget_period ?? '') as Typed['budget_period'],
+    name: group.group,
+    ratio,
+    open,
+    guards,
+    budget: budget > 0 ? exactAmount(budget, display) : '',
+    budget_period: budget_period as Typed['budget_period'],
+  }
+}
+
+/** The fields that differ from those of the group on which the change is based. */
+function changedFields({ ratio, open, guards, ...typed }: Typed, before: Typed, display: MoneyDisplay) {
+  const { budget, budget_period } = before
+  return {
+    ...(ratio.trim() !== before.ratio && { ratio: ratio.trim() }),
+    ...(open !== before.open && { open }),
+    ...(guards.join() !== before.guards.join() && { guards }),
+    ...changedLimitFields(
+      { ...EMPTY_LIMIT_VALUES, ...typed },
+      { ...EMPTY_LIMIT_VALUES, budget, budget_period },
+      display,
+    ),
   }
 }

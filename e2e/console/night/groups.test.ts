@@ -43,6 +43,31 @@ describe.skipIf(withoutBrowser())('groups in the console', () => {
     await page.close()
   })
 
+  test("a change of a group keeps another administrator's changes, and asks about a field that both changed", async () => {
+    await stage.api('POST', '/api/group/', { group: 'shared' })
+    const page = await stage.open('root', '/groups?group=shared')
+    const dialog = page.getByRole('dialog', { name: 'shared' })
+    const opened = dialog.getByRole('checkbox', { name: 'Keys of any user may name this group' })
+    await opened.check()
+    const others = { ratio: '2', budget: 500_000, budget_period: 'day' }
+    await stage.api('PUT', '/api/group/', { group: 'shared', ...others })
+    // The page reads its list again when its window gets the focus.
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await dialog.getByRole('button', { name: 'Save changes' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await groupNamed('shared')).toMatchObject({ ...others, open: true })
+
+    await page.getByRole('link', { name: 'shared' }).click()
+    await dialog.getByRole('textbox', { name: 'Ratio' }).fill('3')
+    await stage.api('PUT', '/api/group/', { group: 'shared', ratio: '4' })
+    await dialog.getByRole('button', { name: 'Save changes' }).click()
+    const conflict = page.getByRole('dialog', { name: 'Changed meanwhile' })
+    expect(await conflict.getByRole('row', { name: /Ratio/ }).innerText()).toMatch(/3\s+4/)
+    await conflict.getByRole('button', { name: 'Overwrite' }).click()
+    await expect.poll(() => groupNamed('shared')).toMatchObject({ ...others, ratio: '3', open: true })
+    await page.close()
+  })
+
   test('a group of gateway.yaml is locked', async () => {
     const page = await stage.open('root', '/groups?group=vip')
     const dialog = page.getByRole('dialog', { name: 'vip' })

@@ -3,8 +3,9 @@ import { parseDecimal } from '../../domain/decimal.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
 import type { Settings, StoredConfiguration } from '../../domain/settings.ts'
+import { requireVersion } from '../../domain/object-version.ts'
 import { GatewayError } from '../../errors.ts'
-import { repeatIfChanged } from '../expected-version.ts'
+import { addCurrentObject, repeatIfChanged, versionField } from '../expected-version.ts'
 import { readInput, textField, userField } from '../input-fields.ts'
 import { valueSchema } from '../record-schemas.ts'
 import type { AdministrationServices } from '../services.ts'
@@ -12,7 +13,7 @@ import { groupJson, managedByFileError } from '../settings/option-mappings.ts'
 import { usageLimitChanges, usageLimitFields } from '../usage-limits.ts'
 import { findUser, userNotFound } from '../users/list-users.ts'
 import { requireGroup, requireGuards, type UserObject, userObject } from '../users/user-object.ts'
-import { type GroupObject, groupField, showGroup } from './list-groups.ts'
+import { type GroupObject, groupField, groupObject, groupVersion } from './list-groups.ts'
 
 type GroupServices = Pick<AdministrationServices, 'store' | 'settings' | 'nowMs' | 'liveConfig'>
 
@@ -22,8 +23,8 @@ const RATIO = 'expected a decimal from 0, such as 0.8'
 const { budget, budget_period } = usageLimitFields
 const { open, guards } = GROUP_SETTINGS.fields
 
-/** Input of a change of a group; absent fields stay as they are. */
-export const changedGroupInput = z.object(
+/** Input with a group to create; absent fields get their defaults. */
+export const newGroupInput = z.object(
   {
     group: groupField,
     ratio: textField(RATIO, 100)
@@ -37,30 +38,43 @@ export const changedGroupInput = z.object(
   { error: 'expected an object that names a group' },
 )
 
-type ChangedGroup = z.output<typeof changedGroupInput>
+/** Input of a change of a group; absent fields stay as they are. */
+export const changedGroupInput = newGroupInput.extend({ version: versionField.nullish() })
 
 /** Creates a group, which is closed unless the input says otherwise. Throws if there is one of this name. */
 export async function createGroup(
   services: GroupServices,
-  given: z.input<typeof changedGroupInput>,
+  given: z.input<typeof newGroupInput>,
 ): Promise<GroupObject> {
-  const input = readInput(changedGroupInput, given)
-  await write(services, input, (settings) => {
+  const input = readInput(newGroupInput, given)
+  await write(services, input, undefined, (settings) => {
     if (settings.groups.has(input.group))
       throw new GatewayError('invalid_request', `group: there is a group "${input.group}" already`)
     return { ...GROUP_SETTINGS.defaults, open: false }
   })
-  return showGroup(services, { group: input.group })
+  return groupObject(services, input.group)
 }
 
-/** Changes a group. Throws `managed_by_file` if gateway.yaml declares it. */
+/**
+ * Changes a group. Throws `managed_by_file` if gateway.yaml declares it, and `changed_meanwhile` with the present
+ * group if it has another version than the given one.
+ */
 export async function changeGroup(
   services: GroupServices,
   given: z.input<typeof changedGroupInput>,
 ): Promise<GroupObject> {
-  const input = readInput(changedGroupInput, given)
-  await write(services, input, ({ groups }) => groups.get(input.group) ?? groupNotFound(input.group))
-  return showGroup(services, { group: input.group })
+  const { version, ...input } = readInput(changedGroupInput, given)
+  const present = () => groupObject(services, input.group)
+  await addCurrentObject(
+    () =>
+      write(services, input, version, ({ groups }) => {
+        const group = groups.get(input.group) ?? groupNotFound(input.group)
+        requireVersion(version ?? undefined, groupVersion(group))
+        return group
+      }),
+    present,
+  )
+  return present()
 }
 
 const NAMED = z.object({ group: groupField }, { error: 'expected an object that names a group' })
@@ -73,10 +87,10 @@ export async function deleteGroup(
   const { group } = readInput(NAMED, given)
   if (group === DEFAULT_GROUP)
     throw new GatewayError('invalid_request', `group: the group "${group}" cannot be deleted`)
-  const { members } = await showGroup(services, { group })
+  const { members } = await groupObject(services, group)
   if (members > 0)
     throw new GatewayError('invalid_request', `group: ${members} users belong to "${group}": move them first`)
-  await store(services, group, () => undefined)
+  await store(services, group, undefined, () => undefined)
   return { group }
 }
 
@@ -98,10 +112,11 @@ export async function moveToGroup(
 /** Stores a group as it is after a change; `before` is the group that is changed. */
 function write(
   services: GroupServices,
-  { group, ...input }: ChangedGroup,
+  { group, ...input }: z.output<typeof newGroupInput>,
+  version: string | null | undefined,
   before: (settings: Settings) => Omit<Group, 'name'>,
 ): Promise<void> {
-  return store(services, group, (settings) => {
+  return store(services, group, version, (settings) => {
     const present = before(settings)
     requireGuards(settings, input.guards ?? undefined)
     const limit = usageLimitChanges(input, present.budget, settings).budget
@@ -118,10 +133,11 @@ function write(
 function store(
   { store: rows, settings, liveConfig }: GroupServices,
   group: string,
+  version: string | null | undefined,
   next: (settings: Settings) => JsonObject | undefined,
 ): Promise<void> {
   const named = { section: 'groups', name: group } as const
-  return repeatIfChanged(undefined, () => {
+  return repeatIfChanged(version, () => {
     if (liveConfig.declared.groups.has(group)) throw managedByFileError('group', `groups.${group}`)
     let value: JsonObject | undefined
     let present: StoredConfiguration['entries'][number] | undefined

@@ -1,15 +1,17 @@
 import { z } from 'zod'
 import { decimalText } from '../../domain/decimal.ts'
-import type { Settings } from '../../domain/settings.ts'
+import { versionOf } from '../../domain/object-version.ts'
+import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
 import { GatewayError } from '../../errors.ts'
 import { budgetFields, groupBudgets } from '../account-limits.ts'
 import { readInput, textField } from '../input-fields.ts'
-import type { AdministrationServices, ManagementServices } from '../services.ts'
+import type { AdministrationServices } from '../services.ts'
+import { groupJson } from '../settings/option-mappings.ts'
 
 /** Maximum number of members that are listed by name. */
 const MAX_NAMED_MEMBERS = 100
 
-type GroupServices = Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>
+type GroupServices = Pick<AdministrationServices, 'store' | 'settings' | 'nowMs' | 'liveConfig'>
 
 /** A group: its terms, its budget, who belongs to it and what it may call. */
 export const groupSchema = z.object({
@@ -21,34 +23,30 @@ export const groupSchema = z.object({
   models: z.array(z.string()).describe('models that its channels serve'),
   channels: z.array(z.string()).describe('channels that serve it'),
   ...budgetFields,
+  managed: z.boolean().describe('whether gateway.yaml declares it'),
+  version: z.string(),
 })
 
 export type GroupObject = z.output<typeof groupSchema>
 
-/** All groups, and whether gateway.yaml declares each. */
-export const groupsOfAllSchema = z.array(
-  groupSchema.extend({ managed: z.boolean().describe('whether gateway.yaml declares it') }),
-)
-
-/** All groups as the console shows them. */
-export async function listManagedGroups(
-  services: GroupServices & Pick<AdministrationServices, 'liveConfig'>,
-): Promise<z.output<typeof groupsOfAllSchema>> {
-  const { groups: declared } = services.liveConfig.declared
-  return (await listGroups(services)).map((one) => ({ ...one, managed: declared.has(one.group) }))
+/** The version of a group. It depends only on what people edit, not on what was spent. */
+export function groupVersion(group: Omit<Group, 'name'>): string {
+  return versionOf([groupJson(group)])
 }
 
 /** All groups, in the order of their names. */
 export async function listGroups(services: GroupServices): Promise<GroupObject[]> {
-  const settings = services.settings()
   const budgets = await groupBudgets(services)
   return Promise.all(
-    budgets.map(async ({ group, ...budget }) => ({
-      ...termsOf(settings, group),
-      members: (await membersOf(services, group, 0)).total,
-      ...budget,
-    })),
+    budgets.map(async ({ group, ...budget }) => ({ ...(await termsOf(services, group)), ...budget })),
   )
+}
+
+/** One group as lists show it. */
+export async function groupObject(services: GroupServices, name: string): Promise<GroupObject> {
+  const budget = (await groupBudgets(services)).find(({ group }) => group === name)
+  if (!budget) throw new GatewayError('not_found', `there is no group "${name}"`)
+  return { ...(await termsOf(services, name)), ...budget }
 }
 
 const EXPECTED = 'expected the name of a group'
@@ -64,31 +62,28 @@ export async function showGroup(
   given: z.input<typeof INPUT>,
 ): Promise<GroupObject & { readonly member_names: readonly string[] }> {
   const { group } = readInput(INPUT, given)
-  const settings = services.settings()
-  if (!settings.groups.has(group)) throw new GatewayError('not_found', `there is no group "${group}"`)
-  const budget = (await groupBudgets(services)).find((one) => one.group === group)
-  const { total, users } = await membersOf(services, group, MAX_NAMED_MEMBERS)
-  return {
-    ...termsOf(settings, group),
-    members: total,
-    ...(budget as NonNullable<typeof budget>),
-    member_names: users.map(({ username }) => username),
-  }
+  const found = await groupObject(services, group)
+  const { users } = await membersOf(services, group, MAX_NAMED_MEMBERS)
+  return { ...found, member_names: users.map(({ username }) => username) }
 }
 
 function membersOf({ store }: GroupServices, group: string, limit: number) {
   return store.read('pageOfUsers', { keyword: '', group, offset: 0, limit })
 }
 
-function termsOf({ groups, channels }: Settings, name: string) {
-  const group = groups.get(name)
+async function termsOf(services: GroupServices, name: string) {
+  const { groups, channels } = services.settings()
+  const group = groups.get(name) ?? GROUP_SETTINGS.defaults
   const serving = channels.filter((channel) => channel.groups.includes(name))
   return {
     group: name,
-    ratio: group ? decimalText(group.ratio) : '1',
-    open: group?.open ?? false,
-    guards: [...(group?.guards ?? [])],
+    ratio: decimalText(group.ratio),
+    open: group.open,
+    guards: [...group.guards],
+    members: (await membersOf(services, name, 0)).total,
     models: [...new Set(serving.flatMap(({ models }) => models))].toSorted(),
     channels: serving.map((channel) => channel.name),
+    managed: services.liveConfig.declared.groups.has(name),
+    version: groupVersion(group),
   }
 }
