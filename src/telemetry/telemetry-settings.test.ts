@@ -50,7 +50,7 @@ test('an OTEL_ variable of one signal has priority over the variable for all sig
   expect(signals.get('METRICS')).toEqual({
     host: 'metrics.example.com',
     protocol: 'http/protobuf',
-    timeoutMs: undefined,
+    timeoutMs: 7000,
   })
 })
 
@@ -80,9 +80,11 @@ test('unknown values of OTEL_ variables are reported and ignored', () => {
     OTEL_TRACES_SAMPLER: 'sometimes',
     OTEL_BSP_MAX_QUEUE_SIZE: '-1',
     OTEL_METRIC_EXPORT_INTERVAL: '1.5',
+    OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: 'sum',
   })
   expect(settings.reported).toEqual([
     'OTEL_EXPORTER_OTLP_PROTOCOL',
+    'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE',
     'OTEL_METRICS_EXPORTER',
     'OTEL_METRIC_EXPORT_INTERVAL',
     'OTEL_BSP_MAX_QUEUE_SIZE',
@@ -90,6 +92,46 @@ test('unknown values of OTEL_ variables are reported and ignored', () => {
   ])
   expect(settings).toMatchObject({ maxQueueSize: 2048, metricIntervalMs: 60_000 })
   expect(settings.signals.get('TRACES')?.protocol).toBe('http/protobuf')
+})
+
+test.each(['collector.internal', 'collector:4318', '127.0.0.1:4318', 'grpc://collector', 'http://'])(
+  'a signal whose OTEL_ address is none is reported and not exported anywhere: %s',
+  (address) => {
+    const all = read({ OTEL_EXPORTER_OTLP_ENDPOINT: address })
+    expect(all.reported).toEqual(['OTEL_EXPORTER_OTLP_ENDPOINT'])
+    expect(all.signals.size).toBe(0)
+    const one = read({ ...ALL, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address })
+    expect(one.reported).toEqual(['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'])
+    expect([...one.signals.keys()]).toEqual(['METRICS'])
+  },
+)
+
+test.each([
+  ['TIMEOUT', '3s'],
+  ['TIMEOUT', '0'],
+  ['COMPRESSION', 'zstd'],
+  ['HEADERS', 'authorization'],
+  ['HEADERS', 'a=1,authorization: Bearer x'],
+  ['HEADERS', 'a='],
+  ['HEADERS', 'a=50%'],
+])('an unknown value of an OTEL_ variable that the exporters read is reported: %s of %s', (name, value) => {
+  for (const variable of [`OTEL_EXPORTER_OTLP_${name}`, `OTEL_EXPORTER_OTLP_TRACES_${name}`]) {
+    const { reported, signals } = read({ ...ALL, [variable]: value })
+    expect(reported).toEqual([variable])
+    expect(signals.get('TRACES')?.timeoutMs).toBe(3000)
+  }
+})
+
+test('headers, compression and temporality as OpenTelemetry documents them are not reported', () => {
+  const { reported } = read({
+    ...ALL,
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20YTpi==, x-tenant = acme one ,',
+    OTEL_EXPORTER_OTLP_METRICS_HEADERS: 'a=1;note',
+    OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+    OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: 'none',
+    OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: 'Delta',
+  })
+  expect(reported).toEqual([])
 })
 
 test('the OTEL_ export timeout of metrics is at most their interval, and a span batch at most as large as the queue', () => {

@@ -24,10 +24,7 @@ export interface SignalSettings {
    */
   readonly host: string
   readonly protocol: ExportEncoding
-  /**
-   * Timeout in milliseconds; undefined if an environment variable sets it, which the exporter reads itself.
-   */
-  readonly timeoutMs: number | undefined
+  readonly timeoutMs: number
 }
 
 /** The queue of a signal that is sent in batches. */
@@ -40,7 +37,7 @@ export interface QueueSettings {
 
 /**
  * Settings from OpenTelemetry's environment variables. Addresses, headers and compression are read by its
- * exporters.
+ * exporters, and only checked here: the exporters would replace an invalid address by `http://localhost:4318`.
  */
 export interface TelemetrySettings extends QueueSettings {
   readonly signals: ReadonlyMap<Signal, SignalSettings>
@@ -59,6 +56,11 @@ export interface TelemetrySettings extends QueueSettings {
  */
 const EXPORT_TIMEOUT_MS = 3_000
 const MAX_MS = 3_600_000
+
+const COMPRESSIONS: readonly string[] = ['gzip', 'none']
+const TEMPORALITIES: readonly string[] = ['cumulative', 'delta', 'lowmemory']
+/** One header in a list of them. A `;` begins what the exporters leave out. */
+const HEADER = /^\s*[!#$%&'*+.^`|~\w-]+\s*=(?!\s*(?:;|$))(?:[^%;]|%[\da-f]{2})+(?:;.*)?$/i
 
 const PROTOCOLS: ReadonlyMap<string, ExportEncoding> = new Map([
   ['http/protobuf', 'http/protobuf'],
@@ -88,18 +90,24 @@ const OF_SIGNAL = {
     endpoint: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     protocol: 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
     timeout: 'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT',
+    headers: 'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
+    compression: 'OTEL_EXPORTER_OTLP_TRACES_COMPRESSION',
   },
   METRICS: {
     exporter: 'OTEL_METRICS_EXPORTER',
     endpoint: 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
     protocol: 'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
     timeout: 'OTEL_EXPORTER_OTLP_METRICS_TIMEOUT',
+    headers: 'OTEL_EXPORTER_OTLP_METRICS_HEADERS',
+    compression: 'OTEL_EXPORTER_OTLP_METRICS_COMPRESSION',
   },
   LOGS: {
     exporter: 'OTEL_LOGS_EXPORTER',
     endpoint: 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
     protocol: 'OTEL_EXPORTER_OTLP_LOGS_PROTOCOL',
     timeout: 'OTEL_EXPORTER_OTLP_LOGS_TIMEOUT',
+    headers: 'OTEL_EXPORTER_OTLP_LOGS_HEADERS',
+    compression: 'OTEL_EXPORTER_OTLP_LOGS_COMPRESSION',
   },
 } as const
 
@@ -128,28 +136,49 @@ export function readTelemetrySettings(
     if (text === undefined) return undefined
     return PROTOCOLS.get(text.toLowerCase()) ?? ignored(name, 'http/protobuf or http/json')
   }
+  /** Null if the variable names no address. */
+  const addressOf = (name: string): URL | null | undefined => {
+    const text = given(name)
+    if (text === undefined) return undefined
+    const url = URL.parse(text)
+    if (url && /^https?:$/.test(url.protocol)) return url
+    ignored(name, 'an address that begins with http:// or https://')
+    return null
+  }
+  const check = (headers: string, compression: string): void => {
+    const isHeaders = given(headers)
+      ?.split(',')
+      .every((one) => one.trim() === '' || HEADER.test(one))
+    if (isHeaders === false) ignored(headers, 'name=value, percent-encoded, separated by commas')
+    if (!COMPRESSIONS.includes(given(compression) ?? 'none')) ignored(compression, 'gzip or none')
+  }
   const isOff = given('OTEL_SDK_DISABLED')?.toLowerCase() === 'true'
-  const shared = given('OTEL_EXPORTER_OTLP_ENDPOINT')
+  const shared = addressOf('OTEL_EXPORTER_OTLP_ENDPOINT')
   const protocol = protocolOf('OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf'
-  const timeout = given('OTEL_EXPORTER_OTLP_TIMEOUT')
-  const wanted = SIGNALS.filter((signal) => {
+  const timeout = number('OTEL_EXPORTER_OTLP_TIMEOUT', EXPORT_TIMEOUT_MS, MAX_MS)
+  check('OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_COMPRESSION')
+  const temporality = 'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE'
+  if (!TEMPORALITIES.includes((given(temporality) ?? 'cumulative').toLowerCase()))
+    ignored(temporality, TEMPORALITIES.join(', '))
+  const wanted = SIGNALS.flatMap((signal) => {
     const { exporter, endpoint } = OF_SIGNAL[signal]
     // Events repeat the content of spans, so they are exported only if an endpoint for them is set.
     const usual = signal === 'LOGS' && given(endpoint) === undefined ? 'none' : 'otlp'
     const named = given(exporter)?.toLowerCase() ?? usual
     if (named !== 'otlp' && named !== 'none') ignored(exporter, 'otlp or none')
-    return !isOff && named !== 'none' && (given(endpoint) ?? shared) !== undefined
+    const own = addressOf(endpoint)
+    const address = own === undefined ? shared : own
+    return !isOff && named !== 'none' && address ? [{ signal, host: address.host }] : []
   })
   const interval = number('OTEL_METRIC_EXPORT_INTERVAL', 60_000, MAX_MS)
   const maxQueueSize = number('OTEL_BSP_MAX_QUEUE_SIZE', 2_048, 1_000_000)
   const maxEvents = number('OTEL_BLRP_MAX_QUEUE_SIZE', 2_048, 1_000_000)
   return {
     signals: new Map(
-      wanted.map((signal) => {
+      wanted.map(({ signal, host }) => {
         const own = OF_SIGNAL[signal]
-        // If a variable sets the timeout, the exporter reads it itself, so it is not set again.
-        const timeoutMs = (given(own.timeout) ?? timeout) ? undefined : EXPORT_TIMEOUT_MS
-        const host = URL.parse(given(own.endpoint) ?? shared ?? '')?.host ?? ''
+        check(own.headers, own.compression)
+        const timeoutMs = number(own.timeout, timeout, MAX_MS)
         return [signal, { host, protocol: protocolOf(own.protocol) ?? protocol, timeoutMs }] as const
       }),
     ),

@@ -10,7 +10,7 @@ import type { ExportEncoding, Signal, SignalSettings } from '../telemetry-settin
  * variables.
  */
 interface ExporterOptions {
-  readonly timeoutMillis?: number
+  readonly timeoutMillis: number
 }
 
 // The packages of a protocol are imported only if the protocol is used.
@@ -46,7 +46,7 @@ export async function logExporter(
   counts: ExportCounts,
   onHandedOver: (records: readonly ReadableLogRecord[]) => void,
 ): Promise<LogRecordExporter> {
-  const exporter = await LOG_EXPORTERS[protocol](optionsOf(timeoutMs))
+  const exporter = await LOG_EXPORTERS[protocol]({ timeoutMillis: timeoutMs })
   return {
     export(records: ReadableLogRecord[], done: (result: ExportResult) => void): void {
       onHandedOver(records)
@@ -63,7 +63,7 @@ export async function spanExporter(
   counts: ExportCounts,
   onHandedOver: (spans: readonly ReadableSpan[]) => void,
 ): Promise<SpanExporter> {
-  const exporter = await SPAN_EXPORTERS[protocol](optionsOf(timeoutMs))
+  const exporter = await SPAN_EXPORTERS[protocol]({ timeoutMillis: timeoutMs })
   return {
     export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
       onHandedOver(spans)
@@ -78,7 +78,7 @@ export async function metricExporter(
   { protocol, timeoutMs }: SignalSettings,
   counts: ExportCounts,
 ): Promise<PushMetricExporter> {
-  const exporter = await METRIC_EXPORTERS[protocol](optionsOf(timeoutMs))
+  const exporter = await METRIC_EXPORTERS[protocol]({ timeoutMillis: timeoutMs })
   const send = exporter.export.bind(exporter)
   exporter.export = (batch: ResourceMetrics, done: (result: ExportResult) => void) =>
     send(batch, counted(counts, 'METRICS', pointsOf(batch), done))
@@ -96,10 +96,6 @@ function counted(
     counts.exported(signal, count, isSent ? undefined : (result.error ?? new Error('not sent')))
     done(result)
   }
-}
-
-function optionsOf(timeoutMs: number | undefined): ExporterOptions {
-  return timeoutMs === undefined ? {} : { timeoutMillis: timeoutMs }
 }
 
 function pointsOf({ scopeMetrics }: ResourceMetrics): number {
