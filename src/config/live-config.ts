@@ -141,7 +141,11 @@ export class LiveConfig implements LiveSettings {
       const before = await this.#read()
       const merged = mergeStoredSettings(this.#file, next(before), before)
       this.#refuseNewlyIgnored(merged.ignored)
-      const result = await write()
+      const result = await write().catch(async (error: unknown) => {
+        // If another node has changed it since, the refusal has what is stored now.
+        await this.#read().catch(() => {})
+        throw error
+      })
       this.#merged = merged
       this.#onChange()
       return result

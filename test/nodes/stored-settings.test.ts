@@ -22,7 +22,7 @@ async function nodeOn(store: Store) {
     liveConfig,
     settings: () => liveConfig.settings,
     nowMs: Date.now,
-  } as AdministrationServices
+  } as unknown as AdministrationServices
   return {
     liveConfig,
     set: (key: string, value: object, version?: string) =>

@@ -54,10 +54,7 @@ export async function setOption(
   }
   await addCurrentObject(
     () => repeatIfChanged(version, change),
-    async () => {
-      await liveConfig.reread()
-      return (await listOptions(services)).find(isKey)
-    },
+    async () => (await listOptions(services)).find(isKey),
   )
 }
 
