@@ -5,6 +5,7 @@ import { audit } from '../fixtures/auditor.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { startFixture } from '../fixtures/fixture.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
 
 const CHARGE = 30
 const QUOTA = 1_000_000
@@ -53,6 +54,42 @@ test('a batch goes on after each kill, and each line is charged once, with one r
     expect(upstream.received('m').length - (LINES - failed)).toBeLessThanOrEqual(KILLS * 4)
   } finally {
     await fixture.close()
+  }
+})
+
+test('a batch goes on although a full disk let its node neither take it over nor return its lease', async () => {
+  const throwing = `if (this.#looks === 1) throw new Error('the disk is full')\n`
+  const read = 'const batch = await store.find(one.userId, one.id)\n'
+  const returned = 'if (!run) await releaseBatch(this.#services, one)\n'
+  const copy = await patchedProgram(
+    [read, returned].map((text) => ({
+      file: 'src/features/batches/batch-runs.ts',
+      text,
+      by: `${throwing}${text}`,
+    })),
+  )
+  const fixture = await startFixture(
+    (upstream) => ({
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+    { root: copy.root },
+  )
+  try {
+    const { gateway, upstream } = fixture
+    const gate = Promise.withResolvers<void>()
+    upstream.script('m', { kind: 'whole', after: gate.promise }, { kind: 'whole' })
+    const ann = new BatchClient(gateway.url, 'ann')
+    const { id } = await ann.make([chatLine('a')])
+    await upstream.receivedAtLeast('m', 1)
+    await gateway.kill()
+    gate.resolve()
+    await gateway.restart()
+    expect(await ann.ended(id)).toMatchObject({ status: 'completed', request_counts: { completed: 1 } })
+  } finally {
+    await fixture.close()
+    copy.discard()
   }
 })
 

@@ -60,8 +60,8 @@ export class BatchRuns {
   readonly #runs = new Map<string, BatchRun>()
   /** Holds of an earlier run whose batches were not found yet, by id. */
   readonly #holds: Map<string, OpenHold>
-  /** The batch that this node is taking over, which is not among its `runs` yet. */
-  #taken: LeasedBatch | undefined
+  /** Batches that are not among its `runs`, but whose leases this node has: it takes one over, or could not return it. */
+  readonly #taken = new Map<string, LeasedBatch>()
   #looking: Promise<void> | undefined
   #renewing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
@@ -342,7 +342,7 @@ export class BatchRuns {
   async #renewDue(): Promise<void> {
     if (performance.now() - this.#renewedAt <= RENEW_MS) return
     if (this.#runs.size > 0) await this.#renew([...this.#runs.values()])
-    if (this.#taken) await renewBatches(this.#services, [this.#taken])
+    if (this.#taken.size > 0) await renewBatches(this.#services, [...this.#taken.values()])
     this.#renewedAt = performance.now()
   }
 
@@ -413,6 +413,7 @@ export class BatchRuns {
   async #takeOver(one: { readonly id: string; readonly userId: number }): Promise<void> {
     const { ledger } = this.#services
     const own = this.#holds.get(one.id)
+    if (this.#taken.has(one.id)) await releaseBatch(this.#services, one)
     if (!(await claimBatch(this.#services, one))) {
       // Another node has taken the batch over, with a new hold.
       if (own) {
@@ -422,12 +423,12 @@ export class BatchRuns {
       return
     }
     let run: BatchRun | undefined
-    this.#taken = one
+    this.#taken.set(one.id, one)
     try {
       run = await this.#continue(one, own)
     } finally {
-      this.#taken = undefined
       if (!run) await releaseBatch(this.#services, one)
+      this.#taken.delete(one.id)
     }
     if (run) this.#add(run)
   }
