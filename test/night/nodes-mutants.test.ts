@@ -20,8 +20,8 @@ const RARE_REPORTS: Patch = {
 const RELEASE_FIRST: readonly Patch[] = [
   {
     file: 'src/accounts/ledger/bank-client.ts',
-    text: '    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0',
-    by: '    if (this.#isReportRequested) await this.#releaseSpare(nowMs)\n    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0',
+    text: '    const isUrgent = this.#outbox.isFull || this.#flushes.size > 0',
+    by: '    if (this.#isReportRequested) await this.#releaseSpare(nowMs)\n    const isUrgent = this.#outbox.isFull || this.#flushes.size > 0',
   },
   {
     file: 'src/accounts/ledger/leased-balance.ts',
