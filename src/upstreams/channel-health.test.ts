@@ -100,6 +100,31 @@ describe('the health of a channel', () => {
     expect(health.isOpen(ill, 5_004)).toBe(false)
   })
 
+  test('attempts that began before the circuit breaker opened say nothing of whether it closes', () => {
+    const recovered: string[] = []
+    health = new ChannelHealth((name) => recovered.push(name))
+    const [early, late, broken] = [health.begin(ill), health.begin(ill), health.begin(ill)]
+    fail(5, 0)
+    early.succeeded()
+    expect(health.isOpen(ill, 4_999)).toBe(true)
+    const decisive = health.begin(ill)
+    late.succeeded()
+    broken.failed(5_000)
+    expect(health.isOpen({ ...ill, probe: 1_000 }, 5_000)).toBe(true)
+    expect(health.breakerOf('ill', 5_000)).toMatchObject({ state: 'half-open', isTried: true })
+    expect(recovered).toEqual([])
+    decisive.succeeded()
+    expect(health.isOpen({ ...ill, probe: 1_000 }, 5_000)).toBe(false)
+    expect(recovered).toEqual(['ill'])
+  })
+
+  test('a pause that an upstream asks for is not ended by a response to an earlier request', () => {
+    const earlier = health.begin(ill)
+    health.begin(ill).failed(0, 20_000)
+    earlier.succeeded()
+    expect(health.isOpen(ill, 19_999)).toBe(true)
+  })
+
   test('a channel is skipped for as long as its upstream asks for, at most five minutes', () => {
     health.begin(ill).failed(0, 20_000)
     expect(health.isOpen(ill, 19_999)).toBe(true)

@@ -39,6 +39,8 @@ interface Breaker {
   /** Milliseconds for which the circuit breaker was last opened; 0 while it is closed. */
   openMs: number
   openUntilMs: number
+  /** Number of attempts at all channels that had begun when the circuit breaker last opened. */
+  openedAfter: number
   /** Whether the operator should be informed that the circuit breaker is open. */
   isReported: boolean
   /** In state `half-open`, the attempt that decides whether the circuit breaker closes. */
@@ -54,6 +56,8 @@ export class ChannelHealth {
   /** Circuit breakers by channel name, for channels that have failed since their last success. */
   readonly #breakers = new Map<string, Breaker>()
   readonly #onRecovered: ((name: string) => void) | undefined
+  /** Number of attempts that have begun. */
+  #begun = 0
 
   /** `onRecovered` is called when an open circuit breaker closes. */
   constructor(onRecovered?: (name: string) => void) {
@@ -107,17 +111,21 @@ export class ChannelHealth {
    * decides whether it closes. The result must be held with `using`, so that the attempt always ends.
    */
   begin({ name }: Channel): CountedAttempt {
-    const attempt = new CountedAttempt(this, name)
+    const attempt = new CountedAttempt(this, name, ++this.#begun)
     const breaker = this.#breakers.size === 0 ? undefined : this.#breakers.get(name)
     if (breaker && breaker.openMs > 0) breaker.decisive ??= attempt
     return attempt
   }
 
-  /** Closes the channel's circuit breaker. Called only by `CountedAttempt`. */
-  succeeded(name: string): void {
+  /**
+   * Closes the channel's circuit breaker, unless the attempt began before it opened. Called only by
+   * `CountedAttempt`.
+   */
+  succeeded(name: string, attempt: CountedAttempt): void {
     if (this.#breakers.size === 0) return
     const breaker = this.#breakers.get(name)
-    if (breaker && breaker.openMs > 0) this.#onRecovered?.(name)
+    if (!breaker || attempt.number <= breaker.openedAfter) return
+    if (breaker.openMs > 0) this.#onRecovered?.(name)
     this.#breakers.delete(name)
   }
 
@@ -134,14 +142,21 @@ export class ChannelHealth {
   failed(name: string, attempt: CountedAttempt, nowMs: number, retryAfterMs: number): void {
     let breaker = this.#breakers.get(name)
     if (!breaker) {
-      breaker = { failures: 0, openMs: 0, openUntilMs: 0, isReported: false, decisive: undefined }
+      breaker = {
+        failures: 0,
+        openMs: 0,
+        openUntilMs: 0,
+        openedAfter: 0,
+        isReported: false,
+        decisive: undefined,
+      }
       this.#breakers.set(name, breaker)
     }
     breaker.failures += 1
     const isDecisive = breaker.decisive === attempt
     // If the circuit breaker is already open, the failure of an attempt that began before does not prolong
     // this.
-    if (breaker.openUntilMs > nowMs && !isDecisive) return
+    if (!isDecisive && (breaker.openUntilMs > nowMs || attempt.number <= breaker.openedAfter)) return
     breaker.decisive = undefined
     if (isDecisive || breaker.failures >= FAILURES_TO_OPEN) {
       breaker.openMs = Math.min(Math.max(breaker.openMs * 2, MIN_OPEN_MS), MAX_OPEN_MS)
@@ -153,6 +168,7 @@ export class ChannelHealth {
       breaker.openMs = Math.max(breaker.openMs, MIN_OPEN_MS)
       breaker.openUntilMs = Math.max(breaker.openUntilMs, nowMs + Math.min(retryAfterMs, MAX_RETRY_AFTER_MS))
     }
+    if (breaker.openUntilMs > nowMs) breaker.openedAfter = this.#begun
   }
 }
 
@@ -163,17 +179,20 @@ export class ChannelHealth {
 export class CountedAttempt implements Disposable {
   readonly #health: ChannelHealth
   readonly #name: string
+  /** Number of attempts at all channels that had begun with this one. */
+  readonly number: number
   #isOver = false
 
   /** Called only by `ChannelHealth.begin`. */
-  constructor(health: ChannelHealth, name: string) {
+  constructor(health: ChannelHealth, name: string, number: number) {
     this.#health = health
     this.#name = name
+    this.number = number
   }
 
   /** Records that the channel responded. */
   succeeded(): void {
-    if (this.#endOnce()) this.#health.succeeded(this.#name)
+    if (this.#endOnce()) this.#health.succeeded(this.#name, this)
   }
 
   /**

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const FAILING: Behaviour = { kind: 'status', status: 503, body: errorBody('out of order') }
 
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    models: priced(['m', 'mapped', 'gpt-image-1']),
+    models: priced(['m', 'mapped', 'gpt-image-1', 'begun']),
     channels: [
       channel('first', upstream.baseUrl('first'), {
         models: ['m'],
@@ -19,6 +19,8 @@ beforeAll(async () => {
       channel('painter', upstream.baseUrl('painter'), { models: ['gpt-image-1'], priority: 1, probe: '1s' }),
       channel('other-painter', upstream.baseUrl('other-painter'), { models: ['gpt-image-1'] }),
       channel('spare', upstream.baseUrl('spare'), { models: ['m', 'mapped'] }),
+      channel('begun', upstream.baseUrl('begun'), { priority: 1, probe: '1h' }),
+      channel('begun-spare', upstream.baseUrl('begun-spare'), { models: ['begun'] }),
       channel('mapped', upstream.baseUrl('mapped'), { priority: 1, status_mapping: { 400: 503, 500: 422 } }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -41,6 +43,19 @@ test('a channel in cooldown is probed with a request for one token, until it ans
   fixture.upstream.script('first', { kind: 'whole', content: 'from the first' })
   await fixture.upstream.receivedAtLeast('first', 1)
   await expect.poll(async () => (await fixture.chat('ann', ask('m'))).text).toContain('from the first')
+})
+
+test('an answer that began before the cooldown of a channel does not end the cooldown', async () => {
+  const { promise: endsAfter, resolve: endNow } = Promise.withResolvers<void>()
+  fixture.upstream.script('begun', { kind: 'stream', endsAfter })
+  const before = await fixture.live('ann', askStream('begun'))
+  fixture.upstream.script('begun', FAILING)
+  for (let i = 0; i < 5; i++) expect((await fixture.chat('ann', ask('begun'))).status).toBe(200)
+  endNow()
+  expect((await before.end()).text).toContain('data: [DONE]')
+  fixture.upstream.forget('begun')
+  expect((await fixture.chat('ann', ask('begun'))).status).toBe(200)
+  expect(fixture.upstream.received('begun')).toHaveLength(0)
 })
 
 test('a channel of images in cooldown is probed by requesting its list of models, never by generating an image', async () => {
