@@ -1,5 +1,6 @@
 import type { TransportError, UpstreamRequest, UpstreamResponseHead } from '@sluice/http1'
 import type { ResponseMemory } from '../limits/request-memory.ts'
+import type { CountedAttempt } from '../upstreams/channel-health.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { AnswerListener } from '../upstreams/provider.ts'
 import { redact } from '../upstreams/redact.ts'
@@ -40,6 +41,8 @@ export class Attempt implements AnswerListener {
   readonly #load: ChannelLoad
   readonly #startedAt: number
   readonly #watcher: AttemptWatcher | undefined
+  /** What counts the attempt at its channel, until the answer has begun. */
+  #counted: CountedAttempt | undefined
   /** Index in the set of running attempts; only the set changes it. */
   index = -1
   #error: ErrorResponse | undefined
@@ -54,8 +57,10 @@ export class Attempt implements AnswerListener {
     load: ChannelLoad,
     now: number,
     watcher: AttemptWatcher | undefined,
+    counted?: CountedAttempt,
   ) {
     this.#watcher = watcher
+    this.#counted = counted
     this.#call = call
     this.#target = target
     this.#load = load
@@ -153,8 +158,14 @@ export class Attempt implements AnswerListener {
     try {
       if (!this.#hasFirstByte) this.#noteFirstByte()
       this.#watcher?.received?.(chunk)
-      if (!this.#error) this.#answer?.onData(chunk)
-      else if (this.#error.add(chunk)) this.#giveUp(this.#error.failure)
+      if (this.#error) {
+        if (this.#error.add(chunk)) this.#giveUp(this.#error.failure)
+        return
+      }
+      this.#answer?.onData(chunk)
+      if (!this.#counted || !this.#handler.hasContent) return
+      this.#counted.answered()
+      this.#counted = undefined
     } catch (error) {
       this.#handler.crash(error)
     }

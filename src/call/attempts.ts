@@ -359,7 +359,7 @@ export class Attempts {
       const startedMs = performance.now()
       const watching = call.features.attempted(call, target)
       const watcher = endTrial ? both(watcherOfTrial(endTrial), watching ?? NO_WATCHER) : watching
-      const attempt = new Attempt(call, target, load, startedMs, watcher)
+      const attempt = new Attempt(call, target, load, startedMs, watcher, counted)
       const unsubscribe = response.onClosed(() => {
         if (response.isAborted) attempt.onClientLeft()
       })

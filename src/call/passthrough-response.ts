@@ -57,6 +57,10 @@ export class PassthroughResponse extends ResponseHandler {
     this.#pauses = new ReadPauses(upstream)
   }
 
+  override get hasContent(): boolean {
+    return this.#passthrough?.hasContent === true
+  }
+
   override accepts(contentType: string): boolean {
     const passthrough = this.#responses.begin(contentType)
     // The responses to further requests of the same call continue the first response.
@@ -337,8 +341,7 @@ export class PassthroughResponse extends ResponseHandler {
     last: () => Buffer | undefined,
   ): Promise<void> {
     const { response } = this.call
-    const passthrough = this.#passthrough
-    if (ending === 'cut' && passthrough?.hasContent !== true) this.call.settleUndelivered(this.target)
+    if (ending === 'cut' && !this.hasContent) this.call.settleUndelivered(this.target)
     else await this.#charge(ending, isComplete, ending !== 'client_gone' || response.headersSent)
     if (ending === 'client_gone' || response.isAborted) return
     const bytes = last()

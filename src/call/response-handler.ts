@@ -89,6 +89,11 @@ export abstract class ResponseHandler {
     return { tokens: 0, cost: 0 }
   }
 
+  /** Whether content of the answer has arrived; of whole answers that is known at their end. */
+  get hasContent(): boolean {
+    return false
+  }
+
   /** Whether a response with this content type was requested. */
   accepts(contentType: string): boolean {
     const isEvents = /^text\/event-stream\b/i.test(contentType)

@@ -246,14 +246,14 @@ export class StreamedResponse extends ResponseHandler {
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere)
       this.#fail(failureInAnswer(this.target, error, FIRST_EVENT))
-    else if (error) this.#breakOff(this.endedByError(error, this.#tap, this.#hasContent))
+    else if (error) this.#breakOff(this.endedByError(error, this.#tap, this.hasContent))
     else if (isComplete && this.#tap.check?.isBlocked) this.#refuse(true)
     else if (isComplete && this.#tap.check?.checking) this.#completeAfter(this.#tap.check.checking)
     else if (
       isComplete &&
       this.call.mayReplaceFiltered &&
       this.#mayGoElsewhere &&
-      !this.#hasContent &&
+      !this.hasContent &&
       areFilteredEnds(this.#tap.names?.reasons ?? [])
     )
       this.#fail(FILTERED_ANSWER)
@@ -270,7 +270,7 @@ export class StreamedResponse extends ResponseHandler {
     return chargeBasisOfStream(this.#tap, ending, isComplete, charging === 'free')
   }
 
-  get #hasContent(): boolean {
+  override get hasContent(): boolean {
     return this.#tap.contentFrames + this.#tap.tools.begun.length > 0
   }
 
@@ -290,7 +290,7 @@ export class StreamedResponse extends ResponseHandler {
   #forward(bytes: Buffer, isEnd = false): void {
     if (this.state === 'draining') return
     // If a filtered answer may be replaced, its content is waited for.
-    const isDue = this.call.mayReplaceFiltered ? this.#hasContent : this.#tap.sawEvent || this.#tap.isMidEvent
+    const isDue = this.call.mayReplaceFiltered ? this.hasContent : this.#tap.sawEvent || this.#tap.isMidEvent
     this.#outgoing.add(bytes, isDue)
     if (!isDue) this.#leadTimer ??= setTimeout(() => this.#releaseLead(), MAX_LEAD_MS)
     if (isEnd || this.#pauses.has('hold')) return
@@ -409,7 +409,7 @@ export class StreamedResponse extends ResponseHandler {
     let charged: Usage = NO_USAGE
     if (this.#gate.isParking && (await this.#gate.goesOn(isComplete))) {
       // The upstream continues without its client; the call is charged when the end is known.
-    } else if (ending === 'cut' && !this.#hasContent)
+    } else if (ending === 'cut' && !this.hasContent)
       this.call.settleUndelivered(this.target, tap.error && tap.usage)
     else {
       const basis = this.#basis(ending, isComplete)

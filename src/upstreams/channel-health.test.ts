@@ -49,6 +49,45 @@ describe('the health of a channel', () => {
     }
   })
 
+  test('a channel is back as soon as it answers the deciding attempt, and skipped for twice as long if that answer breaks off', () => {
+    const recovered: string[] = []
+    health = new ChannelHealth((name) => recovered.push(name))
+    fail(5, 0)
+    const decisive = health.begin(ill)
+    decisive.answered()
+    expect(health.isOpen({ ...ill, probe: 1_000 }, 5_000)).toBe(false)
+    expect(health.breakerOf('ill', 5_000)).toEqual({
+      state: 'closed',
+      failures: 0,
+      openForMs: 0,
+      isTried: false,
+    })
+    expect([health.openBreakers(5_000), health.opened(), recovered]).toEqual([0, [], ['ill']])
+    // Failures of others count like those of any channel.
+    fail(4, 6_000)
+    expect(health.isOpen(ill, 6_000)).toBe(false)
+    decisive.failed(7_000)
+    expect(health.isOpen(ill, 16_999)).toBe(true)
+    expect(health.opened()).toEqual(['ill'])
+    expect(health.isOpen(ill, 17_000)).toBe(false)
+  })
+
+  test('once another attempt has succeeded, the break of the answer that ended a cooldown is one failure', () => {
+    fail(5, 0)
+    const decisive = health.begin(ill)
+    decisive.answered()
+    health.begin(ill).succeeded()
+    decisive.failed(7_000)
+    expect(health.breakerOf('ill', 7_000)).toMatchObject({ state: 'closed', failures: 1 })
+  })
+
+  test('an answer that begins says nothing of other failures in a row', () => {
+    fail(4, 0)
+    health.begin(ill).answered()
+    fail(1, 0)
+    expect(health.isOpen(ill, 0)).toBe(true)
+  })
+
   test('an attempt without a result leaves the circuit breaker half-open, however the attempt ended', () => {
     fail(5, 0)
     expect(() => {

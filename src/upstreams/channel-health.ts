@@ -36,14 +36,19 @@ interface BreakerFigures {
 /** The circuit breaker of a channel that has failed. */
 interface Breaker {
   failures: number
-  /** Milliseconds for which the circuit breaker was last opened; 0 while it is closed. */
+  /** Whether the circuit breaker is open or half-open. */
+  isOpen: boolean
+  /** Milliseconds for which the circuit breaker was last opened; 0 if it never was. */
   openMs: number
   openUntilMs: number
   /** Number of attempts at all channels that had begun when the circuit breaker last opened. */
   openedAfter: number
   /** Whether the operator should be informed that the circuit breaker is open. */
   isReported: boolean
-  /** In state `half-open`, the attempt that decides whether the circuit breaker closes. */
+  /**
+   * The attempt that decides whether the circuit breaker closes. It closes as soon as the channel answers this attempt, and
+   * opens again if the answer breaks off.
+   */
   decisive: CountedAttempt | undefined
 }
 
@@ -73,18 +78,16 @@ export class ChannelHealth {
     if (this.#breakers.size === 0) return false
     const breaker = this.#breakers.get(name)
     if (!breaker) return false
-    return (
-      breaker.openUntilMs > nowMs || breaker.decisive !== undefined || (probe !== null && breaker.openMs > 0)
-    )
+    return breaker.isOpen && (breaker.openUntilMs > nowMs || breaker.decisive !== undefined || probe !== null)
   }
 
   /** The circuit breaker of a channel. */
   breakerOf(name: string, nowMs: number): BreakerFigures {
     const breaker = this.#breakers.get(name)
     if (!breaker) return { state: 'closed', failures: 0, openForMs: 0, isTried: false }
-    const { failures, openMs, openUntilMs, decisive } = breaker
+    const { failures, isOpen, openUntilMs, decisive } = breaker
+    if (!isOpen) return { state: 'closed', failures, openForMs: 0, isTried: false }
     const openForMs = Math.max(0, openUntilMs - nowMs)
-    if (openMs === 0) return { state: 'closed', failures, openForMs, isTried: false }
     const isTried = decisive !== undefined
     return { state: openForMs > 0 && !isTried ? 'open' : 'half-open', failures, openForMs, isTried }
   }
@@ -92,7 +95,7 @@ export class ChannelHealth {
   /** Number of channels whose circuit breaker is open or half-open. */
   openBreakers(nowMs: number): number {
     return [...this.#breakers.values()].filter(
-      ({ openUntilMs, decisive }) => openUntilMs > nowMs || decisive !== undefined,
+      ({ isOpen, openUntilMs, decisive }) => isOpen && (openUntilMs > nowMs || decisive !== undefined),
     ).length
   }
 
@@ -103,7 +106,9 @@ export class ChannelHealth {
    */
   opened(): readonly string[] {
     if (this.#breakers.size === 0) return []
-    return [...this.#breakers].filter(([, { isReported }]) => isReported).map(([name]) => name)
+    return [...this.#breakers]
+      .filter(([, { isOpen, isReported }]) => isOpen && isReported)
+      .map(([name]) => name)
   }
 
   /**
@@ -113,7 +118,7 @@ export class ChannelHealth {
   begin({ name }: Channel): CountedAttempt {
     const attempt = new CountedAttempt(this, name, ++this.#begun)
     const breaker = this.#breakers.size === 0 ? undefined : this.#breakers.get(name)
-    if (breaker && breaker.openMs > 0) breaker.decisive ??= attempt
+    if (breaker?.isOpen) breaker.decisive ??= attempt
     return attempt
   }
 
@@ -125,8 +130,21 @@ export class ChannelHealth {
     if (this.#breakers.size === 0) return
     const breaker = this.#breakers.get(name)
     if (!breaker || attempt.number <= breaker.openedAfter) return
-    if (breaker.openMs > 0) this.#onRecovered?.(name)
+    if (breaker.isOpen) this.#onRecovered?.(name)
     this.#breakers.delete(name)
+  }
+
+  /**
+   * Closes the channel's circuit breaker if the attempt decides that, although its answer has only begun. Called only by
+   * `CountedAttempt`.
+   */
+  answered(name: string, attempt: CountedAttempt): void {
+    const breaker = this.#breakers.get(name)
+    if (!breaker?.isOpen || breaker.decisive !== attempt) return
+    breaker.isOpen = false
+    breaker.failures = 0
+    breaker.openUntilMs = 0
+    this.#onRecovered?.(name)
   }
 
   /** Lets another attempt decide whether the circuit breaker closes. Called only by `CountedAttempt`. */
@@ -144,6 +162,7 @@ export class ChannelHealth {
     if (!breaker) {
       breaker = {
         failures: 0,
+        isOpen: false,
         openMs: 0,
         openUntilMs: 0,
         openedAfter: 0,
@@ -157,7 +176,6 @@ export class ChannelHealth {
     // If the circuit breaker is already open, the failure of an attempt that began before does not prolong
     // this.
     if (!isDecisive && (breaker.openUntilMs > nowMs || attempt.number <= breaker.openedAfter)) return
-    breaker.decisive = undefined
     if (isDecisive || breaker.failures >= FAILURES_TO_OPEN) {
       breaker.openMs = Math.min(Math.max(breaker.openMs * 2, MIN_OPEN_MS), MAX_OPEN_MS)
       breaker.openUntilMs = nowMs + breaker.openMs
@@ -168,7 +186,10 @@ export class ChannelHealth {
       breaker.openMs = Math.max(breaker.openMs, MIN_OPEN_MS)
       breaker.openUntilMs = Math.max(breaker.openUntilMs, nowMs + Math.min(retryAfterMs, MAX_RETRY_AFTER_MS))
     }
-    if (breaker.openUntilMs > nowMs) breaker.openedAfter = this.#begun
+    if (breaker.openUntilMs <= nowMs) return
+    breaker.isOpen = true
+    breaker.openedAfter = this.#begun
+    breaker.decisive = undefined
   }
 }
 
@@ -188,6 +209,11 @@ export class CountedAttempt implements Disposable {
     this.#health = health
     this.#name = name
     this.number = number
+  }
+
+  /** Records that the answer has begun. If it breaks off, the channel has failed nevertheless. */
+  answered(): void {
+    if (!this.#isOver) this.#health.answered(this.#name, this)
   }
 
   /** Records that the channel responded. */

@@ -18,11 +18,11 @@ let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     models: {
-      ...priced(['pair', 'unpaid', 'left', 'cut', 'keys', 'wish', 'alone', 'rested', 'storm-again']),
+      ...priced(['pair', 'unpaid', 'left', 'long', 'cut', 'keys', 'wish', 'alone', 'rested', 'storm-again']),
       storm: { price: { input: 2, output: 8 }, fallback: ['storm-again'] },
     },
     channels: [
-      ...['pair', 'unpaid', 'left', 'cut', 'wish', 'rested', 'storm'].flatMap((model) => {
+      ...['pair', 'unpaid', 'left', 'long', 'cut', 'wish', 'rested', 'storm'].flatMap((model) => {
         // The fallback model of `storm` asks the same accounts again.
         const models = model === 'storm' ? [model, 'storm-again'] : [model]
         return [
@@ -140,6 +140,23 @@ describe('a channel that fails several times in a row', () => {
     upstream.script('left', { kind: 'whole' })
     expect((await fixture.chat('ann', ask('left'))).status).toBe(200)
     expect(count('left')).toBe(1)
+  })
+
+  test('a failing channel is restored when it answers the probing call, before the answer has ended', async () => {
+    const { upstream } = fixture
+    upstream.script('long', BROKEN)
+    for (let i = 0; i < FAILURES; i++) await fixture.chat('ann', ask('long'))
+    await expect.poll(resting, { interval: 100 }).toBe(0)
+    const { promise: endsAfter, resolve: endNow } = Promise.withResolvers<void>()
+    upstream.script('long', { kind: 'stream', word: 'begun', endsAfter })
+    const probe = await fixture.live('ann', askStream('long'))
+    await probe.until('begun')
+    upstream.script('long', { kind: 'whole' })
+    upstream.forget('long-spare')
+    for (let i = 0; i < 3; i++) await fixture.chat('ann', ask('long'))
+    expect([count('long'), count('long-spare')]).toEqual([3, 0])
+    endNow()
+    expect((await probe.end()).text).toContain('data: [DONE]')
   })
 
   test('responses that are cut off in the middle count as failures of their channel', async () => {
