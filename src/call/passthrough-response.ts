@@ -229,9 +229,10 @@ export class PassthroughResponse extends ResponseHandler {
       return this.#finish('complete', true, () => undefined)
     }
     if (this.#mayGoElsewhere) {
+      const own = this.ownFailure(failure)
       this.close()
       if (failure.isCharged) this.refusedAfter(this.#charge('stopped', false, false), failure)
-      else if (this.memory.isShort) this.refusedAfter(this.#charge('cut', false, false))
+      else if (own) this.refusedAfter(this.#charge('cut', false, false), own)
       else this.undelivered(failure)
       return
     }
@@ -243,6 +244,10 @@ export class PassthroughResponse extends ResponseHandler {
   override onTick(nowMs: number): void {
     if (this.#pauses.has('client') && nowMs - this.#clientPausedAt > MAX_UNREAD_MS)
       this.call.response.destroyUnread()
+  }
+
+  protected override get wasPausedLong(): boolean {
+    return this.#pauses.areLong
   }
 
   protected override onDraining(): void {

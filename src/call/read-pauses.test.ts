@@ -35,6 +35,26 @@ test('removing the last reason for a pause resumes reading from the upstream onl
   expect(upstream.isRead).toBe(true)
 })
 
+test('pauses for a tenth of the time are long if the client reads slowly or memory is short, and not for other reasons', () => {
+  let nowMs = 1_000
+  const pauses = new ReadPauses(new FakeUpstream(), undefined, () => nowMs)
+  pauses.begin('count')
+  nowMs += 800
+  pauses.end('count')
+  expect(pauses.areLong).toBe(false)
+  pauses.begin('client')
+  nowMs += 50
+  pauses.begin('memory')
+  pauses.end('client')
+  expect(pauses.areLong).toBe(false)
+  nowMs += 100
+  expect(pauses.areLong).toBe(true)
+  pauses.end('memory')
+  expect(pauses.areLong).toBe(true)
+  nowMs += 1_000
+  expect(pauses.areLong).toBe(false)
+})
+
 test('the rest of an upstream response that is discarded is read in spite of all reasons for a pause', () => {
   const upstream = new FakeUpstream()
   const pauses = new ReadPauses(upstream)

@@ -7,6 +7,10 @@ import type { UpstreamFlow } from './upstream-flow.ts'
  * is being checked.
  */
 const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16, check: 32 }
+/** The reasons that lie with the client: it reads slowly, or the memory of its user is short. */
+const OF_CLIENT = BITS.client | BITS.memory
+/** Part of its time for which a response may be paused for reasons of the client before its end may follow from that. */
+const MAX_PAUSED_PART = 1 / 10
 
 type PauseReason = keyof typeof BITS
 
@@ -17,13 +21,24 @@ type PauseReason = keyof typeof BITS
 export class ReadPauses {
   readonly #upstream: Pick<UpstreamFlow, 'pause' | 'resume'>
   readonly #turns: TurnBudget
+  readonly #now: () => number
+  readonly #beganMs: number
   #reasons = 0
+  /** Milliseconds of the ends of pauses for reasons of the client, less those of their beginnings. */
+  #pausedMs = 0
   #isOver = false
   #workMs = 0
 
-  constructor(upstream: Pick<UpstreamFlow, 'pause' | 'resume'>, turns = TURN_BUDGET) {
+  /** `now` returns milliseconds of a monotonic clock. */
+  constructor(
+    upstream: Pick<UpstreamFlow, 'pause' | 'resume'>,
+    turns = TURN_BUDGET,
+    now: () => number = () => performance.now(),
+  ) {
     this.#upstream = upstream
     this.#turns = turns
+    this.#now = now
+    this.#beganMs = now()
   }
 
   /** Whether there is any reason to pause reading. */
@@ -45,9 +60,16 @@ export class ReadPauses {
     return (this.#reasons & BITS[reason]) !== 0
   }
 
+  /** Whether reading was paused so long for reasons of the client that a time-out or a break may follow from that. */
+  get areLong(): boolean {
+    const nowMs = this.#now()
+    const pausedMs = (this.#reasons & OF_CLIENT) === 0 ? this.#pausedMs : this.#pausedMs + nowMs
+    return pausedMs > (nowMs - this.#beganMs) * MAX_PAUSED_PART
+  }
+
   /** Adds a reason to pause, and pauses reading. */
   begin(reason: PauseReason): void {
-    this.#reasons |= BITS[reason]
+    this.#change(this.#reasons | BITS[reason])
     this.apply()
   }
 
@@ -59,7 +81,7 @@ export class ReadPauses {
 
   /** Removes a reason to pause; reading is not resumed until `apply` is called. */
   remove(reason: PauseReason): void {
-    this.#reasons &= ~BITS[reason]
+    this.#change(this.#reasons & ~BITS[reason])
   }
 
   /** Resumes or pauses reading, depending on whether there are reasons to pause. */
@@ -80,6 +102,13 @@ export class ReadPauses {
     this.#turns.wait(() => {
       if (!this.#isOver) this.end('turn')
     })
+  }
+
+  #change(reasons: number): void {
+    const isPaused = (reasons & OF_CLIENT) !== 0
+    const wasPaused = (this.#reasons & OF_CLIENT) !== 0
+    if (isPaused !== wasPaused) this.#pausedMs += isPaused ? -this.#now() : this.#now()
+    this.#reasons = reasons
   }
 
   /** Resumes reading regardless of reasons. Data that still arrives is discarded. */

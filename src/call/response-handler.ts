@@ -45,6 +45,15 @@ const NO_MEMORY: Failure = {
   inStream: { type: 'gateway_error', code: 'overloaded' },
 }
 
+/** Failure of a response that ended while, or after, its client read it too slowly or its user's memory was short. */
+const NOT_READ: Failure = {
+  kind: 'client_left',
+  refusal: new GatewayError('request_timeout', 'the response was read too slowly'),
+  cause: 'not read',
+  failureCause: 'gateway',
+  inStream: { type: 'gateway_error', code: 'request_timeout' },
+}
+
 /** Cause of the end of a stream in which the upstream has reported an error. */
 const IN_STREAM = 'error in the stream'
 
@@ -200,13 +209,25 @@ export abstract class ResponseHandler {
     charging.then(() => this.undelivered(failure), this.#reject)
   }
 
+  /** Whether reading was paused so long for reasons of the client that a time-out or a break may follow from that. */
+  protected get wasPausedLong(): boolean {
+    return false
+  }
+
+  /** The failure in place of one of the channel if it was the gateway that did not read on. */
+  protected ownFailure(failure: Failure): Failure | undefined {
+    const isShort = this.memory.isShort || this.upstream.isShort
+    if (isShort && ruleOf(failure).counts) return NO_MEMORY
+    if (failure.kind !== 'no_answer' || !this.wasPausedLong) return undefined
+    return this.call.response.headersSent ? NOT_READ : NO_MEMORY
+  }
+
   /**
    * Records that a stream that has begun ends because of a failure. Returns its last event; undefined without
    * `tap`.
    */
   protected interrupted(failure: Failure, tap: Tap | undefined): Buffer | undefined {
-    // If memory is short, it was the gateway that did not read on.
-    const ended = ruleOf(failure).counts && this.memory.isShort ? NO_MEMORY : failure
+    const ended = this.ownFailure(failure) ?? failure
     if (ruleOf(ended).counts)
       this.call.noteCut(this.target.channel.name, {
         cause: ended.cause,

@@ -121,11 +121,11 @@ export class StreamedResponse extends ResponseHandler {
   #fail(failure: Failure): void {
     if (this.state === 'over') return
     if (this.#mayGoElsewhere) {
-      const isShort = this.memory.isShort || this.upstream.isShort
+      const own = this.ownFailure(failure)
       this.close()
       this.#outgoing.drop()
       if (failure.isCharged) return this.refused(this.#basis('stopped', false), failure)
-      if (isShort) return this.refused(this.#basis('cut', false))
+      if (own) return this.refused(this.#basis('cut', false), own)
       return this.undelivered(failure, this.#tap.error && this.#tap.usage)
     }
     this.#cut(failure)
@@ -156,6 +156,10 @@ export class StreamedResponse extends ResponseHandler {
     if (!frame) return
     this.#forward(frame)
     this.#sendOutgoing()
+  }
+
+  protected override get wasPausedLong(): boolean {
+    return this.#pauses.areLong
   }
 
   protected override onDraining(): void {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { contentFrame, DONE_FRAME, finishFrame } from '../fixtures/behaviour.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { call } from '../fixtures/client.ts'
 import { rawConnection } from '../fixtures/raw-socket.ts'
 import { type SlowClient, slowClients } from '../fixtures/slow-clients.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -27,11 +28,12 @@ afterAll(() => fixture?.close())
 
 function configure(upstream: ScriptedUpstream): Configuration {
   return {
-    models: priced(['m', 'large', 'endless', 'brief']),
+    models: priced(['m', 'large', 'endless', 'brief', 'timed']),
     channels: [
       channel('m', upstream.baseUrl('m')),
       channel('large', upstream.baseUrl('large')),
       channel('endless', upstream.baseUrl('endless')),
+      channel('timed', upstream.baseUrl('timed'), { timeouts: { total: '10s' } }),
       channel('brief', upstream.baseUrl('brief'), { timeouts: { total: `${BRIEF_MS}ms` } }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -183,6 +185,36 @@ describe(`${CLIENTS} slow clients`, () => {
       expect(text).toContain(DONE_FRAME)
       connection.socket.destroy()
     }
+  })
+
+  test('a stream whose time is over because its client reads slowly is no failure of its channel', async () => {
+    const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(65_536)}",`)
+    const frames = Array.from({ length: 512 }, () => frame)
+    const stalling = { kind: 'stream', ending: 'stall' } as const
+    fixture.upstream.script('timed', { ...stalling, events: 1 }, { ...stalling, frames })
+    const body = JSON.stringify(askStream('timed'))
+    const read = await fixture.live('ann', body)
+    const slow = Array.from({ length: 5 }, () =>
+      rawConnection(fixture.gateway.port, head(body.length) + body),
+    )
+    await Promise.all(
+      slow.map(async ({ socket }) => {
+        await once(socket, 'data')
+        socket.pause()
+      }),
+    )
+    await Promise.all(fixture.upstream.received('timed').map(({ ended }) => ended))
+    for (const { socket } of slow) socket.resume()
+    for (const { closed, until, socket } of slow) {
+      const text = await Promise.race([until('data: {"error"'), closed()])
+      expect(text.slice(-400)).toContain('"code":"request_timeout"')
+      socket.destroy()
+    }
+    // That of a client that reads everything is one.
+    expect((await read.end()).text).toContain('"code":"upstream_error"')
+    const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+    expect(text).toContain('sluice_upstream_errors_total{channel="timed",cause="total time-out"} 1\n')
+    expect(text).toContain('sluice_resting_channels 0\n')
   })
 
   test('clients that do not read their streams delay no other call, and their upstream calls end', async () => {
