@@ -147,6 +147,37 @@ test('an answer that follows and is stopped before it begins is read by no other
   expect(provider.turns.at(-1)).toMatchObject({ socket: 2 })
 })
 
+test.each([
+  ['its socket breaks', () => provider.breakAll()],
+  ['it is stopped', (id: string) => manage(gateway.url, AS_ROOT, `POST /api/running/${id}.1/stop`)],
+])('nothing follows from a response that was steered if %s', async (_, end) => {
+  const { client, steer } = await running()
+  for (const input of ['one more', 'another']) steer(input)
+  await framesSent(3)
+  tell(provider, accepted)
+  await client.next(({ type }) => type === 'response.steer.accepted')
+  await end(client.id)
+  const { error } = await client.next(({ type }) => type === 'response.steer.failed')
+  expect(error).toMatchObject({ code: 'steering_not_supported' })
+  await eventually(() =>
+    expect(rowOf(`${client.id}.3`)).toMatchObject({ quota: 0, cause: 'provider_refused' }),
+  )
+  provider.answer = () => ({ id: 'resp_p3', text: 'three' })
+  await client.turn({ model: 'm', input: 'three' })
+})
+
+test('a steer that was taken is refused if the socket breaks before the answer that follows', async () => {
+  const { client, steer } = await running()
+  steer('two')
+  await framesSent(2)
+  tell(provider, accepted)
+  await client.next(({ type }) => type === 'response.steer.accepted')
+  provider.breakAll()
+  await client.next(({ type }) => type === 'response.failed')
+  const { error } = await client.next(({ type }) => type === 'error')
+  expect(error).toMatchObject({ code: 'steering_not_supported' })
+})
+
 test('a client that leaves pays nothing for an answer that would have followed', async () => {
   const { client, steer } = await running()
   steer('two')

@@ -261,11 +261,8 @@ class SocketExchange implements UpstreamRequest {
 
   cancel(): void {
     this.#byHttp?.cancel()
-    if (this.#isOver) return
-    const isRunning = this.#socket !== undefined && !this.#isWaiting
-    this.#end()
     // What the provider still sends belongs to this turn, so that the socket can carry no other.
-    if (isRunning) this.#lane.drop()
+    if (!this.#isOver) this.#end(true)
   }
 
   onMessage(message: Buffer): void {
@@ -430,25 +427,25 @@ class SocketExchange implements UpstreamRequest {
 
   #fail(cause: string): void {
     if (this.#isOver) return
-    const isAlone = this.#socket !== undefined && !this.#isWaiting
-    this.#end()
-    if (isAlone) this.#lane.drop()
+    this.#end(true)
     this.#listener.onError(new TransportError(cause, false))
   }
 
-  #end(): void {
+  /** `isLost`: the socket can carry no other turn. */
+  #end(isLost = false): void {
     this.#isOver = true
     clearTimeout(this.#timer)
     this.#lane.over(this)
-    if (this.#isWaiting) return
-    const successor = this.#successor
-    if (!successor || successor.#isOver) {
-      this.#socket?.listen(undefined)
+    const [socket, successor] = [this.#socket, this.#successor]
+    if (this.#isWaiting || !socket) return
+    if (isLost || !successor || successor.#isOver) {
+      socket.listen(undefined)
       // Otherwise the provider would answer a turn that was stopped before it began.
-      if (successor) this.#lane.drop()
+      if (isLost || successor) this.#lane.drop()
+      if (successor) successor.#answer(NOT_STEERED)
       return
     }
-    this.#socket?.listen(successor)
+    socket.listen(successor)
     successor.#follow(this.#openSteers, this.#isSteered)
   }
 
