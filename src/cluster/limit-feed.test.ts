@@ -207,6 +207,19 @@ describe('a rest of a key', () => {
     expect([a.rests(), b.rests()]).toEqual([undefined, undefined])
   })
 
+  test("the rest of a channel's key reaches nodes whose clocks were all set back", () => {
+    const bus = new Bus()
+    const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
+    start(a)
+    pass()
+    a.keyRings.rests.endOfKey('main', ONE)
+    pass()
+    vi.setSystemTime(NOW - 86_400_000)
+    start(a)
+    pass()
+    expect(b.rests()).toBe('status 429')
+  })
+
   test("the rest of a channel's key for one model reaches all nodes for this model alone", () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]

@@ -209,7 +209,9 @@ export class LimitFeed {
     }
     const [, , , model, restKind, atMs, endMs, sinceMs, cause] = news
     const of = `${channelName}\0${tag}\0${model}`
-    if (atMs <= (this.#changedMs.get(of) ?? 0) || atMs > nowMs + MAX_AGE_MS) return
+    const knownMs = this.#changedMs.get(of) ?? 0
+    // A change that is known from the future is from before the clock was set back.
+    if ((atMs <= knownMs && knownMs <= nowMs + MAX_AGE_MS) || atMs > nowMs + MAX_AGE_MS) return
     this.#noteChange(of, atMs)
     const ownMs = performance.now()
     // A rest that is over is still known: the next call tries the account.

@@ -27,6 +27,20 @@ test("an upstream key can take a call whose maximum tokens fit the provider's re
   expect(canTake(101)).toBe(true)
 })
 
+test('what a provider stated of a key says nothing once the clock was set to a time before it', () => {
+  const { clock, limits, canTake } = stating(0, 0)
+  const pause = { retryAfter: '60', headers: {} }
+  limits.begin(CHANNEL, KEY, 'paused', { tokens: 1 })(pause)
+  const isPaused = () => !limits.canTake(CHANNEL, KEY, 'paused', { tokens: 1 })
+  expect([canTake(1), isPaused()]).toEqual([false, true])
+  clock.ms -= 86_400_000
+  expect([canTake(1), isPaused(), limits.ofChannel('main').size]).toEqual([true, false, 0])
+  // News of another node are newer.
+  const requests = { limit: 10, remaining: 0, resetsMs: clock.ms + 60_000 }
+  limits.apply(CHANNEL, { key: 'one', model: 'm', stated: { requests }, statedMs: clock.ms })
+  expect(canTake(1)).toBe(false)
+})
+
 test('an upstream key without remaining requests for a model can still be used for other models', () => {
   const { limits, canTake } = stating(0, 100)
   expect(canTake(1)).toBe(false)

@@ -52,6 +52,7 @@ export interface LimitsForOtherNodes extends Pick<KeyLimits, 'channel' | 'key' |
 
 interface KeptLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
   stated: StatedLimits
+  /** In Unix milliseconds; 0 if nothing was stated. If it is in the future, the clock was set back, and no time that was stated counts. */
   statedMs: number
   /** Number of calls whose response has not begun yet, and the maximum tokens that they may use. */
   readonly underWay: { requests: number; tokens: number }
@@ -90,8 +91,8 @@ export class ProviderLimits {
   ): boolean {
     if (this.#kept.size === 0) return true
     const kept = this.#find(channel.name, key.value, model)
-    if (!kept || kept.statedMs === 0) return true
     const nowMs = this.#nowMs()
+    if (!kept || kept.statedMs === 0 || kept.statedMs > nowMs) return true
     if ((kept.stated.restsUntilMs ?? 0) > nowMs) return false
     const needed = { requests: 1, tokens: bound.tokens }
     return PROVIDER_COUNTS.every((count) => {
@@ -184,7 +185,7 @@ export class ProviderLimits {
   apply(channel: KeyedChannel, { key, model, stated, statedMs }: Omit<LimitsForOtherNodes, 'channel'>): void {
     const kept = this.#keptOf(channel.name, key, model)
     const nowMs = this.#nowMs()
-    if (statedMs > kept.statedMs)
+    if (statedMs > kept.statedMs || kept.statedMs > nowMs)
       this.#keep(channel, kept, boundLimitTimes(stated, nowMs), Math.min(statedMs, nowMs), nowMs, false)
   }
 
@@ -269,6 +270,7 @@ function holding(kept: KeptLimits, count: ProviderLimitKind, nowMs: number): Sta
  * What was stated about a key's limits for a model, as long as it is valid; undefined if nothing is valid.
  */
 function holdingOf(kept: KeptLimits, nowMs: number): KeyLimits | undefined {
+  if (kept.statedMs > nowMs) return undefined
   const requests = holding(kept, 'requests', nowMs)
   const tokens = holding(kept, 'tokens', nowMs)
   const { restsUntilMs = 0 } = kept.stated
