@@ -281,9 +281,15 @@ function isReranking(protocol: ProtocolName): boolean {
   return !PROTOCOLS[protocol].isConversation
 }
 
-// A name with the thinking suffix is served under its plain name only by messages channels, where the suffix
-// becomes a field of the request, and only if no channel has the name itself.
-function serves({ protocol: protocols, models, batches }: Channel, name: string, plain: string): boolean {
+/**
+ * Whether calls of a model go to a channel. A name with the thinking suffix is served under its plain name only by messages
+ * channels, where the suffix becomes a field of the request, and only if no channel has the name itself.
+ */
+export function serves(
+  { protocol: protocols, models, batches }: Channel,
+  name: string,
+  plain: string,
+): boolean {
   if (batches === 'only') return false
   return models.includes(name) || (plain !== name && protocols.includes('messages') && models.includes(plain))
 }

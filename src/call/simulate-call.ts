@@ -25,7 +25,7 @@ import type { Dialect } from './dialects/dialect.ts'
 import { requireAllowedModel } from './key-permissions.ts'
 import { planCall, CallRates } from './plan.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
-import { type CalledEndpoint, hasEndpoint, type ResolvedModel, Routing } from './routing.ts'
+import { type CalledEndpoint, hasEndpoint, type ResolvedModel, Routing, serves } from './routing.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 
 /** Reasons for which a channel is skipped only while another channel is available. */
@@ -151,7 +151,7 @@ function routeOf(
   const stated = models.map((name) => {
     const within = resolutions.find((one) => one.name === name)?.group.name ?? group
     const serving = [...settings.channels, ...call.disabled].filter(
-      ({ groups, models: served }) => groups.includes(within) && served.includes(name),
+      (channel) => channel.groups.includes(within) && serves(channel, name, name),
     )
     const channels = serving.map((channel) => ({
       channel,

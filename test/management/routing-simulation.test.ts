@@ -44,6 +44,7 @@ beforeAll(async () => {
         busy: { price: { input: 1, output: 2 }, balance: 'least_busy' },
         swift: { price: { input: 1, output: 2 }, balance: 'latency' },
         limited: { price: { input: 1, output: 2 }, rate_limit: { requests: 1, window: '60s' } },
+        many: { price: { input: 1, output: 2 } },
         spare: { price: { input: 1, output: 2, cache_write_5m: 1, cache_write_1h: 1, cache_write_12h: 1 } },
       },
       channels: [
@@ -58,6 +59,8 @@ beforeAll(async () => {
         at('slow', { models: ['swift'] }),
         at('quick', { models: ['swift'] }),
         at('strict', { models: ['limited'] }),
+        at('bulk', { models: ['many'], batches: 'only' }),
+        at('single', { models: ['many'] }),
       ],
       users: [
         ROOT,
@@ -287,6 +290,11 @@ test("rate limits of key and model, parallel limits and budgets refuse a simulat
   await compare('single', 'm', 'rate_limited')
   live.abort()
   await compare('thrifty', 'm', 'budget_exceeded')
+})
+
+test('a channel that serves batches alone is in no simulated route, also if the others are skipped', async () => {
+  await manage(fixture.gateway.url, AS_ROOT, `PUT /api/channel/${await idOf('single')}/drain`, { on: true })
+  expect(shares(await simulate({ model: 'many', group: 'default' }))).toEqual({ single: 1 })
 })
 
 test('a simulated route lists a disabled channel at its place in the order, without a share', async () => {
