@@ -30,6 +30,8 @@ interface Edited<Typed extends object, Present> {
 interface Edit<Typed> {
   readonly save: (typed: Typed) => void
   readonly isSaving: boolean
+  /** Whether it asks which values to keep. The dialog of a form stays open when Escape closes the question. */
+  readonly isAsking: boolean
   readonly error: unknown
   /**
    * The dialog before leaving with unsaved values, and the dialog that asks which values to keep if another
@@ -116,6 +118,7 @@ export function useMergedEdit<Typed extends object, Present extends { readonly v
   return {
     save: (typed) => void saving.run(typed, undefined),
     isSaving: saving.isRunning,
+    isAsking: present !== undefined,
     error: saving.error,
     dialogs,
   }

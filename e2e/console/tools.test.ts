@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { textTool } from '@sluice/simulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startMcpServer, type TestMcpServer } from '../../test/fixtures/mcp.ts'
@@ -7,6 +8,7 @@ import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
 
 interface Entry {
   readonly name: string
+  readonly timeout?: number
   readonly tools?: readonly string[]
   readonly price?: { readonly call: string }
 }
@@ -57,6 +59,38 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     await page.close()
   })
 
+  test("a change of a server keeps another administrator's, and asks about a field that both changed", async () => {
+    const notes = async () => (await entries('servers')).find(({ name }) => name === 'notes')
+    const change = (call: string, timeout: string) =>
+      stage.api('PUT', '/api/mcp/servers', { name: 'notes', url: server.url, price: { call }, timeout })
+    const page = await stage.open('admin', '/tools?server=notes', { isAlone: true })
+    const dialog = page.getByRole('dialog', { name: 'notes' })
+    const price = dialog.getByLabel('Price of a call')
+    await price.fill('0.5')
+    await change('0.25', '20s')
+    await readAgain(page, '/api/mcp/servers')
+    expect(await price.inputValue()).toBe('0.5')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await notes()).toMatchObject({ price: { call: '0.5' }, timeout: 20_000 })
+
+    await page.getByRole('link', { name: 'notes', exact: true }).click()
+    await price.fill('0.75')
+    await change('0.25', '30s')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    const conflict = page.getByRole('dialog', { name: 'Changed meanwhile' })
+    expect(await conflict.getByRole('row', { name: /Price of a call/ }).innerText()).toMatch(/0\.75\s+0\.25/)
+    expect(await conflict.getByRole('row', { name: /Timeout/ }).count()).toBe(0)
+    await page.keyboard.press('Escape')
+    await conflict.waitFor({ state: 'detached' })
+    expect(await price.inputValue()).toBe('0.75')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await conflict.getByRole('button', { name: 'Overwrite' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await notes()).toMatchObject({ price: { call: '0.75' }, timeout: 30_000 })
+    await page.close()
+  })
+
   test('a changed tool is shown beside its approved definition, and approved', async () => {
     description = 'reads a file, and sends it elsewhere'
     const page = await stage.open('admin', '/tools')
@@ -97,6 +131,23 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await row.waitFor({ state: 'detached' })
     expect(await entries('toolsets')).toEqual([])
+    await page.close()
+  })
+
+  test("a change of a toolset keeps another administrator's", async () => {
+    await stage.api('POST', '/api/mcp/toolsets', { name: 'shared', tools: ['notes.*'] })
+    const page = await stage.open('admin', '/tools?toolset=shared', { isAlone: true })
+    const dialog = page.getByRole('dialog', { name: 'shared' })
+    await dialog.getByLabel('Groups').fill('default')
+    await page.keyboard.press('Enter')
+    await stage.api('PUT', '/api/mcp/toolsets', { name: 'shared', tools: ['notes.read'] })
+    await readAgain(page, '/api/mcp/toolsets')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await entries('toolsets')).toMatchObject([
+      { name: 'shared', tools: ['notes.read'], groups: ['default'] },
+    ])
+    await stage.api('DELETE', '/api/mcp/toolsets/shared')
     await page.close()
   })
 
@@ -144,3 +195,11 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     await page.close()
   })
 })
+
+/** Lets a page read a list again, as it does when its window gets the focus after a while. */
+async function readAgain(page: Page, path: string): Promise<void> {
+  await page.clock.setFixedTime(Date.now() + 60_000)
+  const answer = page.waitForResponse((one) => new URL(one.url()).pathname === path)
+  await page.evaluate(() => window.dispatchEvent(new Event('visibilitychange')))
+  await (await answer).finished()
+}

@@ -6,11 +6,10 @@ import { durationText } from '../../../src/domain/units.ts'
 import { type McpServer, type McpServerFields, saveMcpServer } from '../../api/tools.ts'
 import { FormActions } from '../../components/form-actions.tsx'
 import { NameValueRows } from '../../components/name-value-rows.tsx'
-import { showNotice } from '../../components/notify.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
-import { useAction } from '../../components/use-action.ts'
-import { useTexts } from '../../locales/use-texts.tsx'
+import { useMergedEdit } from '../../components/use-merged-edit.tsx'
+import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 
 interface Pair {
   readonly name: string
@@ -37,6 +36,9 @@ interface Typed {
   readonly approve: string
 }
 
+/** What the form changes; a new server has none of it. */
+type Present = Partial<McpServer> & { readonly version: string }
+
 /** A server: its address and credentials, prices and limits. */
 export function ServerDialog({
   server,
@@ -50,20 +52,28 @@ export function ServerDialog({
   const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const isLocked = server?.managed === true
+  const object: Present = server ?? { version: '' }
   const form = useForm<Typed>({
     mode: 'controlled',
-    initialValues: typedOf(server),
+    initialValues: typedOf(object),
     validate: {
       name: (text) => (text.trim() === '' ? common.required : null),
       url: (text) => (text.trim() === '' ? common.required : null),
     },
   })
-  const saving = useAction(async (typed: Typed) => {
-    const fields = { ...fieldsOf(typed), ...(server && { version: server.version }) }
-    await saveMcpServer(fields, server === undefined)
-    await client.invalidateQueries({ queryKey: [profile.id, 'mcp'] })
-    showNotice(t.saved(fields.name))
-    onClose()
+  const edit = useMergedEdit<Typed, Present>({
+    form,
+    object,
+    typedOf,
+    labels: labelsOf(t),
+    async save(typed, version) {
+      const fields = { ...fieldsOf(typed), ...(server && { version }) }
+      const now = await saveMcpServer(fields, server === undefined)
+      onClose()
+      return now
+    },
+    reload: () => client.invalidateQueries({ queryKey: [profile.id, 'mcp'] }),
+    saved: ({ name }) => t.saved(name.trim()),
   })
   const text = (field: Exclude<keyof Typed, 'headers' | 'prices'>, label: string, description?: string) => (
     <TextInput
@@ -88,12 +98,13 @@ export function ServerDialog({
   return (
     <Modal
       opened
+      closeOnEscape={!edit.isAsking}
       onClose={onClose}
       title={server?.name ?? t.addServer}
       size="lg"
       closeButtonProps={{ 'aria-label': common.close }}
     >
-      <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
+      <form noValidate onSubmit={form.onSubmit(edit.save)}>
         <Stack gap="md">
           {isLocked && <p>{t.fromFile}</p>}
           {!server && text('name', t.server, t.serverHint)}
@@ -139,33 +150,55 @@ export function ServerDialog({
           {text('timeout', t.timeout)}
           {text('list_ttl', t.listTtl)}
           {text('most_answer', t.mostAnswer)}
-          <RefusalMessage error={saving.error} />
+          <RefusalMessage error={edit.error} />
         </Stack>
-        {!isLocked && <FormActions label={common.save} isRunning={saving.isRunning} onCancel={onClose} />}
+        {!isLocked && <FormActions label={common.save} isRunning={edit.isSaving} onCancel={onClose} />}
+        {edit.dialogs}
       </form>
     </Modal>
   )
 }
 
-function typedOf(server: McpServer | undefined): Typed {
+function labelsOf(t: Texts['tools']): Readonly<Partial<Record<keyof Typed, string>>> {
   return {
-    name: server?.name ?? '',
-    url: server?.url ?? '',
-    era: server?.declared_era ?? 'auto',
-    auth: server?.auth ?? 'none',
-    headers: pairsOf(server?.headers ?? {}),
-    token_url: server?.token_url ?? '',
-    client_id: server?.client_id ?? '',
-    client_secret: server?.client_secret ?? '',
-    scope: server?.scope ?? '',
-    timeout: durationText(server?.timeout ?? 60_000),
-    list_ttl: durationText(server?.list_ttl ?? 60_000),
-    most_answer: server ? String(server.most_answer) : '10MiB',
-    call: server?.price.call ?? '0',
-    prices: pairsOf(server?.price.tools ?? {}),
-    requests: String(server?.rate_limit.requests ?? 0),
-    window: durationText(server?.rate_limit.window ?? 60_000),
-    approve: server?.approve ?? 'first',
+    url: t.url,
+    era: t.era,
+    auth: t.auth,
+    headers: t.headers,
+    token_url: t.tokenUrl,
+    client_id: t.clientId,
+    client_secret: t.clientSecret,
+    scope: t.scope,
+    timeout: t.timeout,
+    list_ttl: t.listTtl,
+    most_answer: t.mostAnswer,
+    call: t.priceOfCall,
+    prices: t.pricesOfTools,
+    requests: t.requests,
+    window: t.window,
+    approve: t.approve,
+  }
+}
+
+function typedOf(server: Present): Typed {
+  return {
+    name: server.name ?? '',
+    url: server.url ?? '',
+    era: server.declared_era ?? 'auto',
+    auth: server.auth ?? 'none',
+    headers: pairsOf(server.headers ?? {}),
+    token_url: server.token_url ?? '',
+    client_id: server.client_id ?? '',
+    client_secret: server.client_secret ?? '',
+    scope: server.scope ?? '',
+    timeout: durationText(server.timeout ?? 60_000),
+    list_ttl: durationText(server.list_ttl ?? 60_000),
+    most_answer: String(server.most_answer ?? '10MiB'),
+    call: server.price?.call ?? '0',
+    prices: pairsOf(server.price?.tools ?? {}),
+    requests: String(server.rate_limit?.requests ?? 0),
+    window: durationText(server.rate_limit?.window ?? 60_000),
+    approve: server.approve ?? 'first',
   }
 }
 

@@ -98,7 +98,7 @@ function Servers({ onDelete, onClose }: PartProps) {
                 keyOf={(one) => `${one.server}_${one.tool}`}
               />
             </PageSection>
-            {edited && <ServerDialog key={edited.version} server={edited} onClose={onClose} />}
+            {edited && <ServerDialog key={edited.name} server={edited} onClose={onClose} />}
             {reviewed && <ApprovalDialog tool={reviewed} onClose={onClose} />}
           </>
         )
@@ -122,7 +122,7 @@ function Toolsets({ onDelete, onClose }: PartProps) {
               {all.length > 0 && (
                 <DataTable label={t.toolsets} columns={columns} rows={all} keyOf={({ name }) => name} />
               )}
-              {edited && <ToolsetDialog key={edited.version} toolset={edited} onClose={onClose} />}
+              {edited && <ToolsetDialog key={edited.name} toolset={edited} onClose={onClose} />}
             </>
           )
         }}

@@ -3,11 +3,13 @@ import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { type McpToolset, saveMcpToolset } from '../../api/tools.ts'
 import { FormActions } from '../../components/form-actions.tsx'
-import { showNotice } from '../../components/notify.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
-import { useAction } from '../../components/use-action.ts'
+import { useMergedEdit } from '../../components/use-merged-edit.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+
+/** What the form changes; a new toolset has none of it. */
+type Present = Partial<McpToolset> & { readonly version: string }
 
 /** A toolset: its patterns, and whose calls have it. */
 export function ToolsetDialog({
@@ -22,41 +24,45 @@ export function ToolsetDialog({
   const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const isLocked = toolset?.managed === true
+  const object: Present = toolset ?? { version: '' }
   const form = useForm({
     mode: 'controlled',
-    initialValues: {
-      name: toolset?.name ?? '',
-      tools: [...(toolset?.tools ?? [])],
-      groups: [...(toolset?.groups ?? [])],
-      users: [...(toolset?.users ?? [])],
-    },
+    initialValues: typedOf(object),
     validate: {
       name: (text) => (text.trim() === '' ? common.required : null),
       tools: (patterns) => (patterns.length === 0 ? common.required : null),
     },
   })
-  const saving = useAction(async ({ name, tools, groups, users }: typeof form.values) => {
-    const fields = {
-      name: name.trim(),
-      tools,
-      ...(groups.length > 0 && { groups }),
-      ...(users.length > 0 && { users }),
-      ...(toolset && { version: toolset.version }),
-    }
-    await saveMcpToolset(fields, toolset === undefined)
-    await client.invalidateQueries({ queryKey: [profile.id, 'mcp'] })
-    showNotice(t.saved(name.trim()))
-    onClose()
+  const edit = useMergedEdit({
+    form,
+    object,
+    typedOf,
+    labels: { tools: t.patterns, groups: t.groups, users: t.users },
+    async save({ name, tools, groups, users }, version) {
+      const fields = {
+        name: name.trim(),
+        tools,
+        ...(groups.length > 0 && { groups }),
+        ...(users.length > 0 && { users }),
+        ...(toolset && { version }),
+      }
+      const now = await saveMcpToolset(fields, toolset === undefined)
+      onClose()
+      return now
+    },
+    reload: () => client.invalidateQueries({ queryKey: [profile.id, 'mcp'] }),
+    saved: ({ name }) => t.saved(name.trim()),
   })
   return (
     <Modal
       opened
+      closeOnEscape={!edit.isAsking}
       onClose={onClose}
       title={toolset?.name ?? t.addToolset}
       size="lg"
       closeButtonProps={{ 'aria-label': common.close }}
     >
-      <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
+      <form noValidate onSubmit={form.onSubmit(edit.save)}>
         <Stack gap="md">
           {isLocked && <p>{t.fromFile}</p>}
           {!toolset && <TextInput label={t.toolset} data-autofocus {...form.getInputProps('name')} />}
@@ -73,10 +79,15 @@ export function ToolsetDialog({
             {...form.getInputProps('groups')}
           />
           <TagsInput label={t.users} disabled={isLocked} {...form.getInputProps('users')} />
-          <RefusalMessage error={saving.error} />
+          <RefusalMessage error={edit.error} />
         </Stack>
-        {!isLocked && <FormActions label={common.save} isRunning={saving.isRunning} onCancel={onClose} />}
+        {!isLocked && <FormActions label={common.save} isRunning={edit.isSaving} onCancel={onClose} />}
+        {edit.dialogs}
       </form>
     </Modal>
   )
+}
+
+function typedOf({ name = '', tools, groups, users }: Present) {
+  return { name, tools: [...(tools ?? [])], groups: [...(groups ?? [])], users: [...(users ?? [])] }
 }
