@@ -23,16 +23,23 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
   const changes = [...typed].filter(([key, value]) => stored.get(key) !== value)
   const saving = useAction(async (versions: readonly GatewayOption[]) => {
     setRefused(undefined)
+    const saved = new Map<string, string>()
     for (const [key, value] of changes) {
       try {
         await setOption(key, value, versions.find((option) => option.key === key)?.version)
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
-        if (error.code === 'changed_meanwhile') setPresent(error.present as GatewayOption)
-        else if (error.status === 400) setRefused({ key, message: error.message })
-        else throw error
-        return
+        const now = error.code === 'changed_meanwhile' ? (error.present as GatewayOption) : undefined
+        // Another user may have made the same change.
+        if (now?.value !== value) {
+          await keepUnsaved(saved)
+          if (now) setPresent(now)
+          else if (error.status === 400) setRefused({ key, message: error.message })
+          else throw error
+          return
+        }
       }
+      saved.set(key, value)
     }
     await begin()
     showNotice(common.saved)
@@ -43,13 +50,21 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
     setRefused(undefined)
     setGeneration((before) => before + 1)
   }
-  /** Starts the form again with the stored values. */
-  const begin = async (): Promise<void> => {
+  /** Forgets changes that are saved, and bases the next ones of these options on what is stored now. */
+  const keepUnsaved = async (saved: ReadonlyMap<string, string>): Promise<void> => {
+    if (saved.size === 0) return
+    const now = new Map((await readStored()).map((option) => [option.key, option]))
+    setBasis((before) => before.map((option) => (saved.has(option.key) && now.get(option.key)) || option))
+    setTyped((before) => new Map([...before].filter(([key, value]) => saved.get(key) !== value)))
+  }
+  const readStored = async (): Promise<readonly GatewayOption[]> => {
     const now = await client.fetchQuery({ ...optionsQuery(profile.id), staleTime: 0 })
     await client.invalidateQueries({ queryKey: [profile.id] })
     await client.invalidateQueries({ queryKey: appShellQuery.queryKey })
-    restart(now)
+    return now
   }
+  /** Starts the form again with the stored values. */
+  const begin = async (): Promise<void> => restart(await readStored())
   return {
     typed,
     type: (key: string, value: string) => setTyped(new Map(typed).set(key, value)),

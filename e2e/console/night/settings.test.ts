@@ -72,6 +72,31 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await page.close()
   })
 
+  test('what is saved before another option is refused can be changed and saved again', async () => {
+    const page = await stage.open('root', '/settings')
+    const perUser = page.getByRole('textbox', { name: 'Keys per user' })
+    const save = page.getByRole('button', { name: 'Save settings' })
+    const successor = page.getByRole('group', { name: 'Successor' })
+    await perUser.fill('41')
+    await successor.getByRole('button', { name: 'Add successor' }).click()
+    await successor.getByRole('textbox', { name: 'Model', exact: true }).last().fill('refused-model')
+    await successor.getByRole('textbox', { name: 'Successor refused-model' }).fill('refused-model')
+    await save.click()
+    await page.getByText('1 change not saved').waitFor()
+    expect(await optionOf('token_setting.max_user_tokens')).toBe(41)
+
+    await perUser.fill('42')
+    await successor.getByRole('textbox', { name: 'Successor refused-model' }).fill('demo-claude')
+    await save.click()
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^Saved/ })
+      .waitFor()
+    expect(await optionOf('token_setting.max_user_tokens')).toBe(42)
+    expect(await optionOf('ModelSuccessor')).toMatchObject({ 'refused-model': 'demo-claude' })
+    await page.close()
+  })
+
   test('settings that only gateway.yaml can change are shown with the name of this file and the line', async () => {
     const lines = readFileSync(join(stage.gateway.dataDir, 'gateway.yaml'), 'utf8').split('\n')
     const lineOf = (start: string): number => lines.findIndex((line) => line.trim().startsWith(start)) + 1
