@@ -24,7 +24,7 @@ beforeAll(async () => {
       ...['m', 'small'].map((name) => channel(name, upstream.baseUrl(name))),
       // Long enough for an answer that has its memory to arrive at a busy machine.
       ...['image', 'json', 'events'].map((name) =>
-        channel(name, upstream.baseUrl(name), { timeouts: { total: '20s' } }),
+        channel(name, upstream.baseUrl(name), { timeouts: { total: '10s' } }),
       ),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
