@@ -2,17 +2,16 @@ import { createTransport } from 'nodemailer'
 import type { SmtpOptions } from '../domain/options.ts'
 import type { AlertText } from './alert-text.ts'
 
-const TIMEOUT_MS = 15_000
-
 /**
- * Sends an alert as a mail of plain text. Rejects if the server does not accept it, or if the connection is
- * not encrypted as `security` demands.
+ * Sends an alert as a mail of plain text. Rejects if the server does not accept it, if the connection is not
+ * encrypted as `security` demands, and with the reason of `signal` once that is aborted.
  */
 export async function sendAlertMail(
   to: readonly string[],
   id: string,
   { title, facts }: AlertText,
   { host, port, security, user, password, from }: SmtpOptions,
+  signal: AbortSignal,
 ): Promise<void> {
   const transport = createTransport({
     host,
@@ -21,9 +20,8 @@ export async function sendAlertMail(
     requireTLS: security === 'starttls',
     ignoreTLS: security === 'none',
     ...(user !== '' && { auth: { user, pass: password } }),
-    connectionTimeout: TIMEOUT_MS,
-    greetingTimeout: TIMEOUT_MS,
-    socketTimeout: TIMEOUT_MS,
+    // A server that does not close its side would hold the process.
+    socketCloseTimeout: 0,
     // Texts are data: no file and no address is read for them.
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -36,7 +34,11 @@ export async function sendAlertMail(
       messageId: `<${id}@sluice>`,
       subject: `Sluice: ${title}`.replace(/[\r\n]+/g, ' '),
       text: `${title}.\n\n${facts.map(([name, value]) => `${name}: ${value}\n`).join('')}`,
+      signal,
     })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error
   } finally {
     transport.close()
   }

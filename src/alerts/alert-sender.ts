@@ -197,13 +197,14 @@ export async function sendAlert(
   smtp: SmtpOptions | undefined,
 ): Promise<AlertAttempt> {
   const { type } = alert
+  const attempt = AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)])
   try {
     const addresses = mailAddresses(target.url)
-    if (addresses) return await sendMail(addresses, alert, smtp)
+    if (addresses) return await sendMail(addresses, alert, smtp, attempt)
     const response = await request(target.url, {
       method: 'POST',
       dispatcher: agent,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]),
+      signal: attempt,
       ...messageOf(target, alert),
     })
     response.body.on('error', () => {})
@@ -220,11 +221,12 @@ async function sendMail(
   addresses: readonly string[],
   { id, type, data }: DueAlert,
   smtp: SmtpOptions | undefined,
+  signal: AbortSignal,
 ): Promise<AlertAttempt> {
   if (smtp === undefined) return { type, status: null, reason: 'options.smtp names no mail server' }
   // Imported on demand, because few receivers are mail addresses.
   const { sendAlertMail } = await import('./alert-mail.ts')
-  await sendAlertMail(addresses, id, alertText(type, data), smtp)
+  await sendAlertMail(addresses, id, alertText(type, data), smtp, signal)
   return { type, status: null, reason: undefined }
 }
 
