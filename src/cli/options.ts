@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { BUDGET_PERIODS, type BudgetPeriod } from '../domain/budget.ts'
+import { MAX_TIME_S } from '../domain/calendar.ts'
 import type { Fields, FieldNamesWith, ValueOf } from '../domain/records/record.ts'
 import { type Amount, AMOUNT_FORM, parseAmount } from './amount.ts'
 
@@ -95,9 +96,6 @@ const SECONDS = new Map([
   ['w', 604_800],
 ])
 
-/** The end of the year 9999; a larger number is probably in milliseconds. */
-const MAX_TIME = 253_402_300_799
-
 const DATE = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)?)?$/i
 
 /**
@@ -127,7 +125,7 @@ export function parseExpiry(text: string, nowMs: number): number | undefined {
 }
 
 function inRange(seconds: number): number | undefined {
-  return seconds > 0 && seconds <= MAX_TIME ? seconds : undefined
+  return seconds > 0 && seconds <= MAX_TIME_S ? seconds : undefined
 }
 
 /** Adds a command-line option for each field that declares one. An empty default is not shown in the help. */

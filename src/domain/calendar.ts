@@ -4,6 +4,9 @@ export const CALENDAR_STEPS = ['hour', 'day', 'month'] as const
 /** The length of the intervals in a time series. */
 export type CalendarStep = (typeof CALENDAR_STEPS)[number]
 
+/** The end of the year 9999 in Unix seconds. A larger number is refused: it is probably in milliseconds. */
+export const MAX_TIME_S = 253_402_300_799
+
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 

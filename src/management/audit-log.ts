@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type AuditEntry, type AuditFilter, OBJECT_KINDS, CHANGE_INTERFACES } from '../domain/audit.ts'
 import type { Json } from '../domain/json.ts'
-import { equalityFilterField, wholeNumber } from './input-fields.ts'
+import { equalityFilterField, unixSeconds } from './input-fields.ts'
 import { offsetOf, type PageRequest, pageObject, pageSchema } from './page.ts'
 import type { ManagementServices } from './services.ts'
 import { type Cell, csvLine } from './csv.ts'
@@ -79,8 +79,8 @@ export const auditQuery = z.object({
     .transform((kind) => (kind === '' ? undefined : kind))
     .optional(),
   object: equalityFilterField().describe('Name or id of the object'),
-  from: wholeNumber().describe('Included'),
-  to: wholeNumber().describe('Excluded'),
+  from: unixSeconds().describe('Included'),
+  to: unixSeconds().describe('Excluded'),
 })
 
 /** Converts the query parameters of the audit log to a filter for the database. */

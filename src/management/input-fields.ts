@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MAX_TIME_S } from '../domain/calendar.ts'
 import { MAX_QUOTA_USD } from '../domain/options.ts'
 import type { Settings } from '../domain/settings.ts'
 import { fitsInBytes, TEXT_BYTE_LIMITS } from '../domain/text-length.ts'
@@ -79,6 +80,13 @@ export function wholeNumber() {
     .transform((text) => (text === '' ? undefined : Number(text)))
     .meta({ type: 'integer', minimum: 0 })
     .optional()
+}
+
+/** A time in a query, in Unix seconds; an empty parameter counts as missing. */
+export function unixSeconds() {
+  return wholeNumber().refine((time) => time === undefined || time <= MAX_TIME_S, {
+    error: 'expected a time in Unix seconds, up to the year 9999',
+  })
 }
 
 /** A text in a query, for an exact comparison; an empty parameter counts as missing. */

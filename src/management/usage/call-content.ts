@@ -7,7 +7,7 @@ import type { User } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
 import { requireManageableUser } from '../authority.ts'
-import { wholeNumber } from '../input-fields.ts'
+import { unixSeconds, wholeNumber } from '../input-fields.ts'
 import type { AdministrationServices, ManagementServices } from '../services.ts'
 import { findUser, userNotFound } from '../users/list-users.ts'
 import { contentsInTime } from './content-age.ts'
@@ -136,8 +136,8 @@ function partsOf({ content, lengths }: ContentOfCall): Partial<Record<ContentPar
 export const contentDeletionQuery = z.object({
   user: wholeNumber(),
   token: wholeNumber(),
-  from: wholeNumber(),
-  to: wholeNumber(),
+  from: unixSeconds(),
+  to: unixSeconds(),
 })
 
 /** Deletes the content of calls of a user, or of one of its tokens, that began in a period. */

@@ -13,7 +13,7 @@ import { offsetOf, orderQuery, pageObject, type PageRequest } from '../page.ts'
 import { calendarOf } from '../calendar-of.ts'
 import { type ContentAgeServices, contentsInTime } from './content-age.ts'
 import { type Cell, csvLine } from '../csv.ts'
-import { idsFilter, namesFilter, textsFilter, wholeNumber } from '../input-fields.ts'
+import { idsFilter, namesFilter, textsFilter, unixSeconds, wholeNumber } from '../input-fields.ts'
 import type { AdministrationServices, ManagementServices } from '../services.ts'
 
 /** What reading the usage log needs. */
@@ -179,8 +179,8 @@ export function callFilterOf(
  */
 export const ownUsageQuery = z.object({
   type: wholeNumber(),
-  start_timestamp: wholeNumber(),
-  end_timestamp: wholeNumber(),
+  start_timestamp: unixSeconds(),
+  end_timestamp: unixSeconds(),
   ...ownCallFilters,
   session: textsFilter(),
   batch: textsFilter(),

@@ -4,7 +4,7 @@ import type { UsageEntry } from '../../domain/records/usage.ts'
 import type { User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
-import { idsFilter, textsFilter, wholeNumber } from '../input-fields.ts'
+import { idsFilter, textsFilter, unixSeconds } from '../input-fields.ts'
 import { type ContentServices, mayRead, cannotRead } from './call-content.ts'
 import { contentsInTime } from './content-age.ts'
 import { periodOfQuery } from './list-usage.ts'
@@ -29,8 +29,8 @@ export const contentSearchQuery = z.object({
     .trim()
     .min(2, { error: 'expected at least 2 characters' })
     .max(MAX_WORDS, { error: `expected at most ${MAX_WORDS} characters` }),
-  start_timestamp: wholeNumber(),
-  end_timestamp: wholeNumber(),
+  start_timestamp: unixSeconds(),
+  end_timestamp: unixSeconds(),
   user_id: idsFilter(),
   username: textsFilter(),
   after: z

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { USAGE_DIMENSIONS, type UsageFilter, type UsageTotals } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
-import { readInput, equalityFilterField, wholeNumber } from '../input-fields.ts'
+import { readInput, equalityFilterField, unixSeconds } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { periodOfQuery } from './list-usage.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'
@@ -153,7 +153,7 @@ const DEFAULT_DAYS = 30
 const MAX_DAYS = 366
 
 /** Query parameters with the period of a user's own daily usage, in Unix seconds. */
-export const ownDaysQuery = z.object({ start_timestamp: wholeNumber(), end_timestamp: wholeNumber() })
+export const ownDaysQuery = z.object({ start_timestamp: unixSeconds(), end_timestamp: unixSeconds() })
 
 /** Query parameters with the period of daily usage of all users, or of one. */
 export const daysQuery = ownDaysQuery.extend({ username: equalityFilterField() })

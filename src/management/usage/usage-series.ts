@@ -14,7 +14,7 @@ import {
 import { GatewayError } from '../../errors.ts'
 import { calendarOf } from '../calendar-of.ts'
 import { csvLine } from '../csv.ts'
-import { wholeNumber } from '../input-fields.ts'
+import { unixSeconds, wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { factsFromLog } from './call-facts.ts'
 import { callFilters, type CsvFormat, ownCallFilters } from './list-usage.ts'
@@ -243,8 +243,8 @@ const TOP_ERROR = `expected a whole number from 0 to ${MAX_TOP}`
  * series`.
  */
 export const periodQuery = z.object({
-  from: wholeNumber(),
-  to: wholeNumber(),
+  from: unixSeconds(),
+  to: unixSeconds(),
   tz: z.string().max(100, { error: 'expected at most 100 characters' }).optional(),
   step: z.enum(CALENDAR_STEPS, { error: `expected one of ${CALENDAR_STEPS.join(', ')}` }).optional(),
   top: wholeNumber().refine((top) => top === undefined || top <= MAX_TOP, { error: TOP_ERROR }),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Role } from '../../domain/role.ts'
 import type { UsageEntry } from '../../domain/records/usage.ts'
 import type { User } from '../../domain/records/user.ts'
-import { idsFilter, textsFilter, wholeNumber } from '../input-fields.ts'
+import { idsFilter, textsFilter, unixSeconds } from '../input-fields.ts'
 import { offsetOf, pageObject, pageOfQuery, pageQuery } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
 import { periodOfQuery } from './list-usage.ts'
@@ -35,8 +35,8 @@ export const usageSessionSchema = z.object({
 
 /** Query parameters for sessions. `user_id` and `username` have an effect only for administrators. */
 export const usageSessionsQuery = z.object({
-  start_timestamp: wholeNumber(),
-  end_timestamp: wholeNumber(),
+  start_timestamp: unixSeconds(),
+  end_timestamp: unixSeconds(),
   session: textsFilter(),
   user_id: idsFilter(),
   username: textsFilter(),

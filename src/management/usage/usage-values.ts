@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { planTimeSeries, type PlannedPeriod, type SeriesPlan } from '../../domain/series-plan.ts'
-import { wholeNumber } from '../input-fields.ts'
+import { unixSeconds } from '../input-fields.ts'
 import { causesFromLog } from './failures.ts'
 import type { ManagementServices } from '../services.ts'
 
@@ -15,8 +15,8 @@ const SLOT_S = 1_800
 
 const period = {
   q: z.string().max(200, { error: 'expected at most 200 characters' }).optional(),
-  start_timestamp: wholeNumber(),
-  end_timestamp: wholeNumber(),
+  start_timestamp: unixSeconds(),
+  end_timestamp: unixSeconds(),
 }
 
 /** Query parameters for a list of the values that a field has in a user's own calls. */

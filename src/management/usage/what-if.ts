@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MAX_TIME_S } from '../../domain/calendar.ts'
 import { type CallExtraFacts, restoreUnstoredCounts } from '../../domain/call-detail.ts'
 import { chargeOfCall } from '../../domain/charge.ts'
 import { type Decimal, parseDecimal, ZERO } from '../../domain/decimal.ts'
@@ -54,8 +55,8 @@ function changesOf<Value extends z.ZodType>(value: Value) {
  */
 export const whatIfBody = z.object(
   {
-    from: z.int(A_TIME).min(0, A_TIME),
-    to: z.int(A_TIME).min(0, A_TIME),
+    from: z.int(A_TIME).min(0, A_TIME).max(MAX_TIME_S, A_TIME),
+    to: z.int(A_TIME).min(0, A_TIME).max(MAX_TIME_S, A_TIME),
     filters: usageQuery.omit({ type: true, start_timestamp: true, end_timestamp: true }).optional(),
     change: z
       .object(
