@@ -406,7 +406,8 @@ export async function serveGateway({
       settings: () => inForce.settings,
       serveTurn: (turn) => app.serveTurn(turn),
       renderError: (error, id) => renderError('relay', error, id),
-      onClosed: (code) => metrics.add('closedWebSockets', 1, String(code)),
+      // Codes from 3000 on are chosen by clients, which must not create series.
+      onClosed: (code) => metrics.add('closedWebSockets', 1, code < 3_000 ? String(code) : 'other'),
       nowMs,
     }),
     (open) => open.close(),

@@ -140,3 +140,14 @@ test('metrics count open sockets, and closed ones by their code', async () => {
   expect(page).toMatch(/^sluice_websockets_closed_total\{code="1000"\} \d+$/m)
   expect(page).toMatch(/^sluice_websockets_closed_total\{code="1003"\} 1$/m)
 })
+
+test('codes with which clients close a socket do not create series of metrics', async () => {
+  for (const code of [3000, 4000, 4999]) {
+    const { socket } = await openSocket(fixture.gateway.url, 'ann')
+    socket.close(code)
+  }
+  await eventually(async () =>
+    expect(await metrics()).toMatch(/^sluice_websockets_closed_total\{code="other"\} 3$/m),
+  )
+  expect(await metrics()).not.toMatch(/code="[3-9]/)
+})
