@@ -57,7 +57,7 @@ export interface TelemetrySettings extends QueueSettings {
 const EXPORT_TIMEOUT_MS = 3_000
 const MAX_MS = 3_600_000
 
-const COMPRESSIONS: readonly string[] = ['gzip', 'none']
+const COMPRESSIONS: ReadonlySet<string> = new Set(['gzip', 'none'])
 const TEMPORALITIES: readonly string[] = ['cumulative', 'delta', 'lowmemory']
 /** One header in a list of them. A `;` begins what the exporters leave out. */
 const HEADER = /^\s*[!#$%&'*+.^`|~\w-]+\s*=(?!\s*(?:;|$))(?:[^%;]|%[\da-f]{2})+(?:;.*)?$/i
@@ -150,7 +150,7 @@ export function readTelemetrySettings(
       ?.split(',')
       .every((one) => one.trim() === '' || HEADER.test(one))
     if (isHeaders === false) ignored(headers, 'name=value, percent-encoded, separated by commas')
-    if (!COMPRESSIONS.includes(given(compression) ?? 'none')) ignored(compression, 'gzip or none')
+    if (!COMPRESSIONS.has(given(compression) ?? 'none')) ignored(compression, 'gzip or none')
   }
   const isOff = given('OTEL_SDK_DISABLED')?.toLowerCase() === 'true'
   const shared = addressOf('OTEL_EXPORTER_OTLP_ENDPOINT')

@@ -205,10 +205,10 @@ describe(`${CLIENTS} slow clients`, () => {
     )
     await Promise.all(fixture.upstream.received('timed').map(({ ended }) => ended))
     for (const { socket } of slow) socket.resume()
-    for (const { closed, until, socket } of slow) {
-      const text = await Promise.race([until('data: {"error"'), closed()])
+    for (const client of slow) {
+      const text = await Promise.race([client.until('data: {"error"'), client.closed()])
       expect(text.slice(-400)).toContain('"code":"request_timeout"')
-      socket.destroy()
+      client.socket.destroy()
     }
     // That of a client that reads everything is one.
     expect((await read.end()).text).toContain('"code":"upstream_error"')

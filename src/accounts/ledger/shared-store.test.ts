@@ -8,20 +8,20 @@ test('a read that shows charges waits for a report of them, and one for a sessio
   const file = await nodeFileAt(join(temporaryFolder(), 'node.db'))
   onTestFinished(() => file.close())
   let flushes = 0
-  const { read } = sharedStore(rows, {
+  const shared = sharedStore(rows, {
     file,
     onSettled: () => {},
     held: () => 0,
     flush: () => Promise.resolve(void (flushes += 1)),
   })
-  await read('liveSession', { sessionHash: 'made up', nowSeconds: 0 })
-  await read('sessionsOf', { userId, nowSeconds: 0 })
-  await read('hasBcryptPasswords')
-  await read('userByIdentity', { issuer: 'https://id.example.com', subject: 'ada' })
-  await read('identitiesOf', userId)
-  await read('findInvitation', { token: 'made up', nowSeconds: 0 })
-  await read('listInvitations', { within: undefined, nowSeconds: 0 })
+  await shared.read('liveSession', { sessionHash: 'made up', nowSeconds: 0 })
+  await shared.read('sessionsOf', { userId, nowSeconds: 0 })
+  await shared.read('hasBcryptPasswords')
+  await shared.read('userByIdentity', { issuer: 'https://id.example.com', subject: 'ada' })
+  await shared.read('identitiesOf', userId)
+  await shared.read('findInvitation', { token: 'made up', nowSeconds: 0 })
+  await shared.read('listInvitations', { within: undefined, nowSeconds: 0 })
   expect(flushes).toBe(0)
-  await read('managedUser', { userId })
+  await shared.read('managedUser', { userId })
   expect(flushes).toBe(1)
 })

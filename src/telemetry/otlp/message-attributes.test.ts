@@ -45,8 +45,10 @@ test.each(['chat', 'responses'] as const)(
   (kind) => {
     for (const levels of [25, 5_000, 100_000])
       expect(exported(kind, nested(levels))).toEqual([nested(levels), nested(levels)])
-    expect(exported(kind, nested(24))).toEqual(Array(2).fill(JSON.parse(nested(24))))
-    expect(exported(kind, `{"text":"${'['.repeat(99)}"}`)).toEqual(Array(2).fill({ text: '['.repeat(99) }))
+    const parsed: unknown = JSON.parse(nested(24))
+    expect(exported(kind, nested(24))).toEqual([parsed, parsed])
+    const text = '['.repeat(99)
+    expect(exported(kind, `{"text":"${text}"}`)).toEqual([{ text }, { text }])
   },
 )
 

@@ -82,19 +82,21 @@ test('connections keep no bytes of the bodies that were read on them', async () 
 test('what a client sends in small reads behind a request is not kept beyond 64 KiB of memory', async () => {
   const begun = Promise.withResolvers<{ readonly request: Request; readonly response: Response }>()
   using own = await startOwnServer((request, response) => {
-    if (request.url === '/2') return void response.writeHead(200, {}).end('second')
-    response.needsUpstream()
-    begun.resolve({ request, response })
+    if (request.url === '/2') response.writeHead(200, {}).end('second')
+    else {
+      response.needsUpstream()
+      begun.resolve({ request, response })
+    }
   })
-  const { socket, closed } = rawConnection(own.port, 'GET /1 HTTP/1.1\r\nhost: x\r\n\r\n')
-  socket.setNoDelay(true)
+  const client = rawConnection(own.port, 'GET /1 HTTP/1.1\r\nhost: x\r\n\r\n')
+  client.socket.setNoDelay(true)
   const { request, response } = await begun.promise
   const read = request.bytesRead
   const next = `GET /2 HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx: ${'x'.repeat(300)}\r\n\r\n`
   for (let sent = 1; sent <= next.length; sent++) {
-    socket.write(next.charAt(sent - 1))
+    client.socket.write(next.charAt(sent - 1))
     while (request.bytesRead < read + sent) await new Promise(setImmediate)
   }
   response.writeHead(200, {}).end('first')
-  expect(await closed()).toMatch(/first$/)
+  expect(await client.closed()).toMatch(/first$/)
 })
