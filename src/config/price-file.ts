@@ -10,7 +10,7 @@ import { dictionarySchema, issuesOf } from './fields.ts'
 import { invisibleNames } from './invisible-names.ts'
 import { priceSchema } from './prices.ts'
 import { comparablePrice } from './settings.ts'
-import { readTextFile, unreadable } from './text-file.ts'
+import { isMissing, readTextFile, unreadable } from './text-file.ts'
 import type { YamlNode } from './yaml-node.ts'
 
 /** The prices file, which `options.prices_file` names. `docs/configuration.md: A file of prices`. */
@@ -65,7 +65,7 @@ function contentOf(path: string, { name, ...at }: Parameters<typeof readPriceFil
   try {
     return readTextFile(path)
   } catch (error) {
-    throw new ConfigError([{ ...at, message: unreadable(error, name) }], [path])
+    throw new ConfigError([{ ...at, message: unreadable(error, name) }], isMissing(error) ? [path] : [])
   }
 }
 

@@ -12,7 +12,7 @@ import type { Environment } from './environment.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 import { type PriceFile, priceList, readPriceFile } from './price-file.ts'
 import { settingsOf, type VendorChannels, vendorChannels } from './settings.ts'
-import { readTextFile, unreadable } from './text-file.ts'
+import { isMissing, readTextFile, unreadable } from './text-file.ts'
 import { findWarnings } from './warnings.ts'
 import {
   childOfNode,
@@ -190,7 +190,7 @@ export function readKeysFromFiles(
     const content = keyFileContent(file, node)
     if ('text' in content) return new YamlScalar(content.text, PREFIX)
     diagnostics.push({ line: document.lineOf(at), path: pathText(at), message: content.mistake })
-    unread.push(file)
+    if (content.isMissing) unread.push(file)
     return new UnresolvedScalar(PREFIX)
   }
   const channelRead = (channel: YamlNode, at: Path): YamlNode =>
@@ -225,13 +225,13 @@ function pathOf(key: YamlNode): string | undefined {
 function keyFileContent(
   file: string,
   name: YamlNode,
-): { readonly text: string } | { readonly mistake: string } {
+): { readonly text: string } | { readonly mistake: string; readonly isMissing: boolean } {
   try {
     const text = readTextFile(file)
     if (text.length > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`)
     return { text }
   } catch (error) {
-    return { mistake: unreadable(error, name) }
+    return { mistake: unreadable(error, name), isMissing: isMissing(error) }
   }
 }
 

@@ -34,6 +34,11 @@ export function unreadable(error: unknown, name: YamlNode): string {
   return `expected a file that can be read${isFromVariable(name) ? '' : `: ${reason}`}`
 }
 
+/** Whether a file is not there, so that it may be written later. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
+
 function lineOfFirstInvalid(bytes: Buffer): number {
   const text = bytes.toString('utf8')
   const original = Buffer.from(text)

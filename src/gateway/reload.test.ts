@@ -71,3 +71,22 @@ test.each([
   write('other', other)
   await expect.poll(() => results).toContain('applied')
 })
+
+test.each([
+  ['a prices file', (name: string) => `options: { prices_file: ${name} }`],
+  [
+    'a file with a key',
+    (name: string) =>
+      `channels: [{ name: a, protocol: chat, base_url: "https://a.example/v1", keys: ["file:${name}"], models: [m] }]`,
+  ],
+])('%s that nothing can be written to ends no watch', async (_, naming) => {
+  const { read, write } = start('options: { retries: 1 }')
+  const { results } = await watch(read())
+  write('gateway.yaml', naming('x'.repeat(300)))
+  await expect.poll(() => results).toEqual(['refused'])
+  write('gateway.yaml', naming('.'))
+  await expect.poll(() => results).toEqual(['refused', 'refused'])
+  write('beside', 'text')
+  write('gateway.yaml', 'options: { retries: 2 }')
+  await expect.poll(() => results).toEqual(['refused', 'refused', 'applied'])
+})

@@ -54,7 +54,7 @@ export async function reloadOnChange(
     })
   }
   const { configFile } = running.environment
-  const watcher = configFile === undefined ? undefined : await watch(configFile, applied, reload)
+  const watcher = configFile === undefined ? undefined : await watch(configFile, applied, reload, log)
   process.on('SIGHUP', reload)
   // The start may have taken long, and the files may have been written since they were read.
   const { texts, priceFile } = running
@@ -72,7 +72,12 @@ export async function reloadOnChange(
 
 // chokidar also notices when another file is renamed over the watched one. It is imported on demand, because
 // files hardly change in the first milliseconds.
-async function watch(file: string, more: readonly string[], changed: () => void): Promise<FileWatcher> {
+async function watch(
+  file: string,
+  more: readonly string[],
+  changed: () => void,
+  log: Logger,
+): Promise<FileWatcher> {
   const { watch: watchFiles } = await import('chokidar')
   const open = async (files: ReadonlySet<string>) => {
     const watcher = watchFiles([...files], {
@@ -80,6 +85,7 @@ async function watch(file: string, more: readonly string[], changed: () => void)
       awaitWriteFinish: { stabilityThreshold: STABLE_MS, pollInterval: 25 },
     })
     watcher.on('add', changed).on('change', changed)
+    watcher.on('error', (error) => log.error({ err: error }, 'a file of the configuration cannot be watched'))
     await new Promise<void>((ready) => watcher.once('ready', () => ready()))
     return watcher
   }
