@@ -25,7 +25,11 @@ export async function followSecretChange(services: SecretChangeServices): Promis
   const report = (): Promise<void> =>
     store.write('recordNodeSecrets', { node, check: secrets.check, otherCheck: secrets.other?.check ?? null })
   await report()
-  if (!secrets.other) return { close: () => {} }
+  if (!secrets.other) {
+    // A change may have begun since the start read the state, when this node counted as one that knows the new secret.
+    settleSecrets(secrets, await store.read('secretState'))
+    return { close: () => {} }
+  }
   let reported = stateOf(secrets)
   let timer: NodeJS.Timeout | undefined
   let isClosed = false

@@ -83,7 +83,7 @@ interface OpenedChange extends AsyncDisposable {
   readonly secrets: Secrets
   readonly newCheck: string
   readonly old: SecretKeys
-  readonly onBegin: () => void
+  readonly keepNew: () => void
   readonly database: ChangedDatabase
   readonly others: readonly SealedDatabase[]
 }
@@ -190,7 +190,7 @@ function secretsOf({
   secret,
   newSecret,
   dataDir,
-}: Environment): Pick<OpenedChange, 'secrets' | 'newCheck' | 'old' | 'onBegin'> {
+}: Environment): Pick<OpenedChange, 'secrets' | 'newCheck' | 'old' | 'keepNew'> {
   const kept = secret === undefined ? newSecretOfDataFolder(dataDir) : undefined
   const next = newSecret ?? kept
   if (next === undefined)
@@ -211,10 +211,10 @@ function secretsOf({
         'GATEWAY_SECRET_NEW, which ends it',
     )
   const secrets = deriveSecrets(old, next)
-  const onBegin = (): void => {
+  const keepNew = (): void => {
     if (secret === undefined && kept === undefined) writeNewSecret(dataDir, next)
   }
-  return { secrets, newCheck: secrets.other?.check ?? '', old: deriveSecrets(old), onBegin }
+  return { secrets, newCheck: secrets.other?.check ?? '', old: deriveSecrets(old), keepNew }
 }
 
 function secretOfFile(dataDir: string): string {

@@ -53,8 +53,8 @@ export interface SecretChangeOptions {
   readonly old: SecretKeys
   /** Ends the change even if nodes run. */
   readonly finish: boolean
-  /** Called just before anything is encrypted with the new secret. */
-  readonly onBegin: () => void
+  /** Called once the database is known to change to the new secret, before anything is encrypted with it. */
+  readonly keepNew: () => void
   readonly origin: ChangeOrigin
   readonly onProgress: (done: number, total: number) => void
 }
@@ -72,12 +72,13 @@ export async function changeSecret(options: SecretChangeOptions): Promise<Secret
   if (state.nextCheck === null) {
     // A node that was suspended over the end of the change may have written one more value with the old secret.
     if (state.keyCheck === newCheck) {
+      options.keepNew()
       const both = { ...secrets, other: options.old }
       return { finished: true, ...(await resealAll({ ...options, secrets: both })), nodes }
     }
     if (finish) throw new Error('no change of the secret is under way: begin one with "sluice secret change"')
     await requirePrepared(db, nodes, newCheck)
-    options.onBegin()
+    options.keepNew()
     await begin(options)
     settleSecrets(secrets, await secretState(db))
   } else if (state.nextCheck !== newCheck) {
@@ -85,7 +86,7 @@ export async function changeSecret(options: SecretChangeOptions): Promise<Secret
       'the secret of this database is being changed to another one than GATEWAY_SECRET_NEW: end that change first, with ' +
         'the same GATEWAY_SECRET_NEW as it was begun with',
     )
-  }
+  } else options.keepNew()
   if (finish || nodes.length === 0) await untilNodes(db, database, ({ key_check }) => key_check === newCheck)
   const { resealed, unreadable } = await resealAll(options)
   if (!finish && nodes.length > 0) return { finished: false, resealed, unreadable, nodes }
