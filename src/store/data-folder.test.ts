@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -113,6 +114,17 @@ test.each(['gateway', 'command'] as const)(
     lock.release()
     expect(readdirSync(dirname(database))).toEqual(['sluice.db.lock'])
     lockDataFolder(other, 'gateway', database).release()
+  },
+)
+
+test.runIf(process.geteuid?.() === 0)(
+  'the locks that a command of root makes belong to the owner of their folders',
+  () => {
+    const [folder, place] = [temporaryFolder(), temporaryFolder()]
+    for (const each of [folder, place]) chownSync(each, 1234, 1234)
+    lockDataFolder(folder, 'command', join(place, 'sluice.db')).release()
+    const owners = [join(folder, 'lock.db'), join(place, 'sluice.db.lock')].map((file) => statSync(file).uid)
+    expect(owners).toEqual([1234, 1234])
   },
 )
 

@@ -3,6 +3,7 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
+  lchownSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -13,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -100,7 +101,9 @@ function lockFile(
   holder: DataFolderHolder,
   inUse: (by: DataFolderHolder, cause: unknown) => DataFolderInUse,
 ): DatabaseSync {
+  const isNew = !existsSync(file)
   createPrivateFile(file)
+  if (isNew) giveToFolderOwner(file)
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
     // Both kinds of SQLite lock exclude other writers. The kind shows who holds the lock: while a command
@@ -112,6 +115,13 @@ function lockFile(
     lock.close()
     throw other || error
   }
+}
+
+// A file of root's would keep out the account that the gateway runs as.
+function giveToFolderOwner(file: string): void {
+  if (process.geteuid?.() !== 0) return
+  const { uid, gid } = statSync(dirname(file))
+  lchownSync(file, uid, gid)
 }
 
 /**
