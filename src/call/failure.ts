@@ -397,6 +397,13 @@ export const FILTERED_ANSWER: Failure = {
 /** The failure of a stream with an event that is too large to be read. */
 export const UNREADABLE_STREAM = failureWithoutResponse('an event was too large')
 
+/** Causes that lie in what an answer contains, however slowly it was read. */
+export const UNREADABLE_CAUSES: ReadonlySet<string> = new Set([
+  UNREADABLE_STREAM.cause,
+  'answer too large',
+  'no answer of its protocol',
+])
+
 /**
  * The failure of an upstream without an optional endpoint: its 404 does not mean that the channel or the
  * model is missing.

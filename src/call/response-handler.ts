@@ -15,7 +15,13 @@ import {
   UPSTREAM_INTERRUPTED,
   upstreamErrorFrame,
 } from './error-frames.ts'
-import { errorSentToClient, type Failure, failureInAnswer, streamErrorText } from './failure.ts'
+import {
+  errorSentToClient,
+  type Failure,
+  failureInAnswer,
+  streamErrorText,
+  UNREADABLE_CAUSES,
+} from './failure.ts'
 import { ruleOf } from './failure-table.ts'
 import type { ChargeBasis } from './price-usage.ts'
 import type { AttemptTarget } from './request-stages.ts'
@@ -216,6 +222,7 @@ export abstract class ResponseHandler {
 
   /** The failure in place of one of the channel if it was the gateway that did not read on. */
   protected ownFailure(failure: Failure): Failure | undefined {
+    if (UNREADABLE_CAUSES.has(failure.cause)) return undefined
     const isShort = this.memory.isShort || this.upstream.isShort
     if (isShort && ruleOf(failure).counts) return NO_MEMORY
     if (failure.kind !== 'no_answer' || !this.wasPausedLong) return undefined
@@ -232,7 +239,7 @@ export abstract class ResponseHandler {
       this.call.noteCut(this.target.channel.name, {
         cause: ended.cause,
         upstreamMessage: undefined,
-        isOfChannel: ended === failure,
+        isOfChannel: ended === failure && ruleOf(ended).blames !== 'gateway',
       })
     return this.#gatewayEvent(ended, tap)
   }

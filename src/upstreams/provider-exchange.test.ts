@@ -48,6 +48,8 @@ test('an unfinished message takes memory as its bytes come, and is read no furth
   memory.isShort = true
   upstream.onData(Buffer.alloc(30))
   expect(log.splice(0)).toEqual([20, 50, 'pause'])
+  // A time-out that comes now is not the channel's.
+  expect(exchange.isShort).toBe(true)
   exchange.pause()
   exchange.resume()
   expect(log.splice(0)).toEqual(['pause'])
@@ -55,6 +57,7 @@ test('an unfinished message takes memory as its bytes come, and is read no furth
   enough.resolve()
   await new Promise(setImmediate)
   expect(log.splice(0)).toEqual(['resume'])
+  expect(exchange.isShort).toBe(false)
   exchange.cancel()
   expect(log).toEqual(['cancel', 0])
 })

@@ -59,6 +59,10 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
     return this.#sent?.connectDurationMs ?? 0
   }
 
+  get isShort(): boolean {
+    return this.#isShort || this.#sent?.isShort === true
+  }
+
   pause(): void {
     this.#isPaused = true
     this.#sent?.pause()
