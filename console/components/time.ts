@@ -1,15 +1,17 @@
+import { MAX_TIME_S } from '../../src/domain/calendar.ts'
+
 const MINUTE_S = 60
 const HOUR_S = 3600
 const DAY_S = 86_400
 
 /**
  * A date or a time by these options. English ones have the day before the month, as in the sentences around them, and
- * three letters for each month: British English would have "Sept" beside "Oct".
+ * three letters for each month: British English would have "Sept" beside "Oct". Keys may have expiries that no `Date` can hold.
  */
 export function formatDate(unixSeconds: number, locale: string, options: Intl.DateTimeFormatOptions): string {
   const english = locale === 'en'
   return new Intl.DateTimeFormat(english ? 'en-GB' : locale, options)
-    .formatToParts(unixSeconds * 1000)
+    .formatToParts(Math.min(unixSeconds, MAX_TIME_S) * 1000)
     .map(({ type, value }) => (english && type === 'month' ? value.slice(0, 3) : value))
     .join('')
 }

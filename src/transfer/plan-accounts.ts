@@ -4,7 +4,6 @@ import { isRowDeleted, type OtherGatewayDatabase } from '@sluice/import/other-ga
 import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
 import type { SourceRow } from '@sluice/import/source'
 import { lookupPartOfKey, wholeTextOfKey } from '../domain/api-key.ts'
-import { MAX_TIME_S } from '../domain/calendar.ts'
 import { allowListLines, isAddressRange } from '../domain/ip-allow-list.ts'
 import { TOKEN_STATUS, type TokenStatus } from '../domain/records/token.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -375,7 +374,7 @@ function timeOf(cells: RowReader, column: string, otherwise: number): number {
 /** Reads the expiry in Unix seconds; −1 means that the key never expires. */
 function expiryOf(cells: RowReader): number {
   const time = cells.integer('expired_time', -1)
-  if (time === -1 || time > 0) return Math.min(time, MAX_TIME_S)
+  if (time === -1 || time > 0) return time
   cells.note(`expired_time: ${time} is long ago; the key has expired`)
   return LONG_EXPIRED
 }

@@ -79,9 +79,7 @@ test('no time in a query up to the year 9999 is an error of the gateway', async 
 })
 
 test('a time in a body beyond the year 9999 is a 400', async () => {
-  for (const [path, body] of [
-    ['POST /api/usage/what-if', { from: 0, to: LAST + 1 }],
-    ['POST /api/token/', { name: 'late', expired_time: LAST + 1, remain_quota: 1 }],
-  ] as const)
-    expect([path, (await manage(fixture.gateway.url, ROOT_ACCOUNT, path, body)).status]).toEqual([path, 400])
+  const body = { from: 0, to: LAST + 1 }
+  const { status } = await manage(fixture.gateway.url, ROOT_ACCOUNT, 'POST /api/usage/what-if', body)
+  expect(status).toBe(400)
 })

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { decimalText } from '../../domain/decimal.ts'
 import { versionOf } from '../../domain/object-version.ts'
 import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
+import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import { budgetFields, groupBudgets } from '../account-limits.ts'
 import { readInput, textField } from '../input-fields.ts'
@@ -36,17 +37,23 @@ export function groupVersion(group: Omit<Group, 'name'>): string {
 
 /** All groups, in the order of their names. */
 export async function listGroups(services: GroupServices): Promise<GroupObject[]> {
+  // The budgets are those of the same settings.
+  const settings = services.settings()
   const budgets = await groupBudgets(services)
   return Promise.all(
-    budgets.map(async ({ group, ...budget }) => ({ ...(await termsOf(services, group)), ...budget })),
+    budgets.map(async ({ group, ...budget }) => ({
+      ...(await termsOf(services, settings, group)),
+      ...budget,
+    })),
   )
 }
 
 /** One group as lists show it. */
 export async function groupObject(services: GroupServices, name: string): Promise<GroupObject> {
+  const settings = services.settings()
   const budget = (await groupBudgets(services)).find(({ group }) => group === name)
   if (!budget) throw new GatewayError('not_found', `there is no group "${name}"`)
-  return { ...(await termsOf(services, name)), ...budget }
+  return { ...(await termsOf(services, settings, name)), ...budget }
 }
 
 const EXPECTED = 'expected the name of a group'
@@ -71,8 +78,7 @@ function membersOf({ store }: GroupServices, group: string, limit: number) {
   return store.read('pageOfUsers', { keyword: '', group, offset: 0, limit })
 }
 
-async function termsOf(services: GroupServices, name: string) {
-  const { groups, channels } = services.settings()
+async function termsOf(services: GroupServices, { groups, channels }: Settings, name: string) {
   const group = groups.get(name) ?? GROUP_SETTINGS.defaults
   const serving = channels.filter((channel) => channel.groups.includes(name))
   return {
