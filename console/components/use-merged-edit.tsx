@@ -15,10 +15,10 @@ interface Edited<Typed extends object, Present> {
   readonly typedOf: (object: Present) => Typed
   readonly labels: Readonly<Partial<Record<keyof Typed, string>>>
   /**
-   * Saves the typed values, if the object still has this version. If another user's change is overwritten,
-   * `over` is the object with that change. Resolves to the saved object.
+   * Saves the typed values, if the object still has this version. `saved` is that object: the one with which the form began, or
+   * one with another user's change, which is kept or overwritten. Resolves to the object as it is saved now.
    */
-  readonly save: (typed: Typed, version: string | undefined, over: Present | undefined) => Promise<Present>
+  readonly save: (typed: Typed, version: string | undefined, saved: Present) => Promise<Present>
   readonly reload: () => Promise<unknown>
   /** Returns the message to show after saving. */
   readonly saved: (typed: Typed) => string
@@ -76,7 +76,8 @@ export function useMergedEdit<Typed extends object, Present extends { readonly v
     let based = over
     for (let merges = 0; ; merges += 1) {
       try {
-        return await save(based ? merge(typed, based).merged : typed, (based ?? basis).version, based)
+        const saved = based ?? basis
+        return await save(based ? merge(typed, based).merged : typed, saved.version, saved)
       } catch (error) {
         if (!isOutdated(error) || merges === MAX_MERGES) throw error
         based = error.present as Present

@@ -378,3 +378,11 @@ async function forget(page: Page): Promise<void> {
     sessionStorage.clear()
   })
 }
+
+/** Makes a page read a list again, as it does when its window gets the focus after a while. */
+export async function readAgain(page: Page, path: string): Promise<void> {
+  await page.clock.setFixedTime(Date.now() + 60_000)
+  const answer = page.waitForResponse((one) => new URL(one.url()).pathname === path)
+  await page.evaluate(() => window.dispatchEvent(new Event('visibilitychange')))
+  await (await answer).finished()
+}

@@ -1,10 +1,9 @@
-import type { Page } from 'playwright-core'
 import { textTool } from '@sluice/simulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startMcpServer, type TestMcpServer } from '../../test/fixtures/mcp.ts'
 import { axeViolations } from './axe.ts'
 import { withoutBrowser } from './chromium.ts'
-import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+import { type ConsoleStage, readAgain, startConsoleStage } from './console-stage.ts'
 
 interface Entry {
   readonly name: string
@@ -195,11 +194,3 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     await page.close()
   })
 })
-
-/** Lets a page read a list again, as it does when its window gets the focus after a while. */
-async function readAgain(page: Page, path: string): Promise<void> {
-  await page.clock.setFixedTime(Date.now() + 60_000)
-  const answer = page.waitForResponse((one) => new URL(one.url()).pathname === path)
-  await page.evaluate(() => window.dispatchEvent(new Event('visibilitychange')))
-  await (await answer).finished()
-}

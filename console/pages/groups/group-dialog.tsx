@@ -1,6 +1,7 @@
 import { Button, Checkbox, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
 import { Role } from '../../../src/domain/role.ts'
 import { changeGroup, createGroup, deleteGroup, type ManagedGroup } from '../../api/groups.ts'
 import { guardsQuery } from '../../api/guards.ts'
@@ -36,15 +37,17 @@ export function GroupDialog({
   readonly onClose: () => void
 }) {
   const { groups, common } = useTexts()
+  const [isAsking, setAsking] = useState(false)
   return (
     <Modal
       opened={opened}
       onClose={onClose}
       title={group?.group ?? groups.add}
       size="lg"
+      closeOnEscape={!isAsking}
       closeButtonProps={{ 'aria-label': common.close }}
     >
-      <GroupForm group={group} onClose={onClose} />
+      <GroupForm group={group} onClose={onClose} onAsking={setAsking} />
       {group && <GroupMembers group={group} />}
     </Modal>
   )
@@ -76,9 +79,12 @@ const NEW_GROUP: Terms = {
 function GroupForm({
   group,
   onClose,
+  onAsking,
 }: {
   readonly group: ManagedGroup | undefined
   readonly onClose: () => void
+  /** Called when a question about a conflict opens, and when it closes. */
+  readonly onAsking: (isAsking: boolean) => void
 }) {
   const { groups, guards, common, settings } = useTexts()
   const { profile, display } = useSignedInAccount()
@@ -105,8 +111,8 @@ function GroupForm({
     object: group ?? NEW_GROUP,
     typedOf: (present) => typedOf(present, display),
     labels: { ...limitLabels, ratio: groups.ratio, open: groups.openLabel, guards: guards.title },
-    async save(typed, version, over) {
-      const fields = changedFields(typed, typedOf(over ?? group ?? NEW_GROUP, display), display)
+    async save(typed, version, saved) {
+      const fields = changedFields(typed, typedOf(saved, display), display)
       const now = group
         ? await changeGroup(group.group, fields, version)
         : await createGroup(typed.name.trim(), fields)
@@ -116,6 +122,7 @@ function GroupForm({
     reload,
     saved: ({ name }) => groups.saved(name.trim()),
   })
+  useEffect(() => onAsking(edit.isAsking), [onAsking, edit.isAsking])
   const deleting = useAction(async () => {
     if (!group) return
     await deleteGroup(group.group)

@@ -49,8 +49,7 @@ export function KeySettings({
       guards: guards.title,
       toolsets: tools.toolsets,
     },
-    save(typed, version, over) {
-      const saved = over ?? apiKey
+    save(typed, version, saved) {
       const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, saved)
       // Calls change the remaining quota all the time, so it is only sent if the user typed it.
       const isTyped = form.isDirty('limit') || form.isDirty('isUnlimited')

@@ -110,7 +110,8 @@ function SettledCalls() {
   const order = listOrderOf(search)
   // Calls that end from now on are added only to the first page in the default order.
   const isLive = search['live'] !== undefined && page === 1 && order.sort === undefined
-  const live = useLiveCalls(isLive, scope, filter)
+  // The start of an open period moves on, and calls that end from now on are after it.
+  const live = useLiveCalls(isLive, scope, { ...filter, start_timestamp: undefined })
   const calls = useQuery({
     ...callsQuery(profile.id, scope, filter, page, order),
     placeholderData: keepPreviousData,

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { callsQuery } from '../../api/calls.ts'
 import { type UsagePoint, usageQuery } from '../../api/usage.ts'
@@ -34,8 +34,8 @@ export function OverviewPage() {
   const { timeZone } = usePreferences()
   const scope = isAdmin ? 'all' : 'own'
   const now = useNow() / 1000
-  const month = useQuery(
-    usageQuery(profile.id, scope, {
+  const month = useQuery({
+    ...usageQuery(profile.id, scope, {
       from: startOfMonth(now, timeZone),
       to: endOfHalfHour(now),
       tz: timeZone,
@@ -43,7 +43,8 @@ export function OverviewPage() {
       by: isAdmin ? 'user' : 'none',
       top: SPENDERS,
     }),
-  )
+    placeholderData: keepPreviousData,
+  })
   const { recentKeys } = useAccountLimits()
   const calls = useQuery(
     callsQuery(profile.id, scope, {}, 1, { pageSize: isAdmin ? RECENT_CALLS_OF_ALL : RECENT_CALLS }),

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type Usage, usageQuery } from '../../api/usage.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { Figures } from '../../components/figures.tsx'
@@ -54,8 +54,8 @@ function LastDays() {
   const { profile } = useSignedInAccount()
   const { timeZone } = useFormatters()
   const now = useNow() / 1000
-  const query = useQuery(
-    usageQuery(profile.id, 'all', {
+  const query = useQuery({
+    ...usageQuery(profile.id, 'all', {
       from: startOfDay(now - (DAYS - 1) * DAY_S, timeZone),
       to: endOfHalfHour(now),
       tz: timeZone,
@@ -63,7 +63,8 @@ function LastDays() {
       by: 'none',
       top: 1,
     }),
-  )
+    placeholderData: keepPreviousData,
+  })
   return (
     <figure aria-label={overview.last30} className={classes['days']}>
       <figcaption>{overview.last30}</figcaption>

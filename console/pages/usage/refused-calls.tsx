@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { CallScope } from '../../api/calls.ts'
 import { refusalsQuery, type UsageQuery } from '../../api/usage.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
@@ -16,7 +16,10 @@ interface RefusedCallsOfCode {
 export function RefusedCalls({ scope, params }: { readonly scope: CallScope; readonly params: UsageQuery }) {
   const { usage } = useTexts()
   const { profile } = useSignedInAccount()
-  const { data } = useQuery(refusalsQuery(profile.id, scope, params))
+  const { data } = useQuery({
+    ...refusalsQuery(profile.id, scope, params),
+    placeholderData: keepPreviousData,
+  })
   const columns = useColumns()
   if (!data || data.total === 0) return null
   const sum = (counts: readonly (number | null)[]): number =>

@@ -47,14 +47,14 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
       unlimited_quota: users.unlimited,
       ...labels,
     },
-    save({ role, display_name, group, remark, unlimited_quota, ...typed }, version, over) {
+    save({ role, display_name, group, remark, unlimited_quota, ...typed }, version, saved) {
       const fields = {
         display_name,
         group,
         remark,
-        ...(unlimited_quota !== (over ?? user).unlimited_quota && { unlimited_quota }),
-        ...changedLimitFields(typed, limitFormValues(over ?? user, display), display),
-        ...changedContentLogFields(typed, contentLogFormValues(over ?? user)),
+        ...(unlimited_quota !== saved.unlimited_quota && { unlimited_quota }),
+        ...changedLimitFields(typed, limitFormValues(saved, display), display),
+        ...changedContentLogFields(typed, contentLogFormValues(saved)),
       }
       const roleChange = Number(role) === user.role ? {} : { role: Number(role) }
       return changeUser(user.id, { ...fields, ...roleChange, version })

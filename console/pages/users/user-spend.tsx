@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { usageQuery } from '../../api/usage.ts'
 import type { ManagedUser } from '../../api/users.ts'
@@ -28,8 +28,8 @@ function useMonthOfUser({ username }: ManagedUser, by: 'model' | 'key') {
   const { profile } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const now = useNow() / 1000
-  return useQuery(
-    usageQuery(profile.id, 'all', {
+  return useQuery({
+    ...usageQuery(profile.id, 'all', {
       from: startOfMonth(now, timeZone),
       to: endOfHalfHour(now),
       tz: timeZone,
@@ -38,7 +38,8 @@ function useMonthOfUser({ username }: ManagedUser, by: 'model' | 'key') {
       top: TOP,
       username,
     }),
-  )
+    placeholderData: keepPreviousData,
+  })
 }
 
 /** The cost, calls and tokens of a user this month. */

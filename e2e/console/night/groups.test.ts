@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withoutBrowser } from '../chromium.ts'
-import { type ConsoleStage, PEOPLE, startConsoleStage } from '../console-stage.ts'
+import { type ConsoleStage, PEOPLE, readAgain, startConsoleStage } from '../console-stage.ts'
 
 interface Group {
   readonly group: string
@@ -45,14 +45,13 @@ describe.skipIf(withoutBrowser())('groups in the console', () => {
 
   test("a change of a group keeps another administrator's changes, and asks about a field that both changed", async () => {
     await stage.api('POST', '/api/group/', { group: 'shared' })
-    const page = await stage.open('root', '/groups?group=shared')
+    const page = await stage.open('root', '/groups?group=shared', { isAlone: true })
     const dialog = page.getByRole('dialog', { name: 'shared' })
     const opened = dialog.getByRole('checkbox', { name: 'Keys of any user may name this group' })
     await opened.check()
     const others = { ratio: '2', budget: 500_000, budget_period: 'day' }
     await stage.api('PUT', '/api/group/', { group: 'shared', ...others })
-    // The page reads its list again when its window gets the focus.
-    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await readAgain(page, '/api/group/all')
     await dialog.getByRole('button', { name: 'Save changes' }).click()
     await dialog.waitFor({ state: 'detached' })
     expect(await groupNamed('shared')).toMatchObject({ ...others, open: true })
@@ -63,6 +62,9 @@ describe.skipIf(withoutBrowser())('groups in the console', () => {
     await dialog.getByRole('button', { name: 'Save changes' }).click()
     const conflict = page.getByRole('dialog', { name: 'Changed meanwhile' })
     expect(await conflict.getByRole('row', { name: /Ratio/ }).innerText()).toMatch(/3\s+4/)
+    await page.keyboard.press('Escape')
+    await conflict.waitFor({ state: 'detached' })
+    await dialog.getByRole('button', { name: 'Save changes' }).click()
     await conflict.getByRole('button', { name: 'Overwrite' }).click()
     await expect.poll(() => groupNamed('shared')).toMatchObject({ ...others, ratio: '3', open: true })
     await page.close()
