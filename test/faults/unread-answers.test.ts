@@ -22,9 +22,11 @@ beforeAll(async () => {
     models: priced(['m', 'small', 'image', 'json', 'events']),
     channels: [
       ...['m', 'small'].map((name) => channel(name, upstream.baseUrl(name))),
-      // Long enough for an answer that has its memory to arrive at a busy machine.
-      ...['image', 'json', 'events'].map((name) =>
-        channel(name, upstream.baseUrl(name), { timeouts: { total: '20s' } }),
+      // Long enough for an answer that has its memory to arrive at a busy machine, and together shorter than the minute after
+      // which a client that reads nothing is left.
+      channel('image', upstream.baseUrl('image'), { timeouts: { total: '12s' } }),
+      ...['json', 'events'].map((name) =>
+        channel(name, upstream.baseUrl(name), { timeouts: { total: '5s' } }),
       ),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
