@@ -143,7 +143,8 @@ test('sluice group makes and changes groups, moves users, and deletes', async ()
     budget: 5_000_000,
   })
   expect((await group('add', 'lab', 'ann')).out).toBe('The user "ann" belongs to the group "lab".\n')
-  expect((await group('show', 'lab')).out).toContain('members   1: ann')
+  const shown = await group('show', 'lab')
+  expect(shown.out, shown.err).toContain('members   1: ann')
   expect(await group('delete', 'lab')).toMatchObject({
     code: 1,
     err: expect.stringContaining('move them first'),
