@@ -5,7 +5,7 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { manage } from '../fixtures/account.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
-const NAMES = ['from', 'to', 'start_timestamp', 'end_timestamp']
+const NAMES: ReadonlySet<string> = new Set(['from', 'to', 'start_timestamp', 'end_timestamp'])
 /** The end of the year 9999. */
 const LAST = 253_402_300_799
 
@@ -39,7 +39,7 @@ async function queriesWithTimes(): Promise<Query[]> {
     Object.entries(methods).flatMap(([method, { parameters, responses }]) => {
       const isStream = 'text/event-stream' in (responses['200']?.content ?? {})
       return parameters
-        .filter((one) => one.in === 'query' && NAMES.includes(one.name))
+        .filter((one) => one.in === 'query' && NAMES.has(one.name))
         .map(({ name }) => ({ method: method.toUpperCase(), path, name, isStream }))
     }),
   )

@@ -77,6 +77,8 @@ describe.skipIf(withoutRedis('three nodes whose Redis is in trouble'))(
           const { text } = await call(node.url, undefined, { method: 'GET', path: '/metrics' })
           return /^sluice_redis_connected (\d)$/m.exec(text)?.[1]
         }
+        // A reason is logged once until the server can be used again.
+        await expect.poll(isConnected, { timeout: 60_000 }).toBe('1')
         await cluster.redis.command(refuseWrites)
         await expect.poll(() => node.logs(), { timeout: 60_000 }).toMatch(reason)
         expect(await isConnected()).toBe('0')
@@ -86,8 +88,8 @@ describe.skipIf(withoutRedis('three nodes whose Redis is in trouble'))(
           const { status, headers } = await call(node.url, ask('m'), { key: 'limited' })
           statuses.push(status)
           if (status === 200) continue
-          // Whoever waits as a refusal says is served.
-          expect([status, statuses.at(-2)]).toEqual([429, 200])
+          // Whoever waits as a refusal says is served. The test before may have used the share of this second.
+          expect([status, statuses.at(-2) ?? 200]).toEqual([429, 200])
           await sleep(Number(headers['retry-after']) * 1_000)
         }
         await cluster.redis.command(takeWrites)
