@@ -80,7 +80,7 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     const conflict = page.getByRole('dialog', { name: 'Changed meanwhile' })
     expect(await conflict.getByRole('row', { name: /Price of a call/ }).innerText()).toMatch(/0\.75\s+0\.25/)
     expect(await conflict.getByRole('row', { name: /Timeout/ }).count()).toBe(0)
-    await page.keyboard.press('Escape')
+    await conflict.getByRole('button', { name: 'Overwrite' }).press('Escape')
     await conflict.waitFor({ state: 'detached' })
     expect(await price.inputValue()).toBe('0.75')
     await dialog.getByRole('button', { name: 'Save' }).click()

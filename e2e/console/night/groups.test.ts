@@ -62,7 +62,7 @@ describe.skipIf(withoutBrowser())('groups in the console', () => {
     await dialog.getByRole('button', { name: 'Save changes' }).click()
     const conflict = page.getByRole('dialog', { name: 'Changed meanwhile' })
     expect(await conflict.getByRole('row', { name: /Ratio/ }).innerText()).toMatch(/3\s+4/)
-    await page.keyboard.press('Escape')
+    await conflict.getByRole('button', { name: 'Overwrite' }).press('Escape')
     await conflict.waitFor({ state: 'detached' })
     await dialog.getByRole('button', { name: 'Save changes' }).click()
     await conflict.getByRole('button', { name: 'Overwrite' }).click()
