@@ -39,7 +39,7 @@ test('a stop ends a mail that a server never accepts, and its connection', async
   await closed
 })
 
-test('an attempt to send a mail ends after 15 seconds, whatever its server sends', async () => {
+test('an attempt to send a mail ends after 15 seconds, even if its server sends something meanwhile', async () => {
   const limit = new AbortController()
   const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal)
   onTestFinished(() => timeout.mockRestore())

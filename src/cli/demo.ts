@@ -18,7 +18,7 @@ export async function demo(): Promise<number> {
   const givenDir = process.env['DATA_DIR']?.trim() || undefined
   const dataDir = givenDir ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
   try {
-    // The demo has a configuration file of its own.
+    // The demo has its own configuration file.
     const variables = { ...process.env, DATA_DIR: dataDir, GATEWAY_CONFIG: undefined }
     const environment = loadEnvironment({}, variables)
     return environment ? await runDemo(environment) : 1

@@ -42,7 +42,7 @@ function valueOf(schema: object, path: string): unknown {
   return found.length > 0 ? Object.fromEntries(found) : undefined
 }
 
-// Users and channels have tests of their own.
+// Other tests cover users and channels.
 const {
   users: _,
   channels: __,

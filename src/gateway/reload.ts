@@ -95,7 +95,7 @@ async function watch(
     async follow(others) {
       const next = new Set([resolve(file), ...others])
       if (next.size === files.size && [...next].every((one) => files.has(one))) return false
-      // Unlike a file that is added to a watcher, a new watcher tells when it has begun.
+      // A new watcher reports when it is ready, which none does for a file that is added to it.
       const before = watcher
       watcher = await open(next)
       files = next

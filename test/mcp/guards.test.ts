@@ -143,7 +143,7 @@ test('every text of a result is checked, also of progress and of errors', async 
   expect((await ask('new_fails')).message.error).toEqual({ code: -32_050, message: '[REDACTED] and cherry' })
 })
 
-test('the error of a server is recorded without what any guard finds, whatever its place is', async () => {
+test('the error of a server is recorded without what any guard finds, at any place', async () => {
   const { headers } = await askMcp(fixture.gateway.url, 'ann', 'tools/call', {
     name: 'new_fails',
     arguments: {},

@@ -101,7 +101,7 @@ test('while a gateway runs on a database, a start or a command with another data
   expect(await command('user', 'list')).toEqual([0, ''])
 })
 
-test('with an empty DATA_DIR, which counts as unset, the demo has a folder of its own until its end', async () => {
+test('with an empty DATA_DIR, which counts as unset, the demo has its own folder until its end', async () => {
   const program = await run({ ...DEMO, env: { DATA_DIR: '' } })
   await program.ready()
   program.kill('SIGTERM')

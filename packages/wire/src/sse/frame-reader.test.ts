@@ -60,7 +60,7 @@ test.each([
       },
     }),
   ],
-])('the last event of a stream of %s may lack its blank line, whatever its size', (_, decoder, last) => {
+])('the last event of a stream of %s may lack its blank line at any size', (_, decoder, last) => {
   for (const size of [10, 100_000]) {
     const [reading, whole] = [decoder(), decoder()]
     const bytes = Buffer.from(`data: ${JSON.stringify(last('x'.repeat(size)))}`)
