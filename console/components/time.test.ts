@@ -16,6 +16,10 @@ test('a time is shown in the given time zone', () => {
   expect(formatTime(NOON, 'zh-CN', 'Asia/Shanghai')).toBe('2026/11/21 20:00:00')
 })
 
+test('a time that no Date can hold is shown as the end of the year 9999', () => {
+  expect(formatTime(9_999_999_999_999, 'en', 'UTC')).toBe('31 Dec 9999, 23:59:59')
+})
+
 test('every English month has three letters', () => {
   const months = Array.from({ length: 12 }, (_, month) =>
     formatDay(Date.UTC(2026, month, 6) / 1000, 'en', 'UTC'),

@@ -180,6 +180,27 @@ describe('a node that cannot reach the others', () => {
     expect(permits.peek(LAST_MS)).toMatchObject({ allowed: true, remaining: 90 })
   })
 
+  test('what a node counts without the others costs as much after many windows as after one', () => {
+    const permits = new Permits(1_000_000, 1_000)
+    const fill = (fromMs: number, toMs: number): void => {
+      for (let atMs = fromMs; atMs < toMs; atMs += 5) permits.takeIsolated(atMs, 1)
+    }
+    /** The shortest of several measurements, in milliseconds. */
+    const costAt = (atMs: number): number =>
+      Math.min(
+        ...Array.from({ length: 5 }, () => {
+          const began = performance.now()
+          for (let i = 0; i < 500; i++) permits.peek(atMs)
+          return performance.now() - began
+        }),
+      )
+    fill(0, 1_000)
+    costAt(1_000)
+    const early = costAt(1_000)
+    fill(1_000, 300_000)
+    expect(costAt(300_000) / early).toBeLessThan(20)
+  })
+
   test('a node forgets what it has counted without the others when the window is over', () => {
     const permits = new Permits(100, 60_000)
     for (const atMs of HOUR_OF_CALLS) permits.takeIsolated(atMs, 2)

@@ -306,6 +306,19 @@ test.each([
   },
 )
 
+test('a picture above 32 MiB after a part of it is no failure of the channel, since the gateway cannot check it', async () => {
+  const part = { type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'AAAA' }
+  const picture = { type: 'image_generation.completed', b64_json: 'x'.repeat(33 * 2 ** 20) }
+  // As many failures in a row rest a channel.
+  for (let calls = 0; calls < 5; calls += 1) {
+    const { text } = await draw('redact', events(part, picture), { stream: true })
+    expect(text).toContain('partial_image')
+    expect(text).toContain('"code":"upstream_error"')
+  }
+  const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  expect(text).toContain('sluice_resting_channels 0\n')
+})
+
 interface Chunk {
   readonly choices: {
     readonly delta: { readonly content?: unknown; readonly audio?: { transcript?: string } }

@@ -29,6 +29,14 @@ async function nodeOn(store: Store) {
       setOption(services, { key, value: JSON.stringify(value), version }),
     option: async (key: string) => (await listOptions(services)).find((one) => one.key === key),
     group: () => groupObject(services, 'vip'),
+    /** The group as it is shown if some work is done while its budget is read. */
+    groupDuring(work: () => Promise<unknown>) {
+      const read: Store['read'] = async (...given) => {
+        await work()
+        return store.read(...given)
+      }
+      return groupObject({ ...services, store: { ...store, read } }, 'vip')
+    },
     change: (fields: object) => changeGroup(services, { group: 'vip', ...fields }),
   }
 }
@@ -98,6 +106,16 @@ describe('changes on two nodes without a version', () => {
     await there.set('GroupRatio', { default: 1, vip: 1 })
     expect(await vip()).toMatchObject({ ratio: '1' })
   })
+})
+
+test('the budget of a shown group is that of its version, also if the group is changed meanwhile', async () => {
+  const { here } = await twoNodes()
+  await here.set('GroupBudget', { vip: BUDGET })
+  const before = await here.group()
+  let changes = 0
+  const shown = await here.groupDuring(() => here.change({ ratio: '2', ...BUDGET, budget: ++changes }))
+  expect(changes).toBeGreaterThan(0)
+  expect(shown).toEqual(before)
 })
 
 test('a change of a group or an option that another node has overtaken is refused with the object as it is now', async () => {
