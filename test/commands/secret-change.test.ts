@@ -272,22 +272,35 @@ describe('the secrets that sluice secret change accepts', () => {
     await changed.close()
   })
 
-  test('a change that was made with GATEWAY_SECRET is brought to the data folder by a run without it', async () => {
-    const dataDir = temporaryFolder()
-    writeFileSync(join(dataDir, 'secret'), `${OLD_SECRET}\n`, { mode: 0o600 })
-    const store = await openSqliteStore({
-      path: join(dataDir, 'sluice.db'),
-      secrets: OLD,
-      onCallingThread: true,
-    })
-    await store.close()
-    const env = { DATA_DIR: dataDir, GATEWAY_SECRET_NEW: NEW_SECRET }
-    expect((await sluice(['secret', 'change'], { ...env, GATEWAY_SECRET: OLD_SECRET })).code).toBe(0)
-    expect(readFileSync(join(dataDir, 'secret'), 'utf8').trim()).toBe(OLD_SECRET)
-    expect((await sluice(['secret', 'change'], env)).code).toBe(0)
-    expect(readFileSync(join(dataDir, 'secret'), 'utf8').trim()).toBe(NEW_SECRET)
-    expect(await sluice(['user', 'list'], { DATA_DIR: dataDir })).toMatchObject({ code: 0 })
-  })
+  test.each([
+    ['made', () => {}],
+    [
+      'interrupted',
+      () => {
+        throw new Error('interrupted')
+      },
+    ],
+  ])(
+    'a change that was %s with GATEWAY_SECRET is brought to the data folder by a run without it',
+    async (_, onProgress) => {
+      const dataDir = temporaryFolder()
+      writeFileSync(join(dataDir, 'secret'), `${OLD_SECRET}\n`, { mode: 0o600 })
+      const store = await openSqliteStore({
+        path: join(dataDir, 'sluice.db'),
+        secrets: OLD,
+        onCallingThread: true,
+      })
+      await fillWithSealed(store, TOKENS)
+      await store.close()
+      const env = { DATA_DIR: dataDir, GATEWAY_SECRET_NEW: NEW_SECRET }
+      const environment = readEnvironment({ ...env, GATEWAY_SECRET: OLD_SECRET })
+      await changeSecretOf({ environment, finish: false, onProgress }).catch(() => {})
+      expect(readFileSync(join(dataDir, 'secret'), 'utf8').trim()).toBe(OLD_SECRET)
+      expect((await sluice(['secret', 'change'], env)).code).toBe(0)
+      expect(readFileSync(join(dataDir, 'secret'), 'utf8').trim()).toBe(NEW_SECRET)
+      expect(await sluice(['user', 'list'], { DATA_DIR: dataDir })).toMatchObject({ code: 0 })
+    },
+  )
 
   test('a change that is refused before it begins leaves no new secret in the data folder', async () => {
     const dataDir = temporaryFolder()
