@@ -60,8 +60,8 @@ export class BatchRuns {
   readonly #runs = new Map<string, BatchRun>()
   /** Holds of an earlier run whose batches were not found yet, by id. */
   readonly #holds: Map<string, OpenHold>
-  /** Batches that are not among its `runs`, but whose leases this node has: it takes one over, or could not return it. */
-  readonly #taken = new Map<string, LeasedBatch>()
+  /** The batch that this node takes over: it has the lease, but no run yet. */
+  #taken: LeasedBatch | undefined
   #looking: Promise<void> | undefined
   #renewing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
@@ -342,7 +342,7 @@ export class BatchRuns {
   async #renewDue(): Promise<void> {
     if (performance.now() - this.#renewedAt <= RENEW_MS) return
     if (this.#runs.size > 0) await this.#renew([...this.#runs.values()])
-    if (this.#taken.size > 0) await renewBatches(this.#services, [...this.#taken.values()])
+    if (this.#taken) await renewBatches(this.#services, [this.#taken])
     this.#renewedAt = performance.now()
   }
 
@@ -413,7 +413,6 @@ export class BatchRuns {
   async #takeOver(one: { readonly id: string; readonly userId: number }): Promise<void> {
     const { ledger } = this.#services
     const own = this.#holds.get(one.id)
-    if (this.#taken.has(one.id)) await releaseBatch(this.#services, one)
     if (!(await claimBatch(this.#services, one))) {
       // Another node has taken the batch over, with a new hold.
       if (own) {
@@ -423,12 +422,12 @@ export class BatchRuns {
       return
     }
     let run: BatchRun | undefined
-    this.#taken.set(one.id, one)
+    this.#taken = one
     try {
       run = await this.#continue(one, own)
     } finally {
+      this.#taken = undefined
       if (!run) await releaseBatch(this.#services, one)
-      this.#taken.delete(one.id)
     }
     if (run) this.#add(run)
   }
