@@ -28,8 +28,7 @@ export async function claimBatch({ rows, node }: LeaseServices, batch: LeasedBat
     leaseMs: LEASE_MS,
     expiresMs: nowMs + MAX_LEASE_MS,
   })
-  // A lease that this node could not return is its own.
-  return state === 'claimed' || (await renewBatches({ rows, node }, [batch])).length === 0
+  return state === 'claimed'
 }
 
 /** Renews leases of this node. Resolves to the batches that other nodes have taken over. */

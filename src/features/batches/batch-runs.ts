@@ -62,6 +62,8 @@ export class BatchRuns {
   readonly #holds: Map<string, OpenHold>
   /** The batch that this node takes over: it has the lease, but no run yet. */
   #taken: LeasedBatch | undefined
+  /** Batches whose leases could not be returned; they lapse unless this node tries again. */
+  readonly #unreturned = new Set<string>()
   #looking: Promise<void> | undefined
   #renewing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
@@ -410,9 +412,10 @@ export class BatchRuns {
   }
 
   /** Continues with a batch that no node works on. */
-  async #takeOver(one: { readonly id: string; readonly userId: number }): Promise<void> {
+  async #takeOver(one: LeasedBatch): Promise<void> {
     const { ledger } = this.#services
     const own = this.#holds.get(one.id)
+    if (this.#unreturned.has(one.id)) await releaseBatch(this.#services, one)
     if (!(await claimBatch(this.#services, one))) {
       // Another node has taken the batch over, with a new hold.
       if (own) {
@@ -427,16 +430,15 @@ export class BatchRuns {
       run = await this.#continue(one, own)
     } finally {
       this.#taken = undefined
+      if (!run) this.#unreturned.add(one.id)
       if (!run) await releaseBatch(this.#services, one)
+      this.#unreturned.delete(one.id)
     }
     if (run) this.#add(run)
   }
 
   /** What is left of a batch; undefined if that is nothing, or not affordable now. */
-  async #continue(
-    one: { readonly id: string; readonly userId: number },
-    own: OpenHold | undefined,
-  ): Promise<BatchRun | undefined> {
+  async #continue(one: LeasedBatch, own: OpenHold | undefined): Promise<BatchRun | undefined> {
     const { store, ledger } = this.#services
     const batch = await store.find(one.userId, one.id)
     if (!batch || batch.facts.endedMs !== undefined) {
