@@ -18,8 +18,7 @@ async function runOf(bodies: Iterable<Buffer>): Promise<BatchRun> {
   const most = (): number => 1_024 * MEBIBYTE
   const kept = new KeptStore({ rows, maxBytes: { user: most, cache: most, files: most }, room: undefined })
   const store = new BatchStore(kept)
-  const id = newBatchId('openai')
-  const createdMs = Date.now()
+  const { id, createdMs } = newBatchId('openai')
   const named = { id, userId: account.user.id, createdMs }
   await store.storeInput(named, DAY_MS, linesOf(bodies))
   const batch = { ...named, tokenId, facts: {}, cancelMs: undefined } as unknown as Batch

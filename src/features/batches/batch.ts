@@ -1,4 +1,5 @@
 import { createHash, randomUUIDv7 } from 'node:crypto'
+import { timeOfBatchId } from '../../store/usage-id.ts'
 
 /** Milliseconds after its creation at which what has not ended of a batch expires. */
 export const WINDOW_MS = 24 * 3_600_000
@@ -73,9 +74,13 @@ export interface Batch {
 
 const PREFIXES: Readonly<Record<BatchApi, string>> = { openai: 'batch_', messages: 'msgbatch_' }
 
-/** Returns an id for a batch. Ids of one API sort by the time at which they were made. */
-export function newBatchId(api: BatchApi): string {
-  return `${PREFIXES[api]}${randomUUIDv7().replaceAll('-', '')}`
+/**
+ * Returns an id for a batch, and the time that the id has: the calls of its lines are found by it. Ids of one API sort by the
+ * time at which they were made.
+ */
+export function newBatchId(api: BatchApi): Pick<Batch, 'id' | 'createdMs'> {
+  const id = `${PREFIXES[api]}${randomUUIDv7().replaceAll('-', '')}`
+  return { id, createdMs: timeOfBatchId(id) }
 }
 
 /** An id after those of all batches of an API. */

@@ -156,8 +156,7 @@ export class Batches {
     const userId = caller.user.id
     // Refused before anything is read; it is checked again when the batch is made, because others may be made before it.
     await batches.refuseFurther(userId, most)
-    const id = newBatchId(api)
-    const createdMs = Date.now()
+    const { id, createdMs } = newBatchId(api)
     const headers = headersOfLines(incoming)
     const isLeft = (): boolean => incoming.response.isAborted
     const checks = new LineChecks(relay, { api, path, headers, caller, settings, mayBeLocal, isLeft })

@@ -17,7 +17,7 @@ describe.each(LEDGER_PLACES)('docs/batches.md: Batches of providers, with $name'
     await ledger.admit(payer.account, 10, factsOf('call')).settle(settlementOf(2_000_000))
     const services = { ledger, rows: store, settings: () => ({ groups: new Map() }) as unknown as Settings }
     const facts = { groups: [] } as unknown as Batch['facts']
-    const batch = { id: newBatchId('openai'), userId: 1, tokenId, createdMs: Date.now(), cancelMs, facts }
+    const batch = { ...newBatchId('openai'), userId: 1, tokenId, cancelMs, facts }
     return holdAgain(services, batch as Batch, 100, true)
   }
 

@@ -28,7 +28,7 @@ async function lineOf(
   const { store, tokenId } = await storeWithAccount()
   const ledger = new Ledger(store, 'run')
   const account = await accountOf(ledger, tokenId)
-  const id = newBatchId('openai')
+  const { id } = newBatchId('openai')
   const reserve = new LineReserve(ledger.admit(account, 1_000, factsOfBatchHold(id, 1)), 100)
   const batch = { id, createdMs: 1, facts: { path: '/v1/chat/completions', headers: {} } } as unknown as Batch
   const caller = { user: { id: 1 }, token: { id: 1 } } as unknown as Caller
