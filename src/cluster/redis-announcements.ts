@@ -1,4 +1,4 @@
-import { RedisConnection, type RedisConnectionHandlers } from '../redis/redis-connection.ts'
+import { checkWrites, RedisConnection, type RedisConnectionHandlers } from '../redis/redis-connection.ts'
 import type { NodeMessages } from '../store/node-messages.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
@@ -31,7 +31,7 @@ export class RedisAnnouncements implements Announcer {
       onUsable: () => {
         for (const listener of this.#listeners) listener.connected?.()
       },
-      heartbeat: async (client) => void (await client.ping()),
+      heartbeat: (client) => checkWrites(client, namespace),
       onLost: () => {},
     }
     this.#connection = new RedisConnection(url, handlers, timeoutMs)

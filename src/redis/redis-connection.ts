@@ -16,7 +16,8 @@ export interface RedisConnectionHandlers {
   /** Called once for each new connection, after the first heartbeat, when commands can be sent over it. */
   onUsable?(): void
   /**
-   * Called every quarter of a second, to check that the server answers. A rejection closes the connection.
+   * Called every quarter of a second, to check that the server answers and takes writes. A rejection closes the
+   * connection. The next one goes to the server that the address then leads to.
    */
   heartbeat(client: RedisClientType): Promise<void>
   /** Called once, before `close` ends the connection. */
@@ -134,6 +135,14 @@ export class RedisConnection {
       clearTimeout(timer)
     }
   }
+}
+
+/**
+ * A heartbeat that writes, but changes nothing. A server that became a read-only replica refuses it, although it
+ * answers PING and accepts messages, which reach its own clients alone. A server without memory does not refuse it.
+ */
+export async function checkWrites(client: RedisClientType, namespace: string): Promise<void> {
+  await client.del(`${namespace}:nothing`)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { withTimeout } from '../domain/with-timeout.ts'
 import { BoundedEntries, type EntryRetention } from './bounded-entries.ts'
-import { RedisConnection } from './redis-connection.ts'
+import { checkWrites, RedisConnection, type RedisConnectionHandlers } from './redis-connection.ts'
 
 /** What nodes share in tables. The name of a kind is also a part of its keys in Redis. */
 export const SHARED_KINDS = {
@@ -92,11 +92,9 @@ export class SharedTable<Value> {
     this.#options = options
     this.#nowMs = options.nowMs ?? Date.now
     this.#entries = new BoundedEntries(options.namespace, kind)
-    const heartbeat = {
-      heartbeat: async (client: { ping(): Promise<unknown> }) => void (await client.ping()),
-    }
+    const heartbeat: RedisConnectionHandlers['heartbeat'] = (client) => checkWrites(client, options.namespace)
     this.#connection = new RedisConnection(options.url, {
-      ...heartbeat,
+      heartbeat,
       onConnected: async (client) => {
         if (this.#isLost) this.#knownSinceMs = this.#nowMs()
         await this.#entries.load(client)
@@ -109,7 +107,7 @@ export class SharedTable<Value> {
       if (change) onChange(change)
     }
     this.#changes = new RedisConnection(options.url, {
-      ...heartbeat,
+      heartbeat,
       // Messages are received as bytes, so that one that is too long is not converted to a string.
       onConnected: (client) => client.subscribe(this.#channel, received, true),
       onLost: () => {},
