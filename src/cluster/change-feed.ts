@@ -61,7 +61,6 @@ export class ChangeFeed {
   readonly #announcer: Announcer
   readonly #listeners = new Set<(change: DataChange) => void>()
   readonly #endListening: () => void
-  #isFirst = true
   #retryTimer: NodeJS.Timeout | undefined
 
   /** `node` identifies this node, which ignores its own announcements. */
@@ -74,7 +73,10 @@ export class ChangeFeed {
     })
   }
 
-  /** Adds a listener to changes by other nodes. */
+  /**
+   * Adds a listener to changes by other nodes, and to every new connection from now on. A start adds it after the first
+   * attempt to connect: if that succeeded, nothing outdated can be cached.
+   */
   listen(listener: (change: DataChange) => void): void {
     this.#listeners.add(listener)
   }
@@ -108,9 +110,7 @@ export class ChangeFeed {
     for (const listener of this.#listeners) listener(parsed.change)
   }
 
-  // On the first connection no listener is called, because nothing outdated can be cached yet.
   #onConnected(): void {
-    if (!this.#isFirst) for (const listener of this.#listeners) listener({ of: 'anything' })
-    this.#isFirst = false
+    for (const listener of this.#listeners) listener({ of: 'anything' })
   }
 }

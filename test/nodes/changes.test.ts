@@ -26,6 +26,7 @@ async function twoNodes(
   const join = async () => {
     const way = announcing()
     const changes = new ChangeFeed(randomUUID(), way)
+    await way.firstAttempt
     const heard: DataChange[] = []
     changes.listen((change) => void heard.push(change))
     const keys = new ApiKeys(
@@ -45,7 +46,6 @@ async function twoNodes(
       changes.close()
       await way.close()
     })
-    await way.firstAttempt
     const call = async (key = 'sk-k1'): Promise<string> =>
       (async () => keys.authenticate(key, '127.0.0.1'))().then(
         () => 'let in',
@@ -126,6 +126,15 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     expect(await there.call()).toBe('let in')
     await server.restart()
     await expect.poll(() => there.call()).toBe('this API key is disabled')
+    await expect.poll(() => there.rereads(), SOON).toBeGreaterThanOrEqual(1)
+  })
+
+  test('a node that started without Redis reads settings again once it is connected', async () => {
+    await server.kill()
+    const { there } = await twoNodes(overRedis())
+    await server.restart()
+    // Settings are read every minute anyway.
+    await expect.poll(() => there.heard, SOON).toContainEqual({ of: 'anything' })
     await expect.poll(() => there.rereads(), SOON).toBeGreaterThanOrEqual(1)
   })
 
