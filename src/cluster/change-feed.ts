@@ -61,6 +61,8 @@ export class ChangeFeed {
   readonly #announcer: Announcer
   readonly #listeners = new Set<(change: DataChange) => void>()
   readonly #endListening: () => void
+  /** Whether this node announced changes since it connected. */
+  #hasNotified = false
   #retryTimer: NodeJS.Timeout | undefined
 
   /** `node` identifies this node, which ignores its own announcements. */
@@ -83,6 +85,7 @@ export class ChangeFeed {
 
   /** Announces a committed change. Nodes that are disconnected now get the change `anything` later. */
   notify(change: DataChange): void {
+    this.#hasNotified = true
     if (change.of !== 'tokens') return this.#announce(change)
     for (let from = 0; from < change.ids.length; from += MAX_TOKEN_IDS) {
       this.#announce({ of: 'tokens', ids: change.ids.slice(from, from + MAX_TOKEN_IDS) })
@@ -112,5 +115,8 @@ export class ChangeFeed {
 
   #onConnected(): void {
     for (const listener of this.#listeners) listener({ of: 'anything' })
+    // Others may have been connected to another server already when this node announced changes at the former one.
+    if (this.#hasNotified) this.#announce({ of: 'anything' })
+    this.#hasNotified = false
   }
 }

@@ -10,6 +10,7 @@ import { Announcements } from '../../src/store/postgres/announcements.ts'
 import { NodeMessages } from '../../src/store/node-messages.ts'
 import { keyHashes } from '../../src/store/secrets.ts'
 import { PATIENT } from '../fixtures/counting-nodes.ts'
+import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import { ENGINES } from '../stores/engines.ts'
 import { newToken, SECRETS, storeWithAccount } from '../stores/rows.ts'
@@ -157,6 +158,24 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
     here.keys.forget(tokenId)
     await expect.poll(() => there.call()).toBe('this API key is disabled')
+  })
+
+  test('changes that a node announced at a server which others had left are announced again at the new one', async () => {
+    const next = await startRedisServer()
+    onTestFinished(() => next.stop())
+    const place = { host: '127.0.0.1', port: server.port }
+    const address = await startFaultProxy(place)
+    onTestFinished(() => address.stop())
+    const urls = [`redis://127.0.0.1:${address.port}`, next.url]
+    const namespace = `test:${randomUUID()}`
+    const announcing = () =>
+      new RedisAnnouncements(urls.shift() ?? '', namespace, MESSAGES, PATIENT.connectionMs)
+    const { here, there } = await twoNodes(announcing)
+    here.changes.notify({ of: 'settings' })
+    place.port = next.port
+    await server.command(['REPLICAOF', '127.0.0.1', String(next.port)])
+    onTestFinished(async () => void (await server.command(['REPLICAOF', 'NO', 'ONE'])))
+    await expect.poll(() => there.heard, SOON).toContainEqual({ of: 'anything' })
   })
 
   test('a listener that is notified of a new connection can announce a text over it at once', async () => {
