@@ -98,6 +98,26 @@ function next(to: From, message: Json): Json {
   return (JSON.parse(requestAs('chat', to, json(body))) as Json)['request'] as Json
 }
 
+/** A request in which a client sends back a reply that called a tool. */
+function withHistory(client: 'messages' | 'responses' | 'gemini', reply: Json): Json {
+  const asked = { role: 'user', content: 'hi' }
+  switch (client) {
+    case 'messages':
+      return {
+        model: 'm',
+        max_tokens: 50,
+        messages: [asked, { role: 'assistant', content: reply['content'] }],
+      }
+    case 'responses':
+      return {
+        model: 'm',
+        input: [asked, ...reply['output'], { type: 'function_call_output', call_id: 'a', output: 'done' }],
+      }
+    case 'gemini':
+      return { contents: [{ role: 'user', parts: [{ text: 'hi' }] }, reply['candidates'][0].content] }
+  }
+}
+
 describe('encrypted reasoning', () => {
   test.each([
     ['whole', () => whole('responses')],
@@ -137,6 +157,36 @@ describe('encrypted reasoning', () => {
   test('encrypted reasoning of a responses provider is not sent to a Converse provider', () => {
     expect(JSON.stringify(next('converse', whole('responses')))).not.toContain('ENC1')
   })
+
+  test.each(['messages', 'responses', 'gemini'] as const)(
+    'a call that a chat upstream has signed keeps its signature with a client of %s, for Gemini models alone',
+    (client) => {
+      const google = { thought_signature: 'R0NTSUc=' }
+      const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
+      const message = { content: null, tool_calls: [{ ...call, extra_content: { google } }] }
+      const choices = [{ index: 0, message, finish_reason: 'tool_calls' }]
+      const reply = JSON.parse(replyAs('chat', client, json({ id: 'c1', model: 'm', choices }))) as Json
+      const sentTo = (model: string): string =>
+        requestAs(client, 'chat', json(withHistory(client, reply)), model)
+      expect(sentTo('gemini-3-pro-preview')).toContain(
+        '"extra_content":{"google":{"thought_signature":"R0NTSUc="}}',
+      )
+      expect(sentTo('gpt-4.1')).not.toContain('R0NTSUc=')
+    },
+  )
+
+  test.each(['messages', 'responses', 'gemini'] as const)(
+    'reasoning that a chat upstream has encrypted is not sent to a client of %s, whose next call may go to another server',
+    (client) => {
+      const reasoning_details = [{ type: 'reasoning.encrypted', data: 'ENC', index: 0 }]
+      const [signed, plain] = [{ reasoning_details }, {}].map((details) => {
+        const message = { content: 'Hello', ...details }
+        const choices = [{ index: 0, message, finish_reason: 'stop' }]
+        return replyAs('chat', client, json({ id: 'c1', model: 'm', choices }))
+      })
+      expect(signed).toBe(plain)
+    },
+  )
 
   test('encrypted reasoning that another gateway wrote is left out of a converted request and reported as dropped', () => {
     const message = {

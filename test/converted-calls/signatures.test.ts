@@ -12,7 +12,7 @@ import { geminiClient } from '../fixtures/dropping-gemini-client.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { geminiWire } from '../fixtures/gemini-signing-wire.ts'
 import { SigningModel } from '../fixtures/signing-model.ts'
-import { messagesWire, responsesWire } from '../fixtures/signing-wires.ts'
+import { chatWire, messagesWire, responsesWire } from '../fixtures/signing-wires.ts'
 
 const CLIENTS = {
   chat: chatClient,
@@ -20,10 +20,15 @@ const CLIENTS = {
   responses: responsesClient,
   gemini: geminiClient,
 } as const
-const WIRES = { messages: messagesWire, responses: responsesWire, gemini: geminiWire } as const
-const UPSTREAMS = ['messages', 'responses', 'gemini'] as const
+const WIRES = {
+  messages: messagesWire,
+  responses: responsesWire,
+  gemini: geminiWire,
+  chat: chatWire,
+} as const
+const UPSTREAMS = ['messages', 'responses', 'gemini', 'chat'] as const
 /** A model that requires its signatures. */
-const GEMINI_MAPPING = { gemini: 'gemini-3-pro-preview' }
+const GEMINI = 'gemini-3-pro-preview'
 const PAIRS = UPSTREAMS.flatMap((upstream) =>
   (['chat', 'messages', 'responses', 'gemini'] as const)
     .filter((client) => client !== upstream)
@@ -37,7 +42,7 @@ beforeAll(async () => {
     channels: UPSTREAMS.map((name) =>
       channel(name, upstream.baseUrl(name), {
         protocol: name,
-        ...(name === 'gemini' && { model_mapping: GEMINI_MAPPING }),
+        ...((name === 'gemini' || name === 'chat') && { model_mapping: { [name]: GEMINI } }),
       }),
     ),
     users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],

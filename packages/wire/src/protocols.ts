@@ -17,7 +17,7 @@ interface ProtocolRow {
  * has a table with an entry for each protocol.
  */
 export const PROTOCOLS = {
-  chat: { isConversation: true, hasClients: true, isSigned: false, hasChoices: true, reportsThoughts: false },
+  chat: { isConversation: true, hasClients: true, isSigned: true, hasChoices: true, reportsThoughts: false },
   messages: {
     isConversation: true,
     hasClients: true,

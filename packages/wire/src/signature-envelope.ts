@@ -58,6 +58,14 @@ export function sealOpaquePart(
   return seal({ protocol, value, place })
 }
 
+/**
+ * Whether clients of other protocols get this part in an envelope. What a chat upstream signed is only kept for
+ * the channel that made it, because other chat servers refuse its members.
+ */
+export function isSealable({ protocol }: Pick<OpaquePart, 'protocol'>): boolean {
+  return protocol !== 'chat'
+}
+
 /** Whether a signature is an envelope made by the gateway. */
 export function isSignatureEnvelope(content: string): boolean {
   return content.startsWith(SIGNATURE_ENVELOPE_PREFIX)
@@ -102,7 +110,7 @@ function seal(content: object): string {
 const SIGNED: Readonly<
   Record<ConversionProtocol, ((block: Readonly<Record<string, unknown>>) => boolean) | undefined>
 > = {
-  chat: undefined,
+  chat: ({ reasoning_details }) => reasoning_details !== undefined,
   messages: ({ type }) => type === 'redacted_thinking',
   responses: undefined,
   gemini: undefined,

@@ -130,6 +130,57 @@ export function readCallSignature(call: Fields): ThinkingPart[] {
   return [{ kind: 'thinking', text: '', proof: { protocol: 'gemini', value, signs: 'call' } }]
 }
 
+/** Whether the servers of a model take signatures in its calls. Others may refuse the unknown member. */
+export function takesCallSignatures(model: string): boolean {
+  return /gemini/i.test(model)
+}
+
+/** The elements of `reasoning_details` of one reply, whole or in deltas, as an upstream wants them back. */
+export class SignedDetails {
+  readonly #details: Fields[] = []
+
+  /** Adds the elements of a message or a delta. A delta may continue a text of an earlier one. */
+  add(details: unknown): void {
+    if (!Array.isArray(details)) return
+    const earlier = this.#details.length
+    for (const value of details) {
+      const detail = asRecord(value)
+      if (!detail) continue
+      const at = this.#details.findLastIndex((known, i) => i < earlier && isContinued(known, detail))
+      const known = this.#details[at]
+      if (known) this.#details[at] = joined(known, detail)
+      else this.#details.push(detail)
+    }
+  }
+
+  /** The elements as a part; undefined if none is signed, because the upstream then needs none back. */
+  get part(): OpaquePart | undefined {
+    if (!this.#details.some(({ signature, data }) => signature || data)) return undefined
+    return { kind: 'opaque', protocol: 'chat', value: { reasoning_details: this.#details } }
+  }
+}
+
+/** The elements of `reasoning_details` that a part holds, in the form of `SignedDetails`. */
+export function detailsIn({ protocol, value }: OpaquePart): readonly unknown[] {
+  const details = protocol === 'chat' ? asRecord(value)?.['reasoning_details'] : undefined
+  return Array.isArray(details) ? details : []
+}
+
+/** The members of an element that arrive in pieces. */
+const GROWING = ['text', 'summary'] as const
+
+function isContinued(known: Fields, { type, index }: Fields): boolean {
+  const grows = type === 'reasoning.text' || type === 'reasoning.summary'
+  return grows && known['type'] === type && known['index'] === index && !known['signature']
+}
+
+function joined(known: Fields, piece: Fields): Fields {
+  const set = Object.entries(piece).filter(([, value]) => value !== null)
+  const grown = GROWING.filter((key) => typeof known[key] === 'string' && typeof piece[key] === 'string')
+  const texts = grown.map((key) => [key, String(known[key]) + String(piece[key])])
+  return { ...known, ...Object.fromEntries(set), ...Object.fromEntries(texts) }
+}
+
 /**
  * Whether chat clients see a placeholder in `reasoning_content` instead of this signature. This is the case
  * for thoughts from upstreams with the messages protocol.

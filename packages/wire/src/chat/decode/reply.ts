@@ -15,6 +15,7 @@ import {
 import { asRecord, stringOrEmpty } from '../../json/record.ts'
 import type { Fields } from '../../field.ts'
 import { SEARCH_INFERRED_FROM_CITATION, citesWebPage, pictureUrl, recordReceivedMedia } from '../answer.ts'
+import { SignedDetails } from '../reasoning-details.ts'
 import { ToolCallDecoder, parseChatReply } from './tool-call-decoder.ts'
 import { matchedStopOf, readChatStop } from '../stop-reasons.ts'
 import { statedServiceMember } from '../../service-tier.ts'
@@ -110,6 +111,7 @@ const LEGACY_INDEX = -1
 export class ReplyPartsDecoder {
   readonly #emit: (event: ReplyEvent) => void
   readonly #calls: ToolCallDecoder
+  readonly #signed = new SignedDetails()
   #replyId = ''
   #nextIndex = 0
   /** The part whose text is still growing; `base` is its offset in the reply's content, in code points. */
@@ -154,6 +156,7 @@ export class ReplyPartsDecoder {
     const thought = message['reasoning_content'] || message['reasoning']
     if (typeof thought === 'string' && thought !== '') this.grow('thinking', thought)
     else this.#readDetails(message['reasoning_details'])
+    this.#signed.add(message['reasoning_details'])
     this.#readContent(message['content'], logprobs)
     // OpenRouter's place for pictures: https://openrouter.ai/docs/features/multimodal/image-generation
     if (Array.isArray(message['images']))
@@ -211,10 +214,15 @@ export class ReplyPartsDecoder {
     this.#calls.readArguments(index, text)
   }
 
-  /** Ends all parts of the reply that are still open. */
+  /** Ends all parts of the reply that are still open, and adds what the upstream signed. */
   end(): void {
     this.#endGrowing()
     this.#calls.endAll()
+    const { part } = this.#signed
+    if (!part) return
+    const index = this.#nextIndex++
+    this.#emit({ kind: 'part-start', index, part })
+    this.#emit({ kind: 'part-end', index })
   }
 
   #readCall(call: Fields | undefined): void {

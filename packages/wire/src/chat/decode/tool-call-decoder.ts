@@ -2,6 +2,8 @@ import { type CopyablePart, decodeFrameText } from '../../frame-writer.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { ReplyEvent } from '../../reply.ts'
+import type { ThinkingPart } from '../../conversation.ts'
+import { readCallSignature } from '../reasoning-details.ts'
 import type { FrameTextMatch } from '../../sse/frame-template.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
@@ -56,7 +58,7 @@ export class ToolCallDecoder {
     const name = textOr(definition['name'])
     const call = this.#find(piece['index'], id, name)
     this.#latest = call
-    if (call.part === undefined && name !== '') this.#start(call, name)
+    if (call.part === undefined && name !== '') this.#start(call, name, readCallSignature(piece))
     this.#add(call, textOr(definition['arguments']))
   }
 
@@ -119,8 +121,14 @@ export class ToolCallDecoder {
     return goesOn ? this.#latest : undefined
   }
 
-  #start(call: GrowingCall, name: string): void {
+  #start(call: GrowingCall, name: string, signed: readonly ThinkingPart[]): void {
     this.endComplete()
+    for (const { proof } of signed) {
+      const index = this.#sink.begin()
+      this.#sink.emit({ kind: 'part-start', index, part: { kind: 'thinking' } })
+      if (proof) this.#sink.emit({ kind: 'proof', index, proof })
+      this.#sink.emit({ kind: 'part-end', index })
+    }
     call.name = name
     const index = this.#sink.begin()
     call.part = index

@@ -20,6 +20,12 @@ import { inputOrEmpty } from '../../tool-input.ts'
 import { writeCacheDirective, hasCacheMark } from '../cache-control.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
+import {
+  callSignature,
+  detailsIn,
+  googleSignatureMembers,
+  takesCallSignatures,
+} from '../reasoning-details.ts'
 import { encodeEffort } from '../thinking.ts'
 import { supportsWebSearch, encodeTool, encodeToolChoice, encodeWebSearch } from '../tools.ts'
 import { audioFormat, dataUrl, textOfMedia } from '../../media-source.ts'
@@ -48,7 +54,11 @@ export function encodeRequest(
   const request = renderObject([
     ...jsonMembersOf({
       model: name,
-      messages: encodeMessages(conversation, { ...capabilities, ...server }, dropped),
+      messages: encodeMessages(
+        conversation,
+        { ...capabilities, ...server, signsCalls: takesCallSignatures(name) },
+        dropped,
+      ),
       [capabilities.maximumField]: conversation.maxTokens,
       temperature: conversation.temperature,
       top_p: conversation.topP,
@@ -97,11 +107,18 @@ type ChatMessage = Readonly<Record<string, unknown>>
 
 /** What a model accepts or requires in messages of the history. */
 type ModelRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts' | 'isOpenAi'> &
-  Pick<ServerRules, 'takesTextParts'>
+  Pick<ServerRules, 'takesTextParts'> & {
+    /** Whether calls may have the signature of Google. */
+    readonly signsCalls: boolean
+  }
 
 /** The parts of a turn, sorted by where chat has them: in a field of the message, or in another message. */
 interface SortedTurn {
   readonly thinking: string[]
+  /** The elements of `reasoning_details`. */
+  readonly details: unknown[]
+  /** Signature of the next call. */
+  signature: string | undefined
   readonly content: ChatPart[]
   /** The contents of the additional messages of a user's turn: each system text, and what follows it. */
   readonly later: { readonly isSystem: boolean; readonly content: ChatPart[] }[]
@@ -139,12 +156,21 @@ function systemMessage(system: readonly TextPart[], dropped: DroppedFields): Cha
 /** Encodes a turn. Tool results become separate messages before the other parts of the turn. */
 function encodeTurn(
   turn: Turn,
-  { takesThoughts, requiresThoughts, isOpenAi }: ModelRules,
+  { takesThoughts, requiresThoughts, isOpenAi, signsCalls }: ModelRules,
   dropped: DroppedFields,
 ): ChatMessage[] {
-  const sorted: SortedTurn = { thinking: [], content: [], later: [], calls: [], results: [], media: [] }
-  for (const part of turn.parts) sort(part, sorted, dropped)
-  const { calls, results, media } = sorted
+  const sorted: SortedTurn = {
+    thinking: [],
+    details: [],
+    signature: undefined,
+    content: [],
+    later: [],
+    calls: [],
+    results: [],
+    media: [],
+  }
+  for (const part of turn.parts) sort(part, sorted, signsCalls, dropped)
+  const { details, calls, results, media } = sorted
   if (sorted.thinking.length > 0 && !takesThoughts) reportDropped(dropped, 'reasoning_content')
   const thinking = takesThoughts ? sorted.thinking : []
   const content = [...media, ...sorted.content]
@@ -163,12 +189,18 @@ function encodeTurn(
     role: 'assistant',
     content: content.length === 0 && calls.length > 0 ? null : contentOf(content),
     ...(hasThoughts && { reasoning_content: thinking.join('\n') }),
+    ...(details.length > 0 && { reasoning_details: details }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
   return [...results, message]
 }
 
-function sort(part: Part, turn: SortedTurn, dropped: DroppedFields): void {
+function sort(part: Part, turn: SortedTurn, signsCalls: boolean, dropped: DroppedFields): void {
+  const details = part.kind === 'opaque' ? detailsIn(part) : []
+  if (details.length > 0) {
+    turn.details.push(...details)
+    return
+  }
   switch (part.kind) {
     case 'text':
     case 'media':
@@ -185,18 +217,20 @@ function sort(part: Part, turn: SortedTurn, dropped: DroppedFields): void {
       reportDropped(dropped, 'content')
       return
     case 'thinking':
-      if (part.proof) reportDropped(dropped, 'signature')
+      turn.signature = signsCalls ? part.proof && callSignature(part.proof) : undefined
+      if (part.proof && turn.signature === undefined) reportDropped(dropped, 'signature')
       if (part.text !== '') turn.thinking.push(part.text)
       return
     case 'tool-call':
-      turn.calls.push(encodeCall(part, dropped))
+      turn.calls.push({ ...encodeCall(part, dropped), ...googleSignatureMembers(turn.signature) })
+      turn.signature = undefined
       return
     case 'tool-result':
       turn.results.push(encodeResult(part, turn.media, dropped))
   }
 }
 
-function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: DroppedFields): unknown {
+function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: DroppedFields): object {
   if (cache) reportDropped(dropped, 'cache_control')
   if (proof) reportDropped(dropped, 'signature')
   return { id, type: 'function', function: { name, arguments: inputOrEmpty(input) } }

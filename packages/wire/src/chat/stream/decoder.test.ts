@@ -96,6 +96,36 @@ describe('the parts of a stream', () => {
       [{ kind: 'thinking', text: 'hm' }],
     ],
     [
+      'signed details in pieces, some of them equal',
+      [
+        ...['ha', 'ha'].map((text) =>
+          chunk({
+            reasoning: text,
+            reasoning_details: [{ type: 'reasoning.text', text, index: 0, id: null }],
+          }),
+        ),
+        chunk({ reasoning_details: [{ type: 'reasoning.text', signature: 'SIG', index: 0 }], content: 'x' }),
+        chunk({ reasoning_details: [{ type: 'reasoning.text', text: 'so', index: 0 }] }),
+        chunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'ENC', id: 'a', index: 1 }] }),
+      ],
+      [
+        { kind: 'thinking', text: 'haha' },
+        { kind: 'text', text: 'x' },
+        { kind: 'thinking', text: 'so' },
+        {
+          kind: 'opaque',
+          protocol: 'chat',
+          value: {
+            reasoning_details: [
+              { type: 'reasoning.text', text: 'haha', index: 0, id: null, signature: 'SIG' },
+              { type: 'reasoning.text', text: 'so', index: 0 },
+              { type: 'reasoning.encrypted', data: 'ENC', id: 'a', index: 1 },
+            ],
+          },
+        },
+      ],
+    ],
+    [
       'content in parts',
       [
         chunk({

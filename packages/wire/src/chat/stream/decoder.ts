@@ -198,6 +198,6 @@ function pieceOfDelta(delta: Fields | undefined): FrameText | undefined {
   return { index: FIRST_CALL + (index as number), text }
 }
 
-function hasMore({ annotations, images }: Fields): boolean {
-  return [annotations, images].some((list) => Array.isArray(list) && list.length > 0)
+function hasMore({ annotations, images, reasoning_details }: Fields): boolean {
+  return [annotations, images, reasoning_details].some((list) => Array.isArray(list) && list.length > 0)
 }

@@ -8,6 +8,7 @@ import { GroundingCollector } from '../grounding.ts'
 import { jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import type { ProviderSignature } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
+import { isSealable } from '../../signature-envelope.ts'
 import { encodeOpaquePart, writeSignature } from '../signature.ts'
 
 /** Encodes a complete response. An empty reply becomes an empty text. */
@@ -55,6 +56,7 @@ export class PartWriter {
         return undefined
       case 'opaque':
         if (part.protocol === 'gemini') return JSON.stringify(part.value)
+        if (!isSealable(part)) return undefined
         return JSON.stringify({ text: '', thought: true, thoughtSignature: encodeOpaquePart(part) })
     }
   }

@@ -14,7 +14,12 @@ import {
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
 import { jsonMembersOf, renderObject } from '../../json/json-edit.ts'
-import { sealOpaquePart, sealSignature, UNSIGNED_THOUGHT_ENVELOPE } from '../../signature-envelope.ts'
+import {
+  isSealable,
+  sealOpaquePart,
+  sealSignature,
+  UNSIGNED_THOUGHT_ENVELOPE,
+} from '../../signature-envelope.ts'
 import { searchItem } from '../search-item.ts'
 import { decodeCustomInput } from '../../openai-tools.ts'
 
@@ -45,14 +50,14 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
  * Whether a part becomes an item. Empty texts do not, nor do opaque parts, whose content only the responses
  * protocol can express.
  */
-function saysSomething(part: ReplyPart): boolean {
+export function saysSomething(part: ReplyPart): boolean {
   switch (part.kind) {
     case 'text':
       return part.text !== ''
     case 'thinking':
       return part.text !== '' || part.proof !== undefined
     case 'opaque':
-      return part.protocol !== 'responses'
+      return part.protocol !== 'responses' && isSealable(part)
     case 'tool-call':
     case 'search':
       return true

@@ -12,6 +12,7 @@ import {
   type ItemType,
   itemType,
   refusalPart,
+  saysSomething,
   summaryPart,
   textPart,
   ClientToolsByFunction,
@@ -143,7 +144,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   #begin(event: Extract<ReplyEvent, { kind: 'part-start' }>): void {
-    if (event.part.kind === 'opaque' && event.part.protocol === 'responses') return
+    if (event.part.kind === 'opaque' && !saysSomething(event.part)) return
     if (this.#current && !this.#current.isEnded) {
       this.#waiting.set(event.index, { events: [event], isEnded: false })
       return
