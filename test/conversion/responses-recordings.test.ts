@@ -161,6 +161,8 @@ function replay(): void {
         const folded = responseStreamSays(text)
         const source = STREAMS[from](bytes.toString())
         if (complete) expect(texts(folded)).toEqual(texts(source))
+        const [last] = text.split('data: ').slice(-1)
+        if (complete) expect(adjacentMessages(JSON.parse(last ?? '').response)).toEqual([])
       },
     )
 
@@ -170,9 +172,15 @@ function replay(): void {
         const reply = ALL_CODECS[from].decodeReply(bytes)
         const response = ALL_CODECS.responses.encodeReply(reply, IDENTITY).toString()
         expect(texts(responseSays(response))).toEqual(texts(REPLIES[from](bytes.toString())))
+        expect(adjacentMessages(JSON.parse(response))).toEqual([])
       },
     )
   })
+}
+
+/** Messages of a response with nothing before them but another message; clients show each on its own. */
+function adjacentMessages({ output }: { readonly output: readonly { readonly type: string }[] }): unknown[] {
+  return output.filter(({ type }, at) => type === 'message' && output[at - 1]?.type === 'message')
 }
 
 /**

@@ -61,13 +61,15 @@ function eventsOf({ id, model, parts, stop, usage }: Reply, isInterleaved: boole
   return [{ kind: 'start', id, model, usage }, ...said, { kind: 'end', stop, usage }]
 }
 
-/** The searches of a reply, and its texts between them. */
+/** The searches of a reply, and all that was said between two of them. */
 function told(reply: Reply | undefined): unknown[] {
-  return (reply?.parts ?? []).flatMap((part): unknown[] => {
-    if (part.kind === 'text') return part.text === '' ? [] : [part.text]
-    if (part.kind !== 'search') return []
-    return [{ query: part.query, pages: part.pages.map(({ url }) => url), isFailed: part.isFailed }]
-  })
+  const all: unknown[] = ['']
+  for (const part of reply?.parts ?? []) {
+    if (part.kind === 'text') all.push(String(all.pop()) + part.text)
+    else if (part.kind === 'search')
+      all.push({ query: part.query, pages: part.pages.map(({ url }) => url), isFailed: part.isFailed }, '')
+  }
+  return all
 }
 
 describe.each(PAIRS)('web searches of $from as $to', ({ from, to }) => {

@@ -188,6 +188,12 @@ export function urlCitation({ url, title, span }: Citation, length: number, base
   return { start_index: base + (span?.start ?? 0), end_index: base + (span?.end ?? length), title, url }
 }
 
+/** A citation of a part of `length` code points, with its position in a longer text in which the part begins at `base`. */
+export function placedCitation(citation: Citation, length: number, base: number): Citation {
+  const { start, end } = citation.span ?? { start: 0, end: length }
+  return { ...citation, span: { start: base + start, end: base + end } }
+}
+
 /**
  * Adapts a citation whose position is relative to a longer text to the part that begins at `base` in that
  * text.

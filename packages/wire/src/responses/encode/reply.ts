@@ -1,10 +1,12 @@
 import type { ReplyIdentity } from '../../codec.ts'
 import type { ReplyContext, Tool, ClientTool } from '../../conversation.ts'
+import { logprobsIn } from '../../logprobs.ts'
 import { inputObject, inputOrEmpty, isCutOff } from '../../tool-input.ts'
 import {
   type Citation,
   codePointsIn,
   partsWithWords,
+  placedCitation,
   type Reply,
   type ReplyPart,
   type ReplyText,
@@ -24,14 +26,14 @@ import { searchItem } from '../search-item.ts'
 import { decodeCustomInput } from '../../openai-tools.ts'
 
 /**
- * Encodes a complete response. Each part becomes an item. If the response is incomplete, its last item is
+ * Encodes a complete response. Each part becomes an item, texts without anything between them one. If the response is incomplete, its last item is
  * marked as incomplete. A tool call whose arguments were cut off is always marked as incomplete.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
   const response = new ResponseObject(identity, replyContext)
   response.model = reply.model
   const reason = incompleteReason(reply.stop)
-  const parts = partsWithWords(reply).filter(saysSomething)
+  const parts = withJoinedTexts(partsWithWords(reply).filter(saysSomething))
   const forms = new ClientToolsByFunction(replyContext?.tools)
   const output = parts.map((part, index) => {
     const form = part.kind === 'tool-call' ? forms.of(part.name) : undefined
@@ -44,6 +46,35 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
   })
   const status = reason === undefined ? 'completed' : 'incomplete'
   return Buffer.from(response.write({ status, incompleteReason: reason, output, usage: reply.usage }))
+}
+
+/**
+ * Joins texts that follow each other, as Claude's do at each citation: clients show each message on its own, and
+ * take the last one as the answer.
+ */
+function withJoinedTexts(parts: readonly ReplyPart[]): ReplyPart[] {
+  const runs: [ReplyPart, ...ReplyText[]][] = []
+  for (const part of parts) {
+    const run = runs.at(-1)
+    const first = run?.[0]
+    if (run && part.kind === 'text' && first?.kind === 'text' && first.refusal === part.refusal)
+      run.push(part)
+    else runs.push([part])
+  }
+  return runs.map(([first, ...others]) => (first.kind === 'text' ? joinedText(first, others) : first))
+}
+
+function joinedText(first: ReplyText, others: readonly ReplyText[]): ReplyText {
+  if (others.length === 0) return first
+  const texts = [first, ...others]
+  let base = 0
+  const citations = texts.flatMap((part) => {
+    const length = codePointsIn(part.text)
+    const placed = (part.citations ?? []).map((citation) => placedCitation(citation, length, base))
+    base += length
+    return placed
+  })
+  return { ...first, text: texts.map(({ text }) => text).join(''), citations, logprobs: logprobsIn(texts) }
 }
 
 /**
