@@ -25,6 +25,16 @@ describe('a whole reply', () => {
     })
   })
 
+  test('a decoded chat reply cites the sources of the whole answer by their numbers in its texts', () => {
+    const message = { content: 'No [1], and [1].', reasoning: '[1]' }
+    const { parts } = decode({ choices: [{ message }], citations: ['https://a.test'] })
+    const cited = (start: number) => ({ url: 'https://a.test', title: '', span: { start, end: start + 3 } })
+    expect(parts).toEqual([
+      { kind: 'thinking', text: '[1]' },
+      { kind: 'text', text: 'No [1], and [1].', citations: [cited(3), cited(12)] },
+    ])
+  })
+
   test.each<[string, object, object[]]>([
     ['null', { content: null }, []],
     ['a refusal', { content: null, refusal: 'no' }, [{ kind: 'text', text: 'no', refusal: true }]],

@@ -10,12 +10,14 @@ import {
   readUrlCitation,
   type Reply,
   type ReplyEvent,
+  type Span,
   type StartedPart,
 } from '../../reply.ts'
 import { asRecord, stringOrEmpty } from '../../json/record.ts'
 import type { Fields } from '../../field.ts'
 import { SEARCH_INFERRED_FROM_CITATION, citesWebPage, pictureUrl, recordReceivedMedia } from '../answer.ts'
 import { SignedDetails } from '../reasoning-details.ts'
+import { sourceMarksIn, sourcesIn } from '../sources.ts'
 import { ToolCallDecoder, parseChatReply } from './tool-call-decoder.ts'
 import { matchedStopOf, readChatStop } from '../stop-reasons.ts'
 import { statedServiceMember } from '../../service-tier.ts'
@@ -30,11 +32,11 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const error = errorInAnswer(reply, choice !== undefined)
   const id = stringOrEmpty(reply?.['id'])
   const arrived = new ReceivedMedia()
-  const first = choice && read(choice, id, arrived)
+  const first = reply && choice && read(choice, id, arrived, reply)
   const found = Array.from({ length: choices - 1 }, (_, i) => choiceAt(reply?.['choices'], i + 1))
   const others = found
     .filter((other) => other !== undefined)
-    .map((other, i) => read(other, `${id}_${i + 1}`, arrived))
+    .map((other, i) => read(other, `${id}_${i + 1}`, arrived, reply ?? {}))
   if (error) {
     const parts = [first, ...others].flatMap((one) => one?.parts ?? [])
     throw new FailedAnswer(error, reply && usageInChatReply(reply), parts)
@@ -53,11 +55,12 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
   }
 }
 
-function read(choice: Fields, id: string, arrived: ReceivedMedia): Choice {
+function read(choice: Fields, id: string, arrived: ReceivedMedia, reply: Fields): Choice {
   recordReceivedMedia(asRecord(choice['message']), arrived)
   const events: ReplyEvent[] = []
   const parts = new ReplyPartsDecoder((event) => events.push(event))
   parts.setReplyId(id)
+  parts.noteSources(reply)
   parts.read(asRecord(choice['message']) ?? {}, logprobsOf(choice))
   parts.end()
   return {
@@ -112,6 +115,13 @@ export class ReplyPartsDecoder {
   readonly #emit: (event: ReplyEvent) => void
   readonly #calls: ToolCallDecoder
   readonly #signed = new SignedDetails()
+  /** The pages that the answer states for all its texts, and which of them were cited. */
+  #sources: ReturnType<typeof sourcesIn> = []
+  readonly #citedSources = new Set<number>()
+  /** The growing text, in which marks of sources are found; undefined if no source was known when it began. */
+  #text: string | undefined
+  /** Whether the texts have citations of their own. */
+  #hasAnnotations = false
   #replyId = ''
   #nextIndex = 0
   /** The part whose text is still growing; `base` is its offset in the reply's content, in code points. */
@@ -146,6 +156,12 @@ export class ReplyPartsDecoder {
    */
   setReplyId(id: string): void {
     this.#replyId = id
+  }
+
+  /** Notes the sources that the answer or a chunk states beside its choices. A later list replaces an earlier one. */
+  noteSources(answer: Fields): void {
+    const sources = sourcesIn(answer)
+    if (sources.length > 0) this.#sources = sources
   }
 
   /**
@@ -183,11 +199,13 @@ export class ReplyPartsDecoder {
       this.#endGrowing()
       this.#calls.endComplete()
       this.#growing = { kind, index: this.#nextIndex++, base: this.#contentLength }
+      this.#text = kind === 'text' && this.#sources.length > 0 ? '' : undefined
       this.#emit({ kind: 'part-start', index: this.#growing.index, part: STARTS[kind] })
     }
     const { index } = this.#growing
     if (kind === 'thinking') return this.#emit({ kind, index, text })
     if (kind === 'text') this.#contentLength += codePointsIn(text)
+    if (this.#text !== undefined) this.#text += text
     this.#emit(logprobs ? { kind: 'text', index, text, logprobs } : { kind: 'text', index, text })
   }
 
@@ -196,7 +214,7 @@ export class ReplyPartsDecoder {
    * undefined.
    */
   copy(kind: 'text' | 'thinking', { codePoints }: FrameTextMatch): CopyablePart | undefined {
-    if (this.#growing?.kind !== kind) return undefined
+    if (this.#growing?.kind !== kind || this.#text !== undefined) return undefined
     if (kind === 'text') this.#contentLength += codePoints
     return { kind, index: this.#growing.index }
   }
@@ -216,7 +234,7 @@ export class ReplyPartsDecoder {
 
   /** Ends all parts of the reply that are still open, and adds what the upstream signed. */
   end(): void {
-    this.#endGrowing()
+    this.#endGrowing(true)
     this.#calls.endAll()
     const { part } = this.#signed
     if (!part) return
@@ -285,11 +303,28 @@ export class ReplyPartsDecoder {
       const annotation = asRecord(value)
       if (annotation?.['type'] !== 'url_citation') continue
       const citation = readUrlCitation(asRecord(annotation['url_citation']))
-      if (citation) this.#emit({ kind: 'citation', index, citation: shiftCitation(citation, base) })
+      if (!citation) continue
+      this.#hasAnnotations = true
+      this.#emit({ kind: 'citation', index, citation: shiftCitation(citation, base) })
     }
   }
 
-  #endGrowing(): void {
+  /** Cites the sources whose marks the growing text has and, where it is the last one, the others as a whole. */
+  #citeSources(index: number, isLast: boolean): void {
+    const cite = (number: number, span?: Span): void => {
+      const source = this.#sources[number]
+      if (!source) return
+      this.#citedSources.add(number)
+      this.#emit({ kind: 'citation', index, citation: { ...source, ...(span && { span }) } })
+    }
+    for (const { source, span } of sourceMarksIn(this.#text ?? '')) cite(source, span)
+    if (!isLast) return
+    for (const number of this.#sources.keys()) if (!this.#citedSources.has(number)) cite(number)
+  }
+
+  #endGrowing(isLast = false): void {
+    if (this.#growing?.kind === 'text' && !this.#hasAnnotations)
+      this.#citeSources(this.#growing.index, isLast)
     if (this.#growing) this.#emit({ kind: 'part-end', index: this.#growing.index })
     this.#growing = undefined
   }

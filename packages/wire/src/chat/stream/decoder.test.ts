@@ -40,6 +40,14 @@ function decode(...frames: string[]): ReplyEvent[] {
 
 const whole = (...frames: string[]): Reply | undefined => foldReply(decode(...frames))
 const partsOf = (...frames: string[]) => whole(...frames, finish('stop'), DONE)?.parts
+/** What Perplexity found, as it says in each chunk. */
+const SOURCES = {
+  citations: ['https://a.test', 'https://b.test'],
+  search_results: [
+    { url: 'https://a.test', title: 'A' },
+    { url: 'https://b.test', title: 'B' },
+  ],
+}
 const picture = (url: string) => ({ type: 'image_url', image_url: { url } })
 const call = (id: string, name: string, input: string) => ({ kind: 'tool-call', id, name, input })
 
@@ -94,6 +102,42 @@ describe('the parts of a stream', () => {
       'details beside the same thought',
       [chunk({ reasoning: 'hm', reasoning_details: [{ text: 'hm' }] })],
       [{ kind: 'thinking', text: 'hm' }],
+    ],
+    [
+      'sources by their numbers in the text, and those without a number with the whole text',
+      [
+        chunk({ content: '😀 ' }, SOURCES),
+        chunk({ content: 'Yes [' }, SOURCES),
+        chunk({ content: '2]. [9]' }, SOURCES),
+      ],
+      [
+        {
+          kind: 'text',
+          text: '😀 Yes [2]. [9]',
+          citations: [
+            { url: 'https://b.test', title: 'B', span: { start: 6, end: 9 } },
+            { url: 'https://a.test', title: 'A' },
+          ],
+        },
+      ],
+    ],
+    [
+      'sources that arrive behind the text',
+      [chunk({ content: 'Yes [1].' }), chunk({}, { citations: ['https://a.test'] })],
+      [{ kind: 'text', text: 'Yes [1].', citations: [{ url: 'https://a.test', title: '' }] }],
+    ],
+    [
+      'sources that are annotations as well',
+      [
+        chunk(
+          {
+            content: '[1]',
+            annotations: [{ type: 'url_citation', url_citation: { url: 'https://b.test' } }],
+          },
+          SOURCES,
+        ),
+      ],
+      [{ kind: 'text', text: '[1]', citations: [{ url: 'https://b.test', title: '' }] }],
     ],
     [
       'signed details in pieces, some of them equal',

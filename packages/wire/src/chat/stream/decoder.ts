@@ -121,15 +121,16 @@ export class ChatStreamDecoder extends FrameReader {
     this.#start()
     for (let number = 0; number < this.#requestedChoices; number++) {
       const choice = choiceAt(choices, number)
-      if (choice) this.#takeChoice(choice, this.#choice(number))
+      if (choice) this.#takeChoice(choice, this.#choice(number), chunk)
     }
   }
 
-  #takeChoice(choice: Fields, open: OpenChoice): void {
+  #takeChoice(choice: Fields, open: OpenChoice, chunk: Fields): void {
     const delta = addedTo(choice, open.parts.isEmpty)
     recordReceivedMedia(delta, this.arrived)
     for (const text of textsOfUnknownMembers(delta)) this.arrived.addUnknown(text)
     if (citesWebPage(delta)) this.tools.note('cited', SEARCH_INFERRED_FROM_CITATION)
+    open.parts.noteSources(chunk)
     if (delta) open.parts.read(delta, logprobsOf(choice))
     open.finishReason = finishReasonOf(choice) ?? open.finishReason
     open.sequence ??= matchedStopOf(choice)
