@@ -4,15 +4,17 @@ import { GatewayError } from '../errors.ts'
 import { rateLimitError } from '../limits/rate-limiter.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Account, ALL_MODELS, type RestKind } from '../upstreams/account-rests.ts'
-import type { CountedAttempt } from '../upstreams/channel-health.ts'
+import { ChannelHealth, type CountedAttempt } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
-import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
-import type { UpstreamKey } from '../upstreams/key-ring.ts'
+import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
+import { KeyRings, type UpstreamKey } from '../upstreams/key-ring.ts'
+import { MissingModels } from '../upstreams/missing-models.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { Attempt } from './attempt.ts'
 import { both } from './call-features.ts'
 import type { Call } from './call.ts'
 import { type Candidate, type CandidateServices, candidatesOf, shortestRestMs } from './candidates.ts'
+import { throwIfUncounted } from './dialects/count-tokens.ts'
 import { FailedAttempts } from './failed-attempts.ts'
 import type { FailureLog } from './failure-log.ts'
 import { type NextAttempt, ruleOf } from './failure-table.ts'
@@ -77,6 +79,11 @@ function watcherOfTrial(end: () => void): AttemptWatcher {
 /** Runs the attempts of all calls and the timer that watches them. */
 export class Attempts {
   readonly #services: AttemptServices
+  /**
+   * The same for requests that count tokens, whose results no call reads: a provider permits and limits them apart
+   * from calls.
+   */
+  readonly #countServices: AttemptServices
   /** Running attempts, and finished ones whose upstream still sends. */
   readonly #underWay = new DenseSet<Attempt>()
   readonly #sweep: NodeJS.Timeout
@@ -85,6 +92,14 @@ export class Attempts {
 
   constructor(services: AttemptServices) {
     this.#services = services
+    this.#countServices = {
+      ...services,
+      health: new ChannelHealth(),
+      keyRings: new KeyRings(),
+      load: new ChannelLoad(),
+      minutes: new ChannelMinutes(),
+      missing: new MissingModels(),
+    }
     // One timer for all calls, because a timer for each would cost more than the calls.
     this.#sweep = setInterval(() => this.#tick(performance.now()), 1_000).unref()
   }
@@ -117,7 +132,7 @@ export class Attempts {
    * skipped; if all channels have, the error is `rate_limited`.
    */
   async run(call: Call, plans: readonly Plan[]): Promise<void> {
-    const { failureLog, minutes } = this.#services
+    const { failureLog, minutes } = this.#servicesFor(call)
     const failed = new FailedAttempts(failureLog, minutes)
     // Every call passes here and `#tryOnce`; `using` would take twenty times as long as `finally`.
     try {
@@ -141,6 +156,7 @@ export class Attempts {
         await last.passOn()
         return
       }
+      if (last && call.plan.dialect.isCount) throwIfUncounted(last)
       if (failed.hasAny) {
         const error = failed.finalError(() => shortestRestMs(this.#services, plans))
         call.features.failed(call, error)
@@ -351,9 +367,9 @@ export class Attempts {
     if (this.#stopped) return GATEWAY_STOPPING
     if (call.isStopped) return CALL_STOPPED
     const { channel, key } = target
-    const counted = this.#services.health.begin(channel)
+    const { failureLog, health, keyRings, load, metrics, minutes, missing } = this.#servicesFor(call)
+    const counted = health.begin(channel)
     try {
-      const { load, minutes, keyRings } = this.#services
       const account = { channel: channel.name, key: key.value, model: target.request.upstreamModel }
       const endTrial = keyRings.rests.begin(account)
       const startedMs = performance.now()
@@ -383,37 +399,27 @@ export class Attempts {
       if (attempt.succeeded) {
         // A response can begin with success and then contain an error.
         if (end === 'settled' && !call.cut) keyRings.rests.succeeded(account, startedMs)
-        this.#services.missing.remove(channel, request.model)
+        missing.remove(channel, request.model)
       }
       if (end === 'settled') {
         const { cut } = call
-        if (cut)
-          this.#services.failureLog.report(
-            { call, channel, key, ...cut },
-            'ended the stream',
-            performance.now(),
-          )
-        if (cut?.failure) this.#rest(account, cut.failure, startedMs)
+        if (cut) failureLog.report({ call, channel, key, ...cut }, 'ended the stream', performance.now())
+        if (cut?.failure) rest(keyRings, account, cut.failure, startedMs)
         return undefined
       }
       incoming.record.failure = end.cause
       call.attempts.failed(end)
-      this.#rest(account, end, startedMs)
+      rest(keyRings, account, end, startedMs)
       if (ruleOf(end).counts && !call.hold.hasWriteFailed)
-        this.#services.metrics.add('upstreamErrors', 1, channel.name, end.cause)
+        metrics.add('upstreamErrors', 1, channel.name, end.cause)
       return end
     } finally {
       counted[Symbol.dispose]()
     }
   }
 
-  /** Lets the account rest that a failure blames. */
-  #rest(account: Account, { kind, cause, restMs: statedMs }: Failure, askedMs: number): void {
-    const { blames } = ruleOf({ kind })
-    if (blames !== 'key' && blames !== 'key and model') return
-    const rested = blames === 'key' ? { ...account, model: ALL_MODELS } : account
-    const failure = { kind: kind as RestKind, cause, statedMs }
-    this.#services.keyRings.rests.start(rested, failure, performance.now(), askedMs)
+  #servicesFor({ plan }: Call): AttemptServices {
+    return plan.dialect.isCount ? this.#countServices : this.#services
   }
 
   #send(attempt: Attempt, call: Call, target: AttemptTarget): void {
@@ -473,4 +479,17 @@ function noteAttempt(
       ruleOf(end).counts && !hold.hasWriteFailed ? end.cause : undefined,
       key.value,
     )
+}
+
+/** Lets the account rest that a failure blames. */
+function rest(
+  { rests }: KeyRings,
+  account: Account,
+  { kind, cause, restMs: statedMs }: Failure,
+  askedMs: number,
+): void {
+  const { blames } = ruleOf({ kind })
+  if (blames !== 'key' && blames !== 'key and model') return
+  const rested = blames === 'key' ? { ...account, model: ALL_MODELS } : account
+  rests.start(rested, { kind: kind as RestKind, cause, statedMs }, performance.now(), askedMs)
 }

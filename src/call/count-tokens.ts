@@ -1,14 +1,10 @@
 import { scanObject } from '@sluice/wire/json/json-scan'
+import type { PromptText } from '@sluice/wire/prompt-tokens'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Settings } from '../domain/settings.ts'
 import { answerHeaders } from '../http/answer-headers.ts'
 import type { Body, BodyReader } from './body-reader.ts'
-import {
-  type CountTokensEndpoint,
-  countingDialect,
-  CountingUnsupported,
-  isCountingUnsupported,
-} from './dialects/count-tokens.ts'
+import { type CountTokensEndpoint, countingDialect, CountingUnsupported } from './dialects/count-tokens.ts'
 import type { IncomingCall } from './incoming-call.ts'
 import type { LifeCycle } from './life-cycle.ts'
 import { bodyOptions, type EndpointDialects } from './parse-request.ts'
@@ -50,12 +46,10 @@ export async function countTokens(
     try {
       await relay(dialects, body, call, caller, settings)
     } catch (error) {
-      if (!isCountingUnsupported(error)) throw error
+      if (!(error instanceof CountingUnsupported)) throw error
       // The call itself has not failed: only counting at the upstream was refused.
       call.hasFailed = false
-      const isComposed = error instanceof CountingUnsupported
-      const scan = isComposed ? error.composed : scanObject(body.bytes)
-      const { text, extraTokens } = counting.countable(scan, isComposed)
+      const { text, extraTokens } = textToCount(counting, body, error)
       const tokens = (await services.count.countLowPriority(text)) + extraTokens
       call.response
         .writeHead(200, { 'content-type': 'application/json', ...answerHeaders(call.id, counting.protocol) })
@@ -70,5 +64,17 @@ export async function countTokens(
     throw error
   } finally {
     body.release()
+  }
+}
+
+function textToCount(
+  counting: CountTokensEndpoint,
+  { bytes }: Body,
+  { composed, cause }: CountingUnsupported,
+): PromptText {
+  try {
+    return counting.countable(composed ?? scanObject(bytes), composed !== undefined)
+  } catch (error) {
+    throw cause ?? error
   }
 }

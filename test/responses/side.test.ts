@@ -1,5 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorBody } from '../fixtures/behaviour.ts'
 import type { FullResponse } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
@@ -67,6 +68,12 @@ describe('the tokens of an input', () => {
       if (model === 'chat') expect(fixture.upstream.received(model)).toHaveLength(0)
     },
   )
+
+  test('the error of an upstream that fails to count is passed on where the gateway cannot count either', async () => {
+    fixture.upstream.script('native', { kind: 'status', status: 503, body: errorBody('busy') })
+    const { status, text } = await post('input_tokens', { model: 'native', conversation: 'conv_1' })
+    expect([status, text]).toEqual([503, expect.stringContaining('busy')])
+  })
 
   test('counting the tokens of an input is a 400 if it refers to an unknown conversation or response, or is invalid', async () => {
     const referring = await post('input_tokens', { model: 'chat', conversation: 'conv_1' })

@@ -10,19 +10,21 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Shape } from '@sluice/wire/shape/define-shape'
 import type { PromptText } from '@sluice/wire/prompt-tokens'
 import type { Headers } from '../../http/request.ts'
-import { UpstreamRefusal } from '../failure.ts'
+import { ruleOf } from '../failure-table.ts'
+import { finalError, type Failure } from '../failure.ts'
 import type { Dialect, RequestReaderContext } from './dialect.ts'
 import { throwNoStreams } from './answer-reader.ts'
 import { type ResolvedReferences, UNRESOLVED } from './references.ts'
 import type { AttemptRequest, ParsedRequest } from '../request-stages.ts'
 
-/** Thrown if no channel of the model can count tokens; the gateway then counts them itself. */
+/** Thrown if no channel of the model counts tokens; the gateway then counts them itself. */
 export class CountingUnsupported extends Error {
-  /** The request in which references are replaced by the content that the gateway keeps. */
-  readonly composed: ScannedObject
+  /** The request in which references are replaced by the content that the gateway keeps; absent if an upstream was asked. */
+  readonly composed: ScannedObject | undefined
 
-  constructor(composed: ScannedObject) {
-    super('no channel of this model counts tokens')
+  /** `cause`: the error for the client if the request does not contain all that the gateway would have to count. */
+  constructor(composed?: ScannedObject, cause?: Error) {
+    super('no channel of this model counts tokens', { cause })
     this.name = 'CountingUnsupported'
     this.composed = composed
   }
@@ -65,6 +67,7 @@ export function countingDialect(counting: CountTokensEndpoint): Dialect {
     names: counting.names,
     shape: counting.shape,
     mayBeUnserved: true,
+    isCount: true,
     async read(scan, headers, reader) {
       const model = counting.model(scan)
       const upstreamHeaders = counting.upstreamHeaders(headers)
@@ -150,12 +153,10 @@ function withModel(scan: ScannedObject, upstreamModel: string, referred: Resolve
   return applyEdits(scan.bytes, scan, { remove: [], replace })
 }
 
-/**
- * Whether an error means that an upstream of the messages protocol cannot count tokens; the endpoint is
- * optional.
- */
-export function isCountingUnsupported(error: unknown): boolean {
-  return (
-    error instanceof CountingUnsupported || (error instanceof UpstreamRefusal && error.facts.status === 404)
-  )
+/** Throws `CountingUnsupported` if an upstream has failed to count; not if the request is wrong or was ended. */
+export function throwIfUncounted(failure: Failure): void {
+  const { blames, client } = ruleOf(failure)
+  if (blames === 'request' || client === 'own' || client === 'nothing') return
+  const isMissing = failure.kind === 'endpoint_missing'
+  throw new CountingUnsupported(undefined, isMissing ? undefined : finalError([failure], () => undefined))
 }

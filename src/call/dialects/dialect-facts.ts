@@ -28,6 +28,8 @@ export interface DialectFacts {
   readonly streamType?: string
   /** Whether upstreams need not have the endpoint. A 404 then does not mean that the model is missing. */
   readonly mayBeUnserved?: true
+  /** Whether requests only count tokens. Nothing is learned of a channel from their answers. */
+  readonly isCount?: true
   /** Whether a model without a price is free at this endpoint, independent of the operator's setting. */
   readonly isFreeUnpriced?: true
 }

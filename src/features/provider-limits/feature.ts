@@ -12,6 +12,7 @@ export function providerLimitsOfCalls(limits: ProviderLimits): CallFeature {
       return keys.every(canTake) ? keys : keys.filter(canTake)
     },
     attempted(_, { plan }, { channel, key, request, plan: candidate }) {
+      if (plan.dialect.isCount) return
       const end = limits.begin(channel, key, request.upstreamModel, boundOf(plan, candidate))
       return { head: end, over: end }
     },
