@@ -8,6 +8,7 @@ import { ACCOUNT, API_KEY, type BedrockAnswer, REGION, startBedrock } from '../f
 import type { Double, ReceivedByDouble } from '../fixtures/providers/double.ts'
 
 const MODEL_ID = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
+const ARN = 'arn:aws:bedrock:eu-central-1:123456789012'
 const USAGE = { input_tokens: 12, output_tokens: 7 }
 const WHOLE = {
   id: 'msg_bdrk_1',
@@ -57,12 +58,16 @@ beforeAll(async () => {
   bedrock = await startBedrock(() => answer)
   gateway = await startGateway({
     config: {
-      models: priced(['signed', 'session', 'bearer', 'wrong', 'old']),
+      models: priced(['signed', 'session', 'bearer', 'wrong', 'old', 'arn', 'opaque']),
       channels: [
         channelOf('signed', `${ACCOUNT.id}:${ACCOUNT.secret}`),
         channelOf('session', `${ACCOUNT.id}:${ACCOUNT.secret}:${ACCOUNT.session}`),
         channelOf('bearer', API_KEY),
         channelOf('old', API_KEY, { model_mapping: { old: 'anthropic.claude-3-7-sonnet-20250219-v1:0' } }),
+        channelOf('arn', API_KEY, { model_mapping: { arn: `${ARN}:inference-profile/${MODEL_ID}` } }),
+        channelOf('opaque', API_KEY, {
+          model_mapping: { opaque: `${ARN}:application-inference-profile/abc` },
+        }),
         channelOf('wrong', `${ACCOUNT.id}:${'x'.repeat(40)}`),
       ],
       users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -325,16 +330,49 @@ describe('a messages call on a Bedrock channel', () => {
     await expect.poll(row).toMatchObject({ quota: 0, cause: 'provider_limited' })
   })
 
-  test('the tokens of a messages request to a Bedrock channel are counted by Bedrock', async () => {
-    const body = { model: 'signed', messages: [{ role: 'user', content: 'hi' }] }
-    const { status, text } = await call(gateway.url, body, {
-      key: 'ann',
-      path: '/v1/messages/count_tokens',
-    })
-    expect(status, text).toBe(200)
-    expect(JSON.parse(text)).toEqual({ input_tokens: 14 })
-    expect(onlyRequest().path).toBe(`/model/${encodeURIComponent(MODEL_ID)}/count-tokens`)
-  })
+  function count(model: string, fields: Record<string, unknown> = {}) {
+    const body = { model, messages: [{ role: 'user', content: 'hi' }], ...fields }
+    return call(gateway.url, body, { key: 'ann', path: '/v1/messages/count_tokens' })
+  }
+
+  test.each([
+    ['an inference profile', 'signed', {}],
+    ['the ARN of one', 'arn', {}],
+    ['a budget of thinking', 'signed', { thinking: { type: 'enabled', budget_tokens: 2048 } }],
+  ])(
+    'the tokens of a messages request to a Bedrock channel are counted by Bedrock: %s',
+    async (_, model, fields) => {
+      const { status, text } = await count(model, fields)
+      expect(status, text).toBe(200)
+      expect(JSON.parse(text)).toEqual({ input_tokens: 14 })
+      const base = 'anthropic.claude-sonnet-4-5-20250929-v1:0'
+      expect(onlyRequest().path).toBe(`/model/${encodeURIComponent(base)}/count-tokens`)
+    },
+  )
+
+  test.each([
+    ['a profile whose model is unknown', 'opaque', undefined],
+    ['a prompt that is too long for it', 'signed', [400, 'ValidationException', 'prompt is too long']],
+    [
+      'no permission',
+      'signed',
+      [
+        403,
+        'AccessDeniedException',
+        'User: arn:aws:iam::1:user/u is not authorized to perform: bedrock:CountTokens',
+      ],
+    ],
+  ] as const)(
+    'the gateway counts the tokens of a request that Bedrock calls but does not count: %s',
+    async (_, model, said) => {
+      const [status, name, message] = said ?? []
+      if (status !== undefined) answer = { error: { status, name, message } }
+      const counted = await count(model)
+      expect(counted.status, counted.text).toBe(200)
+      expect(JSON.parse(counted.text).input_tokens).toBeLessThan(14)
+      onlyRequest()
+    },
+  )
 
   test('a Bedrock call with a clock that is ten minutes off fails, and the log names the cause', async () => {
     answer = { whole: WHOLE, clockAheadMs: 600_000 }

@@ -3,6 +3,8 @@ import { type ProtocolName } from '@sluice/wire/protocols'
 import type { TransportError, UpstreamResponseHead, UpstreamResponseListener } from '@sluice/http1'
 import { BEDROCK_KEY_FORMS, type BedrockKey, parseBedrockKey } from '../../domain/provider-keys.ts'
 import type { Channel } from '../../domain/records/channel.ts'
+import { applyEdits } from '@sluice/wire/json/json-edit'
+import { scanObject } from '@sluice/wire/json/json-scan'
 import { parseRecord } from '@sluice/wire/json/record'
 import type { UpstreamKey } from '../key-ring.ts'
 import { type WireRequest, type Provider, ProviderRefusal, type ProviderTarget } from '../provider.ts'
@@ -30,7 +32,9 @@ export const bedrock: Provider = {
     return isCount(request) ? { ...adapted, body: countBody(adapted.body) } : adapted
   },
   request(request, target) {
-    const path = `/model/${encodeSegment(request.upstreamModel ?? '')}/${operationOf(request)}`
+    const { upstreamModel = '' } = request
+    const model = isCount(request) ? upstreamModel.replace(PROFILE, '') : upstreamModel
+    const path = `/model/${encodeSegment(model)}/${operationOf(request)}`
     const { body } = request
     if (!Buffer.isBuffer(body)) throw new ProviderRefusal(`Bedrock channels do not serve ${request.path}`)
     const headers = ['accept', request.stream === true ? EVENT_STREAM : JSON_TYPE]
@@ -150,12 +154,26 @@ function countIn(value = ''): number | undefined {
   return /^\d{1,9}$/.test(value) ? Number(value) : undefined
 }
 
+/**
+ * What precedes the model in the id or ARN of an inference profile. Tokens are counted for models alone.
+ * https://github.com/pydantic/pydantic-ai/pull/3367
+ */
+const PROFILE = /^(?:arn:.*\/)?[a-z-]+\.(?=anthropic\.)/
+
 /** Maximum bytes of a response that are read; a larger response cannot be a token count. */
 const MAX_BYTES = 64 * 1024
 
-/** Converts a request body of `invoke` to one of `count-tokens`. */
+/**
+ * Converts a request body of `invoke` to one of `count-tokens`. Bedrock requires `max_tokens` and compares it with the
+ * budget of thinking, although it is not counted.
+ */
 function countBody(invoked: Buffer): Buffer {
-  return Buffer.from(JSON.stringify({ input: { invokeModel: { body: invoked.toString('base64') } } }))
+  const scan = scanObject(invoked)
+  const { budget_tokens: budget } = (scan.value('thinking') ?? {}) as { readonly budget_tokens?: unknown }
+  const replace = new Map<string, string>()
+  if (!scan.has('max_tokens')) replace.set('max_tokens', String(typeof budget === 'number' ? budget + 1 : 1))
+  const body = applyEdits(invoked, scan, { remove: [], replace }).toString('base64')
+  return Buffer.from(JSON.stringify({ input: { invokeModel: { body } } }))
 }
 
 /** Converts responses of `count-tokens` to the form of the messages protocol. */
@@ -168,8 +186,10 @@ class BedrockCount implements UpstreamResponseListener {
     this.#listener = listener
   }
 
+  // Bedrock refuses to count what it accepts in calls: some profiles, and prompts beyond 200,000 tokens. A 404 means that
+  // the upstream cannot count.
   onHead(head: UpstreamResponseHead): void {
-    this.#listener.onHead(head)
+    this.#listener.onHead(head.status === 400 ? { ...head, status: 404 } : head)
   }
 
   onData(chunk: Buffer): void {
