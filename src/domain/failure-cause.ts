@@ -37,6 +37,7 @@ const TIMEOUTS: ReadonlySet<string> = new Set(['first byte time-out', 'idle time
 const BROKEN: ReadonlySet<string> = new Set([
   'an event was too large',
   'answer too large',
+  'compressed answer',
   'connection closed',
   'no answer of its protocol',
   'stream ended early',

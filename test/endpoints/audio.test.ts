@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Behaviour } from '../fixtures/behaviour.ts'
 import { call, open, type FullResponse, send } from '../fixtures/client.ts'
@@ -183,6 +184,32 @@ describe('the charge of speech', () => {
     },
   )
 })
+
+/** An answer that is compressed although the gateway accepts that of none. */
+const compressed = (contentType: string): Behaviour => ({
+  kind: 'whole',
+  body: gzipSync('not asked for'),
+  headers: { 'content-type': contentType, 'content-encoding': 'gzip' },
+})
+
+test.each([
+  ['speech', 'characters', compressed('audio/mpeg'), speak('characters')],
+  [
+    'a transcript',
+    'second',
+    compressed('text/plain'),
+    write('second', waveFile(6), { response_format: 'text' }),
+  ],
+])(
+  'a compressed answer is not delivered, costs nothing and is named in the log: %s',
+  async (_, model, behaviour, ask) => {
+    const { status } = await calls.uncharged(model, behaviour, ask)
+    expect(status).toBe(500)
+    await expect
+      .poll(() => fixture.gateway.logs())
+      .toMatch(new RegExp(`"channel":"${model}",.*"cause":"compressed answer"`))
+  },
+)
 
 describe('the charge of a transcript', () => {
   test('a transcript is charged by the seconds that the response reports', async () => {

@@ -20,6 +20,9 @@ import type { UpstreamResponseHead } from './upstream-request.ts'
  */
 const NO_HEADERS: Record<string, string> = Object.freeze({})
 
+/** Codings in `content-encoding` whose bytes would not be understood; others, such as `utf-8`, change nothing. */
+const COMPRESSED = /\b(?:br|compress|deflate|gzip|zstd)\b/i
+
 /** Result of reading some bytes. */
 export interface ReadResult {
   /** Status and headers, if these bytes completed them. */
@@ -30,7 +33,7 @@ export interface ReadResult {
   /** Whether more bytes followed after the end of the response, although there was no request for them. */
   readonly hasSurplus: boolean
   /** Reason why the connection cannot be read any further. */
-  readonly error: 'malformed answer' | 'headers too large' | undefined
+  readonly error: 'malformed answer' | 'headers too large' | 'compressed answer' | undefined
 }
 
 /**
@@ -58,6 +61,9 @@ export class ResponseReader implements ParserCallbacks {
   #keepAliveSeconds: number | undefined
   /** For the parser, `chunked` before a tab is another coding: the chunks would be passed on as the body. */
   #hasTabbedCoding = false
+  #isCompressed = false
+  /** Why the head or the body is rejected, unless the headers are too large. */
+  #error: 'malformed answer' | 'compressed answer' = 'malformed answer'
   #status = 0
   #isKeepAlive = false
   #head: UpstreamResponseHead | undefined
@@ -142,7 +148,7 @@ export class ResponseReader implements ParserCallbacks {
       body: this.#takeBody(),
       isComplete: this.#isComplete && isFine,
       hasSurplus: surplus,
-      error: isFine ? undefined : this.#tooLarge ? 'headers too large' : 'malformed answer',
+      error: isFine ? undefined : this.#tooLarge ? 'headers too large' : this.#error,
     }
     this.#head = undefined
     return result
@@ -185,6 +191,11 @@ export class ResponseReader implements ParserCallbacks {
     // RFC 9110, section 15.2: an interim response has no body, and its fields do not apply to the final
     // response.
     if (status < 200) return SKIP_BODY
+    // No request accepts a coding. Of an error, the status is enough.
+    if (status < 300 && this.#isCompressed) {
+      this.#error = 'compressed answer'
+      return REJECT
+    }
     this.#status = status
     this.#isKeepAlive = keepAlive
     this.#head = {
@@ -248,6 +259,9 @@ export class ResponseReader implements ParserCallbacks {
       case 'transfer-encoding':
         this.#hasTabbedCoding ||= this.#value.endsWith('\t')
         break
+      case 'content-encoding':
+        this.#isCompressed ||= COMPRESSED.test(this.#value)
+        break
       case 'keep-alive':
         this.#keepAliveSeconds = secondsIn(this.#value)
         break
@@ -270,6 +284,7 @@ export class ResponseReader implements ParserCallbacks {
     this.#headers = NO_HEADERS
     this.#keepAliveSeconds = undefined
     this.#hasTabbedCoding = false
+    this.#isCompressed = false
   }
 
   #countHeadBytes(bytes: number): number {

@@ -252,6 +252,29 @@ describe('a response', () => {
   })
 })
 
+describe('a coding of the body', () => {
+  const answer = (status: string, coding: string): string =>
+    `HTTP/1.1 ${status}\r\ncontent-encoding: ${coding}\r\ncontent-length: 5\r\n\r\nhello`
+  const play = (text: string): Promise<Outcome> => {
+    script = { bytes: Buffer.from(text), cuts: [], closes: false }
+    return ours()
+  }
+  test.each(['gzip', 'x-gzip', 'deflate', 'br', 'zstd', 'identity, GZIP'])(
+    'the HTTP client fails with a compressed response: %s',
+    async (coding) => {
+      expect(await play(answer('200 OK', coding))).toBe('failed')
+      expect(failure).toBe('compressed answer')
+    },
+  )
+  test.each([
+    ['200 OK', 'identity'],
+    ['200 OK', 'utf-8'],
+    ['429 Too Many Requests', 'gzip'],
+  ])('the HTTP client accepts a response with status %s and the coding %s', async (status, coding) => {
+    expect(await play(answer(status, coding))).toMatchObject({ body: 'hello' })
+  })
+})
+
 /** Bytes outside the body: how many a response may have, and the error for more. */
 const FRAMING: readonly (readonly [string, (times: number) => string, number, number, string])[] = [
   [
