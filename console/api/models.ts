@@ -7,18 +7,16 @@ import { type UnitPrice, unitPrices } from './unit-prices.ts'
 
 type Pricing = z.output<typeof pricingSchema>
 
-/** The price in USD per million tokens of a model whose ratio is 1; `docs/administration.md: Prices`. */
-const USD_PER_RATIO = 2
-
 /** A model that the account may call; prices in USD per million tokens, `units` per another unit. */
 export interface PricedModel {
   readonly name: string
   readonly vendor: string
   readonly input: number
   readonly output: number
-  readonly cached: number | undefined
-  readonly cacheWrite: number | undefined
+  readonly cached: number
   readonly units: readonly UnitPrice[]
+  /** Prices of long prompts, as decimal texts. */
+  readonly tiers: ManagedModel['tiers']
   readonly service: ManagedModel['service']
   readonly regions: ManagedModel['regions']
   readonly groups: readonly string[]
@@ -63,33 +61,22 @@ export function modelsQuery(userId: number) {
   })
 }
 
+/** A model as pages show it. A model without a price costs nothing. */
 function pricedModel(model: Pricing['data'][number]): PricedModel {
-  const input = model.model_ratio * USD_PER_RATIO
-  const times = (ratio: number | undefined): number | undefined =>
-    ratio === undefined ? undefined : rounded(input * ratio)
+  const price: NonNullable<typeof model.price> = model.price ?? {}
+  const usd = (kind: string): number => Number(price[kind] ?? 0)
   return {
     name: model.model_name,
     vendor: model.owned_by,
-    input: rounded(input),
-    output: rounded(input * model.completion_ratio),
-    cached: times(model.cache_ratio),
-    cacheWrite: times(model.create_cache_ratio),
-    units: unitPrices({
-      request: model.model_price,
-      second: model.second_price,
-      characters: model.character_price,
-      search_unit: model.search_unit_price,
-      image: model.image_price,
-    }),
+    input: usd('input'),
+    output: usd('output'),
+    cached: usd('cache_read'),
+    units: unitPrices(price),
+    tiers: model.tiers,
     service: model.service,
     regions: model.regions,
     groups: model.enable_groups,
     endpoints: model.endpoints,
     endsOn: model.shutdown_date,
   }
-}
-
-// Ratios are decimals; rounding hides the binary errors of their products.
-function rounded(price: number): number {
-  return Number(price.toPrecision(12))
 }

@@ -346,12 +346,15 @@ export function servicePricesAsJson(service: Price['service']): Record<string, s
   )
 }
 
+/** Prices for large prompts in the form that they have in gateway.yaml. */
+export function tiersAsJson(tiers: Price['tiers']) {
+  return tiers.map(({ above, tokens }) => ({ above, ...tokenPriceTexts(tokens) }))
+}
+
 function tieredTexts({ tokens, tiers }: TieredTokenPrices): JsonObject {
   return {
     ...tokenPriceTexts(tokens),
-    ...(tiers.length > 0 && {
-      tiers: tiers.map(({ above, tokens: reached }) => ({ above, ...tokenPriceTexts(reached) })),
-    }),
+    ...(tiers.length > 0 && { tiers: tiersAsJson(tiers) }),
   }
 }
 

@@ -6,25 +6,34 @@ import { databaseOf } from '../fixtures/database.ts'
 import { ask, startFixture, type Fixture } from '../fixtures/fixture.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+const VIC = { id: 3, accessToken: 'the-access-token-of-vic' }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+
+/** Prices that ratios cannot express. */
+const OFFERED = {
+  'free-prompts': { price: { input: 0, output: 20, request: 0.5 } },
+  'each-call': { price: { input: 3, output: 15, request: 0.012 } },
+  'long-prompts': { price: { input: 3, output: 15, tiers: [{ above: 2000, input: 6, output: 30 }] } },
+}
 
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     rate_limits: {},
     groups: { vip: { ratio: 1.5, open: false } },
-    models: { filed: { price: { input: 3, output: 15 } } },
+    models: { filed: { price: { input: 3, output: 15 } }, ...OFFERED },
     channels: [
       channel('up', upstream.baseUrl('up'), {
         models: ['filed', 'novel', 'fixed', 'gpt-4o', 'spoken', 'painted'],
         groups: ['default', 'vip'],
       }),
+      channel('offering', upstream.baseUrl('up'), { models: Object.keys(OFFERED), groups: ['vip'] }),
       channel('closed', upstream.baseUrl('closed'), { models: ['hidden'], groups: ['vip'] }),
     ],
     users: [
       ROOT,
       user(2, 'ann', [token('ann')], { access_token: ANN.accessToken }),
-      user(3, 'vic', [token('vic')], { group: 'vip' }),
+      user(3, 'vic', [token('vic')], { group: 'vip', access_token: VIC.accessToken }),
     ],
   }))
   fixture.upstream.script('up', { kind: 'whole', usage: usageText(2604, 383, 2432) })
@@ -52,8 +61,8 @@ interface Pricing {
   readonly usable_group: Record<string, string>
   readonly tools: readonly Record<string, unknown>[]
 }
-const pricing = async (): Promise<Pricing> =>
-  (await manage(fixture.gateway.url, ANN, 'GET /api/pricing')).body as unknown as Pricing
+const pricing = async (account = ANN): Promise<Pricing> =>
+  (await manage(fixture.gateway.url, account, 'GET /api/pricing')).body as unknown as Pricing
 
 const priceOf = async (model: string) => (await pricing()).data.find((one) => one['model_name'] === model)
 
@@ -153,7 +162,13 @@ describe('prices set over HTTP', () => {
     const before = await priceOf('gpt-4o')
     expect(before).toMatchObject({ model_ratio: 1.25, completion_ratio: 4, cache_ratio: 0.5, quota_type: 0 })
     await put('CompletionRatio', { 'gpt-4o': 5 })
-    expect(await priceOf('gpt-4o')).toEqual({ ...before, completion_ratio: 5 })
+    const price = {
+      ...(before?.['price'] as object),
+      output: '12.5',
+      image_output: '12.5',
+      audio_output: '12.5',
+    }
+    expect(await priceOf('gpt-4o')).toEqual({ ...before, completion_ratio: 5, price })
     await put('CompletionRatio', {})
     expect(await priceOf('gpt-4o')).toEqual(before)
   })
@@ -214,6 +229,13 @@ describe('GET /api/pricing', () => {
         image_generation: 0.25,
         mcp: 0,
       },
+      price: expect.objectContaining({
+        input: '3',
+        output: '15',
+        cache_read: '0.3',
+        request: '0',
+      }) as unknown,
+      tiers: [],
       service: {},
       regions: {},
       owned_by: 'custom',
@@ -224,4 +246,26 @@ describe('GET /api/pricing', () => {
     expect(group_ratio).toEqual({ default: 1 })
     expect(usable_group).toEqual({ default: 'default' })
   })
+  // A call has 172 tokens of input, 2,432 of cached input and 383 of output; a dollar is 500,000 units.
+  test.each([
+    // 383 × 20 / 2 + 250,000
+    ['free-prompts', { input: '0', output: '20', request: '0.5' }, [], 380_745],
+    // (172 × 3 + 2,432 × 0.3 + 383 × 15) / 2 + 6,000
+    ['each-call', { input: '3', output: '15', cache_read: '0.3', request: '0.012' }, [], 14_243],
+    // (172 × 6 + 2,432 × 0.6 + 383 × 30) / 2
+    [
+      'long-prompts',
+      { input: '3', output: '15' },
+      [{ above: 2000, input: '6', output: '30', cache_read: '0.6' }],
+      10_486,
+    ],
+  ])(
+    'GET /api/pricing states the price by which calls are charged: %s',
+    async (name, price, tiers, quota) => {
+      const { data } = await pricing(VIC)
+      expect(data.find((one) => one['model_name'] === name)).toMatchObject({ price, tiers })
+      // The ratio of the group is 1.5.
+      expect((await charged(name, 'vic'))?.quota).toBe(quota)
+    },
+  )
 })

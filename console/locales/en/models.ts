@@ -98,6 +98,7 @@ export const models = {
   notAName: 'Enter a name, such as flex or us.',
   notAServicePrice: 'Enter a factor, or an input and an output.',
   tiersAndRegions: 'Tiers and regions',
+  aboveTokens: (count: string) => `above ${count} tokens`,
   ownPrices: (input: string, output: string) => `${input} in, ${output} out`,
   usd: 'USD',
   cachedHint: 'Left empty, a tenth of the input.',

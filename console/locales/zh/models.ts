@@ -97,6 +97,7 @@ export const models: Texts['models'] = {
   notAName: '请输入名称，例如 flex 或 us。',
   notAServicePrice: '请输入系数，或同时输入输入和输出价格。',
   tiersAndRegions: '层级与区域',
+  aboveTokens: (count) => `超过 ${count} 个 token`,
   ownPrices: (input, output) => `输入 ${input}，输出 ${output}`,
   usd: 'USD',
   cachedHint: '留空时为输入价格的十分之一。',

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { type Price, priceAsJson } from '../../domain/price.ts'
-import { tokenPriceTexts } from '../../domain/token-kinds.ts'
+import { type Price, priceAsJson, tiersAsJson } from '../../domain/price.ts'
 import { retirementOf } from '../../domain/price-data/retired-models.ts'
 import { type AppliedPriceSource, priceSourcesOf } from '../../domain/price-data/price-sources.ts'
 import type { JsonObject } from '../../domain/json.ts'
@@ -97,7 +96,7 @@ function appliedPrice(
     source,
     priced_as: model.pricedAs ?? null,
     price: model.price ? priceAsJson(model.price) : null,
-    tiers: model.price ? tiersOf(model.price) : [],
+    tiers: tiersAsJson(model.price?.tiers ?? []),
     data_date: source === 'built-in' ? known.date : null,
     differences,
     sources,
@@ -119,10 +118,6 @@ function sourceOf(
   return declared.listed.has(model) ? 'prices_file' : 'built-in'
 }
 
-function tiersOf({ tiers }: Price): ({ readonly above: number } & JsonObject)[] {
-  return tiers.map(({ above, tokens }) => ({ above, ...tokenPriceTexts(tokens) }))
-}
-
 // Tools that a declared price does not state are not a difference, because their list price applies in any
 // case.
 function differencesOf(declared: Price, builtIn: Price): AppliedPrice['differences'] {
@@ -137,7 +132,9 @@ function differencesOf(declared: Price, builtIn: Price): AppliedPrice['differenc
 /** The parts of a price by their path: `input`, `image.1024x1024`, `tiers.200000.output`. */
 function flat(price: Price): ReadonlyMap<string, string> {
   const { web_search: webSearch, ...texts } = priceAsJson(price)
-  const tiers = Object.fromEntries(tiersOf(price).map(({ above, ...tokens }) => [String(above), tokens]))
+  const tiers = Object.fromEntries(
+    tiersAsJson(price.tiers).map(({ above, ...tokens }) => [String(above), tokens]),
+  )
   const tools = { ...(texts['tools'] as JsonObject | undefined), ...(webSearch && { web_search: webSearch }) }
   const parts = new Map<string, string>()
   const add = (value: unknown, path: string): void => {

@@ -1,15 +1,14 @@
 import { z } from 'zod'
 import type { Json } from '../../domain/json.ts'
 import { requireVersion, versionOf } from '../../domain/object-version.ts'
-import { FREE_PRICE, priceAsJson } from '../../domain/price.ts'
+import { FREE_PRICE } from '../../domain/price.ts'
 import type { Settings, StoredConfiguration } from '../../domain/settings.ts'
-import { tokenPriceTexts } from '../../domain/token-kinds.ts'
 import { GatewayError } from '../../errors.ts'
 import type { SettingRowChange } from '../../store/operations/configuration.ts'
 import { versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
 import type { AdministrationServices, LiveSettings } from '../services.ts'
-import { servicePrices, servicePricesSchema } from './pricing.ts'
+import { priceToShow, priceToShowSchema, servicePrices, servicePricesSchema } from './pricing.ts'
 
 const DAY_MS = 86_400_000
 
@@ -20,17 +19,11 @@ const DAY_MS = 86_400_000
 const COUNTED_DAYS = 30
 const CALLER_DAYS = 7
 
-const amount = z.string().describe('A decimal')
-/** A part of a price. For a service tier it is a factor, or an object of prices. */
-const part = z.union([amount, z.record(z.string(), z.unknown())])
-const price = z.record(z.string(), z.union([amount, z.record(z.string(), part)]))
-
 /** A model with its price, in USD as in gateway.yaml. `docs/administration.md: Models`. */
 export const managedModelSchema = z.object({
   model: z.string(),
   vendor: z.string().nullable(),
-  price: price.nullable(),
-  tiers: z.array(z.object({ above: z.int() }).catchall(z.union([z.int(), amount]))),
+  ...priceToShowSchema,
   ...servicePricesSchema,
   source: z.enum(['file', 'set', 'prices_file', 'built-in', 'alias', 'none']),
   channels: z.array(z.string()),
@@ -108,8 +101,7 @@ function pricePart(
     return declared.listed.has(model) ? 'prices_file' : 'built-in'
   }
   const shown = {
-    price: price ? (priceAsJson(price) as NonNullable<ManagedModel['price']>) : null,
-    tiers: price?.tiers.map(({ above, tokens }) => ({ above, ...tokenPriceTexts(tokens) })) ?? [],
+    ...priceToShow(price),
     source: price ? sourceOfLive() : ('none' as const),
   }
   // The version includes the stored price, which another node may have changed while this node has not read

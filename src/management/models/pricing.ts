@@ -8,7 +8,9 @@ import {
   type ImagePrices,
   isDecimal,
   type Price,
+  priceAsJson,
   servicePricesAsJson,
+  tiersAsJson,
 } from '../../domain/price.ts'
 import { servicePricesToShow } from '../../domain/service-rate.ts'
 import { ratiosOf } from '../../domain/ratios.ts'
@@ -17,6 +19,16 @@ import { toolKindsOfVendor, LISTED_TOOLS, priceOfToolUse, toolVendor } from '../
 import type { User } from '../../domain/records/user.ts'
 import type { ModelRetirements } from '../../upstreams/model-retirements.ts'
 import { usableGroups } from '../users/user-object.ts'
+
+const amount = z.string().describe('A decimal')
+/** A part of a price. For a service tier it is a factor, or an object of prices. */
+const part = z.union([amount, z.record(z.string(), z.unknown())])
+
+/** The price of a model in USD, and those of its large prompts, as in gateway.yaml. */
+export const priceToShowSchema = {
+  price: z.record(z.string(), z.union([amount, z.record(z.string(), part)])).nullable(),
+  tiers: z.array(z.object({ above: z.int() }).catchall(z.union([z.int(), amount]))),
+}
 
 /**
  * Prices of service tiers and regions: the declared ones, otherwise those that the vendor of the first
@@ -53,6 +65,7 @@ const model = z.object({
   image_price: z.record(z.string(), z.number()).optional(),
   /** USD per use of a provider's tool, by kind; the highest price among the model's channels. */
   tool_prices: z.record(z.string(), z.number()),
+  ...priceToShowSchema,
   ...servicePricesSchema,
   owned_by: z.string(),
   enable_groups: z.array(z.string()),
@@ -69,7 +82,7 @@ interface ModelOffer {
   readonly channels: Channel[]
 }
 
-/** Prices of the models that a user may call, as ratios, and the ratios of the groups. */
+/** Prices of the models that a user may call, also as ratios, and the ratios of the groups. */
 export const pricingSchema = z.object({
   success: z.literal(true),
   message: z.literal(''),
@@ -159,11 +172,20 @@ function priced(
     ...(ratios.search_unit && { search_unit_price: number(ratios.search_unit) }),
     ...(ratios.images && { image_price: imagePrice(ratios.images) }),
     tool_prices: toolPrices(models, name, channels),
+    ...priceToShow(price),
     ...servicePrices(price ?? FREE_PRICE, name, channels),
     owned_by: vendor ?? 'custom',
     enable_groups: [...groups],
     supported_endpoint_types: endpointTypes(protocols),
     endpoints: endpointsFor(protocols, name, price),
+  }
+}
+
+/** The price of a model in the form of gateway.yaml; null if it has none. */
+export function priceToShow(price: Price | undefined): Pick<z.output<typeof model>, 'price' | 'tiers'> {
+  return {
+    price: price ? (priceAsJson(price) as z.output<typeof model>['price']) : null,
+    tiers: tiersAsJson(price?.tiers ?? []),
   }
 }
 
