@@ -5,6 +5,7 @@ import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { findNearest } from '../domain/nearest.ts'
 import { BEDROCK_KEY_FORMS, parseBedrockKey, parseServiceAccount } from '../domain/provider-keys.ts'
 import { batchApiOf, UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
+import { awsUrl } from './aws-url.ts'
 import { readBaseUrl } from './base-url.ts'
 import { tierError } from '../upstreams/channel-tier.ts'
 import { parseProxy } from '../upstreams/parse-proxy.ts'
@@ -253,12 +254,8 @@ const KEY_FORMS: Partial<Record<GivenProvider['provider'], (key: string) => stri
 /** The base URL of a valid channel: the declared one, otherwise that of its provider's region or location. */
 function addressOf({ provider, base_url, region, location }: GivenProvider): string {
   if (base_url !== undefined) return base_url
-  if (provider === 'bedrock') return bedrockUrl(region ?? '')
+  if (provider === 'bedrock') return awsUrl('bedrock-runtime', region ?? '')
   return provider === 'vertex' ? vertexUrl(location ?? 'global') : ''
-}
-
-function bedrockUrl(region: string): string {
-  return `https://bedrock-runtime.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
 }
 
 function vertexUrl(location: string): string {

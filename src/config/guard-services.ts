@@ -14,6 +14,7 @@ import {
   shareSchema,
   textSchema,
 } from './fields.ts'
+import { awsUrl } from './aws-url.ts'
 import { headersSchema } from './header-fields.ts'
 
 /** Address of the service Lakera Guard, unless the file states another. */
@@ -78,7 +79,7 @@ export const GUARD_SERVICE_SCHEMAS = {
     bedrock: sectionSchema({
       base_url: address.optional(),
       region: textSchema('a region such as us-east-1', (given) =>
-        /^[a-z]{2}(?:-[a-z]+)+-\d+$/.test(given) ? given : undefined,
+        /^[a-z]{2,}(?:-[a-z]+)+-\d+$/.test(given) ? given : undefined,
       ),
       guardrail: segment('the id or the ARN of a guardrail'),
       version: scalarSchema('a version number or DRAFT', ({ value }) =>
@@ -89,7 +90,7 @@ export const GUARD_SERVICE_SCHEMAS = {
   }).transform(
     ({ bedrock: { base_url: baseUrl, ...bedrock } }): ServiceMatch => ({
       kind: 'bedrock',
-      base_url: baseUrl ?? `https://bedrock-runtime.${bedrock.region}.amazonaws.com`,
+      base_url: baseUrl ?? awsUrl('bedrock-runtime', bedrock.region),
       ...bedrock,
     }),
   ),

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { BucketLocation } from '../domain/bucket.ts'
 import { parseDuration } from '../domain/units.ts'
+import { awsUrl } from './aws-url.ts'
 import { readBaseUrl } from './base-url.ts'
 import { type Field, InvalidValue, scalarSchema, textSchema } from './fields.ts'
 
@@ -70,5 +71,5 @@ export function withServer(
   place: BucketLocation,
   { endpoint, region = DEFAULT_REGION }: ServerOfBucket,
 ): BucketLocation {
-  return { ...place, endpoint: endpoint ?? `https://s3.${region}.amazonaws.com`, region }
+  return { ...place, endpoint: endpoint ?? awsUrl('s3', region), region }
 }
