@@ -51,7 +51,15 @@ const TABLES = {
   settings: 'LiteLLM_Config',
 } as const
 
-const LIMITS = ['max_budget', 'budget_duration', 'tpm_limit', 'rpm_limit', 'max_parallel_requests'] as const
+const LIMITS = [
+  'max_budget',
+  'budget_duration',
+  'tpm_limit',
+  'rpm_limit',
+  'max_parallel_requests',
+  'model_max_budget',
+  'metadata',
+] as const
 
 /** Columns that are read if they exist; some versions lack some of them. */
 const COLUMNS = {
@@ -70,14 +78,13 @@ const COLUMNS = {
     'team_id',
     'blocked',
     'budget_id',
-    'model_max_budget',
     'allowed_routes',
     'created_at',
     'created_by',
     'last_active',
   ],
   teams: [...LIMITS, 'team_id', 'team_alias', 'spend', 'models', 'blocked', 'model_id'],
-  budgets: [...LIMITS, 'budget_id', 'model_max_budget'],
+  budgets: [...LIMITS, 'budget_id'],
   models: ['model_name'],
   settings: ['param_name', 'param_value'],
 } as const
@@ -177,14 +184,17 @@ class Accounts {
     if (name === 'default') throw new UnreadableValue('team_alias', 'a name that no other group has')
     const limits = new Limits(row)
     const budget = limits.budget(microDollars(row, 'spend'))
+    noteOthers(row)
     const notes = [...row.notes]
     if (alias !== '' && name !== alias)
       notes.push(
         `its name is ${JSON.stringify(name)} here, because ${JSON.stringify(alias)} is another group`,
       )
-    if (limits.amount !== undefined && !budget)
+    const closed = limits.closed ?? ((limits.amount ?? 1) > 0 ? undefined : noCall('max_budget', 0))
+    if (closed !== undefined) notes.push(`${closed}: its keys are disabled`)
+    else if (limits.amount !== undefined && !budget)
       notes.push(`max_budget: ${limits.unlike}; the group has no budget`)
-    if (limits.rates.some(({ stated }) => stated > 0))
+    if (Object.keys(limits.rateColumns).length > 0)
       notes.push(
         'tpm_limit, rpm_limit and max_parallel_requests do not carry over: groups have no such limits',
       )
@@ -192,7 +202,7 @@ class Accounts {
     this.#teams.set(id, {
       group: { name, budget, notes },
       models: listIn(row, 'models'),
-      isBlocked: row.lenient(() => row.flag('blocked'), false),
+      isBlocked: row.lenient(() => row.flag('blocked'), false) || closed !== undefined,
     })
   }
 
@@ -201,10 +211,13 @@ class Accounts {
     const limits = new Limits(row)
     const spend = microDollars(row, 'spend')
     const budget = limits.budget(spend)
+    noteOthers(row)
+    if (limits.closed !== undefined) row.note(`${limits.closed}: disabled`)
     this.#add(key, {
       username: this.#nameFor([row.text('user_alias'), row.text('user_email'), key]),
       email: row.text('user_email'),
       role: row.text('user_role') === 'proxy_admin' ? 10 : 1,
+      status: limits.closed === undefined ? 1 : 2,
       created_at: secondsOf(row, 'created_at'),
       used_quota: spend,
       ...(limits.amount === undefined || budget
@@ -263,7 +276,8 @@ class Accounts {
     const owner = this.#ownerOf(userId, teamId)
     const isOwn = userId !== '' && row.text('created_by') === userId
     const hasOthers = teamId !== '' || row.text('budget_id') !== '' || owner.models.length > 0
-    const limits = new Limits(row, this.#budgets.get(row.text('budget_id')))
+    const ofBudget = this.#budgets.get(row.text('budget_id'))
+    const limits = new Limits(row, ofBudget)
     const spend = microDollars(row, 'spend')
     const budget = limits.budget(spend)
     const used = Math.max(spend, microDollars(row, 'total_spend'))
@@ -271,13 +285,17 @@ class Accounts {
     const own = limitIn(listIn(row, 'models'))
     const wide = limitIn(team ? team.models : owner.models)
     const models = own ?? wide
-    for (const column of ['aliases', 'model_max_budget', 'allowed_routes'] as const)
-      if (!['', '{}', '[]', 'null'].includes(row.text(column))) row.note(`${column}: has no effect here`)
+    noteOthers(row, ofBudget)
+    if (limits.closed !== undefined) row.note(`${limits.closed}: disabled`)
+    else if (team?.isBlocked) row.note('its team is blocked there: disabled')
     return {
       user_id: owner.id,
       key_digest: digest,
       name,
-      status: row.lenient(() => row.flag('blocked'), false) || team?.isBlocked ? 2 : 1,
+      status:
+        row.lenient(() => row.flag('blocked'), false) || limits.closed !== undefined || team?.isBlocked
+          ? 2
+          : 1,
       created_time: secondsOf(row, 'created_at'),
       accessed_time: secondsOf(row, 'last_active'),
       expired_time: row.isAbsent('expires') ? -1 : secondsOf(row, 'expires'),
@@ -314,7 +332,9 @@ interface Team {
 class Limits {
   /** Micro-dollars; undefined if no budget is stated. */
   readonly amount: number | undefined
-  readonly rates: readonly { readonly column: string; readonly stated: number }[]
+  readonly rateColumns: SourceRow
+  /** Why LiteLLM refuses every call; undefined if no limit is 0. */
+  readonly closed: string | undefined
   readonly #duration: string
 
   constructor(row: RowReader, budget?: RowReader) {
@@ -322,10 +342,16 @@ class Limits {
     const amounts = holder('max_budget')
     this.amount = amounts.isAbsent('max_budget') ? undefined : microDollars(amounts, 'max_budget')
     this.#duration = holder('budget_duration').text('budget_duration').trim()
-    this.rates = RATES.map(([from, column]) => ({
-      column,
-      stated: holder(from).lenient(() => holder(from).integer(from), 0),
-    }))
+    const rates = RATES.flatMap(([from, column]) => {
+      const cells = holder(from)
+      const stated = cells.isAbsent(from) ? undefined : cells.lenient(() => cells.integer(from), undefined)
+      return stated === undefined ? [] : [{ from, column, stated }]
+    })
+    this.rateColumns = Object.fromEntries(
+      rates.filter(({ stated }) => stated > 0).map(({ column, stated }) => [column, stated]),
+    )
+    const [none] = rates.filter(({ stated }) => stated <= 0)
+    this.closed = none && noCall(none.from, none.stated)
   }
 
   /** Whether the amount may be spent again after a time. */
@@ -347,11 +373,21 @@ class Limits {
       ? { amount: this.amount, period, used }
       : undefined
   }
+}
 
-  get rateColumns(): SourceRow {
-    return Object.fromEntries(
-      this.rates.filter(({ stated }) => stated > 0).map(({ column, stated }) => [column, stated]),
-    )
+function noCall(column: string, stated: number): string {
+  return `${column}: ${stated} there, which allows no call`
+}
+
+/** Notes what a row, or the budget to which it refers, states without an effect here. */
+function noteOthers(row: RowReader, budget = row): void {
+  for (const one of [row, budget]) {
+    for (const column of ['aliases', 'model_max_budget', 'allowed_routes'] as const)
+      if (!['', '{}', '[]', 'null'].includes(one.text(column))) row.note(`${column}: has no effect here`)
+    // Other members of the metadata limit nothing.
+    const metadata = row.lenient(() => one.text('metadata'), '')
+    for (const [, name] of metadata.matchAll(/"(model_[rt]pm_limit)": ?\{[^}]/g))
+      row.note(`metadata.${name}: has no effect here`)
   }
 }
 
