@@ -162,6 +162,65 @@ model_list:
     expect(configuration.left).toMatchObject([{ kind: 'price', name: 'b', fate: 'left' }])
   })
 
+  test.each(['.0000015', '+1.5e-6', '15.e-7', '"0.0000015"', 'os.environ/PRICE'])(
+    'a LiteLLM price of %s is that of 0.0000015',
+    (input) => {
+      const variables = { variable: () => '.0000015', missing: 'is not set' }
+      const { entries, left } = read(
+        `
+model_list:
+  - { model_name: gpt-4o, litellm_params: { model: openai/a, api_key: k, input_cost_per_token: ${input}, output_cost_per_token: 0 } }
+`,
+        variables,
+      )
+      expect(entries.map(({ entry }) => entry.value)).toEqual([{ price: { input: '1.5', output: '0' } }])
+      expect(left).toEqual([])
+    },
+  )
+
+  test.each([
+    ['cheap', 'cheap'],
+    ['""', ''],
+    ['true', 'true'],
+    ['.inf', '.inf'],
+    ['[1]', 'a list or a mapping'],
+    ['os.environ/PRICE', 'os.environ/PRICE, which is not read over HTTP'],
+  ])('a LiteLLM price of %s is a line of the report that says what was found', (output, found) => {
+    const { entries, left } = read(`
+model_list:
+  - { model_name: gpt-4o, litellm_params: { model: openai/a, api_key: k }, model_info: { output_cost_per_token: ${output} } }
+`)
+    expect(entries).toEqual([])
+    const notes = [`output_cost_per_token: expected a number, found ${found}`]
+    expect(left).toMatchObject([{ kind: 'price', name: 'gpt-4o', fate: 'left', notes }])
+  })
+
+  test('the value of a variable that is no LiteLLM price is not in the report', () => {
+    const variables = { variable: () => 'sk-secret', missing: 'is not set' }
+    const source = read(
+      `
+model_list:
+  - { model_name: m, litellm_params: { model: openai/a, api_key: k, input_cost_per_token: os.environ/PRICE } }
+`,
+      variables,
+    )
+    expect(source.left[0]?.notes).toEqual(['input_cost_per_token: expected a number, found os.environ/PRICE'])
+  })
+
+  test('the report names other LiteLLM prices of a model, in litellm_params and in model_info', () => {
+    const [channel] = read(`
+model_list:
+  - model_name: m
+    litellm_params: { model: openai/a, api_key: k, input_cost_per_second: 1 }
+    model_info: { id: x, mode: chat, input_cost_per_token: 1e-6, cache_read_input_token_cost: 1e-7, output_cost_per_reasoning_token: 1e-6 }
+`).channels
+    expect(channel?.line.notes).toEqual([
+      'm: litellm_params.input_cost_per_second has no effect here',
+      'm: model_info.cache_read_input_token_cost has no effect here',
+      'm: model_info.output_cost_per_reasoning_token has no effect here',
+    ])
+  })
+
   test('a LiteLLM embedding model has a complete price, of which LiteLLM states the input alone', () => {
     const configuration = read(`
 model_list:

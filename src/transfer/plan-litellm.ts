@@ -5,6 +5,7 @@ import {
   type LitellmFallback,
   type LitellmModel,
   type LitellmPrice,
+  type StatedNumber,
   readRouting,
 } from '@sluice/import/litellm'
 import {
@@ -59,7 +60,7 @@ export function planLitellm(
   const entries = new Map<string, PlannedEntry>()
   const lines = left.map((entry) => leftLine('channel', entry))
   for (const price of prices) {
-    const entry = planPrice(price)
+    const entry = planPrice(price, missing)
     if (entry && 'entry' in entry) entries.set(price.model, entries.get(price.model) ?? entry)
     else if (entry) lines.push(entry)
   }
@@ -274,24 +275,35 @@ function limitOf(models: readonly LitellmModel[], notes: string[]): { readonly r
 const LIMITS = { rpm: 'requests', tpm: 'tokens' } as const
 
 /**
- * The price of a model per million tokens; a report line if the price is incomplete; undefined if none is
- * stated.
+ * The price of a model per million tokens; a report line if the price is incomplete or no number; undefined if none is
+ * stated. `missing` says why variables were not read.
  */
-function planPrice(price: LitellmPrice): PlannedEntry | ReportLine | undefined {
+function planPrice(price: LitellmPrice, missing: string): PlannedEntry | ReportLine | undefined {
   const { model } = price
-  const [input, output] = [price.input, price.output].map((text) =>
-    text === undefined ? undefined : parseDecimal(text),
-  )
+  const left = (note: string): ReportLine => leftLine('price', { name: model, note })
+  const [input, output] = [decimalOf(price.input), decimalOf(price.output)]
+  for (const [name, stated, decimal] of [
+    ['input_cost_per_token', price.input, input],
+    ['output_cost_per_token', price.output, output],
+  ] as const)
+    if (stated && !decimal) {
+      const why = stated.text === undefined ? `, which ${missing}` : ''
+      return left(`${name}: expected a number, found ${stated.source}${why}`)
+    }
   if (!input && !output) return undefined
-  if (!input || (!output && !price.isEmbedding && endpointByName(model) !== 'embeddings')) {
-    const note = 'expected both input_cost_per_token and output_cost_per_token'
-    return leftLine('price', { name: model, note })
-  }
+  if (!input || (!output && !price.isEmbedding && endpointByName(model) !== 'embeddings'))
+    return left('expected both input_cost_per_token and output_cost_per_token')
   const value = { price: { input: perMillion(input), output: output ? perMillion(output) : '0' } }
   return {
     entry: { section: 'models', name: model, value },
     line: importedLine('price', undefined, model, []),
   }
+}
+
+function decimalOf(stated: StatedNumber | undefined): Decimal | undefined {
+  const text = stated?.text?.trim() ?? ''
+  // `.5`, `5.` and `+5` are numbers of YAML, too.
+  return text === '' ? undefined : (parseDecimal(text) ?? parseDecimal(Number(text)))
 }
 
 function perMillion({ digits, scale }: Decimal): string {

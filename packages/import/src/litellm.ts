@@ -56,13 +56,21 @@ export interface LitellmModel {
   readonly notes: readonly string[]
 }
 
-/** Prices of a token in USD, as they are written in the file; undefined if not stated. */
+/** Prices of a token in USD; undefined if not stated. */
 export interface LitellmPrice {
   readonly model: string
-  readonly input: string | undefined
-  readonly output: string | undefined
+  readonly input: StatedNumber | undefined
+  readonly output: StatedNumber | undefined
   /** Whether the model is stated to return vectors, so that it has no output. */
   readonly isEmbedding: boolean
+}
+
+/** What a configuration states in place of a number. */
+export interface StatedNumber {
+  /** The text in the file, which contains no value of a variable. */
+  readonly source: string
+  /** The text, or the value of the variable that it names; undefined if that cannot be read. */
+  readonly text: string | undefined
 }
 
 /** Something that is not imported: its name, and a sentence that says why. */
@@ -85,7 +93,7 @@ const MAX_MODELS = 10_000
 /** A reference to an environment variable in LiteLLM's syntax. */
 const VARIABLE = /^os\.environ\/(.+)$/
 
-/** Members of `litellm_params` that are imported. */
+/** Members of `litellm_params`, and prices in `model_info`, that are imported. */
 const CARRIED: ReadonlySet<string> = new Set([
   'model',
   'custom_llm_provider',
@@ -157,7 +165,7 @@ export function readLitellm(
     const name = textIn(entry, 'model_name') ?? ''
     try {
       deployments.push(deploymentOf(entry, name, variables))
-      prices.push(priceOf(entry, name))
+      prices.push(priceOf(entry, name, variables))
     } catch (error) {
       if (!(error instanceof UnreadableValue)) throw error
       left.push({ name: name === '' ? `model_list[${index}]` : name, note: error.message })
@@ -268,9 +276,13 @@ function deploymentOf(entry: ConfigurationNode, model: string, variables: Variab
       `an address, found the variable ${missing.join(', ')}, which ${variables.missing}`,
     )
   const ranks = /rerank/i.test(upstream)
-  const notes = namesOf(params)
-    .filter((name) => !CARRIED.has(name))
-    .map((name) => `${model}: litellm_params.${name} has no effect here`)
+  const costs = namesOf(childOf(entry, 'model_info')).filter((name) => /cost|pricing/.test(name))
+  const notes = [
+    ...namesOf(params).map((name) => ['litellm_params', name] as const),
+    ...costs.map((name) => ['model_info', name] as const),
+  ]
+    .filter(([, name]) => !CARRIED.has(name))
+    .map(([section, name]) => `${model}: ${section}.${name} has no effect here`)
   return {
     channel: ranks ? `${channel}-rerank` : channel,
     place: {
@@ -349,11 +361,13 @@ function channelsOf(deployments: readonly Deployment[]): readonly LitellmChannel
   return channels
 }
 
-function priceOf(entry: ConfigurationNode, model: string): LitellmPrice {
+function priceOf(entry: ConfigurationNode, model: string, variables: VariableReader): LitellmPrice {
   const info = childOf(entry, 'model_info')
-  const read = (name: string): string | undefined => {
+  const read = (name: string): StatedNumber | undefined => {
     const node = childOf(childOf(entry, 'litellm_params'), name) ?? childOf(info, name)
-    return node !== undefined && 'source' in node ? node.source : undefined
+    if (node === undefined) return undefined
+    if (!('source' in node)) return { source: 'a list or a mapping', text: '' }
+    return { source: node.source, text: valueOf(node.source, variables) }
   }
   return {
     model,
