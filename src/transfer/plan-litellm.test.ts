@@ -11,10 +11,16 @@ onFixedDay()
 
 const HTTP: VariableReader = { variable: () => undefined, missing: 'is not read over HTTP' }
 
-const parsed = (text: string, variables = HTTP) => readLitellm(text, SOURCE_READERS.configuration, variables)
+const parsed = (text: string, variables = HTTP, stored?: ReadonlyMap<string, string>) =>
+  readLitellm(text, SOURCE_READERS.configuration, variables, stored)
 
-function read(text: string, variables = HTTP): SourceConfiguration {
-  const configuration = parsed(text, variables)
+/** `stored`: what LiteLLM has in its database. */
+function read(
+  text: string,
+  variables = HTTP,
+  stored?: Readonly<Record<string, string>>,
+): SourceConfiguration {
+  const configuration = parsed(text, variables, stored && new Map(Object.entries(stored)))
   if (!configuration) throw new Error('not a configuration')
   return planLitellm({ configuration }, variables.missing, 100_000)
 }
@@ -344,6 +350,40 @@ router_settings:
       { section: 'models', name: 'd', value: { fallback: ['b'] } },
     ])
     expect(left).toEqual([])
+  })
+
+  test('other names, fallbacks and settings that LiteLLM stores in its database are read like those of the file', () => {
+    const source = read(
+      `
+model_list:
+  - { model_name: a, litellm_params: { model: openai/a, api_key: one } }
+  - { model_name: b, litellm_params: { model: openai/b, api_key: one } }
+router_settings: { model_group_alias: { both: a, moved: a }, num_retries: 1 }
+`,
+      HTTP,
+      {
+        router_settings:
+          '{"model_group_alias": {"both": "a", "moved": "b", "new": "b", "lost": "c"}, "num_retries": 2, "timeout": 5}',
+        litellm_settings: '{"fallbacks": [{"a": ["b"]}], "tag": "${NAME}"}',
+        'odd: [': 'null',
+      },
+    )
+    expect(channelsIn(source)).toMatchObject([
+      {
+        declared: {
+          models: ['a', 'b', 'both', 'moved', 'new'],
+          model_mapping: { both: 'a', moved: 'b', new: 'b' },
+        },
+      },
+    ])
+    expect(source.entries.map(({ entry }) => [entry.name, entry.value])).toEqual([['a', { fallback: ['b'] }]])
+    expect(source.left.map(({ kind, name }) => [kind, name])).toEqual([
+      ['channel', 'lost'],
+      ['option', 'router_settings.num_retries'],
+      ['option', 'router_settings.timeout'],
+      ['option', 'litellm_settings.tag'],
+      ['option', 'odd: ['],
+    ])
   })
 
   test('aliases cannot multiply the models of a LiteLLM configuration', () => {

@@ -6,13 +6,8 @@ import {
   type LitellmModel,
   type LitellmPrice,
   type StatedNumber,
-  readRouting,
 } from '@sluice/import/litellm'
-import {
-  LITELLM_UNITS_PER_DOLLAR,
-  type LitellmAccounts,
-  type LitellmTeam,
-} from '@sluice/import/litellm-database'
+import { LITELLM_UNITS_PER_DOLLAR, type LitellmTeam } from '@sluice/import/litellm-database'
 import type { LitellmSource } from '@sluice/import/read-source'
 import type { SourceRow } from '@sluice/import/source'
 import { RowReader, UnreadableValue } from '@sluice/import/row-reader'
@@ -31,7 +26,6 @@ import { QuotaConverter } from './amounts.ts'
 import type { PlannedChannel } from './plan-channels.ts'
 import type { PlannedEntry, SourceConfiguration } from './plan-configuration.ts'
 import { importedLine } from './report.ts'
-import { SOURCE_READERS } from './source-readers.ts'
 
 /** A configuration without anything in it. */
 const NOTHING: LitellmConfiguration = {
@@ -64,7 +58,7 @@ export function planLitellm(
     if (entry && 'entry' in entry) entries.set(price.model, entries.get(price.model) ?? entry)
     else if (entry) lines.push(entry)
   }
-  for (const { model, kind, models } of [...fallbacks, ...fallbacksIn(accounts)])
+  for (const { model, kind, models } of fallbacks)
     entries.set(model, withFallback(entries.get(model), model, kind, models))
   const groups = ['default', ...teams.map(({ name }) => name)]
   for (const channel of channels) {
@@ -118,14 +112,6 @@ function withFallback(
     line: importedLine('option', undefined, `fallback of ${name}`, []),
   }
   return { entry: { ...entry, value: { ...(entry.value as object), [kind]: models } }, line }
-}
-
-/** The fallbacks that are stored in the database. */
-function fallbacksIn(accounts: LitellmAccounts | undefined): readonly LitellmFallback[] {
-  return [...(accounts?.settings ?? [])].flatMap(([section, text]) => {
-    const { tree } = SOURCE_READERS.configuration.parse(`${section}: ${text}`)
-    return readRouting(tree).fallbacks
-  })
 }
 
 /**

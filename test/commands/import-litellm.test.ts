@@ -114,14 +114,20 @@ general_settings: { master_key: ${MASTER} }
     await source.addKey(MASTER, { key_alias: 'master' })
     await source.addKey(DASHBOARD, { team_id: 'litellm-dashboard' })
     await source.insert('ProxyModelTable', { model_id: '1', model_name: 'added later' })
+    await source.insert('Config', {
+      param_name: 'router_settings',
+      param_value:
+        '{"model_group_alias": {"stored": "gpt"}, "fallbacks": [{"spare": ["gpt"]}], "timeout": 5}',
+    })
     await source.insert('SpendLogs', { request_id: '1' })
   }
 
-  const importing = async (...args: string[]): Promise<Report> => {
+  const importing = (...args: string[]): Promise<Report> => importingFrom(file, ...args)
+  const importingFrom = async (place: string, ...args: string[]): Promise<Report> => {
     const outcome = await commandOn(
       fixture.gateway,
       'import',
-      file,
+      place,
       '--database',
       source.place,
       '--json',
@@ -144,12 +150,22 @@ general_settings: { master_key: ${MASTER} }
     expect(notesOf('added later')).toEqual([
       'its settings are encrypted with the salt key of LiteLLM: add the channel here',
     ])
+    expect(notesOf('router_settings.timeout')).toEqual([
+      'options.retries, options.balance and models.NAME.fallback take their place',
+    ])
     expect(notesOf('LiteLLM_SpendLogs')).toEqual(['1 entries of the log'])
     expect(notesOf('endless')).toEqual(notesOf('u-4'))
     expect(notesOf('of endless')).toEqual(['the row of its team cannot be read'])
     expect(notesOf('of u-4')).toEqual(['the row of its user cannot be read'])
     expect(notesOf('wide')).toEqual(['models: its team or user may not use spare'])
     expect(JSON.stringify(lines)).not.toMatch(/A0b1C2|9_zY|provider/)
+  })
+
+  test('a report of a LiteLLM database without a file has the fallbacks and the settings that are stored in it', async () => {
+    const { lines } = await importingFrom('litellm')
+    expect(lines.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['fallback of spare', 'router_settings.timeout', 'stored']),
+    )
   })
 
   test('every key of a LiteLLM proxy works after the import as it was sent before, with its limits and its spend', async () => {
@@ -181,6 +197,7 @@ general_settings: { master_key: ${MASTER} }
     for (const [key, model, upstreamModel] of [
       [FREE, 'gpt', 'gpt-up'],
       [ANN, 'gpt', 'gpt-up'],
+      [FREE, 'stored', 'gpt-up'],
       [TEAM, 'best', 'gpt-up'],
       [WIDE, 'gpt', 'gpt-up'],
     ] as const) {

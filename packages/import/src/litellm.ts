@@ -145,12 +145,14 @@ interface Deployment {
 
 /**
  * Reads the configuration of a LiteLLM proxy; undefined if the text is not such a configuration. Throws
- * a sentence for the operator if the configuration is invalid.
+ * a sentence for the operator if the configuration is invalid. `stored`: sections in the database of the proxy, as
+ * JSON, whose routing takes the place of that of the file.
  */
 export function readLitellm(
   text: string,
   { parse }: Pick<ConfigurationReader, 'parse'>,
   variables: VariableReader,
+  stored: ReadonlyMap<string, string> = new Map(),
 ): LitellmConfiguration | undefined {
   const { tree, error } = parse(withoutVariables(text))
   const list = childOf(tree, 'model_list')
@@ -171,29 +173,29 @@ export function readLitellm(
       left.push({ name: name === '' ? `model_list[${index}]` : name, note: error.message })
     }
   }
-  const { aliases, fallbacks } = readRouting(tree)
-  addAliases(aliases, deployments, prices, left)
+  const inDatabase: ConfigurationNode = {
+    names: [...stored.keys()],
+    nodes: [...stored.values()].map((json) => parse(withoutVariables(json)).tree),
+  }
+  const [ofFile, ofDatabase] = [readRouting(tree), readRouting(inDatabase)]
+  addAliases(new Map([...ofFile.aliases, ...ofDatabase.aliases]), deployments, prices, left)
   const master = textIn(childOf(tree, 'general_settings'), 'master_key')
   return {
     channels: channelsOf(deployments),
     prices,
-    fallbacks,
+    fallbacks: [...ofFile.fallbacks, ...ofDatabase.fallbacks],
     accessGroups: accessGroupsIn(list),
     masterKey: master === undefined ? undefined : valueOf(master, variables),
     left,
-    otherSections: otherSections(tree),
+    otherSections: otherSections(tree, inDatabase),
   }
 }
 
-/** What a configuration says about the choice of models; it may also be stored in the proxy's database. */
-export interface LitellmRouting {
-  /** Other names of models. */
+/** Reads the fallbacks and the other names of models in `litellm_settings` and `router_settings`. */
+function readRouting(tree: ConfigurationNode): {
   readonly aliases: readonly (readonly [alias: string, model: string])[]
   readonly fallbacks: readonly LitellmFallback[]
-}
-
-/** Reads the fallbacks and the other names of models in `litellm_settings` and `router_settings`. */
-export function readRouting(tree: ConfigurationNode): LitellmRouting {
+} {
   const sections = ROUTING_SECTIONS.map((section) => childOf(tree, section))
   const fallbacks = sections.flatMap((section) =>
     Object.entries(FALLBACKS).flatMap(([name, kind]) =>
@@ -211,7 +213,7 @@ export function readRouting(tree: ConfigurationNode): LitellmRouting {
 
 // An alias is one more name for each entry of its model.
 function addAliases(
-  aliases: LitellmRouting['aliases'],
+  aliases: ReadonlyMap<string, string>,
   deployments: Deployment[],
   prices: LitellmPrice[],
   left: LeftEntry[],
@@ -388,17 +390,18 @@ function accessGroupsIn(list: readonly ConfigurationNode[]): LitellmConfiguratio
   return groups
 }
 
-function otherSections(tree: ConfigurationNode): readonly LeftEntry[] {
-  return namesOf(tree)
-    .filter((section) => section !== 'model_list')
-    .flatMap((section) => {
+function otherSections(...trees: readonly ConfigurationNode[]): readonly LeftEntry[] {
+  const notes = new Map<string, string>()
+  for (const tree of trees)
+    for (const section of namesOf(tree).filter((name) => name !== 'model_list')) {
       const known = (ROUTING_SECTIONS as readonly string[]).includes(section)
       const names = namesOf(childOf(tree, section)).filter((name) => !(known && isRouting(name)))
-      if (known && names.length === 0) return []
+      if (known && names.length === 0) continue
       const note = SECTIONS.get(section) ?? 'it has no counterpart here'
       const listed = names.length > 0 ? names.map((name) => `${section}.${name}`) : [section]
-      return listed.map((name) => ({ name, note }))
-    })
+      for (const name of listed) notes.set(name, note)
+    }
+  return [...notes].map(([name, note]) => ({ name, note }))
 }
 
 function isRouting(name: string): boolean {

@@ -38,7 +38,7 @@ const SQLITE = 'SQLite format 3\0'
 export async function readSource(place: string, options: SourceReadingOptions): Promise<ImportSource> {
   const { readers, limits = READ_LIMITS, database } = options
   if (place === LITELLM)
-    return { kind: 'litellm', accounts: await litellmAccounts(database ?? '', undefined, options) }
+    return litellmProxy(await litellmAccounts(database ?? '', undefined, options), options)
   const server = await openServer(place, { ...options, postgres: readers.postgres })
   if (server) return databaseSource(server, options)
   const path = resolve(place.replace(/^sqlite:/i, ''))
@@ -50,10 +50,20 @@ export async function readSource(place: string, options: SourceReadingOptions): 
     return databaseSource(openSqliteSource(path, limits, shown), options)
   }
   if (bytes > MAX_CONFIGURATION_BYTES) throw neither(shown)
-  const configuration = readLitellm(textOf(path, shown, readers), readers.configuration, options)
+  const text = textOf(path, shown, readers)
+  const configuration = readLitellm(text, readers.configuration, options)
   if (!configuration) throw neither(shown)
-  const accounts =
-    database === undefined ? undefined : await litellmAccounts(database, configuration.masterKey, options)
+  if (database === undefined) return { kind: 'litellm', configuration }
+  return litellmProxy(await litellmAccounts(database, configuration.masterKey, options), options, text)
+}
+
+/** A LiteLLM proxy with what its database has of its configuration; `text`: its file, if it is known. */
+function litellmProxy(
+  accounts: LitellmAccounts,
+  options: SourceReadingOptions,
+  text = 'model_list: []',
+): ImportSource {
+  const configuration = readLitellm(text, options.readers.configuration, options, accounts.settings)
   return { kind: 'litellm', configuration, accounts }
 }
 
@@ -78,14 +88,11 @@ async function litellmAccounts(
   return accounts
 }
 
-async function databaseSource(
-  source: SourceDatabase,
-  { variable }: SourceReadingOptions,
-): Promise<ImportSource> {
+async function databaseSource(source: SourceDatabase, options: SourceReadingOptions): Promise<ImportSource> {
   try {
-    const accounts = await readLitellmDatabase(source, variable('LITELLM_MASTER_KEY'))
+    const accounts = await readLitellmDatabase(source, options.variable('LITELLM_MASTER_KEY'))
     return accounts
-      ? { kind: 'litellm', accounts }
+      ? litellmProxy(accounts, options)
       : { kind: 'database', database: await readOtherGateway(source) }
   } finally {
     await source.close()
