@@ -36,6 +36,11 @@ describe.each(FILES)('%s', (name) => {
     }
   })
 
+  test('a Docker Compose file sets nothing by a default in place of gateway.env, over which `environment` has precedence', () => {
+    for (const { environment = {} } of gateways)
+      expect(Object.entries(environment).filter(([, value]) => /\$\{\w+:-/.test(String(value)))).toEqual([])
+  })
+
   test('a Docker Compose file gives each gateway a volume of its own and no other writable place', () => {
     const data = gateways.map(({ volumes = [] }) => volumes.filter((volume) => volume.endsWith(':/data')))
     for (const volumes of data) expect(volumes).toHaveLength(1)
