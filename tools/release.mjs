@@ -34,6 +34,7 @@ const NEEDED = [
   'LICENSE',
   'CHANGELOG.md',
   'SECURITY.md',
+  'gateway.example.yaml',
   'sbom.cdx.json',
   'bin/sluice.mjs',
   'dist/build.json',

@@ -1,9 +1,18 @@
 import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -21,10 +30,15 @@ const PARTS = [
   'LICENSE',
   'README.md',
   'SECURITY.md',
+  'gateway.example.yaml',
   'package-lock.json',
   'package.json',
   'tsconfig.json',
 ]
+
+/** What pages of the package link to, although only a clone has it: it is for developers, or for images. */
+const OF_A_CLONE =
+  /^(?:CONTRIBUTING\.md$|(?:bench|deploy|packages)\/|docs\/(?:decisions\/|recipes\/|(?:architecture|console-tests|security-tests|style)\.md$))/
 
 /** Vendored parts of other packages, which the lock file does not list as run-time dependencies. */
 const VENDORED = [
@@ -95,6 +109,17 @@ test('the npm package has the program, and of its dependencies only those that n
   expect(readFileSync(join(folder, 'package/dist/licenses.txt'), 'utf8')).toMatch(
     /^undici \d+\.\d+\.\d+ \(MIT\)\n\nMIT License/m,
   )
+})
+
+test('what a page of the npm package links to is in the package, unless only those who have a clone need it', () => {
+  const packed = join(folder, 'package')
+  const targets = globSync('**/*.md', { cwd: packed }).flatMap((page) =>
+    [...readFileSync(join(packed, page), 'utf8').matchAll(/\]\((?![a-z]+:|#)([^)#\s]+)/g)].map(
+      ([, link = '']) => posix.join(posix.dirname(page), link),
+    ),
+  )
+  expect(targets).toContain('docs/configuration.md')
+  expect(targets.filter((path) => !OF_A_CLONE.test(path) && !existsSync(join(packed, path)))).toEqual([])
 })
 
 test('every package that a file of the npm package imports is one that npm installs', () => {
