@@ -3,7 +3,8 @@ import type { SmtpOptions } from '../domain/options.ts'
 import type { AlertText } from './alert-text.ts'
 
 /**
- * Sends an alert as a mail of plain text. Rejects if the server does not accept it, if the connection is not
+ * Sends an alert as a mail of plain text. Resolves to the addresses that the server refused while it accepted the mail
+ * for others. Rejects if the server accepts it for none, if the connection is not
  * encrypted as `security` demands, and with the reason of `signal` once that is aborted.
  */
 export async function sendAlertMail(
@@ -12,7 +13,7 @@ export async function sendAlertMail(
   { title, facts }: AlertText,
   { host, port, security, user, password, from }: SmtpOptions,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly string[]> {
   const transport = createTransport({
     host,
     port,
@@ -27,7 +28,7 @@ export async function sendAlertMail(
     disableUrlAccess: true,
   })
   try {
-    await transport.sendMail({
+    const { rejected } = await transport.sendMail({
       from,
       to: [...to],
       // An alert that is sent again is the same mail, which readers can recognise.
@@ -36,6 +37,7 @@ export async function sendAlertMail(
       text: `${title}.\n\n${facts.map(([name, value]) => `${name}: ${value}\n`).join('')}`,
       signal,
     })
+    return rejected
   } catch (error) {
     signal.throwIfAborted()
     throw error

@@ -25,6 +25,8 @@ const SPREAD = 50
 const SENDER_MS = 20_000
 /** Time after which an attempt to deliver an alert counts as lost if its outcome was not recorded. */
 const LOST_MS = 2 * ATTEMPT_MS
+/** Maximum number of mails whose refused addresses are remembered. Others are sent again to all their addresses. */
+const MAX_PARTLY_REFUSED = 1_000
 
 /** A receiver of alerts, with the tag that identifies it. */
 export interface TaggedAlertReceiver extends AlertTarget {
@@ -51,6 +53,8 @@ export interface AlertAttempt {
   readonly status: number | null
   /** Why the attempt failed; undefined if the receiver accepted the alert. */
   readonly reason: string | undefined
+  /** The addresses that a mail server refused while it accepted the mail for others. */
+  readonly refused?: readonly string[]
 }
 
 /** Services that the sender needs. */
@@ -74,6 +78,8 @@ export class AlertSender {
   readonly #stopping = new AbortController()
   /** The delivery in progress for each receiver, by the receiver's tag. */
   readonly #lanes = new Map<string, Promise<void>>()
+  /** The addresses that still need a mail that others have got, by receiver and alert. */
+  readonly #refused = new Map<string, readonly string[]>()
   /** Runs the writes of this node one after the other; PostgreSQL does not allow them at the same time. */
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -139,7 +145,16 @@ export class AlertSender {
   async #deliver(target: TaggedAlertReceiver, alerts: readonly DueAlert[]): Promise<void> {
     const { signal } = this.#stopping
     const attempts = await Promise.all(
-      alerts.map((alert) => sendAlert(target, alert, this.#agent, signal, this.#dependencies.smtp())),
+      alerts.map(async (alert) => {
+        const key = `${target.tag} ${alert.id}`
+        const smtp = this.#dependencies.smtp()
+        const attempt = await sendAlert(target, alert, this.#agent, signal, smtp, this.#refused.get(key))
+        if (attempt.reason === undefined) this.#refused.delete(key)
+        else if (attempt.refused) this.#refused.set(key, attempt.refused)
+        const [oldest] = this.#refused.keys()
+        if (this.#refused.size > MAX_PARTLY_REFUSED && oldest !== undefined) this.#refused.delete(oldest)
+        return attempt
+      }),
     )
     const reasons = attempts.map(({ reason }) => reason)
     const nowMs = Date.now()
@@ -186,8 +201,8 @@ export function createAlertAgent(connections: number): Agent {
 
 /**
  * Makes one attempt to deliver an alert: signed as Standard Webhooks describes, as a message of a chat, or as
- * a mail. Never rejects. A redirect counts as a failure and is not followed, because it could lead to any
- * address.
+ * a mail to `addresses`. Never rejects. A redirect counts as a failure and is not followed, because it could lead to
+ * any address.
  */
 export async function sendAlert(
   target: AlertTarget,
@@ -195,11 +210,11 @@ export async function sendAlert(
   agent: Agent,
   signal: AbortSignal,
   smtp: SmtpOptions | undefined,
+  addresses = mailAddresses(target.url),
 ): Promise<AlertAttempt> {
   const { type } = alert
   const attempt = AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)])
   try {
-    const addresses = mailAddresses(target.url)
     if (addresses) return await sendMail(addresses, alert, smtp, attempt)
     const response = await request(target.url, {
       method: 'POST',
@@ -226,8 +241,10 @@ async function sendMail(
   if (smtp === undefined) return { type, status: null, reason: 'options.smtp names no mail server' }
   // Imported on demand, because few receivers are mail addresses.
   const { sendAlertMail } = await import('./alert-mail.ts')
-  await sendAlertMail(addresses, id, alertText(type, data), smtp, signal)
-  return { type, status: null, reason: undefined }
+  const refused = await sendAlertMail(addresses, id, alertText(type, data), smtp, signal)
+  if (refused.length === 0) return { type, status: null, reason: undefined }
+  const reason = `it refused ${refused.length} of ${addresses.length} addresses`
+  return { type, status: null, reason, refused }
 }
 
 function messageOf(

@@ -436,8 +436,9 @@ class StorageAlerts {
     )
     const { signal } = this.#stopping
     const agent = (this.#agent ??= createAlertAgent(MAX_CONCURRENT_ATTEMPTS))
+    let refused: readonly string[] | undefined
     for (let [alert] = waiting; alert && !signal.aborted; [alert] = waiting) {
-      const last = await sendAlert(target, alert, agent, signal, this.#dependencies.smtp())
+      const last = await sendAlert(target, alert, agent, signal, this.#dependencies.smtp(), refused)
       const { reason } = last
       if (signal.aborted) return
       const nowMs = Date.now()
@@ -451,6 +452,7 @@ class StorageAlerts {
         reason,
         last,
       })
+      refused = dueMs === undefined ? undefined : (last.refused ?? refused)
       if (dueMs === undefined) {
         waiting.shift()
         continue

@@ -8,6 +8,7 @@ import { type Body, call, type FullResponse } from '../fixtures/client.ts'
 import { type Configuration, plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import type { RunningGateway } from '../fixtures/gateway.ts'
+import { startMailServer } from '../fixtures/mail-server.ts'
 import { dateClock, type MovedClock } from '../fixtures/moved-clock.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { byTier } from '../runner/tier.ts'
@@ -419,4 +420,25 @@ test('alert receivers are informed of a tool without a price once an hour for ea
   expect(tools).toHaveLength(3)
   for (const tool of ['new_thing', 'other_thing', 'last_thing'])
     expect(tools).toContainEqual(['price.incomplete', { model: 'm', channel: 'm', tool }])
+})
+
+test('a mail of which a server refuses one address is sent again to that one alone, and counts as failed until then', async () => {
+  const mails = await startMailServer(false, new Set(['new@example.com']))
+  onTestFinished(() => mails.stop())
+  const clock = dateClock()
+  const { gateway, chat } = await gatewayTelling(
+    [{ url: 'mailto:ops@example.com,new@example.com', events: ['quota.low'] }],
+    { options: { smtp: { host: '127.0.0.1', port: mails.port, security: 'none', from: 's@example.com' } } },
+    clock,
+  )
+  const count = async (result: string) =>
+    (await metricsOf(gateway.url)).sum('sluice_alerts_total', { result })
+  await chat('ann', ask('m'))
+  await expect.poll(() => count('failed')).toBe(1)
+  await expect.poll(() => gateway.logs()).toContain('it refused 1 of 2 addresses')
+  clock.move(60)
+  await expect.poll(() => count('delivered')).toBe(1)
+  expect(mails.received.map(({ to }) => to)).toEqual([['ops@example.com'], ['new@example.com']])
+  // Readers recognise the mail by its id.
+  expect(new Set(mails.received.map(({ text }) => /^Message-ID: (.*)$/im.exec(text)?.[1])).size).toBe(1)
 })
