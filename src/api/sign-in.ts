@@ -116,7 +116,9 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
     async handle({ params: { name }, address, exchange, services }) {
       const { request, response, record } = exchange
       const provider = findProvider(services.settings(), name)
-      const { identity, next, link } = await services.oidc.complete(provider, request)
+      const { identity, next, link } = await services.oidc.complete(provider, request, (cookie) =>
+        response.addHeader('set-cookie', cookie),
+      )
       if (link) {
         record.userId = link.userId
         await linkIdentity(services, identity, link)

@@ -95,6 +95,7 @@ describe('attacks on a sign-in', () => {
     const own = new URL(honest.authorize(await begin(thief)))
     own.searchParams.set('code', used.searchParams.get('code') ?? '')
     expect(await end(thief, own.href)).toEqual([401, expect.stringContaining(AGAIN)])
+    expect([...thief.cookies]).toEqual([])
   })
 
   test('an OIDC state that was used is refused before the identity provider is called', async () => {
@@ -135,6 +136,8 @@ describe('attacks on a sign-in', () => {
     const callback = honest.authorize(await begin(browser)).replace('/oidc/corp/', '/oidc/other/')
     const before = other.requests.length
     expect(await end(browser, callback)).toEqual([401, expect.stringContaining('began no such sign-in')])
+    // The sign-in has not ended, and can still be completed where it began.
+    expect(browser.cookies.size).toBe(1)
     // The code never reaches the provider that did not issue it.
     expect(other.requests).toHaveLength(before)
   })

@@ -54,7 +54,8 @@ export function responseHead(status: number, headers: ResponseHeaders, more?: Re
   return `${head}date: ${dateHeader()}\r\n`
 }
 
-function headerLine(name: string, value: string): string {
+/** Renders a header. Throws `TypeError` on a name or value that would break the framing. */
+export function headerLine(name: string, value: string): string {
   if (NOT_IN_VALUE.test(value) || !isValidName(name)) throw new TypeError(`no header: ${name}`)
   return `${name}: ${value}\r\n`
 }

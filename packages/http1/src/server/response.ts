@@ -1,6 +1,6 @@
 import { IDLE_TIMEOUT_SECONDS } from './client-timeouts.ts'
 import type { Headers } from './header-names.ts'
-import { responseHead, type ResponseHeaders } from './response-head.ts'
+import { headerLine, responseHead, type ResponseHeaders } from './response-head.ts'
 import type { UpgradedConnection } from './upgraded-connection.ts'
 
 /** The connection of a response: the methods that the response uses. */
@@ -81,6 +81,8 @@ export class Response {
   #isRefusal = false
   /** Headers that `setHeader` was given. */
   #presetHeaders: ResponseHeaders | undefined
+  /** The lines of the headers that `addHeader` was given. */
+  #addedHeaders = ''
   /**
    * Gets each piece of the body that is given to the connection. It is an object and not a function, because
    * a closure would keep the objects of its call alive: with a closure, collecting young garbage took three
@@ -141,6 +143,11 @@ export class Response {
   /** Sets a header that is sent in addition to those of `writeHead`. */
   setHeader(name: string, value: string): void {
     this.#presetHeaders = { ...this.#presetHeaders, [name]: value }
+  }
+
+  /** Adds a header that a response may have several times, such as `set-cookie`. */
+  addHeader(name: string, value: string): void {
+    this.#addedHeaders += headerLine(name, value)
   }
 
   /** Headers that `setHeader` was given. */
@@ -315,7 +322,7 @@ export class Response {
       this.closesConnection = true
       this.closesImmediately = true
     }
-    let head = responseHead(this.status, this.#headers, this.#headersAtHead?.())
+    let head = responseHead(this.status, this.#headers, this.#headersAtHead?.()) + this.#addedHeaders
     this.#headersAtHead = undefined
     this.#isHeadSent = true
     const hasLengthHeader = this.#headers['content-length'] !== undefined

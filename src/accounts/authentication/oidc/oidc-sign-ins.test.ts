@@ -19,7 +19,11 @@ test.each([
   ['/x/..//evil.example', '/'],
   ['/%2e//evil.example', '/'],
   ['javascript:alert(1)', '/'],
+  [`/${'x'.repeat(1900)}`, `/${'x'.repeat(1900)}`],
   [`/${'x'.repeat(3000)}`, '/'],
+  // As long as their encoded forms are: browsers drop cookies of more than 4,096 bytes.
+  [`/${'中'.repeat(1000)}`, '/'],
+  [`/?${'\\'.repeat(1500)}`, '/'],
 ])('a sign-in with the requested target %j redirects to %j', (given, path) => {
   expect(localRedirectPath(given)).toBe(path)
 })

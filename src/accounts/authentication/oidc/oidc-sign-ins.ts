@@ -8,6 +8,7 @@ import { isSecureRequest } from '../session-cookie.ts'
 import { proxyHeader } from '../trusted-peer.ts'
 import type { OidcClient, VerifiedIdentity } from './oidc-client.ts'
 import {
+  endedCookie,
   type IdentityLink,
   pendingCookie,
   findPendingSignIn,
@@ -76,9 +77,14 @@ export class OidcSignIns {
 
   /**
    * Ends a sign-in. Throws 401 if another browser began it, if it has already ended, or if it cannot be
-   * verified.
+   * verified. `setCookie` gets the `set-cookie` header that removes the cookie of the sign-in, once that has ended,
+   * even if it throws.
    */
-  async complete(provider: OidcProvider, request: Request): Promise<Completed> {
+  async complete(
+    provider: OidcProvider,
+    request: Request,
+    setCookie: (header: string) => void,
+  ): Promise<Completed> {
     const { store, secrets, options, nowMs } = this.#dependencies
     const { base_path: basePath } = options()
     const query = new URL(request.url, 'http://gateway').search
@@ -91,8 +97,9 @@ export class OidcSignIns {
       )
     const nowSeconds = Math.floor(nowMs() / 1000)
     const { expiresTime } = pending
-    if (!(await store.write('consumeState', { state: pending.state, expiresTime, nowSeconds })))
-      throw new GatewayError('unauthorized', 'this sign-in has ended already; start again')
+    const isFirst = await store.write('consumeState', { state: pending.state, expiresTime, nowSeconds })
+    setCookie(endedCookie(pending, request, options()))
+    if (!isFirst) throw new GatewayError('unauthorized', 'this sign-in has ended already; start again')
     const callback = new URL(pending.redirectUri + query)
     const afterLogout = callback.origin + basePath + AFTER_LOGOUT
     const identity = await (await this.#opened()).complete(provider, callback, pending, afterLogout)
@@ -114,14 +121,16 @@ const BASE = 'http://gateway.invalid'
 
 /**
  * Returns a path of this gateway with its query, as a browser would resolve it; `/` for anything that leads
- * elsewhere: `//host`, `/\host`, other schemes.
+ * elsewhere (`//host`, `/\host`, other schemes), or is too long.
  */
 export function localRedirectPath(given: string | undefined): string {
-  if (given === undefined || !given.startsWith('/') || given.length > 2000) return '/'
+  if (given === undefined || !given.startsWith('/')) return '/'
   const url = URL.parse(given, BASE)
   // Segments such as `/.//host` may have resolved to `//host`.
   if (url?.origin !== BASE || url.pathname.startsWith('//')) return '/'
-  return url.pathname + url.search + url.hash
+  const path = url.pathname + url.search + url.hash
+  // As the cookie of the sign-in has it, of which browsers keep 4,096 bytes.
+  return JSON.stringify(path).length > 2000 ? '/' : path
 }
 
 /** The origin under which the browser reaches the gateway: `options.public_url`, or that of the request. */

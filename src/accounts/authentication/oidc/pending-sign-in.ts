@@ -36,24 +36,36 @@ export function pendingSignInExpiry(nowMs: number): number {
   return Math.floor(nowMs / 1000) + LIFETIME_SECONDS
 }
 
+type CookieOptions = Pick<Options, 'public_url' | 'trusted_proxies' | 'base_path'>
+
 /** Returns the `Set-Cookie` header that binds a sign-in to its browser. Each sign-in has its own cookie. */
 export function pendingCookie(
   secrets: Secrets,
   provider: string,
   pending: PendingSignIn,
   request: Request,
-  options: Pick<Options, 'public_url' | 'trusted_proxies' | 'base_path'>,
+  options: CookieOptions,
 ): string {
+  const value = seal(secrets, JSON.stringify(pending), placeOf(provider, pending.state))
+  return cookieOf(pending, value, request, options)
+}
+
+/** Returns the `Set-Cookie` header that removes the cookie of a sign-in which has ended. */
+export function endedCookie(pending: PendingSignIn, request: Request, options: CookieOptions): string {
+  return cookieOf(pending, '', request, options)
+}
+
+function cookieOf({ state }: PendingSignIn, value: string, request: Request, options: CookieOptions): string {
   return stringifySetCookie({
-    name: nameOf(pending.state),
-    value: seal(secrets, JSON.stringify(pending), placeOf(provider, pending.state)),
+    name: nameOf(state),
+    value,
     httpOnly: true,
     // The redirect from the identity provider is a cross-site request, for which a browser would not send a
     // `strict` cookie.
     sameSite: 'lax',
     path: `${options.base_path}/api/user/oidc/`,
     secure: hasSecureCookies(request, options),
-    maxAge: LIFETIME_SECONDS,
+    maxAge: value === '' ? 0 : LIFETIME_SECONDS,
   })
 }
 
