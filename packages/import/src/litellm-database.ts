@@ -350,7 +350,7 @@ class Limits {
     this.rateColumns = Object.fromEntries(
       rates.filter(({ stated }) => stated > 0).map(({ column, stated }) => [column, stated]),
     )
-    const [none] = rates.filter(({ stated }) => stated <= 0)
+    const none = rates.find(({ stated }) => stated <= 0)
     this.closed = none && noCall(none.from, none.stated)
   }
 
