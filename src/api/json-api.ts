@@ -414,9 +414,10 @@ function meteredServices(
   response.onClosed(() => reading.end())
   // If the response was aborted before the listener was added, the listener is never called.
   if (response.isAborted) reading.end()
-  const holdToRead = async (bytes: number): Promise<void> => {
+  const holdToRead: AdministrationServices['holdToRead'] = async (bytes) => {
     await reading.begin()
-    await reading.hold(bytes)
+    await reading.hold(bytes, 'contents')
+    return () => reading.give(bytes)
   }
   const { store, endReads } = storeWithReadLimits(management.store, reading)
   return { ...management, store, holdToRead, endReads }

@@ -355,7 +355,7 @@ export async function serveGateway({
     hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
     modelEnds: ends,
     content,
-    holdToRead: () => Promise.resolve(),
+    holdToRead: () => Promise.resolve(() => {}),
     endReads: () => {},
     telemetry,
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },

@@ -39,10 +39,10 @@ export class MemoryAllocation {
 
 /**
  * Kinds of work that may exceed a client's share of memory, one allocation at a time: reading a large answer,
- * converting a large request, and reading an answer that equal calls share. They are separate, because a
+ * converting a large request, reading an answer that equal calls share, and reading a large content of the content log. They are separate, because a
  * conversion holds memory during the whole call, and answers must not wait so long.
  */
-type Turn = 'answers' | 'conversions' | 'shared answers'
+type Turn = 'answers' | 'conversions' | 'shared answers' | 'contents'
 
 /** A request that waits for memory to become free. */
 interface Waiting {

@@ -97,17 +97,26 @@ export class StoreRead {
 
   /**
    * Takes memory for bytes that are about to be read, and waits for it if necessary. Rejects with
-   * `too_many_reads` if that takes too long.
+   * `too_many_reads` if that takes too long. With `turn`, the bytes may exceed the user's share, as `takeInTurn` says.
    */
-  async hold(bytes: number): Promise<void> {
+  async hold(bytes: number, turn?: 'contents'): Promise<void> {
     if (this.#isOver) throw tooManyReads()
     const { memory, allocation } = this.#inputs
-    const taking = memory.takeInTime(allocation, bytes, this.#leftMs, (giveUp) => (this.#giveUp = giveUp))
+    const onWait = (giveUp: () => void): void => void (this.#giveUp = giveUp)
+    const taking = turn
+      ? memory.takeInTurn(allocation, bytes, turn, onWait, this.#leftMs)
+      : memory.takeInTime(allocation, bytes, this.#leftMs, onWait)
     if (!(typeof taking === 'boolean' ? taking : await this.#waited(taking))) throw tooManyReads()
     if (!this.#isOver) return
     // The read was ended during the wait, because the client has disconnected.
     memory.give(allocation, bytes)
     throw tooManyReads()
+  }
+
+  /** Gives bytes back that are not needed any more, unless the end of the read has. */
+  give(bytes: number): void {
+    const { memory, allocation } = this.#inputs
+    memory.give(allocation, Math.min(bytes, allocation.bytes))
   }
 
   /** Gives turn and memory back until `begin` is called again, unless something of the read waits for them. */

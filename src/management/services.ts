@@ -112,8 +112,11 @@ export interface AdministrationServices extends ManagementServices {
   /** Statistics of what guards have decided on this node. */
   readonly guardFigures: GuardFigures
   readonly content: Pick<ContentLog, 'find' | 'read' | 'excerpt' | 'delete' | 'bytesToRead'>
-  /** Waits for the user's turn to read, and takes memory for bytes that are about to be read for the user. */
-  readonly holdToRead: (bytes: number) => Promise<void>
+  /**
+   * Waits for the user's turn to read, and takes memory for a content that is about to be read for the user. Resolves to a
+   * function that gives the memory back before the request ends.
+   */
+  readonly holdToRead: (bytes: number) => Promise<() => void>
   /** Ends the user's turn to read while the request waits for something else; its next read waits for a turn anew. */
   readonly endReads: () => void
   /** Undefined unless the environment names an OpenTelemetry collector. */

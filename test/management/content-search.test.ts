@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Account, manage } from '../fixtures/account.ts'
 import { call } from '../fixtures/client.ts'
@@ -27,10 +29,12 @@ interface Found {
   readonly items: readonly Hit[]
   readonly calls: number
   readonly searched: number
+  readonly unread: number
   readonly next: string | null
 }
 interface Words {
   readonly items: readonly { readonly id: string; readonly text: string | null }[]
+  readonly unread: number
   readonly may_read_others: boolean
 }
 
@@ -209,12 +213,12 @@ describe('a search in the content log', () => {
     expect(rest.next).toBeNull()
   })
 
-  test('takes the memory for what it reads from the share of the user', async () => {
+  test('reads contents above the share of a user one at a time, and passes over what it has no memory for', async () => {
     const small = await startGateway({
       root: copy.root,
       config: {
-        options: { body_limit: '4MiB' },
-        content_log: { what: 'full' },
+        options: { body_limit: '8MiB' },
+        content_log: { what: 'full', readers: 100 },
         rate_limits: { global: { requests: 0 } },
         models: priced(['m']),
         channels: [channel('m', fixture.upstream.baseUrl('m'))],
@@ -222,19 +226,38 @@ describe('a search in the content log', () => {
       },
     })
     onTestFinished(() => small.discard())
-    const tell = (bytes: number) =>
-      call(small.url, ask('m', { messages: [{ role: 'user', content: `orca ${'x'.repeat(bytes)}` }] }), {
-        key: 'ann',
-      })
-    const answer = await tell(10_000)
-    await contentOf(small.url, ANN, String(answer.headers['x-request-id']))
-    const found = () => manage<Found>(small.url, ANN, 'GET /api/content/search?q=orca')
-    expect((await found()).data.items).toHaveLength(1)
-    // Twelve times its size, beside what the rows take, is more than the share.
-    expect((await tell(3_000_000)).status).toBe(200)
-    await expect
-      .poll(async () => (await found()).body['code'], { timeout: 60_000, interval: 200 })
-      .toBe('too_many_reads')
+    fixture.upstream.decide('m', () => ({ kind: 'whole' }))
+    const tell = async (bytes: number): Promise<string> => {
+      const messages = [{ role: 'user', content: `orca ${'x'.repeat(bytes)}` }]
+      const { headers } = await call(small.url, ask('m', { messages }), { key: 'ann' })
+      const id = String(headers['x-request-id'])
+      await contentOf(small.url, ANN, id)
+      return id
+    }
+    const older = await tell(10_000)
+    // Twelve times its size is more than all users together have.
+    const large = await tell(7_000_000)
+    const idsOf = ({ data }: { readonly data: Words | Found }): readonly string[] =>
+      data.items.map(({ id }) => id)
+    const found = () => manage<Found>(small.url, ROOT_ACCOUNT, 'GET /api/content/search?q=orca')
+    const words = () => manage<Words>(small.url, ANN, `GET /api/content/words?id=${older}&id=${large}`)
+    const both = await found()
+    expect(idsOf(both)).toEqual([large, older])
+    expect(both.data).toMatchObject({ searched: 2, unread: 0, next: null })
+    expect(idsOf(await words())).toEqual(expect.arrayContaining([older, large]))
+    // While a client reads nothing of the large content, the memory for it is held.
+    const unread = request(`${small.url}/api/content/${large}`, {
+      headers: { authorization: `Bearer ${ANN.accessToken}`, 'new-api-user': '2' },
+    }).end()
+    onTestFinished(() => void unread.destroy())
+    const [reply] = (await once(unread, 'response')) as [IncomingMessage]
+    expect(reply.statusCode).toBe(200)
+    const without = await found()
+    expect(idsOf(without)).toEqual([older])
+    expect(without.data).toMatchObject({ searched: 2, unread: 1, next: null })
+    expect((await words()).data).toMatchObject({ items: [{ id: older }], unread: 1 })
+    unread.destroy()
+    await expect.poll(async () => idsOf(await found()), { timeout: 60_000 }).toEqual([large, older])
   })
 })
 
@@ -255,6 +278,7 @@ describe('the first words of calls', () => {
     const outlined = await say('little', 'Good night', ANN)
     expect(await words(ANN, [own, other, outlined])).toEqual({
       items: [{ id: own, text: 'Good morning' }],
+      unread: 0,
       may_read_others: false,
     })
     expect((await words(ADA, [own, other], '&others=1')).items).toEqual([])

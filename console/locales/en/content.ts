@@ -63,6 +63,7 @@ export const content = {
   allSessions: 'All sessions',
   lookedAt: (calls: string, searched: string) =>
     `Looked at ${calls} calls of this period; texts of ${searched} are kept and yours to read.`,
+  unread: (calls: string) => `Calls whose texts cannot be read now: ${calls}.`,
   openThread: 'Read thread',
   showFirstWords: 'Show the first words of others',
   nothingKeptHere: 'Nothing is kept of what was said in these calls.',

@@ -63,6 +63,7 @@ export const content: Texts['content'] = {
   allSessions: '所有会话',
   lookedAt: (calls, searched) =>
     `已查看此时段的 ${calls} 次调用，其中 ${searched} 次保留了您可以查看的文本。`,
+  unread: (calls) => `现在无法读取文本的调用：${calls} 次。`,
   openThread: '查看对话',
   showFirstWords: '显示他人的开头文字',
   nothingKeptHere: '这些调用没有保留对话内容。',

@@ -91,6 +91,7 @@ export function ContentSearchResult({
         const hits = pages.flatMap(({ items }) => items)
         const calls = pages.reduce((sum, page) => sum + page.calls, 0)
         const searched = pages.reduce((sum, page) => sum + page.searched, 0)
+        const unread = pages.reduce((sum, page) => sum + page.unread, 0)
         return (
           <>
             {hits.length === 0 ? (
@@ -110,6 +111,7 @@ export function ContentSearchResult({
             )}
             <p className={classes['hint']} role="status">
               {content.lookedAt(count(calls), count(searched))}{' '}
+              {unread > 0 && `${content.unread(count(unread))} `}
               {hits.some(({ user_id }) => user_id !== profile.id) && content.isRecorded}
             </p>
             {query.hasNextPage && (

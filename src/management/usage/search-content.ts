@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Excerpt } from '../../content/excerpts.ts'
 import type { ContentSummary } from '../../content/messages.ts'
 import type { UsageEntry } from '../../domain/records/usage.ts'
 import type { User } from '../../domain/records/user.ts'
@@ -14,7 +15,7 @@ import { callsById } from './usage-sessions.ts'
 const MAX_CALLS = 1_000
 /** A search ends with this many hits; each of another user's calls is an entry of the audit log. */
 const MAX_HITS = 50
-/** Milliseconds after which a search answers what it has found. Content in a bucket is read over the network. */
+/** Milliseconds after which a search, or a read of first words, answers what it has found. Content in a bucket is read over the network. */
 const MAX_MS = 10_000
 const MAX_WORDS = 200
 /** Maximum number of calls whose first words are read at once, as many as a page has sessions. */
@@ -65,6 +66,7 @@ export const contentSearchSchema = z.object({
   ),
   calls: z.int().meta({ description: 'Calls of the period that were looked at, with content or without' }),
   searched: z.int().meta({ description: 'Those of which texts are kept that the account may read' }),
+  unread: z.int().meta({ description: 'Those of `searched` that could not be read now' }),
   next: z.string().nullable().meta({ description: 'Where to continue; null at the end of the period' }),
 })
 
@@ -77,7 +79,7 @@ export async function searchContent(
   query: z.output<typeof contentSearchQuery>,
   user: User,
 ): Promise<z.output<typeof contentSearchSchema>> {
-  const { store, content } = services
+  const { store } = services
   const { user_id, username } = query
   const whose = mayReadOthers(services, user) ? { user_id, username } : { user_id: user.id }
   const { entries, next } = await store.read('scanUsage', {
@@ -86,19 +88,19 @@ export async function searchContent(
     maxRows: MAX_CALLS,
   })
   const readable = await readableOf(services, entries, user)
-  const holdForReading = heldForReading(services)
   const endMs = performance.now() + MAX_MS
   const items: z.output<typeof contentSearchSchema>['items'] = []
   let searched = 0
+  let unread = 0
   let calls = entries.length
   let last: UsageCursor | null = next
   for (const [place, entry] of entries.entries()) {
     const summary = readable.get(entry.id)
     if (!summary) continue
-    await holdForReading(summary)
-    const excerpt = await content.excerpt(entry.id, entry.kind, query.q).catch(cannotRead)
+    const excerpt = await excerptOf(services, summary, entry.kind, query.q)
     searched += 1
-    if (excerpt) items.push({ ...callOf(entry), ...excerpt })
+    if (excerpt === 'unread') unread += 1
+    else if (excerpt) items.push({ ...callOf(entry), ...excerpt })
     if (items.length < MAX_HITS && performance.now() < endMs) continue
     calls = place + 1
     const isLast = next === null && place === entries.length - 1
@@ -106,7 +108,7 @@ export async function searchContent(
     break
   }
   await recordReads(services, items, user)
-  return { items, calls, searched, next: last && cursorText(last) }
+  return { items, calls, searched, unread, next: last && cursorText(last) }
 }
 
 /** Query parameters: the calls, and whether to read those of other users too. */
@@ -126,6 +128,7 @@ export const firstWordsSchema = z.object({
         .meta({ description: 'Null if the call is that of another user, and `others` is not 1' }),
     }),
   ),
+  unread: z.int().meta({ description: 'Calls that could not be read now, and that `items` lacks' }),
   may_read_others: z.boolean(),
 })
 
@@ -140,12 +143,13 @@ export async function firstWordsOfCalls(
 ): Promise<z.output<typeof firstWordsSchema>> {
   if (ids.length > MAX_FIRST_WORDS)
     throw new GatewayError('invalid_request', `id: expected at most ${MAX_FIRST_WORDS} ids`)
-  const { store, content } = services
+  const { store } = services
   const may_read_others = mayReadOthers(services, user)
   const entries = [...(await callsById(store, ids)).values()]
   const readable = await readableOf(services, entries, user)
-  const holdForReading = heldForReading(services)
+  const endMs = performance.now() + MAX_MS
   const items: z.output<typeof firstWordsSchema>['items'] = []
+  let unread = 0
   const read: UsageEntry[] = []
   for (const entry of entries) {
     const summary = readable.get(entry.id)
@@ -154,14 +158,14 @@ export async function firstWordsOfCalls(
       items.push({ id: entry.id, text: null })
       continue
     }
-    await holdForReading(summary)
-    const excerpt = await content.excerpt(entry.id, entry.kind).catch(cannotRead)
-    if (!excerpt) continue
+    const excerpt = performance.now() < endMs ? await excerptOf(services, summary, entry.kind) : 'unread'
+    if (excerpt === 'unread') unread += 1
+    if (excerpt === undefined || excerpt === 'unread') continue
     items.push({ id: entry.id, text: excerpt.text })
     read.push(entry)
   }
   await recordReads(services, read, user)
-  return { items, may_read_others }
+  return { items, unread, may_read_others }
 }
 
 /** The texts among these calls that are kept, in time, and that the user may read, by call. */
@@ -179,17 +183,21 @@ async function readableOf(
   return new Map(kept.map((summary) => [summary.id, summary]))
 }
 
-/** Takes memory from the user's share before a content is read; what was taken serves for the next ones, too. */
-function heldForReading({
-  content,
-  holdToRead,
-}: ContentServices): (summary: ContentSummary) => Promise<void> {
-  let held = 0
-  return async (summary) => {
-    const bytes = content.bytesToRead(summary)
-    if (bytes <= held) return
-    await holdToRead(bytes - held)
-    held = bytes
+/**
+ * The place of the words in a content, or its first words. `unread` if there is no memory for it, or if it cannot be read:
+ * one such content must not hide the others.
+ */
+async function excerptOf(
+  { content, holdToRead }: ContentServices,
+  summary: ContentSummary,
+  kind: UsageEntry['kind'],
+  words?: string,
+): Promise<Excerpt | 'unread' | undefined> {
+  try {
+    const giveBack = await holdToRead(content.bytesToRead(summary))
+    return await content.excerpt(summary.id, kind, words).finally(giveBack)
+  } catch {
+    return 'unread'
   }
 }
 
