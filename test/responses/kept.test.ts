@@ -20,8 +20,10 @@ let client: OpenAI
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { keep_responses: '1h' },
-    models: priced(['chat', 'messages']),
+    models: priced(['chat', 'messages', 'either']),
     channels: [
+      channel('left', upstream.baseUrl('left'), { models: ['either'] }),
+      channel('right', upstream.baseUrl('right'), { models: ['either'] }),
       channel('chat', upstream.baseUrl('chat')),
       channel('messages', upstream.baseUrl('messages'), { protocol: 'messages' }),
     ],
@@ -177,6 +179,23 @@ describe('a converted response that is kept', () => {
     await expect(client.responses.inputItems.list(made.id)).rejects.toMatchObject({ status: 404 })
     const next = client.responses.create({ model: 'messages', input: 'go on', previous_response_id: made.id })
     await expect(next).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' })
+  })
+
+  test('a kept conversation stays at its channel, and goes on at another one, as a whole, if that one fails', async () => {
+    for (const lane of ['left', 'right']) fixture.upstream.script(lane, said('Hello.'))
+    const turn = async (previous?: string): Promise<string> => {
+      const { status, json } = await post({ model: 'either', previous_response_id: previous })
+      expect(status).toBe(200)
+      return json().id
+    }
+    let last = await turn()
+    const [own = '', other = ''] =
+      fixture.upstream.received('left').length > 0 ? ['left', 'right'] : ['right', 'left']
+    for (let next = 0; next < 6; next += 1) last = await turn(last)
+    expect(fixture.upstream.received(own)).toHaveLength(7)
+    fixture.upstream.script(own, { kind: 'status', status: 503, body: '{}' })
+    await turn(last)
+    expect(messagesSent(other)).toHaveLength(15)
   })
 
   test('a kept response whose beginning was deleted cannot be continued', async () => {

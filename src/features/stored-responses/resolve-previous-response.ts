@@ -63,26 +63,26 @@ export async function findPreviousResponse(
 
 /**
  * The channels that can continue a response. A response that its provider stores can be continued only by the
- * channel that created it; for a response that the gateway keeps, that channel comes first. Channels of the client's
- * protocol can continue only those that one of them has made with the gateway's tools.
+ * channel that created it; for a response that the gateway keeps, that channel comes first of its priority. A channel of
+ * the client's protocol can continue only those that it has made itself with the gateway's tools.
  */
 export function channelsToContinue(
   { kind, response }: PreviousResponse,
   channels: readonly Channel[],
 ): readonly Channel[] {
-  const own = channels.filter(({ name }) => name === response.channel)
+  const isOwn = ({ name }: Channel): boolean => name === response.channel
+  const isNative = ({ protocol: protocols }: Channel): boolean => protocols.includes('responses')
   if (kind === 'native') {
-    const native = own.filter(({ protocol: protocols }) => protocols.includes('responses'))
+    const native = channels.filter((channel) => isOwn(channel) && isNative(channel))
     if (native.length > 0) return native
     throw new GatewayError(
       'previous_response_not_found',
       `Previous response with id '${response.id}' was created by a channel that does not serve this model any more; send the whole conversation instead.`,
     )
   }
-  const able = own.length > 0 ? own : channels
-  const converted = able.filter(({ protocol: protocols }) => !protocols.includes('responses'))
-  if (converted.length > 0) return converted
-  if (own.length > 0) return own
+  const able = channels.filter((channel) => isOwn(channel) || !isNative(channel))
+  if (able.length > 0)
+    return able.toSorted((a, b) => b.priority - a.priority || Number(isOwn(b)) - Number(isOwn(a)))
   throw new GatewayError(
     'previous_response_not_found',
     `Previous response with id '${response.id}' is kept by the gateway, and this model's channels keep their own; send the whole conversation instead.`,
