@@ -40,6 +40,8 @@ const CASES: Cases = {
   left: {},
   parts: {},
   told: {},
+  removed: {},
+  killed: {},
   tier: TIERED,
   restarted: TIERED,
 }
@@ -265,6 +267,26 @@ describe('a response in the background that is cancelled', () => {
     await on.client.responses.cancel(id)
     await expectCharged(on)
   })
+
+  test.each(['its client leaves', 'the gateway is killed'])(
+    'a background response that is deleted while its stream is open is charged by its usage when %s',
+    async (end) => {
+      const on = scripted(end === 'its client leaves' ? 'removed' : 'killed')
+      const body = { model: on.name, input: 'hi', background: true, stream: true, max_output_tokens: 100 }
+      const live = await open(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
+      await live.until(`"sequence_number":${EVENTS + 1}`)
+      const [, id = ''] = /"id":"(resp_[0-9a-f]{44})"/.exec(live.text()) ?? []
+      on.provider.backgroundStatus = 'completed'
+      await on.client.responses.delete(id)
+      expect(holds(on)).toHaveLength(1)
+      if (end === 'its client leaves') live.abort()
+      else {
+        await on.gateway.kill()
+        await on.gateway.restart()
+      }
+      expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
+    },
+  )
 
   test('a cancelled background response is charged once for each event, where clients read its events repeatedly', async () => {
     const on = scripted('parts')

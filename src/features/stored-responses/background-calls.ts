@@ -37,7 +37,7 @@ import { PROGRESS_INTERVAL_MS, StreamProgress } from './stream-progress.ts'
 
 /** Interval in milliseconds at which upstreams are asked about the responses of open calls. */
 const POLL_MS = 60_000
-/** Interval in milliseconds at which this node looks up ends of its calls that other nodes have recorded. */
+/** Interval in milliseconds at which this node looks up the recorded ends of its calls. */
 const LOOK_UP_MS = 5_000
 /** Age in milliseconds at which a call is charged the reserved amount, even if its end is unknown. */
 const MAX_AGE_MS = 24 * 3_600_000
@@ -216,7 +216,8 @@ export class BackgroundCalls {
     // A response without usage is charged only after all records of streams were written.
     if (!outcome.usage) await this.streamed.noted(response.id)
     const open = this.#open.get(response.callId)
-    if (this.#services.isShared && (!open || !outcome.usage))
+    // A response whose stream is open is not settled yet, and may be deleted before it is.
+    if (open?.isStreamed === true || (this.#services.isShared && (!open || !outcome.usage)))
       await this.#services.responses.recordOutcome(response.id, JSON.stringify(outcome))
     if (open) await this.#end(open, outcome)
   }
@@ -298,10 +299,10 @@ export class BackgroundCalls {
     )
   }
 
-  /** Charges this node's calls of which another node has seen the end. */
+  /** Charges this node's calls of which another node has seen the end, or this one while their streams were open. */
   async #lookUp(): Promise<void> {
     for (const [id, { hold }] of this.#open) if (hold.isSettled) this.#open.delete(id)
-    if (!this.#services.isShared || this.#open.size === 0) return
+    if (this.#open.size === 0) return
     for (const { response, outcome } of await this.#services.responses.outcomes([...this.#open.keys()])) {
       const open = this.#open.get(response.callId ?? '')
       if (open && outcome !== null) await this.#end(open, JSON.parse(outcome) as Outcome)

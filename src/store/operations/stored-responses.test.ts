@@ -178,6 +178,16 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(known?.streamed.toSorted((a, b) => a.first - b.first)).toEqual(parts)
   })
 
+  test('the provenance of a settled call does not restore its response that was deleted meanwhile', async () => {
+    const { store } = await openedRows(engine)
+    await store.write('storeResponse', response('a', { callId: 'call', rate: '{}' }))
+    await store.write('deleteResponse', { id: 'a', userId: 2, nowMs: NOW })
+    const made = { id: 'a', upstreamId: 'up_a', tokens: 1, previousId: null }
+    const provenance = { keyTag: 't', response: made, reasoning: [] }
+    await store.write('storeProvenance', { calls: [{ ...reasoned('c', NOW), provenance }] })
+    expect(await store.read('responseFacts', { id: 'a', userId: 2, nowMs: NOW })).toBeNull()
+  })
+
   test('the channel and key that can decrypt the reasoning of a response are stored until it expires', async () => {
     const { store } = await openedRows(engine)
     const [older, newer] = [NOW + 1, NOW + 1_000].map((expiryMs) => expiryMs - NATIVE_RETENTION_MS) as [

@@ -335,7 +335,7 @@ export async function storeProvenance(
           upstream_id: excluded.ref('excluded.upstream_id'),
           tokens: excluded.ref('excluded.tokens'),
           created_ms: excluded.ref('excluded.created_ms'),
-          expires_ms: excluded.ref('excluded.expires_ms'),
+          // Not `expires_ms`: the row stays expired if the response was deleted meanwhile.
           call_id: sql<null>`null`,
           rate: sql<null>`null`,
         })),

@@ -311,14 +311,14 @@ class ProvenanceRows {
   readonly #reasoning: StatementSync
 
   constructor(db: DatabaseSync) {
-    // The response of a background call already has a row, which the settlement now updates.
+    // The response of a background call already has a row, which the settlement now updates. It stays expired if it was deleted.
     this.#response = db.prepare(
       `INSERT INTO stored_responses (id, user_id, model, group_name, channel, key_tag, upstream_id, tokens, previous_id,
          created_ms, expires_ms)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET channel = excluded.channel, key_tag = excluded.key_tag,
          upstream_id = excluded.upstream_id, tokens = excluded.tokens, created_ms = excluded.created_ms,
-         expires_ms = excluded.expires_ms, call_id = NULL, rate = NULL`,
+         call_id = NULL, rate = NULL`,
     )
     this.#reasoning = db.prepare(
       `INSERT INTO reasoning_origins (hash, channel, key_tag, expires_ms) VALUES (?, ?, ?, ?)

@@ -54,6 +54,14 @@ test('settling a call again does not restore the record of its response that was
   expect(await store.read('responseFacts', LOOK_UP)).toBeNull()
 })
 
+test('the settlement of a background call does not restore its response that was deleted meanwhile', async () => {
+  const store = await withAccount()
+  await store.write('storeResponse', { ...STORED, callId: 'a', rate: '{}' })
+  await store.write('deleteResponse', { id: 'resp_a', userId: 1, nowMs: ENDED_MS })
+  await store.write('settle', CALL)
+  expect(await store.read('responseFacts', LOOK_UP)).toBeNull()
+})
+
 test('the settlement of a background call replaces its earlier response row', async () => {
   const store = await withAccount()
   await store.write('storeResponse', { ...STORED, callId: 'a', rate: '{}', tokens: 3 })
