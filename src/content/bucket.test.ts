@@ -130,6 +130,19 @@ test.each<[string, Handler, string]>([
   },
 )
 
+test.each<[string, number, Readonly<Record<string, string>>]>([
+  ['ends within it', 206, { 'content-range': 'bytes 4-7/8' }],
+  ['ends before it', 416, { 'content-range': 'bytes */3' }],
+])('stored content does not exist if the object in the bucket %s', async (_, status, headers) => {
+  const bucket = await bucketOf((_request, response) => response.writeHead(status, headers).end('seal'))
+  expect(await bucket.sealedOf(entry())).toBeUndefined()
+})
+
+test('stored content at the start of an object does not exist if a server that ignores the range has less', async () => {
+  const bucket = await bucketOf((_, response) => response.writeHead(200, { 'content-length': 4 }).end('seal'))
+  expect(await bucket.sealedOf({ ...entry(), objectAt: 0 })).toBeUndefined()
+})
+
 test.each([
   ['in another bucket', { object: `s3://other/sluice/log/${NAME}` }],
   ['with a name that is none of ours', { object: 's3://said/sluice/log/../../etc/passwd' }],

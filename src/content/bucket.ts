@@ -76,8 +76,8 @@ export class Bucket {
   }
 
   /**
-   * Reads the encrypted content of an entry; undefined if this bucket does not contain it. Rejects if the
-   * bucket cannot be read.
+   * Reads the encrypted content of an entry; undefined if this bucket does not contain it, or not all of it. Rejects if
+   * the bucket cannot be read.
    */
   async sealedOf({
     object,
@@ -88,8 +88,11 @@ export class Bucket {
     const name = this.#nameOf(object)
     if (name === undefined || length <= 0 || length > bytes + SEAL_BYTES) return undefined
     const range = { range: `bytes=${at}-${at + length - 1}` }
-    const { status, body } = await this.#server.send('GET', name, { headers: range, maxBytes: length })
-    if (status === 404) return undefined
+    const answer = await this.#server.send('GET', name, { headers: range, maxBytes: length })
+    const { status, body, objectBytes = Number.POSITIVE_INFINITY } = answer
+    if (status === 404 || status === 416) return undefined
+    // Only a size that the server states is certain: the data key of what does not exist may be destroyed.
+    if (status <= 206 && objectBytes < at + length) return undefined
     // A server that ignores `range` sends the whole object, which is right only for an entry at its start.
     if ((status !== 206 && (status !== 200 || at > 0)) || body.length !== length)
       throw new Error(`the bucket responded ${status} with ${body.length} of ${length} bytes`)

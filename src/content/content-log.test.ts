@@ -21,6 +21,7 @@ const SECRETS = deriveSecrets('a-secret-for-tests-0123456789abcdef')
 interface OpenLog {
   readonly log: ContentLog
   readonly dropped: string[]
+  readonly warned: string[]
   readonly folder: string
 }
 
@@ -42,6 +43,7 @@ function openLogIn(
   { heapMb, readMs, settings = () => CONTENT_LOG_DEFAULTS }: LogOptions = {},
 ): OpenLog {
   const dropped: string[] = []
+  const warned: string[] = []
   const log = new ContentLog({
     secrets: SECRETS,
     folder,
@@ -49,12 +51,12 @@ function openLogIn(
     bucketKey: { accessKeyId: 'id', secretAccessKey: 'key' },
     settings,
     onDropped: (reason) => dropped.push(reason),
-    warn: () => {},
+    warn: (sentence) => warned.push(sentence),
     nowMs: () => performance.now(),
     ...(heapMb !== undefined && { heapMb }),
     ...(readMs !== undefined && { readMs }),
   })
-  return { log, dropped, folder }
+  return { log, dropped, warned, folder }
 }
 
 let calls = 0
@@ -308,6 +310,39 @@ test('content is stored where the settings say, also after a change while the th
   settings = CONTENT_LOG_DEFAULTS
   await stored
   expect(Buffer.from((await log.read(second.id))?.content ?? []).toString()).toBe('requestanswer')
+})
+
+test('a deletion that a bucket prevents twice is a warning with the reason, until it is complete', async () => {
+  const objects = new Map<string, Buffer>()
+  let isForbidden = false
+  const bucket = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray())
+    const [, from = 0, to = 0] = (/^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []).map(Number)
+    if (request.method === 'PUT') objects.set(String(request.url), body)
+    if (isForbidden) response.writeHead(403).end('<Code>AccessDenied</Code>')
+    else if (request.headers.range === undefined) response.end()
+    else response.writeHead(206).end(objects.get(String(request.url))?.subarray(from, to + 1))
+  })
+  await once(bucket.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void bucket.close())
+  const endpoint = `http://127.0.0.1:${(bucket.address() as AddressInfo).port}`
+  const store = { kind: 's3', bucket: 'b', prefix: '', endpoint, region: 'r' } as const
+  const { log, warned } = openLog({ settings: () => ({ ...CONTENT_LOG_DEFAULTS, store }) })
+  const [gone, kept] = [11, 12].map((tokenId) => ({ ...callOf(1), tokenId }))
+  for (const call of [gone!, kept!]) say(log, call, Buffer.from('request'), Buffer.from('answer'))
+  await log.flush()
+  isForbidden = true
+  expect(await log.delete({ userId: 1, tokenId: 11, fromMs: 0, toMs: Date.now() + 1_000 })).toBe(true)
+  expect(warned).toEqual([])
+  await log.prune()
+  const reason = 'is not complete (the bucket responded 403'
+  expect(warned).toContainEqual(expect.stringContaining(reason))
+  isForbidden = false
+  warned.length = 0
+  await log.prune()
+  expect(warned).toEqual([])
+  expect(Buffer.from((await log.read(kept!.id))?.content ?? []).toString()).toBe('requestanswer')
+  expect(await log.read(gone!.id)).toBeUndefined()
 })
 
 test('a search and a read of stored content fail if the thread of the content log does not respond in time', async () => {

@@ -253,7 +253,11 @@ export class ContentLog implements CaptureQueue {
 
   async prune(): Promise<{ readonly removedContents: number }> {
     if (this.#isUnused) return { removedContents: 0 }
-    const { removedContents } = await this.#thread.ask('prune', undefined)
+    const { removedContents, stuck } = await this.#thread.ask('prune', undefined)
+    if (stuck !== undefined)
+      this.#services.warn(
+        `a deletion of content is not complete (${stuck}): nobody can read it, but its data key still exists; tried again in an hour`,
+      )
     return { removedContents: removedContents + (await this.#sweep()) }
   }
 

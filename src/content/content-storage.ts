@@ -153,15 +153,17 @@ export class ContentStorage implements ContentThreadRequests {
     for (let round = 1; round <= MAX_ROUNDS; round += 1) {
       const done = await this.#remove(mark)
       wasKept ||= done.wasKept
-      if (done.isWhole || done.isStuck) break
+      if (done.isWhole || done.stuck !== undefined) break
     }
     return wasKept
   }
 
-  async prune(): Promise<{ readonly removedContents: number }> {
-    for (const mark of await this.#database.marks()) if (!mark.isDone) await this.#remove(mark)
+  async prune(): ReturnType<ContentThreadRequests['prune']> {
+    let stuck: string | undefined
+    for (const mark of await this.#database.marks())
+      if (!mark.isDone) stuck = (await this.#remove(mark)).stuck ?? stuck
     const nowMs = Date.now()
-    return { removedContents: await this.#database.prune(dayOf(nowMs), nowMs - MARK_MS) }
+    return { removedContents: await this.#database.prune(dayOf(nowMs), nowMs - MARK_MS), stuck }
   }
 
   users(): Promise<readonly number[]> {
@@ -236,20 +238,23 @@ export class ContentStorage implements ContentThreadRequests {
 
   /**
    * Carries out a deletion by destroying the data keys of its content. Other content under the same keys is
-   * first re-encrypted with new keys, which are stored durably before the old keys are destroyed.
+   * first re-encrypted with new keys, which are stored durably before the old keys are destroyed. `stuck` is why the bucket
+   * prevents that.
    */
   async #remove(
     mark: ContentDeletion & { readonly id: number },
-  ): Promise<{ readonly wasKept: boolean; readonly isWhole: boolean; readonly isStuck: boolean }> {
+  ): Promise<{ readonly wasKept: boolean; readonly isWhole: boolean; readonly stuck?: string }> {
     const { userId, fromMs, toMs } = mark
     const [fromDay, toDay] = [dayOf(fromMs), dayOf(Math.max(fromMs, toMs - 1))]
     // From now on new content of these days is encrypted with the new keys.
     const { concerned, successors, elsewhere } = await this.#database.write((writer) =>
       this.#successors(writer, mark),
     )
-    const moved = await this.#movedInBucket(elsewhere, successors).catch(() => undefined)
+    const moved = await this.#movedInBucket(elsewhere, successors).catch((error: unknown) =>
+      error instanceof Error ? error.message : String(error),
+    )
     // The bucket failed. The record of the deletion stays, and the next pruning removes the content.
-    if (!moved) return { wasKept: true, isWhole: false, isStuck: true }
+    if (typeof moved === 'string') return { wasKept: true, isWhole: false, stuck: moved }
     return this.#database.write(async (writer) => {
       const gone: string[] = []
       let isWhole = true
@@ -276,7 +281,7 @@ export class ContentStorage implements ContentThreadRequests {
       await writer.removeEntriesOfKeys(gone)
       await writer.removeKeys(gone)
       if (isWhole) await writer.finishMark(mark.id)
-      return { wasKept: gone.length > 0, isWhole, isStuck: false }
+      return { wasKept: gone.length > 0, isWhole }
     })
   }
 

@@ -79,8 +79,11 @@ export interface ContentRequests {
   redact(part: Uint8Array): Promise<Uint8Array | undefined>
   /** Deletes content. Resolves to whether any content was deleted. */
   delete(deletion: ContentDeletion): Promise<boolean>
-  /** Removes expired content, and completes deletions that were interrupted. */
-  prune(): Promise<{ readonly removedContents: number }>
+  /**
+   * Removes expired content, and completes deletions that were interrupted. `stuck` is why the bucket prevents one of them
+   * once more.
+   */
+  prune(): Promise<{ readonly removedContents: number; readonly stuck?: string | undefined }>
   /** The ids of users whose content may be kept. */
   users(): Promise<readonly number[]>
   /**

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Agent, request } from 'undici'
+import { Agent, type Dispatcher, request } from 'undici'
 import type { BucketCredentials, BucketLocation } from '../domain/bucket.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { canonicalQuery, encodeSegment, signatureHeaders } from './signature-v4.ts'
@@ -21,6 +21,8 @@ type Method = keyof typeof TIMEOUT_MS
 interface Answer {
   readonly status: number
   readonly body: Buffer
+  /** Size of the whole object in bytes, if a response to a read states it. */
+  readonly objectBytes: number | undefined
 }
 
 /** What a request has in addition to its method and the name of its object. */
@@ -127,6 +129,7 @@ export class S3Bucket {
       return {
         status: response.statusCode,
         body: await collected(response.body, response.statusCode, maxBytes),
+        objectBytes: objectBytesOf(response),
       }
     } finally {
       response.body.destroy()
@@ -155,6 +158,12 @@ async function collected(body: AsyncIterable<Buffer>, status: number, maxBytes: 
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
+}
+
+function objectBytesOf({ statusCode, headers }: Dispatcher.ResponseData): number | undefined {
+  const stated = statusCode === 200 ? headers['content-length'] : headers['content-range']
+  const [bytes] = /(?<=^|\/)\d+$/.exec(String(stated)) ?? []
+  return bytes === undefined ? undefined : Number(bytes)
 }
 
 /** The code of an error response; undefined if it has none. */
