@@ -240,6 +240,7 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
     const { answers, claims } = this.#services
     const userId = caller.user.id
     const nowMs = Date.now()
+    const expiresMs = nowMs + settings.options.idempotency.keep
     const isKept =
       pieces !== undefined &&
       (await answers
@@ -253,11 +254,11 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
           facts: incoming.id,
           pieces,
           createdMs: nowMs,
-          expiresMs: nowMs + settings.options.idempotency.keep,
+          expiresMs,
         })
         .catch(() => false))
     this.#count(isKept ? 'kept' : 'not_kept')
-    await this.#end(lookup, () => claims.rows.write('endClaim', { lookup, userId, claim }))
+    await this.#end(lookup, () => claims.rows.write('endClaim', { lookup, userId, claim, expiresMs }))
   }
 
   release({ call: { lookup, caller }, claim }: ClaimedCall): Promise<void> {

@@ -96,13 +96,16 @@ export async function renewClaims(
 interface CallClaim extends Pick<ClaimedCall, 'lookup' | 'userId' | 'claim'> {}
 
 /**
- * Records that a claimed call has ended. If its answer was not stored, further requests with the same key are
- * refused.
+ * Records that a claimed call has ended, and until when that is known: as long as its answer is kept. If that was not
+ * stored, further requests with the same key are refused.
  */
-export async function endClaim(db: Db, { lookup, claim }: CallClaim): Promise<void> {
+export async function endClaim(
+  db: Db,
+  { lookup, claim, expiresMs }: CallClaim & Pick<ClaimedCall, 'expiresMs'>,
+): Promise<void> {
   await db
     .updateTable('idempotent_calls')
-    .set({ until_ms: null })
+    .set({ until_ms: null, expires_ms: expiresMs })
     .where('lookup', '=', lookup)
     .where('claim', '=', claim)
     .execute()
