@@ -36,6 +36,8 @@ export interface ReadRequest {
   readonly incoming: IncomingCall
   readonly caller: Caller
   readonly settings: Settings
+  /** Set if the request needs no permission for the model that its record names. */
+  readonly isForAnyModel?: true
 }
 
 /** A request that was checked, and has passed the limits of its key, its user and its model. */

@@ -14,6 +14,7 @@ import { answered, json } from '../fixtures/media-fixture.ts'
 import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { jinaAnswer, scored } from '../fixtures/rerank-behaviour.ts'
 import { streamedResponse, wholeResponse } from '../fixtures/responses-behaviour.ts'
+import { storingUpstream } from '../fixtures/stored-responses.ts'
 
 const PRICE = { ...PLAIN_PRICE, second: 0.002, image: { default: 0.1 }, request: 0.01 }
 const LANES = ['chat', 'messages', 'responses', 'gemini', 'rerank', 'slow', 'second'] as const
@@ -33,9 +34,19 @@ beforeAll(async () => {
     ),
     users: [
       ROOT,
-      user(2, 'ann', [token('ann'), token('other'), token('limited')], {
-        access_token: ANN.accessToken,
-      }),
+      user(
+        2,
+        'ann',
+        [
+          token('ann'),
+          token('other'),
+          token('limited'),
+          token('narrow', { model_limits_enabled: true, model_limits: 'chat' }),
+        ],
+        {
+          access_token: ANN.accessToken,
+        },
+      ),
       ADMIN_USER,
       user(4, 'poor', [token('poor', { remain_quota: 100_000 })]),
     ],
@@ -324,6 +335,23 @@ describe('a second attempt with the same idempotency key', () => {
     expect(changed.success, changed.message).toBe(true)
     const refused = await attempt(body, key, { key: 'limited' })
     expect(codeOf(refused)).toBe('403 model_not_allowed')
+  })
+
+  test('a cancellation is replayed for its idempotency key, also if the API key may not call the model of the response', async () => {
+    const provider = storingUpstream('responses')
+    fixture.upstream.decide('responses', (request) => provider.decision(request))
+    const body = { model: 'responses', input: 'hi', background: true }
+    const { id } = (await attempt(body, randomUUID(), { path: '/v1/responses' })).json()
+    const narrow = { key: 'narrow', path: `/v1/responses/${id}/cancel` }
+    expect(codeOf(await attempt(body, randomUUID(), { ...narrow, path: '/v1/responses' }))).toBe(
+      '403 model_not_allowed',
+    )
+    const key = randomUUID()
+    const first = await attempt(undefined, key, narrow)
+    expect(first.status, first.text).toBe(200)
+    const again = await attempt(undefined, key, narrow)
+    expect(again.headers['idempotency-replayed']).toBe('true')
+    expect(again.text).toBe(first.text)
   })
 })
 

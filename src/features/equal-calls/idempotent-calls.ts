@@ -175,11 +175,11 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
 
   async attach(
     first: ClaimedCall,
-    { incoming, caller, settings }: Attempt,
+    { incoming, caller, settings, isForAnyModel }: Attempt,
   ): Promise<MissedAnswer | undefined> {
     const { id, record } = first.call.incoming
     if (record.model !== undefined) {
-      requirePermission(settings, caller, record.model)
+      if (!isForAnyModel) requirePermission(settings, caller, record.model)
       incoming.record.model = record.model
     }
     const attached = first.answer.attach(incoming.response, REPLAYED)
@@ -198,11 +198,11 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
   async replay(
     kept: KeptAnswer,
     _first: ClaimedCall,
-    { incoming, caller, settings }: Attempt,
+    { incoming, caller, settings, isForAnyModel }: Attempt,
   ): Promise<true> {
     const { answers, reads } = this.#services
     const { record, response } = incoming
-    if (kept.model !== '') requirePermission(settings, caller, kept.model)
+    if (kept.model !== '' && !isForAnyModel) requirePermission(settings, caller, kept.model)
     record.model = kept.model
     record.replayOf = kept.facts
     try {

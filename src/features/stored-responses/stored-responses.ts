@@ -58,6 +58,7 @@ export class StoredResponses {
       return this.#requests.cancel(await this.#requests.find(call, caller, id))
     }
     const answer = this.#services.lifeCycle.read(incoming, settings)
-    return answer ? answer({ body: { bytes: NO_BYTES }, incoming, caller, settings }, run) : run(incoming)
+    const request = { body: { bytes: NO_BYTES }, incoming, caller, settings, isForAnyModel: true } as const
+    return answer ? answer(request, run) : run(incoming)
   }
 }
