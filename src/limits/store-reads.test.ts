@@ -150,6 +150,20 @@ describe('the memory of a read', () => {
     await expect(second).rejects.toMatchObject(TOO_MANY)
   })
 
+  test('one read of a content at a time may exceed the share of its client, until it gives the memory back', async () => {
+    const { memory, reads } = started()
+    const [first, second] = [reads.of(1), reads.of(2)]
+    await first.hold(2 * SHARE, 'contents')
+    const waiting = second.hold(2 * SHARE, 'contents')
+    expect(await settled(waiting)).toBe('no')
+    first.give(2 * SHARE)
+    expect(await settled(waiting)).toBe('yes')
+    second.end()
+    second.give(2 * SHARE)
+    first.end()
+    expect(memory.held).toBe(0)
+  })
+
   test('memory that becomes free goes first to the waiting database read of the client that holds least', async () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation({ client: 'a body', key: '' })
