@@ -100,6 +100,7 @@ function regexSearches(
       automaton,
       most,
       judge: undefined,
+      judgesEach: false,
       canSkip: false,
       isOfStrings: true,
       guided,
@@ -160,13 +161,14 @@ const searches = new WeakMap<Detector, Rule['searches'][number]>()
 function detectorSearch(detector: Detector): Rule['searches'][number] {
   const known = searches.get(detector)
   if (known) return known
-  const { kind, most, forms } = detector
+  const { kind, most, forms, isCheckedOnce } = detector
   const isJudged = forms.some(({ check, isOther }) => check !== undefined || isOther)
   const search = {
     kind,
     most,
     automaton: new Automaton(compileProgram(forms), true),
     judge: isJudged ? judgeOf(forms) : undefined,
+    judgesEach: isJudged && !isCheckedOnce,
     canSkip: forms.some(({ isOther }) => isOther),
     isOfStrings: false,
     guided: undefined,

@@ -19,10 +19,15 @@ export interface AutomatonSearch {
   readonly automaton: Automaton
   /**
    * Maximum number of characters that an attempt to match reads without success. After a match, an attempt
-   * may read as many again. If there is a `judge`, this is the maximum length of a match.
+   * may read as many again. If `judgesEach`, this is the maximum length of a match.
    */
   readonly most: number
   readonly judge: CheckMatch | undefined
+  /**
+   * Whether `judge` checks each match of an attempt. Otherwise it checks the shortest one: if that is none, the attempt
+   * ends, else the match is as long as possible.
+   */
+  readonly judgesEach: boolean
   /**
    * Whether `judge` can return `OTHER_MATCH`. A match is then certain only when the attempt to match has
    * ended.

@@ -95,7 +95,7 @@ export class Scanner implements TextScanner {
   }
 
   get needed(): number {
-    return this.#span && !this.#search.judge ? this.#matchEnd : this.#start
+    return this.#span && !this.#search.judgesEach ? this.#matchEnd : this.#start
   }
 
   scan(text: string, base: number, isEnd: boolean): void {
@@ -210,7 +210,7 @@ export class Scanner implements TextScanner {
 
   /** Continues an attempt to match; returns false if it waits for more text. */
   #attempt(from: number, text: string, base: number, isEnd: boolean): boolean {
-    const { automaton, most, judge, guided } = this.#search
+    const { automaton, most, judge, judgesEach, guided } = this.#search
     const units = automaton.classes.ofUnit
     const { width, edge } = automaton
     const length = base + text.length
@@ -269,7 +269,7 @@ export class Scanner implements TextScanner {
       if (transition & MATCH_BEFORE) {
         if (guided && this.#readTo(position) > most) break
         this.#matchState = left ?? automaton.stateOf(state)
-        this.#matched(automaton.matchesBefore(state, next), position, text, base)
+        if (!this.#matched(automaton.matchesBefore(state, next), position, text, base)) break
       }
       left = undefined
       state = transition & STATE_MASK
@@ -288,8 +288,7 @@ export class Scanner implements TextScanner {
       if (transition & MATCH_AFTER) {
         this.#matchState = automaton.stateOf(state)
         const { matches, distance } = this.#matchState
-        this.#matched(matches, position, text, base)
-        if (distance === Infinity) break
+        if (!this.#matched(matches, position, text, base) || distance === Infinity) break
       }
       if (!judge && position - this.#start >= REMEMBERED_FROM) {
         if (
@@ -306,7 +305,7 @@ export class Scanner implements TextScanner {
           this.#remember(state, position)
         }
       }
-      const read = judge ? position - this.#start : this.#readTo(position)
+      const read = judgesEach ? position - this.#start : this.#readTo(position)
       if (read >= nearMost && read + automaton.stateOf(state).distance > most) break
     }
     this.#position = position
@@ -406,19 +405,22 @@ export class Scanner implements TextScanner {
     return false
   }
 
-  /** Records that the current attempt has found a match that ends at `end`. */
-  #matched(patterns: readonly number[], end: number, text: string, base: number): void {
-    const { judge, canSkip } = this.#search
-    if (judge) this.#budget.spend(CHECK_COST)
-    const verdict = judge?.(patterns, text.slice(this.#start - base, end - base)) ?? 0
-    if (verdict === NO_MATCH) return
+  /** Records that the current attempt has found a match that ends at `end`. Returns whether there may be a longer one. */
+  #matched(patterns: readonly number[], end: number, text: string, base: number): boolean {
+    const { judge, judgesEach, canSkip } = this.#search
+    if (judgesEach || this.#matchEnd === -1) {
+      if (judge) this.#budget.spend(CHECK_COST)
+      const verdict = judge?.(patterns, text.slice(this.#start - base, end - base)) ?? 0
+      if (verdict === NO_MATCH) return judgesEach
+      this.#isOther = verdict === OTHER_MATCH
+      this.#spanStart = this.#start + Math.max(0, verdict)
+    }
     this.#matchEnd = end
     this.#classAtMatch = this.#lastClass
-    this.#isOther = verdict === OTHER_MATCH
-    this.#spanStart = this.#start + Math.max(0, verdict)
     this.#presentLow = Math.max(this.#presentLow, end)
     if (this.#hasJoined) this.#low = Math.max(this.#low, end)
     if (!canSkip) this.#extendSpan(this.#spanStart, end)
+    return true
   }
 
   /**

@@ -28,7 +28,12 @@ export interface DetectorForm {
  */
 export interface Detector {
   readonly kind: string
-  /** Maximum length of a match in characters. A form without a check can match beyond it. */
+  /**
+   * Maximum length of a match in characters. A form without a check can match beyond it, and so can one whose match was
+   * checked if `isCheckedOnce`.
+   */
   readonly most: number
+  /** True if the check of the shortest match at a position decides about the longer ones there, too. */
+  readonly isCheckedOnce?: true
   readonly forms: readonly DetectorForm[]
 }

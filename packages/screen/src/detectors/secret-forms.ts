@@ -133,6 +133,11 @@ export const SECRET_FORMS: readonly SecretForm[] = [
   { provider: 'Mapbox', source: `[st]k\\.eyJ${W}{30,}\\.${W}{20,}` },
   // Tokens that belong to no provider. RFC 7519: header and claims are JSON objects, so both begin with eyJ.
   { provider: 'JSON Web Token', source: `eyJ${W}{8,240}\\.eyJ${W}{8,}(?:\\.${W}*)?` },
+  // A longer header is known by its first member: alg, cty, enc, jku, jwk, kid, typ, x5c, x5t or x5u.
+  {
+    provider: 'JSON Web Token',
+    source: `eyJ(?:hbGci|jdHki|lbmMi|qa3Ui|qd2si|raWQi|0eXAi|4NWMi|4NXQi|4NXUi)${W}{235,}(?:\\.${W}*){0,2}`,
+  },
 ]
 
 /**
@@ -147,11 +152,11 @@ export const PRIVATE_KEY = (() => {
   return String.raw`-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----${headers}${line}+(?:${end})?`
 })()
 
-/**
- * A value assigned to a name such as `api_key` or `password`. `NAMED_SECRETS` also checks that it looks
- * random.
- */
-export const ASSIGNED_SECRET = String.raw`(?i)(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|client[_-]?secret|private[_-]?key|signing[_-]?key|encryption[_-]?key|secret|passwd|password|token)["'\x60]?\s{0,3}(?::=|=>|[:=])\s{0,3}["'\x60]?[A-Za-z0-9_.~+/=-]{20,150}`
+/** What comes before a value that is assigned to a name such as `api_key` or `password`. */
+export const ASSIGNMENT = String.raw`(?i:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|client[_-]?secret|private[_-]?key|signing[_-]?key|encryption[_-]?key|secret|passwd|password|token)["'\x60]?\s{0,3}(?::=|=>|[:=])\s{0,3}["'\x60]?`
 
-/** A token after the name of an authentication scheme, as in an `Authorization` header. */
-export const BEARER_TOKEN = String.raw`(?i)(?:bearer|basic|token) {1,2}[A-Za-z0-9_.~+/=-]{20,200}`
+/** What comes before a token, as in an `Authorization` header: the name of an authentication scheme. */
+export const SCHEME = '(?i:bearer|basic|token) {1,2}'
+
+/** A character of a value that has a name. */
+export const VALUE_CHARACTER = '[A-Za-z0-9_.~+/=-]'

@@ -1,11 +1,15 @@
 import type { CodePointRanges } from '../automaton/code-points.ts'
 import type { Detector } from './detector.ts'
-import { ASSIGNED_SECRET, BEARER_TOKEN, PRIVATE_KEY, SECRET_FORMS } from './secret-forms.ts'
+import { ASSIGNMENT, PRIVATE_KEY, SCHEME, SECRET_FORMS, VALUE_CHARACTER } from './secret-forms.ts'
 
 const LETTERS_AND_DIGITS: CodePointRanges = [0x30, 0x39, 0x41, 0x5a, 0x61, 0x7a]
 /** `-`, `/` and `_`, which join the parts of a name. */
 const JOINTS: CodePointRanges = [0x2d, 0x2d, 0x2f, 0x2f, 0x5f, 0x5f]
 const WORD_AND_JOINTS: CodePointRanges = [...LETTERS_AND_DIGITS, ...JOINTS]
+/** The characters of a value that has a name, and `(`, which follows the name of a function. */
+const VALUE_OR_CALL: CodePointRanges = [
+  0x28, 0x28, 0x2b, 0x2b, 0x2d, 0x39, 0x3d, 0x3d, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a, 0x7e, 0x7e,
+]
 
 /**
  * Keys and tokens that are recognized by their form alone. A match may be longer than `most`, as long as the
@@ -26,23 +30,28 @@ export const KNOWN_SECRETS: Detector = {
 
 /**
  * Values that are assigned to a name such as `password`, or follow `Bearer`, and look random. The match is
- * the value alone.
+ * the value alone, all of it. Of a value of more than 150 characters the first 151 decide.
  */
 export const NAMED_SECRETS: Detector = {
   kind: 'SECRET',
   most: 256,
-  forms: [ASSIGNED_SECRET, BEARER_TOKEN].map((source) => ({
-    source,
-    notAfter: LETTERS_AND_DIGITS,
-    notBefore: [...LETTERS_AND_DIGITS, 0x28, 0x28, 0x5f, 0x5f],
-    check: (text) => looksRandom(valueOf(text)),
-    valueAt: (text) => text.length - valueOf(text).length,
-  })),
+  isCheckedOnce: true,
+  forms: [ASSIGNMENT, SCHEME].flatMap((before) => {
+    const form = {
+      notAfter: LETTERS_AND_DIGITS,
+      check: (text: string) => looksRandom(valueOf(text)),
+      valueAt: (text: string) => text.length - valueOf(text).length,
+    }
+    return [
+      { ...form, source: `${before}${VALUE_CHARACTER}{20,150}`, notBefore: VALUE_OR_CALL },
+      { ...form, source: `${before}${VALUE_CHARACTER}{151,}` },
+    ]
+  }),
 }
 
 /** The text after the assignment sign, or after the name of an authentication scheme. */
 function valueOf(text: string): string {
-  return text.replace(/^(?:\w+ {1,2}(?![:=])|[^:=]*(?::=|=>|[:=])\s*["'`]?)/, '')
+  return text.replace(/^(?:\w+ {1,2}(?![ :=])|[^:=]*(?::=|=>|[:=])\s*["'`]?)/, '')
 }
 
 /**
@@ -51,7 +60,7 @@ function valueOf(text: string): string {
  */
 function looksRandom(value: string): boolean {
   if (value.length < 20 || !/[0-9]/.test(value) || !/[A-Za-z]/.test(value)) return false
-  if (/example|placeholder|your[_-]?|x{6}|\.{2}/i.test(value)) return false
+  if (/example|placeholder|your[_-]?|x{6}|\.{2,}[^.]/i.test(value)) return false
   const digits = value.replaceAll(/[^0-9]/g, '').length
   // About one of six random base 62 characters is a digit; names that contain a number have fewer digits.
   if (digits < 2 || digits / value.length < 0.06) return false
