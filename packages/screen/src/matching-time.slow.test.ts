@@ -231,6 +231,37 @@ test('the built-in rules take on any text at most 20 times what they take on pla
   expect(hostile.flatMap((text) => waysAbove(costs, BUILT_IN, text))).toEqual([])
 })
 
+test('no text without escapes costs the built-in rules so much that its rest counts as a match', () => {
+  const parts = [
+    'token=',
+    'secret',
+    '=',
+    '-',
+    '.',
+    '/',
+    '_',
+    '0',
+    'a',
+    ' ',
+    'DE12',
+    '4242',
+    '01',
+    '::',
+    '@',
+    '+1',
+    'eyJ',
+  ]
+  const screens = [BUILT_IN, screenOf({ secrets: true }), screenOf({ pii: PII_KINDS })]
+  const units = Array.from({ length: lawRuns(300) }, () =>
+    Array.from({ length: 1 + draw(4) }, () => oneOf(parts)).join(''),
+  )
+  for (const unit of ['token=', 'token=-token=-', 'api_key=a.b/c/token=x.y/z/', '01 ab', ...units]) {
+    const text = unit.repeat(1500 / unit.length)
+    // What a text may cost grows with its pieces.
+    for (const screen of screens) expect(streamed(screen, text), unit).toBe(screen.apply(text).text)
+  }
+})
+
 /** What stands for a line break or a letter at the first level of escapes, at the last, and at each of them. */
 const ESCAPES = [
   String.raw`\n`,
