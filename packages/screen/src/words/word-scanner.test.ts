@@ -21,6 +21,7 @@ const ALPHABETS = [
   ['a', 'A', '-', ' '],
   ['a', 'é', 'e', '\u0301', '中', ' '],
   ['ß', 's', 'S', '.', '\n', ' '],
+  ['a', ' ', '\u00a0', '\v'],
   ['😀', '中', '\u{20000}', ' ', 'x'],
 ]
 
@@ -48,7 +49,7 @@ function naiveMatches(words: readonly string[], text: string): [number, number][
 function endOf(parts: readonly string[], text: string, from: number): number {
   let at = from
   for (const [index, part] of parts.entries()) {
-    const spaces = index === 0 ? 0 : (/^[\t\n\f\r ]{1,4}/.exec(text.slice(at))?.[0].length ?? -1)
+    const spaces = index === 0 ? 0 : (/^\s{1,4}/u.exec(text.slice(at))?.[0].length ?? -1)
     if (spaces < 0) return -1
     at += spaces
     for (const character of part) {
@@ -92,6 +93,31 @@ test('finds the same words as a search word by word, whole, in pieces, and in a 
     }
     pieces.scan(text.slice(pieces.needed), pieces.needed, true)
     expect(found(pieces), `${about} in pieces`).toEqual(expected)
+  }
+})
+
+test('the space of a phrase is any white space, in the text as in the phrase', () => {
+  const spaces = Array.from({ length: 0x10000 }, (_, unit) => String.fromCharCode(unit)).filter((unit) =>
+    /\s/.test(unit),
+  )
+  expect(spaces.length).toBe(25)
+  const spans = (phrase: string, text: string): [number, number][] => {
+    const scanner = new WordScanner(new WordTree([phrase]))
+    scanner.scan(text, 0, true)
+    return found(scanner)
+  }
+  for (const space of spaces) {
+    expect(spans('project yonder', `see project${space}yonder`), space.codePointAt(0)?.toString(16)).toEqual([
+      [4, 18],
+    ])
+    expect(
+      spans(`project${space}yonder`, `see project${space}yonder`),
+      space.codePointAt(0)?.toString(16),
+    ).toEqual([[4, 18]])
+    expect(
+      spans(`株式会社${space}山田`, 'これは株式会社 山田です'),
+      space.codePointAt(0)?.toString(16),
+    ).toEqual([[3, 10]])
   }
 })
 
