@@ -90,6 +90,12 @@ describe('words', () => {
     )
   })
 
+  it('finds a word with İ in both its spellings, and with the small letter of Turkish', () => {
+    const spellings = ['İstanbul', 'İSTANBUL', 'I\u0307stanbul', 'i\u0307stanbul', 'istanbul']
+    expect(found({ words: ['İstanbul'] }, `${spellings.join(' ')} ıstanbul`)).toEqual(spellings)
+    expect(found({ words: ['I\u0307stanbul'] }, spellings.join(' '))).toEqual(spellings)
+  })
+
   it('finds both ways of writing an accent, and no letter that has another one', () => {
     expect(found({ words: ['café'] }, 'CAFÉ cafe\u0301 cafe café\u0323')).toEqual(['CAFÉ', 'cafe\u0301'])
   })

@@ -19,10 +19,11 @@ export interface WordForm {
  * or digit must not be directly before or after a word, except in scripts without spaces between words.
  */
 export function wordForms(word: string): readonly WordForm[] {
-  const trimmed = word.trim()
-  const spellings = [trimmed, trimmed.toUpperCase(), trimmed.toLowerCase()].flatMap((text) =>
-    [text.normalize('NFC'), text.normalize('NFD')].map((form) => form.toLowerCase()),
-  )
+  const trimmed = word.trim().normalize('NFC')
+  // The small letter of İ is i in Turkish; elsewhere it is two characters, so that İ itself stays as it is.
+  const spellings = [trimmed, trimmed.toUpperCase(), trimmed.toLowerCase(), trimmed.replaceAll('İ', 'i')]
+    .flatMap((text) => [text.normalize('NFC'), text.normalize('NFD')])
+    .map((form) => (form.includes('İ') ? form : form.toLowerCase()))
   return [...new Set(spellings)].map((spelling) => {
     const letters = Array.from(spelling)
     return {

@@ -22,6 +22,7 @@ const ALPHABETS = [
   ['a', 'é', 'e', '\u0301', '中', ' '],
   ['ß', 's', 'S', '.', '\n', ' '],
   ['a', ' ', '\u00a0', '\v'],
+  ['İ', 'i', 'I', '\u0307', ' '],
   ['😀', '中', '\u{20000}', ' ', 'x'],
 ]
 
@@ -54,7 +55,7 @@ function endOf(parts: readonly string[], text: string, from: number): number {
     at += spaces
     for (const character of part) {
       const there = Array.from(text.slice(at, at + 2))[0] ?? ''
-      if (there.toLowerCase() !== character) return -1
+      if (there.toLowerCase() !== character.toLowerCase()) return -1
       at += there.length
     }
   }
