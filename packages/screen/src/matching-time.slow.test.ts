@@ -197,6 +197,11 @@ function wordFamilies(): readonly { name: string; words: readonly string[]; text
       text: 'a\u4e00'.repeat(LENGTH / 2),
     },
     {
+      name: 'marks of no letter',
+      words: ['\u0301a'],
+      text: '\u0301'.repeat(LENGTH),
+    },
+    {
       name: 'letters and marks',
       words: numbered(100, (at) => 'a-'.repeat(at + 1)),
       text: 'a-'.repeat(LENGTH / 2),

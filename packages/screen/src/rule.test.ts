@@ -100,6 +100,14 @@ describe('words', () => {
     expect(found({ words: ['café'] }, 'CAFÉ cafe\u0301 cafe café\u0323')).toEqual(['CAFÉ', 'cafe\u0301'])
   })
 
+  it('finds no part of a word, wherever it has marks', () => {
+    expect(found({ words: ['मा', 'काम', 'art'] }, 'सीमा मेकाम cafe\u0301art e\u0301\u0323\u200dart')).toEqual(
+      [],
+    )
+    expect(found({ words: ['मा', 'art'] }, 'मा \u0301art \u0301')).toEqual(['मा', 'art'])
+    expect(found({ words: ['art'] }, '\u0301art')).toEqual(['art'])
+  })
+
   it('takes any white space for the space of a phrase', () => {
     expect(found({ words: ['top secret'] }, 'Top\n secret, topsecret, top\u00a0 x')).toEqual(['Top\n secret'])
   })

@@ -76,3 +76,11 @@ test('levels that share their searches find the same matches as levels that are 
     { numRuns: lawRuns(6000) },
   )
 })
+
+test('levels do not share their searches among marks, of which only the one before tells whether they are of a letter', () => {
+  const rule = compileRule('r', { words: ['ab'] })
+  for (let marks = 1; marks < 20; marks++) {
+    const text = `\\u0020${'\u0301'.repeat(marks)}ab`
+    expect(found(rule, text, [40], 1)).toEqual([{ start: 6 + marks, end: 8 + marks }])
+  }
+})

@@ -23,6 +23,8 @@ const ALPHABETS = [
   ['ß', 's', 'S', '.', '\n', ' '],
   ['a', ' ', '\u00a0', '\v'],
   ['İ', 'i', 'I', '\u0307', ' '],
+  ['म', 'ा', 'e', '\u0301', '中'],
+  ['x', '-', '\u{10400}', '\u{11001}'],
   ['😀', '中', '\u{20000}', ' ', 'x'],
 ]
 
@@ -31,7 +33,7 @@ function naiveMatches(words: readonly string[], text: string): [number, number][
   const forms = words.flatMap(wordForms)
   const matches: [number, number][] = []
   for (let at = 0; at < text.length; ) {
-    const before = Array.from(text.slice(0, at)).at(-1) ?? ''
+    const before = Array.from(text.slice(0, at)).findLast((character) => !isMark(character)) ?? ''
     let longest = -1
     for (const { parts, borderBefore, borderAfter } of forms) {
       const end = endOf(parts, text, at)

@@ -21,8 +21,8 @@ export class WordScanner implements TextScanner {
   readonly spans: Span[] = []
   readonly #tree: WordTree
   #position = 0
-  /** The character before `#position`; -1 at the start of the text. */
-  #before = -1
+  /** Whether a letter is before `#position`, with its marks. */
+  #isLetterBefore = false
   /** The node of the longest end of the text that begins a word after all matches. */
   #node = ROOT
   /** Number of characters of white space that the last symbol consists of. */
@@ -53,7 +53,7 @@ export class WordScanner implements TextScanner {
   fork(): WordScanner {
     const fork = new WordScanner(this.#tree)
     fork.#position = this.#position
-    fork.#before = this.#before
+    fork.#isLetterBefore = this.#isLetterBefore
     fork.#node = this.#node
     fork.#spaces = this.#spaces
     fork.#read = this.#read
@@ -70,6 +70,7 @@ export class WordScanner implements TextScanner {
       this.decided + shift === other.decided &&
       this.#position + shift === other.#position &&
       this.#node === other.#node &&
+      this.#isDecidedAfterLetter === other.#isDecidedAfterLetter &&
       this.#candidates.length + other.#candidates.length === 0
     )
   }
@@ -79,16 +80,20 @@ export class WordScanner implements TextScanner {
   scan(text: string, base: number, isEnd: boolean): void {
     const tree = this.#tree
     const { begins } = tree
-    const from = this.#position - base
-    let at = from
+    let at = this.#position - base
+    let known = at
+    let isLetterBefore = this.#isLetterBefore
     for (;;) {
       if (this.#node === ROOT) while (at < text.length && begins[text.charCodeAt(at)] === 0) at += 1
+      if (!isEnd && at > known && isCut(text, at - 1)) at -= 1
+      if (at > known) isLetterBefore = isAfterLetter(text, known, at, isLetterBefore)
+      known = at
       if (at >= text.length || (!isEnd && isCut(text, at))) break
       const point = text.codePointAt(at) as number
       if (tree.longest[this.#node] !== NO_WORD) this.#find(base + at, point)
       const symbol = tree.symbolOf(point)
       if (symbol === SPACE && this.#spaces > 0 && this.#spaces < MAX_SPACES) this.#spaces += 1
-      else this.#step(symbol, base + at, at === from ? this.#before : pointBefore(text, at))
+      else this.#step(symbol, base + at, isLetterBefore)
       at += point > 0xffff ? 2 : 1
     }
     if (isEnd) {
@@ -96,7 +101,7 @@ export class WordScanner implements TextScanner {
       this.#node = ROOT
       this.#settle()
     }
-    if (at > from) this.#before = pointBefore(text, at)
+    this.#isLetterBefore = isLetterBefore
     this.#position = base + at
   }
 
@@ -105,15 +110,20 @@ export class WordScanner implements TextScanner {
     return this.#read - (this.#tree.depths[this.#node] as number)
   }
 
+  /** Whether a letter is before the position before which all is decided. */
+  get #isDecidedAfterLetter(): boolean {
+    return this.#node === ROOT ? this.#isLetterBefore : this.#isAfterLetter[this.#placeOf(this.#first)] === 1
+  }
+
   #placeOf(symbol: number): number {
     return symbol & (this.#positions.length - 1)
   }
 
-  #step(symbol: number, position: number, before: number): void {
+  #step(symbol: number, position: number, isLetterBefore: boolean): void {
     if (this.#node === ROOT) this.#read = 0
     const place = this.#placeOf(this.#read)
     this.#positions[place] = position
-    this.#isAfterLetter[place] = isLetterPoint(before) ? 1 : 0
+    this.#isAfterLetter[place] = isLetterBefore ? 1 : 0
     this.#read += 1
     this.#node = this.#tree.after(this.#node, symbol)
     this.#spaces = symbol === SPACE && this.#node !== ROOT ? 1 : 0
@@ -172,6 +182,16 @@ function pointBefore(text: string, end: number): number {
   const unit = text.charCodeAt(end - 1)
   const isSecondHalf = (unit & 0xfc00) === 0xdc00 && end > 1 && sizeAt(text, end - 2) === 2
   return isSecondHalf ? (text.codePointAt(end - 2) as number) : unit
+}
+
+/** Whether a letter is before a position, with its marks. `otherwise` holds if only marks are after the position `from`. */
+function isAfterLetter(text: string, from: number, end: number, otherwise: boolean): boolean {
+  for (let at = end; at > from; ) {
+    const point = pointBefore(text, at)
+    if (!isMarkPoint(point)) return isLetterPoint(point)
+    at -= point > 0xffff ? 2 : 1
+  }
+  return otherwise
 }
 
 const [LETTER_BIT, MARK_BIT, KNOWN_BIT] = [1, 2, 4]
