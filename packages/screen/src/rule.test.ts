@@ -90,9 +90,15 @@ describe('words', () => {
     )
   })
 
-  it('finds a word with İ in both its spellings, and with the small letter of Turkish', () => {
+  it('finds a word with İ or ı in each spelling, and in the capitals and small letters of Turkish', () => {
     const spellings = ['İstanbul', 'İSTANBUL', 'I\u0307stanbul', 'i\u0307stanbul', 'istanbul']
     expect(found({ words: ['İstanbul'] }, `${spellings.join(' ')} ıstanbul`)).toEqual(spellings)
+    expect(found({ words: ['İzmir', 'ılık iklim'] }, 'İZMİR izmir ILIK İKLİM ılık iklim')).toEqual([
+      'İZMİR',
+      'izmir',
+      'ILIK İKLİM',
+      'ılık iklim',
+    ])
     expect(found({ words: ['I\u0307stanbul'] }, spellings.join(' '))).toEqual(spellings)
   })
 

@@ -20,9 +20,12 @@ export interface WordForm {
  */
 export function wordForms(word: string): readonly WordForm[] {
   const trimmed = word.trim().normalize('NFC')
-  // The small letter of İ is i in Turkish; elsewhere it is two characters, so that İ itself stays as it is.
-  const spellings = [trimmed, trimmed.toUpperCase(), trimmed.toLowerCase(), trimmed.replaceAll('İ', 'i')]
+  const turkish = /[İı]/.test(trimmed)
+    ? [trimmed.toLocaleUpperCase('tr'), trimmed.toLocaleLowerCase('tr')]
+    : []
+  const spellings = [trimmed, trimmed.toUpperCase(), trimmed.toLowerCase(), ...turkish]
     .flatMap((text) => [text.normalize('NFC'), text.normalize('NFD')])
+    // İ stays as it is, because it becomes two characters in small letters.
     .map((form) => (form.includes('İ') ? form : form.toLowerCase()))
   return [...new Set(spellings)].map((spelling) => {
     const letters = Array.from(spelling)
