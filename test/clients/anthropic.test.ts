@@ -1,5 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
+import { UNSIGNED_THOUGHT_ENVELOPE } from '../../packages/wire/src/signature-envelope.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
@@ -103,7 +104,11 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     const final = await stream.finalMessage()
     expect({ text, thoughts }).toEqual({ text: TEXT, thoughts: THOUGHT })
     expect(final.content).toMatchObject([
-      { type: 'thinking', thinking: THOUGHT, signature: mode === 'native' ? 'c2ln' : '' },
+      {
+        type: 'thinking',
+        thinking: THOUGHT,
+        signature: mode === 'native' ? 'c2ln' : UNSIGNED_THOUGHT_ENVELOPE,
+      },
       { type: 'text', text: TEXT },
     ])
     expect(final.stop_reason).toBe('end_turn')

@@ -28,8 +28,8 @@ export type SignatureEnvelopeContent = (
 }
 
 /**
- * Envelope that stands for the missing signature of a thought, for clients that discard thoughts without a
- * signature.
+ * Envelope that stands for the missing signature of a thought. Clients of responses discard thoughts without a
+ * signature, and messages upstreams refuse them, so that they must be recognized when they come back.
  */
 export const UNSIGNED_THOUGHT_ENVELOPE: string = seal({ thought: 'unsigned' })
 

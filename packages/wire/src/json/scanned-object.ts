@@ -106,7 +106,7 @@ export class ScannedObject {
     for (let node = 0; node < tape.length; node += 3) {
       const start = tape[node] as number
       // Compares the last byte first, because the first byte is always a quote.
-      if (bytes[start + length - 1] !== last || (tape[node + 1] as number) - start <= length) continue
+      if (bytes[start + length - 1] !== last || (tape[node + 1] as number) - start < length) continue
       if (hasBytesAt(bytes, start, beginning)) return true
     }
     return false

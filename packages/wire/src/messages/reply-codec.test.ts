@@ -8,6 +8,7 @@ import { WireError } from '../wire-error.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import type { Reply, ReplyEvent, ReplyPart } from '../reply.ts'
 import { messagesCodec } from './index.ts'
+import { UNSIGNED_THOUGHT_ENVELOPE } from '../signature-envelope.ts'
 import { byTier, lawRuns } from '../../../../test/runner/tier.ts'
 
 const MINTED: ReplyIdentity = { created: 1, id: 'abc' }
@@ -230,7 +231,7 @@ describe('a whole messages reply', () => {
       role: 'assistant',
       model: 'up',
       content: [
-        { type: 'thinking', thinking: 'hm', signature: '' },
+        { type: 'thinking', thinking: 'hm', signature: UNSIGNED_THOUGHT_ENVELOPE },
         { type: 'text', text: 'a', citations: null },
         { type: 'tool_use', id: 't', name: 'f', input: {}, caller: { type: 'direct' } },
       ],
@@ -632,6 +633,11 @@ describe('writing a messages stream', () => {
         content_block: { type: 'thinking', thinking: '', signature: '' },
       },
       { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'hm' } },
+      {
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'signature_delta', signature: UNSIGNED_THOUGHT_ENVELOPE },
+      },
       { type: 'content_block_stop', index: 0 },
       { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '', citations: null } },
       { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'a "b"\n' } },

@@ -2,7 +2,7 @@ import type { ReplyIdentity } from '../../codec.ts'
 import type { Reply, ReplyPart } from '../../reply.ts'
 import { writeStop } from '../stop-reasons.ts'
 import { writeUsage } from '../usage.ts'
-import { sealSignature } from '../../signature-envelope.ts'
+import { sealSignature, UNSIGNED_THOUGHT_ENVELOPE } from '../../signature-envelope.ts'
 import type { SearchPart } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
 import { DIRECT_CALLER, searchBlocks, writeCitation } from '../blocks.ts'
@@ -58,7 +58,7 @@ function encodeBlock(part: Exclude<ReplyPart, SearchPart>): string | undefined {
       return JSON.stringify({
         type: 'thinking',
         thinking: part.text,
-        signature: part.proof ? sealSignature(part.proof, 'messages') : '',
+        signature: part.proof ? sealSignature(part.proof, 'messages') : UNSIGNED_THOUGHT_ENVELOPE,
       })
     case 'tool-call': {
       const head = JSON.stringify({ type: 'tool_use', id: part.id, name: part.name }).slice(0, -1)

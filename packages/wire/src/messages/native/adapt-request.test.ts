@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../../../../test/samples/upstream-settings.ts'
 import type { RestrictedField, UpstreamSettings } from '../../upstream-settings.ts'
-import { sealSignature } from '../../signature-envelope.ts'
+import { sealSignature, UNSIGNED_THOUGHT_ENVELOPE } from '../../signature-envelope.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { encodeBlocks } from '../encode/reply.ts'
 import { type AdaptedMessagesRequest, adaptMessagesRequest } from './adapt-request.ts'
@@ -90,6 +90,49 @@ describe('a thought of another provider', () => {
     )
     expect(gate(messages(foreign, own), {}, true).body.toString()).toBe(messages(own))
     expect(gate(messages(own, text)).same).toBe(true)
+  })
+
+  test('a thought without a signature is removed from a native messages request to a host of Claude, and stays for others', () => {
+    const unsigned = '{"type":"thinking","thinking":"I look.","signature": ""}'
+    const sent = messages(`${unsigned},${own}`, `${unsigned},${text}`)
+    const kept = messages(own, text)
+    for (const base_url of [
+      'https://api.anthropic.com/v1',
+      'https://bedrock-runtime.eu-central-1.amazonaws.com',
+      'https://europe-west1-aiplatform.googleapis.com',
+    ])
+      expect(gate(sent, { base_url }).body.toString()).toBe(kept)
+    for (const base_url of ['https://api.moonshot.ai/anthropic/v1', 'https://anthropic.com.example'])
+      expect(gate(sent, { base_url }).same).toBe(true)
+    expect(gate(messages(own), { base_url: 'https://api.anthropic.com/v1' }).same).toBe(true)
+  })
+
+  describe('before the last tool calls', () => {
+    const unsigned = `{"type":"thinking","thinking":"I look.","signature":"${UNSIGNED_THOUGHT_ENVELOPE}"}`
+    const call = '{"type":"tool_use","id":"a","name":"look","input":{}}'
+    const result = '{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}'
+    const asked = (content: string, last: string, fields: string): string =>
+      `{"model":"small","max_tokens":9,"messages":[{"role":"assistant","content":[${content}]},${last}]${fields}}`
+    const budget = ',"thinking":{"type":"enabled","budget_tokens":1024}'
+
+    test('thinking with a budget is left out of a native messages request if the thoughts before its last tool calls were removed', () => {
+      const { body: sent, dropped } = gate(
+        asked(`${unsigned},${call}`, result, `${budget},"context_management":{"edits":[]}`),
+      )
+      expect(sent.toString()).toBe(asked(call, result, ''))
+      expect(dropped).toEqual(['thinking', 'context_management'])
+    })
+
+    test.each([
+      ['adaptive thinking', `${unsigned},${call}`, result, ',"thinking":{"type":"adaptive"}'],
+      ['a signed thought is left', `${unsigned},${own},${call}`, result, budget],
+      ['it ends with a text of the user', `${unsigned},${call}`, '{"role":"user","content":"a"}', budget],
+      ['no call follows', `${unsigned},${text}`, result, budget],
+    ])('thinking stays in a native messages request: %s', (_, content, last, fields) => {
+      const { body: sent, dropped } = gate(asked(content, last, fields))
+      expect(sent.toString()).toBe(asked(content.replace(`${unsigned},`, ''), last, fields))
+      expect(dropped).toEqual([])
+    })
   })
 })
 

@@ -2,6 +2,7 @@ import type { RestrictedField, UpstreamSettings } from '../../upstream-settings.
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import { isSignatureEnvelope, mayHoldSignatureEnvelope } from '../../signature-envelope.ts'
 import { renderArray, type ElementChange, replaceMemberValue } from '../../json/json-edit.ts'
+import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { MessagesRequest } from './request.ts'
 import { FOREIGN_SEARCH_ID_PREFIX } from '../blocks.ts'
@@ -23,8 +24,8 @@ const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 
 /**
  * Changes a request for a channel of this protocol: maps the model's name, and removes request fields that
- * the channel does not allow, thoughts of other providers, and sampling fields if thinking is active. All
- * other bytes stay as the client wrote them, including cache marks and signatures. In pass-through mode,
+ * the channel does not allow, thoughts of other providers, and sampling fields if thinking is active. Thinking
+ * with a budget is removed if the provider would require a thought that was removed. All other bytes stay as the client wrote them, including cache marks and signatures. In pass-through mode,
  * fields that the channel does not allow and sampling fields are sent too. `passThrough` switches this mode
  * on for all channels; a channel can also have it on its own.
  */
@@ -38,39 +39,74 @@ export function adaptMessagesRequest(
   const replace = new Map<string, string>()
   const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
   if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
-  const messages = messagesWithoutEnvelopes(scan)
+  const messages = messagesWithoutForeignParts(scan, channel)
   if (messages !== undefined) replace.set('messages', messages)
+  const refused = messages === undefined ? [] : refusedFields(scan, messages)
+  remove.push(...refused)
   const isOpen = passThrough || channel.pass_through
   if (!isOpen) {
     remove.push(...GATED.filter((field) => !channel.allow.has(field)))
     if (request.thinking) remove.push(...SAMPLING)
   }
-  return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel }
+  const { body, dropped } = editRequest(scan, channel, isOpen, { remove, replace })
+  return { body, dropped: refused.length > 0 ? [...dropped, ...refused] : dropped, upstreamModel }
+}
+
+/**
+ * Fields that the provider refuses with these messages, a JSON text: thinking with a budget requires a thought
+ * before the last tool calls, and edits of the context that clear thoughts require thinking.
+ */
+function refusedFields(scan: ScannedObject, messages: string): string[] {
+  if (asRecord(scan.value('thinking'))?.['type'] !== 'enabled' || !lacksThoughts(messages)) return []
+  return ['thinking', 'context_management'].filter((field) => scan.members.has(field))
+}
+
+/** Whether these messages, as JSON text, end with results of tool calls that have no thought before them. */
+function lacksThoughts(messages: string): boolean {
+  const turns = JSON.parse(messages) as { readonly role: unknown; readonly content: unknown }[]
+  const typesOf = (turn: (typeof turns)[number] | undefined): unknown[] =>
+    Array.isArray(turn?.content) ? turn.content.map((block) => asRecord(block)?.['type']) : []
+  const last = typesOf(turns.findLast(({ role }) => role === 'assistant'))
+  if (!last.includes('tool_use') || !typesOf(turns.at(-1)).includes('tool_result')) return false
+  return last[0] !== 'thinking' && last[0] !== 'redacted_thinking'
 }
 
 /** Beginning of the id of a search that another provider ran, as written in JSON. */
 const SEARCH_BEGINNING = Buffer.from(`"${FOREIGN_SEARCH_ID_PREFIX}`)
 
+const EMPTY = Buffer.from('""')
+/**
+ * Hosts where Claude alone speaks this protocol, which refuses thoughts without a signature. Models of others
+ * write and take them.
+ */
+const CLAUDE_HOST = /(?:^|\.)(?:anthropic|amazonaws|azure|googleapis)\.com(?:\.cn)?$/
+
 /**
  * The JSON text of `messages` without thoughts, searches and citations of other providers, which upstreams of
  * this protocol refuse. A message that then has no content is removed. Undefined if nothing must be removed.
  */
-function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
+function messagesWithoutForeignParts(
+  scan: ScannedObject,
+  { base_url: baseUrl }: UpstreamSettings,
+): string | undefined {
   const messages = scan.span('messages')
   if (!messages || scan.kindOf(messages.node) !== 'array') return undefined
-  if (!mayHoldSignatureEnvelope(scan) && !scan.hasStringFrom(SEARCH_BEGINNING)) return undefined
+  const isStrict = scan.hasStringFrom(EMPTY) && CLAUDE_HOST.test(URL.parse(baseUrl)?.hostname ?? '')
+  if (!isStrict && !mayHoldSignatureEnvelope(scan) && !scan.hasStringFrom(SEARCH_BEGINNING)) return undefined
   return renderArray(scan, messages.node, (message): ElementChange => {
     const content = scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
     if (content === undefined || scan.kindOf(content) !== 'array') return 'stays'
-    const text = renderArray(scan, content, (block) => fateOf(scan, block))
+    const text = renderArray(scan, content, (block) => fateOf(scan, block, isStrict))
     if (text === undefined) return 'stays'
     return text === '[]' ? 'goes' : { text: replaceMemberValue(scan, message, content, text) }
   })
 }
 
-function fateOf(scan: ScannedObject, block: Node): ElementChange {
+function fateOf(scan: ScannedObject, block: Node, isStrict: boolean): ElementChange {
   if (scan.kindOf(block) !== 'object') return 'stays'
-  if (isSignatureEnvelope(textOf(scan, block, 'signature'))) return 'goes'
+  const signature = textOf(scan, block, 'signature')
+  if (isSignatureEnvelope(signature)) return 'goes'
+  if (isStrict && signature === '' && textOf(scan, block, 'type') === 'thinking') return 'goes'
   if (['id', 'tool_use_id'].some((key) => textOf(scan, block, key).startsWith(FOREIGN_SEARCH_ID_PREFIX)))
     return 'goes'
   const citations = scan.memberOf(block, 'citations')

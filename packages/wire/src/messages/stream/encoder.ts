@@ -2,7 +2,7 @@ import type { ReplyIdentity, StreamEncoder } from '../../codec.ts'
 import type { Citation, ReplyEvent, StartedPart, Stop } from '../../reply.ts'
 import { type CopyableText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
 import type { ProviderSignature, SearchPart } from '../../conversation.ts'
-import { sealSignature } from '../../signature-envelope.ts'
+import { sealSignature, UNSIGNED_THOUGHT_ENVELOPE } from '../../signature-envelope.ts'
 import type { Usage } from '../../usage.ts'
 import { messageId, encodeForeignSearch } from '../encode/reply.ts'
 import { messagesErrorText } from '../errors.ts'
@@ -57,6 +57,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
         readonly part: StartedPart
         readonly citations: Citation[]
         isWritten: boolean
+        isSigned?: true
         /** The bytes before and after the text in each further event of this part. */
         frame?: TextFrame | undefined
       }
@@ -183,10 +184,12 @@ export class MessagesStreamEncoder implements StreamEncoder {
     const waiting = this.#waiting.get(index)
     if (waiting) waiting.proof = proof
     if (this.#current?.index !== index) return
-    this.#frame('content_block_delta', {
-      index: this.#next,
-      delta: { type: 'signature_delta', signature: sealSignature(proof, 'messages') },
-    })
+    this.#current.isSigned = true
+    this.#sign(sealSignature(proof, 'messages'))
+  }
+
+  #sign(signature: string): void {
+    this.#frame('content_block_delta', { index: this.#next, delta: { type: 'signature_delta', signature } })
   }
 
   #end(index: number): void {
@@ -228,6 +231,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#current = undefined
     if (current?.part.kind === 'search') return this.#writeSearch(current.part)
     if (!current?.isWritten) return
+    if (current.part.kind === 'thinking' && !current.isSigned) this.#sign(UNSIGNED_THOUGHT_ENVELOPE)
     for (const citation of current.citations) {
       const delta = { type: 'citations_delta', citation: writeCitation(citation) }
       this.#frame('content_block_delta', { index: this.#next, delta })
