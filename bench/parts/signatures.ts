@@ -26,10 +26,11 @@ const THOUGHT = 'The user wants to know how it is there. I had better look. '.re
 const RESULT = 'It is sunny, with some clouds in the west. '.repeat(100)
 const account: SigningAccount = { protocol: 'messages', channel: 'anthropic', keyTag: 'tag' }
 
+const idOf = (step: number): string => `toolu_01A09q90qw90lq917835lq${step}`
 const reply = (step: number): ReplyPart[] => [
   { kind: 'thinking', text: THOUGHT, proof: { protocol: 'messages', value: SIGNATURE } },
   { kind: 'text', text: `Step ${step}.` },
-  { kind: 'tool-call', id: `toolu_${step}`, name: 'look', input: '{}' },
+  { kind: 'tool-call', id: idOf(step), name: 'look', input: '{}' },
 ]
 
 /** History of five questions with three steps each, from a client that drops thoughts. */
@@ -43,7 +44,7 @@ function turns(): Turn[] {
       parts: [
         {
           kind: 'tool-result',
-          callId: `toolu_${step}`,
+          callId: idOf(step),
           parts: [{ kind: 'text', text: RESULT }],
           isError: false,
         },

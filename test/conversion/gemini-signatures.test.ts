@@ -50,7 +50,7 @@ describe('signatures of Gemini', () => {
   test('a Gemini thought signature is restored at the first of parallel tool calls; if none is known a placeholder is sent', () => {
     const { parts } = geminiCodec.decodeReply(bytes)
     const turns = new UnsignedTurnFinder(came)
-    const runs = signedPartsOfReply(parts, { context: '' })
+    const runs = signedPartsOfReply(parts, new UnsignedTurnFinder(conversationOf({ turns: [USER] })))
     expect(signaturesIn(turns.restored((anchor) => runs.get(anchor)))).toEqual([signature, undefined])
     expect(signaturesIn(came)).toEqual([UNSIGNED_CALL_SIGNATURE, undefined])
   })

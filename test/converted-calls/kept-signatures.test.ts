@@ -5,7 +5,7 @@ import type { Behaviour } from '../fixtures/behaviour.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { responsesWire } from '../fixtures/signing-wires.ts'
 
@@ -119,7 +119,7 @@ describe('a kept signature', () => {
   }
 
   test('stored encrypted reasoning is sent with the upstream key that made it, and left out if another key must be used', async () => {
-    const parts = [{ thought: THOUGHT, signature: SIGNATURE }, { call: 'call_key' }]
+    const parts = [{ thought: THOUGHT, signature: SIGNATURE }, { call: 'call_62136354a1b2c3d4e5f60718' }]
     const answer: Behaviour = { kind: 'whole', body: responsesWire.whole(parts, 'one') }
     const after: Behaviour = { kind: 'whole', body: responsesWire.whole([{ text: 'Sunny.' }], 'two') }
     fixture.upstream.script('gpt', answer)
@@ -131,12 +131,12 @@ describe('a kept signature', () => {
         hasReasoning: text.includes(SIGNATURE),
       }))
     fixture.upstream.script('gpt', after)
-    for (let round = 0; round < 3; round++) expect(await say('gpt', history('call_key'))).toBe(200)
+    for (let round = 0; round < 3; round++) expect(await say('gpt', history('call_62136354a1b2c3d4e5f60718'))).toBe(200)
     expect(inputs()).toEqual(Array.from({ length: 3 }, () => ({ key: made, hasReasoning: true })))
     fixture.upstream.decide('gpt', ({ headers }) =>
       headers.authorization === made ? { kind: 'status', status: 401, body: '{}' } : after,
     )
-    expect(await say('gpt', history('call_key'))).toBe(200)
+    expect(await say('gpt', history('call_62136354a1b2c3d4e5f60718'))).toBe(200)
     const other = made === 'Bearer key-one' ? 'Bearer key-two' : 'Bearer key-one'
     expect(inputs()).toEqual([
       { key: made, hasReasoning: true },
@@ -156,6 +156,58 @@ describe('a kept signature', () => {
     expect(sentTurn('claude').kinds).toEqual(['thinking', 'text'])
     await say('claude', [{ role: 'user', content: 'How is it elsewhere?' }, ...more])
     expect(sentTurn('claude').kinds).toEqual(['text'])
+  })
+
+  test.each([[false], [true]])(
+    'thoughts are restored only in their own conversation if another one has a call with the same id (stream: %s)',
+    async (stream) => {
+      const asking = (who: string): object => ({ role: 'user', content: `I am ${who}.` })
+      const calling = (input: string): object[] => [
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'Bash:0', type: 'function', function: { name: 'Bash', arguments: input } }],
+        },
+        { role: 'tool', tool_call_id: 'Bash:0', content: 'done' },
+      ]
+      const answer = stream ? streamedMessage : wholeMessage
+      const ask = async (messages: object[]): Promise<unknown> => {
+        await fixture.chat('ann', { model: 'claude', messages, reasoning_effort: 'low', stream })
+        return JSON.parse(fixture.upstream.received('claude').at(-1)?.text ?? '{}').messages[1]?.content
+      }
+      const spoken = [
+        { who: 'Alice', n: 1 },
+        { who: 'Bob', n: 2 },
+        { who: 'Bob', n: 3 },
+      ]
+      for (const { who, n } of spoken) {
+        const blocks = [
+          { thinking: `thought ${n}`, signature: SIGNATURE },
+          { id: 'Bash:0', name: 'Bash', input: `{"n": ${n}, "who": "${who}"}` },
+        ]
+        fixture.upstream.script('claude', answer(blocks))
+        await ask([asking(who)])
+      }
+      for (const { who, n } of spoken) {
+        fixture.upstream.script('claude', answer([{ text: 'Done.' }]))
+        expect(await ask([asking(who), ...calling(`{"who":"${who}","n":${n}}`)])).toMatchObject([
+          { type: 'thinking', thinking: `thought ${n}` },
+          { type: 'tool_use' },
+        ])
+      }
+      fixture.upstream.script('claude', answer([{ text: 'Done.' }]))
+      expect(await ask([asking('Carol'), ...calling('{"who":"Bob","n":2}')])).toMatchObject([
+        { type: 'tool_use' },
+      ])
+    },
+  )
+
+  test('thoughts are restored in a shortened conversation if the id of their call is random', async () => {
+    const id = 'toolu_01A09q90qw90lq917835lq9'
+    await signedCall('claude', id)
+    fixture.upstream.script('claude', wholeMessage([{ text: 'Sunny.' }]))
+    await say('claude', [{ role: 'user', content: 'A summary.' }, ...history(id).slice(1)])
+    expect(sentTurn('claude')).toEqual(WITH)
   })
 
   test('a stored thinking signature is encrypted and survives a kill; one moved to another row is not restored', async () => {

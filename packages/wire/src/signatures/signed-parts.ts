@@ -6,10 +6,12 @@ import type {
   Part,
   ProviderSignature,
   ThinkingPart,
+  ToolCallPart,
   Turn,
 } from '../conversation.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { createHash } from 'node:crypto'
+import { inputObject } from '../tool-input.ts'
 
 type SignedThought = ThinkingPart & { readonly proof: ProviderSignature }
 
@@ -82,12 +84,35 @@ function isSlot(value: unknown): boolean {
 /** Number of characters at each end of a file's data that are used to recognize it. */
 const MEDIA_SAMPLE = 64
 
+/** A random part of an id: many letters and digits in a row, or the beginning of a UUID. */
+const RANDOM = /(?=[a-z]{0,15}\d)[a-z\d]{16}|[\da-f]{8}-[\da-f]{4}-/i
+
 /**
- * The anchor of a tool call, under which signed parts are stored: the id of the call, because providers never
- * use an id twice.
+ * Whether the id of a call occurs nowhere else, because a part of it is random. Other providers count the calls
+ * of a conversation (`call_0`, `Bash:0`), or use the name of the tool.
  */
-export function callAnchor(id: string): string {
-  return `call ${id}`
+export function hasRandomId({ id, name }: Pick<ToolCallPart, 'id' | 'name'>): boolean {
+  return RANDOM.test(id.replaceAll(name, ''))
+}
+
+/**
+ * The anchor of a tool call, under which signed parts are stored. Without a random id, it depends on the whole
+ * call and on everything before its turn, because other conversations have calls with the same id.
+ */
+export function callAnchor(call: Omit<ToolCallPart, 'kind'>, context: () => string): string {
+  if (hasRandomId(call)) return `call ${call.id}`
+  const said = JSON.stringify([context(), call.id, call.name, inputEssence(call.input)])
+  return `call ${createHash('sha256').update(said).digest('base64url')}`
+}
+
+/** A call's input in a form that does not depend on how its client writes JSON. */
+function inputEssence(text: string): unknown {
+  const input = inputObject(text)
+  if (input === undefined) return text
+  return JSON.parse(input, (_, value: unknown) => {
+    const record = asRecord(value)
+    return record ? Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)) : value
+  })
 }
 
 /**

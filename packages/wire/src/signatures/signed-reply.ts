@@ -1,7 +1,7 @@
 import { choiceOfPart, type ReplyEvent, type ReplyPart, type StartedPart } from '../reply.ts'
 import { CopyableText } from '../frame-writer.ts'
 import { TextBuffer } from '../text-buffer.ts'
-import { callAnchor, type SignedParts, type SignedElement, textAnchor } from './signed-parts.ts'
+import { callAnchor, hasRandomId, type SignedParts, type SignedElement, textAnchor } from './signed-parts.ts'
 import { isSignedOpaquePart } from '../signature-envelope.ts'
 
 /**
@@ -22,7 +22,7 @@ export function signedPartsOfReply(
       if (slot) slots.push(slot)
       continue
     }
-    last = callAnchor(part.id)
+    last = callAnchor(part, () => history.context)
     if (slots.length > 0) runs.set(last, { before: slots, after: [] })
     slots = []
   }
@@ -86,10 +86,14 @@ class GrowingText {
   }
 }
 
-/** A part of a streamed reply, to which later events may add. Inputs of tool calls are not collected. */
+/**
+ * A part of a streamed reply, to which later events may add. Inputs of tool calls are collected only where
+ * their anchor depends on them.
+ */
 interface GrowingPart {
   readonly started: StartedPart
   readonly text: GrowingText
+  readonly isCollected: boolean
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
 }
 
@@ -106,13 +110,21 @@ export class SignedReply {
     if ('index' in event && choiceOfPart(event.index) > 0) return
     switch (event.kind) {
       case 'part-start':
-        this.#parts.set(event.index, { started: event.part, text: new GrowingText(), proof: undefined })
+        this.#parts.set(event.index, {
+          started: event.part,
+          text: new GrowingText(),
+          isCollected: event.part.kind !== 'tool-call' || !hasRandomId(event.part),
+          proof: undefined,
+        })
         if (event.part.kind === 'opaque') this.#hasSigned ||= isSignedOpaquePart(event.part)
         return
       case 'text':
       case 'thinking':
-        this.#parts.get(event.index)?.text.add(event)
+      case 'tool-input': {
+        const part = this.#parts.get(event.index)
+        if (part?.isCollected) part.text.add(event)
         return
+      }
       case 'proof': {
         const part = this.#parts.get(event.index)
         if (part) part.proof = event.proof
@@ -121,7 +133,6 @@ export class SignedReply {
       }
       case 'start':
       case 'citation':
-      case 'tool-input':
       case 'part-end':
       case 'ping':
       case 'end':
@@ -143,7 +154,7 @@ function replyPart({ started, text, proof }: GrowingPart): ReplyPart {
     case 'thinking':
       return { kind: 'thinking', text: text.toString(), ...(proof && { proof }) }
     case 'tool-call':
-      return { ...started, input: '' }
+      return { ...started, input: text.toString() }
     case 'search':
     case 'opaque':
       return started

@@ -105,6 +105,55 @@ describe('a turn that a client returned without its signatures', () => {
   })
 })
 
+describe('the anchor of a call', () => {
+  const anchorsOf = (id: string, name = 'look', before = USER): readonly string[] =>
+    new UnsignedTurnFinder(
+      conversationOf({
+        turns: [before, { role: 'assistant', parts: [{ kind: 'tool-call', id, name, input: '{}' }] }],
+      }),
+    ).anchors
+
+  test.each([
+    'toolu_01A09q90qw90lq917835lq9',
+    'tooluse_kZJMlvQmRJ6eAyJE5GIl7Q',
+    'call_62136354a1b2c3d4e5f60718',
+    'function-call-14368329470219845234',
+    'chatcmpl-tool-0f8fad5bd9cb469fa16570867728950e',
+    '550e8400-e29b-41d4-a716-446655440000',
+  ])('a call with a random id is found by its id alone, as earlier versions stored it: %s', (id) =>
+    expect(anchorsOf(id)).toEqual([`call ${id}`]),
+  )
+
+  test.each([
+    ['call_0', 'look'],
+    ['Bash:0', 'Bash'],
+    ['functions.Bash:12', 'Bash'],
+    ['function-call-10', 'look'],
+    ['a1b2c3d4e', 'look'],
+    ['getWeatherForecast2024', 'getWeatherForecast2024'],
+    ['', ''],
+  ])('a call with an id that may repeat is found in its own conversation only: %s', (id, name) => {
+    const [anchor] = anchorsOf(id, name)
+    expect(anchorsOf(id, name)).toEqual([anchor])
+    expect(anchor).not.toBe(`call ${id}`)
+    expect(anchorsOf(id, name, { role: 'user', parts: [said('Elsewhere?')] })).not.toEqual([anchor])
+  })
+
+  test('a call with an id that may repeat is found however its client writes its arguments', () => {
+    const input = '{"b":{"y":"\\u00e9","x":1.0},"__proto__":2,"a":[1]}'
+    const rewritten = '{ "a": [1], "__proto__": 2, "b": {"x": 1, "y": "é"} }'
+    const reply = [THOUGHT, { ...call('call_0'), input }] as const
+    expect(restored(reply, [{ ...reply[1], input: rewritten } as Part])).toMatchObject([
+      THOUGHT,
+      { input: rewritten },
+    ])
+    const other = [{ ...reply[1], input: '{"a":[1]}' } as Part]
+    expect(restored(reply, other)).toBe(other)
+    const bare = [THOUGHT, { ...call('call_0'), input: '' }] as const
+    expect(restored(bare, [call('call_0')])).toEqual([THOUGHT, call('call_0')])
+  })
+})
+
 describe('what a stream has signed', () => {
   test('signatures of a reply are collected from interleaved parts, and none from a stream without signatures', () => {
     const events: ReplyEvent[] = [
@@ -119,7 +168,7 @@ describe('what a stream has signed', () => {
     for (const event of events.slice(0, -1)) reply.add(event)
     expect(reply.parts).toEqual([])
     for (const event of events.slice(-1)) reply.add(event)
-    expect(reply.parts).toEqual([THOUGHT, { ...call('a'), input: '' }])
+    expect(reply.parts).toEqual([THOUGHT, call('a')])
   })
 
   test('signatures of a reply are collected also if some of its thoughts were forwarded as undecoded bytes', () => {

@@ -8,25 +8,24 @@ import {
   textOf,
 } from './signed-parts.ts'
 
-/** An assistant turn that the client sent back without signatures. */
-interface UnsignedTurn {
-  readonly calls: readonly string[]
-  /** Anchor of the turn (see `SignedParts`) if it has no tool calls. */
-  readonly text: string | undefined
-}
+/**
+ * Anchors (see `SignedParts`) of an assistant turn that the client sent back without signatures: one for each
+ * tool call, or that of its text if it has no calls.
+ */
+type TurnAnchors = readonly string[]
 
 /** Finds the assistant turns that the client sent back without the parts that the model had signed. */
 export class UnsignedTurnFinder {
   readonly #conversation: Conversation
   #contexts: readonly string[] | undefined
-  readonly #unsigned: ReadonlyMap<number, UnsignedTurn>
+  readonly #unsigned: ReadonlyMap<number, TurnAnchors>
 
   constructor(conversation: Conversation) {
     this.#conversation = conversation
     this.#unsigned = new Map(
       conversation.turns.flatMap((turn, index) => {
         if (turn.role !== 'assistant' || turn.parts.some(isSigned)) return []
-        return [[index, this.#unsignedTurn(turn, index)] as const]
+        return [[index, this.#anchorsOf(turn, index)] as const]
       }),
     )
   }
@@ -41,9 +40,7 @@ export class UnsignedTurnFinder {
    * stored.
    */
   get anchors(): readonly string[] {
-    return [...this.#unsigned.values()].flatMap(({ calls, text }) =>
-      text === undefined ? calls.map(callAnchor) : [text],
-    )
+    return [...this.#unsigned.values()].flat()
   }
 
   /**
@@ -53,9 +50,9 @@ export class UnsignedTurnFinder {
   restored(find: FindRun): Conversation {
     let isChanged = false
     const turns = this.#conversation.turns.map((turn, index) => {
-      const unsigned = this.#unsigned.get(index)
-      if (!unsigned) return turn
-      const parts = restoredParts(turn.parts, find, unsigned.text)
+      const anchors = this.#unsigned.get(index)
+      if (!anchors) return turn
+      const parts = restoredParts(turn.parts, find, anchors)
       isChanged ||= parts !== turn.parts
       return parts === turn.parts ? turn : { ...turn, parts }
     })
@@ -68,9 +65,12 @@ export class UnsignedTurnFinder {
     return this.#contexts[index] ?? ''
   }
 
-  #unsignedTurn(turn: Turn, index: number): UnsignedTurn {
-    const calls = turn.parts.flatMap((part) => (part.kind === 'tool-call' ? [part.id] : []))
-    return { calls, text: calls.length > 0 ? undefined : textAnchor(this.#contextAt(index), textOf(turn)) }
+  #anchorsOf(turn: Turn, index: number): TurnAnchors {
+    const context = (): string => this.#contextAt(index)
+    const calls = turn.parts.filter((part) => part.kind === 'tool-call')
+    if (calls.length > 0) return calls.map((call) => callAnchor(call, context))
+    const anchor = textAnchor(context(), textOf(turn))
+    return anchor === undefined ? [] : [anchor]
   }
 }
 
@@ -88,13 +88,12 @@ type PlainPart = Exclude<Part, ThinkingPart>
 /**
  * Puts signed parts back into a turn. If the texts have their original total length, every signed part gets
  * its original position, and texts that the client joined are separated again. Otherwise signed parts are put
- * before the text that precedes their tool call. `text` is the anchor of a turn without tool calls.
+ * before the text that precedes their tool call.
  */
-function restoredParts(parts: readonly Part[], find: FindRun, text: string | undefined): readonly Part[] {
+function restoredParts(parts: readonly Part[], find: FindRun, anchors: TurnAnchors): readonly Part[] {
   const plain = parts.filter((part): part is PlainPart => part.kind !== 'thinking')
   const calls = plain.filter(({ kind }) => kind === 'tool-call') as ToolCallPart[]
-  const runs = calls.map(({ id }) => find(callAnchor(id)))
-  if (calls.length === 0 && text !== undefined) runs.push(find(text))
+  const runs = anchors.map(find)
   if (!runs.some((run) => run !== undefined)) return parts
   return isUnchanged(plain, runs) ? exactly(plain, calls, runs) : roughly(plain, calls, runs)
 }
