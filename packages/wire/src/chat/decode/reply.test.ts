@@ -35,6 +35,22 @@ describe('a whole reply', () => {
     ])
   })
 
+  test.each([{}, { index: 0 }])(
+    'each element of a whole chat reply is a tool call of its own, whatever their ids: %j',
+    (place) => {
+      const calls = ['get', 'put', 'get'].map((name, n) => ({
+        ...place,
+        id: 'call_0',
+        function: { name, arguments: n === 2 ? '' : `{"a":${n}}` },
+      }))
+      const { parts, stop } = answer({ tool_calls: calls }, 'tool_calls')
+      expect(parts).toEqual(
+        calls.map(({ id, function: { name, arguments: input } }) => ({ kind: 'tool-call', id, name, input })),
+      )
+      expect(stop).toEqual({ reason: 'tool-calls' })
+    },
+  )
+
   test.each<[string, object, object[]]>([
     ['null', { content: null }, []],
     ['a refusal', { content: null, refusal: 'no' }, [{ kind: 'text', text: 'no', refusal: true }]],
@@ -67,6 +83,16 @@ describe('a whole reply', () => {
         { kind: 'text', text: '![image](https://example.com/a.png)', withoutMedia: '' },
         { kind: 'text', text: '![image](data:image/png;base64,QQ==)', withoutMedia: '' },
       ],
+    ],
+    [
+      'a tool call in pieces',
+      {
+        tool_calls: [
+          { id: 'a', function: { name: 'f', arguments: '{"x"' } },
+          { function: { arguments: ':1}' } },
+        ],
+      },
+      [{ kind: 'tool-call', id: 'a', name: 'f', input: '{"x":1}' }],
     ],
     [
       'the legacy function',

@@ -61,12 +61,22 @@ function read(choice: Fields, id: string, arrived: ReceivedMedia, reply: Fields)
   const parts = new ReplyPartsDecoder((event) => events.push(event))
   parts.setReplyId(id)
   parts.noteSources(reply)
-  parts.read(asRecord(choice['message']) ?? {}, logprobsOf(choice))
+  parts.read(withCallIndexes(asRecord(choice['message']) ?? {}), logprobsOf(choice))
   parts.end()
   return {
     parts: combineEvents(events),
     stop: readChatStop(finishReasonOf(choice), parts, matchedStopOf(choice)),
   }
+}
+
+/** Numbers the calls of a whole message, in which each is complete, because some servers give all one id. */
+function withCallIndexes(message: Fields): Fields {
+  const calls = message['tool_calls']
+  if (!Array.isArray(calls)) return message
+  const numbered = calls.map((call, index) =>
+    asRecord(asRecord(call)?.['function'])?.['name'] ? { ...call, index } : call,
+  )
+  return { ...message, tool_calls: numbered }
 }
 
 /** Finds the first choice: the one with index 0, or without an index. */

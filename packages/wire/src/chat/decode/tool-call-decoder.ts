@@ -22,6 +22,14 @@ interface GrowingCall {
   ended: boolean
 }
 
+/** What a piece of a call states; a missing text is empty. */
+interface CallPiece {
+  readonly id: string
+  readonly name: string
+  /** A part of the arguments. */
+  readonly text: string
+}
+
 /** What receives the decoded tool calls: the decoder of the whole reply. */
 export interface ToolCallSink {
   emit(event: ReplyEvent): void
@@ -34,7 +42,7 @@ export interface ToolCallSink {
 /**
  * Decodes the tool calls of one reply, complete or in pieces, in every form that providers send: with an
  * index, an id or neither; with the id and the name once or in each piece; with several calls under one
- * index; with the name after the arguments. A call ends when its arguments are complete JSON and something
+ * index or id; with the name after the arguments. A call ends when its arguments are complete JSON and something
  * else begins, so that the next call need not wait for the end of the reply.
  */
 export class ToolCallDecoder {
@@ -56,10 +64,11 @@ export class ToolCallDecoder {
     if (!definition) return
     const id = textOr(piece['id'])
     const name = textOr(definition['name'])
-    const call = this.#find(piece['index'], id, name)
+    const text = textOr(definition['arguments'])
+    const call = this.#find(piece['index'], { id, name, text })
     this.#latest = call
     if (call.part === undefined && name !== '') this.#start(call, name, readCallSignature(piece))
-    this.#add(call, textOr(definition['arguments']))
+    this.#add(call, text)
   }
 
   /** Reads more of the arguments of the call with this index, from a piece without other fields. */
@@ -91,10 +100,11 @@ export class ToolCallDecoder {
     for (const call of this.#open) this.#end(call)
   }
 
-  #find(index: unknown, id: string, name: string): GrowingCall {
+  #find(index: unknown, piece: CallPiece): GrowingCall {
+    const { id, name } = piece
     const place = Number.isSafeInteger(index) ? (index as number) : undefined
     const known = place === undefined ? this.#findWithoutIndex(id, name) : this.#byIndex.get(place)
-    if (known && !isOther(known, id, name)) return known
+    if (known && !isOther(known, piece)) return known
     const call: GrowingCall = {
       id,
       name: '',
@@ -163,12 +173,15 @@ export class ToolCallDecoder {
 }
 
 /**
- * Whether a piece with the same index begins another call: it must have a different id and a name. If the
- * known call has no id, its arguments must be complete.
+ * Whether a piece with the same index, or without an index and with the same id, begins another call: it must
+ * have a name, and another id than the known call. If one of them has no id or both ids are equal, the arguments
+ * of the known call must be complete, and the piece must have another name or more arguments.
  */
-function isOther(known: GrowingCall, id: string, name: string): boolean {
-  if (known.part === undefined || id === '' || name === '') return false
-  return known.id === '' ? known.json.isComplete : known.id !== id
+function isOther(known: GrowingCall, { id, name, text }: CallPiece): boolean {
+  if (known.part === undefined || name === '') return false
+  const hasOtherId = id !== '' && id !== known.id
+  if (hasOtherId && known.id !== '') return true
+  return known.json.isComplete && (hasOtherId || name !== known.name || text.trim() !== '')
 }
 
 function textOr(value: unknown): string {

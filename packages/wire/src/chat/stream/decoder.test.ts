@@ -333,6 +333,18 @@ describe('the forms of tool calls', () => {
       [calls(piece(0, 'a', 'f', '{"x":1}')), calls(piece(0, 'b', 'f', '{}'))],
       [f, call('b', 'f', '{}')],
     ],
+    ...[undefined, 0].map((index): [string, string[], unknown[]] => [
+      `several with one id, under index ${index}`,
+      [
+        calls(piece(index, 'a', 'f', '{"x"')),
+        calls(piece(index, 'a', 'f', ':1}')),
+        calls(piece(index, 'a', 'f', '')),
+        calls(piece(index, 'a', 'g', '')),
+        calls(piece(index, 'a', undefined, '{}')),
+        calls(piece(index, 'a', 'g', '{"y":2}')),
+      ],
+      [f, call('a', 'g', '{}'), call('a', 'g', '{"y":2}')],
+    ]),
     [
       'without ids, one name twice',
       [calls(piece(undefined, undefined, 'f', '{"x":1}')), calls(piece(undefined, undefined, 'f', '{}'))],
