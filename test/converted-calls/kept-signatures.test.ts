@@ -131,7 +131,8 @@ describe('a kept signature', () => {
         hasReasoning: text.includes(SIGNATURE),
       }))
     fixture.upstream.script('gpt', after)
-    for (let round = 0; round < 3; round++) expect(await say('gpt', history('call_62136354a1b2c3d4e5f60718'))).toBe(200)
+    for (let round = 0; round < 3; round++)
+      expect(await say('gpt', history('call_62136354a1b2c3d4e5f60718'))).toBe(200)
     expect(inputs()).toEqual(Array.from({ length: 3 }, () => ({ key: made, hasReasoning: true })))
     fixture.upstream.decide('gpt', ({ headers }) =>
       headers.authorization === made ? { kind: 'status', status: 401, body: '{}' } : after,

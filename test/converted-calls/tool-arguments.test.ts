@@ -169,11 +169,3 @@ interface Chunk {
     }
   }[]
 }
-
-test('two tool calls with one id in a whole chat response are two tool calls of a messages client', async () => {
-  const calls = [1, 2].map((a) => ({ ...called(`{"a":${a}}`), id: 'call_0' }))
-  fixture.upstream.script(MODEL.chat, wholeChat({ calls }))
-  const answer = JSON.parse((await message()).text)
-  expect(answer.content).toMatchObject([1, 2].map((a) => ({ type: 'tool_use', name: 'f', input: { a } })))
-  expect(answer.stop_reason).toBe('tool_use')
-})

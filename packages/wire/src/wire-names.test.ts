@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { conversationOf } from '../../../test/samples/conversation.ts'
 import { lawRuns } from '../../../test/runner/tier.ts'
+import type { Part, Turn } from './conversation.ts'
 import { serverRulesOf } from './server-rules.ts'
 import { withAcceptedNames } from './wire-names.ts'
 
@@ -68,6 +69,59 @@ describe.each(PROTOCOLS)('names that providers of %s accept', (protocol) => {
         }),
         { numRuns: lawRuns(200) },
       )
+    },
+  )
+
+  test.each([
+    { id: 'call_0', hasShortIds: false },
+    { id: '', hasShortIds: false },
+    { id: 'call_0', hasShortIds: true },
+  ])(
+    'are different for calls with one id, and their results belong to the same calls: %j',
+    ({ id, hasShortIds }) => {
+      const called = (...names: string[]): Turn => ({
+        role: 'assistant',
+        parts: names.map((name) => ({ kind: 'tool-call', id, name, input: '{}' })),
+      })
+      const answered = (...texts: string[]): Turn => ({
+        role: 'user',
+        parts: texts.map((text) => ({
+          kind: 'tool-result',
+          callId: id,
+          parts: [{ kind: 'text', text }],
+          isError: false,
+        })),
+      })
+      const turns = [
+        called('a', 'b'),
+        answered('a', 'b'),
+        called('c'),
+        answered('c'),
+        called('unanswered'),
+        { role: 'user', parts: [{ kind: 'text', text: 'Go on.' }] } as const,
+        called('d'),
+        answered('d'),
+        answered('again'),
+        called('e'),
+        called('f'),
+        answered('e', 'f'),
+      ]
+      const sent = (given: readonly Turn[]): readonly Part[] =>
+        withAcceptedNames(conversationOf({ turns: given }), protocol, {
+          hasShortIds,
+        }).conversation.turns.flatMap(({ parts }) => parts)
+      const parts = sent(turns)
+      const calls = parts.filter((part) => part.kind === 'tool-call')
+      const results = parts.filter((part) => part.kind === 'tool-result')
+      expect(new Set(calls.map((call) => call.id)).size).toBe(calls.length)
+      const accepted = protocol === 'gemini' ? /^/ : ID[protocol]
+      for (const call of calls) expect(call.id).toMatch(hasShortIds ? /^[A-Za-z\d]{9}$/ : accepted)
+      const idOf = (text: string): string | undefined =>
+        results.find((result) => JSON.stringify(result.parts).includes(`"${text}"`))?.callId
+      for (const name of ['a', 'b', 'c', 'd', 'e', 'f'])
+        expect(calls.find((call) => call.name === name)?.id).toBe(idOf(name))
+      expect(idOf('again')).toBe(idOf('d'))
+      expect(sent(turns.slice(0, 4))).toEqual(parts.slice(0, 6))
     },
   )
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Conversation, Part, ToolChoice } from './conversation.ts'
+import type { Conversation, Part, ToolCallPart, ToolChoice } from './conversation.ts'
 import type { Reply, ReplyEvent, ReplyPart } from './reply.ts'
 import type { StreamDecoder } from './codec.ts'
 import type { ConversionProtocol } from './protocols.ts'
@@ -66,31 +66,68 @@ const DIGITS = 16
  */
 class NameMap {
   readonly #rule: NameRule
-  readonly #byName = new Map<string, string>()
+  readonly #byUse = new Map<string, string>()
   readonly #byWireName = new Map<string, string>()
+  /** Whether no name was changed. */
+  isIdentity = true
 
   constructor(rule: NameRule) {
     this.#rule = rule
   }
 
-  /** Whether no name was changed. */
-  get isIdentity(): boolean {
-    return [...this.#byName].every(([name, wire]) => name === wire)
-  }
-
-  wireName(name: string): string {
-    const known = this.#byName.get(name)
+  /** `use` tells things apart that have the same name. */
+  wireName(name: string, use = 1): string {
+    const key = `${use} ${name}`
+    const known = this.#byUse.get(key)
     if (known !== undefined) return known
-    let wire = this.#rule.accepted.test(name) ? name : fitted(name, this.#rule)
-    for (let number = 2; this.#byWireName.has(wire); number++) wire = fitted(name, this.#rule, number)
-    this.#byName.set(name, wire)
+    let wire = use === 1 && this.#rule.accepted.test(name) ? name : fitted(name, this.#rule, use)
+    for (let number = use + 1; this.#byWireName.has(wire); number++) wire = fitted(name, this.#rule, number)
+    this.#byUse.set(key, wire)
     this.#byWireName.set(wire, name)
+    this.isIdentity &&= wire === name
     return wire
   }
 
   /** The name for which the provider got this one; any other name is returned unchanged. */
   nameOf(wire: string): string {
     return this.#byWireName.get(wire) ?? wire
+  }
+}
+
+/** Calls with the same id. */
+interface CallsOfId {
+  count: number
+  /** The latest turn with such calls. */
+  turn: number
+  /** Its calls without a result, by their numbers among those of the id, and the last call in any case. */
+  readonly open: number[]
+}
+
+/**
+ * Gives each call of a conversation an id of its own, which providers require, although servers give `call_0`
+ * in every answer. A result belongs to the first call of its id without a result in the latest turn with such calls,
+ * or in turns that follow one another.
+ */
+class CallIds {
+  readonly names: NameMap
+  readonly #byId = new Map<string, CallsOfId>()
+
+  constructor(rule: NameRule) {
+    this.names = new NameMap(rule)
+  }
+
+  ofCall(id: string, turn: number): string {
+    const calls = this.#byId.get(id) ?? { count: 0, turn, open: [] }
+    this.#byId.set(id, calls)
+    if (turn > calls.turn + 1) calls.open.length = 0
+    calls.turn = turn
+    calls.open.push(++calls.count)
+    return this.names.wireName(id, calls.count)
+  }
+
+  ofResult(id: string): string {
+    const open = this.#byId.get(id)?.open ?? []
+    return this.names.wireName(id, open.length > 1 ? open.shift() : open[0])
   }
 }
 
@@ -127,31 +164,28 @@ export function withAcceptedNames(
 ): NamedConversation {
   const rules = RULES[protocol]
   const tools = new NameMap(hasLongToolNames ? LONG_NAME : rules.tool)
-  const ids = new NameMap(hasShortIds ? SHORT_ID : rules.id)
+  const ids = new CallIds(hasShortIds ? SHORT_ID : rules.id)
   for (const { name } of conversation.tools) tools.wireName(name)
-  for (const { parts } of conversation.turns)
-    for (const part of parts) {
-      if (part.kind === 'tool-call') tools.wireName(part.name)
-      if (part.kind === 'tool-call') ids.wireName(part.id)
-      else if (part.kind === 'tool-result') ids.wireName(part.callId)
-    }
+  const renamed = (part: Part, turn: number): Part => {
+    if (part.kind === 'tool-call')
+      return { ...part, id: ids.ofCall(part.id, turn), name: tools.wireName(part.name) }
+    return part.kind === 'tool-result' ? { ...part, callId: ids.ofResult(part.callId) } : part
+  }
+  const turns = conversation.turns.map((turn, at) => ({
+    ...turn,
+    parts: turn.parts.map((part) => renamed(part, at)),
+  }))
   const { toolChoice } = conversation
   if (toolChoice?.kind === 'tool') tools.wireName(toolChoice.name)
-  const [keepsTools, keepsIds] = [tools.isIdentity, ids.isIdentity]
-  if (keepsTools && keepsIds) return { conversation }
-  const renamed = (part: Part): Part => {
-    if (part.kind === 'tool-call')
-      return { ...part, id: ids.wireName(part.id), name: tools.wireName(part.name) }
-    return part.kind === 'tool-result' ? { ...part, callId: ids.wireName(part.callId) } : part
-  }
+  if (tools.isIdentity && ids.names.isIdentity) return { conversation }
   return {
     conversation: {
       ...conversation,
       tools: conversation.tools.map((tool) => ({ ...tool, name: tools.wireName(tool.name) })),
       toolChoice: toolChoice && renamedChoice(toolChoice, tools),
-      turns: conversation.turns.map((turn) => ({ ...turn, parts: turn.parts.map(renamed) })),
+      turns,
     },
-    ...(!keepsTools && { toolName: (wire) => tools.nameOf(wire) }),
+    ...(!tools.isIdentity && { toolName: (wire) => tools.nameOf(wire) }),
   }
 }
 
@@ -159,10 +193,37 @@ function renamedChoice(choice: ToolChoice, tools: NameMap): ToolChoice {
   return choice.kind === 'tool' ? { ...choice, name: tools.wireName(choice.name) } : choice
 }
 
-/** Restores the client's names of tools in a reply. */
-export function withClientToolNames(reply: Reply, toolName: (wire: string) => string): Reply {
+/** What clients find a call by. */
+type NamedCall = Pick<ToolCallPart, 'id' | 'name'>
+
+/** Returns what the client gets of the next call in a reply. */
+export type CallRestorer = (call: NamedCall) => NamedCall
+
+/**
+ * Restores the client's names of tools in one reply, and gives each call an id that no other one in the
+ * conversation has: clients find the result of a call by its id. `ids` are those of the calls before the reply.
+ */
+export function callRestorer(
+  ids: Iterable<string>,
+  toolName: (wire: string) => string = (wire) => wire,
+): CallRestorer {
+  const taken = new Set(ids)
+  return (call) => {
+    let { id } = call
+    for (let number = 2; taken.has(id); number++) id = `${call.id}_${number}`
+    taken.add(id)
+    return { id, name: toolName(call.name) }
+  }
+}
+
+/** The ids of the calls in a conversation. */
+export function callIdsOf({ turns }: Pick<Conversation, 'turns'>): string[] {
+  return turns.flatMap(({ parts }) => parts.flatMap((part) => (part.kind === 'tool-call' ? part.id : [])))
+}
+
+export function withRestoredCalls(reply: Reply, restore: CallRestorer): Reply {
   const restored = (part: ReplyPart): ReplyPart =>
-    part.kind === 'tool-call' ? { ...part, name: toolName(part.name) } : part
+    part.kind === 'tool-call' ? { ...part, ...restore(part) } : part
   return {
     ...reply,
     parts: reply.parts.map(restored),
@@ -172,16 +233,17 @@ export function withClientToolNames(reply: Reply, toolName: (wire: string) => st
   }
 }
 
-/** Makes a decoder restore the client's names of tools in a stream. */
-export function restoreToolNames(decoder: StreamDecoder, toolName: (wire: string) => string): StreamDecoder {
+/** Makes a decoder restore the calls of a stream. */
+export function restoreCalls(decoder: StreamDecoder, restore: CallRestorer): StreamDecoder {
+  const isCall = (event: ReplyEvent): boolean =>
+    event.kind === 'part-start' && event.part.kind === 'tool-call'
   const restored = (event: ReplyEvent): ReplyEvent =>
     event.kind === 'part-start' && event.part.kind === 'tool-call'
-      ? { ...event, part: { ...event.part, name: toolName(event.part.name) } }
+      ? { ...event, part: { ...event.part, ...restore(event.part) } }
       : event
+  // Most chunks begin no call, and need no copy of their events.
+  const all = (events: ReplyEvent[]): ReplyEvent[] => (events.some(isCall) ? events.map(restored) : events)
   const push = decoder.push.bind(decoder)
   const end = decoder.end.bind(decoder)
-  return Object.assign(decoder, {
-    push: (chunk: Buffer) => push(chunk).map(restored),
-    end: () => end().map(restored),
-  })
+  return Object.assign(decoder, { push: (chunk: Buffer) => all(push(chunk)), end: () => all(end()) })
 }

@@ -35,7 +35,14 @@ import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import { withReadableResults } from '@sluice/wire/readable-results'
 import { serverRulesOf } from '@sluice/wire/server-rules'
-import { restoreToolNames, withAcceptedNames, withClientToolNames } from '@sluice/wire/wire-names'
+import {
+  callIdsOf,
+  callRestorer,
+  type CallRestorer,
+  restoreCalls,
+  withAcceptedNames,
+  withRestoredCalls,
+} from '@sluice/wire/wire-names'
 import type { SentRequest } from '@sluice/wire/hidden-thinking'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { withoutRestrictedFields, withAcceptedFields } from '@sluice/wire/shared-fields'
@@ -202,6 +209,8 @@ export class Conversions {
       tools: conversation.tools,
       ...(conversation.repeated && { repeated: conversation.repeated }),
     }
+    const callIds = callIdsOf(conversation)
+    const restorer = (): CallRestorer => callRestorer(callIds, toolName)
     const keeper = client.keeping?.begin()
     return {
       protocol: spoken,
@@ -214,7 +223,7 @@ export class Conversions {
       beginsWithPrompt: client.beginsWithPrompt,
       tap: (promptTokens, memory) =>
         new ConvertingTap(
-          streamDecoder(codec, memory, { answerTool, toolName, choices: requestedChoiceCount(conversation) }),
+          streamDecoder(codec, memory, { answerTool, restorer, choices: requestedChoiceCount(conversation) }),
           streamEncoder(client, replyIdentity(spoken), {
             includeUsage: conversation.includeUsage,
             replyContext,
@@ -229,7 +238,7 @@ export class Conversions {
           choices: requestedChoiceCount(conversation),
           model: upstream.name,
           answerTool,
-          toolName,
+          restorer,
           replyContext,
           history,
           keeper,
@@ -335,10 +344,9 @@ function fit(
 function streamDecoder(
   upstream: UpstreamCodec,
   memory: EventMemory,
-  { answerTool, toolName, choices }: Pick<ReplyTo, 'answerTool' | 'toolName' | 'choices'>,
+  { answerTool, restorer, choices }: Pick<ReplyTo, 'answerTool' | 'restorer' | 'choices'>,
 ): StreamDecoder {
-  const plain = upstream.streamDecoder(memory, choices)
-  const decoder = toolName ? restoreToolNames(plain, toolName) : plain
+  const decoder = restoreCalls(upstream.streamDecoder(memory, choices), restorer())
   return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
 }
 
@@ -360,7 +368,7 @@ interface ReplyTo {
   /** The upstream's name for the model, used if its response does not name it. */
   readonly model: string
   readonly answerTool: string | undefined
-  readonly toolName: ((wire: string) => string) | undefined
+  readonly restorer: () => CallRestorer
   readonly replyContext: ReplyContext
   readonly history: DecodedConversation
   readonly keeper: AnswerKeeper | undefined
@@ -370,13 +378,13 @@ function convertedReply(
   upstream: UpstreamCodec,
   client: Client,
   bytes: Buffer,
-  { spoken, choices, model, answerTool, toolName, replyContext, history, keeper }: ReplyTo,
+  { spoken, choices, model, answerTool, restorer, replyContext, history, keeper }: ReplyTo,
 ): WholeReply {
   let decoded: Reply
   try {
     decoded = upstream.decodeReply(bytes, choices)
     if (answerTool !== undefined) decoded = answerToolCallAsText(decoded, answerTool)
-    if (toolName) decoded = withClientToolNames(decoded, toolName)
+    decoded = withRestoredCalls(decoded, restorer())
   } catch (failure) {
     const { error, usage, parts } = failure instanceof FailedAnswer ? failure : NO_ERROR
     return { facts: { valid: false, error, usage, text: () => textOfParts(parts) }, body: () => bytes }
