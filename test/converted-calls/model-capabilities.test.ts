@@ -5,6 +5,7 @@ import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import type { FullResponse } from '../fixtures/client.ts'
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { anyMedia, convertRequest } from '../conversion/convert.ts'
 import { sentTo } from '../conversion/fixture.ts'
@@ -18,13 +19,13 @@ const CLAUDE = [
   'stated-silent',
   'mapped',
 ]
-const GPT = ['gpt-4o-mini', 'gpt-6-sol', 'gpt-5.4', 'stated-sampling', 'plain', 'deployed-gpt-5']
+const GPT = ['gpt-4o-mini', 'gpt-6-sol', 'gpt-5.4', 'o3', 'stated-sampling', 'plain', 'deployed-gpt-5']
 
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     models: {
-      ...priced([...CLAUDE, ...GPT, 'marked']),
+      ...priced([...CLAUDE, ...GPT, 'marked', 'gpt-5.2']),
       'stated-budget': { vendor: 'acme', price: PLAIN_PRICE, thinking: 'budget' },
       'stated-silent': { vendor: 'acme', price: PLAIN_PRICE, thinking: 'none', sampling: false },
       'stated-sampling': { vendor: 'acme', price: PLAIN_PRICE, sampling: true },
@@ -39,6 +40,7 @@ beforeAll(async () => {
         models: GPT,
         model_mapping: { 'stated-sampling': 'gpt-5', 'deployed-gpt-5': 'deployment' },
       }),
+      channel('responses', upstream.baseUrl('responses'), { protocol: 'responses', models: ['gpt-5.2'] }),
       channel('marked', upstream.baseUrl('marked'), { allow: ['cache_control'] }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 20_000 })])],
@@ -238,6 +240,57 @@ describe('a messages request for a chat channel', () => {
       dropped: [],
     })
   })
+
+  test('a Messages request loses its stop sequences for chat models that refuse them', async () => {
+    for (const model of ['o3', 'gpt-5.4', 'deployed-gpt-5'])
+      expect(await asChat({ model, stop_sequences: ['X'] })).toEqual({
+        body: { max_completion_tokens: 100 },
+        dropped: ['stop'],
+      })
+    for (const model of ['gpt-6-sol', 'gpt-4o-mini', 'stated-sampling'])
+      expect(await asChat({ model, stop_sequences: ['X'] })).toMatchObject({
+        body: { stop: ['X'] },
+        dropped: [],
+      })
+  })
+
+  test.each([
+    ['gpt-5.4', 'high', false],
+    ['gpt-5.4', 'none', true],
+    ['gpt-5.4', undefined, true],
+    ['o3', undefined, false],
+    ['gpt-4o-mini', undefined, true],
+  ])(
+    'whether a Responses request for the chat model %s with the effort %s gets log probabilities: %s',
+    async (model, effort, gets) => {
+      fixture.upstream.forget('gpt')
+      fixture.upstream.script('gpt', wholeChat({ text: 'Hello.' }))
+      const asked = { model, input: 'hi', top_logprobs: 2, ...(effort && { reasoning: { effort } }) }
+      const { body, dropped } = sent('gpt', await fixture.chat('ann', asked, { path: '/v1/responses' }))
+      expect(body['top_logprobs']).toBe(gets ? 2 : undefined)
+      expect(body['logprobs']).toBe(gets ? true : undefined)
+      expect(dropped).toEqual(gets ? [] : ['logprobs', 'top_logprobs'])
+    },
+  )
+
+  test.each([
+    ['high', false],
+    ['none', true],
+  ])(
+    'whether a chat request for a Responses model with the effort %s gets log probabilities: %s',
+    async (effort, gets) => {
+      fixture.upstream.forget('responses')
+      fixture.upstream.script('responses', wholeResponse({ text: 'Hello.' }))
+      const messages = [{ role: 'user', content: 'hi' }]
+      const asked = { model: 'gpt-5.2', messages, logprobs: true, top_logprobs: 2, reasoning_effort: effort }
+      const { body, dropped } = sent('responses', await fixture.chat('ann', asked))
+      expect(body['top_logprobs']).toBe(gets ? 2 : undefined)
+      expect(body['include'] ?? []).toEqual(
+        gets ? ['message.output_text.logprobs'] : ['reasoning.encrypted_content'],
+      )
+      expect(dropped).toEqual(gets ? [] : ['logprobs', 'top_logprobs'])
+    },
+  )
 
   test.each([
     ['gpt-6-sol', 'max', 'max'],

@@ -120,6 +120,42 @@ test.each([
 })
 
 test.each([
+  ['o1', true],
+  ['o3', false],
+  ['openai/o4-mini', false],
+  ['gpt-4.1', true],
+  ['gpt-5-mini', false],
+  ['gpt-5-chat-latest', true],
+  ['gpt-5.3-codex', false],
+  ['gpt-5.4', false],
+  ['gpt-5.5', true],
+  ['gpt-5.5-pro', true],
+  ['gpt-6-sol', true],
+  ['claude-opus-5', true],
+  ['m', true],
+])('whether %s supports stop sequences is %s, unless the operator configures its sampling', (name, takes) => {
+  expect(by(name).takesStop).toBe(takes)
+  expect(capabilitiesOf(name, name, { sampling: true }).takesStop).toBe(true)
+  expect(capabilitiesOf(name, name, { sampling: false }).takesStop).toBe(takes)
+})
+
+test.each([
+  ['o3', 'none'],
+  ['gpt-5', 'none'],
+  ['gpt-5.3-codex', 'none'],
+  ['gpt-5.2', 'without-thinking'],
+  ['gpt-6-sol', 'without-thinking'],
+  ['gpt-4o', 'all'],
+  ['m', 'all'],
+])(
+  'the log probabilities that %s supports, unless the operator configures its sampling: %s',
+  (name, known) => {
+    expect(by(name).logprobs).toBe(known)
+    expect(capabilitiesOf(name, name, { sampling: true }).logprobs).toBe('all')
+  },
+)
+
+test.each([
   ['kimi-k2.5', 'none'],
   ['kimi-k2.7-code', 'none'],
   ['kimi-k3', 'none'],

@@ -30,6 +30,9 @@ export interface Capabilities {
   readonly sampling: 'all' | 'no-top-p-beside-temperature' | 'none'
   /** Whether the model accepts presence and frequency penalties. */
   readonly takesPenalties: boolean
+  readonly takesStop: boolean
+  /** Whether the model reports log probabilities: `without-thinking` if it refuses them beside thinking. */
+  readonly logprobs: 'all' | 'without-thinking' | 'none'
   readonly thinking: ThinkingForm
   /** Whether thinking cannot be switched off. */
   readonly alwaysThinks: boolean
@@ -100,6 +103,8 @@ type Row = readonly [covers: (name: Name) => boolean, capabilities: Partial<Tabl
 const UNKNOWN: TableCapabilities = {
   sampling: 'all',
   takesPenalties: true,
+  takesStop: true,
+  logprobs: 'all',
   thinking: 'budget',
   alwaysThinks: false,
   hidesThoughts: false,
@@ -118,7 +123,15 @@ const UNKNOWN: TableCapabilities = {
   },
 }
 
-const REASONING = { sampling: 'none', takesPenalties: false, maximumField: 'max_completion_tokens' } as const
+const REASONING = {
+  sampling: 'none',
+  takesPenalties: false,
+  takesStop: false,
+  logprobs: 'none',
+  maximumField: 'max_completion_tokens',
+} as const
+/** Reasoning models that can answer without thinking, and report log probabilities then. */
+const OPTIONAL_REASONING = { ...REASONING, logprobs: 'without-thinking' } as const
 const TO_HIGH = ['low', 'medium', 'high'] as const
 const TO_XHIGH = [...TO_HIGH, 'xhigh'] as const
 const TO_MAX = [...TO_XHIGH, 'max'] as const
@@ -158,6 +171,10 @@ const TABLE: readonly Row[] = [
     { thinking: 'none' },
   ],
   [({ text }) => /(?:^|[^a-z\d])o1-(?:mini|preview)/i.test(text), { ...REASONING, thinking: 'none' }],
+  [
+    ({ text }) => /(?:^|[^a-z\d])o1(?![\w.])/i.test(text),
+    { ...REASONING, takesStop: true, efforts: TO_HIGH },
+  ],
   [({ text }) => /(?:^|[^a-z\d])o\d{1,2}(?![\w.])/i.test(text), { ...REASONING, efforts: TO_HIGH }],
   [({ text, gpt }) => isAtLeast(gpt, 5, 1) && /-codex-max/i.test(text), { ...REASONING, efforts: TO_XHIGH }],
   [({ text, gpt }) => isAtLeast(gpt, 5, 2) && /-codex/i.test(text), { ...REASONING, efforts: TO_XHIGH }],
@@ -171,11 +188,11 @@ const TABLE: readonly Row[] = [
   // for the model.
   [
     ({ text, gpt }) => isAtLeast(gpt, 5, 6) && !text.includes('/'),
-    { ...REASONING, efforts: ['none', ...TO_MAX], toolsNeedNoEffort: true },
+    { ...OPTIONAL_REASONING, efforts: ['none', ...TO_MAX], toolsNeedNoEffort: true },
   ],
-  [({ gpt }) => isAtLeast(gpt, 5, 6), { ...REASONING, efforts: ['none', ...TO_MAX] }],
-  [({ gpt }) => isAtLeast(gpt, 5, 2), { ...REASONING, efforts: ['none', ...TO_XHIGH] }],
-  [({ gpt }) => isAtLeast(gpt, 5, 1), { ...REASONING, efforts: ['none', ...TO_HIGH] }],
+  [({ gpt }) => isAtLeast(gpt, 5, 6), { ...OPTIONAL_REASONING, efforts: ['none', ...TO_MAX] }],
+  [({ gpt }) => isAtLeast(gpt, 5, 2), { ...OPTIONAL_REASONING, efforts: ['none', ...TO_XHIGH] }],
+  [({ gpt }) => isAtLeast(gpt, 5, 1), { ...OPTIONAL_REASONING, efforts: ['none', ...TO_HIGH] }],
   [({ gpt }) => isAtLeast(gpt, 5), { ...REASONING, efforts: ['minimal', ...TO_HIGH] }],
 
   [
@@ -272,15 +289,19 @@ function findCapabilities(
     takesBreakpoints: stated.cache_breakpoints ?? isAtLeast(gptVersion(describing), 5, 6),
     isOpenAi: isOpenAiModel(describing),
   }
-  const sampling = stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none'
-  const takesPenalties = stated.sampling ?? known.takesPenalties
-  if (stated.thinking === undefined) return { ...known, sampling, takesPenalties }
+  const accepted = {
+    ...known,
+    sampling: stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none',
+    takesPenalties: stated.sampling ?? known.takesPenalties,
+    // GPT models take stop sequences again since 5.5.
+    takesStop: stated.sampling || known.takesStop || isAtLeast(gptVersion(describing), 5, 5),
+    logprobs: stated.sampling ? 'all' : known.logprobs,
+  } as const
+  if (stated.thinking === undefined) return accepted
   const { gemini } = known
   const statedLevels = stated.thinking === 'adaptive' ? (gemini.levels ?? TO_HIGH) : undefined
   return {
-    ...known,
-    sampling,
-    takesPenalties,
+    ...accepted,
     gemini: { ...gemini, levels: statedLevels },
     thinking: stated.thinking,
     alwaysThinks: known.alwaysThinks && stated.thinking === 'adaptive',

@@ -1,6 +1,8 @@
 import type { DroppedFields } from './codec.ts'
 import type { Conversation } from './conversation.ts'
+import { dropLogprobs } from './logprobs.ts'
 import type { Capabilities } from './model-capabilities.ts'
+import { isThinkingOff } from './thinking.ts'
 
 type Penalties = Pick<Conversation, 'presencePenalty' | 'frequencyPenalty'>
 
@@ -27,16 +29,34 @@ function dropPenalties(
   if (frequencyPenalty !== 0) dropped.add('frequency_penalty')
 }
 
+/** Removes stop sequences and the request for log probabilities, if the model refuses them. */
+function withAcceptedOutput(
+  conversation: Conversation,
+  { takesStop, logprobs: known }: Capabilities,
+  dropped: DroppedFields,
+): Conversation {
+  const { logprobs, ...others } = conversation
+  const { thinking, stop } = others
+  const isThinking = thinking !== undefined && !isThinkingOff(thinking)
+  const losesLogprobs = known === 'none' || (known === 'without-thinking' && isThinking)
+  const losesStop = !takesStop && stop.length > 0
+  if (losesLogprobs) dropLogprobs(conversation, dropped)
+  if (losesStop) dropped.add('stop')
+  return { ...(losesLogprobs ? others : conversation), ...(losesStop && { stop: [] }) }
+}
+
 /**
- * Removes the sampling settings that the model refuses. They are reported as dropped, except those equal to
- * the default.
+ * Removes the sampling settings, stop sequences and log probabilities that the model refuses. They are
+ * reported as dropped, except those equal to the default.
  */
 export function withAcceptedSampling(
   requested: Conversation,
-  { sampling, takesPenalties }: Capabilities,
+  capabilities: Capabilities,
   dropped: DroppedFields,
 ): Conversation {
-  const conversation = takesPenalties ? requested : withoutPenalties(requested, dropped)
+  const { sampling, takesPenalties } = capabilities
+  const fitting = withAcceptedOutput(requested, capabilities, dropped)
+  const conversation = takesPenalties ? fitting : withoutPenalties(fitting, dropped)
   const { temperature, topP, topK } = conversation
   if (sampling === 'all') return conversation
   if (sampling === 'none') {
