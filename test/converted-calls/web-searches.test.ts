@@ -34,8 +34,8 @@ let fixture: Fixture
 let database: GatewayDatabase
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    models: priced(['messages', 'responses']),
-    channels: (['messages', 'responses'] as const).map((name) =>
+    models: priced(['messages', 'responses', 'gemini']),
+    channels: (['messages', 'responses', 'gemini'] as const).map((name) =>
       channel(name, upstream.baseUrl(name), { protocol: name }),
     ),
     users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -151,3 +151,92 @@ test('citations that a conversion wrote are left out of requests to messages ups
     content.map(({ text }: { text: string }) => text),
   )
 })
+
+const CLAUDE_SEARCH = { type: 'web_search_20250305', name: 'web_search', max_uses: 5 }
+const OPENAI_SEARCH = { type: 'web_search', search_context_size: 'medium' }
+const QUESTION = [{ role: 'user', content: 'News?' }]
+const allowed = { allowed_domains: ['a.example'] }
+const blocked = { blocked_domains: ['b.example'] }
+
+/** Requests with a web search, by their path. */
+const searchBy = {
+  responses: (tool: object) => ['/v1/responses', { input: 'News?', tools: [tool] }] as const,
+  messages: (tool: object) =>
+    ['/v1/messages', { ...WIRES.messages.question, tools: [{ ...CLAUDE_SEARCH, ...tool }] }] as const,
+  chat: (options: object) =>
+    ['/v1/chat/completions', { messages: QUESTION, web_search_options: options }] as const,
+  gemini: (googleSearch: object) =>
+    [
+      '/v1beta/models/messages:generateContent',
+      { contents: [{ role: 'user', parts: [{ text: 'News?' }] }], tools: [{ googleSearch }] },
+    ] as const,
+}
+
+test.each([
+  [
+    'responses',
+    { ...OPENAI_SEARCH, filters: allowed },
+    'messages',
+    { ...CLAUDE_SEARCH, ...allowed },
+    undefined,
+  ],
+  [
+    'responses',
+    { ...OPENAI_SEARCH, filters: blocked },
+    'messages',
+    { ...CLAUDE_SEARCH, ...blocked },
+    undefined,
+  ],
+  // Anthropic refuses both lists in one request.
+  [
+    'responses',
+    { ...OPENAI_SEARCH, filters: { ...allowed, ...blocked } },
+    'messages',
+    { ...CLAUDE_SEARCH, ...allowed },
+    'web_search',
+  ],
+  [
+    'responses',
+    { ...OPENAI_SEARCH, filters: { ...allowed, x: 1 } },
+    'messages',
+    { ...CLAUDE_SEARCH, ...allowed },
+    'web_search',
+  ],
+  ['responses', { ...OPENAI_SEARCH, filters: { allowed_domains: [] } }, 'messages', CLAUDE_SEARCH, undefined],
+  [
+    'responses',
+    { ...OPENAI_SEARCH, search_content_types: ['text'] },
+    'messages',
+    CLAUDE_SEARCH,
+    'web_search',
+  ],
+  ['responses', { ...OPENAI_SEARCH, external_web_access: true }, 'messages', CLAUDE_SEARCH, undefined],
+  ['responses', { ...OPENAI_SEARCH, external_web_access: false }, 'messages', undefined, 'tools.web_search'],
+  ['responses', { ...OPENAI_SEARCH, filters: allowed }, 'gemini', { googleSearch: {} }, 'web_search'],
+  ['messages', allowed, 'responses', { ...OPENAI_SEARCH, filters: allowed }, undefined],
+  ['messages', blocked, 'responses', { ...OPENAI_SEARCH, filters: blocked }, undefined],
+  ['messages', { allowed_callers: ['direct'] }, 'responses', OPENAI_SEARCH, 'web_search'],
+  ['gemini', { excludeDomains: ['b.example'] }, 'messages', { ...CLAUDE_SEARCH, ...blocked }, undefined],
+  ['gemini', { exclude_domains: ['b.example'] }, 'messages', { ...CLAUDE_SEARCH, ...blocked }, undefined],
+  ['gemini', { timeRangeFilter: {} }, 'messages', CLAUDE_SEARCH, 'web_search'],
+  ['chat', { filters: allowed }, 'messages', CLAUDE_SEARCH, 'web_search'],
+] as const)(
+  'a web search keeps the domains of its client, and what the other side lacks is named: %s, %j for %s is %j, dropped: %s',
+  async (client, tool, upstream, sent, dropped) => {
+    fixture.upstream.forget(upstream)
+    fixture.upstream.script(
+      upstream,
+      upstream === 'gemini'
+        ? {
+            kind: 'whole',
+            body: '{"candidates":[{"content":{"parts":[{"text":"No."}]},"finishReason":"STOP"}]}',
+          }
+        : searching(upstream, false),
+    )
+    const [path, body] = searchBy[client](tool)
+    const answer = await fixture.chat('ann', { model: upstream, ...body }, { path })
+    expect([answer.status, answer.headers['x-gateway-dropped']]).toEqual([200, dropped])
+    const { tools } = JSON.parse(fixture.upstream.only(upstream).text)
+    expect(tools).toEqual(sent && [sent])
+  },
+)

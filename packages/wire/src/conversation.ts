@@ -143,6 +143,13 @@ export interface WebSearch {
   readonly listsPages?: true
   /** Approximate location of the user, for the search. */
   readonly location?: SearchLocation
+  readonly domains?: SearchDomains
+}
+
+/** Domains that a web search is limited to, or may not use; as the client states them. */
+export interface SearchDomains {
+  readonly allowed_domains?: readonly unknown[]
+  readonly blocked_domains?: readonly unknown[]
 }
 
 /** Approximate location of the client's user, which a web search may consider. */

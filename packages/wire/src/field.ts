@@ -11,6 +11,11 @@ export function nullToUndefined(value: unknown): unknown {
   return value === null ? undefined : value
 }
 
+/** Whether an object has members, other than null, that are not among the known ones. */
+export function hasOtherMembers(fields: Fields, known: ReadonlySet<string>): boolean {
+  return Object.entries(fields).some(([key, value]) => !known.has(key) && value !== null)
+}
+
 /** Reads a string. Throws `invalid_request` with the path for any other value. */
 export function requireText(value: unknown, path: string): string {
   return typeof value === 'string' ? value : refuseField(path, 'a string', describeValueKind(value))

@@ -20,6 +20,7 @@ export type DroppedName =
   | 'chat_template_kwargs'
   | 'tools.unknown'
   | 'tools.web_search'
+  | 'web_search'
   /** Fields of messages requests that chat cannot express. */
   | 'cache_control'
   | 'content'

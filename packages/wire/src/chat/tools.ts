@@ -13,6 +13,7 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { writeCacheDirective, readCacheDirective } from './cache-control.ts'
 import { reportDropped } from './dropped-fields.ts'
 import {
+  hasOtherMembers,
   requireBoolean,
   requireEnumValue,
   type Fields,
@@ -150,11 +151,13 @@ export function encodeToolChoice(choice: ToolChoice): unknown {
   return TOOL_CHOICE_WORDS[choice.kind]
 }
 
+const SEARCH_FIELDS: ReadonlySet<string> = new Set(['search_context_size', 'user_location'])
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
 /** Decodes `web_search_options`. */
-export function decodeWebSearch(value: unknown): WebSearch {
+export function decodeWebSearch(value: unknown, dropped: DroppedFields): WebSearch {
   const options = requireObject(value, 'web_search_options')
+  if (hasOtherMembers(options, SEARCH_FIELDS)) reportDropped(dropped, 'web_search')
   const size = nullToUndefined(options['search_context_size']) ?? 'medium'
   const location = decodeLocation(options)
   return {
@@ -176,7 +179,8 @@ function decodeLocation(options: Fields): SearchLocation | undefined {
 }
 
 /** Encodes a web search with the smallest context size that allows this many uses. */
-export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
+export function encodeWebSearch({ maxUses, location, domains }: WebSearch, dropped: DroppedFields): unknown {
+  if (domains) reportDropped(dropped, 'web_search')
   return {
     search_context_size: searchSizeFor(maxUses),
     ...(location && { user_location: { type: 'approximate', approximate: location } }),

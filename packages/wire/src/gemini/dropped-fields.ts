@@ -31,6 +31,7 @@ type DroppedName =
   | 'tool_choice'
   | 'tools.strict'
   | 'tools.web_search'
+  | 'web_search'
 
 /** Reports a dropped field. The type ensures that the name contains no text of a client. */
 export function reportDropped(dropped: DroppedFields, name: DroppedName): void {

@@ -43,6 +43,7 @@ type DroppedName =
   | 'thinking'
   | 'tool_choice'
   | 'top_k'
+  | 'web_search'
 
 /** Reports a dropped field. The type ensures that the name contains no text of a client. */
 export function reportDropped(dropped: DroppedFields, name: DroppedName): void {

@@ -72,8 +72,7 @@ export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conv
     // Chat has no setting for it: clients show what they get as `reasoning_content`.
     showsThoughts: true,
     outputFormat: decodeOutputFormat(scan),
-    webSearch:
-      search === undefined ? undefined : decodeWebSearch(requireObject(search, 'web_search_options')),
+    webSearch: search === undefined ? undefined : decodeWebSearch(search, dropped),
     ...readChoiceCount('n', value('n')),
     ...readLogprobsRequest(value('logprobs') === true, value('top_logprobs')),
     includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,

@@ -74,7 +74,7 @@ export function encodeRequest(
     ['response_format', outputFormat && encodeOutputFormat(outputFormat)],
     ...jsonMembersOf({
       reasoning_effort: encodeEffort(conversation, capabilities, dropped),
-      web_search_options: search && encodeWebSearch(search),
+      web_search_options: search && encodeWebSearch(search, dropped),
       logprobs: logprobs && true,
       top_logprobs: logprobs?.top,
     }),

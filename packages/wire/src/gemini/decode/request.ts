@@ -17,6 +17,7 @@ import type {
 } from '../../conversation.ts'
 import { checkMembers, kindName, refuseField } from '../../field-check.ts'
 import {
+  hasOtherMembers,
   requireEnumValue,
   type Fields,
   requireObject,
@@ -24,8 +25,10 @@ import {
   requireArray,
   requireText,
 } from '../../field.ts'
+import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
+import { readSearchDomains } from '../../search-domains.ts'
 import { decodeThinkingConfig, includesThoughts } from '../../thinking.ts'
 import { sharedField } from '../../shared-fields.ts'
 import {
@@ -36,7 +39,13 @@ import {
 import { reportDropped, reportDroppedTopLevelFields } from '../dropped-fields.ts'
 import { modelWithoutPrefix } from '../model-name.ts'
 import { decodeGoogleSchema, decodeOutputFormat, findSchemaObject } from '../output-format.ts'
-import { memberInEitherSpelling, valueNodeOf, topMember, parseTopMember } from '../field-spelling.ts'
+import {
+  memberInEitherSpelling,
+  spellingsOf,
+  valueNodeOf,
+  topMember,
+  parseTopMember,
+} from '../field-spelling.ts'
 import { decodeMedia, decodePlainPart } from './part.ts'
 import { readSignature } from '../signature.ts'
 
@@ -312,10 +321,10 @@ function outcomeIn(
 type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
 
 /**
- * The web search of a Gemini request, which cannot state a maximum number of searches; other protocols
- * require one.
+ * Maximum number of searches for a Gemini request, which cannot state one; other protocols require it.
  */
-const WEB_SEARCH: WebSearch = { maxUses: 5 }
+const MAX_SEARCHES = 5
+const SEARCH_FIELDS: ReadonlySet<string> = new Set(spellingsOf('excludeDomains'))
 
 const MODES: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map([
   ['AUTO', 'auto'],
@@ -340,14 +349,18 @@ function decodeTools(scan: ScannedObject, dropped: DroppedFields): Offer {
     const path = `tools[${index}]`
     const tool = requireObject(scan.parse(node), path)
     tools.push(...decodeFunctions(scan, node, `${path}.functionDeclarations`, dropped))
-    if (
-      memberInEitherSpelling(tool, 'googleSearch') !== undefined ||
-      memberInEitherSpelling(tool, 'googleSearchRetrieval') !== undefined
-    )
-      webSearch = WEB_SEARCH
+    const search =
+      memberInEitherSpelling(tool, 'googleSearch') ?? memberInEitherSpelling(tool, 'googleSearchRetrieval')
+    if (search !== undefined) webSearch = decodeSearch(asRecord(search) ?? {}, dropped)
     if (hasOthers(tool)) reportDropped(dropped, 'tools.server')
   }
   return { webSearch, parallelTools: undefined, ...decodeChoice(scan, tools, dropped) }
+}
+
+function decodeSearch(search: Fields, dropped: DroppedFields): WebSearch {
+  if (hasOtherMembers(search, SEARCH_FIELDS)) reportDropped(dropped, 'web_search')
+  const blocked_domains = memberInEitherSpelling(search, 'excludeDomains')
+  return { maxUses: MAX_SEARCHES, ...readSearchDomains({ blocked_domains }) }
 }
 
 const READ =

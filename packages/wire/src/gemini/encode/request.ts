@@ -131,6 +131,7 @@ function encodeTools(
   if (parallelTools === false) reportDropped(dropped, 'parallel_tool_calls')
   if (tools.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
+    if (webSearch?.domains) reportDropped(dropped, 'web_search')
     return webSearch ? [['tools', '[{"googleSearch":{}}]']] : []
   }
   if (webSearch) reportDropped(dropped, 'tools.web_search')

@@ -16,6 +16,7 @@ import type {
   Turn,
   WebSearch,
 } from '../../conversation.ts'
+import { hasOtherMembers } from '../../field.ts'
 import { refuseField } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
@@ -27,6 +28,7 @@ import { openSignatureEnvelope } from '../../signature-envelope.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { ServerSearchReader } from '../blocks.ts'
 import { textOfForeignPart } from '../../block-text.ts'
+import { DOMAIN_LISTS, readSearchDomains } from '../../search-domains.ts'
 import { statedMaximum } from '../../tool-use.ts'
 import { DEFAULT_EFFORT } from '../../thinking.ts'
 
@@ -164,7 +166,13 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   'strict',
   'cache_control',
 ])
-const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'max_uses', 'user_location'])
+const SEARCH_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'name',
+  'max_uses',
+  'user_location',
+  ...DOMAIN_LISTS,
+])
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
 /**
@@ -203,7 +211,7 @@ function decodeTool(
   path: string,
   dropped: DroppedFields,
 ): Tool {
-  if (hasOthers(tool, READ_FIELDS)) reportDropped(dropped, 'tools.unknown')
+  if (hasOtherMembers(tool, READ_FIELDS)) reportDropped(dropped, 'tools.unknown')
   const schema = scan.memberOf(node, 'input_schema')
   const { description, strict } = tool
   return {
@@ -216,7 +224,7 @@ function decodeTool(
 }
 
 function decodeSearch(tool: Readonly<Record<string, unknown>>, dropped: DroppedFields): WebSearch {
-  if (hasOthers(tool, SEARCH_FIELDS)) reportDropped(dropped, 'web_search')
+  if (hasOtherMembers(tool, SEARCH_FIELDS)) reportDropped(dropped, 'web_search')
   const place = asRecord(tool['user_location'])
   const location: SearchLocation = Object.fromEntries(
     PLACES.map((name) => [name, place?.[name]]).filter(([, value]) => typeof value === 'string'),
@@ -224,6 +232,7 @@ function decodeSearch(tool: Readonly<Record<string, unknown>>, dropped: DroppedF
   return {
     maxUses: statedMaximum(tool['max_uses']) ?? DEFAULT_SEARCHES,
     listsPages: true,
+    ...readSearchDomains(tool),
     ...(Object.keys(location).length > 0 && { location }),
   }
 }
@@ -239,10 +248,6 @@ function decodeChoice(choice: Readonly<Record<string, unknown>>): ToolChoice {
     default:
       return refuseField('tool_choice.type', `'auto', 'any', 'tool' or 'none'`, 'something else')
   }
-}
-
-function hasOthers(tool: Readonly<Record<string, unknown>>, read: ReadonlySet<string>): boolean {
-  return Object.entries(tool).some(([key, value]) => !read.has(key) && value !== null)
 }
 
 type Block = Readonly<Record<string, unknown>>

@@ -93,7 +93,7 @@ function encodeTools(
   const { webSearch, toolChoice, parallelTools } = conversation
   const tools = [
     ...conversation.tools.map((tool) => encodeTool(toolForClaude(tool, withType, enforced, dropped))),
-    ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : []),
+    ...(webSearch ? [JSON.stringify(encodeSearch(webSearch, dropped))] : []),
   ]
   if (tools.length > 0)
     return [['tools', jsonArrayOf(tools)], ...jsonMembersOf({ tool_choice: encodeChoice(conversation) })]
@@ -120,11 +120,15 @@ function withType(schema: string): string {
   return `{${added.join(',')}${Object.keys(given).length > 0 ? ',' : ''}${rest}`
 }
 
-function encodeSearch({ maxUses, location }: WebSearch): object {
+function encodeSearch({ maxUses, location, domains = {} }: WebSearch, dropped: DroppedFields): object {
+  const { allowed_domains, blocked_domains } = domains
+  // Both lists in one request are refused.
+  if (allowed_domains && blocked_domains) reportDropped(dropped, 'web_search')
   return {
     ...WEB_SEARCH,
     max_uses: maxUses,
     user_location: location && { type: 'approximate', ...location },
+    ...(allowed_domains ? { allowed_domains } : { blocked_domains }),
   }
 }
 

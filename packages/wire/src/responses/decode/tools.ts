@@ -2,6 +2,7 @@ import type { DroppedFields } from '../../codec.ts'
 import type { SearchLocation, Tool, ClientTool, WebSearch } from '../../conversation.ts'
 import { customToolAsFunction, MAX_SEARCHES_BY_SIZE } from '../../openai-tools.ts'
 import {
+  hasOtherMembers,
   requireBoolean,
   requireEnumValue,
   type Fields,
@@ -11,7 +12,9 @@ import {
   readSchemaText,
   requireText,
 } from '../../field.ts'
+import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { DOMAIN_LISTS, readSearchDomains } from '../../search-domains.ts'
 import { isStrictSchema } from '../../schemas/strict-subset.ts'
 import { reportDropped } from '../dropped-fields.ts'
 
@@ -26,8 +29,18 @@ const PROVIDER_TOOLS = [
   ['image_generation', 'tools.image_generation'],
   ['mcp', 'tools.mcp'],
   ['programmatic_tool_calling', 'tools.programmatic_tool_calling'],
+  ['web_search', 'tools.web_search'],
 ] as const
 
+/** Members of a web search that are read; `external_web_access` decides whether there is one. */
+const SEARCH_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'search_context_size',
+  'user_location',
+  'filters',
+  'external_web_access',
+])
+const FILTERS: ReadonlySet<string> = new Set(DOMAIN_LISTS)
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
 /** The tools that a request offers: those in `tools`, and those in items of the input. */
@@ -64,7 +77,9 @@ export class OfferedTools {
     else if (type === 'namespace' && namespace === undefined) this.#readNamespace(node, tool, path)
     else if (typed) this.#add({ form: { type: typed, name: typed }, ...TYPED_TOOLS[typed] })
     else if (type === 'tool_search' && tool['execution'] === 'client') this.#readToolSearch(node, tool, path)
-    else if (type.startsWith('web_search')) this.webSearch = decodeWebSearch(tool, path)
+    // A search that may not read the web exists at no other provider.
+    else if (type.startsWith('web_search') && tool['external_web_access'] !== false)
+      this.webSearch = decodeWebSearch(tool, path, this.#dropped)
     else this.#drop(type)
   }
 
@@ -151,7 +166,10 @@ export class OfferedTools {
   }
 }
 
-function decodeWebSearch(tool: Fields, path: string): WebSearch {
+function decodeWebSearch(tool: Fields, path: string, dropped: DroppedFields): WebSearch {
+  const filters = asRecord(tool['filters']) ?? {}
+  if (hasOtherMembers(tool, SEARCH_FIELDS) || hasOtherMembers(filters, FILTERS))
+    reportDropped(dropped, 'web_search')
   const place = nullToUndefined(tool['user_location'])
   const fields = place === undefined ? {} : requireObject(place, `${path}.user_location`)
   const location: SearchLocation = Object.fromEntries(
@@ -164,6 +182,7 @@ function decodeWebSearch(tool: Fields, path: string): WebSearch {
       `${path}.search_context_size`,
     ),
     isOptional: true,
+    ...readSearchDomains(filters),
     ...(Object.keys(location).length > 0 && { location }),
   }
 }

@@ -147,11 +147,12 @@ function encodeTool({ name, description, schema = 'null', strict = false, form }
   ])
 }
 
-function encodeSearch({ maxUses, location }: WebSearch): object {
+function encodeSearch({ maxUses, location, domains }: WebSearch): object {
   return {
     type: 'web_search',
     search_context_size: searchSizeFor(maxUses),
     user_location: location && { type: 'approximate', ...location },
+    filters: domains,
   }
 }
 
