@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import type { FullResponse } from '../fixtures/client.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
 import { DIALECTS, type Dialect, type Json } from './facts.ts'
@@ -178,6 +179,63 @@ describe('a custom tool of a client of chat', () => {
       expect(chunks.findLast(({ choices: [choice] }) => choice)?.['choices'][0].finish_reason).toBe(
         'tool_calls',
       )
+    },
+  )
+})
+
+describe('a tool that Anthropic defines and a client of messages runs', () => {
+  const EDITS = ['path', 'file_text', 'old_str', 'new_str', 'insert_line', 'view_range']
+
+  test.each([
+    ['bash_20250124', 'bash', { command: 'ls' }, ['command', 'restart'], undefined],
+    [
+      'text_editor_20250728',
+      'str_replace_based_edit_tool',
+      { command: 'view', path: '/a' },
+      ['command', ...EDITS, 'insert_text'],
+      ['view', 'create', 'str_replace', 'insert'],
+    ],
+    [
+      'text_editor_20250124',
+      'str_replace_editor',
+      { command: 'undo_edit', path: '/a' },
+      ['command', ...EDITS],
+      ['view', 'create', 'str_replace', 'insert', 'undo_edit'],
+    ],
+    [
+      'memory_20250818',
+      'memory',
+      { command: 'delete', path: '/memories/a' },
+      ['command', ...EDITS, 'insert_text', 'old_path', 'new_path'],
+      ['view', 'create', 'str_replace', 'insert', 'delete', 'rename'],
+    ],
+  ])(
+    '%s becomes a function for a chat upstream, is forced, and is called by its name',
+    async (type, name, input, members, commands) => {
+      fixture.upstream.forget('chat')
+      fixture.upstream.script(
+        'chat',
+        wholeChat({ calls: [{ id: 'call_1', name, input: JSON.stringify(input) }] }),
+      )
+      const answer = await fixture.chat(
+        'ann',
+        {
+          model: 'chat',
+          max_tokens: 100,
+          messages: [{ role: 'user', content: 'hi' }],
+          tools: [{ type, name }],
+          tool_choice: { type: 'tool', name },
+        },
+        { path: '/v1/messages' },
+      )
+      expect([answer.status, answer.headers['x-gateway-dropped']]).toEqual([200, undefined])
+      const { tools, tool_choice } = JSON.parse(fixture.upstream.only('chat').text) as Json
+      expect(tool_choice).toEqual({ type: 'function', function: { name } })
+      const { properties } = tools[0].function.parameters
+      expect(tools[0].function).toMatchObject({ name, description: expect.any(String) })
+      expect(Object.keys(properties).toSorted()).toEqual(members.toSorted())
+      expect(properties.command.enum).toEqual(commands)
+      expect((answer.json() as Json)['content']).toMatchObject([{ type: 'tool_use', name, input }])
     },
   )
 })

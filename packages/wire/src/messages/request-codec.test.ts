@@ -217,7 +217,7 @@ describe('reading a messages request', () => {
 
   test('the tool choice of a messages request is removed if no tools are left', () => {
     const { conversation, dropped } = decoded({
-      tools: [{ type: 'memory_20250818', name: 'memory' }],
+      tools: [{ type: 'code_execution_20260120', name: 'code_execution' }],
       tool_choice: { type: 'auto' },
     })
     expect(conversation).toMatchObject({ tools: [], toolChoice: undefined, parallelTools: undefined })

@@ -20,6 +20,7 @@ import { hasOtherMembers } from '../../field.ts'
 import { refuseField } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { clientToolAsFunction } from './client-tools.ts'
 import { readCacheMark } from '../cache-mark.ts'
 import { reportDropped, dropField } from '../dropped-fields.ts'
 import { decodeEndUser, STANDARD_TIER } from '../end-user.ts'
@@ -186,7 +187,9 @@ function decodeTools(scan: ScannedObject, dropped: DroppedFields): Offer {
   for (const [i, node] of (list?.count ? scan.elements(list.node) : []).entries()) {
     const tool = asRecord(scan.parse(node)) ?? {}
     const type = tool['type'] ?? 'custom'
-    if (type === 'custom') tools.push(decodeTool(scan, node, tool, `tools[${i}]`, dropped))
+    const input = clientToolAsFunction(type)
+    if (input || type === 'custom')
+      tools.push({ ...decodeTool(scan, node, tool, `tools[${i}]`, dropped), ...input })
     else if (typeof type === 'string' && WEB_SEARCH.test(type)) webSearch = decodeSearch(tool, dropped)
     else reportDropped(dropped, 'tools.server')
   }

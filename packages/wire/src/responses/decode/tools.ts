@@ -1,5 +1,6 @@
 import type { DroppedFields } from '../../codec.ts'
 import type { SearchLocation, Tool, ClientTool, WebSearch } from '../../conversation.ts'
+import { described, type DescribedInput } from '../../described-input.ts'
 import { customToolAsFunction, MAX_SEARCHES_BY_SIZE } from '../../openai-tools.ts'
 import {
   hasOtherMembers,
@@ -202,26 +203,9 @@ function isEnforcedByDefault(schema: string | undefined): true | undefined {
 
 type FormType = Exclude<ClientTool['type'], 'function' | 'custom' | 'tool_search'>
 
-/**
- * Description and schema of the function that is sent instead of a tool such as `shell`, which has a type of
- * its own.
- */
-interface DescribedInput {
-  readonly description: string
-  /** JSON schema of the tool's input, as text. */
-  readonly schema: string
-}
-
 const text = { type: 'string' }
 const integer = { type: 'integer' }
 const texts = { type: 'array', items: text }
-
-function described(description: string, properties: object, required: readonly string[]): DescribedInput {
-  return {
-    description,
-    schema: JSON.stringify({ type: 'object', properties, required, additionalProperties: false }),
-  }
-}
 
 /**
  * Tools with types of their own that the client runs. The item of a call contains the input of the tool in
