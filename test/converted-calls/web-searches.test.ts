@@ -172,6 +172,15 @@ const searchBy = {
     ] as const,
 }
 
+function answering(upstream: Wire | 'gemini'): void {
+  fixture.upstream.forget(upstream)
+  const gemini = '{"candidates":[{"content":{"parts":[{"text":"No."}]},"finishReason":"STOP"}]}'
+  fixture.upstream.script(
+    upstream,
+    upstream === 'gemini' ? { kind: 'whole', body: gemini } : searching(upstream, false),
+  )
+}
+
 test.each([
   [
     'responses',
@@ -223,16 +232,7 @@ test.each([
 ] as const)(
   'a web search keeps the domains of its client, and what the other side lacks is named: %s, %j for %s is %j, dropped: %s',
   async (client, tool, upstream, sent, dropped) => {
-    fixture.upstream.forget(upstream)
-    fixture.upstream.script(
-      upstream,
-      upstream === 'gemini'
-        ? {
-            kind: 'whole',
-            body: '{"candidates":[{"content":{"parts":[{"text":"No."}]},"finishReason":"STOP"}]}',
-          }
-        : searching(upstream, false),
-    )
+    answering(upstream)
     const [path, body] = searchBy[client](tool)
     const answer = await fixture.chat('ann', { model: upstream, ...body }, { path })
     expect([answer.status, answer.headers['x-gateway-dropped']]).toEqual([200, dropped])
@@ -240,3 +240,40 @@ test.each([
     expect(tools).toEqual(sent && [sent])
   },
 )
+
+const FUNCTION = { type: 'function', name: 'f', parameters: { type: 'object', properties: {} } }
+const CLAUDE_CHOICE = { type: 'tool', name: 'web_search' }
+const allows = (mode: string) => ({ type: 'allowed_tools', mode, tools: [{ type: 'web_search' }] })
+
+test.each([
+  ['responses', { type: 'web_search' }, 'messages', 200, CLAUDE_CHOICE, undefined],
+  ['responses', { type: 'web_search_preview' }, 'messages', 200, CLAUDE_CHOICE, undefined],
+  ['responses', allows('required'), 'messages', 200, CLAUDE_CHOICE, undefined],
+  ['responses', allows('auto'), 'messages', 200, undefined, undefined],
+  ['responses', { type: 'web_search' }, 'gemini', 400, undefined, undefined],
+  ['messages', CLAUDE_CHOICE, 'responses', 200, { type: 'web_search' }, undefined],
+  ['messages', { type: 'any' }, 'responses', 200, 'required', undefined],
+  ['messages', CLAUDE_CHOICE, 'gemini', 200, undefined, 'tool_choice'],
+  ['messages', { type: 'any' }, 'gemini', 200, undefined, 'tool_choice'],
+] as const)(
+  'a web search that a client forces is forced where its provider can be: %s, %j for %s is a %d with %j, dropped: %s',
+  async (client, tool_choice, upstream, status, sent, dropped) => {
+    answering(upstream)
+    const [path, body] = searchBy[client]({ ...(client === 'responses' && OPENAI_SEARCH) })
+    const answer = await fixture.chat('ann', { model: upstream, ...body, tool_choice }, { path })
+    expect([answer.status, answer.headers['x-gateway-dropped']]).toEqual([status, dropped])
+    if (status === 400) return expect(fixture.upstream.received(upstream)).toEqual([])
+    expect(JSON.parse(fixture.upstream.only(upstream).text).tool_choice).toEqual(sent)
+  },
+)
+
+test('a forced web search of a responses client is forced beside functions, without thinking, which Anthropic refuses then', async () => {
+  answering('messages')
+  const tools = [FUNCTION, OPENAI_SEARCH]
+  const asked = { tools, tool_choice: { type: 'web_search' }, reasoning: { effort: 'low' } }
+  const answer = await ask('responses', 'messages', asked)
+  expect(answer.headers['x-gateway-dropped']).toBe('thinking')
+  const sent = JSON.parse(fixture.upstream.only('messages').text)
+  expect(sent.tools).toHaveLength(2)
+  expect([sent.tool_choice, sent.thinking]).toEqual([CLAUDE_CHOICE, undefined])
+})

@@ -139,6 +139,8 @@ export interface WebSearch {
    * upstream is known to support searches.
    */
   readonly isOptional?: true
+  /** Whether the model must search. The tool choice is then undefined. */
+  readonly isForced?: true
   /** Whether the client displays the pages that were found. */
   readonly listsPages?: true
   /** Approximate location of the user, for the search. */

@@ -179,8 +179,7 @@ function decodeLocation(options: Fields): SearchLocation | undefined {
 }
 
 /** Encodes a web search with the smallest context size that allows this many uses. */
-export function encodeWebSearch({ maxUses, location, domains }: WebSearch, dropped: DroppedFields): unknown {
-  if (domains) reportDropped(dropped, 'web_search')
+export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
   return {
     search_context_size: searchSizeFor(maxUses),
     ...(location && { user_location: { type: 'approximate', approximate: location } }),

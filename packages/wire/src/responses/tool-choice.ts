@@ -32,6 +32,8 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   }
   const fields = requireObject(choice, 'tool_choice')
   if (fields['type'] === 'allowed_tools') return decodeAllowed(fields, offered)
+  if (webSearch && isSearch(fields))
+    return { tools, webSearch: { ...webSearch, isForced: true }, toolChoice: undefined }
   const chosen = new ToolFinder(tools).find(fields, 'tool_choice')
   if (!chosen) refuseField('tool_choice', UNAVAILABLE, 'one that it cannot be given')
   return { tools, webSearch, toolChoice: { kind: 'tool', name: chosen.name } }
@@ -49,17 +51,23 @@ function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offe
     const fields = requireObject(entry, path)
     const found = choosable.find(fields, path)
     if (found) allowed.add(found)
-    else if (String(fields['type']).startsWith('web_search')) searches = true
+    else if (isSearch(fields)) searches = true
     else if (fields['type'] === 'function' || fields['type'] === 'custom')
       refuseField(`${path}.name`, `the name of a tool in 'tools'`, 'another name')
   }
-  if (kind === 'any' && allowed.size === 0) refuseField('tool_choice.tools', UNAVAILABLE, 'none')
+  const search = searches ? webSearch : undefined
+  const isForced = kind === 'any' && allowed.size === 0
+  if (isForced && !search) refuseField('tool_choice.tools', UNAVAILABLE, 'none')
   const kept = tools.filter((tool) => allowed.has(tool))
   return {
     tools: kept,
-    webSearch: searches ? webSearch : undefined,
+    webSearch: search && isForced ? { ...search, isForced } : search,
     toolChoice: kept.length > 0 ? { kind } : undefined,
   }
+}
+
+function isSearch(choice: Fields): boolean {
+  return String(choice['type']).startsWith('web_search')
 }
 
 /** How the client declared the tool. */

@@ -28,6 +28,7 @@ import {
 } from '../reasoning-details.ts'
 import { encodeEffort } from '../thinking.ts'
 import { supportsWebSearch, encodeTool, encodeToolChoice, encodeWebSearch } from '../tools.ts'
+import { dropSearchRules } from '../../web-search.ts'
 import { audioFormat, dataUrl, textOfMedia } from '../../media-source.ts'
 
 /** Maximum number of stop sequences that are sent; `docs/api.md: Limits`, stop sequences. */
@@ -49,6 +50,7 @@ export function encodeRequest(
   if (stop.length > MAX_STOPS)
     throw new WireError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
   if (topK !== undefined) reportDropped(dropped, 'top_k')
+  dropSearchRules(webSearch, dropped)
   const search = webSearch?.isOptional && !supportsWebSearch(name) ? undefined : webSearch
   if (webSearch && !search) reportDropped(dropped, 'tools.web_search')
   const request = renderObject([
@@ -74,7 +76,7 @@ export function encodeRequest(
     ['response_format', outputFormat && encodeOutputFormat(outputFormat)],
     ...jsonMembersOf({
       reasoning_effort: encodeEffort(conversation, capabilities, dropped),
-      web_search_options: search && encodeWebSearch(search, dropped),
+      web_search_options: search && encodeWebSearch(search),
       logprobs: logprobs && true,
       top_logprobs: logprobs?.top,
     }),

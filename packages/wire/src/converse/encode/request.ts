@@ -3,6 +3,7 @@ import { refuseSeveralChoices } from '../../reply.ts'
 import type { DroppedFields, UpstreamModel } from '../../codec.ts'
 import type { Conversation, Part, Tool, ToolChoice, Turn } from '../../conversation.ts'
 import type { ConverseCapabilities } from '../../model-capabilities.ts'
+import { dropSearchRules } from '../../web-search.ts'
 import { jsonArrayOf, jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
@@ -179,6 +180,7 @@ function encodeTools(
   dropped: DroppedFields,
 ): string | undefined {
   const { toolChoice, parallelTools, webSearch } = conversation
+  dropSearchRules(webSearch, dropped)
   if (webSearch) reportDropped(dropped, 'tools.web_search')
   if (parallelTools === false) reportDropped(dropped, 'parallel_tool_calls')
   const called = calledTools(conversation)

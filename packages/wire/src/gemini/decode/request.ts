@@ -28,7 +28,7 @@ import {
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
-import { readSearchDomains } from '../../search-domains.ts'
+import { readSearchDomains } from '../../web-search.ts'
 import { decodeThinkingConfig, includesThoughts } from '../../thinking.ts'
 import { sharedField } from '../../shared-fields.ts'
 import {

@@ -12,6 +12,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../conversation.ts'
+import { dropSearchRules } from '../../web-search.ts'
 import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
 import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
@@ -129,9 +130,9 @@ function encodeTools(
   if (tools.some(({ strict }) => strict)) reportDropped(dropped, 'tools.strict')
   if (tools.some(({ cache }) => cache)) reportDropped(dropped, 'cache_control')
   if (parallelTools === false) reportDropped(dropped, 'parallel_tool_calls')
+  dropSearchRules(webSearch, dropped)
   if (tools.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
-    if (webSearch?.domains) reportDropped(dropped, 'web_search')
     return webSearch ? [['tools', '[{"googleSearch":{}}]']] : []
   }
   if (webSearch) reportDropped(dropped, 'tools.web_search')

@@ -29,7 +29,7 @@ import { openSignatureEnvelope } from '../../signature-envelope.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { ServerSearchReader } from '../blocks.ts'
 import { textOfForeignPart } from '../../block-text.ts'
-import { DOMAIN_LISTS, readSearchDomains } from '../../search-domains.ts'
+import { DOMAIN_LISTS, FORCED_SEARCH, readSearchDomains } from '../../web-search.ts'
 import { statedMaximum } from '../../tool-use.ts'
 import { DEFAULT_EFFORT } from '../../thinking.ts'
 
@@ -194,15 +194,17 @@ function decodeTools(scan: ScannedObject, dropped: DroppedFields): Offer {
     else reportDropped(dropped, 'tools.server')
   }
   const choice = asRecord(scan.value('tool_choice'))
-  if (tools.length === 0) {
+  const isNamed = choice?.['type'] === 'tool'
+  const isSearch = webSearch && isNamed && choice['name'] === FORCED_SEARCH.name
+  if (tools.length === 0 && (!webSearch || (isNamed && !isSearch))) {
     if (choice && choice['type'] !== 'none') reportDropped(dropped, 'tool_choice')
     return { tools, webSearch, toolChoice: undefined, parallelTools: undefined }
   }
   const disable = choice?.['disable_parallel_tool_use']
   return {
     tools,
-    webSearch,
-    toolChoice: choice && decodeChoice(choice),
+    webSearch: webSearch && (isSearch ? { ...webSearch, isForced: true } : webSearch),
+    toolChoice: choice && !isSearch ? decodeChoice(choice) : undefined,
     parallelTools: typeof disable === 'boolean' ? !disable : undefined,
   }
 }

@@ -20,6 +20,7 @@ import { EnforcedSchemas } from '../../schemas/closed-schema.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
 import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { historyInput } from '../../tool-input.ts'
+import { FORCED_SEARCH } from '../../web-search.ts'
 import { writeCacheMark } from '../cache-mark.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { encodableTurns, isBlankText } from './turns.ts'
@@ -135,13 +136,15 @@ function encodeSearch({ maxUses, location, domains = {} }: WebSearch, dropped: D
 /**
  * Encodes the tool choice; undefined for the default. With the choice `none`, `parallelTools` is not sent.
  */
-function encodeChoice({ toolChoice, parallelTools }: Conversation): object | undefined {
+function encodeChoice({ toolChoice, parallelTools, webSearch }: Conversation): object | undefined {
+  const serial = { disable_parallel_tool_use: true }
+  if (webSearch?.isForced) return { ...FORCED_SEARCH, ...(parallelTools === false && serial) }
   if (!toolChoice && parallelTools === undefined) return undefined
   const kind = toolChoice?.kind ?? 'auto'
   return {
     type: kind,
     ...(toolChoice?.kind === 'tool' && { name: toolChoice.name }),
-    ...(parallelTools === false && kind !== 'none' && { disable_parallel_tool_use: true }),
+    ...(parallelTools === false && kind !== 'none' && serial),
   }
 }
 

@@ -35,7 +35,7 @@ export interface ThinkingAndSampling {
 
 type RequestedThinking = Pick<
   Conversation,
-  'maxTokens' | 'temperature' | 'topP' | 'topK' | 'toolChoice' | 'showsThoughts'
+  'maxTokens' | 'temperature' | 'topP' | 'topK' | 'toolChoice' | 'webSearch' | 'showsThoughts'
 > & {
   readonly thinking: Thinking | undefined
 }
@@ -119,12 +119,12 @@ function knownThinking(
 }
 
 function allowedThinking(
-  { toolChoice }: RequestedThinking,
+  { toolChoice, webSearch }: RequestedThinking,
   thinking: Thinking | undefined,
   turns: readonly Turn[],
 ): Thinking | undefined {
   if (!thinking || thinking.kind === 'off') return thinking
-  if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') return undefined
+  if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool' || webSearch?.isForced) return undefined
   if (turns.at(-1)?.role === 'assistant') return undefined
   return thinking.kind === 'budget' && lacksThoughts(turns) ? undefined : thinking
 }

@@ -15,7 +15,7 @@ import {
 } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { DOMAIN_LISTS, readSearchDomains } from '../../search-domains.ts'
+import { DOMAIN_LISTS, readSearchDomains } from '../../web-search.ts'
 import { isStrictSchema } from '../../schemas/strict-subset.ts'
 import { reportDropped } from '../dropped-fields.ts'
 

@@ -128,7 +128,9 @@ function encodeTools(
   return [
     ['tools', jsonArrayOf(written)],
     ...jsonMembersOf({
-      tool_choice: toolChoice && encodeToolChoice(toolChoice, tools),
+      tool_choice: webSearch?.isForced
+        ? { type: 'web_search' }
+        : toolChoice && encodeToolChoice(toolChoice, tools),
       parallel_tool_calls: parallelTools,
     }),
   ]
