@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { eventFrame, STOP_FRAME, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
-import { MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
+import { MODEL, fixtureOfBoth, sentTo } from '../conversion/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -80,4 +81,72 @@ test.each([
   })
   if (mode.startsWith('converted')) expect(answer.text).toContain(`"total_tokens":${280 + 55_096 + 91}`)
   else expect(answer.text).toContain(JSON.stringify(USAGE.iterations))
+})
+
+/** The messages that a chat channel gets for these of a messages client. */
+async function asChat(messages: readonly object[]): Promise<unknown> {
+  fixture.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
+  const body = { model: MODEL.chat, max_tokens: 50, system: 'Be brief.', messages }
+  const answer = await fixture.chat('ann', body, { path: '/v1/messages' })
+  expect([answer.status, answer.headers['x-gateway-dropped']]).toEqual([200, undefined])
+  return sentTo(fixture, MODEL.chat)['messages']
+}
+
+test('the summary of a compacted conversation stands for what is before it at other providers too', async () => {
+  const summary = { type: 'compaction', content: 'They said hi.' }
+  const system = { role: 'system', content: 'Be brief.' }
+  const told = { role: 'user', content: 'They said hi.' }
+  const go = { role: 'user', content: 'go' }
+  const hello = { type: 'text', text: 'Hello.' }
+  const answered = { role: 'assistant', content: [summary, hello] }
+  const answer = { role: 'assistant', content: 'Hello.' }
+  expect(await asChat([{ role: 'user', content: 'hi' }, answered, go])).toEqual([system, told, answer, go])
+  // Its client may leave out what is before it, and stop before the answer.
+  expect(await asChat([answered, go])).toEqual([system, told, answer, go])
+  expect(await asChat([{ role: 'assistant', content: [summary] }, go])).toEqual([system, told, go])
+  const later = { role: 'assistant', content: [{ ...summary, content: 'They said go.' }, hello] }
+  expect(await asChat([answered, go, later, go])).toEqual([
+    system,
+    { role: 'user', content: 'They said go.' },
+    answer,
+    go,
+  ])
+})
+
+test('a call that a messages provider made by MCP is the call of a function and its result at other providers', async () => {
+  const use = (id: string) => ({ type: 'mcp_tool_use', id, name: 'find', server_name: 's', input: { q: id } })
+  const result = (id: string, content: unknown) => ({
+    type: 'mcp_tool_result',
+    tool_use_id: id,
+    is_error: false,
+    content,
+  })
+  const call = (id: string) => ({
+    id,
+    type: 'function',
+    function: { name: 'find', arguments: JSON.stringify({ q: id }) },
+  })
+  const content = [
+    { type: 'text', text: 'I look.' },
+    use('m1'),
+    use('m2'),
+    result('m1', [{ type: 'text', text: 'one' }]),
+    result('m2', 'two'),
+    { type: 'text', text: 'Found.' },
+  ]
+  expect(
+    await asChat([
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content },
+      { role: 'user', content: 'go' },
+    ]),
+  ).toEqual([
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: 'I look.', tool_calls: [call('m1'), call('m2')] },
+    { role: 'tool', tool_call_id: 'm1', content: 'one' },
+    { role: 'tool', tool_call_id: 'm2', content: 'two' },
+    { role: 'assistant', content: 'Found.' },
+    { role: 'user', content: 'go' },
+  ])
 })

@@ -33,6 +33,7 @@ import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
+import { withReadableBlocks } from '@sluice/wire/readable-blocks'
 import { withReadableResults } from '@sluice/wire/readable-results'
 import { serverRulesOf } from '@sluice/wire/server-rules'
 import {
@@ -187,7 +188,7 @@ export class Conversions {
     const dropped: DroppedFields = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
     const protocol = spoken as ConversionProtocol
-    const readable = withReadableResults(inline, protocol)
+    const readable = withReadableResults(withReadableBlocks(inline, protocol), protocol)
     const { conversation: sent, toolName } = withAcceptedNames(readable, protocol, upstream.server)
     return {
       sent,
