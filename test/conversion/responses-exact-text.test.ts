@@ -100,7 +100,8 @@ describe('JSON in a response that a conversion keeps exactly', () => {
 
   test("the arguments of a function that represented a shell tool become the shell's action with their exact text", () => {
     fc.assert(
-      fc.property(objectTexts(), (input) => {
+      fc.property(objectTexts(), (other) => {
+        const input = `{"commands":["ls"],"other":${other}}`
         const form = { type: 'shell', name: 'shell' } as const
         const tools = [{ name: 'shell', description: undefined, schema: undefined, strict: undefined, form }]
         const part = { kind: 'tool-call', id: 'c', name: 'shell', input } as const
@@ -112,7 +113,7 @@ describe('JSON in a response that a conversion keeps exactly', () => {
           usage: undefined,
         } as const
         const response = ALL_CODECS.responses.encodeReply(reply, IDENTITY, { tools }).toString()
-        expect(response).toContain(`"action":${input}`)
+        expect(response).toContain(`"action":${input.slice(0, -1)},`)
       }),
       { numRuns: lawRuns(200) },
     )

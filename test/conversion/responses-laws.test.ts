@@ -280,13 +280,13 @@ describe('a tool of the client', () => {
       strict: undefined,
       form: { type: 'function', name: 'read', namespace: 'ns' },
     },
-    {
-      name: 'shell',
+    ...(['shell', 'local_shell', 'apply_patch'] as const).map((name) => ({
+      name,
       description: undefined,
       schema: undefined,
       strict: undefined,
-      form: { type: 'shell', name: 'shell' },
-    },
+      form: { type: name, name },
+    })),
   ]
   const replyContext: ReplyContext = { tools }
   const called = (name: string, pieces: readonly string[]): ReplyEvent[] => [
@@ -348,13 +348,28 @@ describe('a tool of the client', () => {
     expect(item).toMatchObject({ type: 'function_call', namespace: 'ns', name: 'read', arguments: '{"a":1}' })
   })
 
-  test('a shell tool is called with an action, or as a function where its arguments are not valid JSON', () => {
+  test('a shell tool is called with an action that has the members which its schema requires', () => {
     expect(written(called('shell', ['{"commands":', '["ls"]}'])).item).toMatchObject({
       type: 'shell_call',
-      action: { commands: ['ls'] },
+      action: { commands: ['ls'], timeout_ms: null, max_output_length: null },
+      environment: null,
     })
-    const { item } = written(called('shell', ['{"commands":']))
-    expect(item).toMatchObject({ type: 'function_call', name: 'shell', arguments: '{"commands":' })
+    expect(written(called('shell', ['{"commands":["ls"],"timeout_ms":5}'])).item).toMatchObject({
+      action: { commands: ['ls'], timeout_ms: 5, max_output_length: null },
+    })
+  })
+
+  test.each([
+    ['shell', '{"commands":'],
+    ['shell', '{"commands":"ls -l"}'],
+    ['shell', '{"command":["ls"]}'],
+    ['local_shell', '{"command":"ls -l"}'],
+    ['local_shell', '{"command":["ls",1]}'],
+    ['apply_patch', '{"op":"x"}'],
+    ['apply_patch', '{"type":"update_file","path":1}'],
+  ])('a %s tool is called as a function where its arguments do not fit it: %s', (name, input) => {
+    const { item } = written(called(name, [input]))
+    expect(item).toMatchObject({ type: 'function_call', name, arguments: input })
     expect(item['id']).toMatch(/^fc_/)
   })
 })

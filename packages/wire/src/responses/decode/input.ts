@@ -311,7 +311,7 @@ function readCall(
     case 'local_shell_call':
     case 'shell_call':
       requireObject(item['action'], `${path}.action`)
-      return part(typed(type), withoutMember(item['action'], 'type', textOf('action')))
+      return part(typed(type), ownAction(item['action'], textOf('action')))
     case 'apply_patch_call':
       requireObject(item['operation'], `${path}.operation`)
       return part(typed(type), textOf('operation') ?? '{}')
@@ -374,12 +374,11 @@ function callId(item: Item, path: string): string {
   return requireText(item['call_id'], `${path}.call_id`)
 }
 
-/** Returns the JSON of an action without the member `type`, which always has the same value. */
-function withoutMember(value: unknown, member: string, text: string | undefined): string {
-  const fields = value as Readonly<Record<string, unknown>>
-  if (!Object.hasOwn(fields, member)) return text ?? '{}'
-  const { [member]: _, ...rest } = fields
-  return JSON.stringify(rest)
+/** Returns the JSON of an action as the model wrote it: without `type`, which is always the same, and nulls. */
+function ownAction(action: unknown, text: string | undefined): string {
+  const fields = Object.entries(action as Fields)
+  const own = fields.filter(([name, value]) => name !== 'type' && value !== null)
+  return own.length === fields.length ? (text ?? '{}') : JSON.stringify(Object.fromEntries(own))
 }
 
 /** Formats the output of each command as a shell would show it. */

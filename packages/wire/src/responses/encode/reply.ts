@@ -15,6 +15,7 @@ import {
 } from '../../reply.ts'
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
+import { parseRecord } from '../../json/record.ts'
 import { jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import {
   isSealable,
@@ -141,7 +142,18 @@ export function itemType(
   if (part.kind === 'search') return 'web_search_call'
   if (part.kind !== 'tool-call' || !form) return 'reasoning'
   if (form.type === 'custom') return 'custom_tool_call'
-  return input !== undefined && inputObject(input) === undefined ? 'function_call' : `${form.type}_call`
+  return input !== undefined && !fits(form.type, input) ? 'function_call' : `${form.type}_call`
+}
+
+/** Whether a tool of this type can be called with this input. */
+function fits(type: ClientTool['type'], input: string): boolean {
+  const object = inputObject(input)
+  if (object === undefined) return false
+  if (type === 'function' || type === 'tool_search') return true
+  const fields = parseRecord(object) ?? {}
+  if (type === 'apply_patch') return typeof fields['type'] === 'string' && typeof fields['path'] === 'string'
+  const commands = fields[type === 'shell' ? 'commands' : 'command']
+  return Array.isArray(commands) && commands.every((part) => typeof part === 'string')
 }
 
 /** Id of an item. If the item is a tool call, the id of the call is a different one. */
@@ -239,9 +251,12 @@ function writeCall(
     case 'custom_tool_call':
       return JSON.stringify({ ...common, ...named, input: decodeCustomInput(input) })
     case 'local_shell_call':
-      return renderObject([...jsonMembersOf(common), ['action', withEnvironment(inputOrEmpty(input))]])
+      return renderObject([...jsonMembersOf(common), ['action', withLocalShellMembers(inputOrEmpty(input))]])
     case 'shell_call':
-      return renderObject([...jsonMembersOf(common), ['action', inputOrEmpty(input)]])
+      return renderObject([
+        ...jsonMembersOf({ ...common, environment: null }),
+        ['action', withShellMembers(inputOrEmpty(input))],
+      ])
     case 'apply_patch_call':
       return renderObject([...jsonMembersOf(common), ['operation', inputOrEmpty(input)]])
     case 'tool_search_call':
@@ -259,8 +274,19 @@ function writeCall(
   }
 }
 
-/** Adds an empty environment to an action without one, because an action must have one. */
-function withEnvironment(input: string): string {
+/** Members that the action of a shell must have. */
+const SHELL_ACTION = { commands: '[]', timeout_ms: 'null', max_output_length: 'null' }
+
+/** Adds the members that a shell's action lacks behind those that it has, whose text stays. */
+function withShellMembers(input: string): string {
+  const action = parseRecord(input) ?? {}
+  const missing = Object.entries(SHELL_ACTION).filter(([name]) => !Object.hasOwn(action, name))
+  const members = [input.trim().slice(1, -1).trim(), ...missing.map(([name, value]) => `"${name}":${value}`)]
+  return `{${members.filter((text) => text !== '').join(',')}}`
+}
+
+/** Adds the members that the action of a local shell must have and lacks. */
+function withLocalShellMembers(input: string): string {
   const action = JSON.parse(input) as Readonly<Record<string, unknown>>
-  return JSON.stringify({ type: 'exec', env: {}, ...action })
+  return JSON.stringify({ type: 'exec', command: [], env: {}, ...action })
 }
