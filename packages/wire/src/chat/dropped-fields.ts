@@ -13,6 +13,7 @@ import type { ScannedObject } from '../json/scanned-object.ts'
 export type DroppedName =
   /** Stands for any field of a chat request or of its messages that is not known. */
   | 'unknown'
+  | 'messages.annotations'
   | 'messages.name'
   | 'messages.audio'
   | 'messages.content'

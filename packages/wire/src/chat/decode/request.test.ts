@@ -141,6 +141,13 @@ describe('messages', () => {
     expect(partsOf('\ud83d')).toEqual([text('\ud83d')])
   })
 
+  test('citations in the history of a chat request are left out in a conversion and reported as dropped', () => {
+    const cited = { url: 'https://a.test/', title: 'A', start_index: 0, end_index: 1 }
+    const annotations = [{ type: 'url_citation', url_citation: cited }]
+    const { dropped } = decode({ messages: [hello, { role: 'assistant', content: 'x', annotations }, hello] })
+    expect(dropped).toEqual(['messages.annotations'])
+  })
+
   test('names and audio of chat messages are left out in a conversion and reported as dropped', () => {
     const { dropped } = decode({
       messages: [

@@ -99,8 +99,7 @@ interface OpenTurn {
 }
 
 /**
- * Members of a message that are read, or that may be ignored because they only repeat known facts, such as a
- * tool's name or the annotations of an earlier reply.
+ * Members of a message that are read, or that may be ignored because they only repeat known facts.
  */
 const READ_FIELDS: ReadonlySet<string> = new Set([
   'role',
@@ -113,10 +112,10 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   'tool_call_id',
   'function_call',
   'cache_control',
-  'annotations',
 ])
 
 const DROPPED_FIELDS: ReadonlyMap<string, DroppedName> = new Map([
+  ['annotations', 'messages.annotations'],
   ['name', 'messages.name'],
   ['audio', 'messages.audio'],
 ])
