@@ -105,6 +105,14 @@ export function dataUrl({ mediaType, data }: { readonly mediaType: string; reado
   return `data:${mediaType};base64,${data}`
 }
 
+/**
+ * The name of a file, for protocols that require one. OpenAI recognizes a PDF by the ending, which titles of
+ * documents lack.
+ */
+export function fileName(mediaType: string, name = 'document'): string {
+  return mediaType === 'application/pdf' && !/\.pdf$/i.test(name) ? `${name}.pdf` : name
+}
+
 function isDataUrl(text: string): boolean {
   return /^data:/i.test(text)
 }

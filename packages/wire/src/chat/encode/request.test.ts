@@ -383,7 +383,7 @@ describe('chat requests that are decoded and encoded', () => {
     fc
       .tuple(fc.constantFrom('image/png', 'video/mp4', 'audio/mpeg', 'audio/wav'), data)
       .map(([type, bytes]) => inline(type, bytes)),
-    fc.tuple(name, data).map(([title, bytes]) => inline('application/pdf', bytes, title)),
+    fc.tuple(name, data).map(([title, bytes]) => inline('application/pdf', bytes, `${title}.pdf`)),
     fc.webUrl().map((url) => linked(url, 'image/*')),
   )
   const result = fc

@@ -29,7 +29,7 @@ import {
 import { encodeEffort } from '../thinking.ts'
 import { supportsWebSearch, encodeTool, encodeToolChoice, encodeWebSearch } from '../tools.ts'
 import { dropSearchRules } from '../../web-search.ts'
-import { audioFormat, dataUrl, textOfMedia } from '../../media-source.ts'
+import { audioFormat, dataUrl, fileName, textOfMedia } from '../../media-source.ts'
 
 /** Maximum number of stop sequences that are sent; `docs/api.md: Limits`, stop sequences. */
 const MAX_STOPS = 4
@@ -313,7 +313,7 @@ function encodeMedia(part: MediaPart, dropped: DroppedFields): ChatPart {
     throw new WireError('invalid_request', 'A document that is given by its URL could not be passed on.')
   const url = source.kind === 'url' ? source.url : dataUrl(source)
   if (source.kind === 'inline' && isFile(source.mediaType))
-    return { type: 'file', file: { filename: name ?? nameFor(source.mediaType), file_data: url } }
+    return { type: 'file', file: { filename: fileName(source.mediaType, name), file_data: url } }
   if (name !== undefined) reportDropped(dropped, 'title')
   if (isVideo(source.mediaType)) return { type: 'video_url', video_url: { url } }
   if (source.kind === 'url' || isPicture(source.mediaType))
@@ -333,11 +333,6 @@ const DETAILS: ReadonlyMap<string, string> = new Map([['original', 'high']])
 function isFile(mediaType: string): boolean {
   const isText = mediaType.startsWith('text/')
   return !isText && !isPicture(mediaType) && !isVideo(mediaType) && audioFormat(mediaType) === undefined
-}
-
-/** Creates a file name, because chat requires one. */
-function nameFor(mediaType: string): string {
-  return mediaType === 'application/pdf' ? 'document.pdf' : 'document'
 }
 
 function isPicture(mediaType: string | undefined): boolean {

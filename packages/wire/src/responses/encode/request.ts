@@ -28,7 +28,7 @@ import { encodeOutputFormat } from '../output-format.ts'
 import { searchItem } from '../search-item.ts'
 import { encodeThinking } from '../thinking.ts'
 import { encodeToolChoice } from '../tool-choice.ts'
-import { audioFormat, dataUrl, textOfMedia } from '../../media-source.ts'
+import { audioFormat, dataUrl, fileName, textOfMedia } from '../../media-source.ts'
 
 /** Value of `include` that requests the pages that a web search found. */
 const SEARCH_PAGES = 'web_search_call.action.sources'
@@ -372,10 +372,5 @@ function encodeMedia(part: MediaPart): Written {
   const format = audioFormat(source.mediaType)
   if (format) return { type: 'input_audio', input_audio: { data: source.data, format } }
   if (source.mediaType.startsWith('text/')) return { type: 'input_text', text: textOfMedia(source) }
-  return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: url }
-}
-
-/** Returns a name for a file without one, because this protocol requires it. */
-function nameFor(mediaType: string): string {
-  return mediaType === 'application/pdf' ? 'document.pdf' : 'document'
+  return { type: 'input_file', filename: fileName(source.mediaType, name), file_data: url }
 }
