@@ -9,6 +9,7 @@ import {
 } from '../openai-tools.ts'
 import type { Conversation, Grammar, SearchLocation, Tool, ToolChoice, WebSearch } from '../conversation.ts'
 import { jsonMembersOf, renderObject } from '../json/json-edit.ts'
+import { asRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { writeCacheDirective, readCacheDirective } from './cache-control.ts'
 import { reportDropped } from './dropped-fields.ts'
@@ -25,6 +26,15 @@ import {
 } from '../field.ts'
 import { refuseField } from '../field-check.ts'
 
+const TOOL_FIELDS: ReadonlySet<string> = new Set(['type', 'function', 'custom', 'cache_control'])
+const DEFINITION_FIELDS: ReadonlySet<string> = new Set([
+  'name',
+  'description',
+  'parameters',
+  'strict',
+  'format',
+])
+
 /**
  * Decodes the functions and custom tools in `tools`. Other types are dropped and reported. Some clients omit
  * the type of functions.
@@ -37,8 +47,12 @@ export function decodeTools(scan: ScannedObject, dropped: DroppedFields): Tool[]
     const path = `tools[${index}]`
     const tool = requireObject(tools[index], path)
     const type = nullToUndefined(tool['type']) ?? 'function'
-    if (type === 'function') return decodeFunction(scan, node, tool, path)
-    if (requireText(type, `${path}.type`) === 'custom') return decodeCustom(tool, path)
+    const kind = requireText(type, `${path}.type`)
+    const definition = asRecord(tool[kind]) ?? {}
+    if (hasOtherMembers(tool, TOOL_FIELDS) || hasOtherMembers(definition, DEFINITION_FIELDS))
+      reportDropped(dropped, 'tools.unknown')
+    if (kind === 'function') return decodeFunction(scan, node, tool, path)
+    if (kind === 'custom') return decodeCustom(tool, path)
     reportDropped(dropped, 'tools.unknown')
     return []
   })

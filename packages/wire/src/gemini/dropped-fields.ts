@@ -28,6 +28,7 @@ type DroppedName =
   | 'stop'
   | 'thinking'
   | 'title'
+  | 'toolConfig'
   | 'tool_choice'
   | 'tools.strict'
   | 'tools.web_search'

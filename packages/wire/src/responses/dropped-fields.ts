@@ -19,6 +19,7 @@ type DroppedName =
   | 'input.annotations'
   | 'input.compaction'
   | 'input.item_reference'
+  | 'input.phase'
   | 'input.reasoning'
   | 'input.tools'
   | 'input.unknown'

@@ -224,6 +224,7 @@ class ContentsReader {
     const response = valueNodeOf(this.#scan, node, 'response')
     if (response !== undefined && this.#scan.kindOf(response) !== 'object')
       refuseField(`${path}.response`, 'an object', describeValueKind(this.#scan.parse(response)))
+    if (hasOtherMembers(given, RESPONSE_FIELDS)) reportDropped(this.#dropped, 'parts')
     const { text, isError } = outcomeIn(this.#scan, response)
     const media = memberInEitherSpelling(given, 'parts') ?? []
     if (!Array.isArray(media)) refuseField(`${path}.parts`, 'an array', describeValueKind(media))
@@ -259,6 +260,8 @@ class ContentsReader {
     return id
   }
 }
+
+const RESPONSE_FIELDS: ReadonlySet<string> = new Set(['id', 'name', 'response', 'parts'])
 
 /**
  * Joins consecutive thoughts that another provider has signed as one: those without a signature before one with
@@ -370,6 +373,12 @@ function hasOthers(tool: Fields): boolean {
   return Object.entries(tool).some(([key, value]) => value !== null && !READ.test(key))
 }
 
+const DECLARATION_FIELDS: ReadonlySet<string> = new Set(
+  ['name', 'description', 'parameters', 'parametersJsonSchema', 'response', 'responseJsonSchema'].flatMap(
+    spellingsOf,
+  ),
+)
+
 function decodeFunctions(scan: ScannedObject, tool: Node, path: string, dropped: DroppedFields): Tool[] {
   const list = valueNodeOf(scan, tool, 'functionDeclarations')
   if (list === undefined) return []
@@ -382,6 +391,7 @@ function decodeFunctions(scan: ScannedObject, tool: Node, path: string, dropped:
       memberInEitherSpelling(given, 'responseJsonSchema') !== undefined
     )
       reportDropped(dropped, 'tools.response')
+    if (hasOtherMembers(given, DECLARATION_FIELDS)) reportDropped(dropped, 'tools.unknown')
     const description = memberInEitherSpelling(given, 'description')
     return {
       name: requireText(given['name'], `${at}.name`),
@@ -405,6 +415,8 @@ function schemaOf(
   return openApi === undefined ? undefined : decodeGoogleSchema(scan, openApi, dropped)
 }
 
+const CONFIG_FIELDS: ReadonlySet<string> = new Set(spellingsOf('functionCallingConfig'))
+
 function decodeChoice(
   scan: ScannedObject,
   tools: readonly Tool[],
@@ -412,6 +424,7 @@ function decodeChoice(
 ): Pick<Offer, 'tools' | 'toolChoice'> {
   const config = parseTopMember(scan, 'toolConfig')
   const holder = config === undefined ? {} : requireObject(config, 'toolConfig')
+  if (hasOtherMembers(holder, CONFIG_FIELDS)) reportDropped(dropped, 'toolConfig')
   const calling = memberInEitherSpelling(holder, 'functionCallingConfig')
   if (calling === undefined) return { tools, toolChoice: undefined }
   const path = 'toolConfig.functionCallingConfig'

@@ -178,6 +178,7 @@ export class InputReader {
   #readMessage(item: Fields, path: string): void {
     const role = requireText(item['role'], `${path}.role`)
     const parts = decodeContent(item['content'], `${path}.content`, this.#dropped)
+    if (nullToUndefined(item['phase']) !== undefined) reportDropped(this.#dropped, 'input.phase')
     switch (role) {
       case 'user':
       case 'assistant':

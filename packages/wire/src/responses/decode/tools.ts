@@ -33,6 +33,19 @@ const PROVIDER_TOOLS = [
   ['web_search', 'tools.web_search'],
 ] as const
 
+/** Members of tools that are read, and `environment`, which says only where the client runs its shell. */
+const TOOL_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'name',
+  'description',
+  'parameters',
+  'strict',
+  'format',
+  'function',
+  'tools',
+  'execution',
+  'environment',
+])
 /** Members of a web search that are read; `external_web_access` decides whether there is one. */
 const SEARCH_FIELDS: ReadonlySet<string> = new Set([
   'type',
@@ -73,15 +86,17 @@ export class OfferedTools {
   #readTool(node: Node, tool: Fields, path: string, namespace?: string): void {
     const type = requireText(tool['type'], `${path}.type`)
     const typed = typedTool(type)
+    const isSearch = type.startsWith('web_search')
     if (type === 'function') this.#readFunction(node, tool, path, namespace)
     else if (type === 'custom') this.#readCustom(tool, path, namespace)
     else if (type === 'namespace' && namespace === undefined) this.#readNamespace(node, tool, path)
     else if (typed) this.#add({ form: { type: typed, name: typed }, ...TYPED_TOOLS[typed] })
     else if (type === 'tool_search' && tool['execution'] === 'client') this.#readToolSearch(node, tool, path)
     // A search that may not read the web exists at no other provider.
-    else if (type.startsWith('web_search') && tool['external_web_access'] !== false)
+    else if (isSearch && tool['external_web_access'] !== false)
       this.webSearch = decodeWebSearch(tool, path, this.#dropped)
-    else this.#drop(type)
+    else return this.#drop(type)
+    if (!isSearch && hasOtherMembers(tool, TOOL_FIELDS)) reportDropped(this.#dropped, 'tools.unknown')
   }
 
   #readFunction(given: Node, outer: Fields, outerPath: string, namespace: string | undefined): void {
