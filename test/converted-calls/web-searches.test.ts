@@ -220,7 +220,7 @@ test.each([
     'web_search',
   ],
   ['responses', { ...OPENAI_SEARCH, external_web_access: true }, 'messages', CLAUDE_SEARCH, undefined],
-  ['responses', { ...OPENAI_SEARCH, external_web_access: false }, 'messages', undefined, 'tools.web_search'],
+  ['responses', { ...OPENAI_SEARCH, external_web_access: false }, 'messages', CLAUDE_SEARCH, 'web_search'],
   ['responses', { ...OPENAI_SEARCH, filters: allowed }, 'gemini', { googleSearch: {} }, 'web_search'],
   ['messages', allowed, 'responses', { ...OPENAI_SEARCH, filters: allowed }, undefined],
   ['messages', blocked, 'responses', { ...OPENAI_SEARCH, filters: blocked }, undefined],

@@ -46,13 +46,12 @@ const TOOL_FIELDS: ReadonlySet<string> = new Set([
   'execution',
   'environment',
 ])
-/** Members of a web search that are read; `external_web_access` decides whether there is one. */
+/** Members of a web search that are read. */
 const SEARCH_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'search_context_size',
   'user_location',
   'filters',
-  'external_web_access',
 ])
 const FILTERS: ReadonlySet<string> = new Set(DOMAIN_LISTS)
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
@@ -92,9 +91,7 @@ export class OfferedTools {
     else if (type === 'namespace' && namespace === undefined) this.#readNamespace(node, tool, path)
     else if (typed) this.#add({ form: { type: typed, name: typed }, ...TYPED_TOOLS[typed] })
     else if (type === 'tool_search' && tool['execution'] === 'client') this.#readToolSearch(node, tool, path)
-    // A search that may not read the web exists at no other provider.
-    else if (isSearch && tool['external_web_access'] !== false)
-      this.webSearch = decodeWebSearch(tool, path, this.#dropped)
+    else if (isSearch) this.webSearch = decodeWebSearch(tool, path, this.#dropped)
     else return this.#drop(type)
     if (!isSearch && hasOtherMembers(tool, TOOL_FIELDS)) reportDropped(this.#dropped, 'tools.unknown')
   }
@@ -182,9 +179,13 @@ export class OfferedTools {
   }
 }
 
-function decodeWebSearch(tool: Fields, path: string, dropped: DroppedFields): WebSearch {
+function decodeWebSearch(
+  { external_web_access: isLive, ...tool }: Fields,
+  path: string,
+  dropped: DroppedFields,
+): WebSearch {
   const filters = asRecord(tool['filters']) ?? {}
-  if (hasOtherMembers(tool, SEARCH_FIELDS) || hasOtherMembers(filters, FILTERS))
+  if (isLive === false || hasOtherMembers(tool, SEARCH_FIELDS) || hasOtherMembers(filters, FILTERS))
     reportDropped(dropped, 'web_search')
   const place = nullToUndefined(tool['user_location'])
   const fields = place === undefined ? {} : requireObject(place, `${path}.user_location`)
