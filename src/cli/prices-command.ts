@@ -70,7 +70,8 @@ async function read(
   { outdated = false, config }: PricesOptions,
 ): Promise<AppliedPrice[]> {
   const { readEnvironment } = await import('../config/environment.ts')
-  const { NoDatabase, openCommandBackend } = await import('../gateway/control/open-command-backend.ts')
+  const { NoDatabase } = await import('../gateway/control/command-backend.ts')
+  const { openCommandBackend } = await import('../gateway/control/open-command-backend.ts')
   const environment = readEnvironment(shell.env, { config })
   try {
     const accounts = await openCommandBackend(environment)

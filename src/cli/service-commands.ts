@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import type { CommandBackend } from '../gateway/control/command-backend.ts'
 import type { CommandContext } from './command-context.ts'
 import { runWithAccounts } from './with-accounts.ts'
 import { CONFIG_OPTION } from './options.ts'
@@ -55,10 +56,11 @@ export function addSchemaCommand(program: Command, shell: CommandContext): void 
     .addHelpText('after', SCHEMA_HELP)
     .action(async () => {
       const { STEPS } = await import('../store/migrations/steps.ts')
-      await runWithAccounts(shell, {}, async (accounts) => {
-        // Any use of the database opens it, and opening runs the missing migration steps.
+      // Any use of the database opens it, and opening runs the missing migration steps.
+      const migrate = async (accounts: CommandBackend): Promise<void> => {
         await accounts.display()
         shell.out.write(`The schema is up to date (${STEPS.at(-1)?.name}).\n`)
-      })
+      }
+      await runWithAccounts(shell, {}, migrate, { createsDatabase: true })
     })
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { formatChange } from '../cluster/change-feed.ts'
 import { RedisAnnouncements } from '../cluster/redis-announcements.ts'
 import type { Environment } from '../config/environment.ts'
@@ -21,6 +20,7 @@ import { hashAccessToken, keyHashes, namespaceOf, type Secrets } from '../store/
 import { openForReading } from '../store/sqlite/connection.ts'
 import { createKysely } from '../store/sqlite/dialect.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
+import { isDatabaseOfGateway } from '../store/sqlite/prepare-database.ts'
 import type { RowStore } from '../store/store.ts'
 import {
   advanceSequences,
@@ -146,7 +146,7 @@ async function readTargetState(
       await db.destroy()
     }
   }
-  if (!existsSync(path)) return EMPTY_STATE
+  if (!isDatabaseOfGateway(path)) return EMPTY_STATE
   const connection = openForReading(path)
   try {
     connection.exec('BEGIN')

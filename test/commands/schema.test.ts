@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { STEPS } from '../../src/store/migrations/steps.ts'
 import { SECRET, sluice } from '../fixtures/command.ts'
+import { ENGINES } from '../stores/engines.ts'
 
 function dataFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-schema-'))
@@ -38,3 +39,26 @@ test('sluice schema fails for a database of a newer version, and for an unreacha
   })
   expect(away).toMatchObject({ code: 1, out: '' })
 })
+
+test.each(ENGINES)(
+  'on $name, a command that reads makes no schema in an empty database, and sluice schema makes it',
+  async (engine) => {
+    const { place, sql } = await engine.database()
+    const isShared = place.startsWith('postgres')
+    const steps = async () => sql('SELECT name FROM kysely_migration')
+    // The file is there, and empty.
+    await sql('SELECT 1')
+    const environment = {
+      DATA_DIR: dataFolder(),
+      GATEWAY_SECRET: SECRET,
+      DATABASE_URL: isShared ? place : `sqlite:${place}`,
+    }
+    for (const command of ['logs', 'user list', 'secret change'])
+      expect(
+        await sluice(command.split(' '), { ...environment, GATEWAY_SECRET_NEW: `another-${SECRET}` }),
+      ).toMatchObject({ code: 1, out: '', err: expect.stringContaining('there is no database of a gateway') })
+    await expect(steps()).rejects.toThrow('kysely_migration')
+    expect(await sluice(['schema'], environment)).toMatchObject({ code: 0 })
+    expect(await steps()).toHaveLength(STEPS.length)
+  },
+)

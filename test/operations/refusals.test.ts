@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, test } from 'vitest'
 import { databaseOf } from '../fixtures/database.ts'
 import { call } from '../fixtures/client.ts'
+import { SECRET, sluice } from '../fixtures/command.ts'
 import {
   discard,
   eventually,
@@ -133,6 +135,27 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     const before = fingerprint(file)
     expect(await refusal({ folder, config: CONFIG })).toMatch(/sluice\.db is not a database.*backup/)
     expect(fingerprint(file)).toBe(before)
+  })
+
+  test('a start and commands with the database of another program fail, and leave its content and mode unchanged', async () => {
+    const folder = newFolder()
+    const file = join(folder.path, 'one-api.db')
+    const foreign = new DatabaseSync(file)
+    foreign.exec('CREATE TABLE users (id INTEGER); CREATE TABLE options (key TEXT)')
+    foreign.close()
+    chmodSync(file, 0o644)
+    const before = fingerprint(file)
+    const env = { DATABASE_URL: `sqlite:${file}`, GATEWAY_SECRET: SECRET }
+    const told = /database of another program \(tables options, users\).*"sluice import"/
+    expect(await refusal({ folder, config: CONFIG, env })).toMatch(told)
+    const onFile = { ...env, DATA_DIR: folder.path, GATEWAY_SECRET_NEW: `another-${SECRET}` }
+    for (const command of ['logs', 'user create ann', 'schema', 'secret change'])
+      expect(await sluice(command.split(' '), onFile)).toMatchObject({
+        code: 1,
+        out: '',
+        err: expect.stringMatching(told),
+      })
+    expect([fingerprint(file), statSync(file).mode & 0o777]).toEqual([before, 0o644])
   })
 
   test('a start with a database that is damaged in the middle fails', async () => {

@@ -35,6 +35,8 @@ import { openForWriting } from '../../store/sqlite/connection.ts'
 import { createKysely } from '../../store/sqlite/dialect.ts'
 import { prepareDatabase } from '../../store/sqlite/prepare-database.ts'
 import { completeSecretFile } from '../../store/gateway-secrets.ts'
+import { isDatabaseOfGateway } from '../../store/is-database-of-gateway.ts'
+import { NoDatabase } from './command-backend.ts'
 
 /** Timeout of a statement in milliseconds: a count reads a whole table. */
 const STATEMENT_MS = 600_000
@@ -54,13 +56,12 @@ interface ChangeSecretOptions {
  */
 export async function changeSecretOf(options: ChangeSecretOptions): Promise<SecretChangeReport> {
   const { environment } = options
+  if (!(await isDatabaseOfGateway(environment.databaseUrl))) throw new NoDatabase(environment)
   const path = sqlitePath(environment.databaseUrl)
   if (path === undefined) {
     await using shared = await openShared(environment)
     return await changeIn(shared, options)
   }
-  if (!existsSync(path))
-    throw new Error(`there is no database of a gateway at ${path}: set DATA_DIR to its folder`)
   const lock = await waitAndLockDataFolder(environment.dataDir, 'command', path).catch((error: unknown) => {
     throw error instanceof DataFolderInUse
       ? new Error(

@@ -24,7 +24,8 @@ import { keyHashes, type Secrets } from '../../store/secrets.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import type { Store } from '../../store/store.ts'
 import { completeSecretFile, gatewaySecrets } from '../../store/gateway-secrets.ts'
-import type { CommandBackend } from './command-backend.ts'
+import { isDatabaseOfGateway } from '../../store/is-database-of-gateway.ts'
+import { type CommandBackend, NoDatabase } from './command-backend.ts'
 
 /** Services that operations need. */
 interface OpenServices
@@ -37,6 +38,11 @@ interface OpenServices
 
 /** Services including those that only the test of a channel needs. */
 type AnyServices = OpenServices & Pick<AdministrationServices, 'upstreams' | 'endReads'>
+interface OpeningOptions {
+  /** Whether a database that is missing or empty becomes one of a gateway. */
+  readonly createsDatabase: boolean
+}
+
 type AnyOperation = (services: AnyServices, input: unknown) => Promise<unknown>
 
 /**
@@ -44,9 +50,13 @@ type AnyOperation = (services: AnyServices, input: unknown) => Promise<unknown>
  * other than `backup`, because opening it migrates the schema, and a backup before an update must keep the
  * old schema.
  */
-export function localBackend(environment: Environment, lock: DataFolderLock): CommandBackend {
+export function localBackend(
+  environment: Environment,
+  lock: DataFolderLock,
+  opening: OpeningOptions,
+): CommandBackend {
   let opened: Promise<OpenServices> | undefined
-  const open = (): Promise<OpenServices> => (opened ??= openServices(environment))
+  const open = (): Promise<OpenServices> => (opened ??= openServices(environment, opening))
   return {
     display: async () => quotaDisplay((await open()).settings()),
     firstCredentials: async () => (await opened)?.firstCredentials,
@@ -115,7 +125,12 @@ function batchesIn(store: Store, { place }: Pick<OpenObjects, 'place'>): Managed
   return new ManagedBatches({ batches: new BatchStore(kept), files: new FileStore(kept) })
 }
 
-async function openServices(environment: Environment): Promise<OpenServices> {
+async function openServices(
+  environment: Environment,
+  { createsDatabase }: OpeningOptions,
+): Promise<OpenServices> {
+  const isThere = await isDatabaseOfGateway(environment.databaseUrl)
+  if (!isThere && !createsDatabase) throw new NoDatabase(environment)
   const config = readConfig(environment)
   const { users } = config
   const secrets = gatewaySecrets(environment)

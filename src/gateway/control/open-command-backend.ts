@@ -11,7 +11,7 @@ import {
   type DataFolderLock,
   lockDataFolder,
 } from '../../store/data-folder.ts'
-import type { CommandBackend } from './command-backend.ts'
+import { type CommandBackend, NoDatabase } from './command-backend.ts'
 import { callGateway, checkGatewayListens, GatewayNotListening } from './call-gateway.ts'
 import type { GatewayGreeting } from './messages.ts'
 
@@ -33,7 +33,8 @@ export async function openCommandBackend(
   const { dataDir, databaseUrl } = environment
   const path = sqlitePath(databaseUrl)
   const hasDatabase = (): boolean => path === undefined || existsSync(path)
-  if (!createsDatabase && !hasDatabase() && !existsSync(join(dataDir, 'lock.db'))) throw noDatabase(dataDir)
+  if (!createsDatabase && !hasDatabase() && !existsSync(join(dataDir, 'lock.db')))
+    throw new NoDatabase(environment)
   const deadlineMs = performance.now() + COMMAND_LOCK_TIMEOUT_MS
   let silenceDeadlineMs: number | undefined
   for (;;) {
@@ -44,10 +45,10 @@ export async function openCommandBackend(
         // The modules of the local backend are loaded on demand, because a command that a running gateway
         // handles needs none of them.
         const { localBackend } = await import('./local-backend.ts')
-        return localBackend(environment, lock)
+        return localBackend(environment, lock, { createsDatabase })
       }
       lock.release()
-      throw noDatabase(dataDir)
+      throw new NoDatabase(environment)
     }
     if (lock === 'command') {
       silenceDeadlineMs = undefined
@@ -106,13 +107,4 @@ function gatewayBackend(dataDir: string, { display }: GatewayGreeting): CommandB
     run: (name, input) => callGateway(dataDir, name, input),
     close: () => Promise.resolve(),
   }
-}
-
-/** Thrown if the data folder has no database. */
-export class NoDatabase extends Error {}
-
-function noDatabase(dataDir: string): NoDatabase {
-  return new NoDatabase(
-    `there is no database of a gateway in ${dataDir}: set DATA_DIR to its folder, or start it once with "sluice start"`,
-  )
 }

@@ -157,6 +157,22 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     )
     expect(tables).toEqual([{ name: 'kysely_migration' }, { name: 'users' }])
   })
+
+  test('the database of another program is refused by the names of its tables, and gets none', async () => {
+    const database = await engine.database()
+    await database.sql('CREATE TABLE accounts (id integer NOT NULL PRIMARY KEY)')
+    await expect(database.open()).rejects.toThrow('the database of another program (tables accounts)')
+    await expect(stepsOf(database)).rejects.toThrow('kysely_migration')
+  })
+
+  test('a first start that was killed before its first step is made up for by the next one', async () => {
+    const database = await engine.database()
+    await database.sql(
+      'CREATE TABLE kysely_migration (name varchar(255) PRIMARY KEY, timestamp varchar(255))',
+    )
+    await (await database.open()).close()
+    expect(await stepsOf(database)).toEqual(PRESENT)
+  })
 })
 
 describe.each(BANKS)('a migration while nodes run, on $name', (engine) => {

@@ -3,7 +3,7 @@ import { DEFAULT_MIGRATION_TABLE, type Migration, Migrator } from 'kysely/migrat
 import { installBank } from '../postgres/install-bank.ts'
 import type { Database } from '../row-types.ts'
 import type { ColumnTypes } from './schema/table.ts'
-import { isSchemaCurrent, type Step, STEPS } from './steps.ts'
+import { isSchemaCurrent, refuseForeignTables, type Step, STEPS } from './steps.ts'
 
 /**
  * Migrates the schema to this version. All missing steps run in one transaction, so that a crash leaves the
@@ -15,7 +15,7 @@ export async function migrateToLatest(
   types: ColumnTypes,
   steps: readonly Step[] = STEPS,
 ): Promise<void> {
-  if (isSchemaCurrent(await stepsRun(db), steps)) return
+  if (isSchemaCurrent(await stepsRun(db, types), steps)) return
   const migrations = Object.fromEntries(
     steps.map((step) => [step.name, migrationOf(step, types, step === steps.at(-1))]),
   )
@@ -50,7 +50,27 @@ async function keepReportsAway(db: Kysely<unknown>): Promise<void> {
   if (rows.length > 0) await sql`lock table users in exclusive mode`.execute(db)
 }
 
-async function stepsRun(db: Kysely<Database>): Promise<string[]> {
+/** Tables in the schema in which Sluice makes its own, but for those of extensions. */
+async function tablesIn(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select relname as name from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+    where nspname = current_schema() and relkind in ('r', 'p') and not exists (
+      select from pg_depend
+      where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')`.execute(db)
+  return rows.map(({ name }) => name)
+}
+
+/**
+ * Names of the steps that have run in a database. Rejects if a shared one is of another program; of a file, `prepareDatabase`
+ * has checked that.
+ */
+export async function stepsRun(db: Kysely<Database>, { isShared }: ColumnTypes): Promise<string[]> {
+  const run = await recordedSteps(db)
+  if (isShared && run.length === 0) refuseForeignTables(await tablesIn(db))
+  return run
+}
+
+async function recordedSteps(db: Kysely<Database>): Promise<string[]> {
   const tables = await db.introspection.getTables({ withInternalKyselyTables: true })
   if (!tables.some((table) => table.name === DEFAULT_MIGRATION_TABLE)) return []
   const rows = await db

@@ -77,6 +77,21 @@ function added(record: RecordColumns & { readonly table: string }, ...columns: s
     (await import('./schema/table.ts')).addMissingColumns(db, record, columns, types)
 }
 
+/** Maximum number of tables that are named. */
+const MAX_NAMED = 5
+
+/** Refuses a database that has tables, but in which no step has run. */
+export function refuseForeignTables(tables: Iterable<string>): void {
+  // A first start that was killed before its first step leaves the tables of migrations.
+  const names = [...tables].filter((name) => !name.startsWith('kysely_migration')).sort()
+  if (names.length === 0) return
+  const named = names.slice(0, MAX_NAMED).join(', ')
+  throw new Error(
+    `this is the database of another program (tables ${named}${names.length > MAX_NAMED ? ', …' : ''}), and was left as ` +
+      'it is: name an empty one, or that of a gateway, in DATABASE_URL; "sluice import" copies from other gateways',
+  )
+}
+
 /**
  * Whether all steps have run. Throws a sentence for the operator if the database was migrated by a newer
  * version, or created by a build from before the first release.

@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { auditedWrite } from '../audit/audited-write.ts'
 import { POSTGRES_TYPES } from '../migrations/schema/table.ts'
-import { migrateToLatest } from '../migrations/migrate.ts'
+import { migrateToLatest, stepsRun } from '../migrations/migrate.ts'
+import { isSchemaCurrent } from '../migrations/steps.ts'
 import type { Db } from '../operations/operation.ts'
 import * as reads from '../operations/reads.ts'
 import type * as writes from '../operations/writes.ts'
@@ -88,6 +89,17 @@ export async function openPostgresStore(options: {
       withMaintenanceConnection(url, (upkeep) => maintainUsageLog(upkeep, retentionDays, signal), timeoutMs),
     close: () => db.destroy(),
   }
+}
+
+/** Whether the database is that of a gateway, with a secret. Changes nothing. Rejects as a start does if it is not. */
+export function isDatabaseOfGateway(url: string): Promise<boolean> {
+  const look = async (db: Kysely<Database>) => {
+    const run = await stepsRun(db, POSTGRES_TYPES)
+    if (run.length === 0) return false
+    isSchemaCurrent(run)
+    return (await db.selectFrom('store_identity').select('id').execute()).length > 0
+  }
+  return withMaintenanceConnection(url, look, undefined)
 }
 
 /** Timeouts of a pool, where they are not the usual ones. */

@@ -1,8 +1,11 @@
+import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { settleSecrets, type SecretState } from '../secret-state.ts'
 import type { Secrets } from '../secrets.ts'
-import { isSchemaCurrent } from '../migrations/steps.ts'
+import { isSchemaCurrent, refuseForeignTables } from '../migrations/steps.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
+import { openForReading } from './connection.ts'
+import { sqliteCode } from './failure.ts'
 
 /**
  * Tables that charges need, which are checked after a crash. The usage log and its sums are not checked,
@@ -21,6 +24,25 @@ const CHECKED_TABLES = [
 const SQLITE_CORRUPT = 11
 
 /**
+ * Whether the file is the database of a gateway, with a secret. Changes nothing, also not the mode of the file and its journal
+ * as opening it for writing does. Throws a sentence for the operator if it is that of another program or of a newer version.
+ * What cannot be read counts as one of a gateway: opening it says what is wrong, and recovers it after a crash.
+ */
+export function isDatabaseOfGateway(path: string): boolean {
+  if (!existsSync(path)) return false
+  try {
+    using connection = openForReading(path)
+    const run = stepsRun(connection)
+    if (run.length === 0) return false
+    isSchemaCurrent(run)
+    return hasIdentity(connection)
+  } catch (error) {
+    if (sqliteCode(error) === undefined) throw error
+    return true
+  }
+}
+
+/**
  * Migrates the schema, and checks that the database was created with this secret. If the last run did not
  * stop cleanly, first checks the tables in `CHECKED_TABLES` for damage.
  */
@@ -35,7 +57,7 @@ export async function prepareDatabase(
     await migrateConnection(connection)
   }
   const insert = connection.prepare('INSERT INTO store_identity VALUES (1, ?) ON CONFLICT (id) DO NOTHING')
-  if (!connection.prepare('SELECT 1 FROM store_identity').get()) insert.run(secrets.check)
+  if (!hasIdentity(connection)) insert.run(secrets.check)
   settleSecrets(secrets, secretStateOf(connection))
   // Temporary data is kept in memory, so that savepoints write no files. This is set after the migrations,
   // which may need more space than memory has.
@@ -53,9 +75,16 @@ export function secretStateOf(connection: DatabaseSync): SecretState {
   return row as unknown as SecretState
 }
 
+function hasIdentity(connection: DatabaseSync): boolean {
+  return connection.prepare('SELECT 1 FROM store_identity').get() !== undefined
+}
+
 function stepsRun(connection: DatabaseSync): string[] {
-  if (!tablesOf(connection).has('kysely_migration')) return []
-  const rows = connection.prepare('SELECT name FROM kysely_migration').all()
+  const tables = tablesOf(connection)
+  const rows = tables.has('kysely_migration')
+    ? connection.prepare('SELECT name FROM kysely_migration').all()
+    : []
+  if (rows.length === 0) refuseForeignTables(tables)
   return rows.map((row) => row['name'] as string)
 }
 

@@ -10,7 +10,7 @@ import type {
   ThreadOptions,
   MessageToThread,
 } from './messages.ts'
-import { prepareDatabase, secretStateOf } from './prepare-database.ts'
+import { isDatabaseOfGateway, prepareDatabase, secretStateOf } from './prepare-database.ts'
 import { type SecretState, settleSecrets } from '../secret-state.ts'
 import { IdleSums } from './idle-sums.ts'
 import { WriteBatches } from './write-batch.ts'
@@ -26,6 +26,8 @@ type DatabaseOptions = Extract<ThreadOptions, { readonly secrets: unknown }>
 
 async function openWriter({ path, secrets }: DatabaseOptions): Promise<OpenThread> {
   const stoppedClean = wasClosedCleanly(path)
+  // Refuses the database of another program before anything of it is changed.
+  isDatabaseOfGateway(path)
   const db = openForWriting(path)
   await prepareDatabase(db, secrets, { stoppedClean })
   const batches = new IdleSums(new WriteBatches(db, secrets))

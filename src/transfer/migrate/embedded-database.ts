@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { type Kysely, sql } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
@@ -12,6 +11,7 @@ import { openForReading } from '../../store/sqlite/connection.ts'
 import { createKysely } from '../../store/sqlite/dialect.ts'
 import { migrateConnection } from '../../store/sqlite/migrate-connection.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
+import { isDatabaseOfGateway } from '../../store/sqlite/prepare-database.ts'
 import { COUNTED_TABLES } from './tables.ts'
 import { lockFolder } from '../lock-folder.ts'
 import type { HighestIds } from '../postgres-target.ts'
@@ -74,7 +74,7 @@ export async function openMigrationSource(
 }
 
 function refuseMissing(path: string, dataDir: string): void {
-  if (existsSync(path)) return
+  if (isDatabaseOfGateway(path)) return
   throw new Error(
     `there is no database of a gateway in ${dataDir}: set DATA_DIR to the folder of the gateway that is to be moved`,
   )
