@@ -16,8 +16,9 @@ The command may be stopped at any point: run it again with the same variables.
 
 A SQLite database: stop the gateway, run the command, and start the gateway with the new secret.
   GATEWAY_SECRET_NEW=$(openssl rand -hex 32) sluice secret change
-If GATEWAY_SECRET is not set, the file DATA_DIR/secret is replaced, as the last step; a run that was stopped is ended by
-"sluice secret change" without GATEWAY_SECRET_NEW. If it is set, the new secret is kept nowhere: write it down first.
+If GATEWAY_SECRET is not set, the file DATA_DIR/secret is replaced, as the last step, and the old secret stays beside it as
+secret.old-ID; a run that was stopped is ended by "sluice secret change" without GATEWAY_SECRET_NEW. If it is set, neither secret
+is kept: write the new one down first.
 
 A PostgreSQL database, while its nodes run:
   1. Set GATEWAY_SECRET_NEW on each node, beside GATEWAY_SECRET, and restart the nodes one after another.
@@ -62,7 +63,7 @@ async function change(shell: CommandContext, { finish = false, json = false }: C
 }
 
 function reportText(
-  { finished, resealed, unreadable, nodes }: SecretChangeReport,
+  { finished, resealed, unreadable, nodes, old_secret_file: kept }: SecretChangeReport,
   isInFile: boolean,
 ): string {
   const lines = [`${resealed} values were encrypted with the new secret.`]
@@ -85,5 +86,7 @@ function reportText(
       'End the change with "sluice secret change --finish".',
     )
   }
-  return `${lines.join('\n')}\nBackups from before need the old secret: keep it as long as you keep them.\n`
+  const place = kept === undefined ? 'keep it' : `it is in ${kept} now. Keep it in another place`
+  lines.push(`Backups from before need the old secret: ${place} as long as you keep them.`)
+  return `${lines.join('\n')}\n`
 }

@@ -192,12 +192,20 @@ export function writeNewSecret(path: string, secret: string): void {
   withFolderErrors(path, () => writeSecret(path, join(path, 'secret.new'), secret))
 }
 
-/** Replaces `secret` by `secret.new`, the last step of a change. The folder must be locked. */
-export function replaceSecretOfDataFolder(path: string): void {
+/**
+ * Replaces `secret` by `secret.new`, the last step of a change. Returns the file in which the old one stays, because
+ * backups need it; `keyId` is that of the old one. The folder must be locked.
+ */
+export function replaceSecretOfDataFolder(path: string, keyId: string): string {
+  const file = join(path, 'secret')
+  const kept = `${file}.old-${keyId}`
   withFolderErrors(path, () => {
-    renameSync(join(path, 'secret.new'), join(path, 'secret'))
+    // A copy, because `secret` must be there at each moment, and not every disk has hard links.
+    writeSecret(path, kept, readFileSync(file, 'utf8').trim())
+    renameSync(join(path, 'secret.new'), file)
     syncFolder(path)
   })
+  return kept
 }
 
 /**

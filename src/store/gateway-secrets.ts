@@ -27,10 +27,14 @@ export function secretsIfAny(environment: SecretEnvironment): Secrets | undefine
 
 /**
  * Replaces the secret in the data folder if a change of the secret was over before it could do that. `settled` are
- * the secrets after the database was opened.
+ * the secrets after the database was opened. Returns the file in which the old secret stays, if it was replaced.
  */
-export function completeSecretFile({ secret, dataDir }: SecretEnvironment, settled: Secrets): void {
+export function completeSecretFile(
+  { secret, dataDir }: SecretEnvironment,
+  settled: Secrets,
+): string | undefined {
   const next = secret === undefined ? newSecretOfDataFolder(dataDir) : undefined
   const isOver = next !== undefined && !settled.other && deriveSecrets(next).check === settled.check
-  if (isOver) replaceSecretOfDataFolder(dataDir)
+  if (!isOver) return undefined
+  return replaceSecretOfDataFolder(dataDir, deriveSecrets(secretOfDataFolder(dataDir)).keyId)
 }

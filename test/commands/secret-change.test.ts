@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
@@ -229,6 +229,34 @@ describe('the secrets that sluice secret change accepts', () => {
     keys.close()
     expect(dataKey.plain(deriveSecrets(NEW_SECRET), cipher)).toBe('the data key')
     expect(await sluice(['user', 'list'], { DATA_DIR: dataDir })).toMatchObject({ code: 0 })
+  })
+
+  test('secrets that were replaced in the data folder stay there, for the backups from before', async () => {
+    const dataDir = temporaryFolder()
+    writeFileSync(join(dataDir, 'secret'), `${OLD_SECRET}\n`, { mode: 0o600 })
+    const path = join(dataDir, 'sluice.db')
+    const store = await openSqliteStore({ path, secrets: deriveSecrets(OLD_SECRET), onCallingThread: true })
+    await fillWithSealed(store, TOKENS)
+    await store.close()
+    const backup = join(temporaryFolder(), 'sluice.db')
+    cpSync(path, backup)
+    const kept = (secret: string) => join(dataDir, `secret.old-${deriveSecrets(secret).keyId}`)
+    const env = { DATA_DIR: dataDir, GATEWAY_SECRET_NEW: NEW_SECRET }
+    const done = await sluice(['secret', 'change'], env)
+    expect([done.code, done.out]).toEqual([0, expect.stringContaining(kept(OLD_SECRET))])
+    const again = { ...env, GATEWAY_SECRET_NEW: 'a-third-secret-0123456789' }
+    const report = await sluice(['secret', 'change', '--json'], again)
+    expect(report.json()).toMatchObject({ old_secret_file: kept(NEW_SECRET) })
+    for (const secret of [OLD_SECRET, NEW_SECRET])
+      expect([readFileSync(kept(secret), 'utf8'), statSync(kept(secret)).mode & 0o777]).toEqual([
+        `${secret}\n`,
+        0o600,
+      ])
+    expect(readdirSync(dataDir).filter((name) => name.startsWith('secret'))).toHaveLength(3)
+    const secrets = deriveSecrets(readFileSync(kept(OLD_SECRET), 'utf8').trim())
+    const before = await openSqliteStore({ path: backup, secrets, onCallingThread: true })
+    await expectReadable(before, secrets, TOKENS)
+    await before.close()
   })
 
   test('an interrupted change is not ended with another new secret, which would replace the only copy of the first, but without one', async () => {

@@ -94,6 +94,10 @@ test(`after kill -9 at ${KILLS} random points of a change of the secret, everyth
   const last = await started(dataDir, next)
   expect(await last.exit, last.err()).toEqual([0, null])
   expect(secretInFile(dataDir)).toBe(next)
+  for (const secret of [OLD_SECRET, NEW_SECRET])
+    expect(readFileSync(join(dataDir, `secret.old-${deriveSecrets(secret).keyId}`), 'utf8')).toBe(
+      `${secret}\n`,
+    )
   const before = next === OLD_SECRET ? NEW_SECRET : OLD_SECRET
   const sql = (statement: string) => {
     const database = new DatabaseSync(path)

@@ -95,8 +95,8 @@ async function changeIn(
 ): Promise<SecretChangeReport> {
   const origin = commandOrigin('operator', Date.now())
   const report = await changeSecret({ ...options, ...opened, origin })
-  if (report.finished) completeSecretFile(environment, opened.secrets)
-  return report
+  if (!report.finished) return report
+  return { ...report, old_secret_file: completeSecretFile(environment, opened.secrets) }
 }
 
 async function openOwn(environment: Environment, path: string): Promise<OpenedChange> {

@@ -38,6 +38,8 @@ export interface SecretChangeReport {
   readonly unreadable: readonly string[]
   /** Nodes that run on the database. */
   readonly nodes: readonly string[]
+  /** The file in which the old secret stays, if this run replaced that of the data folder. */
+  readonly old_secret_file?: string | undefined
 }
 
 /** What a change of the secret needs. */
