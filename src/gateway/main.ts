@@ -6,9 +6,8 @@ import { gatewayServer, listenForAdmin } from './listen.ts'
 import { openLog } from './open-log.ts'
 import { sqlitePath } from '../domain/database-url.ts'
 import { parseListenAddress } from '../domain/listen-address.ts'
-import { gatewaySecrets } from '../store/gateway-secrets.ts'
 import { startHelperThreads } from './start-helper-threads.ts'
-import { openLedger } from './open-ledger.ts'
+import { openLedger, openSecrets } from './open-ledger.ts'
 import { type DataFolderLock, waitAndLockDataFolder } from '../store/data-folder.ts'
 import type { TokenCounter } from '../call/token-counter.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
@@ -97,13 +96,12 @@ async function open(
   // Listens at once, so that an occupied address is noticed early.
   const early = sharesPort ? undefined : await server.listen(environment)
 
-  const secrets = gatewaySecrets(environment)
-  const opening = openLedger({
-    config,
-    secrets,
-    log: { info: (sentence) => log.info(sentence), warn: (sentence) => log.warn(sentence) },
-    thread,
-  })
+  const startup = {
+    info: (sentence: string) => log.info(sentence),
+    warn: (sentence: string) => log.warn(sentence),
+  }
+  const secrets = await openSecrets(environment, startup)
+  const opening = openLedger({ config, secrets, log: startup, thread })
   // The database opens in a separate thread while the modules that serve calls are loaded.
   const [{ serveGateway }, accounts] = await Promise.all([import('./serve.ts'), opening])
   opened.adopt(accounts, (open) => open.close())

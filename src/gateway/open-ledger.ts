@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { BankNodes } from '../cluster/join-cluster.ts'
 import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/environment.ts'
 import { sqlitePath } from '../domain/database-url.ts'
 import { recordConfiguration } from './record-configuration.ts'
 import type { FirstCredentials } from './seed-accounts.ts'
 import { Ledger } from '../accounts/ledger/ledger.ts'
 import { embeddedPruneParts, type PrunePart } from './prune.ts'
+import { gatewaySecrets, secretsIfAny } from '../store/gateway-secrets.ts'
 import { NodeMessages } from '../store/node-messages.ts'
 import type { Secrets } from '../store/secrets.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
@@ -49,6 +51,14 @@ export interface OpenLedgerOptions {
 export interface StartupLog {
   info(sentence: string): void
   warn(sentence: string): void
+}
+
+/** The secrets of a gateway. If it has none yet, waits for a shared database, which may have another one. */
+export async function openSecrets(environment: Environment, log: StartupLog): Promise<Secrets> {
+  const open = (): Promise<Secrets> => gatewaySecrets(environment)
+  if (secretsIfAny(environment) || sqlitePath(environment.databaseUrl) !== undefined) return open()
+  const { retryUntilAvailable } = await import('./open-shared-ledger.ts')
+  return retryUntilAvailable(open, log)
 }
 
 /**

@@ -119,9 +119,11 @@ export async function openSharedLedger({
   }
 }
 
-// Tries again until the database server is available, because servers that start together become ready in any
-// order.
-async function retryUntilAvailable<Opened>(
+/**
+ * Tries again until the database server is available, because servers that start together become ready in any
+ * order.
+ */
+export async function retryUntilAvailable<Opened>(
   open: () => Promise<Opened>,
   log: StartupLog,
   timeoutMs = CONNECT_TIMEOUT_MS,

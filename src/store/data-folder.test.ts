@@ -207,6 +207,17 @@ test('a gateway secret that the operator created is used unchanged, and its file
   expect(statSync(join(folder, 'secret')).mode & 0o777).toBe(0o600)
 })
 
+test.each(['', 'too short'])(
+  'a file "secret" of %j, as after a full disk, is refused by its name',
+  (text) => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'secret'), text)
+    expect(() => secretOfDataFolder(folder)).toThrow(
+      `the file ${join(folder, 'secret')} has ${text.length} characters, too few for a secret`,
+    )
+  },
+)
+
 test('the gateway secret is not written to an existing file, and not read from a symbolic link', () => {
   const folder = temporaryFolder()
   const planted = join(folder, 'planted')

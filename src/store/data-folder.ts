@@ -19,6 +19,7 @@ import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createPrivateFile, keepPrivate } from './private-file.ts'
+import { MIN_SECRET_LENGTH } from './secrets.ts'
 import { databaseFaultOf, mapOpeningError } from './sqlite/failure.ts'
 
 /** Maximum milliseconds for which a command waits until other commands release a data folder. */
@@ -174,7 +175,13 @@ export function secretOfDataFolder(path: string): string {
   return withFolderErrors(path, () => {
     keepPrivate(file)
     if (!existsSync(file)) writeSecret(path, file, randomBytes(32).toString('hex'))
-    return readFileSync(file, 'utf8').trim()
+    const secret = readFileSync(file, 'utf8').trim()
+    if (secret.length < MIN_SECRET_LENGTH)
+      throw new Error(
+        `the file ${file} has ${secret.length} characters, too few for a secret: put that of the database back, or remove ` +
+          'the file if there is no database yet',
+      )
+    return secret
   })
 }
 

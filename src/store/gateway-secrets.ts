@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { newSecretOfDataFolder, replaceSecretOfDataFolder, secretOfDataFolder } from './data-folder.ts'
+import { isDatabaseOfGateway } from './is-database-of-gateway.ts'
 import { deriveSecrets, type Secrets } from './secrets.ts'
 
 /** The part of a gateway's environment that says where its secrets are. */
@@ -12,17 +13,32 @@ interface SecretEnvironment {
 
 /**
  * Returns the secrets of a gateway: derived from GATEWAY_SECRET, or else from the data folder, which must be
- * locked; and from the secret that replaces this one, if there is one.
+ * locked; and from the secret that replaces this one, if there is one. A secret is made only for a database that has none:
+ * beside another one it would look like the secret that is missing.
  */
-export function gatewaySecrets({ secret, newSecret, dataDir }: SecretEnvironment): Secrets {
-  if (secret !== undefined) return deriveSecrets(secret, newSecret)
-  return deriveSecrets(secretOfDataFolder(dataDir), newSecret ?? newSecretOfDataFolder(dataDir))
+export async function gatewaySecrets(
+  environment: SecretEnvironment & { readonly databaseUrl: string },
+): Promise<Secrets> {
+  const given = secretsIfAny(environment)
+  if (given) return given
+  const { dataDir, databaseUrl } = environment
+  if (await isDatabaseOfGateway(databaseUrl))
+    throw new Error(
+      `GATEWAY_SECRET is not set, and there is no file "secret" in ${dataDir}: set it to the secret that the ` +
+        'database was made with, or put that file back',
+    )
+  return secretsIn(environment)
 }
 
 /** The secrets of a gateway, of which none is made; undefined if it has none yet. */
 export function secretsIfAny(environment: SecretEnvironment): Secrets | undefined {
   const isGiven = environment.secret !== undefined || existsSync(join(environment.dataDir, 'secret'))
-  return isGiven ? gatewaySecrets(environment) : undefined
+  return isGiven ? secretsIn(environment) : undefined
+}
+
+function secretsIn({ secret, newSecret, dataDir }: SecretEnvironment): Secrets {
+  if (secret !== undefined) return deriveSecrets(secret, newSecret)
+  return deriveSecrets(secretOfDataFolder(dataDir), newSecret ?? newSecretOfDataFolder(dataDir))
 }
 
 /**

@@ -50,7 +50,8 @@ export interface SealContext {
   readonly row: string | number
 }
 
-const MIN_SECRET_LENGTH = 16
+/** Minimum number of characters of a secret. */
+export const MIN_SECRET_LENGTH = 16
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 /** White space that files, editors and shells leave at the end of a secret. */

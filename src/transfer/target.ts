@@ -96,7 +96,7 @@ export async function openTargetToWrite(
       ? undefined
       : await lockFolder(dataDir, path, 'as it would not know of what is imported')
   try {
-    const secrets = secretsToWrite(environment)
+    const secrets = await secretsToWrite(environment)
     const rows: RowStore & { readonly bankId?: string } =
       path === undefined
         ? await openPostgresStore({ url: databaseUrl, secrets })
@@ -187,10 +187,8 @@ export async function reserve(databaseUrl: string, highestTokenId: number): Prom
 
 // A secret is generated only for a SQLite database. The nodes of a shared database must have the same secret,
 // which the operator sets.
-function secretsToWrite(environment: Environment): Secrets {
-  const given = secretsIfAny(environment)
-  if (given) return given
-  if (sqlitePath(environment.databaseUrl) === undefined)
+async function secretsToWrite(environment: Environment): Promise<Secrets> {
+  if (!secretsIfAny(environment) && sqlitePath(environment.databaseUrl) === undefined)
     throw new Error('set GATEWAY_SECRET, the same as on every node of this database')
   return gatewaySecrets(environment)
 }

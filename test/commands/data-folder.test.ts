@@ -18,6 +18,7 @@ import { lockDataFolder } from '../../src/store/data-folder.ts'
 import { commandOn, processOn, SECRET, sluice, sluiceProcess, untilItRuns } from '../fixtures/command.ts'
 import { ROOT, user } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { ENGINES } from '../stores/engines.ts'
 import { isStopped } from '../fixtures/process-state.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 
@@ -309,3 +310,23 @@ test.each([
   expect(out).toMatch(new RegExp(`Examples?:\\n(?:.*\\n)*.*sluice ${command.filter(Boolean).join(' ')}`))
   expect(out).toContain('--json')
 })
+
+test.each(ENGINES)(
+  'on $name, commands make a secret for an empty database, and none for one that has another',
+  async (engine) => {
+    const environmentOf = (place: string) => ({
+      DATA_DIR: mkdtempSync(join(folder, 'secrets-')),
+      DATABASE_URL: place.startsWith('postgres') ? place : `sqlite:${place}`,
+    })
+    const made = environmentOf((await engine.database()).place)
+    expect(await sluice(['user', 'create', 'ann'], made)).toMatchObject({ code: 0 })
+    expect(existsSync(join(made.DATA_DIR, 'secret'))).toBe(true)
+    const other = environmentOf((await engine.prepared()).place)
+    for (const command of ['user list', 'user create ann'])
+      expect(await sluice(command.split(' '), other)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('GATEWAY_SECRET is not set, and there is no file "secret" in'),
+      })
+    expect(existsSync(join(other.DATA_DIR, 'secret'))).toBe(false)
+  },
+)

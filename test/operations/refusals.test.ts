@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -105,6 +105,16 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
     const again = await run({ folder })
     await again.ready()
+  })
+
+  test('a start without the secret of the database fails, and makes none that would look like it', async () => {
+    const folder = await usedFolder()
+    const before = fingerprint(join(folder.path, 'sluice.db'))
+    expect(await refusal({ folder, env: { GATEWAY_SECRET: '' } })).toMatch(
+      /GATEWAY_SECRET is not set, and there is no file "secret" in .*made with/,
+    )
+    expect(existsSync(join(folder.path, 'secret'))).toBe(false)
+    expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
   })
 
   test.each([

@@ -133,7 +133,7 @@ async function openServices(
   if (!isThere && !createsDatabase) throw new NoDatabase(environment)
   const config = readConfig(environment)
   const { users } = config
-  const secrets = gatewaySecrets(environment)
+  const secrets = await gatewaySecrets(environment)
   const store = await openStore(environment, secrets)
   try {
     completeSecretFile(environment, secrets)
