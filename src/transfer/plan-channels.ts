@@ -426,16 +426,16 @@ function textsOf(cells: RowReader, setting: Record<string, unknown>): Record<str
  * tools for one-api and new-api can display them.
  */
 function displayOnlyFields(cells: RowReader, family: GatewayFamily): Record<string, string> {
-  const names =
-    family === 'new-api'
-      ? ['tag', 'remark', 'test_model', 'param_override', 'status_code_mapping', 'other']
-      : []
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const text = cells.lenient(() => cells.text(name), '')
-      return text === '' ? [] : [[name, text]]
-    }),
+  if (family !== 'new-api') return {}
+  const texts = ['tag', 'remark', 'test_model', 'other'].filter((name) => textIn(cells, name) !== '')
+  const objects = ['param_override', 'status_code_mapping'].filter(
+    (name) => Object.keys(readObject(cells, name)).length > 0,
   )
+  return Object.fromEntries([...texts, ...objects].map((name) => [name, textIn(cells, name)]))
+}
+
+function textIn(cells: RowReader, column: string): string {
+  return cells.lenient(() => cells.text(column), '')
 }
 
 function noteWithoutEffect(cells: RowReader): void {
@@ -451,7 +451,7 @@ function noteWithoutEffect(cells: RowReader): void {
 }
 
 function readObject(cells: RowReader, column: string): Record<string, unknown> {
-  const text = cells.lenient(() => cells.text(column), '')
+  const text = textIn(cells, column)
   try {
     return parseJsonObjectField(column, text)
   } catch (error) {

@@ -781,6 +781,8 @@ describe('invalid values', () => {
       key: 'k',
       status: 1,
       name: 'loop',
+      param_override: '{"temperature":0,}',
+      status_code_mapping: '[400]',
       models: 'a',
       group: 'default',
       model_mapping: '{"a":"b","b":"a","c":5}',
@@ -862,6 +864,12 @@ describe('invalid values', () => {
     expect(embeddedRows(dataDir, 'SELECT id, name, status, expired_time, allow_ips FROM tokens')).toEqual([
       { id: 1, name: 'token 1', status: 2, expired_time: 1, allow_ips: 'nowhere' },
     ])
+    expect(fateOf(done, 'channel', 'loop')?.notes).toEqual(
+      expect.arrayContaining([
+        'param_override: expected a text that holds a JSON object; left out',
+        'status_code_mapping: expected a text that holds a JSON object; left out',
+      ]),
+    )
     expect(embeddedRows(dataDir, "SELECT name, declared->>'model_mapping' AS mapping FROM channels")).toEqual(
       [{ name: 'loop', mapping: '{}' }],
     )

@@ -74,8 +74,8 @@ const FIELDS = {
   batches: fc.constantFrom(null, true, false, 'only'),
   repair: fc.boolean(),
   auto_ban: fc.constantFrom(0, 1),
-  status_code_mapping: fc.string(),
-  param_override: fc.option(fc.string()),
+  status_code_mapping: mapping.map((map) => JSON.stringify(map)),
+  param_override: fc.option(mapping.map((map) => JSON.stringify(map))),
 }
 const sent = fc.record(FIELDS)
 const some = fc.record(FIELDS, { requiredKeys: ['name', 'type', 'protocol'] })

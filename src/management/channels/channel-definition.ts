@@ -1,6 +1,5 @@
 import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/upstream-settings'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
-import { parseRecord } from '@sluice/wire/json/record'
 import { parseBedrockKey, parseServiceAccount } from '../../domain/provider-keys.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import {
@@ -77,8 +76,8 @@ export function channelDefinition(fields: ChannelFields, given: readonly string[
     protocol: protocolOf(fields, type),
     ...(address === '' && type.provider ? {} : { base_url: address }),
     ...provider.declared,
-    ...editsIn(setting, fields['param_override']),
-    ...statusesIn(textOf(fields['status_code_mapping'])),
+    ...editsIn(setting, textOf(fields.param_override)),
+    ...statusesIn(textOf(fields.status_code_mapping)),
     models: listIn(fields.models),
     groups: groups.length > 0 ? groups : ['default'],
     model_mapping: parseTextMapField('model_mapping', fields.model_mapping),
@@ -154,14 +153,14 @@ function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | re
 }
 
 /**
- * Reads the proxy, the test interval and the changes to requests from what a management tool sent. Values
- * that are not texts are ignored.
+ * Reads the proxy, the test interval and the changes to requests from what a management tool sent. Values of
+ * `setting` that are not texts are ignored.
  */
-function editsIn(setting: Record<string, unknown>, override: unknown): Record<string, Json> {
+function editsIn(setting: Record<string, unknown>, override: string): Record<string, Json> {
   const proxy = textOf(setting['proxy'])
   const systemPrompt = textOf(setting['system_prompt'])
   const probe = textOf(setting['probe'])
-  const set = parseRecord(textOf(override)) ?? {}
+  const set = parseJsonObjectField('param_override', override)
   const isPlain = Object.keys(set).length > 0 && !Object.hasOwn(set, 'operations')
   return {
     ...(proxy !== '' && { proxy }),
@@ -348,7 +347,8 @@ export function isMappedStatus(from: string, to: unknown): boolean {
 
 /** Converts the `status_mapping` of a management tool to the format of gateway.yaml. */
 function statusesIn(mapping: string): Record<string, Json> {
-  const entries = Object.entries(parseRecord(mapping) ?? {}).flatMap(([from, to]) =>
+  const given = parseJsonObjectField('status_code_mapping', mapping)
+  const entries = Object.entries(given).flatMap(([from, to]) =>
     isMappedStatus(from, to) ? [[from, Number(to)] as const] : [],
   )
   return entries.length > 0 ? { status_mapping: Object.fromEntries(entries) } : {}

@@ -14,8 +14,6 @@ const A_MAPPING = 'expected a text that holds a JSON object'
 const jsonField = textField(A_MAPPING, TEXT_BYTE_LIMITS.list).nullish()
 const listField = textField('expected a text', TEXT_BYTE_LIMITS.list)
 const protocolField = textField('expected a protocol')
-/** A text that contains a mapping; values of other types are ignored. */
-const mappingField = anyField(TEXT_BYTE_LIMITS.list).optional()
 
 /**
  * A text that contains a JSON object. Its member `system_prompt` may be as long again as all others together.
@@ -61,9 +59,10 @@ export const channelFields = z
       header_override: jsonField,
       setting: settingField,
       settings: jsonField,
-      param_override: mappingField,
-      status_code_mapping: mappingField,
-      other: mappingField,
+      param_override: jsonField,
+      status_code_mapping: jsonField,
+      /** A text, whose meaning the type decides; a value of another type is ignored. */
+      other: anyField(TEXT_BYTE_LIMITS.list).optional(),
       weight: z
         .int({ error: 'expected a whole number from 0 on' })
         .min(0, { error: 'expected 0 or more' })
