@@ -249,11 +249,12 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   readonly bodyLimit?: number
   /** Maximum size in bytes of a body that is a file, whatever its type. The handler decides where it is written. */
   readonly upload?: number
-  /**
-   * Chooses the schema of the body: `is` if this query parameter is `1`, otherwise `else`. `body` describes
-   * both.
-   */
-  readonly bodyIf?: { readonly query: string; readonly is: z.ZodType; readonly else: z.ZodType }
+  /** Chooses the schema of the body: `is` if the query is as asked for, otherwise `else`. `body` describes both. */
+  readonly bodyIf?: {
+    readonly query: (query: Readonly<Record<string, unknown>>) => boolean
+    readonly is: z.ZodType
+    readonly else: z.ZodType
+  }
   /**
    * Whether a body selects what is deleted, so that its members and the parameters must be certain. A `DELETE` needs no
    * such function.

@@ -137,7 +137,7 @@ export class JsonApi {
       await this.#takeFromLimits(exchange, endpoint, [{ ...limited, factor: 1 }])
     }
     const { body, bodyIf } = endpoint
-    const schema = bodyIf ? (query[bodyIf.query] === '1' ? bodyIf.is : bodyIf.else) : body
+    const schema = bodyIf ? (bodyIf.query(query) ? bodyIf.is : bodyIf.else) : body
     if (endpoint.method === 'DELETE' && endpoint.area === 'management')
       requireCertainQuery(endpoint, request.url)
     const input = {

@@ -37,6 +37,8 @@ const OF_USER = '/api/user/:id/tokens'
 const USER_PARAMS = z.object({ id: userIdText })
 const ONE_OF_USER = '/api/user/:id/tokens/:token_id'
 const ONE_OF_USER_PARAMS = USER_PARAMS.extend({ token_id: TOKEN_ID_SCHEMAS.path.shape.id })
+/** Tools for new-api send `true`. Any other text would leave a key enabled without a word. */
+const STATUS_ONLY = z.enum(['1', 'true', '0', 'false', ''], { error: 'expected 1, true, 0 or false' })
 const STOPPED_QUERY = z.object({ ids: tokenIdsText })
 
 /** Endpoints to manage API keys: `docs/api.md: Token management`, and `docs/api.md: Keys of other users`. */
@@ -140,9 +142,13 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAccountEndpoint('PUT', '/api/token/', {
     summary: "Changes one of the account's tokens; with status_only=1 its status alone",
     errorStatuses: [404, 409],
-    query: z.object({ status_only: z.string().optional() }),
+    query: z.object({ status_only: STATUS_ONLY.optional() }),
     body: z.union([changedTokenFields, tokenStatusInput]),
-    bodyIf: { query: 'status_only', is: tokenStatusInput, else: changedTokenFields },
+    bodyIf: {
+      query: ({ status_only: only }) => only === '1' || only === 'true',
+      is: tokenStatusInput,
+      else: changedTokenFields,
+    },
     responseBody: tokenSchema,
     handle: ({ user, body, services }) =>
       'status' in body

@@ -247,7 +247,27 @@ describe('status_only=1', () => {
     },
   )
 
-  test.each(['?status_only=0', '?status_only=true', '?status_only='])(
+  test('PUT /api/token/ with status_only=true, as tools for new-api send it, disables the key', async () => {
+    const { id, key } = await keyed('leaked')
+    expect((await put({ id, status: 2, name: 'not this' }, '?status_only=true')).data).toMatchObject({
+      status: 2,
+      name: 'leaked',
+    })
+    expect(await called(key)).toEqual([401, 'token_disabled'])
+  })
+
+  test.each(['yes', 'TRUE', '2'])(
+    'PUT /api/token/?status_only=%s is a 400, and changes nothing',
+    async (value) => {
+      const { id } = await made('not clear')
+      const answer = await put({ id, status: 2, name: 'neither' }, `?status_only=${value}`)
+      expect(answer).toMatchObject({ status: 400, success: false })
+      expect(answer.message).toMatch(/^status_only: /)
+      expect(await get(id)).toMatchObject({ status: 1, name: 'not clear' })
+    },
+  )
+
+  test.each(['?status_only=0', '?status_only=false', '?status_only='])(
     'PUT /api/token/%s ignores the status and changes the other fields, unlike status_only=1',
     async (query) => {
       const { id } = await made('not it')
