@@ -9,9 +9,10 @@ import type {
   ToolCallPart,
   Turn,
 } from '../conversation.ts'
+import { scanObject } from '../json/json-scan.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { createHash } from 'node:crypto'
-import { inputObject } from '../tool-input.ts'
+import { inputOrEmpty } from '../tool-input.ts'
 
 type SignedThought = ThinkingPart & { readonly proof: ProviderSignature }
 
@@ -105,10 +106,17 @@ export function callAnchor(call: Omit<ToolCallPart, 'kind'>, context: () => stri
   return `call ${createHash('sha256').update(said).digest('base64url')}`
 }
 
-/** A call's input in a form that does not depend on how its client writes JSON. */
+/**
+ * A call's input in a form that does not depend on how its client writes JSON. Input beyond the limits of JSON
+ * is its own essence, because a deep one would exhaust the stack.
+ */
 function inputEssence(text: string): unknown {
-  const input = inputObject(text)
-  if (input === undefined) return text
+  const input = inputOrEmpty(text).trim()
+  try {
+    scanObject(Buffer.from(input))
+  } catch {
+    return text
+  }
   return JSON.parse(input, (_, value: unknown) => {
     const record = asRecord(value)
     return record ? Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)) : value

@@ -152,6 +152,14 @@ describe('the anchor of a call', () => {
     const bare = [THOUGHT, { ...call('call_0'), input: '' }] as const
     expect(restored(bare, [call('call_0')])).toEqual([THOUGHT, call('call_0')])
   })
+
+  test('a call with an id that may repeat is found also if its arguments are nested deeper than the stack allows', () => {
+    const nested = (depth: number): string => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`
+    const deep = { ...call('call_0'), input: nested(100_000) } as Part & ReplyPart
+    expect(restored([THOUGHT, deep], [deep])).toEqual([THOUGHT, deep])
+    const other = [{ ...deep, input: nested(99_999) } as Part]
+    expect(restored([THOUGHT, deep], other)).toBe(other)
+  })
 })
 
 describe('what a stream has signed', () => {
