@@ -434,7 +434,7 @@ function converseRowOf(name: string): Partial<ConverseCapabilities> | undefined 
   return CONVERSE_TABLE.find(([covers]) => covers(name))?.[1]
 }
 
-function isClaude(name: string): boolean {
+export function isClaude(name: string): boolean {
   return /claude/i.test(name) || claudeVersion(name) !== undefined
 }
 

@@ -4,6 +4,7 @@ import type { ProtocolName } from '../protocols.ts'
 import type { Reply } from '../reply.ts'
 import { mergeAnswers } from './merge-answers.ts'
 import { withRightTypes } from './value-types.ts'
+import { withoutEnvelopes } from './without-envelopes.ts'
 
 /** A whole answer, and whether it had faults that were mended. */
 export interface RepairedAnswer {
@@ -41,7 +42,7 @@ export function repairWhole(
   } catch {
     return { bytes, isRepaired: false }
   }
-  const merged = mergeAnswers(typed, parseExactRecord(written.toString()) ?? {}, () => {
+  const merged = mergeAnswers(typed, parseExactRecord(withoutEnvelopes(written.toString())) ?? {}, () => {
     isRepaired = true
   })
   return isRepaired ? { bytes: Buffer.from(JSON.stringify(merged)), isRepaired } : { bytes, isRepaired }

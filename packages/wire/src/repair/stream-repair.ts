@@ -15,6 +15,7 @@ import { ChatChunks } from './chat-chunks.ts'
 import { eventOrderOf } from './event-order.ts'
 import { RewrittenEvents } from './rewritten-events.ts'
 import { withRightTypes } from './value-types.ts'
+import { withoutEnvelopes } from './without-envelopes.ts'
 
 /** What the repair of a stream needs to know. */
 export interface StreamRepairOptions {
@@ -120,7 +121,7 @@ export class StreamRepair {
     const encoder = this.#encoder as StreamEncoder
     // Pictures stay where the provider put them.
     const written = encoder.push(events.filter((event) => event.kind !== 'text' || !event.isMedia))
-    return events.at(-1)?.kind === 'end' ? written + encoder.finalFrames() : written
+    return withoutEnvelopes(events.at(-1)?.kind === 'end' ? written + encoder.finalFrames() : written)
   }
 }
 

@@ -107,17 +107,32 @@ describe('a thought of another provider', () => {
     expect(gate(messages(own), { base_url: 'https://api.anthropic.com/v1' }).same).toBe(true)
   })
 
+  const unsigned = `{"type":"thinking","thinking":"I look.","signature":"${UNSIGNED_THOUGHT_ENVELOPE}"}`
+  const empty = '{"type":"thinking","thinking":"I look.","signature":""}'
+  const claude = { base_url: 'https://api.anthropic.com/v1' }
+  const budget = ',"thinking":{"type":"enabled","budget_tokens":1024}'
+
+  test('a thought without a signature that another channel wrote goes natively to models of others, with an empty signature, and not to Claude', () => {
+    const moonshot = { base_url: 'https://api.moonshot.ai/anthropic/v1' }
+    const sent = messages(`${unsigned},${text}`, `${foreign},${text}`)
+    expect(gate(sent, moonshot).body.toString()).toBe(messages(`${empty},${text}`, text))
+    expect(gate(sent, claude).body.toString()).toBe(messages(text, text))
+    const named = { ...moonshot, model_mapping: new Map([['small', 'anthropic/claude-x']]) }
+    expect(gate(sent, named).body.toString()).toBe(
+      messages(text, text).replace('small', 'anthropic/claude-x'),
+    )
+  })
+
   describe('before the last tool calls', () => {
-    const unsigned = `{"type":"thinking","thinking":"I look.","signature":"${UNSIGNED_THOUGHT_ENVELOPE}"}`
     const call = '{"type":"tool_use","id":"a","name":"look","input":{}}'
     const result = '{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}'
     const asked = (content: string, last: string, fields: string): string =>
       `{"model":"small","max_tokens":9,"messages":[{"role":"assistant","content":[${content}]},${last}]${fields}}`
-    const budget = ',"thinking":{"type":"enabled","budget_tokens":1024}'
 
     test('thinking with a budget is left out of a native messages request if the thoughts before its last tool calls were removed', () => {
       const { body: sent, dropped } = gate(
         asked(`${unsigned},${call}`, result, `${budget},"context_management":{"edits":[]}`),
+        claude,
       )
       expect(sent.toString()).toBe(asked(call, result, ''))
       expect(dropped).toEqual(['thinking', 'context_management'])
@@ -129,8 +144,14 @@ describe('a thought of another provider', () => {
       ['it ends with a text of the user', `${unsigned},${call}`, '{"role":"user","content":"a"}', budget],
       ['no call follows', `${unsigned},${text}`, result, budget],
     ])('thinking stays in a native messages request: %s', (_, content, last, fields) => {
-      const { body: sent, dropped } = gate(asked(content, last, fields))
+      const { body: sent, dropped } = gate(asked(content, last, fields), claude)
       expect(sent.toString()).toBe(asked(content.replace(`${unsigned},`, ''), last, fields))
+      expect(dropped).toEqual([])
+    })
+
+    test('thinking with a budget stays in a native messages request to models of others', () => {
+      const { body: sent, dropped } = gate(asked(`${foreign},${call}`, result, budget))
+      expect(sent.toString()).toBe(asked(call, result, budget))
       expect(dropped).toEqual([])
     })
   })

@@ -1,8 +1,13 @@
 import type { RestrictedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
-import { isSignatureEnvelope, mayHoldSignatureEnvelope } from '../../signature-envelope.ts'
+import {
+  isSignatureEnvelope,
+  mayHoldSignatureEnvelope,
+  UNSIGNED_THOUGHT_ENVELOPE,
+} from '../../signature-envelope.ts'
 import { renderArray, type ElementChange, replaceMemberValue } from '../../json/json-edit.ts'
 import { asRecord } from '../../json/record.ts'
+import { isClaude } from '../../model-capabilities.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { MessagesRequest } from './request.ts'
 import { FOREIGN_SEARCH_ID_PREFIX } from '../blocks.ts'
@@ -25,7 +30,7 @@ const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 /**
  * Changes a request for a channel of this protocol: maps the model's name, and removes request fields that
  * the channel does not allow, thoughts of other providers, and sampling fields if thinking is active. Thinking
- * with a budget is removed if the provider would require a thought that was removed. All other bytes stay as the client wrote them, including cache marks and signatures. In pass-through mode,
+ * with a budget is removed if Claude would require a thought that was removed. All other bytes stay as the client wrote them, including cache marks and signatures. In pass-through mode,
  * fields that the channel does not allow and sampling fields are sent too. `passThrough` switches this mode
  * on for all channels; a channel can also have it on its own.
  */
@@ -39,9 +44,10 @@ export function adaptMessagesRequest(
   const replace = new Map<string, string>()
   const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
   if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
-  const messages = messagesWithoutForeignParts(scan, channel)
+  const messages = messagesWithoutForeignParts(scan, channel, upstreamModel)
   if (messages !== undefined) replace.set('messages', messages)
-  const refused = messages === undefined ? [] : refusedFields(scan, messages)
+  const refused =
+    messages === undefined || !isForClaude(channel, upstreamModel) ? [] : refusedFields(scan, messages)
   remove.push(...refused)
   const isOpen = passThrough || channel.pass_through
   if (!isOpen) {
@@ -53,7 +59,7 @@ export function adaptMessagesRequest(
 }
 
 /**
- * Fields that the provider refuses with these messages, a JSON text: thinking with a budget requires a thought
+ * Fields that Claude refuses with these messages, a JSON text: thinking with a budget requires a thought
  * before the last tool calls, and edits of the context that clear thoughts require thinking.
  */
 function refusedFields(scan: ScannedObject, messages: string): string[] {
@@ -81,30 +87,45 @@ const EMPTY = Buffer.from('""')
  */
 const CLAUDE_HOST = /(?:^|\.)(?:anthropic|amazonaws|azure|googleapis)\.com(?:\.cn)?$/
 
+function isAtClaudeHost({ base_url }: UpstreamSettings): boolean {
+  return CLAUDE_HOST.test(URL.parse(base_url)?.hostname ?? '')
+}
+
+/** Whether Claude answers, which other hosts may offer too. */
+function isForClaude(channel: UpstreamSettings, upstreamModel: string): boolean {
+  return isClaude(upstreamModel) || isAtClaudeHost(channel)
+}
+
 /**
  * The JSON text of `messages` without thoughts, searches and citations of other providers, which upstreams of
- * this protocol refuse. A message that then has no content is removed. Undefined if nothing must be removed.
+ * this protocol refuse. Models other than Claude get thoughts that no model signed. A message that then has no
+ * content is removed. Undefined if nothing must change.
  */
 function messagesWithoutForeignParts(
   scan: ScannedObject,
-  { base_url: baseUrl }: UpstreamSettings,
+  channel: UpstreamSettings,
+  upstreamModel: string,
 ): string | undefined {
   const messages = scan.span('messages')
   if (!messages || scan.kindOf(messages.node) !== 'array') return undefined
-  const isStrict = scan.hasStringFrom(EMPTY) && CLAUDE_HOST.test(URL.parse(baseUrl)?.hostname ?? '')
-  if (!isStrict && !mayHoldSignatureEnvelope(scan) && !scan.hasStringFrom(SEARCH_BEGINNING)) return undefined
+  const isStrict = scan.hasStringFrom(EMPTY) && isAtClaudeHost(channel)
+  const hasEnvelopes = mayHoldSignatureEnvelope(scan)
+  if (!isStrict && !hasEnvelopes && !scan.hasStringFrom(SEARCH_BEGINNING)) return undefined
+  const takesUnsigned = hasEnvelopes && !isForClaude(channel, upstreamModel)
   return renderArray(scan, messages.node, (message): ElementChange => {
     const content = scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
     if (content === undefined || scan.kindOf(content) !== 'array') return 'stays'
-    const text = renderArray(scan, content, (block) => fateOf(scan, block, isStrict))
+    const text = renderArray(scan, content, (block) => fateOf(scan, block, isStrict, takesUnsigned))
     if (text === undefined) return 'stays'
     return text === '[]' ? 'goes' : { text: replaceMemberValue(scan, message, content, text) }
   })
 }
 
-function fateOf(scan: ScannedObject, block: Node, isStrict: boolean): ElementChange {
+function fateOf(scan: ScannedObject, block: Node, isStrict: boolean, takesUnsigned: boolean): ElementChange {
   if (scan.kindOf(block) !== 'object') return 'stays'
   const signature = textOf(scan, block, 'signature')
+  if (takesUnsigned && signature === UNSIGNED_THOUGHT_ENVELOPE)
+    return { text: replaceMemberValue(scan, block, scan.memberOf(block, 'signature') as Node, '""') }
   if (isSignatureEnvelope(signature)) return 'goes'
   if (isStrict && signature === '' && textOf(scan, block, 'type') === 'thinking') return 'goes'
   if (['id', 'tool_use_id'].some((key) => textOf(scan, block, key).startsWith(FOREIGN_SEARCH_ID_PREFIX)))
