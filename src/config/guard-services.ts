@@ -1,3 +1,4 @@
+import { awsUrl } from '@sluice/wire/aws-domains'
 import { withoutTrailing } from '../domain/without-trailing.ts'
 import { pointsToMetadataAddress } from '../domain/metadata-address.ts'
 import type { ServiceMatch } from '../domain/guard.ts'
@@ -14,7 +15,6 @@ import {
   shareSchema,
   textSchema,
 } from './fields.ts'
-import { awsUrl } from './aws-url.ts'
 import { headersSchema } from './header-fields.ts'
 
 /** Address of the service Lakera Guard, unless the file states another. */

@@ -1,7 +1,7 @@
+import { awsUrl } from '@sluice/wire/aws-domains'
 import type { z } from 'zod'
 import type { BucketLocation } from '../domain/bucket.ts'
 import { parseDuration } from '../domain/units.ts'
-import { awsUrl } from './aws-url.ts'
 import { readBaseUrl } from './base-url.ts'
 import { type Field, InvalidValue, scalarSchema, textSchema } from './fields.ts'
 

@@ -25,6 +25,8 @@ test.each<[string, Channel['provider'], string, string, ProtocolName, string]>([
     'gemini',
     'gcp.gemini',
   ],
+  ['its host', 'generic', 'https://b.eusc-de-east-1.amazonaws.eu', 'claude', 'messages', 'aws.bedrock'],
+  ['its host', 'generic', 'https://b.cn-north-1.amazonaws.com.cn', 'claude', 'messages', 'aws.bedrock'],
   ['its host', 'generic', 'https://api.x.ai/v1', 'grok-5', 'chat', 'x_ai'],
   ['its host', 'generic', 'https://openrouter.ai/api/v1', 'anthropic/claude-opus-5', 'chat', 'openrouter'],
   ['the maker of the model', 'generic', OWN, 'deepseek-v4', 'chat', 'deepseek'],

@@ -1,3 +1,4 @@
+import { AWS_HOST } from '@sluice/wire/aws-domains'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Channel, ProviderName } from './records/channel.ts'
 
@@ -20,7 +21,7 @@ const BY_HOST: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\.)generativelanguage\.googleapis\.com$/, 'gcp.gemini'],
   [/aiplatform\.googleapis\.com$/, 'gcp.vertex_ai'],
   [/(?:^|\.)googleapis\.com$/, 'gcp.gen_ai'],
-  [/(?:^|\.)amazonaws\.com$/, 'aws.bedrock'],
+  [AWS_HOST, 'aws.bedrock'],
   [/(?:^|\.)mistral\.ai$/, 'mistral_ai'],
   [/(?:^|\.)deepseek\.com$/, 'deepseek'],
   [/(?:^|\.)x\.ai$/, 'x_ai'],

@@ -1,3 +1,4 @@
+import { AWS_HOST } from '@sluice/wire/aws-domains'
 import type { Channel } from '../records/channel.ts'
 import { ANTHROPIC } from './anthropic.ts'
 import { BEDROCK } from './bedrock.ts'
@@ -18,7 +19,7 @@ const BY_HOST: readonly (readonly [RegExp, VendorServicePrices])[] = [
   [/(?:^|\.)(?:openai|azure)\.com$/, OPENAI],
   [/(?:^|\.)anthropic\.com$/, ANTHROPIC],
   [/(?:^|\.)googleapis\.com$/, GOOGLE],
-  [/(?:^|\.)amazonaws\.com$/, BEDROCK],
+  [AWS_HOST, BEDROCK],
 ]
 
 const known = new WeakMap<object, VendorServicePrices | 'none'>()

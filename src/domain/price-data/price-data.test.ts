@@ -7,6 +7,7 @@ import { ANTHROPIC } from './anthropic.ts'
 import { BEDROCK } from './bedrock.ts'
 import { CONTEXT_LENGTHS } from './context-lengths.ts'
 import { GOOGLE } from './google.ts'
+import { vendorServiceOfChannel } from './index.ts'
 import { MEDIA_PRICES } from './media-prices.ts'
 import { OPENAI } from './openai.ts'
 import { RETIREMENTS } from './retired-models.ts'
@@ -200,3 +201,11 @@ test('genai-prices states no prices of service tiers, so that none of the built-
         expect(Object.keys(one).filter((key) => /flex|batch|priority/.test(key))).toEqual([])
     }
 })
+
+test.each(['eu-central-1.amazonaws.com', 'eusc-de-east-1.amazonaws.eu', 'cn-north-1.amazonaws.com.cn'])(
+  "a channel at a host of Amazon has Bedrock's prices of service tiers: %s",
+  (host) => {
+    const channel = { provider: 'generic', base_url: `https://bedrock-runtime.${host}` } as const
+    expect(vendorServiceOfChannel(channel)).toBe(BEDROCK)
+  },
+)

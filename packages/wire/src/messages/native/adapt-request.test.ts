@@ -99,10 +99,16 @@ describe('a thought of another provider', () => {
     for (const base_url of [
       'https://api.anthropic.com/v1',
       'https://bedrock-runtime.eu-central-1.amazonaws.com',
+      'https://bedrock-runtime.eusc-de-east-1.amazonaws.eu',
+      'https://bedrock-runtime.us-iso-east-1.c2s.ic.gov',
       'https://europe-west1-aiplatform.googleapis.com',
     ])
       expect(gate(sent, { base_url }).body.toString()).toBe(kept)
-    for (const base_url of ['https://api.moonshot.ai/anthropic/v1', 'https://anthropic.com.example'])
+    for (const base_url of [
+      'https://api.moonshot.ai/anthropic/v1',
+      'https://anthropic.com.example',
+      'https://amazonaws-eu.test',
+    ])
       expect(gate(sent, { base_url }).same).toBe(true)
     expect(gate(messages(own), { base_url: 'https://api.anthropic.com/v1' }).same).toBe(true)
   })

@@ -1,4 +1,5 @@
 import type { RestrictedField, UpstreamSettings } from '../../upstream-settings.ts'
+import { AWS_HOST } from '../../aws-domains.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import {
   isSignatureEnvelope,
@@ -85,10 +86,11 @@ const EMPTY = Buffer.from('""')
  * Hosts where Claude alone speaks this protocol, which refuses thoughts without a signature. Models of others
  * write and take them.
  */
-const CLAUDE_HOST = /(?:^|\.)(?:anthropic|amazonaws|azure|googleapis)\.com(?:\.cn)?$/
+const CLAUDE_HOSTS = [/(?:^|\.)(?:anthropic|azure|googleapis)\.com$/, AWS_HOST]
 
 function isAtClaudeHost({ base_url }: UpstreamSettings): boolean {
-  return CLAUDE_HOST.test(URL.parse(base_url)?.hostname ?? '')
+  const host = URL.parse(base_url)?.hostname ?? ''
+  return CLAUDE_HOSTS.some((pattern) => pattern.test(host))
 }
 
 /** Whether Claude answers, which other hosts may offer too. */

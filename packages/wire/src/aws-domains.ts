@@ -1,5 +1,5 @@
 /**
- * Domains of Amazon's partitions beside the first, by the beginning of their regions.
+ * Domains of Amazon's partitions, by the beginning of their regions; the last one has all others.
  * https://github.com/aws/aws-sdk-js-v3/blob/main/packages/util-endpoints/src/lib/aws/partitions.json
  */
 const DOMAINS: readonly (readonly [string, string])[] = [
@@ -9,10 +9,15 @@ const DOMAINS: readonly (readonly [string, string])[] = [
   ['us-isob-', 'sc2s.sgov.gov'],
   ['eu-isoe-', 'cloud.adc-e.uk'],
   ['us-isof-', 'csp.hci.ic.gov'],
+  ['', 'amazonaws.com'],
 ]
+
+/** Matches the host names of Amazon's services. */
+export const AWS_HOST: RegExp = new RegExp(
+  String.raw`\.(?:${DOMAINS.map(([, domain]) => domain.replaceAll('.', String.raw`\.`)).join('|')})$`,
+)
 
 /** The address of a service of Amazon in a region. */
 export function awsUrl(service: 'bedrock-runtime' | 's3', region: string): string {
-  const domain = DOMAINS.find(([start]) => region.startsWith(start))?.[1] ?? 'amazonaws.com'
-  return `https://${service}.${region}.${domain}`
+  return `https://${service}.${region}.${DOMAINS.find(([start]) => region.startsWith(start))?.[1]}`
 }
