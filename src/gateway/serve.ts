@@ -181,6 +181,7 @@ export async function serveGateway({
   const providerLimits = new ProviderLimits()
   const isDegraded = (): boolean => !threads.areComplete
   const metrics = new Metrics({
+    channels: () => inForce.settings.channels.map(({ name }) => name),
     connections,
     openStreams: () => relay.openStreams,
     openWebSockets: () => webSockets.open,

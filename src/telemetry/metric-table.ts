@@ -1,8 +1,10 @@
+import { CACHE_BREAKS } from '../domain/cache-break.ts'
 import { retirementTimeMs, type ModelRetirement } from '../domain/model-retirement.ts'
 import type { Metric, Sample } from './series.ts'
 
 /** Functions and values that are read when metrics are requested. */
 export interface MetricSources {
+  readonly channels: () => Iterable<string>
   readonly connections: { readonly open: number; readonly refused: number; readonly displaced: number }
   readonly openStreams: () => number
   readonly openWebSockets: () => number
@@ -29,6 +31,8 @@ export interface MetricSources {
 /** How a metric is defined and read: a row of `METRICS`. */
 export interface MetricRow extends Omit<Metric, 'samples'> {
   readonly labels?: readonly string[]
+  /** Values of the only label that are exported as 0 from the start: only then is the first event seen as growth. */
+  readonly values?: (sources: MetricSources) => Iterable<string>
   /** Reads the current value or samples; if absent, the metric is counted in memory. */
   readonly read?: (sources: MetricSources) => number | Omit<Sample, 'name'>[]
   /** Whether this gateway has the metric; if absent, every gateway has it. */
@@ -53,26 +57,35 @@ export const METRICS = {
     'model',
     'channel',
   ),
-  batchLines: counter('sluice_batch_lines_total', 'Lines of batches that have ended, by how.', 'outcome'),
-  batchResultsIgnored: counter(
+  batchLines: counterOf('sluice_batch_lines_total', 'Lines of batches that have ended, by how.', 'outcome', [
+    'completed',
+    'failed',
+    'expired',
+    'cancelled',
+  ]),
+  batchResultsIgnored: counterOf(
     'sluice_batch_results_ignored_total',
     'Results of batches of providers that belong to no line, or arrived twice.',
     'reason',
+    ['unknown', 'duplicate'],
   ),
-  promptsKnown: counter(
+  promptsKnown: counterOf(
     'sluice_known_prompts_total',
     'Conversations, by whether they continue a remembered one.',
     'result',
+    ['found', 'none'],
   ),
-  untrustedEntries: counter(
+  untrustedEntries: counterOf(
     'sluice_untrusted_entries_total',
     'Entries and announcements of other nodes that were ignored because their seal was not valid, by kind.',
     'kind',
+    ['prompt', 'session', 'previous', 'limits'],
   ),
-  sessionCalls: counter(
+  sessionCalls: counterOf(
     'sluice_session_calls_total',
     'Calls of sessions: kept at the account that has the cache, moved to another one, and new ones.',
     'result',
+    ['kept', 'moved', 'new'],
   ),
   guardVerdicts: counter(
     'sluice_guard_verdicts_total',
@@ -81,15 +94,17 @@ export const METRICS = {
     'verdict',
   ),
   mcpCalls: counter('sluice_mcp_calls_total', 'Calls of tools, by server and outcome.', 'server', 'outcome'),
-  cacheBreaks: counter(
+  cacheBreaks: counterOf(
     'sluice_cache_breaks_total',
     'Calls of sessions that missed the prompt cache of the previous call, by reason.',
     'reason',
+    CACHE_BREAKS,
   ),
-  answerCache: counter(
+  answerCache: counterOf(
     'sluice_answer_cache_total',
     'Calls with the answer cache on: hits, misses, those that bypass it, and answers that were kept or not.',
     'result',
+    ['hit', 'miss', 'bypass', 'kept', 'not_kept'],
   ),
   settlements: counter('sluice_settlements_total', 'Settlements, by reason.', 'reason'),
   upstreamErrors: counter(
@@ -98,40 +113,54 @@ export const METRICS = {
     'channel',
     'cause',
   ),
-  unsolicitedBytes: counter(
-    'sluice_upstream_unasked_total',
-    'Connections on which an upstream sent unrequested bytes.',
-    'channel',
-  ),
-  contentDropped: counter(
+  unsolicitedBytes: {
+    ...counter(
+      'sluice_upstream_unasked_total',
+      'Connections on which an upstream sent unrequested bytes.',
+      'channel',
+    ),
+    values: ({ channels }: MetricSources) => channels(),
+  },
+  contentDropped: counterOf(
     'sluice_content_dropped_total',
     'Calls whose content was to be kept and is not: no memory was left, or it could not be written.',
     'reason',
+    ['full', 'failed', 'unscreened'],
   ),
   lostResponses: counter('sluice_kept_responses_lost_total', 'Kept responses that could not be stored.'),
-  idempotency: counter(
+  idempotency: counterOf(
     'sluice_idempotency_total',
     'Calls with an idempotency key: answers kept, not kept, replayed, attached to, left by their client, and refused.',
     'result',
+    ['kept', 'not_kept', 'replayed', 'attached', 'left', 'conflict', 'refused'],
   ),
-  signatures: counter(
+  signatures: counterOf(
     'sluice_signatures_total',
     'Signatures of turns: kept, found again, and not written.',
     'result',
+    ['kept', 'found', 'unwritten'],
   ),
-  alerts: counter('sluice_alerts_total', 'Attempts to deliver alerts, by result.', 'result'),
+  alerts: counterOf('sluice_alerts_total', 'Attempts to deliver alerts, by result.', 'result', [
+    'delivered',
+    'failed',
+    'given_up',
+  ]),
   telemetry: counter(
     'sluice_telemetry_exported_total',
     'Spans and data points: sent to the collector, refused by it, and dropped for want of room.',
     'signal',
     'result',
   ),
-  modelLists: counter(
+  modelLists: counterOf(
     'sluice_model_lists_read_total',
     'Readings of the model lists of upstreams, by result.',
     'result',
+    ['read', 'failed'],
   ),
-  reloads: counter('sluice_config_reloads_total', 'Readings of the configuration.', 'result'),
+  reloads: counterOf('sluice_config_reloads_total', 'Readings of the configuration.', 'result', [
+    'applied',
+    'refused',
+  ]),
   limitsAlone: counter(
     'sluice_limits_alone_total',
     'Requests whose limits were counted without the other nodes.',
@@ -231,6 +260,16 @@ export const METRICS = {
 
 function counter<const Labels extends readonly string[]>(name: string, help: string, ...labels: Labels) {
   return { name, type: 'counter', help, labels } as const
+}
+
+/** A counter whose label has only these values. */
+function counterOf<const Label extends string>(
+  name: string,
+  help: string,
+  label: Label,
+  values: readonly string[],
+) {
+  return { ...counter(name, help, label), values: () => values }
 }
 
 function histogram(name: string, help: string) {

@@ -85,9 +85,9 @@ export class Metrics {
 }
 
 function seriesOf(row: MetricRow, sources: MetricSources): Metric {
-  const { name, help, type, labels = [], read } = row
+  const { name, help, type, labels = [], values, read } = row
   if (type === 'histogram') return new Histogram(name, help, labels, SECONDS)
-  if (!read) return new Counter(name, help, labels)
+  if (!read) return new Counter(name, help, labels, values && (() => values(sources)))
   return { name, help, type, samples: () => valuesOf(name, read(sources)) }
 }
 

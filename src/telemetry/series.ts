@@ -64,6 +64,19 @@ function* cellsOf<Cell>(values: Values, { branches, cell }: LabelNode<Cell>): It
 /** A counter: a sum that only grows. */
 export class Counter extends Series<{ sum: number }> implements Metric {
   readonly type = 'counter'
+  readonly #known: () => Iterable<string>
+
+  /** `known` returns the values of the only label that are exported at 0, before they are counted. */
+  constructor(
+    name: string,
+    help: string,
+    labels: readonly string[],
+    known: () => Iterable<string> = () => [],
+  ) {
+    super(name, help, labels)
+    this.#known = known
+    if (labels.length === 0) this.cell([])
+  }
 
   add(amount: number, values: Values): void {
     this.cell(values).sum += amount
@@ -74,6 +87,7 @@ export class Counter extends Series<{ sum: number }> implements Metric {
   }
 
   *samples(): Iterable<Sample> {
+    for (const value of this.#known()) this.cell([value])
     for (const [labels, { sum }] of this.labelled()) yield { name: this.name, labels, value: sum }
   }
 }

@@ -111,6 +111,7 @@ export async function runWaiting(
 /** What `sluice_hold_exceeded_total` says of calls that are charged more than they hold. */
 class ExceededHolds {
   readonly #metrics = new Metrics({
+    channels: () => [],
     connections: { open: 0, refused: 0, displaced: 0 },
     openStreams: () => 0,
     openWebSockets: () => 0,

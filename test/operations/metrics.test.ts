@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -65,6 +66,24 @@ test('/metrics is valid Prometheus text, and all metrics of calls are zero befor
   await expect.poll(async () => (await metricsOf(program.url)).sum('sluice_ledger_lag')).toBe(0)
   expect(page.sum('sluice_tokens_total') + page.sum('sluice_quota_total')).toBe(0)
   expect(page.sum('sluice_resident_memory_bytes')).toBeGreaterThan(20e6)
+})
+
+test('every counter whose growth raises an alert of the tutorial is 0 from the start, so that its first step is growth', async () => {
+  const tutorial = join(import.meta.dirname, '../../docs/tutorials/prometheus-grafana.md')
+  const watched = [...readFileSync(tutorial, 'utf8').matchAll(/increase\((\w+)(?:\{(\w+)="(\w+)"\})?\[/g)]
+  expect(watched.length).toBeGreaterThanOrEqual(3)
+  const { families } = await metricsOf(program.url)
+  const startOf = (name: string): Line[] => families.get(name)?.lines.filter(({ value }) => value === 0) ?? []
+  for (const [, name = '', label, value] of watched)
+    expect(
+      startOf(name).filter(({ labels }) => label === undefined || labels[label] === value),
+      name,
+    ).not.toEqual([])
+  expect(startOf('sluice_upstream_unasked_total').map(({ labels }) => labels['channel'])).toEqual([
+    'first',
+    'second',
+  ])
+  expect(startOf('sluice_kept_responses_lost_total')).toHaveLength(1)
 })
 
 test('the metrics of tokens and quota by model and channel equal the sums of the usage log', async () => {
