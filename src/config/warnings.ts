@@ -5,6 +5,7 @@ import { FALLBACK_REASONS, type ModelSettings } from '../domain/records/model.ts
 import type { DeclaredUser } from '../domain/records/user.ts'
 import { daysUntilRetirement } from '../domain/model-retirement.ts'
 import type { Settings } from '../domain/settings.ts'
+import { unknownScopes } from '../domain/unknown-scopes.ts'
 import { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { Issue } from './fields.ts'
 import { isModelPattern, matchesModelPattern } from './model-patterns.ts'
@@ -55,6 +56,7 @@ export function findWarnings(
     ...[...models].flatMap(([name, entry]) => fallbackWarnings(name, entry, settings, served)),
     ...users.flatMap((user, index) => userWarnings(user, index)),
     ...loginWarnings(settings),
+    ...scopeWarnings(settings),
     ...unbracedVariables(tree),
     ...quotedKeys(settings, users, tree),
   ]
@@ -285,6 +287,15 @@ function loginWarnings({ login }: Settings): Issue[] {
 
 function isLoopback(url: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(URL.parse(url)?.hostname ?? '')
+}
+
+function scopeWarnings(settings: Settings): Issue[] {
+  const unknown = unknownScopes(settings)
+  const { guards, mcp } = settings
+  return [
+    ...guards.map((guard, index) => ({ at: ['guards', index], found: unknown(guard) })),
+    ...mcp.toolsets.map((toolset, index) => ({ at: ['mcp', 'toolsets', index], found: unknown(toolset) })),
+  ].flatMap(({ at, found }) => found.map(({ path, message }) => ({ path: [...at, ...path], message })))
 }
 
 function userWarnings(user: DeclaredUser, index: number): Issue[] {

@@ -102,6 +102,21 @@ test('a guard that gateway.yaml would refuse is refused over HTTP with the same 
   }
 })
 
+test('the answer to a guard whose scope names no group or model warns of it, until there is one', async () => {
+  const scope = { groups: ['defualt', 'later'], models: ['m', 'nomodel'] }
+  const made = await asAdmin<Shown>('POST /api/guards', { ...NEW, ...scope })
+  const model = 'no channel serves nomodel'
+  const typo = 'there is no group defualt (default?)'
+  expect([made.status, made.data['warnings']]).toEqual([200, [model, typo, 'there is no group later']])
+  const root = { id: ROOT.id, accessToken: ROOT.access_token }
+  const group = await manage(fixture.gateway.url, root, 'POST /api/group/', { group: 'later' })
+  expect(group.status).toBe(200)
+  expect((await guards()).map(({ warnings }) => warnings)).toEqual([[], [model, typo]])
+  const mended = await asAdmin<Shown>('PUT /api/guards', NEW)
+  expect(mended.data['warnings']).toEqual([])
+  expect((await asAdmin('DELETE /api/guards/added')).status).toBe(200)
+})
+
 test('a guard of gateway.yaml cannot be changed or deleted over HTTP', async () => {
   const changed = await asAdmin('PUT /api/guards', { ...NEW, name: 'filed' })
   expect([changed.status, changed.message]).toEqual([409, expect.stringContaining('gateway.yaml')])

@@ -203,7 +203,7 @@ test('a toolset that is added over HTTP restricts the next list, and its removal
   })
   expect([made.status, made.data]).toMatchObject([
     200,
-    { name: 'reading', tools: ['*.read'], groups: null, users: ['ann'], managed: false },
+    { name: 'reading', tools: ['*.read'], groups: null, users: ['ann'], managed: false, warnings: [] },
   ])
   expect(await names('ann')).toEqual(['filed_read'])
   expect(await names('bob')).toEqual([])
@@ -261,4 +261,12 @@ test('changes of servers and toolsets are in the audit log', async () => {
   expect(new Set(await actions('mcp_server'))).toEqual(
     new Set(['mcp_server.create added', 'mcp_server.update added', 'mcp_server.delete added']),
   )
+})
+
+test('the answer to a toolset that names no server or group warns of it', async () => {
+  const misspelt = { name: 'misspelt', tools: ['flied.*', 'filed.*'], groups: ['nope'] }
+  expect((await asAdmin<Shown>('POST /api/mcp/toolsets', misspelt)).data).toMatchObject({
+    warnings: ['there is no group nope', 'there is no server for flied.*'],
+  })
+  expect((await asAdmin('DELETE /api/mcp/toolsets/misspelt')).status).toBe(200)
 })

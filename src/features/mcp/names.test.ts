@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
+import { matches } from '../../domain/mcp.ts'
 import { templateMatcher } from './gathered-lists.ts'
 import { paramHeaders, splitName } from './listed-entries.ts'
 import { headerText, headerValue } from './protocol.ts'
-import { matches } from './toolsets.ts'
 
 test.each([
   ['*', '', true],

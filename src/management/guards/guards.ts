@@ -16,6 +16,7 @@ import {
 } from '../../domain/guard.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
+import { unknownScopes } from '../../domain/unknown-scopes.ts'
 import { GatewayError } from '../../errors.ts'
 import { addGuardSums, delayP95, type GuardSums } from '../../telemetry/guard-figures.ts'
 import { addCurrentObject, versionField } from '../expected-version.ts'
@@ -62,6 +63,7 @@ export const guardSchema = z.object({
   managed: z.boolean().describe('whether gateway.yaml declares it, so that it can be changed there alone'),
   managed_by: z.string(),
   version: z.string(),
+  warnings: z.array(z.string()).describe('models and groups of the guard that do not exist'),
   calls: z.int(),
   matches: z.int(),
   blocked: z.int(),
@@ -126,9 +128,12 @@ export async function listGuards(services: GuardServices): Promise<GuardObject[]
   ])
   const stored = storedValues(configuration, SECTION)
   const others = reports.map(readReport).filter((one) => one !== undefined)
+  const unknown = unknownScopes(settings())
   return settings().guards.map((guard) => {
     const known = others.flatMap((one) => one[guard.name] ?? [])
-    return guardObject(guard, stored.get(guard.name), known.reduce(addGuardSums, guardFigures.of(guard.name)))
+    const sums = known.reduce(addGuardSums, guardFigures.of(guard.name))
+    const warnings = unknown(guard).map(({ message }) => message)
+    return { ...guardObject(guard, stored.get(guard.name), sums), warnings }
   })
 }
 
@@ -163,7 +168,7 @@ export function answerGuardFigureRequests(
   }, FIGURES)
 }
 
-function guardObject(guard: Guard, stored: Json | undefined, sums: GuardSums): GuardObject {
+function guardObject(guard: Guard, stored: Json | undefined, sums: GuardSums): Omit<GuardObject, 'warnings'> {
   const { match, where, models, groups, users, tokens, ...plain } = guard
   const { calls, matches, blocked, failed } = sums
   return {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { JsonObject } from '../../domain/json.ts'
 import type { McpToolset } from '../../domain/mcp.ts'
 import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
+import { unknownScopes } from '../../domain/unknown-scopes.ts'
 import { GatewayError } from '../../errors.ts'
 import { addCurrentObject } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
@@ -31,6 +32,7 @@ export const mcpToolsetSchema = z.object({
   managed: z.boolean().describe('whether gateway.yaml declares it, so that it can be changed there alone'),
   managed_by: z.string(),
   version: z.string(),
+  warnings: z.array(z.string()).describe('groups, and servers of tools, that do not exist'),
 })
 
 type McpToolsetObject = z.output<typeof mcpToolsetSchema>
@@ -59,9 +61,11 @@ type McpServices = Pick<AdministrationServices, 'settings' | 'liveConfig' | 'sto
 /** All toolsets: first those in gateway.yaml, then those added over HTTP. */
 export async function listMcpToolsets({ settings, store }: McpServices): Promise<McpToolsetObject[]> {
   const stored = storedValues(await store.read('storedConfiguration'), SECTION)
+  const unknown = unknownScopes(settings())
   return settings().mcp.toolsets.map((toolset) => ({
     ...shownSettings(toolset),
     ...managedFields(SECTION, toolset, stored.get(toolset.name)),
+    warnings: unknown(toolset).map(({ message }) => message),
   }))
 }
 

@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { readConfig } from './config.ts'
+import { formatDiagnostic } from './diagnostics.ts'
+import { readEnvironment } from './environment.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'warnings-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const TEXT = `
+channels: [{ name: a, protocol: chat, base_url: "http://a", models: [gpt-4o-mini] }]
+models: { resting: { fallback: [gpt-4o-mini] } }
+groups: { sales: {} }
+guards:
+  - { name: dlp, do: block, match: { secrets: true }, models: [nomodel, gpt-4o-mini, resting, files_read, disk_read],
+      groups: [default, sales, defualt] }
+mcp:
+  servers: [{ name: files, url: "http://b/mcp" }]
+  toolsets: [{ name: set, tools: ["nosuch.*", "files.*", "fi*.read"], groups: [sales, nope] }]
+`
+
+// docs/configuration.md: warns of probable mistakes.
+test('there is a warning about each group, model and server in the scope of a guard or a toolset that nothing has', () => {
+  const file = join(folder, 'scopes.yaml')
+  writeFileSync(file, TEXT)
+  const { warnings } = readConfig(readEnvironment({}, { config: file }, folder))
+  expect(warnings.map((warning) => formatDiagnostic(warning).replace(`${folder}/`, ''))).toEqual([
+    'scopes.yaml:6: guards[0].models[0]: no channel serves nomodel',
+    'scopes.yaml:6: guards[0].models[4]: no channel serves disk_read',
+    'scopes.yaml:7: guards[0].groups[2]: there is no group defualt (default?)',
+    'scopes.yaml:10: mcp.toolsets[0].groups[1]: there is no group nope',
+    'scopes.yaml:10: mcp.toolsets[0].tools[0]: there is no server for nosuch.*',
+  ])
+})
