@@ -14,6 +14,12 @@ import { type CallEndpoint, defineAccountEndpoint, type JsonEndpoint } from './e
 
 const COMMON = { area: 'relay', kind: 'raw', access: 'api-key', keyIn: 'bearer' } as const
 
+const ORDER: JsonSchema = { type: 'string', enum: ['asc', 'desc'] }
+
+function limitSchema(maximum: number): JsonSchema {
+  return { type: 'integer', minimum: 1, maximum }
+}
+
 function fileFormSchema(): JsonSchema {
   const properties = {
     file: { type: 'string', contentMediaType: 'application/octet-stream' },
@@ -51,6 +57,12 @@ const FILES: readonly CallEndpoint[] = [
     method: 'GET',
     path: '/v1/files',
     summary: 'Lists files',
+    queryFields: {
+      purpose: { type: 'string' },
+      after: { type: 'string' },
+      order: ORDER,
+      limit: limitSchema(10_000),
+    },
     errorStatuses: [400],
     handle: (exchange, caller, { files }) => files.list(exchange, caller),
   },
@@ -136,6 +148,7 @@ const BATCHES: readonly CallEndpoint[] = [
     method: 'GET',
     path: '/v1/batches',
     summary: 'Lists batches',
+    queryFields: { after: { type: 'string' }, order: ORDER, limit: limitSchema(100) },
     errorStatuses: [400],
     handle: (exchange, caller, { batches }) => batches.list('openai', exchange, caller),
   },
@@ -169,6 +182,11 @@ const BATCHES: readonly CallEndpoint[] = [
     method: 'GET',
     path: '/v1/messages/batches',
     summary: 'Lists message batches',
+    queryFields: {
+      before_id: { type: 'string' },
+      after_id: { type: 'string' },
+      limit: limitSchema(1_000),
+    },
     errorStatuses: [400],
     handle: (exchange, caller, { batches }) => batches.list('messages', exchange, caller),
   },

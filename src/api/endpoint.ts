@@ -34,6 +34,8 @@ interface EndpointDeclaration {
    * wraps results in an envelope.
    */
   readonly area: ApiArea
+  /** The formats of errors besides that of `area` that `areaOf` chooses, for the OpenAPI document. */
+  readonly otherAreas?: readonly ApiArea[]
   /** One line that describes the endpoint in the OpenAPI document. */
   readonly summary: string
   /**
@@ -58,6 +60,8 @@ interface RawDescription {
   readonly requestSchema?: () => JsonSchema
   /** The schema of a request that is a form; absent if the endpoint accepts no forms. */
   readonly formSchema?: () => JsonSchema
+  /** The schemas of the query parameters, all of which may be absent. */
+  readonly queryFields?: Readonly<Record<string, JsonSchema>>
   /** The content types of the endpoint's responses; JSON if absent. */
   readonly contentTypes?: readonly string[]
   /** The HTTP status of a successful response; 200 if absent. */

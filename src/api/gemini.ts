@@ -33,6 +33,8 @@ export const GEMINI_ENDPOINTS: readonly CallEndpoint[] = VERSIONS.flatMap((versi
     summary: 'An answer to contents, as events with `alt=sse` in the query, else as one array',
     requestSchema: geminiRequestSchema,
     contentTypes: ['text/event-stream', 'application/json'],
+    queryFields: { alt: { type: 'string', enum: ['sse', 'json'] } },
+    otherAreas: ['gemini-array'],
     areaOf: (request) => (wantsEvents(request) ? 'gemini' : 'gemini-array'),
     handle: (exchange, caller, { relay }, params) => {
       const form = wantsEvents(exchange.request) ? 'events' : 'array'

@@ -10,6 +10,7 @@ import {
   isCallEndpoint,
   type JsonEndpoint,
   type CallEndpoint,
+  type TextFormat,
 } from './endpoint.ts'
 import { type ApiArea, hasEnvelope, inEnvelope, renderError } from './envelopes.ts'
 import { isGloballyLimited } from './global-limit.ts'
@@ -26,7 +27,7 @@ export function openApiDocument(routes: readonly Endpoint[], basePath = ''): obj
     const path = templateOf(route)
     paths.set(path, { ...paths.get(path), [route.method.toLowerCase()]: operationOf(route) })
   }
-  const areas = [...new Set(routes.map(({ area }) => area))]
+  const areas = [...new Set(routes.flatMap(areasOf))]
   return {
     openapi: '3.1.0',
     info: { title: 'Sluice', version: '1', description: DESCRIPTION },
@@ -38,6 +39,11 @@ export function openApiDocument(routes: readonly Endpoint[], basePath = ''): obj
       schemas: Object.fromEntries(areas.map((area) => [`error-${area}`, errorSchema(area)])),
     },
   }
+}
+
+/** The areas in whose format an endpoint may send errors. */
+function areasOf({ area, otherAreas = [] }: Endpoint): readonly ApiArea[] {
+  return [area, ...otherAreas]
 }
 
 /**
@@ -106,7 +112,8 @@ function templateOf({ path }: Endpoint): string {
 function parametersOf(endpoint: Endpoint): JsonSchema[] {
   const { params, query } = endpoint.kind === 'json' ? endpoint : {}
   const inPath = params ? fieldsOf(params).properties : {}
-  const inQuery = query ? fieldsOf(query) : { properties: {}, required: [] }
+  const ofCalls = endpoint.kind === 'raw' ? endpoint.queryFields : undefined
+  const inQuery = query ? fieldsOf(query) : { properties: ofCalls ?? {}, required: [] }
   return [
     ...parameterNames(endpoint.path).map((name) => ({
       name,
@@ -153,9 +160,14 @@ function successOf(endpoint: Endpoint): JsonSchema {
       (endpoint.contentTypes ?? ['application/json']).map((type) => [type, { schema: {} }]),
     )
   }
-  const text = endpoint.text && { [endpoint.text.type]: { schema: { type: 'string' } } }
+  const text = endpoint.text && { [endpoint.text.type]: { schema: { type: textType(endpoint.text) } } }
   if (text && !endpoint.responseBody) return text
   return { 'application/json': { schema: schemaOf(endpoint) }, ...text }
+}
+
+/** The JSON type of a text: one of another format than JSON is a string. */
+function textType({ type }: TextFormat): 'object' | 'string' {
+  return type === 'application/json' ? 'object' : 'string'
 }
 
 function schemaOf(endpoint: JsonEndpoint): JsonSchema {
@@ -170,7 +182,8 @@ function returnedSchema({ responseBody }: JsonEndpoint): JsonSchema | undefined 
 }
 
 function errorOf(endpoint: Endpoint, status: number): JsonSchema {
-  const schema = { $ref: `#/components/schemas/error-${endpoint.area}` }
+  const refs = areasOf(endpoint).map((area) => ({ $ref: `#/components/schemas/error-${area}` }))
+  const schema = refs.length > 1 ? { anyOf: refs } : refs[0]
   const isText = endpoint.kind === 'raw' && endpoint.textErrorStatuses?.includes(status)
   const text = isText && { 'text/plain': { schema: { type: 'string' } } }
   return { description: errorDescription(status), content: { 'application/json': { schema }, ...text } }
@@ -223,16 +236,25 @@ function errorDescription(status: number): string {
   return codes.length > 0 ? codes.map(([code]) => code).join(', ') : 'passed on from the upstream'
 }
 
-/** The schema of an area's errors, derived from two rendered examples: one with a code and one without. */
+/** The schema of an area's errors, derived from rendered examples, one with a code and one without, and those passed on. */
 function errorSchema(area: ApiArea): JsonSchema {
   const shapes = EXAMPLES.map((code) => {
     const { body } = renderError(area, new GatewayError(code, 'what is wrong'), 'an-id')
     return JSON.parse(body.toString()) as unknown
   })
-  return shapeOf(shapes, new Map())
+  return shapeOf([...shapes, ...(PASSED_ON[area] ?? [])], new Map())
 }
 
 const EXAMPLES: readonly ErrorCode[] = ['overloaded', 'invalid_request']
+
+const GEMINI_ERROR = { error: { code: 400, message: 'what is wrong', status: 'INVALID_ARGUMENT' } }
+
+/** Errors that the gateway does not render, which lack members: those of Gemini itself, and of JSON-RPC. */
+const PASSED_ON: { readonly [In in ApiArea]?: readonly unknown[] } = {
+  gemini: [GEMINI_ERROR],
+  'gemini-array': [[GEMINI_ERROR]],
+  mcp: [{ jsonrpc: '2.0', error: { code: -32600, message: 'what is wrong' } }],
+}
 
 /**
  * The schema of an area's successful responses, around the schema of the returned value. With `mayLack` the
@@ -254,6 +276,8 @@ function shapeOf(examples: readonly unknown[], known: ReadonlyMap<string, JsonSc
   const [example] = examples
   if (typeof example === 'string') return known.get(example) ?? { type: 'string' }
   if (typeof example === 'boolean') return { const: example }
+  if (typeof example === 'number') return { type: 'integer' }
+  if (Array.isArray(example)) return { type: 'array', items: shapeOf(examples.flat(), known) }
   const objects = examples.map(asRecord).filter((one) => one !== undefined)
   const names = [...new Set(objects.flatMap((one) => Object.keys(one)))]
   const properties = names.map((name) => [
