@@ -1,3 +1,4 @@
+import { isName } from '../domain/records/field-types.ts'
 import { escapeInvisible, isVisibleLabel } from '../domain/username.ts'
 import type { Path } from './diagnostics.ts'
 import type { Issue } from './fields.ts'
@@ -17,11 +18,14 @@ const FIELDS = {
 
 /**
  * Errors for names of channels and models that have invisible or blank characters, so that they look like
- * others, and for guards that are limited to such names, and would never apply.
- * `docs/api.md: Users`.
+ * others, and for guards that are limited to such names, and would never apply; and for names of groups and models
+ * that a list in another place could not repeat. `docs/api.md: Users`.
  */
 export function invisibleNames(tree: YamlNode): InvisibleName[] {
-  return Object.entries(FIELDS).flatMap(([section, fields]) => {
+  const named = (['groups', 'models'] as const).flatMap((section) =>
+    keysOfNode(childOfNode(tree, section)).flatMap((name) => unfit(name, section)),
+  )
+  const unseen = Object.entries(FIELDS).flatMap(([section, fields]) => {
     const part = childOfNode(tree, section)
     return [
       ...keysOfNode(part).flatMap((name) => invisible(name, [section, name])),
@@ -30,6 +34,22 @@ export function invisibleNames(tree: YamlNode): InvisibleName[] {
       ),
     ]
   })
+  return [...named, ...unseen]
+}
+
+/** A channel lists its groups with commas between them. */
+function unfit(name: string, section: 'groups' | 'models'): InvisibleName[] {
+  const hasComma = section === 'groups' && name.includes(',')
+  if (isName(name) && !hasComma) return []
+  const without = section === 'groups' ? ', control characters and commas' : ' and control characters'
+  const found = escapeInvisible(JSON.stringify(name)).slice(0, 200)
+  return [
+    {
+      path: [section, name],
+      message: `expected a name without spaces around it${without}, found ${found}`,
+      name,
+    },
+  ]
 }
 
 /** The errors in one value of a field. */

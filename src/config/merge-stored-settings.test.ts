@@ -192,6 +192,21 @@ test('a change with a new name that has invisible characters is refused; names s
   ])
 })
 
+test('names of groups and models that were stored earlier stay in use, although new ones like them are refused', () => {
+  const file = fileOf(FILE)
+  const group = (name: string) => ({ section: 'groups', name, value: { ratio: '2' } }) as const
+  const before = only({
+    channels: [stored('lane', {}, { groups: [' sales', 'a,b'] })],
+    entries: [group(' sales'), group('a,b'), { section: 'models', name: ' n', value: { fallback: ['m'] } }],
+  })
+  const { settings, ignored } = mergeStoredSettings(file, before)
+  expect(ignored).toEqual([])
+  expect([...settings.groups.keys()]).toEqual(['default', ' sales', 'a,b'])
+  expect(settings.channels.map(({ name }) => name)).toEqual(['filed', 'lane'])
+  const next = only({ ...before, entries: [...before.entries, group('sales '), group('fine')] })
+  expect(mergeStoredSettings(file, next, before).ignored).toMatchObject([{ name: 'sales ' }])
+})
+
 test('approved definitions of tools are state, and no settings of the file', () => {
   const file = fileOf(FILE)
   const entry = { section: 'mcp_tools', name: 'web_read', value: { digest: 'd', definition: {} } } as const

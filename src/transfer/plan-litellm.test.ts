@@ -480,6 +480,13 @@ describe('teams of LiteLLM', () => {
     ])
   })
 
+  test('a LiteLLM team with a comma in its alias becomes a group with its id, because lists of groups have commas', async () => {
+    const { teams } = await teamsIn([{ team_id: 't-1', team_alias: 'Sales, EMEA' }])
+    expect(teams).toMatchObject([
+      { name: 't-1', notes: ['its name is "t-1" here, because "Sales, EMEA" has a comma'] },
+    ])
+  })
+
   test('no two LiteLLM teams become one group, and their groups do not depend on the order of rows', async () => {
     const rows = [
       { team_id: 'ops', team_alias: 'x' },

@@ -86,6 +86,17 @@ describe('a name in gateway.yaml with invisible characters is refused', () => {
     expect(refusal).toContain(`found "m\\u${unseen.codePointAt(0)?.toString(16)}x"`)
   })
 
+  test.each([
+    ['groups', ' sales'],
+    ['groups', 'a,b'],
+    ['groups', '\n'],
+    ['models', 'm '],
+  ])('so is a name with spaces around it, control characters or commas: %s %j', async (section, name) => {
+    await expect(startingWith({ [section]: { [name]: {} } })).rejects.toThrow(
+      `expected a name without spaces around it`,
+    )
+  })
+
   test('in a file of prices', async () => {
     const file = join(temporaryFolder(), 'prices.yaml')
     writeFileSync(file, '"m\\u200Bx": { input: 1, output: 2 }\n')
@@ -154,6 +165,33 @@ describe('over HTTP', () => {
       ])
     }
   })
+
+  // A channel's groups are a text with commas between them, of which each is trimmed.
+  test.each<[string, Parameters<typeof manage>[2], (name: string) => object, readonly string[]]>([
+    ['a group', 'POST /api/group/', (group) => ({ group }), ['a,b']],
+    [
+      'a group with a ratio',
+      'PUT /api/option/',
+      (name) => ({ key: 'GroupRatio', value: JSON.stringify({ [name]: 1 }) }),
+      ['a,b'],
+    ],
+    ['a model', 'PUT /api/models/price', (model) => ({ model, price: { input: 1, output: 2 } }), []],
+  ])(
+    'the name of %s with spaces around it, control characters or lone surrogates is refused',
+    async (...of) => {
+      const [, request, body, more] = of
+      for (const name of [' sales', 'sales ', ' ', '\n', 'a\tb', '\uD800', ...more]) {
+        const answer = await as(request, body(name))
+        expect([name, answer.status, answer.message]).toEqual([
+          name,
+          400,
+          expect.stringContaining('expected'),
+        ])
+      }
+      const names = (['GET /api/group/', 'GET /api/models'] as const).map((request) => as(request))
+      expect(JSON.stringify(await Promise.all(names))).not.toMatch(/sales|\uFFFD/)
+    },
+  )
 
   test('a channel that exists keeps its other settings when a name with invisible characters is refused', async () => {
     const { data } = await as('POST /api/channel/', lane({}))

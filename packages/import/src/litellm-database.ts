@@ -179,8 +179,9 @@ class Accounts {
   #addTeam(row: RowReader): void {
     const id = row.text('team_id')
     const alias = aliasOf(row)
+    const hasComma = alias.includes(',')
     // Ids differ, so names do as well, in whatever order the rows are read.
-    const name = alias !== '' && this.#teamNames.get(alias) === 1 ? alias : id
+    const name = alias !== '' && !hasComma && this.#teamNames.get(alias) === 1 ? alias : id
     if (name === 'default') throw new UnreadableValue('team_alias', 'a name that no other group has')
     const limits = new Limits(row)
     const budget = limits.budget(microDollars(row, 'spend'))
@@ -188,7 +189,7 @@ class Accounts {
     const notes = [...row.notes]
     if (alias !== '' && name !== alias)
       notes.push(
-        `its name is ${JSON.stringify(name)} here, because ${JSON.stringify(alias)} is another group`,
+        `its name is ${JSON.stringify(name)} here, because ${JSON.stringify(alias)} ${hasComma ? 'has a comma' : 'is another group'}`,
       )
     const closed = limits.closed ?? ((limits.amount ?? 1) > 0 ? undefined : noCall('max_budget', 0))
     if (closed !== undefined) notes.push(`${closed}: its keys are disabled`)

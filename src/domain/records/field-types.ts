@@ -223,7 +223,8 @@ function shortText(characters: number, expected: string, isAllowed: (given: stri
   return withRules(plainTextType(expected, { 'x-max-bytes': bytes }), { accepts, expected })
 }
 
-function isName(given: string): boolean {
+/** Whether a text is trimmed and not empty, and has neither control characters nor lone surrogates. */
+export function isName(given: string): boolean {
   return given !== '' && given === given.trim() && !/\p{Cc}/u.test(given) && given.isWellFormed()
 }
 
