@@ -120,6 +120,27 @@ describe.skipIf(isWithout('helm', 'kubeconform'))('the chart', () => {
     expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(Number(drain) + 5)
   })
 
+  test('the network policy lets Prometheus in beside the callers, and refuses a ServiceMonitor that it would keep out', () => {
+    const { spec } = only('postgres', 'NetworkPolicy')
+    const rules = (spec as unknown as { ingress: { ports: unknown; from: unknown }[] }).ingress
+    const peers = ['apps', 'monitoring'].map((name) => [
+      { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } },
+    ])
+    expect(rules).toEqual(peers.map((from) => ({ ports: [{ protocol: 'TCP', port: 'http' }], from })))
+    const monitored = ['existingSecret=s', 'serviceMonitor.enabled=true']
+    expect(refusal(...monitored, 'networkPolicy.from[0].podSelector.matchLabels.a=b')).toContain(
+      'name it in networkPolicy.metricsFrom',
+    )
+  })
+
+  test('the notes of the chart find the credentials in the log of whichever gateway printed them', () => {
+    // Helm renders notes only for a cluster.
+    const notes = readFileSync(join(ROOT, CHART, 'templates/NOTES.txt'), 'utf8')
+    const command = /kubectl .* logs .*/.exec(notes)?.[0]
+    expect(command).toContain('app.kubernetes.io/name=sluice,app.kubernetes.io/instance={{ .Release.Name }} ')
+    expect(command).not.toContain('}}-0')
+  })
+
   test('every pod runs without privileges, with a read-only root and without a service account token', () => {
     const pods = resources('postgres').filter(({ kind }) => ['StatefulSet', 'Job'].includes(kind))
     expect(pods).toHaveLength(2)
