@@ -142,7 +142,7 @@ export const MCP_MANAGEMENT_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
   defineAdminEndpoint('GET', '/api/mcp/tools', {
     summary: 'The tools of MCP servers, with the definitions that are approved',
-    errorStatuses: [400],
+    errorStatuses: [400, 404],
     query: mcpToolQuery,
     responseBody: z.array(mcpToolSchema),
     handle: ({ query, services }) => listMcpTools(services, query.server),

@@ -8,7 +8,7 @@ import { type AccountOptions, printJson, printResult, runWithAccounts } from './
 
 const LIST_HELP = `
 Channels that were set over HTTP come first, then those of gateway.yaml, or of keys in the environment. Keys are not shown.
-HEALTH is what the running gateway sees: works, failing, resting or probing, and why. Without one it is unknown.
+HEALTH is what the running gateway sees: works, degraded, failing, resting or probing, and why. Without one it is unknown.
 Example:
   sluice channel list`
 

@@ -40,7 +40,11 @@ export async function backup(
   const { file, force } = readInput(INPUT, given)
   const path = pathOf(databaseUrl)
   const target = resolve(file)
-  refuseTarget(target, path, dataDir, force)
+  try {
+    refuseTarget(target, path, dataDir, force)
+  } catch (error) {
+    throw asFileError(target, error)
+  }
   const unfinished = `${target}.${randomBytes(6).toString('hex')}.unfinished`
   try {
     closeSync(openSync(unfinished, 'wx', 0o600))

@@ -75,7 +75,7 @@ export class DatabaseInUse extends DataFolderInUse {
  */
 export function lockDataFolder(path: string, holder: DataFolderHolder, database?: string): DataFolderLock {
   const folder = withFolderErrors(path, () => {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeFolder(path)
     const warning = warningOf(path)
     const lock = lockFile(join(path, 'lock.db'), holder, (by, error) => new DataFolderInUse(path, by, error))
     return { warning, ...noted(lock, holder, fileIn(path), `${process.pid} ${hostname()}`) }
@@ -94,6 +94,19 @@ export function lockDataFolder(path: string, holder: DataFolderHolder, database?
   } catch (error) {
     folder.release()
     throw mapOpeningError(error, database)
+  }
+}
+
+// Not by `recursive` of `mkdirSync`, which never ends where a folder that exists refuses new ones with ENOENT, as mounts of an
+// automounter do.
+function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  makeFolder(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have made it at the same time.
+    if (!existsSync(path)) throw error
   }
 }
 

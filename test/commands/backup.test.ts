@@ -164,6 +164,16 @@ describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 
+  test('sluice backup names the file that it cannot look for', async () => {
+    const loop = join(folder, `loop-${GATEWAY_STATES.indexOf(manner)}`)
+    symlinkSync(loop, loop)
+    const { code, err } = await during(() => backup(join(loop, 'copy.db')))
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining(`the copy ${join(loop, 'copy.db')} could not be made: ELOOP`),
+    ])
+  })
+
   test('sluice backup never replaces a file in the data folder, and refuses names that the gateway uses there', async () => {
     const { dataDir } = fixture.gateway
     const secret = join(dataDir, 'secret')

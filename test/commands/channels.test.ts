@@ -112,6 +112,10 @@ describe.each(GATEWAY_STATES)('sluice channel, %s', (manner) => {
     const failed = await during(() => run('test', 'm', '--json'))
     expect(failed).toMatchObject({ code: 1, err: '' })
     expect(failed.json()).toMatchObject({ channel: 'm', success: false })
+    const isRunning = manner === 'while the gateway runs'
+    expect((await during(() => run('list'))).out).toMatch(
+      isRunning ? /^m +\S+ +enabled +failing server_error /m : /^m +\S+ +enabled +unknown /m,
+    )
     upstream.script('m', { kind: 'whole' })
   })
 })

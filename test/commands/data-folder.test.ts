@@ -7,6 +7,7 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { request } from 'node:http'
@@ -146,6 +147,27 @@ describe('a data folder', () => {
       `sluice: there is no database of a gateway in ${dataDir}: set DATA_DIR to its folder, or start it once with "sluice start"\n`,
     ])
     expect(existsSync(dataDir)).toBe(false)
+  })
+
+  test('a command says that it cannot look into a data folder, not that there is no database', async () => {
+    const loop = join(folder, 'loop')
+    symlinkSync(loop, loop)
+    const dataDir = join(loop, 'data')
+    const { code, err } = await sluice(['user', 'list'], { DATA_DIR: dataDir })
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(
+        /^sluice: the data folder \S+ cannot be used \(ELOOP.*\): run the command as the user/,
+      ),
+    ])
+  })
+
+  test('a data folder where the file system refuses new folders is an error that names it', async () => {
+    const { code, err } = await sluiceProcess(['user', 'create', 'ann'], {
+      DATA_DIR: '/proc/sluice/data',
+      ...ENV,
+    })
+    expect([code, err]).toEqual([1, expect.stringMatching(/^sluice: .*\/proc\/sluice/)])
   })
 
   test('sluice user create in an empty data folder creates everything that a first start creates', async () => {

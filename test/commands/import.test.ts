@@ -944,6 +944,18 @@ describe('invalid values', () => {
     expect(key?.notes.join()).toMatch(/cross_group_retry: .*no call falls back to channels of another/)
   })
 
+  test('sluice import refuses --database beside a source that is a database itself', async () => {
+    const { place } = await familyDatabase('new-api', 'SQLite')
+    const { code, out, err } = await importInto(
+      folder(),
+      place,
+      '--database',
+      'postgres://h@127.0.0.1:1/litellm',
+    )
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain('--database belongs to the config.yaml of LiteLLM')
+  })
+
   test('sluice import refuses a file that is not a supported database, with a message', async () => {
     const dataDir = folder()
     const own = await openedStore(join(dataDir, 'own.db'))
@@ -954,6 +966,7 @@ describe('invalid values', () => {
     await missing.sql('ALTER TABLE users DROP COLUMN quota')
     const sentences: [string, string][] = [
       [join(dataDir, 'nothing.db'), `there is no file ${join(dataDir, 'nothing.db')}`],
+      [dataDir, `${dataDir} is not a file`],
       ['mysql://root:hidden@127.0.0.1:1/oneapi', 'the database cannot be reached'],
       ['root:hidden@tcp(127.0.0.1:1)/oneapi', 'the database cannot be reached'],
       ['mongodb://root:hidden@127.0.0.1:1/oneapi', 'expected a SQLite file, or a URL such as postgres://'],

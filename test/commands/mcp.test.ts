@@ -64,6 +64,12 @@ test('sluice mcp approves the present definition of a tool, which clients then s
   expect((await go()).result).toBeDefined()
 })
 
+test('sluice mcp refuses to list the tools of a server that there is not', async () => {
+  await untilItRuns(fixture.gateway)
+  const { code, out, err } = await run('tools', 'flies')
+  expect([code, out, err]).toEqual([1, '', 'sluice: there is no server "flies"\n'])
+})
+
 test('without a running gateway the servers cannot be asked for their tools', async () => {
   const { code, err } = await inGatewayState('while it does not', fixture.gateway, () => run('tools'))
   expect([code, err]).toEqual([1, expect.stringContaining('no gateway runs on this data folder')])

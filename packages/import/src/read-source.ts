@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type LitellmConfiguration, type VariableReader, readLitellm } from './litellm.ts'
 import { type LitellmAccounts, readLitellmDatabase } from './litellm-database.ts'
@@ -43,7 +43,9 @@ export async function readSource(place: string, options: SourceReadingOptions): 
   if (server) return databaseSource(server, options)
   const path = resolve(place.replace(/^sqlite:/i, ''))
   const { shown = path } = options
-  if (!existsSync(path)) throw new Error(`there is no file ${shown}`)
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (!found) throw new Error(`there is no file ${shown}`)
+  if (!found.isFile()) throw new Error(`${shown} is not a file`)
   const { isDatabase, bytes } = lookInto(path)
   if (isDatabase) {
     const { openSqliteSource } = await import('./sqlite-source.ts')
@@ -90,6 +92,8 @@ async function litellmAccounts(
 
 async function databaseSource(source: SourceDatabase, options: SourceReadingOptions): Promise<ImportSource> {
   try {
+    if (options.database !== undefined)
+      throw new Error('--database belongs to the config.yaml of LiteLLM: this source is a database itself')
     const accounts = await readLitellmDatabase(source, options.variable('LITELLM_MASTER_KEY'))
     return accounts
       ? litellmProxy(accounts, options)

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Environment } from '../../config/environment.ts'
@@ -32,8 +32,8 @@ export async function openCommandBackend(
 ): Promise<CommandBackend> {
   const { dataDir, databaseUrl } = environment
   const path = sqlitePath(databaseUrl)
-  const hasDatabase = (): boolean => path === undefined || existsSync(path)
-  if (!createsDatabase && !hasDatabase() && !existsSync(join(dataDir, 'lock.db')))
+  const hasDatabase = (): boolean => path === undefined || isThere(path, dataDir)
+  if (!createsDatabase && !hasDatabase() && !isThere(join(dataDir, 'lock.db'), dataDir))
     throw new NoDatabase(environment)
   const deadlineMs = performance.now() + COMMAND_LOCK_TIMEOUT_MS
   let silenceDeadlineMs: number | undefined
@@ -69,12 +69,25 @@ function lockOrGetHolder(dataDir: string, database: string | undefined): DataFol
   } catch (error) {
     if (error instanceof DatabaseInUse && error.holder === 'gateway') throw error
     if (error instanceof DataFolderInUse) return error.holder
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(
-      `the data folder ${dataDir} cannot be used (${reason}): run the command as the user that the gateway runs as`,
-      { cause: error },
-    )
+    throw notUsable(dataDir, error)
   }
+}
+
+/** Whether a file exists. One that cannot be looked for, as in a folder of another account, is an error. */
+function isThere(path: string, dataDir: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    throw notUsable(dataDir, error)
+  }
+}
+
+function notUsable(dataDir: string, cause: unknown): Error {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new Error(
+    `the data folder ${dataDir} cannot be used (${reason}): run the command as the user that the gateway runs as`,
+    { cause },
+  )
 }
 
 function commandsBusy(dataDir: string): Error {

@@ -284,7 +284,12 @@ export async function listChannelStates(
   const { channels } = services
   if (!channels) return []
   const { items } = await healthOfThisNode({ ...services, channels, node: '' }, false)
-  return items.map(({ name, state, cause }) => ({ name, state, cause }))
+  return items.map(({ name, state, condition, cause }) => ({
+    name,
+    // The condition also counts failed tests, and failures before the start.
+    state: state === 'works' && cause !== null ? condition : state,
+    cause,
+  }))
 }
 
 /** The API's name for the state of a circuit breaker. */

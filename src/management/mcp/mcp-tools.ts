@@ -70,8 +70,10 @@ export async function listMcpTools(
       'invalid_request',
       'no gateway runs on this data folder, which could ask the servers',
     )
+  const { approved, servers } = settings().mcp
+  if (server !== undefined && !servers.some(({ name: known }) => known === server))
+    throw new GatewayError('not_found', `there is no server "${server}"`)
   const tools = await mcpTools.list(server)
-  const { approved } = settings().mcp
   return tools.map((one) => {
     const known = approved.get(`${one.server}_${one.tool}`)
     return {
