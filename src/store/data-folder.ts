@@ -3,7 +3,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  lchownSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -18,7 +17,7 @@ import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createPrivateFile, keepPrivate } from './private-file.ts'
+import { createPrivateFile, giveToFolderOwner, keepPrivate } from './private-file.ts'
 import { MIN_SECRET_LENGTH } from './secrets.ts'
 import { databaseFaultOf, mapOpeningError } from './sqlite/failure.ts'
 
@@ -115,9 +114,7 @@ function lockFile(
   holder: DataFolderHolder,
   inUse: (by: DataFolderHolder, cause: unknown) => DataFolderInUse,
 ): DatabaseSync {
-  const isNew = !existsSync(file)
   createPrivateFile(file)
-  if (isNew) giveToFolderOwner(file)
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
     // Both kinds of SQLite lock exclude other writers. The kind shows who holds the lock: while a command
@@ -129,13 +126,6 @@ function lockFile(
     lock.close()
     throw other || error
   }
-}
-
-// A file of root's would keep out the account that the gateway runs as.
-function giveToFolderOwner(file: string): void {
-  if (process.geteuid?.() !== 0) return
-  const { uid, gid } = statSync(dirname(file))
-  lchownSync(file, uid, gid)
 }
 
 /**
@@ -267,6 +257,7 @@ function writeSecret(folder: string, file: string, secret: string): void {
   // An unfinished file was left behind by an interrupted start, or placed there by an attacker.
   rmSync(unfinished, { force: true })
   const descriptor = openSync(unfinished, 'wx', 0o600)
+  giveToFolderOwner(unfinished)
   writeSync(descriptor, `${secret}\n`)
   fsyncSync(descriptor)
   closeSync(descriptor)

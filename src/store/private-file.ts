@@ -1,21 +1,39 @@
-import { accessSync, chmodSync, closeSync, constants, lstatSync, openSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  lchownSync,
+  lstatSync,
+  openSync,
+  statSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
 import process from 'node:process'
 
 const OTHERS = 0o077
 
 /**
- * Creates a file that only its owner can open. For an existing file, does the same as `keepPrivate`. Throws
- * if the file cannot be written. An existing file is not opened, because closing it again would release this
- * process's locks on it.
+ * Creates a file that only its owner can open (`giveToFolderOwner`). For an existing file, does the same as
+ * `keepPrivate`. Throws if the file cannot be written. An existing file is not opened, because closing it again
+ * would release this process's locks on it.
  */
 export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600))
+    giveToFolderOwner(path)
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
     keepPrivate(path)
     accessSync(path, constants.R_OK | constants.W_OK)
   }
+}
+
+/** Gives a new file of root's to the owner of its folder, because it would keep out the account that the gateway runs as. */
+export function giveToFolderOwner(path: string): void {
+  if (process.geteuid?.() !== 0) return
+  const { uid, gid } = statSync(dirname(path))
+  lchownSync(path, uid, gid)
 }
 
 /**

@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -183,6 +184,18 @@ describe('a data folder', () => {
     const listed = await sluice(['user', 'list', '--json'], { DATA_DIR: dataDir, ...ENV })
     expect(JSON.parse(listed.out)).toMatchObject([{ username: 'root', role: 100 }, { username: 'ann' }])
   })
+
+  test.skipIf(process.getuid?.() !== 0)(
+    "what a command of root's makes in the data folder of another account belongs to that account",
+    async () => {
+      const dataDir = mkdtempSync(join(folder, 'owned-'))
+      chownSync(dataDir, 65_534, 65_534)
+      expect((await sluice(['user', 'create', 'ann'], { DATA_DIR: dataDir })).code).toBe(0)
+      const owners = readdirSync(dataDir).map((name) => [name, statSync(join(dataDir, name)).uid])
+      expect(owners).toContainEqual(['secret', 65_534])
+      expect(owners.filter(([, uid]) => uid !== 65_534)).toEqual([])
+    },
+  )
 
   test('several commands can run at once on the data folder of a stopped gateway', async () => {
     const place = stopped()
