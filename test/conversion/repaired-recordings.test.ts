@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { repairWhole, StreamRepair } from '@sluice/wire/repair'
-import type { Reply } from '@sluice/wire/reply'
+import { placedCitation, type Reply, type ReplyPart } from '@sluice/wire/reply'
 import { recordedAnswers } from '../fidelity/recordings.ts'
 import { ALL_CODECS } from './convert-through.ts'
 import { foldReply } from './fold-reply.ts'
@@ -33,7 +33,17 @@ function repaired(protocol: Protocol, text: string, size: number): string {
 function read(protocol: Protocol, text: string): Reply | undefined {
   const decoder = ALL_CODECS[protocol].streamDecoder()
   const events = [...decoder.push(Buffer.from(text)), ...decoder.end()]
-  return events.some(({ kind }) => kind === 'failure') ? undefined : foldReply(events)
+  const reply = events.some(({ kind }) => kind === 'failure') ? undefined : foldReply(events)
+  return reply && withPlaces(reply)
+}
+
+/** The reply in which pages that are cited by a text as a whole are cited at its place, as `url_citation` states them. */
+function withPlaces(reply: Reply): Reply {
+  const placed = (part: ReplyPart): ReplyPart =>
+    part.kind === 'text' && part.citations
+      ? { ...part, citations: part.citations.map((one) => placedCitation(one, [...part.text].length, 0)) }
+      : part
+  return { ...reply, parts: reply.parts.map(placed) }
 }
 
 /** The names of all members in the events of a stream that have a value. */

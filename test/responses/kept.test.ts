@@ -184,9 +184,9 @@ describe('a converted response that is kept', () => {
   test('a kept conversation stays at its channel, and goes on at another one, as a whole, if that one fails', async () => {
     for (const lane of ['left', 'right']) fixture.upstream.script(lane, said('Hello.'))
     const turn = async (previous?: string): Promise<string> => {
-      const { status, json } = await post({ model: 'either', previous_response_id: previous })
-      expect(status).toBe(200)
-      return json().id
+      const made = await post({ model: 'either', previous_response_id: previous })
+      expect(made.status).toBe(200)
+      return made.json().id
     }
     let last = await turn()
     const [own = '', other = ''] =

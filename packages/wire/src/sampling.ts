@@ -35,7 +35,7 @@ function withAcceptedOutput(
   { takesStop, logprobs: known }: Capabilities,
   dropped: DroppedFields,
 ): Conversation {
-  const { logprobs, ...others } = conversation
+  const { logprobs: _, ...others } = conversation
   const { thinking, stop } = others
   const isThinking = thinking !== undefined && !isThinkingOff(thinking)
   const losesLogprobs = known === 'none' || (known === 'without-thinking' && isThinking)
