@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { repairWhole, StreamRepair } from '@sluice/wire/repair'
-import { placedCitation, type Reply, type ReplyPart } from '@sluice/wire/reply'
+import { codePointsIn, placedCitation, type Reply, type ReplyPart } from '@sluice/wire/reply'
 import { recordedAnswers } from '../fidelity/recordings.ts'
 import { ALL_CODECS } from './convert-through.ts'
 import { foldReply } from './fold-reply.ts'
@@ -41,7 +41,7 @@ function read(protocol: Protocol, text: string): Reply | undefined {
 function withPlaces(reply: Reply): Reply {
   const placed = (part: ReplyPart): ReplyPart =>
     part.kind === 'text' && part.citations
-      ? { ...part, citations: part.citations.map((one) => placedCitation(one, [...part.text].length, 0)) }
+      ? { ...part, citations: part.citations.map((one) => placedCitation(one, codePointsIn(part.text), 0)) }
       : part
   return { ...reply, parts: reply.parts.map(placed) }
 }

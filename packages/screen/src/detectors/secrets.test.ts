@@ -23,8 +23,7 @@ function redacted(text: string): string {
 }
 
 /** A value that looks random, whatever its length. */
-const base64 = (length: number): string =>
-  `a1B2c3D4${chance.text(length - 9, `${'0123456789'}${LETTERS}+/`)}x`
+const base64 = (length: number): string => `a1B2c3D4${chance.text(length - 9, `0123456789${LETTERS}+/`)}x`
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** `docs/matching.md: Detection data`. */
