@@ -8,6 +8,8 @@ import type { ScannedObject } from './json/scanned-object.ts'
  * another protocol, which the provider of this protocol wants back unchanged.
  */
 export const SIGNATURE_ENVELOPE_PREFIX = 'sluice-1.'
+/** Maximum characters of a reply's signed parts (such as reasoning); longer ones are neither gathered nor stored. */
+export const MAX_SIGNED_CHARACTERS = 2 * 1024 * 1024
 /** The beginning of every envelope as a JSON string. */
 const ENVELOPE_BEGINNING = Buffer.from(`"${SIGNATURE_ENVELOPE_PREFIX}`)
 

@@ -3,12 +3,11 @@ import type { ProtocolName } from '@sluice/wire/protocols'
 import { LRUCache } from 'lru-cache'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { parseRecord } from '@sluice/wire/json/record'
+import { MAX_SIGNED_CHARACTERS } from '@sluice/wire/signature-envelope'
 import { readSignedParts, type SignedParts, signedPartsText } from '@sluice/wire/signatures'
 import type { KeptStore } from '../../store/kept-store.ts'
 import type { EntryToKeep } from '../../store/operations/kept.ts'
 
-/** Maximum characters of a reply's signed parts (such as reasoning); larger replies are not stored. */
-const MAX_REPLY = 2 * 1024 * 1024
 /** Maximum characters of cached signatures; the least recently used are removed. */
 const MAX_MEMORY = 16 * 1024 * 1024
 /**
@@ -98,7 +97,10 @@ export class SignatureStore {
     const storedMs = Date.now()
     const expiresMs = storedMs + retentionMs
     const entries = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedPartsText(run) }))
-    if (entries.length === 0 || entries.reduce((sum, { text }) => sum + text.length, 0) > MAX_REPLY)
+    if (
+      entries.length === 0 ||
+      entries.reduce((sum, { text }) => sum + text.length, 0) > MAX_SIGNED_CHARACTERS
+    )
       return Promise.resolve()
     const signatures = entries.map(({ anchor, run, text }): EntryToKeep => {
       const entry = { ...account, run, size: text.length }

@@ -4,6 +4,7 @@ import {
   type SignatureEnvelopeContent,
   isSignatureEnvelope,
   isSignedOpaquePart,
+  MAX_SIGNED_CHARACTERS,
   openSignatureEnvelope,
   sealOpaquePart,
   sealSignature,
@@ -85,12 +86,12 @@ export function readThoughts(text: string, details: readonly unknown[]): Message
     }
   }
   unsigned(characters.length)
-  const of = (isAt: (calls: number) => boolean): readonly Part[] =>
-    parts.filter(({ calls }) => isAt(calls)).map(({ part }) => part)
+  const byCalls = Map.groupBy(parts, ({ calls }) => calls)
+  const at = (call: number): readonly Part[] => byCalls.get(call)?.map(({ part }) => part) ?? []
   return {
-    first: of((calls) => calls === 0),
-    before: (call) => (call === 0 ? [] : of((calls) => calls === call)),
-    after: (count) => of((calls) => calls > 0 && calls >= count),
+    first: at(0),
+    before: (call) => (call === 0 ? [] : at(call)),
+    after: (count) => parts.filter(({ calls }) => calls > 0 && calls >= count).map(({ part }) => part),
   }
 }
 
@@ -135,28 +136,57 @@ export function takesCallSignatures(model: string): boolean {
   return /gemini/i.test(model)
 }
 
+/** An element of `reasoning_details`: its members by their names. */
+type Detail = Map<string, unknown>
+
 /** The elements of `reasoning_details` of one reply, whole or in deltas, as an upstream wants them back. */
 export class SignedDetails {
-  readonly #details: Fields[] = []
+  readonly #details: Detail[] = []
+  /** The elements whose texts later deltas may continue, by type and index. */
+  readonly #growing: ReadonlyMap<unknown, Map<unknown, Detail>> = new Map([
+    ['reasoning.text', new Map()],
+    ['reasoning.summary', new Map()],
+  ])
+  #size = 0
 
   /** Adds the elements of a message or a delta. A delta may continue a text of an earlier one. */
   add(details: unknown): void {
     if (!Array.isArray(details)) return
     const earlier = this.#details.length
     for (const value of details) {
-      const detail = asRecord(value)
-      if (!detail) continue
-      const at = this.#details.findLastIndex((known, i) => i < earlier && isContinued(known, detail))
-      const known = this.#details[at]
-      if (known) this.#details[at] = joined(known, detail)
-      else this.#details.push(detail)
+      const piece = asRecord(value)
+      if (!piece || this.#size > MAX_SIGNED_CHARACTERS) continue
+      const growing = this.#growing.get(piece['type'])
+      const known = growing?.get(piece['index'])
+      if (known) this.#join(known, piece)
+      else this.#begin(piece)
+      if (known?.get('signature')) growing?.delete(piece['index'])
     }
+    for (const detail of this.#details.slice(earlier))
+      if (!detail.get('signature')) this.#growing.get(detail.get('type'))?.set(detail.get('index'), detail)
   }
 
-  /** The elements as a part; undefined if none is signed, because the upstream then needs none back. */
+  /** The elements as a part; undefined if none is signed, because the upstream then needs none back, or they are too long. */
   get part(): OpaquePart | undefined {
-    if (!this.#details.some(({ signature, data }) => signature || data)) return undefined
-    return { kind: 'opaque', protocol: 'chat', value: { reasoning_details: this.#details } }
+    const isSigned = this.#details.some((detail) => detail.get('signature') || detail.get('data'))
+    if (!isSigned || this.#size > MAX_SIGNED_CHARACTERS) return undefined
+    const reasoning_details = this.#details.map((detail) => Object.fromEntries(detail))
+    return { kind: 'opaque', protocol: 'chat', value: { reasoning_details } }
+  }
+
+  #begin(piece: Fields): void {
+    this.#details.push(new Map(Object.entries(piece)))
+    this.#size += DETAIL + sizeOf(piece)
+  }
+
+  #join(known: Detail, piece: Fields): void {
+    for (const [key, value] of Object.entries(piece)) {
+      const before = known.get(key)
+      const grows = GROWING.has(key) && typeof before === 'string' && typeof value === 'string'
+      if (value === null || (value === before && !grows)) continue
+      known.set(key, grows ? before + value : value)
+      this.#size += sizeOf(value) + (before === undefined ? key.length : 0)
+    }
   }
 }
 
@@ -167,18 +197,18 @@ export function detailsIn({ protocol, value }: OpaquePart): readonly unknown[] {
 }
 
 /** The members of an element that arrive in pieces. */
-const GROWING = ['text', 'summary'] as const
+const GROWING: ReadonlySet<string> = new Set(['text', 'summary'])
 
-function isContinued(known: Fields, { type, index }: Fields): boolean {
-  const grows = type === 'reasoning.text' || type === 'reasoning.summary'
-  return grows && known['type'] === type && known['index'] === index && !known['signature']
-}
+/** Estimated characters of an element in addition to its content. */
+const DETAIL = 200
 
-function joined(known: Fields, piece: Fields): Fields {
-  const set = Object.entries(piece).filter(([, value]) => value !== null)
-  const grown = GROWING.filter((key) => typeof known[key] === 'string' && typeof piece[key] === 'string')
-  const texts = grown.map((key) => [key, String(known[key]) + String(piece[key])])
-  return { ...known, ...Object.fromEntries(set), ...Object.fromEntries(texts) }
+/** Characters of a value as JSON; infinite if it is too deep to be written. */
+function sizeOf(value: unknown): number {
+  try {
+    return JSON.stringify(value).length
+  } catch {
+    return Infinity
+  }
 }
 
 /**
