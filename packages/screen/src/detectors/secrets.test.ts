@@ -47,11 +47,33 @@ describe('a value that is named a secret', () => {
 
   it('is judged as a whole: a path, a placeholder or a text is none, of any length', () => {
     for (const value of [
-      'a1b2c3d4e5f6g7h8i9j0-your-key',
+      'a1b2c3d4e5f6g7h8i9j-your-key',
+      'a1b2c3d4e5f6g7h8i9j0your-key',
+      'a1b2c3d4e5f6g7h8i9j0_example',
+      'client.a1b2c3d4e5f6g7h8i9j0(x)',
       'modules/of/packages/named.v2/index1',
       'x/'.repeat(400),
     ])
       for (const text of [`token=${value}\n`, `token=${value}`]) expect(redacted(text)).toBe(text)
+  })
+
+  it.each([
+    '...and-more',
+    '..x',
+    '-example',
+    '-for-example',
+    '.example.com',
+    '~your-key',
+    '/placeholder',
+    '+xxxxxx',
+    '.foo(',
+    '.foo.bar(',
+    '=(',
+    '~your-key(',
+  ])('is found if a sign and what is no part of it follow: %s', (end) => {
+    for (const length of [20, 40, 120])
+      for (const name of ['token=', 'client_secret: ', 'Authorization: Bearer '])
+        expect(redacted(`${name}${base64(length).replaceAll(/[+/]/g, 'x')}${end} Next`)).toBe(`${name}# Next`)
   })
 
   it('may end a sentence or be cut short', () => {

@@ -30,7 +30,8 @@ export const KNOWN_SECRETS: Detector = {
 
 /**
  * Values that are assigned to a name such as `password`, or follow `Bearer`, and look random. The match is
- * the value alone, all of it. Of a value of more than 150 characters the first 151 decide.
+ * the value alone, all of it. Of a value of more than 150 characters the first 151 decide. The name of a function is
+ * none, but may follow one.
  */
 export const NAMED_SECRETS: Detector = {
   kind: 'SECRET',
@@ -39,11 +40,12 @@ export const NAMED_SECRETS: Detector = {
   forms: [ASSIGNMENT, SCHEME].flatMap((before) => {
     const form = {
       notAfter: LETTERS_AND_DIGITS,
-      check: (text: string) => looksRandom(valueOf(text)),
+      check: (text: string) => isSecret(valueOf(text)),
       valueAt: (text: string) => text.length - valueOf(text).length,
     }
     return [
       { ...form, source: `${before}${VALUE_CHARACTER}{20,150}`, notBefore: VALUE_OR_CALL },
+      { ...form, source: `${before}${VALUE_CHARACTER}{20,150}\\(` },
       { ...form, source: `${before}${VALUE_CHARACTER}{151,}` },
     ]
   }),
@@ -54,13 +56,22 @@ function valueOf(text: string): string {
   return text.replace(/^(?:\w+ {1,2}(?![ :=])|[^:=]*(?::=|=>|[:=])\s*["'`]?)/, '')
 }
 
+/** What no secret contains: words of a placeholder, what is left out, and a call. */
+const FOREIGN = /example|placeholder|your[_-]?|x{6}|\.{2,}[^.]|\(/i
+
+/** Whether a value looks random, or does so up to the last sign in front of something foreign. */
+function isSecret(value: string): boolean {
+  const own = /^.*(?=[.~+/=-])/.exec(value.slice(0, value.search(FOREIGN) + 1))
+  return looksRandom(own?.[0] ?? value)
+}
+
 /**
  * Random values have many different characters, digits among the letters, and contain no words. A path, a
  * name with dots or a short name is not a secret merely because its variable is called `token`.
  */
 function looksRandom(value: string): boolean {
   if (value.length < 20 || !/[0-9]/.test(value) || !/[A-Za-z]/.test(value)) return false
-  if (/example|placeholder|your[_-]?|x{6}|\.{2,}[^.]/i.test(value)) return false
+  if (FOREIGN.test(value)) return false
   const digits = value.replaceAll(/[^0-9]/g, '').length
   // About one of six random base 62 characters is a digit; names that contain a number have fewer digits.
   if (digits < 2 || digits / value.length < 0.06) return false
