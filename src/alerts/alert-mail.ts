@@ -1,10 +1,10 @@
-import { createTransport } from 'nodemailer'
+import { createTransport, type NodemailerError } from 'nodemailer'
 import type { SmtpOptions } from '../domain/options.ts'
 import type { AlertText } from './alert-text.ts'
 
 /**
- * Sends an alert as a mail of plain text. Resolves to the addresses that the server refused while it accepted the mail
- * for others. Rejects if the server accepts it for none, if the connection is not
+ * Sends an alert as a mail of plain text. Resolves to the refusals of addresses, which may be all. Rejects if the server
+ * does not accept the mail itself, if the connection is not
  * encrypted as `security` demands, and with the reason of `signal` once that is aborted.
  */
 export async function sendAlertMail(
@@ -13,7 +13,7 @@ export async function sendAlertMail(
   { title, facts }: AlertText,
   { host, port, security, user, password, from }: SmtpOptions,
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<readonly NodemailerError[]> {
   const transport = createTransport({
     host,
     port,
@@ -28,7 +28,7 @@ export async function sendAlertMail(
     disableUrlAccess: true,
   })
   try {
-    const { rejected } = await transport.sendMail({
+    const { rejectedErrors = [] } = await transport.sendMail({
       from,
       to: [...to],
       // An alert that is sent again is the same mail, which readers can recognise.
@@ -37,9 +37,11 @@ export async function sendAlertMail(
       text: `${title}.\n\n${facts.map(([name, value]) => `${name}: ${value}\n`).join('')}`,
       signal,
     })
-    return rejected
+    return rejectedErrors
   } catch (error) {
     signal.throwIfAborted()
+    const { rejectedErrors } = error as NodemailerError
+    if (rejectedErrors) return rejectedErrors
     throw error
   } finally {
     transport.close()

@@ -40,7 +40,7 @@ export interface AlertOutcome {
   readonly failed: number
   /** Number of alerts whose last attempt failed, so that they are dropped. */
   readonly givenUp: number
-  /** Why one of the attempts failed; undefined if none failed. */
+  /** Why one of the attempts failed, entirely or for some addresses; undefined if none did. */
   readonly reason: string | undefined
   /** The last attempt of the batch. */
   readonly last: AlertAttempt
@@ -51,10 +51,15 @@ export interface AlertAttempt {
   readonly type: string
   /** HTTP status of the response; null without one. */
   readonly status: number | null
-  /** Why the attempt failed; undefined if the receiver accepted the alert. */
+  /** Why the attempt failed, entirely or for some addresses; undefined if the receiver accepted the alert. */
   readonly reason: string | undefined
-  /** The addresses that a mail server refused while it accepted the mail for others. */
+  /** The addresses that still need a mail that others have got; those that its server refuses for good do not. */
   readonly refused?: readonly string[]
+}
+
+/** Whether a receiver has an alert, at all addresses that can get it. */
+export function isDelivered({ reason, refused }: AlertAttempt): boolean {
+  return reason === undefined || refused?.length === 0
 }
 
 /** Services that the sender needs. */
@@ -149,28 +154,27 @@ export class AlertSender {
         const key = `${target.tag} ${alert.id}`
         const smtp = this.#dependencies.smtp()
         const attempt = await sendAlert(target, alert, this.#agent, signal, smtp, this.#refused.get(key))
-        if (attempt.reason === undefined) this.#refused.delete(key)
+        if (isDelivered(attempt)) this.#refused.delete(key)
         else if (attempt.refused) this.#refused.set(key, attempt.refused)
         const [oldest] = this.#refused.keys()
         if (this.#refused.size > MAX_PARTLY_REFUSED && oldest !== undefined) this.#refused.delete(oldest)
         return attempt
       }),
     )
-    const reasons = attempts.map(({ reason }) => reason)
+    const done = attempts.map(isDelivered)
     const nowMs = Date.now()
     const over: string[] = []
     const failed: { id: string; dueMs: number }[] = []
-    let delivered = 0
+    const delivered = done.filter(Boolean).length
     for (const [index, { id, attempts, firstMs }] of alerts.entries()) {
-      const dueMs = reasons[index] === undefined ? undefined : nextAttemptMs(attempts, firstMs, nowMs)
-      if (reasons[index] === undefined) delivered += 1
+      const dueMs = done[index] ? undefined : nextAttemptMs(attempts, firstMs, nowMs)
       if (dueMs === undefined) over.push(id)
       // An attempt aborted because this process stops is not counted as failed.
       else if (!signal.aborted) failed.push({ id, dueMs })
     }
     const givenUp = over.length - delivered
     await this.#inTurn((rows) => rows.write('recordAlertResults', { tag: target.tag, over, failed }))
-    const reason = reasons.find((one) => one !== undefined)
+    const reason = attempts.find((one) => one.reason !== undefined)?.reason
     const last = attempts.at(-1)
     if (!signal.aborted && last)
       this.#dependencies.onOutcome(target, { delivered, failed: failed.length, givenUp, reason, last })
@@ -201,7 +205,7 @@ export function createAlertAgent(connections: number): Agent {
 
 /**
  * Makes one attempt to deliver an alert: signed as Standard Webhooks describes, as a message of a chat, or as
- * a mail to `addresses`. Never rejects. A redirect counts as a failure and is not followed, because it could lead to
+ * a mail, to the addresses of `rest` if others have got it. Never rejects. A redirect counts as a failure and is not followed, because it could lead to
  * any address.
  */
 export async function sendAlert(
@@ -210,12 +214,13 @@ export async function sendAlert(
   agent: Agent,
   signal: AbortSignal,
   smtp: SmtpOptions | undefined,
-  addresses = mailAddresses(target.url),
+  rest?: readonly string[],
 ): Promise<AlertAttempt> {
   const { type } = alert
+  const addresses = rest ?? mailAddresses(target.url)
   const attempt = AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)])
   try {
-    if (addresses) return await sendMail(addresses, alert, smtp, attempt)
+    if (addresses) return await sendMail(addresses, rest !== undefined, alert, smtp, attempt)
     const response = await request(target.url, {
       method: 'POST',
       dispatcher: agent,
@@ -234,6 +239,7 @@ export async function sendAlert(
 
 async function sendMail(
   addresses: readonly string[],
+  haveOthersGotIt: boolean,
   { id, type, data }: DueAlert,
   smtp: SmtpOptions | undefined,
   signal: AbortSignal,
@@ -241,10 +247,17 @@ async function sendMail(
   if (smtp === undefined) return { type, status: null, reason: 'options.smtp names no mail server' }
   // Imported on demand, because few receivers are mail addresses.
   const { sendAlertMail } = await import('./alert-mail.ts')
-  const refused = await sendAlertMail(addresses, id, alertText(type, data), smtp, signal)
-  if (refused.length === 0) return { type, status: null, reason: undefined }
-  const reason = `it refused ${refused.length} of ${addresses.length} addresses`
-  return { type, status: null, reason, refused }
+  const refusals = await sendAlertMail(addresses, id, alertText(type, data), smtp, signal)
+  if (refusals.length === 0) return { type, status: null, reason: undefined }
+  const reason = `it refused ${refusals.length} of ${addresses.length} addresses`
+  // While nobody has the mail, every refusal may be a mistake of the server.
+  if (!haveOthersGotIt && refusals.length === addresses.length) return { type, status: null, reason }
+  const gone = refusals.flatMap(({ permanent, recipient }) => (permanent && recipient ? [recipient] : []))
+  const refused = refusals.flatMap(({ recipient }) =>
+    recipient && !gone.includes(recipient) ? [recipient] : [],
+  )
+  const forGood = gone.length === 0 ? '' : `, ${gone.join(', ')} for good`
+  return { type, status: null, reason: reason + forGood, refused }
 }
 
 function messageOf(

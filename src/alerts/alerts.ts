@@ -191,8 +191,9 @@ export class Alerts {
     this.#loggedMs.set(tag, nowMs)
     const receiver = receiverHost(url)
     if (givenUp > 0) log.warn({ receiver, reason, alerts: givenUp }, 'alerts were given up after a day')
-    else
+    else if (failed > 0)
       log.warn({ receiver, reason, alerts: failed }, 'alerts could not be delivered; tried again for a day')
+    else log.warn({ receiver, reason, alerts: delivered }, 'alerts were not delivered to every address')
   }
 
   #failed(error: unknown): void {
@@ -431,7 +432,7 @@ class StorageAlerts {
 
   async #send(target: TaggedAlertReceiver, waiting: DueAlert[]): Promise<void> {
     // Imported on demand: most gateways have no receivers of alerts.
-    const { MAX_CONCURRENT_ATTEMPTS, createAlertAgent, nextAttemptMs, sendAlert } = await import(
+    const { MAX_CONCURRENT_ATTEMPTS, createAlertAgent, isDelivered, nextAttemptMs, sendAlert } = await import(
       './alert-sender.ts'
     )
     const { signal } = this.#stopping
@@ -442,8 +443,9 @@ class StorageAlerts {
       const { reason } = last
       if (signal.aborted) return
       const nowMs = Date.now()
-      const dueMs = reason === undefined ? undefined : nextAttemptMs(alert.attempts, alert.firstMs, nowMs)
-      const delivered = reason === undefined ? 1 : 0
+      const isDone = isDelivered(last)
+      const dueMs = isDone ? undefined : nextAttemptMs(alert.attempts, alert.firstMs, nowMs)
+      const delivered = isDone ? 1 : 0
       const failed = dueMs === undefined ? 0 : 1
       this.#dependencies.onOutcome(target, {
         delivered,

@@ -442,3 +442,27 @@ test('a mail of which a server refuses one address is sent again to that one alo
   // Readers recognise the mail by its id.
   expect(new Set(mails.received.map(({ text }) => /^Message-ID: (.*)$/im.exec(text)?.[1])).size).toBe(1)
 })
+
+test('a mail that a server refuses for good for some addresses is delivered once the others have it, and the log names those', async () => {
+  const mails = await startMailServer(
+    false,
+    new Set(['old@example.com']),
+    new Set(['gone@example.com', 'old@example.com']),
+  )
+  onTestFinished(() => mails.stop())
+  const clock = dateClock()
+  const { gateway, chat } = await gatewayTelling(
+    [{ url: 'mailto:gone@example.com,ops@example.com,old@example.com', events: ['quota.low'] }],
+    { options: { smtp: { host: '127.0.0.1', port: mails.port, security: 'none', from: 's@example.com' } } },
+    clock,
+  )
+  const count = async (result: string) =>
+    (await metricsOf(gateway.url)).sum('sluice_alerts_total', { result })
+  await chat('ann', ask('m'))
+  await expect.poll(() => count('failed')).toBe(1)
+  await expect.poll(() => gateway.logs()).toContain('it refused 2 of 3 addresses, gone@example.com for good')
+  clock.move(60)
+  // The last address is refused for good, too; its mail is not that of a server that takes nothing.
+  await expect.poll(() => count('delivered')).toBe(1)
+  expect(mails.received.map(({ to }) => to)).toEqual([['ops@example.com']])
+})

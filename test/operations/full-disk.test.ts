@@ -8,6 +8,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { type Body, call, type FullResponse, open } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
+import { startMailServer } from '../fixtures/mail-server.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { patientWithPostgres } from '../fixtures/patient-program.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
@@ -265,6 +266,27 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
     await told.atLeast(2)
     expect(told.received.map(({ type }) => type)).toEqual(['storage.failed', 'storage.back'])
     expect((await readyz(program)).status).toBe(200)
+  })
+
+  test('a full disk and its end are told by mail, even if the mail server knows one of the addresses no more', async () => {
+    const mails = await startMailServer(false, new Set(), new Set(['gone@example.com']))
+    onTestFinished(() => mails.stop())
+    const { program, disk } = await onSmallDisk(
+      {},
+      {
+        alerts: [
+          { url: 'mailto:ops@example.com,gone@example.com', events: ['storage.failed', 'storage.back'] },
+        ],
+        options: { smtp: { host: '127.0.0.1', port: mails.port, security: 'none', from: 's@example.com' } },
+      },
+    )
+    const filler = join(disk, 'filler')
+    fill(filler)
+    expect((await readyz(program)).text).toBe('not ready: storage\n')
+    await expect.poll(() => mails.received.length).toBe(1)
+    rmSync(filler)
+    await expect.poll(() => mails.received.length).toBe(2)
+    expect(mails.received.map(({ to }) => to)).toEqual([['ops@example.com'], ['ops@example.com']])
   })
 })
 
