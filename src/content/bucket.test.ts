@@ -101,6 +101,19 @@ test.each<[string, Handler, string]>([
   ],
   ['bytes without an end', (_, response) => endless(response.writeHead(206)), 'more than 6 bytes'],
   ['too few bytes', (_, response) => void response.writeHead(206).end('seal'), '4 of 6 bytes'],
+  ['a page in its place', (_, response) => void response.writeHead(200).end('later'), 'responded 200'],
+  ['a page of an error', (_, response) => void response.writeHead(404).end('not here'), 'responded 404'],
+  [
+    'another bucket',
+    (_, response) => void response.writeHead(404).end('<Code>NoSuchBucket</Code>'),
+    'responded 404',
+  ],
+  ['a range that is refused', (_, response) => void response.writeHead(416).end(), 'responded 416'],
+  [
+    'a range that is refused although the object has it',
+    (_, response) => void response.writeHead(416, { 'content-range': 'bytes */10' }).end(),
+    'responded 416',
+  ],
   [
     'the whole object, from its start',
     (_, response) => void response.writeHead(200).end('sealed'),
@@ -130,17 +143,19 @@ test.each<[string, Handler, string]>([
   },
 )
 
-test.each<[string, number, Readonly<Record<string, string>>]>([
-  ['ends within it', 206, { 'content-range': 'bytes 4-7/8' }],
-  ['ends before it', 416, { 'content-range': 'bytes */3' }],
-])('stored content does not exist if the object in the bucket %s', async (_, status, headers) => {
-  const bucket = await bucketOf((_request, response) => response.writeHead(status, headers).end('seal'))
+test.each<[string, number, Readonly<Record<string, string>>, string]>([
+  ['ends within it', 206, { 'content-range': 'bytes 4-7/8' }, 'seal'],
+  ['ends before it', 416, { 'content-range': 'bytes */3' }, ''],
+  ['ends before it, by the code of its error', 416, {}, '<Code>InvalidRange</Code>'],
+  ['is not there', 404, {}, '<Code>NoSuchKey</Code>'],
+])('stored content does not exist if the object in the bucket %s', async (_, status, headers, body) => {
+  const bucket = await bucketOf((_request, response) => response.writeHead(status, headers).end(body))
   expect(await bucket.sealedOf(entry())).toBeUndefined()
 })
 
-test('stored content at the start of an object does not exist if a server that ignores the range has less', async () => {
+test('stored content at the start of an object is not missing because a server sends less in its place', async () => {
   const bucket = await bucketOf((_, response) => response.writeHead(200, { 'content-length': 4 }).end('seal'))
-  expect(await bucket.sealedOf({ ...entry(), objectAt: 0 })).toBeUndefined()
+  await expect(bucket.sealedOf({ ...entry(), objectAt: 0 })).rejects.toThrow('4 of 6 bytes')
 })
 
 test.each([

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { BucketCredentials, BucketLocation } from '../domain/bucket.ts'
-import { S3Bucket } from '../upstreams/s3-bucket.ts'
+import { errorCodeOf, S3Bucket } from '../upstreams/s3-bucket.ts'
 import type { ContentEntry, ContentEntryHead } from './entries.ts'
 import { DAY_MS, dayText } from './retention.ts'
 
@@ -90,9 +90,10 @@ export class Bucket {
     const range = { range: `bytes=${at}-${at + length - 1}` }
     const answer = await this.#server.send('GET', name, { headers: range, maxBytes: length })
     const { status, body, objectBytes = Number.POSITIVE_INFINITY } = answer
-    if (status === 404 || status === 416) return undefined
-    // Only a size that the server states is certain: the data key of what does not exist may be destroyed.
-    if (status <= 206 && objectBytes < at + length) return undefined
+    // Only what the bucket says of the object is certain, and not the page of a proxy: the data key of what does not exist
+    // may be destroyed.
+    if (status >= 400 && /^(?:NoSuchKey|InvalidRange)$/.test(errorCodeOf(answer) ?? '')) return undefined
+    if ((status === 206 || status === 416) && objectBytes < at + length) return undefined
     // A server that ignores `range` sends the whole object, which is right only for an entry at its start.
     if ((status !== 206 && (status !== 200 || at > 0)) || body.length !== length)
       throw new Error(`the bucket responded ${status} with ${body.length} of ${length} bytes`)

@@ -21,7 +21,7 @@ type Method = keyof typeof TIMEOUT_MS
 interface Answer {
   readonly status: number
   readonly body: Buffer
-  /** Size of the whole object in bytes, if a response to a read states it. */
+  /** Size of the whole object in bytes, if a response to a read of a part states it. */
   readonly objectBytes: number | undefined
 }
 
@@ -160,9 +160,8 @@ async function collected(body: AsyncIterable<Buffer>, status: number, maxBytes: 
   return Buffer.concat(chunks)
 }
 
-function objectBytesOf({ statusCode, headers }: Dispatcher.ResponseData): number | undefined {
-  const stated = statusCode === 200 ? headers['content-length'] : headers['content-range']
-  const [bytes] = /(?<=^|\/)\d+$/.exec(String(stated)) ?? []
+function objectBytesOf({ headers }: Dispatcher.ResponseData): number | undefined {
+  const [bytes] = /(?<=\/)\d+$/.exec(String(headers['content-range'])) ?? []
   return bytes === undefined ? undefined : Number(bytes)
 }
 
