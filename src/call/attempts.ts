@@ -156,7 +156,7 @@ export class Attempts {
         await last.passOn()
         return
       }
-      if (last && call.plan.dialect.isCount) throwIfUncounted(last)
+      if (last && call.plan.dialect.isCount) throwIfUncounted(last, call.plan.request)
       if (failed.hasAny) {
         const error = failed.finalError(() => shortestRestMs(this.#services, plans))
         call.features.failed(call, error)

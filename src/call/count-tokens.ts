@@ -70,10 +70,10 @@ export async function countTokens(
 function textToCount(
   counting: CountTokensEndpoint,
   { bytes }: Body,
-  { composed, cause }: CountingUnsupported,
+  { composed, wasAsked, cause }: CountingUnsupported,
 ): PromptText {
   try {
-    return counting.countable(composed ?? scanObject(bytes), composed !== undefined)
+    return counting.countable(composed ?? scanObject(bytes), composed !== undefined, !wasAsked)
   } catch (error) {
     throw cause ?? error
   }

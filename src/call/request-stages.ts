@@ -60,6 +60,8 @@ export interface ParsedRequest {
    * charged for it, but it has an entry. Absent for calls that are charged.
    */
   readonly charging?: 'free' | 'unpaid'
+  /** A request to count tokens, with the content that the gateway keeps in place of references to it; absent if it keeps none. */
+  readonly composed?: ScannedObject
   /** Returns the channels that can serve the request; absent if all can. Throws if there are none. */
   channelsFor?(channels: readonly Channel[]): readonly Channel[]
   /**

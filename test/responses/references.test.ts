@@ -125,6 +125,20 @@ test('counting the tokens of a request is refused if it refers to an item that o
   expect(answer.json().error.message).toContain(`Invalid 'input': expected all items`)
 })
 
+test.each([404, 503])(
+  'the gateway counts the tokens of what it keeps where the upstream answers %i, and of nothing that only the provider may have',
+  async (status) => {
+    const { items } = await kept('chat')
+    fixture.upstream.script('native', { kind: 'status', status, body: '{}' })
+    const message = reference(items['message'] ?? '')
+    const answer = await post('count', { model: 'native', input: [hi, message] })
+    expect(answer.status, answer.text).toBe(200)
+    expect(JSON.parse(answer.text).input_tokens).toBeGreaterThan(1_000)
+    const { status: refused } = await post('count', { model: 'native', input: [message, reference('msg_1')] })
+    expect(refused).toBe(status === 404 ? 400 : status)
+  },
+)
+
 test('a kept response cannot be compacted by a provider that does not have it', async () => {
   const { id } = await kept('chat')
   const before = fixture.upstream.received('native').length

@@ -19,14 +19,17 @@ import type { AttemptRequest, ParsedRequest } from '../request-stages.ts'
 
 /** Thrown if no channel of the model counts tokens; the gateway then counts them itself. */
 export class CountingUnsupported extends Error {
-  /** The request in which references are replaced by the content that the gateway keeps; absent if an upstream was asked. */
+  /** The request in which references are replaced by the content that the gateway keeps; absent if it keeps none of it. */
   readonly composed: ScannedObject | undefined
+  /** Whether an upstream was asked, to which other references may mean something. */
+  readonly wasAsked: boolean
 
   /** `cause`: the error for the client if the request does not contain all that the gateway would have to count. */
-  constructor(composed?: ScannedObject, cause?: Error) {
+  constructor(composed: ScannedObject | undefined, wasAsked: boolean, cause?: Error) {
     super('no channel of this model counts tokens', { cause })
     this.name = 'CountingUnsupported'
     this.composed = composed
+    this.wasAsked = wasAsked
   }
 }
 
@@ -50,9 +53,10 @@ export interface CountTokensEndpoint {
   readonly previousId?: string
   /**
    * Returns the text whose tokens the gateway counts. Throws if the request does not contain all of its text.
-   * `isComposed`: whether references were already replaced by their content.
+   * `isComposed`: whether references were already replaced by their content. `mayRefer`: whether others may remain, which
+   * mean nothing.
    */
-  countable(scan: ScannedObject, isComposed: boolean): PromptText
+  countable(scan: ScannedObject, isComposed: boolean, mayRefer: boolean): PromptText
   /** Creates the response that contains the number of tokens. */
   response(tokens: number): object
 }
@@ -106,6 +110,7 @@ function relayed(counting: CountTokensEndpoint, request: CountedRequest): Parsed
     maxTokens: 0,
     promptBound: 0,
     charging: 'free',
+    ...(referred.composed && { composed: referred.composed }),
     channelsFor: (channels) => referred.channelsFor(channels),
     forChannels: (channels) =>
       channels.map((channel) => ({
@@ -115,7 +120,7 @@ function relayed(counting: CountTokensEndpoint, request: CountedRequest): Parsed
         ...referred.accountAt(channel),
         prepare() {
           if (!channelProtocols(channel, model).includes(counting.protocol))
-            throw new CountingUnsupported(referred.composed ?? request.scan)
+            throw new CountingUnsupported(referred.composed ?? request.scan, false)
           return prepared(counting, request, channel)
         },
       })),
@@ -153,10 +158,13 @@ function withModel(scan: ScannedObject, upstreamModel: string, referred: Resolve
   return applyEdits(scan.bytes, scan, { remove: [], replace })
 }
 
-/** Throws `CountingUnsupported` if an upstream has failed to count; not if the request is wrong or was ended. */
-export function throwIfUncounted(failure: Failure): void {
+/**
+ * Throws `CountingUnsupported` if an upstream has failed to count this request; not if the request is wrong or was ended.
+ */
+export function throwIfUncounted(failure: Failure, { composed }: ParsedRequest): void {
   const { blames, client } = ruleOf(failure)
   if (blames === 'request' || client === 'own' || client === 'nothing') return
   const isMissing = failure.kind === 'endpoint_missing'
-  throw new CountingUnsupported(undefined, isMissing ? undefined : finalError([failure], () => undefined))
+  const cause = isMissing ? undefined : finalError([failure], () => undefined)
+  throw new CountingUnsupported(composed, true, cause)
 }

@@ -295,12 +295,12 @@ export function countedModel(scan: ScannedObject): string {
 /**
  * Returns the text of a checked request whose tokens are to be counted. Throws `invalid_request` if its input
  * refers to something outside the request. `isComposed` says that references were already replaced by their
- * contents.
+ * contents, `mayRefer` that references to items may remain, of which nothing is counted.
  */
-export function textToCount(scan: ScannedObject, isComposed: boolean): PromptText {
+export function textToCount(scan: ScannedObject, isComposed: boolean, mayRefer: boolean): PromptText {
   for (const field of REFERENCES)
     if (isPresent(scan, field) && !(isComposed && field === 'previous_response_id')) refuseReference(field)
-  if (!isComposed && hasItemReferences(scan)) refuseReference('input')
+  if (!mayRefer && hasItemReferences(scan)) refuseReference('input')
   return promptText(scan, RESPONSES_PROMPT_RULES, '')
 }
 
