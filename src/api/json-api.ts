@@ -414,9 +414,9 @@ function meteredServices(
   response.onClosed(() => reading.end())
   // If the response was aborted before the listener was added, the listener is never called.
   if (response.isAborted) reading.end()
-  const holdToRead: AdministrationServices['holdToRead'] = async (bytes) => {
+  const holdToRead: AdministrationServices['holdToRead'] = async (bytes, mostMs) => {
     await reading.begin()
-    await reading.hold(bytes, 'contents')
+    await reading.hold(bytes, 'contents', mostMs)
     return () => reading.give(bytes)
   }
   const { store, endReads } = storeWithReadLimits(management.store, reading)

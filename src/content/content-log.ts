@@ -228,10 +228,10 @@ export class ContentLog implements CaptureQueue {
 
   /**
    * The last place of a call's conversation that has these words, or its first words if none are given;
-   * undefined if there is none. Rejects if the thread fails or takes too long.
+   * undefined if there is none. Rejects if the thread fails or takes longer than `ms`.
    */
-  excerpt(id: string, kind: CallKind, words?: string): Promise<Excerpt | undefined> {
-    return this.#inTime(this.#reader.ask('excerpt', { id, kind, words }))
+  excerpt(id: string, kind: CallKind, words: string | undefined, ms: number): Promise<Excerpt | undefined> {
+    return this.#inTime(this.#reader.ask('excerpt', { id, kind, words }), ms)
   }
 
   /**
@@ -284,11 +284,11 @@ export class ContentLog implements CaptureQueue {
     await Promise.all([this.#thread.close(), this.#reader.close()])
   }
 
-  async #inTime<Value>(asked: Promise<Value>): Promise<Value> {
+  async #inTime<Value>(asked: Promise<Value>, ms = this.#services.readMs ?? READ_MS): Promise<Value> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_resolve, reject) => {
       const error = new Error('the content log did not answer in time')
-      timer = setTimeout(reject, this.#services.readMs ?? READ_MS, error)
+      timer = setTimeout(reject, ms, error)
     })
     try {
       return await Promise.race([asked, late])

@@ -150,6 +150,19 @@ describe('the memory of a read', () => {
     await expect(second).rejects.toMatchObject(TOO_MANY)
   })
 
+  test('a database read that waits for its memory for a shorter time may go on without', async () => {
+    const { memory, reads } = started()
+    const body = new MemoryAllocation({ client: 1, key: '' })
+    expect(memory.take(body, SHARE)).toBe(true)
+    const read = reads.of(1)
+    const first = expect(read.hold(MIB, undefined, 1_000)).rejects.toMatchObject(TOO_MANY)
+    await vi.advanceTimersByTimeAsync(1_000)
+    await first
+    const second = read.hold(MIB)
+    memory.give(body, MIB)
+    expect(await settled(second)).toBe('yes')
+  })
+
   test('one read of a content at a time may exceed the share of its client, until it gives the memory back', async () => {
     const { memory, reads } = started()
     const [first, second] = [reads.of(1), reads.of(2)]

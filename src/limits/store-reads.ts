@@ -97,15 +97,17 @@ export class StoreRead {
 
   /**
    * Takes memory for bytes that are about to be read, and waits for it if necessary. Rejects with
-   * `too_many_reads` if that takes too long. With `turn`, the bytes may exceed the user's share, as `takeInTurn` says.
+   * `too_many_reads` if that takes too long, or more than `mostMs`. With `turn`, the bytes may exceed the user's share, as
+   * `takeInTurn` says.
    */
-  async hold(bytes: number, turn?: 'contents'): Promise<void> {
+  async hold(bytes: number, turn?: 'contents', mostMs = WAIT_MS): Promise<void> {
     if (this.#isOver) throw tooManyReads()
     const { memory, allocation } = this.#inputs
     const onWait = (giveUp: () => void): void => void (this.#giveUp = giveUp)
+    const ms = Math.min(mostMs, this.#leftMs)
     const taking = turn
-      ? memory.takeInTurn(allocation, bytes, turn, onWait, this.#leftMs)
-      : memory.takeInTime(allocation, bytes, this.#leftMs, onWait)
+      ? memory.takeInTurn(allocation, bytes, turn, onWait, ms)
+      : memory.takeInTime(allocation, bytes, ms, onWait)
     if (!(typeof taking === 'boolean' ? taking : await this.#waited(taking))) throw tooManyReads()
     if (!this.#isOver) return
     // The read was ended during the wait, because the client has disconnected.

@@ -113,10 +113,10 @@ export interface AdministrationServices extends ManagementServices {
   readonly guardFigures: GuardFigures
   readonly content: Pick<ContentLog, 'find' | 'read' | 'excerpt' | 'delete' | 'bytesToRead'>
   /**
-   * Waits for the user's turn to read, and takes memory for a content that is about to be read for the user. Resolves to a
-   * function that gives the memory back before the request ends.
+   * Waits for the user's turn to read, and takes memory for a content that is about to be read for the user, for which it
+   * waits `mostMs` at most. Resolves to a function that gives the memory back before the request ends.
    */
-  readonly holdToRead: (bytes: number) => Promise<() => void>
+  readonly holdToRead: (bytes: number, mostMs?: number) => Promise<() => void>
   /** Ends the user's turn to read while the request waits for something else; its next read waits for a turn anew. */
   readonly endReads: () => void
   /** Undefined unless the environment names an OpenTelemetry collector. */

@@ -42,11 +42,30 @@ let copy: PatchedCopy
 let fixture: Fixture
 beforeAll(async () => {
   copy = await patchedProgram([
-    // Otherwise a search ends where a slow machine has come to.
+    // Otherwise a search ends where a slow machine has come to, or passes over what it reads too slowly.
     {
       file: 'src/management/usage/search-content.ts',
       text: 'const MAX_MS = 10_000',
       by: 'const MAX_MS = 120_000',
+    },
+    {
+      file: 'src/management/usage/search-content.ts',
+      text: 'const READ_MS = 4_000',
+      by: 'const READ_MS = 10_000',
+    },
+    // Without its own, shorter limits, one content takes all of that.
+    { file: 'src/limits/store-reads.ts', text: 'const WAIT_MS = 10_000', by: 'const WAIT_MS = 120_000' },
+    { file: 'src/content/content-log.ts', text: 'const READ_MS = 30_000', by: 'const READ_MS = 120_000' },
+    {
+      file: 'src/content/content-storage.ts',
+      text: '    return words === undefined ? firstWords',
+      by: "    if (JSON.stringify(turns).includes('stuck')) await new Promise(() => {})\n    return words === undefined ? firstWords",
+    },
+    // What root reads holds its memory until root reads something else.
+    {
+      file: 'src/management/usage/call-content.ts',
+      text: '  const found = await content.read(',
+      by: '  if (user.id === 1) await new Promise((end) => { globalThis.endOther?.(); globalThis.endOther = end })\n  const found = await content.read(',
     },
     // For the test of the memory that a search takes.
     {
@@ -292,6 +311,15 @@ describe('the first words of calls', () => {
       read.items.map(({ text }) => text).toSorted((one, other) => (one ?? '').localeCompare(other ?? '')),
     ).toEqual(['Good evening', 'Good morning'])
     expect([await readsOf(own), await readsOf(other)]).toEqual([1, 1])
+  })
+
+  test('are read although those of another call among them cannot be read in time', async () => {
+    const older = await say('ann', 'an older sturgeon', ANN)
+    const stuck = await say('ann', 'a stuck sturgeon', ANN)
+    const newer = await say('ann', 'a newer sturgeon', ANN)
+    const { items, unread } = await words(ANN, [older, stuck, newer])
+    expect(new Set(items.map(({ id }) => id))).toEqual(new Set([older, newer]))
+    expect(unread).toBe(1)
   })
 
   test('are asked of 50 calls at most', async () => {

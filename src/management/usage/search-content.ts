@@ -17,6 +17,9 @@ const MAX_CALLS = 1_000
 const MAX_HITS = 50
 /** Milliseconds after which a search, or a read of first words, answers what it has found. Content in a bucket is read over the network. */
 const MAX_MS = 10_000
+/** Milliseconds of them that one content may wait for memory, and then take, so that it does not hide the others. */
+const MEMORY_MS = 1_000
+const READ_MS = 4_000
 const MAX_WORDS = 200
 /** Maximum number of calls whose first words are read at once, as many as a page has sessions. */
 const MAX_FIRST_WORDS = 50
@@ -184,8 +187,8 @@ async function readableOf(
 }
 
 /**
- * The place of the words in a content, or its first words. `unread` if there is no memory for it, or if it cannot be read:
- * one such content must not hide the others.
+ * The place of the words in a content, or its first words. `unread` if there is no memory for it, or if it cannot be read
+ * in time: one such content must not hide the others.
  */
 async function excerptOf(
   { content, holdToRead }: ContentServices,
@@ -194,8 +197,8 @@ async function excerptOf(
   words?: string,
 ): Promise<Excerpt | 'unread' | undefined> {
   try {
-    const giveBack = await holdToRead(content.bytesToRead(summary))
-    return await content.excerpt(summary.id, kind, words).finally(giveBack)
+    const giveBack = await holdToRead(content.bytesToRead(summary), MEMORY_MS)
+    return await content.excerpt(summary.id, kind, words, READ_MS).finally(giveBack)
   } catch {
     return 'unread'
   }
