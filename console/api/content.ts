@@ -2,7 +2,7 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { callContentSchema } from '../../src/management/usage/call-content.ts'
 import type { contentSearchSchema, firstWordsSchema } from '../../src/management/usage/search-content.ts'
-import { ApiError, retryWhileBusy } from './api-error.ts'
+import { ApiError, RETRIES, retryWhileBusy } from './api-error.ts'
 import type { CallFilterValues } from './calls.ts'
 import { queryString, request } from './client.ts'
 
@@ -66,12 +66,18 @@ export function contentSearchQuery(
   })
 }
 
+/** Milliseconds until first words that could not be read are asked for again. */
+const AGAIN_MS = 1_000
+
 /** What users said first in calls; with `others`, also in those of other users, which is audited. */
 export function firstWordsQuery(userId: number, ids: readonly string[], others: boolean) {
   return queryOptions({
     queryKey: [userId, 'first-words', ids, others],
-    staleTime: Infinity,
+    staleTime: ({ state }) => (state.data?.unread ? 0 : Infinity),
     retry: retryWhileBusy,
+    // The gateway was too busy for some. Reads of others are audited, so those are not repeated.
+    refetchInterval: ({ state }) =>
+      !others && state.data?.unread && state.dataUpdateCount <= RETRIES ? AGAIN_MS : false,
     refetchOnWindowFocus: false,
     enabled: ids.length > 0,
     queryFn: () =>

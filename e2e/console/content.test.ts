@@ -252,6 +252,27 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await root.close()
   })
 
+  test('the list of sessions says that first words cannot be read now, and asks for them again', async () => {
+    const page = await stage.open('caller', '/logs')
+    const seen = Promise.withResolvers<void>()
+    let requests = 0
+    await page.route('**/api/content/words?*', async (route) => {
+      requests += 1
+      const data = { items: [], unread: 1, may_read_others: false }
+      if (requests === 1) return route.fulfill({ json: { success: true, message: '', data } })
+      await seen.promise
+      return route.continue()
+    })
+    await page.getByRole('navigation').getByRole('link', { name: 'Sessions' }).click()
+    const missing = page.getByText('Calls whose texts cannot be read now: 1.')
+    await missing.waitFor()
+    expect(await page.getByRole('region', { name: 'How to keep what is said' }).count()).toBe(0)
+    seen.resolve()
+    await page.getByRole('link', { name: 'What is it?' }).waitFor()
+    expect(await missing.count()).toBe(0)
+    await page.close()
+  })
+
   test('a search in what was said finds calls, marks the words, and leads to the call and its thread', async () => {
     const page = await stage.open('caller', '/sessions')
     await page.getByRole('searchbox', { name: 'Search in what was said' }).fill('still A CAT')

@@ -43,6 +43,7 @@ const REFRESH_MS = 60_000
 export function SessionsPage() {
   const { sessions, common, content } = useTexts()
   const { profile, isAdmin } = useSignedInAccount()
+  const { count } = useFormatters()
   const { timeZone, language } = usePreferences()
   const [search, setSearch] = useSearchState()
   const [openedAt] = useState(Date.now)
@@ -73,6 +74,7 @@ export function SessionsPage() {
     placeholderData: keepPreviousData,
   })
   const columns = useColumns(words.data?.items).filter(({ key }) => isAdmin || key !== 'user')
+  const unread = words.data?.unread ?? 0
   const hidden = words.data?.may_read_others === true && words.data.items.some(({ text }) => text === null)
   const change = (changes: SearchState): void => setSearch({ ...changes, p: undefined })
   return (
@@ -140,7 +142,14 @@ export function SessionsPage() {
                     {content.isRecorded}
                   </p>
                 )}
-                {words.data?.items.length === 0 && <HowToKeep text={content.nothingKeptHere} />}
+                {unread > 0 && (
+                  <p className={classes['hint']} role="status">
+                    {content.unread(count(unread))}
+                  </p>
+                )}
+                {words.data?.items.length === 0 && unread === 0 && (
+                  <HowToKeep text={content.nothingKeptHere} />
+                )}
               </>
             )
           }
