@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { parseChatReply } from './tool-call-decoder.ts'
+import { growthOf, LINEAR_GROWTH } from '../../../../../test/fixtures/pace.ts'
+import { parseChatReply, ToolCallDecoder } from './tool-call-decoder.ts'
 
 const OBJECT = '{ "10": 9007199254740993, "2": [1.0, {"a":"}"}] ,"10":0}'
 const CALL = (args: string): string => `{"id":"c","function":{"name":"f","arguments":${args}}}`
@@ -44,4 +45,14 @@ test.each([
   '{"choices":[null,{"message":[]},{"message":{"tool_calls":{}}},{"delta":{"tool_calls":[null,{"function":[]}]}}]}',
 ])('a chat response without tool arguments that are an object is read as JSON.parse reads it: %s', (text) => {
   expect(parseChatReply(text)).toEqual(JSON.parse(text))
+})
+
+test('many tool calls whose arguments are cut off are read in a time in proportion to their number', async () => {
+  const calls = (size: number): object[] =>
+    Array.from({ length: size }, (_, index) => ({ index, function: { name: 'f', arguments: '{' } }))
+  const read = (pieces: readonly object[]): void => {
+    const decoder = new ToolCallDecoder({ emit() {}, begin: () => 0, mintId: String })
+    for (const piece of pieces) decoder.read({ ...piece })
+  }
+  expect(await growthOf(1_000, calls, read)).toBeLessThan(LINEAR_GROWTH)
 })

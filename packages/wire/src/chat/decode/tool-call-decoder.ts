@@ -50,6 +50,8 @@ export class ToolCallDecoder {
   readonly #byIndex = new Map<number, GrowingCall>()
   readonly #byId = new Map<string, GrowingCall>()
   readonly #open = new Set<GrowingCall>()
+  /** The open calls whose arguments are complete. */
+  readonly #complete = new Set<GrowingCall>()
   #latest: GrowingCall | undefined
   /** Whether any call has begun. */
   hasCalls = false
@@ -87,13 +89,13 @@ export class ToolCallDecoder {
     const call = this.#byIndex.get(index)
     if (call?.part === undefined || call.ended) return undefined
     this.#latest = call
-    call.json.feed(decodeFrameText(bytes, match))
+    this.#feed(call, decodeFrameText(bytes, match))
     return { kind: 'tool-input', index: call.part }
   }
 
   /** Ends the calls whose arguments are complete; called when something else begins. */
   endComplete(): void {
-    for (const call of this.#open) if (call.json.isComplete) this.#end(call)
+    for (const call of this.#complete) this.#end(call)
   }
 
   endAll(): void {
@@ -161,12 +163,18 @@ export class ToolCallDecoder {
       call.pendingArguments += text
       return
     }
-    call.json.feed(text)
+    this.#feed(call, text)
     this.#sink.emit({ kind: 'tool-input', index: call.part, text })
+  }
+
+  #feed(call: GrowingCall, text: string): void {
+    call.json.feed(text)
+    if (call.json.isComplete) this.#complete.add(call)
   }
 
   #end(call: GrowingCall): void {
     this.#open.delete(call)
+    this.#complete.delete(call)
     call.ended = true
     if (call.part !== undefined) this.#sink.emit({ kind: 'part-end', index: call.part })
   }
