@@ -101,13 +101,20 @@ describe('a thought of another provider', () => {
       'https://bedrock-runtime.eu-central-1.amazonaws.com',
       'https://bedrock-runtime.eusc-de-east-1.amazonaws.eu',
       'https://bedrock-runtime.us-iso-east-1.c2s.ic.gov',
+      'https://vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com',
       'https://europe-west1-aiplatform.googleapis.com',
+      'https://aiplatform.eu.rep.googleapis.com',
+      'https://res.services.ai.azure.com/anthropic/v1',
     ])
       expect(gate(sent, { base_url }).body.toString()).toBe(kept)
     for (const base_url of [
       'https://api.moonshot.ai/anthropic/v1',
       'https://anthropic.com.example',
       'https://amazonaws-eu.test',
+      // Machines on which operators run models of others.
+      'https://ec2-1-2-3-4.compute-1.amazonaws.com',
+      'https://gateway-1.us-east-1.elb.amazonaws.com',
+      'https://vllm.westeurope.cloudapp.azure.com',
     ])
       expect(gate(sent, { base_url }).same).toBe(true)
     expect(gate(messages(own), { base_url: 'https://api.anthropic.com/v1' }).same).toBe(true)

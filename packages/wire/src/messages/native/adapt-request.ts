@@ -86,11 +86,13 @@ const EMPTY = Buffer.from('""')
  * Hosts where Claude alone speaks this protocol, which refuses thoughts without a signature. Models of others
  * write and take them.
  */
-const CLAUDE_HOSTS = [/(?:^|\.)(?:anthropic|azure|googleapis)\.com$/, AWS_HOST]
+const CLAUDE_HOST =
+  /(?:^|\.)anthropic\.com$|\.(?:services\.ai|openai|cognitiveservices)\.azure\.com$|aiplatform[\w.-]*\.googleapis\.com$/
+const BEDROCK = /(?:^|\.)bedrock[\w-]*\./
 
 function isAtClaudeHost({ base_url }: UpstreamSettings): boolean {
   const host = URL.parse(base_url)?.hostname ?? ''
-  return CLAUDE_HOSTS.some((pattern) => pattern.test(host))
+  return CLAUDE_HOST.test(host) || (BEDROCK.test(host) && AWS_HOST.test(host))
 }
 
 /** Whether Claude answers, which other hosts may offer too. */

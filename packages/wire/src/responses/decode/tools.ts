@@ -30,7 +30,6 @@ const PROVIDER_TOOLS = [
   ['image_generation', 'tools.image_generation'],
   ['mcp', 'tools.mcp'],
   ['programmatic_tool_calling', 'tools.programmatic_tool_calling'],
-  ['web_search', 'tools.web_search'],
 ] as const
 
 /** Members of tools that are read, and `environment`, which says only where the client runs its shell. */
