@@ -85,8 +85,12 @@ function isSlot(value: unknown): boolean {
 /** Number of characters at each end of a file's data that are used to recognize it. */
 const MEDIA_SAMPLE = 64
 
-/** A random part of an id: many letters and digits in a row, or the beginning of a UUID. */
-const RANDOM = /(?=[a-z]{0,15}\d)[a-z\d]{16}|[\da-f]{8}-[\da-f]{4}-/i
+/**
+ * A random part of an id: many letters and digits in a row, the beginning of a UUID, or base64url, which unlike a
+ * name with a number behind it has a digit before a letter, and letters of both cases.
+ */
+const RANDOM =
+  /(?=[a-zA-Z]{0,15}\d)[a-zA-Z\d]{16}|[\da-fA-F]{8}-[\da-fA-F]{4}-|(?<![\w-])(?=[\w-]*?\d[_-]*[a-zA-Z])(?=[\w-]*?[A-Z])(?=[\w-]*?[a-z])[\w-]{20}/
 
 /**
  * Whether the id of a call occurs nowhere else, because a part of it is random. Other providers count the calls

@@ -116,6 +116,8 @@ describe('the anchor of a call', () => {
   test.each([
     'toolu_01A09q90qw90lq917835lq9',
     'tooluse_kZJMlvQmRJ6eAyJE5GIl7Q',
+    'tooluse_mQ-xT4_bKzR-vN8_hYcW2g',
+    'call_x7-Kd_aQm-Tz4PbR_wE-nUs_0',
     'call_62136354a1b2c3d4e5f60718',
     'function-call-14368329470219845234',
     'chatcmpl-tool-0f8fad5bd9cb469fa16570867728950e',
@@ -131,6 +133,9 @@ describe('the anchor of a call', () => {
     ['function-call-10', 'look'],
     ['a1b2c3d4e', 'look'],
     ['getWeatherForecast2024', 'getWeatherForecast2024'],
+    ['call_GetWeatherForecastForCity_10', 'look'],
+    ['call_get_weather_forecast_2_for_city', 'look'],
+    ['functions.GetTheWeatherForecast:12', 'look'],
     ['', ''],
   ])('a call with an id that may repeat is found in its own conversation only: %s', (id, name) => {
     const [anchor] = anchorsOf(id, name)
