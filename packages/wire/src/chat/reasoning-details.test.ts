@@ -60,11 +60,20 @@ describe('reasoning details of an upstream', () => {
   })
 })
 
+/** The element of `reasoning_details` with a signed thought at a place. */
+const detailAt = (from: number, length: number, calls = 0): object => ({
+  data: sealSignature({ protocol: 'responses', value: 's' }, 'chat', { from, length, calls }),
+})
+
+test('a thought of a client that begins within an earlier one is left out, because forged ranges may copy the text often', () => {
+  const forged = [detailAt(0, 6), detailAt(0, 6), detailAt(3, 3), detailAt(-6, 6), detailAt(-6, -1)]
+  const { first } = readThoughts('abcdefghi', [...forged, detailAt(6, 2)])
+  expect(first.map((part) => part.kind === 'thinking' && part.text)).toEqual(['abcdef', 'gh', 'i'])
+})
+
 test('signed thoughts of a client are put before their calls in a time in proportion to their number', async () => {
   const details = (size: number): object[] =>
-    Array.from({ length: size }, (_, calls) => ({
-      data: sealSignature({ protocol: 'responses', value: 's' }, 'chat', { from: 0, length: 0, calls }),
-    }))
+    Array.from({ length: size }, (_, calls) => detailAt(0, 0, calls))
   const parts = (given: readonly object[]): number => {
     const thoughts = readThoughts('', given)
     return given.reduce((sum, _, call) => sum + thoughts.before(call).length, thoughts.first.length)

@@ -75,7 +75,8 @@ export function readThoughts(text: string, details: readonly unknown[]): Message
     if (!enclosed) continue
     const { from = end, length = 0, calls = 0 } = placeOf(enclosed)
     if ('opaque' in enclosed) parts.push({ part: enclosed.opaque, calls })
-    else if (enclosed.proof) {
+    // The gateway's own ranges do not overlap. Forged ones would copy the same text any number of times.
+    else if (enclosed.proof && from >= end) {
       unsigned(from)
       const segment = characters.slice(from, from + length)
       end = Math.max(end, from + segment.length)
