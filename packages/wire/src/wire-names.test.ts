@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { conversationOf } from '../../../test/samples/conversation.ts'
+import { growthOf, LINEAR_GROWTH } from '../../../test/fixtures/pace.ts'
 import { lawRuns } from '../../../test/runner/tier.ts'
 import type { Part, Turn } from './conversation.ts'
 import { serverRulesOf } from './server-rules.ts'
-import { withAcceptedNames } from './wire-names.ts'
+import { callRestorer, withAcceptedNames } from './wire-names.ts'
 
 const PROTOCOLS = ['chat', 'responses', 'messages', 'converse', 'gemini'] as const
 const NAME = {
@@ -143,4 +144,13 @@ test('names of tools for Moonshot begin with a letter or an underscore, and have
   for (const name of sent) expect(name).toMatch(/^[a-zA-Z_][a-zA-Z0-9-_]{2,63}$/)
   expect(sent.slice(4)).toEqual(['look', '_ok'])
   expect(sent.map((name) => toolName?.(name))).toEqual(names)
+})
+
+test('calls of a reply with one id get ids in a time in proportion to their number', async () => {
+  const restored = (size: number): string[] => {
+    const restore = callRestorer(['a', 'a_3', 'b'])
+    return Array.from({ length: size }, () => restore({ id: 'a', name: 'f' }).id)
+  }
+  expect(restored(3)).toEqual(['a_2', 'a_4', 'a_5'])
+  expect(await growthOf(1_000, (size) => size, restored)).toBeLessThan(LINEAR_GROWTH)
 })

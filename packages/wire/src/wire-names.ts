@@ -208,9 +208,13 @@ export function callRestorer(
   toolName: (wire: string) => string = (wire) => wire,
 ): CallRestorer {
   const taken = new Set(ids)
+  // Ids with lower numbers are taken: an upstream may give thousands of calls one id.
+  const lastNumbers = new Map<string, number>()
   return (call) => {
     let { id } = call
-    for (let number = 2; taken.has(id); number++) id = `${call.id}_${number}`
+    let number = lastNumbers.get(id) ?? 1
+    while (taken.has(id)) id = `${call.id}_${++number}`
+    lastNumbers.set(call.id, number)
     taken.add(id)
     return { id, name: toolName(call.name) }
   }
