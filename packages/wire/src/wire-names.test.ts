@@ -5,7 +5,7 @@ import { growthOf, LINEAR_GROWTH } from '../../../test/fixtures/pace.ts'
 import { lawRuns } from '../../../test/runner/tier.ts'
 import type { Part, Turn } from './conversation.ts'
 import { serverRulesOf } from './server-rules.ts'
-import { callRestorer, withAcceptedNames } from './wire-names.ts'
+import { callIdsOf, callRestorer, withAcceptedNames } from './wire-names.ts'
 
 const PROTOCOLS = ['chat', 'responses', 'messages', 'converse', 'gemini'] as const
 const NAME = {
@@ -154,3 +154,25 @@ test('calls of a reply with one id get ids in a time in proportion to their numb
   expect(restored(3)).toEqual(['a_2', 'a_4', 'a_5'])
   expect(await growthOf(1_000, (size) => size, restored)).toBeLessThan(LINEAR_GROWTH)
 })
+
+/** What the provider gets as the ids of calls with these ids. */
+function sentIds(ids: readonly string[]): string[] {
+  const calls = ids.map((id) => ({ kind: 'tool-call', id, name: 'f', input: '{}' }) as const)
+  const given = conversationOf({ turns: [{ role: 'assistant', parts: calls }] })
+  return callIdsOf(withAcceptedNames(given, 'messages', { hasShortIds: false }).conversation)
+}
+
+test.each<[string, (size: number) => string, (size: number) => number]>([
+  ['for many calls of it', () => 'x', (size) => size],
+])(
+  'ids get others in linear time where a client took those that they would get: %s',
+  async (_, idOf, callsOf) => {
+    const ids = (size: number): string[] => {
+      const id = idOf(size)
+      const taken = sentIds(Array.from({ length: size }, () => id))
+      return [...taken, ...Array.from({ length: callsOf(size) }, () => id)]
+    }
+    expect(new Set(sentIds(ids(9))).size).toBe(ids(9).length)
+    expect(await growthOf(50, ids, sentIds)).toBeLessThan(LINEAR_GROWTH)
+  },
+)

@@ -68,6 +68,8 @@ class NameMap {
   readonly #rule: NameRule
   readonly #byUse = new Map<string, string>()
   readonly #byWireName = new Map<string, string>()
+  /** The last number tried for each name: those below are taken, and a client could make all uses try them again. */
+  readonly #lastNumbers = new Map<string, number>()
   /** Whether no name was changed. */
   isIdentity = true
 
@@ -80,8 +82,11 @@ class NameMap {
     const key = `${use} ${name}`
     const known = this.#byUse.get(key)
     if (known !== undefined) return known
-    let wire = use === 1 && this.#rule.accepted.test(name) ? name : fitted(name, this.#rule, use)
-    for (let number = use + 1; this.#byWireName.has(wire); number++) wire = fitted(name, this.#rule, number)
+    let number = this.#lastNumbers.get(name) ?? 0
+    let wire: string
+    do wire = ++number === 1 && this.#rule.accepted.test(name) ? name : fitted(name, this.#rule, number)
+    while (this.#byWireName.has(wire))
+    this.#lastNumbers.set(name, number)
     this.#byUse.set(key, wire)
     this.#byWireName.set(wire, name)
     this.isIdentity &&= wire === name
