@@ -164,6 +164,7 @@ function sentIds(ids: readonly string[]): string[] {
 
 test.each<[string, (size: number) => string, (size: number) => number]>([
   ['for many calls of it', () => 'x', (size) => size],
+  ['for one call of it, which is long', (size) => 'x'.repeat(200 * size), () => 1],
 ])(
   'ids get others in linear time where a client took those that they would get: %s',
   async (_, idOf, callsOf) => {

@@ -84,7 +84,12 @@ class NameMap {
     if (known !== undefined) return known
     let number = this.#lastNumbers.get(name) ?? 0
     let wire: string
-    do wire = ++number === 1 && this.#rule.accepted.test(name) ? name : fitted(name, this.#rule, number)
+    let fitted: ReturnType<typeof fitter> | undefined
+    do
+      wire =
+        ++number === 1 && this.#rule.accepted.test(name)
+          ? name
+          : (fitted ??= fitter(name, this.#rule))(number)
     while (this.#byWireName.has(wire))
     this.#lastNumbers.set(name, number)
     this.#byUse.set(key, wire)
@@ -136,13 +141,19 @@ class CallIds {
   }
 }
 
-/** A readable beginning and a digest. `number` tells names apart whose digests are equal or taken. */
-function fitted(name: string, { others, most, beginsWithLetter }: NameRule, number = 1): string {
-  const digest = hash('sha256', number === 1 ? name : `${number}\0${name}`)
-  if (most <= DIGITS) return shortDigest(digest, most)
-  const plain = name.replaceAll(others, '_')
+/**
+ * Returns what gives a name a readable beginning and a digest. The number tells names apart whose digests are equal or
+ * taken. The name is read once for all numbers, because it may be long and many may be taken.
+ */
+function fitter(name: string, { others, most, beginsWithLetter }: NameRule): (number: number) => string {
+  const plain = name.slice(0, most).replaceAll(others, '_')
   const begun = beginsWithLetter && !/^[A-Za-z_]/.test(plain) ? `_${plain}` : plain
-  return `${begun.slice(0, most - DIGITS - 1)}_${digest.slice(0, DIGITS)}`
+  const beginning = begun.slice(0, most - DIGITS - 1)
+  const whole = hash('sha256', name)
+  return (number) => {
+    const digest = number === 1 ? whole : hash('sha256', `${number}\0${whole}`)
+    return most <= DIGITS ? shortDigest(digest, most) : `${beginning}_${digest.slice(0, DIGITS)}`
+  }
 }
 
 /** Letters and digits in place of a digest, which have more values than its first hexadecimal digits. */
