@@ -176,6 +176,21 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
 })
 
 describe.each(BANKS)('a migration while nodes run, on $name', (engine) => {
+  test.each([1, 2, 3])(
+    'a node takes the database for that of a gateway where another one creates its tables after statement %i',
+    async (last) => {
+      const database = await engine.database()
+      let statements = 0
+      const db = createPostgresKysely(connectionPool(database.place), async () => {
+        statements += 1
+        if (statements === last) await migrate(database, STEPS)
+      })
+      onTestFinished(() => db.destroy())
+      await migrateToLatest(db, POSTGRES_TYPES)
+      expect(await stepsOf(database)).toEqual(PRESENT)
+    },
+  )
+
   test('charges that a node reports during a database migration are written after the migration', async () => {
     const { store, database, node, accounts } = await bankFixture(engine)
     await store.close()

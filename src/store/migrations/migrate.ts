@@ -65,8 +65,10 @@ async function tablesIn(db: Kysely<Database>): Promise<string[]> {
  * has checked that.
  */
 export async function stepsRun(db: Kysely<Database>, { isShared }: ColumnTypes): Promise<string[]> {
+  // Read before the steps: another node may create the tables meanwhile, and records its steps in the same transaction.
+  const tables = isShared ? await tablesIn(db) : []
   const run = await recordedSteps(db)
-  if (isShared && run.length === 0) refuseForeignTables(await tablesIn(db))
+  if (run.length === 0) refuseForeignTables(tables)
   return run
 }
 
