@@ -125,6 +125,22 @@ test('a change of an imported channel without a new address keeps its address', 
   expect(addressAfter({ type: 17 })).toBe('https://a.example/api/compatible-mode/v1')
 })
 
+test.each([['{"a": 1,}'], ['[1]'], ['{"__proto__": 1}'], ['5'], [{ a: 1 }], [7]])(
+  'a channel that was stored with %j where a JSON object is expected now can be changed, and loses it',
+  (value) => {
+    const whole = channelDefinition(
+      readInput(channelFields, { name: 'a', type: 1, models: 'm', tag: 't' }),
+      [],
+    )
+    for (const field of ['param_override', 'status_code_mapping']) {
+      const stored = { ...whole, family: { ...whole.family, [field]: value } }
+      const shown = readInput(channelFields, fieldsOfStoredChannel(stored))
+      for (const sent of [{}, shown])
+        expect(applyChannelChange(stored, { ...sent, status: 2 }, OPERATOR)).toEqual({ ...whole, status: 2 })
+    }
+  },
+)
+
 test('a channel sent over HTTP with only the required fields has the same defaults as in gateway.yaml', () => {
   const { declared, status } = channelDefinition(
     readInput(channelFields, { name: 'a', type: 14, models: 'm', setting: null, model_mapping: '' }),

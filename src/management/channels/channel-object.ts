@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { JsonObject } from '../../domain/json.ts'
+import type { Json, JsonObject } from '../../domain/json.ts'
 import {
   type Channel,
   CHANNEL,
@@ -14,7 +14,7 @@ import { idFields } from '../input-fields.ts'
 import type { AdministrationServices, DeclaredSettings, LiveSettings } from '../services.ts'
 import { declareResponse, storedFields } from '../record-schemas.ts'
 import { ALLOW_FLAGS, publicPartOfKey, proxyWithoutPassword } from './channel-definition.ts'
-import { PLAIN_SETTINGS } from './channel-fields.ts'
+import { parseJsonObjectField, PLAIN_SETTINGS } from './channel-fields.ts'
 import { channelType, typeOfDeclaredChannel, removeApiVersion } from './channel-types.ts'
 
 const OWN = declareResponse(CHANNEL.fields, 'admin')
@@ -69,8 +69,11 @@ export function fieldsOfStoredChannel({ name, declared, status, family }: Channe
     ...flags,
     disable_store: declared['disable_store'],
   }
+  const kept = Object.entries(family).filter(
+    ([field, value]) => !OBJECT_FIELDS.has(field) || holdsObject(field, value),
+  )
   return {
-    ...family,
+    ...Object.fromEntries(kept),
     name,
     type: family['type'] as number,
     protocol: [declared['protocol']].flat() as string[],
@@ -84,6 +87,22 @@ export function fieldsOfStoredChannel({ name, declared, status, family }: Channe
     settings: JSON.stringify(settings),
     ...PLAIN.answer(storedFields(PLAIN_SETTINGS, declared)),
     weight: (declared['weight'] ?? 0) as number,
+  }
+}
+
+/**
+ * Fields that earlier builds stored as they came. One that holds no JSON object has no effect, and is left out so that the
+ * channel can be changed.
+ */
+const OBJECT_FIELDS: ReadonlySet<string> = new Set(['param_override', 'status_code_mapping'])
+
+function holdsObject(field: string, value: Json): boolean {
+  if (value !== null && typeof value !== 'string') return false
+  try {
+    parseJsonObjectField(field, value)
+    return true
+  } catch {
+    return false
   }
 }
 
