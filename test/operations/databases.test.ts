@@ -8,11 +8,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SOURCE_READERS } from '../../src/transfer/source-readers.ts'
 import { openClient } from '../../src/store/postgres/connect.ts'
 import { connectionPool } from '../../src/store/postgres/pool.ts'
+import { SECRET, sluiceProcess } from '../fixtures/command.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { type OwnPostgres, startOwnPostgres, withoutCrashes } from '../fixtures/own-postgres.ts'
 import { patientWithPostgres } from '../fixtures/patient-program.ts'
 import { type PoolMode, startPgBouncer, withoutPgBouncer } from '../fixtures/pgbouncer.ts'
-import { readyProgram, runProgram } from './program.ts'
+import { newFolder, readyProgram, runProgram } from './program.ts'
 
 const OPTIONS = { connectionTimeoutMillis: 60_000 }
 const config = plainConfiguration('http://127.0.0.1:9/v1')
@@ -237,4 +238,23 @@ describe.skipIf(
       }
     },
   )
+
+  test('a command refuses a pooler in transaction mode before it sets anything on a connection that others get', async () => {
+    const pooler = await startPgBouncer(server, 'transaction')
+    const folder = newFolder()
+    try {
+      const env = { DATABASE_URL: pooler.url, GATEWAY_SECRET: SECRET, DATA_DIR: folder.path }
+      const { code, err } = await sluiceProcess(['logs'], env, '', await patientWithPostgres())
+      const client = await openClient(pooler.url, OPTIONS)
+      expect((await client.query('show statement_timeout')).rows).toEqual([{ statement_timeout: '0' }])
+      await client.end()
+      expect([code, err]).toEqual([
+        1,
+        expect.stringContaining('names a connection pooler in transaction mode'),
+      ])
+    } finally {
+      folder.discard()
+      await pooler.stop()
+    }
+  })
 })

@@ -76,9 +76,7 @@ export async function openPostgresStore(options: {
   readonly timeoutMs?: number
 }): Promise<SharedRows> {
   const { url, secrets, timeoutMs } = options
-  await refuseTransactionPooler(url).catch((error) => {
-    throw mapDatabaseError(error)
-  })
+  await refuseUnfitPooler(url)
   const known = await prepareDatabase(url, secrets, timeoutMs)
   const db = createPostgresKysely(connectionPool(url, { lockMs: LOCK_WAIT_MS, ...patience(timeoutMs) }))
   return {
@@ -92,7 +90,8 @@ export async function openPostgresStore(options: {
 }
 
 /** Whether the database is that of a gateway, with a secret. Changes nothing. Rejects as a start does if it is not. */
-export function isDatabaseOfGateway(url: string): Promise<boolean> {
+export async function isDatabaseOfGateway(url: string): Promise<boolean> {
+  await refuseUnfitPooler(url)
   const look = async (db: Kysely<Database>) => {
     const run = await stepsRun(db, POSTGRES_TYPES)
     if (run.length === 0) return false
@@ -100,6 +99,13 @@ export function isDatabaseOfGateway(url: string): Promise<boolean> {
     return (await db.selectFrom('store_identity').select('id').execute()).length > 0
   }
   return withMaintenanceConnection(url, look, undefined)
+}
+
+// Before anything is set on a connection, which such a pooler gives to others.
+function refuseUnfitPooler(url: string): Promise<void> {
+  return refuseTransactionPooler(url).catch((error) => {
+    throw mapDatabaseError(error)
+  })
 }
 
 /** Timeouts of a pool, where they are not the usual ones. */
