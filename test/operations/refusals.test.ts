@@ -168,6 +168,37 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     expect([fingerprint(file), statSync(file).mode & 0o777]).toEqual([before, 0o644])
   })
 
+  test('a command with a database that another program keeps locked fails, and leaves its mode unchanged', async () => {
+    const folder = newFolder()
+    const file = join(folder.path, 'one-api.db')
+    const foreign = new DatabaseSync(file)
+    foreign.exec('CREATE TABLE users (id INTEGER); BEGIN EXCLUSIVE')
+    chmodSync(file, 0o644)
+    const env = { DATABASE_URL: `sqlite:${file}`, GATEWAY_SECRET: SECRET, DATA_DIR: folder.path }
+    for (const command of ['logs', 'user create ann'])
+      expect(await sluice(command.split(' '), env)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/one-api\.db is locked by another program.*end that program/),
+      })
+    foreign.close()
+    expect(statSync(file).mode & 0o777).toBe(0o644)
+    folder.discard()
+  })
+
+  test('a database whose tables were all dropped is an empty one', async () => {
+    const folder = newFolder()
+    const file = join(folder.path, 'sluice.db')
+    const emptied = new DatabaseSync(file)
+    emptied.exec('CREATE TABLE users (id INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE users')
+    emptied.close()
+    const env = { DATABASE_URL: `sqlite:${file}`, GATEWAY_SECRET: SECRET, DATA_DIR: folder.path }
+    expect(await sluice(['schema'], env)).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/^The database is new/),
+    })
+    folder.discard()
+  })
+
   test('a start with a database that is damaged in the middle fails', async () => {
     const folder = await usedFolder()
     const file = join(folder.path, 'sluice.db')

@@ -5,7 +5,7 @@ import type { Secrets } from '../secrets.ts'
 import { isSchemaCurrent, refuseForeignTables } from '../migrations/steps.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { openForReading } from './connection.ts'
-import { sqliteCode } from './failure.ts'
+import { mapOpeningError, sqliteCode } from './failure.ts'
 
 /**
  * Tables that charges need, which are checked after a crash. The usage log and its sums are not checked,
@@ -22,11 +22,15 @@ const CHECKED_TABLES = [
 ]
 
 const SQLITE_CORRUPT = 11
+const SQLITE_BUSY = 5
+/** The bits of an extended result code that are its primary code. */
+const PRIMARY_CODE = 0xff
 
 /**
  * Whether the file is the database of a gateway, with a secret. Changes nothing, also not the mode of the file and its journal
  * as opening it for writing does. Throws a sentence for the operator if it is that of another program or of a newer version.
- * What cannot be read counts as one of a gateway: opening it says what is wrong, and recovers it after a crash.
+ * Throws `StoreUnavailable` if another program has it locked. What else cannot be read counts as one of a gateway: opening
+ * it says what is wrong, and recovers it after a crash.
  */
 export function isDatabaseOfGateway(path: string): boolean {
   if (!existsSync(path)) return false
@@ -37,7 +41,9 @@ export function isDatabaseOfGateway(path: string): boolean {
     isSchemaCurrent(run)
     return hasIdentity(connection)
   } catch (error) {
-    if (sqliteCode(error) === undefined) throw error
+    const code = sqliteCode(error)
+    if (code === undefined) throw error
+    if ((code & PRIMARY_CODE) === SQLITE_BUSY) throw mapOpeningError(error, path)
     return true
   }
 }
@@ -102,6 +108,9 @@ export function refuseDamagedTables(connection: DatabaseSync, names: readonly st
 }
 
 function tablesOf(connection: DatabaseSync): ReadonlySet<string> {
-  const rows = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
+  // Names that begin with sqlite_ are tables that SQLite makes itself and never drops.
+  const rows = connection
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'")
+    .all()
   return new Set(rows.map((row) => row['name'] as string))
 }
