@@ -1,4 +1,6 @@
 import { type Kysely, sql } from 'kysely'
+import { tablesIn } from '../store/migrations/migrate.ts'
+import { isTableOfMigrations } from '../store/migrations/steps.ts'
 import { createPostgresKysely } from '../store/postgres/dialect.ts'
 import { mapDatabaseError } from '../store/postgres/failure.ts'
 import { openPostgresStore } from '../store/postgres/open.ts'
@@ -22,17 +24,15 @@ export function openTarget(url: string): Kysely<Database> {
 }
 
 /**
- * Whether a database has no tables. Rejects with a sentence for the operator if it has tables, but not all
- * tables of Sluice.
+ * Whether a database has no tables, in the sense in which a start takes it for empty. Rejects with a sentence for the
+ * operator if it has tables, but not all tables of Sluice.
  */
 export async function isEmptyDatabase(db: Kysely<Database>, url: string): Promise<boolean> {
-  const { rows } = await sql<{ name: string }>`
-    select table_name as name from information_schema.tables where table_schema = current_schema()
-    order by table_name`.execute(db)
-  const names = new Set(rows.map(({ name }) => name))
+  const tables = await tablesIn(db)
+  const names = new Set(tables.filter((name) => !isTableOfMigrations(name)).sort())
   if (names.size === 0) return true
   const expected = [...COPIED_TABLES.map(({ name }) => name), ...TABLES_NOT_COPIED]
-  if (names.has('kysely_migration') && expected.every((name) => names.has(name))) return false
+  if (tables.includes('kysely_migration') && expected.every((name) => names.has(name))) return false
   const some = [...names].slice(0, 5).join(', ')
   throw new Error(
     `${databaseName(url)} holds tables that are not Sluice's (${some}${names.size > 5 ? ', …' : ''}): name an empty database`,

@@ -188,6 +188,16 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(there.err).toContain('was made with another GATEWAY_SECRET than this gateway')
   })
 
+  test('sluice migrate takes a target for empty that has only views and what a killed first start left', async () => {
+    const folder = await filledFolder(FEW)
+    const database = await engine.database()
+    await database.sql('CREATE VIEW sizes AS SELECT 1 AS size')
+    await database.sql(
+      'CREATE TABLE kysely_migration (name varchar(255) PRIMARY KEY, timestamp varchar(255))',
+    )
+    expect(await migrate(folder, database.place)).toMatchObject({ code: 0, err: '' })
+  })
+
   test('sluice migrate refuses a running gateway, a target with tables of another program, and an invalid URL with a message', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()

@@ -51,7 +51,7 @@ async function keepReportsAway(db: Kysely<unknown>): Promise<void> {
 }
 
 /** Tables in the schema in which Sluice makes its own, but for those of extensions. */
-async function tablesIn(db: Kysely<Database>): Promise<string[]> {
+export async function tablesIn(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select relname as name from pg_class join pg_namespace on pg_namespace.oid = relnamespace
     where nspname = current_schema() and relkind in ('r', 'p') and not exists (

@@ -80,10 +80,14 @@ function added(record: RecordColumns & { readonly table: string }, ...columns: s
 /** Maximum number of tables that are named. */
 const MAX_NAMED = 5
 
+/** Whether a first start that was killed before its first step can have left the table. */
+export function isTableOfMigrations(name: string): boolean {
+  return name.startsWith('kysely_migration')
+}
+
 /** Refuses a database that has tables, but in which no step has run. */
 export function refuseForeignTables(tables: Iterable<string>): void {
-  // A first start that was killed before its first step leaves the tables of migrations.
-  const names = [...tables].filter((name) => !name.startsWith('kysely_migration')).sort()
+  const names = [...tables].filter((name) => !isTableOfMigrations(name)).sort()
   if (names.length === 0) return
   const named = names.slice(0, MAX_NAMED).join(', ')
   throw new Error(
