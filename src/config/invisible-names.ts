@@ -4,7 +4,7 @@ import type { Path } from './diagnostics.ts'
 import type { Issue } from './fields.ts'
 import { childOfNode, isMapping, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
 
-/** An error about a name, with the name. */
+/** An issue of a name, with the name. */
 export interface InvisibleName extends Issue {
   readonly name: string
 }
@@ -18,14 +18,11 @@ const FIELDS = {
 
 /**
  * Errors for names of channels and models that have invisible or blank characters, so that they look like
- * others, and for guards that are limited to such names, and would never apply; and for names of groups and models
- * that a list in another place could not repeat. `docs/api.md: Users`.
+ * others, and for guards that are limited to such names, and would never apply.
+ * `docs/api.md: Users`.
  */
 export function invisibleNames(tree: YamlNode): InvisibleName[] {
-  const named = (['groups', 'models'] as const).flatMap((section) =>
-    keysOfNode(childOfNode(tree, section)).flatMap((name) => unfit(name, section)),
-  )
-  const unseen = Object.entries(FIELDS).flatMap(([section, fields]) => {
+  return Object.entries(FIELDS).flatMap(([section, fields]) => {
     const part = childOfNode(tree, section)
     return [
       ...keysOfNode(part).flatMap((name) => invisible(name, [section, name])),
@@ -34,7 +31,16 @@ export function invisibleNames(tree: YamlNode): InvisibleName[] {
       ),
     ]
   })
-  return [...named, ...unseen]
+}
+
+/**
+ * Issues of names of groups and models that a list in another place could not repeat: a warning in files, which
+ * may have had them for long, and an error over HTTP. `docs/api.md: Users`.
+ */
+export function unlistableNames(tree: YamlNode): InvisibleName[] {
+  return (['groups', 'models'] as const).flatMap((section) =>
+    keysOfNode(childOfNode(tree, section)).flatMap((name) => unfit(name, section)),
+  )
 }
 
 /** A channel lists its groups with commas between them. */

@@ -15,7 +15,7 @@ import { type Path, pathText } from './diagnostics.ts'
 import { deepFreeze } from './deep-freeze.ts'
 import { type Issue, issuesOf } from './fields.ts'
 import { guardSchema } from './guards.ts'
-import { invisibleNames } from './invisible-names.ts'
+import { invisibleNames, unlistableNames } from './invisible-names.ts'
 import { replaceModelPatterns } from './model-patterns.ts'
 import { settingsOf } from './settings.ts'
 import { childOfNode, isMapping, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
@@ -43,7 +43,7 @@ export interface MergedSettings {
 /**
  * Merges the settings changed over HTTP with the file; the file takes precedence. The same schemas check
  * both, and stored entries that they refuse are ignored. With `before`, `stored` is a change of it, in which new
- * names with invisible characters are refused as well; names that were stored earlier stay in use.
+ * names that cannot be told apart or listed are refused as well; names that were stored earlier stay in use.
  */
 export function mergeStoredSettings(
   config: Config,
@@ -56,11 +56,11 @@ export function mergeStoredSettings(
   const namesBefore = new Set(
     before &&
       storedLayer(config, before)
-        .flatMap(invisibleNamesOf)
+        .flatMap(unfitNamesOf)
         .map(({ name }) => name),
   )
   const newName = (one: LayerEntry): string | undefined =>
-    before && invisibleNamesOf(one).find(({ name }) => !namesBefore.has(name))?.message
+    before && unfitNamesOf(one).find(({ name }) => !namesBefore.has(name))?.message
   let entries = storedLayer(config, stored).filter((one) => {
     const message = conflictOf(config, one) ?? newName(one)
     if (message !== undefined) ignored.push(ignoredEntry(one, message))
@@ -259,11 +259,10 @@ interface LayerEntry {
   readonly enabled: boolean
 }
 
-/** The errors about names with invisible characters in an entry, wherever it stands in the file. */
-function invisibleNamesOf({ section, name, tree }: LayerEntry) {
-  return invisibleNames(
-    isListed(section) ? { [section]: [tree] } : { [SECTION_KEYS[section]]: { [name]: tree } },
-  )
+/** The errors about names that a change may not add in an entry, wherever it stands in the file. */
+function unfitNamesOf({ section, name, tree }: LayerEntry) {
+  const part = isListed(section) ? { [section]: [tree] } : { [SECTION_KEYS[section]]: { [name]: tree } }
+  return [...unlistableNames(part), ...invisibleNames(part)]
 }
 
 /** The key in gateway.yaml of each section of stored settings that is a mapping there. */

@@ -6,8 +6,8 @@ import { ConfigError, type Diagnostic, pathText } from './diagnostics.ts'
 import { displayPath } from './display-path.ts'
 import { parseYamlDocument } from './document.ts'
 import type { Environment } from './environment.ts'
-import { dictionarySchema, issuesOf } from './fields.ts'
-import { invisibleNames } from './invisible-names.ts'
+import { dictionarySchema, type Issue, issuesOf } from './fields.ts'
+import { invisibleNames, unlistableNames } from './invisible-names.ts'
 import { priceSchema } from './prices.ts'
 import { comparablePrice } from './settings.ts'
 import { isMissing, readTextFile, unreadable } from './text-file.ts'
@@ -20,6 +20,7 @@ export interface PriceFile {
   readonly text: string
   readonly prices: ReadonlyMap<string, Price>
   readonly tree: YamlNode
+  readonly warnings: readonly Diagnostic[]
 }
 
 /**
@@ -47,18 +48,22 @@ export function readPriceFile(
   const text = given ?? contentOf(path, refusedAt)
   const { tree, lineOf, diagnostics } = parseYamlDocument(text, (variable) => variables.get(variable))
   const { data, error } = pricesSchema.safeParse(tree)
-  const unseen = invisibleNames({ models: tree }).map(({ path: [, ...at], message }) => ({
-    path: at,
+  const diagnosed = ({ path: at, message }: Issue): Omit<Diagnostic, 'file'> => ({
+    line: lineOf(at),
+    path: pathText(at),
     message,
-  }))
-  const issues = [...(error ? issuesOf(error) : []), ...unseen]
+  })
+  const named = ({ path: [, ...at], message }: Issue) => diagnosed({ path: at, message })
+  const inFile = (found: Omit<Diagnostic, 'file'>): Diagnostic => ({ file: displayPath(path), ...found })
+  const models = { models: tree }
   const mistakes = [
     ...diagnostics,
-    ...issues.map(({ path: at, message }) => ({ line: lineOf(at), path: pathText(at), message })),
+    ...(error ? issuesOf(error) : []).map(diagnosed),
+    ...invisibleNames(models).map(named),
   ]
-  if (data && mistakes.length === 0) return { path, text, prices: data, tree }
-  const inOrder = mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
-  throw new ConfigError(inOrder.map((mistake) => ({ file: displayPath(path), ...mistake })))
+  if (data && mistakes.length === 0)
+    return { path, text, prices: data, tree, warnings: unlistableNames(models).map(named).map(inFile) }
+  throw new ConfigError(mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)).map(inFile))
 }
 
 function contentOf(path: string, { name, ...at }: Parameters<typeof readPriceFile>[2]): string {

@@ -109,7 +109,7 @@ export function readFile(
     channels,
     tree: withoutUsers(document.tree),
     declared: declaredSettingsWithLines(document, configFile),
-    warnings: [...environmentWarnings(environment), ...found],
+    warnings: [...environmentWarnings(environment), ...found, ...(priceFile?.warnings ?? [])],
     environmentChannels,
   }
 }

@@ -34,3 +34,28 @@ test('there is a warning about each group, model and server in the scope of a gu
     'scopes.yaml:10: mcp.toolsets[0].tools[0]: there is no server for nosuch.*',
   ])
 })
+
+test('there is a warning about each name of a group or a model that a list could not repeat, in both files', () => {
+  const file = join(folder, 'names.yaml')
+  writeFileSync(
+    file,
+    `
+channels: [{ name: a, protocol: chat, base_url: "http://a", models: [gpt-4o-mini], groups: [" sales"] }]
+groups: { " sales": {}, "a,b": {} }
+models: { "m ": { fallback: [gpt-4o-mini] } }
+options: { prices_file: prices.yaml }
+`,
+  )
+  writeFileSync(join(folder, 'prices.yaml'), '"n ": { input: 1, output: 2 }\n')
+  const { warnings, settings } = readConfig(readEnvironment({}, { config: file }, folder))
+  const group = 'expected a name without spaces around it, control characters and commas, found'
+  const model = 'expected a name without spaces around it and control characters, found'
+  expect(warnings.map((warning) => formatDiagnostic(warning).replace(`${folder}/`, ''))).toEqual([
+    `names.yaml:3: groups[" sales"]: ${group} " sales"`,
+    `names.yaml:3: groups["a,b"]: ${group} "a,b"`,
+    `names.yaml:4: models["m "]: ${model} "m "`,
+    `prices.yaml:1: ["n "]: ${model} "n "`,
+  ])
+  expect([...settings.groups.keys()]).toEqual(['default', ' sales', 'a,b'])
+  expect(settings.channels[0]?.groups).toEqual([' sales'])
+})

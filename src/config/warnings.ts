@@ -8,6 +8,7 @@ import type { Settings } from '../domain/settings.ts'
 import { unknownScopes } from '../domain/unknown-scopes.ts'
 import { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { Issue } from './fields.ts'
+import { unlistableNames } from './invisible-names.ts'
 import { isModelPattern, matchesModelPattern } from './model-patterns.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 import type { PriceList } from './price-file.ts'
@@ -57,6 +58,7 @@ export function findWarnings(
     ...users.flatMap((user, index) => userWarnings(user, index)),
     ...loginWarnings(settings),
     ...scopeWarnings(settings),
+    ...unlistableNames(tree),
     ...unbracedVariables(tree),
     ...quotedKeys(settings, users, tree),
   ]
