@@ -30,11 +30,6 @@ helm.sh/chart: {{ printf "sluice-%s" .Chart.Version }}
 {{- if and .Values.serviceMonitor.enabled (not .Values.existingSecret) }}
 {{- fail "serviceMonitor needs existingSecret, a Secret with the token of options.metrics_token" }}
 {{- end }}
-{{- with .Values.networkPolicy }}
-{{- if and $.Values.serviceMonitor.enabled .enabled .from (not .metricsFrom) }}
-{{- fail "networkPolicy.from keeps the Prometheus of serviceMonitor out: name it in networkPolicy.metricsFrom" }}
-{{- end }}
-{{- end }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.host) }}
 {{- fail "ingress needs a host" }}
 {{- end }}
