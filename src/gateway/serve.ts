@@ -38,7 +38,7 @@ import { ProviderSockets } from '../features/websocket/provider-sockets.ts'
 import { WebSockets } from '../features/websocket/web-sockets.ts'
 import { renderError } from '../api/envelopes.ts'
 import { Relay } from '../call/relay.ts'
-import { completeSecretFile } from '../store/gateway-secrets.ts'
+import { endSecretChange } from '../store/gateway-secrets.ts'
 import { readinessOf } from './readiness.ts'
 import { followSecretChange } from './follow-secret-change.ts'
 import {
@@ -124,7 +124,8 @@ export async function serveGateway({
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const { store, ledger, others, messages, node } = accounts
-  completeSecretFile(environment, secrets)
+  const warn = (sentence: string): void => log.warn(sentence)
+  endSecretChange(environment, secrets, warn)
   const namespace = namespaceOf(secrets, accounts.databaseId)
   const nodes = opened.adopt(
     await joinCluster({
@@ -140,7 +141,6 @@ export async function serveGateway({
     (joined) => joined.close(),
   )
   const { changes } = nodes
-  const warn = (sentence: string): void => log.warn(sentence)
   const inForce = await LiveConfig.open(store, config, warn, () => changes?.notify({ of: 'settings' }))
   const apiKeys = new ApiKeys(
     store,

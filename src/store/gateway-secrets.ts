@@ -54,3 +54,21 @@ export function completeSecretFile(
   if (!isOver) return undefined
   return replaceSecretOfDataFolder(dataDir, deriveSecrets(secretOfDataFolder(dataDir)).keyId)
 }
+
+/**
+ * Does what `completeSecretFile` does for a process that has other work, and tells of it. A failure, as on a full disk, is
+ * told too and left to the next start: until then the secret is found in `secret.new`.
+ */
+export function endSecretChange(
+  environment: SecretEnvironment,
+  settled: Secrets,
+  warn: (sentence: string) => void,
+): void {
+  try {
+    const kept = completeSecretFile(environment, settled)
+    if (kept !== undefined)
+      warn(`a change of the secret was ended: backups from before need the old one, which is in ${kept}`)
+  } catch (error) {
+    warn(`the file of the secret cannot be replaced yet, which the next start tries again: ${String(error)}`)
+  }
+}

@@ -1,4 +1,13 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
@@ -10,6 +19,7 @@ import { deriveSecrets, hashKey, seal } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { TABLES } from '../../src/store/tables.ts'
 import { type Outcome, sluice } from '../fixtures/command.ts'
+import { startGateway } from '../fixtures/gateway.ts'
 import {
   columnsSealedWith,
   dataKey,
@@ -257,6 +267,28 @@ describe('the secrets that sluice secret change accepts', () => {
     const before = await openSqliteStore({ path: backup, secrets, onCallingThread: true })
     await expectReadable(before, secrets, TOKENS)
     await before.close()
+  })
+
+  test('a start and a command do not fail where the end of an interrupted change does, and the start that ends it says where the old secret is', async () => {
+    const dataDir = temporaryFolder()
+    writeFileSync(join(dataDir, 'secret'), `${OLD_SECRET}\n`, { mode: 0o600 })
+    writeFileSync(join(dataDir, 'secret.new'), `${NEW_SECRET}\n`, { mode: 0o600 })
+    const path = join(dataDir, 'sluice.db')
+    const store = await openSqliteStore({ path, secrets: NEW, onCallingThread: true })
+    await fillWithSealed(store, TOKENS)
+    await store.close()
+    const kept = join(dataDir, `secret.old-${OLD.keyId}`)
+    // A folder of that name cannot be replaced by a file.
+    mkdirSync(kept)
+    expect(await sluice(['user', 'list'], { DATA_DIR: dataDir })).toMatchObject({ code: 0, err: '' })
+    const gateway = await startGateway({ config: {}, dataDir, env: { GATEWAY_SECRET: '' } })
+    await expect.poll(gateway.logs).toContain('the file of the secret cannot be replaced yet')
+    await gateway.stop()
+    rmdirSync(kept)
+    await gateway.restart()
+    await expect.poll(gateway.logs).toContain(`which is in ${kept}`)
+    expect(readFileSync(join(dataDir, 'secret'), 'utf8').trim()).toBe(NEW_SECRET)
+    await gateway.discard()
   })
 
   test('an interrupted change is not ended with another new secret, which would replace the only copy of the first, but without one', async () => {

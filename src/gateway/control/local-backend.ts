@@ -23,7 +23,7 @@ import { KeptStore } from '../../store/kept-store.ts'
 import { keyHashes, type Secrets } from '../../store/secrets.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import type { Store } from '../../store/store.ts'
-import { completeSecretFile, gatewaySecrets } from '../../store/gateway-secrets.ts'
+import { endSecretChange, gatewaySecrets } from '../../store/gateway-secrets.ts'
 import { isDatabaseOfGateway } from '../../store/is-database-of-gateway.ts'
 import { type CommandBackend, NoDatabase } from './command-backend.ts'
 
@@ -136,7 +136,7 @@ async function openServices(
   const secrets = await gatewaySecrets(environment)
   const store = await openStore(environment, secrets)
   try {
-    completeSecretFile(environment, secrets)
+    endSecretChange(environment, secrets, () => {})
     // Create the users that gateway.yaml declares before anything else, because their ids must still be free.
     const isNew = (await store.read('countUsers')) === 0
     const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
