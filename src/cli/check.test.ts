@@ -150,7 +150,7 @@ describe('sluice check', () => {
         'channels: [{ name: x, protocol: chat, base_url: "http://x/v1", models: [a, c] }]\n',
     )
     expect((await run({ config })).err).toContain(
-      'warning: gateway.yaml:1: models.a.fallback[0]: no channel serves b: no call goes on with it\n' +
+      'warning: gateway.yaml:1: models.a.fallback[0]: no channel in gateway.yaml serves b: calls go on with it only if one that was added over HTTP does\n' +
         'warning: gateway.yaml:1: models.a.fallback[1]: c has no price: no call goes on with it\n',
     )
   })

@@ -539,7 +539,7 @@ describe('warnings about the configuration', () => {
     test('there is a warning about a successor of a model that no channel serves', () => {
       const more = 'models: { gpt-5.4: { successor: nowhere } }\n'
       expect(warnings(config(at('http://self.example/v1', 'gpt-5.4', more)))).toEqual([
-        'some.yaml:6: models["gpt-5.4"].successor: no channel serves nowhere: no call goes on with it',
+        'some.yaml:6: models["gpt-5.4"].successor: no channel in gateway.yaml serves nowhere: calls go on with it only if one that was added over HTTP does',
       ])
     })
   })
@@ -645,7 +645,7 @@ describe('warnings about the configuration', () => {
   test('there is a warning about a declared model that no channel serves', () => {
     expect(
       warnings(config(`${CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')}models:\n  other: {}\n`)),
-    ).toEqual(['some.yaml:3: models.other: no channel serves this model'])
+    ).toEqual(['some.yaml:3: models.other: no channel in gateway.yaml serves this model'])
   })
 
   test('there is a warning about a model mapping that is never used', () => {

@@ -27,11 +27,11 @@ test('there is a warning about each group, model and server in the scope of a gu
   writeFileSync(file, TEXT)
   const { warnings } = readConfig(readEnvironment({}, { config: file }, folder))
   expect(warnings.map((warning) => formatDiagnostic(warning).replace(`${folder}/`, ''))).toEqual([
-    'scopes.yaml:6: guards[0].models[0]: no channel serves nomodel',
-    'scopes.yaml:6: guards[0].models[4]: no channel serves disk_read',
-    'scopes.yaml:7: guards[0].groups[2]: there is no group defualt (default?)',
-    'scopes.yaml:10: mcp.toolsets[0].groups[1]: there is no group nope',
-    'scopes.yaml:10: mcp.toolsets[0].tools[0]: there is no server for nosuch.*',
+    'scopes.yaml:6: guards[0].models[0]: no channel in gateway.yaml serves nomodel',
+    'scopes.yaml:6: guards[0].models[4]: no channel in gateway.yaml serves disk_read',
+    'scopes.yaml:7: guards[0].groups[2]: there is no group defualt in gateway.yaml (default?)',
+    'scopes.yaml:10: mcp.toolsets[0].groups[1]: there is no group nope in gateway.yaml',
+    'scopes.yaml:10: mcp.toolsets[0].tools[0]: there is no server in gateway.yaml for nosuch.*',
   ])
 })
 

@@ -28,6 +28,9 @@ const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
   rerank: '/rerank',
 }
 
+/** Warnings say where they looked: the database may have groups, channels and servers that were added over HTTP. */
+const IN_FILE = ' in gateway.yaml'
+
 /** The prices of models that gateway.yaml does not price, and the built-in prices among them. */
 interface ListedPrices {
   readonly prices: PriceList
@@ -53,7 +56,7 @@ export function findWarnings(
     ...defaultCacheReads(settings, models, builtIn, tree),
     ...[...models.keys()]
       .filter((name) => !served.has(name) && !othersOf(models.get(name)).some((other) => served.has(other)))
-      .map((name) => ({ path: ['models', name], message: 'no channel serves this model' })),
+      .map((name) => ({ path: ['models', name], message: `no channel${IN_FILE} serves this model` })),
     ...[...models].flatMap(([name, entry]) => fallbackWarnings(name, entry, settings, served)),
     ...users.flatMap((user, index) => userWarnings(user, index)),
     ...loginWarnings(settings),
@@ -111,7 +114,10 @@ function fallbackWarnings(
   )
   if (successor !== undefined) named.push({ other: successor, path: ['models', name, 'successor'] })
   return named.flatMap(({ other, path }) => {
-    if (!served.has(other)) return [{ path, message: `no channel serves ${other}: no call goes on with it` }]
+    if (!served.has(other)) {
+      const effect = 'calls go on with it only if one that was added over HTTP does'
+      return [{ path, message: `no channel${IN_FILE} serves ${other}: ${effect}` }]
+    }
     const isPriced = models.get(other).price !== undefined || options.unpriced_models === 'free'
     return isPriced ? [] : [{ path, message: `${other} has no price: no call goes on with it` }]
   })
@@ -292,7 +298,7 @@ function isLoopback(url: string): boolean {
 }
 
 function scopeWarnings(settings: Settings): Issue[] {
-  const unknown = unknownScopes(settings)
+  const unknown = unknownScopes(settings, IN_FILE)
   const { guards, mcp } = settings
   return [
     ...guards.map((guard, index) => ({ at: ['guards', index], found: unknown(guard) })),

@@ -17,24 +17,28 @@ interface UnknownEntry {
 
 /**
  * Returns a function that finds the entries of a scope to which nothing corresponds: they are probably misspelt, so that a
- * guard checks nothing. They are not refused, because groups, channels and servers can be added later.
+ * guard checks nothing. They are not refused, because groups, channels and servers can be added later. `place` says where
+ * the settings are from, if there can be others elsewhere.
  */
-export function unknownScopes({ groups, channels, models, mcp }: Settings): (scope: Scope) => UnknownEntry[] {
+export function unknownScopes(
+  { groups, channels, models, mcp }: Settings,
+  place = '',
+): (scope: Scope) => UnknownEntry[] {
   const called = new Set([...models.declared, ...channels.flatMap((channel) => channel.models)])
   const wrongIn: { readonly [List in keyof Scope]-?: (name: string) => string | undefined } = {
     models: (name) =>
       called.has(name) || mcp.servers.some((server) => name.startsWith(`${server.name}_`))
         ? undefined
-        : `no channel serves ${name}`,
+        : `no channel${place} serves ${name}`,
     groups(name) {
       if (groups.has(name)) return undefined
       const nearest = findNearest(name, groups.keys())
-      return `there is no group ${name}${nearest === undefined ? '' : ` (${nearest}?)`}`
+      return `there is no group ${name}${place}${nearest === undefined ? '' : ` (${nearest}?)`}`
     },
     tools: (pattern) =>
       mcp.servers.some(({ name }) => matches(splitPattern(pattern).server, name))
         ? undefined
-        : `there is no server for ${pattern}`,
+        : `there is no server${place} for ${pattern}`,
   }
   return (scope) =>
     (['models', 'groups', 'tools'] as const).flatMap((list) =>
