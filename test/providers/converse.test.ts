@@ -25,7 +25,7 @@ const USAGE = {
   cacheWriteInputTokens: 40,
   cacheDetails: [{ ttl: '1h', inputTokens: 10 }],
 }
-const CALL = { toolUseId: 'tooluse_1', name: 'weather', input: { city: 'Paris' } }
+const CALL = { toolUseId: 'tooluse_9aB3xK2mQ7Rt5WvYc1Dz8f', name: 'weather', input: { city: 'Paris' } }
 const WHOLE = {
   output: {
     message: {
@@ -59,7 +59,7 @@ const EVENTS = [
   {
     contentBlockStart: {
       contentBlockIndex: 3,
-      start: { toolUse: { toolUseId: 'tooluse_1', name: 'weather' } },
+      start: { toolUse: { toolUseId: 'tooluse_9aB3xK2mQ7Rt5WvYc1Dz8f', name: 'weather' } },
     },
   },
   block(3, { toolUse: { input: '{"city":' } }),
@@ -388,7 +388,12 @@ describe('thinking', () => {
         messages: [
           { role: 'user', content: 'Weather?' },
           { role: 'assistant', content: JSON.parse(first.text).content },
-          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'tooluse_1', content: 'Rain' }] },
+          {
+            role: 'user',
+            content: [
+              { type: 'tool_result', tool_use_id: 'tooluse_9aB3xK2mQ7Rt5WvYc1Dz8f', content: 'Rain' },
+            ],
+          },
         ],
       },
       { key: 'ann', path: '/v1/messages' },
@@ -406,10 +411,14 @@ describe('thinking', () => {
         role: 'assistant',
         content: 'I look.',
         tool_calls: [
-          { id: 'tooluse_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Paris"}' } },
+          {
+            id: 'tooluse_9aB3xK2mQ7Rt5WvYc1Dz8f',
+            type: 'function',
+            function: { name: 'weather', arguments: '{"city":"Paris"}' },
+          },
         ],
       },
-      { role: 'tool', tool_call_id: 'tooluse_1', content: 'Rain' },
+      { role: 'tool', tool_call_id: 'tooluse_9aB3xK2mQ7Rt5WvYc1Dz8f', content: 'Rain' },
     ]
     const { status, text } = await chat('claude', { messages })
     expect(status, text).toBe(200)
