@@ -81,6 +81,10 @@ export function agentConversation(bytes: number): AgentConversation {
   const lines = (values: readonly string[], count: number): string[] =>
     Array.from({ length: count }, () => line(values))
 
+  // As random as those of OpenAI, with another generator, so that the texts stay the same.
+  const randomOfIds = randomFrom(SEED + 1)
+  const idOfCall = (): string =>
+    `call_${Array.from({ length: 24 }, () => Math.floor(randomOfIds() * 36).toString(36)).join('')}`
   const called = (id: string, name: string, input: object): object => ({
     role: 'assistant',
     content: line(PROSE),
@@ -90,7 +94,7 @@ export function agentConversation(bytes: number): AgentConversation {
     const isSettings = index % 3 === 2
     const path = `/home/user/project/src/${oneOf(NAMES)}.${isSettings ? 'json' : 'ts'}`
     const [source, lineEnd] = isSettings ? [SETTINGS, '\r\n'] : [LINES, '\n']
-    const [read, edit, run] = [`call_${index}a`, `call_${index}b`, `call_${index}c`]
+    const [read, edit, run] = [idOfCall(), idOfCall(), idOfCall()]
     const numbered = lines(source, 60).map((text, at) => `${String(at + 1).padStart(6)}\t${text}`)
     return [
       { role: 'user', content: line(PROSE) },

@@ -225,12 +225,14 @@ export function callRestorer(
 ): CallRestorer {
   const taken = new Set(ids)
   // Ids with lower numbers are taken: an upstream may give thousands of calls one id.
-  const lastNumbers = new Map<string, number>()
+  let lastNumbers: Map<string, number> | undefined
   return (call) => {
     let { id } = call
-    let number = lastNumbers.get(id) ?? 1
-    while (taken.has(id)) id = `${call.id}_${++number}`
-    lastNumbers.set(call.id, number)
+    if (taken.has(id)) {
+      let number = lastNumbers?.get(id) ?? 1
+      while (taken.has(id)) id = `${call.id}_${++number}`
+      ;(lastNumbers ??= new Map()).set(call.id, number)
+    }
     taken.add(id)
     return { id, name: toolName(call.name) }
   }

@@ -211,7 +211,9 @@ export class Conversions {
       ...(conversation.repeated && { repeated: conversation.repeated }),
     }
     const callIds = callIdsOf(conversation)
-    const restorer = (): CallRestorer => callRestorer(callIds, toolName)
+    // A conversation without tools and calls gets none.
+    const mayCall = callIds.length > 0 || conversation.tools.length > 0 || toolName !== undefined
+    const restorer = mayCall ? (): CallRestorer => callRestorer(callIds, toolName) : undefined
     const keeper = client.keeping?.begin()
     return {
       protocol: spoken,
@@ -347,7 +349,8 @@ function streamDecoder(
   memory: EventMemory,
   { answerTool, restorer, choices }: Pick<ReplyTo, 'answerTool' | 'restorer' | 'choices'>,
 ): StreamDecoder {
-  const decoder = restoreCalls(upstream.streamDecoder(memory, choices), restorer())
+  const plain = upstream.streamDecoder(memory, choices)
+  const decoder = restorer ? restoreCalls(plain, restorer()) : plain
   return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
 }
 
@@ -369,7 +372,7 @@ interface ReplyTo {
   /** The upstream's name for the model, used if its response does not name it. */
   readonly model: string
   readonly answerTool: string | undefined
-  readonly restorer: () => CallRestorer
+  readonly restorer: (() => CallRestorer) | undefined
   readonly replyContext: ReplyContext
   readonly history: DecodedConversation
   readonly keeper: AnswerKeeper | undefined
@@ -385,7 +388,7 @@ function convertedReply(
   try {
     decoded = upstream.decodeReply(bytes, choices)
     if (answerTool !== undefined) decoded = answerToolCallAsText(decoded, answerTool)
-    decoded = withRestoredCalls(decoded, restorer())
+    if (restorer) decoded = withRestoredCalls(decoded, restorer())
   } catch (failure) {
     const { error, usage, parts } = failure instanceof FailedAnswer ? failure : NO_ERROR
     return { facts: { valid: false, error, usage, text: () => textOfParts(parts) }, body: () => bytes }

@@ -124,10 +124,11 @@ const LEGACY_INDEX = -1
 export class ReplyPartsDecoder {
   readonly #emit: (event: ReplyEvent) => void
   readonly #calls: ToolCallDecoder
-  readonly #signed = new SignedDetails()
+  /** Set once the reply has reasoning details. */
+  #signed: SignedDetails | undefined
   /** The pages that the answer states for all its texts, and which of them were cited. */
   #sources: ReturnType<typeof sourcesIn> = []
-  readonly #citedSources = new Set<number>()
+  #citedSources: Set<number> | undefined
   /** The growing text, in which marks of sources are found; undefined if no source was known when it began. */
   #text: string | undefined
   /** Whether the texts have citations of their own. */
@@ -182,7 +183,7 @@ export class ReplyPartsDecoder {
     const thought = message['reasoning_content'] || message['reasoning']
     if (typeof thought === 'string' && thought !== '') this.grow('thinking', thought)
     else this.#readDetails(message['reasoning_details'])
-    this.#signed.add(message['reasoning_details'])
+    if (message['reasoning_details']) (this.#signed ??= new SignedDetails()).add(message['reasoning_details'])
     this.#readContent(message['content'], logprobs)
     // OpenRouter's place for pictures: https://openrouter.ai/docs/features/multimodal/image-generation
     if (Array.isArray(message['images']))
@@ -246,7 +247,7 @@ export class ReplyPartsDecoder {
   end(): void {
     this.#endGrowing(true)
     this.#calls.endAll()
-    const { part } = this.#signed
+    const part = this.#signed?.part
     if (!part) return
     const index = this.#nextIndex++
     this.#emit({ kind: 'part-start', index, part })
@@ -324,12 +325,12 @@ export class ReplyPartsDecoder {
     const cite = (number: number, span?: Span): void => {
       const source = this.#sources[number]
       if (!source) return
-      this.#citedSources.add(number)
+      ;(this.#citedSources ??= new Set()).add(number)
       this.#emit({ kind: 'citation', index, citation: { ...source, ...(span && { span }) } })
     }
     for (const { source, span } of sourceMarksIn(this.#text ?? '')) cite(source, span)
     if (!isLast) return
-    for (const number of this.#sources.keys()) if (!this.#citedSources.has(number)) cite(number)
+    for (const number of this.#sources.keys()) if (!this.#citedSources?.has(number)) cite(number)
   }
 
   #endGrowing(isLast = false): void {

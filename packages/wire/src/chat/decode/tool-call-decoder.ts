@@ -50,8 +50,8 @@ export class ToolCallDecoder {
   readonly #byIndex = new Map<number, GrowingCall>()
   readonly #byId = new Map<string, GrowingCall>()
   readonly #open = new Set<GrowingCall>()
-  /** The open calls whose arguments are complete. */
-  readonly #complete = new Set<GrowingCall>()
+  /** The open calls whose arguments are complete; undefined before the first. */
+  #complete: Set<GrowingCall> | undefined
   #latest: GrowingCall | undefined
   /** Whether any call has begun. */
   hasCalls = false
@@ -95,7 +95,7 @@ export class ToolCallDecoder {
 
   /** Ends the calls whose arguments are complete; called when something else begins. */
   endComplete(): void {
-    for (const call of this.#complete) this.#end(call)
+    if (this.#complete) for (const call of this.#complete) this.#end(call)
   }
 
   endAll(): void {
@@ -169,12 +169,12 @@ export class ToolCallDecoder {
 
   #feed(call: GrowingCall, text: string): void {
     call.json.feed(text)
-    if (call.json.isComplete) this.#complete.add(call)
+    if (call.json.isComplete) (this.#complete ??= new Set()).add(call)
   }
 
   #end(call: GrowingCall): void {
     this.#open.delete(call)
-    this.#complete.delete(call)
+    this.#complete?.delete(call)
     call.ended = true
     if (call.part !== undefined) this.#sink.emit({ kind: 'part-end', index: call.part })
   }
