@@ -16,9 +16,9 @@ The command may be stopped at any point: run it again with the same variables.
 
 A SQLite database: stop the gateway, run the command, and start the gateway with the new secret.
   GATEWAY_SECRET_NEW=$(openssl rand -hex 32) sluice secret change
-If GATEWAY_SECRET is not set, the file DATA_DIR/secret is replaced, as the last step, and the old secret stays beside it as
-secret.old-ID; a run that was stopped is ended by "sluice secret change" without GATEWAY_SECRET_NEW. If it is set, neither secret
-is kept: write the new one down first.
+If GATEWAY_SECRET is not set, the file DATA_DIR/secret is replaced, as the last step. The old secret stays beside it as
+secret.old-ID. If the command was stopped, run "sluice secret change" without GATEWAY_SECRET_NEW.
+If GATEWAY_SECRET is set, neither secret is kept: write the new one down first.
 
 A PostgreSQL database, while its nodes run:
   1. Set GATEWAY_SECRET_NEW on each node, beside GATEWAY_SECRET, and restart the nodes one after another.
