@@ -136,7 +136,7 @@ describe.skipIf(isWithout('helm', 'kubeconform'))('the chart', () => {
     expect(template([...monitored, caller]).code).toBe(0)
     // Helm renders notes only for a cluster.
     const notes = readFileSync(join(ROOT, CHART, 'templates/NOTES.txt'), 'utf8')
-    expect(notes).toContain('else name it in networkPolicy.metricsFrom')
+    expect(notes).toContain('only if it is listed there or in networkPolicy.metricsFrom')
   })
 
   test('the notes of the chart find the credentials in the log of whichever gateway printed them', () => {
