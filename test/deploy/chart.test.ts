@@ -124,7 +124,7 @@ describe.skipIf(isWithout('helm', 'kubeconform'))('the chart', () => {
     expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(Number(drain) + 5)
   })
 
-  test('the network policy lets Prometheus in beside the callers or as one of them, of which the notes tell', () => {
+  test('the network policy lets Prometheus in beside the callers or as one of them, as the notes say', () => {
     const { spec } = only('postgres', 'NetworkPolicy')
     const rules = (spec as unknown as { ingress: { ports: unknown; from: unknown }[] }).ingress
     const peers = ['apps', 'monitoring'].map((name) => [
