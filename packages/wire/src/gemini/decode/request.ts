@@ -327,6 +327,9 @@ type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallel
  * Maximum number of searches for a Gemini request, which cannot state one; other protocols require it.
  */
 const MAX_SEARCHES = 5
+const TOOL_FIELDS: ReadonlySet<string> = new Set(
+  ['functionDeclarations', 'googleSearch', 'googleSearchRetrieval'].flatMap(spellingsOf),
+)
 const SEARCH_FIELDS: ReadonlySet<string> = new Set(spellingsOf('excludeDomains'))
 
 const MODES: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map([
@@ -355,7 +358,7 @@ function decodeTools(scan: ScannedObject, dropped: DroppedFields): Offer {
     const search =
       memberInEitherSpelling(tool, 'googleSearch') ?? memberInEitherSpelling(tool, 'googleSearchRetrieval')
     if (search !== undefined) webSearch = decodeSearch(asRecord(search) ?? {}, dropped)
-    if (hasOthers(tool)) reportDropped(dropped, 'tools.server')
+    if (hasOtherMembers(tool, TOOL_FIELDS)) reportDropped(dropped, 'tools.server')
   }
   return { webSearch, parallelTools: undefined, ...decodeChoice(scan, tools, dropped) }
 }
@@ -364,13 +367,6 @@ function decodeSearch(search: Fields, dropped: DroppedFields): WebSearch {
   if (hasOtherMembers(search, SEARCH_FIELDS)) reportDropped(dropped, 'web_search')
   const blocked_domains = memberInEitherSpelling(search, 'excludeDomains')
   return { maxUses: MAX_SEARCHES, ...readSearchDomains({ blocked_domains }) }
-}
-
-const READ =
-  /^(?:functionDeclarations|function_declarations|googleSearch(?:Retrieval)?|google_search(?:_retrieval)?)$/
-
-function hasOthers(tool: Fields): boolean {
-  return Object.entries(tool).some(([key, value]) => value !== null && !READ.test(key))
 }
 
 const DECLARATION_FIELDS: ReadonlySet<string> = new Set(
