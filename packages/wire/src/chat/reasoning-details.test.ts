@@ -48,6 +48,24 @@ describe('reasoning details of an upstream', () => {
     expect(keptOf([...deltas, SIGNED])).toBeUndefined()
   })
 
+  test('are not read any more once they are too long', () => {
+    const details = new SignedDetails()
+    details.add([{ data: 'x'.repeat(MAX_SIGNED_CHARACTERS) }])
+    details.add([
+      {
+        get data() {
+          throw new Error('read')
+        },
+      },
+    ])
+    expect(details.part).toBeUndefined()
+  })
+
+  test('are different elements with the same index if the earlier one is already signed', () => {
+    const elements = [text({ index: 0, text: 'a', signature: 's' }), text({ index: 0, text: 'b' })]
+    expect(keptOf(elements.map((element) => [element]))).toEqual({ reasoning_details: elements })
+  })
+
   test('are kept as a whole if their text came in many pieces', () => {
     const pieces = Array.from({ length: 100_000 }, () => [
       text({ index: 0, format: 'anthropic', text: 'ab' }),

@@ -35,8 +35,18 @@ describe('a whole reply', () => {
     ])
   })
 
+  test('a decoded chat reply cites at most 256 sources of the whole answer, and as many of their marks', () => {
+    const citationsOf = (content: string, sources: number): unknown => {
+      const citations = Array.from({ length: sources }, (_, n) => `https://a.test/${n}`)
+      const [part] = decode({ choices: [{ message: { content } }], citations }).parts
+      return part?.kind === 'text' && part.citations
+    }
+    expect(citationsOf('No.', 300)).toHaveLength(256)
+    expect(citationsOf('[1]'.repeat(300), 1)).toHaveLength(256)
+  })
+
   test.each([{}, { index: 0 }])(
-    'each element of a whole chat reply is a tool call of its own, whatever their ids: %j',
+    'each element of a whole chat reply is a separate tool call, even if their ids are equal: %j',
     (place) => {
       const calls = ['get', 'put', 'get'].map((name, n) => ({
         ...place,

@@ -269,6 +269,17 @@ describe('the parts of a stream', () => {
   )
 })
 
+test('marks of sources are found in a chat stream whose texts may be copied', () => {
+  const decoder = new ChatStreamDecoder()
+  decoder.copiesTexts = true
+  const texts = [...Array.from({ length: 20 }, () => 'a'), '[1', ']']
+  const frames = [...texts.map((content) => chunk({ content }, SOURCES)), finish('stop'), DONE]
+  const reply = foldReply(frames.flatMap((text) => decoder.push(Buffer.from(text))))
+  expect(reply?.parts).toMatchObject([
+    { citations: [{ url: 'https://a.test', span: { start: 20, end: 23 } }, { url: 'https://b.test' }] },
+  ])
+})
+
 describe('the forms of tool calls', () => {
   const f = call('a', 'f', '{"x":1}')
   test.each<[string, string[], unknown[]]>([
