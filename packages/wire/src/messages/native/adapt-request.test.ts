@@ -154,6 +154,12 @@ describe('a thought of another provider', () => {
     test.each([
       ['adaptive thinking', `${unsigned},${call}`, result, ',"thinking":{"type":"adaptive"}'],
       ['a signed thought is left', `${unsigned},${own},${call}`, result, budget],
+      [
+        'a redacted one is left',
+        `${unsigned},{"type":"redacted_thinking","data":"a"},${call}`,
+        result,
+        budget,
+      ],
       ['it ends with a text of the user', `${unsigned},${call}`, '{"role":"user","content":"a"}', budget],
       ['no call follows', `${unsigned},${text}`, result, budget],
     ])('thinking stays in a native messages request: %s', (_, content, last, fields) => {
