@@ -137,7 +137,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       return
     }
     const item = this.#current?.item
-    if (item?.goesOnWith(event.part)) {
+    if (item?.continueWith(event.part)) {
       this.#current = { index: event.index, item, isEnded: false }
       return
     }

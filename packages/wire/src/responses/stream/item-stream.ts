@@ -165,10 +165,10 @@ export class ItemStream {
   }
 
   /**
-   * Whether a part that follows belongs into this item: a text after a text, because clients show each message
-   * on its own and take the last one as the answer. If so, it is begun.
+   * Begins the next part in this item, if both are texts: clients show each message separately, and take the last
+   * one as the answer. Returns false if the part needs another item.
    */
-  goesOnWith(part: StartedPart): boolean {
+  continueWith(part: StartedPart): boolean {
     if (part.kind !== 'text' || this.#part.kind !== 'text' || part.refusal !== this.#part.refusal)
       return false
     this.#endPart()
