@@ -3,7 +3,7 @@ import { repairWhole, StreamRepair } from '@sluice/wire/repair'
 import { expect, test } from 'vitest'
 import { ALL_CODECS } from './convert-through.ts'
 
-// An envelope would keep the thought from the provider, which wrote it without a signature and takes it so.
+// With an envelope, the thought would not be sent back to the provider, which accepts it without a signature.
 
 const identity = { id: 'new', created: 1 }
 const summary = [{ type: 'summary_text', text: 'hm' }]
@@ -23,7 +23,7 @@ test.each<['messages' | 'responses', object, object]>([
     { content: [{ type: 'thinking', thinking: 'hm', signature: '' }, { text: 'Hi' }] },
   ],
   ['responses', { ...RESPONSE, status: null, output: [reasoning] }, { output: [reasoning] }],
-])('a whole answer keeps a thought without a signature in its repair: %s', (name, given, mended) => {
+])('a repaired whole answer keeps a thought without a signature: %s', (name, given, mended) => {
   const codec = ALL_CODECS[name]
   const { bytes, isRepaired } = repairWhole({ codec, name }, Buffer.from(JSON.stringify(given)), identity)
   expect(isRepaired).toBe(true)
@@ -54,7 +54,7 @@ test.each<['messages' | 'responses', readonly object[], string]>([
     ],
     JSON.stringify(summary),
   ],
-])('a stream keeps a thought without a signature in its repair: %s', (protocol, events, said) => {
+])('a repaired stream keeps a thought without a signature: %s', (protocol, events, said) => {
   const repair = new StreamRepair({ codec: ALL_CODECS[protocol], protocol, choices: 1, identity })
   const frames = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
   const text = repair.push(Buffer.from(frames)).toString() + repair.end().toString()

@@ -178,7 +178,7 @@ function replay(): void {
   })
 }
 
-/** Messages of a response with nothing before them but another message; clients show each on its own. */
+/** Messages of a response that directly follow another one. */
 function adjacentMessages({ output }: { readonly output: readonly { readonly type: string }[] }): unknown[] {
   return output.filter(({ type }, at) => type === 'message' && output[at - 1]?.type === 'message')
 }

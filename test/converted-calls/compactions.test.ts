@@ -95,15 +95,15 @@ async function asChat(messages: readonly object[]): Promise<unknown> {
 test('the summary of a compacted conversation stands for what is before it at other providers too', async () => {
   const summary = { type: 'compaction', content: 'They said hi.' }
   const system = { role: 'system', content: 'Be brief.' }
-  const told = { role: 'user', content: 'They said hi.' }
+  const said = { role: 'user', content: 'They said hi.' }
   const go = { role: 'user', content: 'go' }
   const hello = { type: 'text', text: 'Hello.' }
   const answered = { role: 'assistant', content: [summary, hello] }
   const answer = { role: 'assistant', content: 'Hello.' }
-  expect(await asChat([{ role: 'user', content: 'hi' }, answered, go])).toEqual([system, told, answer, go])
+  expect(await asChat([{ role: 'user', content: 'hi' }, answered, go])).toEqual([system, said, answer, go])
   // Its client may leave out what is before it, and stop before the answer.
-  expect(await asChat([answered, go])).toEqual([system, told, answer, go])
-  expect(await asChat([{ role: 'assistant', content: [summary] }, go])).toEqual([system, told, go])
+  expect(await asChat([answered, go])).toEqual([system, said, answer, go])
+  expect(await asChat([{ role: 'assistant', content: [summary] }, go])).toEqual([system, said, go])
   const later = { role: 'assistant', content: [{ ...summary, content: 'They said go.' }, hello] }
   expect(await asChat([answered, go, later, go])).toEqual([
     system,

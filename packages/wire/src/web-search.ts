@@ -18,8 +18,8 @@ export function readSearchDomains(fields: Fields): Pick<WebSearch, 'domains'> {
 export const FORCED_SEARCH = { type: 'tool', name: 'web_search' } as const
 
 /**
- * Reports what a provider lacks that cannot limit its search to domains, or be forced to search. Throws
- * `invalid_request` if a client forces a search that it offers as one tool among others.
+ * Reports the domains of a search and the choice that forces it, for providers that support neither. Throws
+ * `invalid_request` if the forced search is optional.
  */
 export function dropSearchRules(webSearch: WebSearch | undefined, dropped: DroppedFields): void {
   if (webSearch?.domains) dropped.add('web_search')

@@ -78,7 +78,7 @@ describe.each(PROTOCOLS)('names that providers of %s accept', (protocol) => {
     { id: '', hasShortIds: false },
     { id: 'call_0', hasShortIds: true },
   ])(
-    'are different for calls with one id, and their results belong to the same calls: %j',
+    'are different for calls with the same id, and results stay with their calls: %j',
     ({ id, hasShortIds }) => {
       const called = (...names: string[]): Turn => ({
         role: 'assistant',
@@ -146,7 +146,7 @@ test('names of tools for Moonshot begin with a letter or an underscore, and have
   expect(sent.map((name) => toolName?.(name))).toEqual(names)
 })
 
-test('calls of a reply with one id get ids in a time in proportion to their number', async () => {
+test('calls of a reply with the same id get different ones in a time in proportion to their number', async () => {
   const restored = (size: number): string[] => {
     const restore = callRestorer(['a', 'a_3', 'b'])
     return Array.from({ length: size }, () => restore({ id: 'a', name: 'f' }).id)
@@ -155,7 +155,7 @@ test('calls of a reply with one id get ids in a time in proportion to their numb
   expect(await growthOf(1_000, (size) => size, restored)).toBeLessThan(LINEAR_GROWTH)
 })
 
-/** What the provider gets as the ids of calls with these ids. */
+/** The ids that the provider gets for calls with these ids. */
 function sentIds(ids: readonly string[]): string[] {
   const calls = ids.map((id) => ({ kind: 'tool-call', id, name: 'f', input: '{}' }) as const)
   const given = conversationOf({ turns: [{ role: 'assistant', parts: calls }] })
@@ -166,7 +166,7 @@ test.each<[string, (size: number) => string, (size: number) => number]>([
   ['for many calls of it', () => 'x', (size) => size],
   ['for one call of it, which is long', (size) => 'x'.repeat(200 * size), () => 1],
 ])(
-  'ids get others in linear time where a client took those that they would get: %s',
+  'ids are replaced in linear time if the client uses their replacements too: %s',
   async (_, idOf, callsOf) => {
     const ids = (size: number): string[] => {
       const id = idOf(size)

@@ -68,7 +68,7 @@ class NameMap {
   readonly #rule: NameRule
   readonly #byUse = new Map<string, string>()
   readonly #byWireName = new Map<string, string>()
-  /** The last number tried for each name: those below are taken, and a client could make all uses try them again. */
+  /** The last number tried for each name. Lower ones are taken and not tried again: there may be thousands. */
   readonly #lastNumbers = new Map<string, number>()
   /** Whether no name was changed. */
   isIdentity = true
@@ -77,7 +77,7 @@ class NameMap {
     this.#rule = rule
   }
 
-  /** `use` tells things apart that have the same name. */
+  /** `use` is the number of the call among those with the same id. */
   wireName(name: string, use = 1): string {
     const key = `${use} ${name}`
     const known = this.#byUse.get(key)
@@ -114,9 +114,9 @@ interface CallsOfId {
 }
 
 /**
- * Gives each call of a conversation an id of its own, which providers require, although servers give `call_0`
- * in every answer. A result belongs to the first call of its id without a result in the latest turn with such calls,
- * or in turns that follow one another.
+ * Gives each call of a conversation a different id, which providers require; some servers use `call_0` in every
+ * answer. A result belongs to the first call with its id that has no result yet, in the latest turn with such
+ * calls or in consecutive turns.
  */
 class CallIds {
   readonly names: NameMap
@@ -142,8 +142,8 @@ class CallIds {
 }
 
 /**
- * Returns what gives a name a readable beginning and a digest. The number tells names apart whose digests are equal or
- * taken. The name is read once for all numbers, because it may be long and many may be taken.
+ * Returns a function that makes names with a readable beginning and a digest: a different one for each number, because
+ * lower ones may be taken. The given name is read once for all of them, because it may be long.
  */
 function fitter(name: string, { others, most, beginsWithLetter }: NameRule): (number: number) => string {
   const plain = name.slice(0, most).replaceAll(others, '_')
@@ -209,22 +209,22 @@ function renamedChoice(choice: ToolChoice, tools: NameMap): ToolChoice {
   return choice.kind === 'tool' ? { ...choice, name: tools.wireName(choice.name) } : choice
 }
 
-/** What clients find a call by. */
+/** What identifies a call to clients. */
 type NamedCall = Pick<ToolCallPart, 'id' | 'name'>
 
-/** Returns what the client gets of the next call in a reply. */
+/** Returns the id and the name that the client gets for the next call of a reply. */
 export type CallRestorer = (call: NamedCall) => NamedCall
 
 /**
- * Restores the client's names of tools in one reply, and gives each call an id that no other one in the
- * conversation has: clients find the result of a call by its id. `ids` are those of the calls before the reply.
+ * Restores the client's names of tools in one reply, and gives each call an id that no other call of the
+ * conversation has, because clients find its result by the id. `ids` are those of the calls before the reply.
  */
 export function callRestorer(
   ids: Iterable<string>,
   toolName: (wire: string) => string = (wire) => wire,
 ): CallRestorer {
   const taken = new Set(ids)
-  // Ids with lower numbers are taken: an upstream may give thousands of calls one id.
+  // Ids with lower numbers are taken and not tried again: thousands of calls may have the same id.
   let lastNumbers: Map<string, number> | undefined
   return (call) => {
     let { id } = call

@@ -211,7 +211,7 @@ export class Conversions {
       ...(conversation.repeated && { repeated: conversation.repeated }),
     }
     const callIds = callIdsOf(conversation)
-    // A conversation without tools and calls gets none.
+    // Without tools and calls there is nothing to restore.
     const mayCall = callIds.length > 0 || conversation.tools.length > 0 || toolName !== undefined
     const restorer = mayCall ? (): CallRestorer => callRestorer(callIds, toolName) : undefined
     const keeper = client.keeping?.begin()

@@ -19,9 +19,9 @@ import type { AttemptRequest, ParsedRequest } from '../request-stages.ts'
 
 /** Thrown if no channel of the model counts tokens; the gateway then counts them itself. */
 export class CountingUnsupported extends Error {
-  /** The request in which references are replaced by the content that the gateway keeps; absent if it keeps none of it. */
+  /** The request with references replaced by the content that the gateway keeps; absent if it keeps none of it. */
   readonly composed: ScannedObject | undefined
-  /** Whether an upstream was asked, to which other references may mean something. */
+  /** Whether an upstream was called, which may know what other references mean. */
   readonly wasAsked: boolean
 
   /** `cause`: the error for the client if the request does not contain all that the gateway would have to count. */
@@ -53,8 +53,8 @@ export interface CountTokensEndpoint {
   readonly previousId?: string
   /**
    * Returns the text whose tokens the gateway counts. Throws if the request does not contain all of its text.
-   * `isComposed`: whether references were already replaced by their content. `mayRefer`: whether others may remain, which
-   * mean nothing.
+   * `isComposed`: whether references were already replaced by their content. `mayRefer`: whether others may remain,
+   * which are not counted.
    */
   countable(scan: ScannedObject, isComposed: boolean, mayRefer: boolean): PromptText
   /** Creates the response that contains the number of tokens. */

@@ -63,8 +63,8 @@ export async function findPreviousResponse(
 
 /**
  * The channels that can continue a response. A response that its provider stores can be continued only by the
- * channel that created it; for a response that the gateway keeps, that channel comes first of its priority. A channel of
- * the client's protocol can continue only those that it has made itself with the gateway's tools.
+ * channel that created it. One that the gateway keeps can be continued by that channel, which comes first among
+ * those of its priority, and by channels of other protocols.
  */
 export function channelsToContinue(
   { kind, response }: PreviousResponse,

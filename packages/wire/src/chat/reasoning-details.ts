@@ -132,7 +132,7 @@ export function readCallSignature(call: Fields): ThinkingPart[] {
   return [{ kind: 'thinking', text: '', proof: { protocol: 'gemini', value, signs: 'call' } }]
 }
 
-/** Whether the servers of a model take signatures in its calls. Others may refuse the unknown member. */
+/** Whether the servers of a model accept signatures in its calls. Others may refuse the unknown member. */
 export function takesCallSignatures(model: string): boolean {
   return /gemini/i.test(model)
 }
@@ -167,7 +167,7 @@ export class SignedDetails {
       if (!detail.get('signature')) this.#growing.get(detail.get('type'))?.set(detail.get('index'), detail)
   }
 
-  /** The elements as a part; undefined if none is signed, because the upstream then needs none back, or they are too long. */
+  /** The elements as a part; undefined if they are too long, or if none is signed: the upstream then needs none back. */
   get part(): OpaquePart | undefined {
     const isSigned = this.#details.some((detail) => detail.get('signature') || detail.get('data'))
     if (!isSigned || this.#size > MAX_SIGNED_CHARACTERS) return undefined

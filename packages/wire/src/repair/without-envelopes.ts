@@ -6,8 +6,8 @@ const ENVELOPE = new RegExp(
 )
 
 /**
- * What a codec wrote, as JSON text, without envelopes of unsigned thoughts: they go back to the provider that wrote
- * them so.
+ * Removes the envelopes of unsigned thoughts from the JSON text that a codec wrote: the thoughts go back to the
+ * provider that sent them without a signature.
  */
 export function withoutEnvelopes(written: string): string {
   return written.replace(ENVELOPE, '')

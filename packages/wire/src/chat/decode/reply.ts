@@ -69,7 +69,7 @@ function read(choice: Fields, id: string, arrived: ReceivedMedia, reply: Fields)
   }
 }
 
-/** Numbers the calls of a whole message, in which each is complete, because some servers give all one id. */
+/** Numbers the calls of a whole message, which are complete. Some servers give all of them the same id. */
 function withCallIndexes(message: Fields): Fields {
   const calls = message['tool_calls']
   if (!Array.isArray(calls)) return message
@@ -126,12 +126,12 @@ export class ReplyPartsDecoder {
   readonly #calls: ToolCallDecoder
   /** Set once the reply has reasoning details. */
   #signed: SignedDetails | undefined
-  /** The pages that the answer states for all its texts, and which of them were cited. */
+  /** The pages that the answer states for all its texts, and the indexes of those that were cited. */
   #sources: ReturnType<typeof sourcesIn> = []
   #citedSources: Set<number> | undefined
   /** The growing text, in which marks of sources are found; undefined if no source was known when it began. */
   #text: string | undefined
-  /** Whether the texts have citations of their own. */
+  /** Whether the upstream states citations of the texts. */
   #hasAnnotations = false
   #replyId = ''
   #nextIndex = 0
@@ -320,7 +320,7 @@ export class ReplyPartsDecoder {
     }
   }
 
-  /** Cites the sources whose marks the growing text has and, where it is the last one, the others as a whole. */
+  /** Cites the sources that the growing text marks. The whole last text cites those without a mark. */
   #citeSources(index: number, isLast: boolean): void {
     const cite = (number: number, span?: Span): void => {
       const source = this.#sources[number]

@@ -31,9 +31,10 @@ const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 /**
  * Changes a request for a channel of this protocol: maps the model's name, and removes request fields that
  * the channel does not allow, thoughts of other providers, and sampling fields if thinking is active. Thinking
- * with a budget is removed if Claude would require a thought that was removed. All other bytes stay as the client wrote them, including cache marks and signatures. In pass-through mode,
- * fields that the channel does not allow and sampling fields are sent too. `passThrough` switches this mode
- * on for all channels; a channel can also have it on its own.
+ * with a budget is removed if Claude would require a thought that was removed. All other bytes stay as the client
+ * wrote them, including cache marks and signatures. In pass-through mode, fields that the channel does not allow
+ * and sampling fields are sent too. `passThrough` switches this mode on for all channels; a channel can also have it
+ * itself.
  */
 export function adaptMessagesRequest(
   scan: ScannedObject,
@@ -83,8 +84,8 @@ const SEARCH_BEGINNING = Buffer.from(`"${FOREIGN_SEARCH_ID_PREFIX}`)
 
 const EMPTY = Buffer.from('""')
 /**
- * Hosts where Claude alone speaks this protocol, which refuses thoughts without a signature. Models of others
- * write and take them.
+ * Hosts where only Claude speaks this protocol. It refuses thoughts without a signature, which other models write
+ * and accept.
  */
 const CLAUDE_HOST =
   /(?:^|\.)anthropic\.com$|\.(?:services\.ai|openai|cognitiveservices)\.azure\.com$|aiplatform[\w.-]*\.googleapis\.com$/

@@ -27,8 +27,9 @@ import { searchItem } from '../search-item.ts'
 import { decodeCustomInput } from '../../openai-tools.ts'
 
 /**
- * Encodes a complete response. Each part becomes an item, texts without anything between them one. If the response is incomplete, its last item is
- * marked as incomplete. A tool call whose arguments were cut off is always marked as incomplete.
+ * Encodes a complete response. Each part becomes an item; consecutive texts become one. If the response is
+ * incomplete, its last item is marked as incomplete. A tool call whose arguments were cut off is always marked as
+ * incomplete.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
   const response = new ResponseObject(identity, replyContext)
@@ -50,8 +51,8 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
 }
 
 /**
- * Joins texts that follow each other, as Claude's do at each citation: clients show each message on its own, and
- * take the last one as the answer.
+ * Joins consecutive texts, such as those that Claude writes around a citation: clients show each message
+ * separately, and take the last one as the answer.
  */
 function withJoinedTexts(parts: readonly ReplyPart[]): ReplyPart[] {
   const runs: [ReplyPart, ...ReplyText[]][] = []
@@ -277,7 +278,7 @@ function writeCall(
 /** Members that the action of a shell must have. */
 const SHELL_ACTION = { commands: '[]', timeout_ms: 'null', max_output_length: 'null' }
 
-/** Adds the members that a shell's action lacks behind those that it has, whose text stays. */
+/** Adds the missing members to the end of a shell's action. The text of the others stays. */
 function withShellMembers(input: string): string {
   const action = parseRecord(input) ?? {}
   const missing = Object.entries(SHELL_ACTION).filter(([name]) => !Object.hasOwn(action, name))
@@ -285,7 +286,7 @@ function withShellMembers(input: string): string {
   return `{${members.filter((text) => text !== '').join(',')}}`
 }
 
-/** Adds the members that the action of a local shell must have and lacks. */
+/** Adds the required members that the action of a local shell lacks. */
 function withLocalShellMembers(input: string): string {
   const action = JSON.parse(input) as Readonly<Record<string, unknown>>
   return JSON.stringify({ type: 'exec', command: [], env: {}, ...action })

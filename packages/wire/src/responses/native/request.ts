@@ -295,7 +295,7 @@ export function countedModel(scan: ScannedObject): string {
 /**
  * Returns the text of a checked request whose tokens are to be counted. Throws `invalid_request` if its input
  * refers to something outside the request. `isComposed` says that references were already replaced by their
- * contents, `mayRefer` that references to items may remain, of which nothing is counted.
+ * contents, `mayRefer` that references to items may remain, which are not counted.
  */
 export function textToCount(scan: ScannedObject, isComposed: boolean, mayRefer: boolean): PromptText {
   for (const field of REFERENCES)
