@@ -237,7 +237,7 @@ test.each([
     const answer = await fixture.chat('ann', { model: upstream, ...body }, { path })
     expect([answer.status, answer.headers['x-gateway-dropped']]).toEqual([200, dropped])
     const { tools } = JSON.parse(fixture.upstream.only(upstream).text)
-    expect(tools).toEqual(sent && [sent])
+    expect(tools).toEqual([sent])
   },
 )
 

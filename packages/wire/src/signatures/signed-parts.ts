@@ -112,7 +112,7 @@ export function callAnchor(call: Omit<ToolCallPart, 'kind'>, context: () => stri
 
 /**
  * A call's input in a form that does not depend on how its client writes JSON. Input beyond the limits of JSON
- * is its own essence, because a deep one would exhaust the stack.
+ * stays as it is, because a deep one would exhaust the stack.
  */
 function inputEssence(text: string): unknown {
   const input = inputOrEmpty(text).trim()
