@@ -267,13 +267,19 @@ test.each([
   },
 )
 
-test('a forced web search of a responses client is forced beside functions, without thinking, which Anthropic refuses then', async () => {
+test('a forced web search of a responses client is forced beside functions, without parallel calls if it wants none, and without thinking, which Anthropic refuses then', async () => {
   answering('messages')
   const tools = [FUNCTION, OPENAI_SEARCH]
-  const asked = { tools, tool_choice: { type: 'web_search' }, reasoning: { effort: 'low' } }
+  const asked = {
+    tools,
+    tool_choice: { type: 'web_search' },
+    parallel_tool_calls: false,
+    reasoning: { effort: 'low' },
+  }
   const answer = await ask('responses', 'messages', asked)
   expect(answer.headers['x-gateway-dropped']).toBe('thinking')
   const sent = JSON.parse(fixture.upstream.only('messages').text)
   expect(sent.tools).toHaveLength(2)
-  expect([sent.tool_choice, sent.thinking]).toEqual([CLAUDE_CHOICE, undefined])
+  expect(sent.tool_choice).toEqual({ ...CLAUDE_CHOICE, disable_parallel_tool_use: true })
+  expect(sent.thinking).toBeUndefined()
 })
