@@ -5,7 +5,7 @@ import { growthOf, LINEAR_GROWTH } from '../../../test/fixtures/pace.ts'
 import { lawRuns } from '../../../test/runner/tier.ts'
 import type { Part, Turn } from './conversation.ts'
 import { serverRulesOf } from './server-rules.ts'
-import { callIdsOf, callRestorer, withAcceptedNames } from './wire-names.ts'
+import { callIdsOf, callRestorer, withAcceptedNames, withRestoredCalls } from './wire-names.ts'
 
 const PROTOCOLS = ['chat', 'responses', 'messages', 'converse', 'gemini'] as const
 const NAME = {
@@ -153,6 +153,21 @@ test('calls of a reply with the same id get different ones in a time in proporti
   }
   expect(restored(3)).toEqual(['a_2', 'a_4', 'a_5'])
   expect(await growthOf(1_000, (size) => size, restored)).toBeLessThan(LINEAR_GROWTH)
+})
+
+test('calls in all choices of a reply get the names of the client, and different ids', () => {
+  const call = (id: string, name: string) => ({ kind: 'tool-call', id, name, input: '{}' }) as const
+  const choice = { parts: [call('a', 'wire')], stop: { reason: 'tool-calls' } } as const
+  const reply = { id: 'r', model: 'm', usage: undefined, ...choice, others: [choice] }
+  expect(
+    withRestoredCalls(
+      reply,
+      callRestorer([], (wire) => `${wire} of client`),
+    ),
+  ).toMatchObject({
+    parts: [call('a', 'wire of client')],
+    others: [{ parts: [call('a_2', 'wire of client')] }],
+  })
 })
 
 /** The ids that the provider gets for calls with these ids. */
