@@ -273,6 +273,10 @@ describe('a coding of the body', () => {
   ])('the HTTP client accepts a response with status %s and the coding %s', async (status, coding) => {
     expect(await play(answer(status, coding))).toMatchObject({ body: 'hello' })
   })
+  test('the HTTP client accepts a response after an interim response with a coding', async () => {
+    const hints = 'HTTP/1.1 103 Early Hints\r\ncontent-encoding: gzip\r\n\r\n'
+    expect(await play(hints + answer('200 OK', 'identity'))).toMatchObject({ body: 'hello' })
+  })
 })
 
 /** Bytes outside the body: how many a response may have, and the error for more. */
