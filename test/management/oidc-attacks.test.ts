@@ -107,6 +107,7 @@ describe('attacks on a sign-in', () => {
     for (const [name, value] of jar) thief.cookies.set(name, value)
     const before = honest.requests.length
     expect(await end(thief, callback)).toEqual([401, expect.stringContaining('has ended already')])
+    expect([...thief.cookies]).toEqual([])
     expect(honest.requests).toHaveLength(before)
   })
 
