@@ -24,8 +24,8 @@ export interface AutomatonSearch {
   readonly most: number
   readonly judge: CheckMatch | undefined
   /**
-   * Whether `judge` checks each match of an attempt. Otherwise it checks the shortest one: if that is none, the attempt
-   * ends, else the match is as long as possible.
+   * Whether `judge` checks each match of an attempt. Otherwise it checks only the shortest: if it rejects that, the
+   * attempt ends; if not, the match is as long as possible.
    */
   readonly judgesEach: boolean
   /**

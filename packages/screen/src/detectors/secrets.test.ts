@@ -22,7 +22,7 @@ function redacted(text: string): string {
   return whole
 }
 
-/** A value that looks random, whatever its length. */
+/** A value of this length that looks random. */
 const base64 = (length: number): string => `a1B2c3D4${chance.text(length - 9, `0123456789${LETTERS}+/`)}x`
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -45,7 +45,7 @@ describe('a value that is named a secret', () => {
       expect(redacted(`${name}${base64(30)};`)).toBe(`${name}#;`)
   })
 
-  it('is judged as a whole: a path, a placeholder or a text is none, of any length', () => {
+  it('is checked as a whole: a path, a placeholder or a call of a function is not a secret, however long it is', () => {
     for (const value of [
       'a1b2c3d4e5f6g7h8i9j-your-key',
       'a1b2c3d4e5f6g7h8i9j0your-key',
@@ -70,7 +70,7 @@ describe('a value that is named a secret', () => {
     '.foo.bar(',
     '=(',
     '~your-key(',
-  ])('is found if a sign and what is no part of it follow: %s', (end) => {
+  ])('is found together with the example, dots or call that a sign joins to it: %s', (end) => {
     for (const length of [20, 40, 120])
       for (const name of ['token=', 'client_secret: ', 'Authorization: Bearer '])
         expect(redacted(`${name}${base64(length).replaceAll(/[+/]/g, 'x')}${end} Next`)).toBe(`${name}# Next`)
@@ -82,7 +82,7 @@ describe('a value that is named a secret', () => {
   })
 })
 
-it('a JSON Web Token is found as a whole, whatever the length of its header and its claims', () => {
+it('a JSON Web Token is found as a whole, however long its header and its claims are', () => {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   for (const header of [
     { alg: 'HS256', typ: 'JWT' },

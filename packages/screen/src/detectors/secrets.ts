@@ -30,8 +30,8 @@ export const KNOWN_SECRETS: Detector = {
 
 /**
  * Values that are assigned to a name such as `password`, or follow `Bearer`, and look random. The match is
- * the value alone, all of it. Of a value of more than 150 characters the first 151 decide. The name of a function is
- * none, but may follow one.
+ * the whole value, without its name. Only the first 151 characters of a longer value are checked. The name of a function
+ * is not a secret, but may follow one.
  */
 export const NAMED_SECRETS: Detector = {
   kind: 'SECRET',
@@ -56,7 +56,7 @@ function valueOf(text: string): string {
   return text.replace(/^(?:\w+ {1,2}(?![ :=])|[^:=]*(?::=|=>|[:=])\s*["'`]?)/, '')
 }
 
-/** What no secret contains: words of a placeholder, what is left out, and a call. */
+/** What a secret does not contain: words of a placeholder, dots of an omission, and a call. */
 const FOREIGN = /example|placeholder|your[_-]?|x{6}|\.{2,}[^.]|\(/i
 
 /** Whether a value looks random, or does so up to the last sign in front of something foreign. */

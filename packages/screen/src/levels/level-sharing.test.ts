@@ -77,7 +77,7 @@ test('levels that share their searches find the same matches as levels that are 
   )
 })
 
-test('levels do not share their searches among marks, of which only the one before tells whether they are of a letter', () => {
+test('levels do not share their searches within marks that belong to a letter at only one level', () => {
   const rule = compileRule('r', { words: ['ab'] })
   for (let marks = 1; marks < 20; marks++) {
     const text = `\\u0020${'\u0301'.repeat(marks)}ab`

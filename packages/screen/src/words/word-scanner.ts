@@ -184,7 +184,7 @@ function pointBefore(text: string, end: number): number {
   return isSecondHalf ? (text.codePointAt(end - 2) as number) : unit
 }
 
-/** Whether a letter is before a position, with its marks. `otherwise` holds if only marks are after the position `from`. */
+/** Whether a letter and its marks end at the position `end`; `otherwise` if all characters since `from` are marks. */
 function isAfterLetter(text: string, from: number, end: number, otherwise: boolean): boolean {
   for (let at = end; at > from; ) {
     const point = pointBefore(text, at)
