@@ -57,6 +57,12 @@ describe('a value that is named a secret', () => {
       for (const text of [`token=${value}\n`, `token=${value}`]) expect(redacted(text)).toBe(text)
   })
 
+  it('is checked by its first 151 characters alone if it has more', () => {
+    const [random, path] = [`${base64(50)}${chance.hex(150)}`, 'x/'.repeat(76)]
+    expect(redacted(`token=${random}${path};`)).toBe('token=#;')
+    expect(redacted(`token=${path}${random};`)).toBe(`token=${path}${random};`)
+  })
+
   it.each([
     '...and-more',
     '..x',
