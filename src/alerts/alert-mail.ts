@@ -3,9 +3,9 @@ import type { SmtpOptions } from '../domain/options.ts'
 import type { AlertText } from './alert-text.ts'
 
 /**
- * Sends an alert as a mail of plain text. Resolves to the refusals of addresses, which may be all. Rejects if the server
- * does not accept the mail itself, if the connection is not
- * encrypted as `security` demands, and with the reason of `signal` once that is aborted.
+ * Sends an alert as a mail of plain text. Resolves to the refusals of addresses, perhaps of all. Rejects if the server
+ * does not accept the mail itself, if the connection is not encrypted as `security` demands, and with the reason of
+ * `signal` once that is aborted.
  */
 export async function sendAlertMail(
   to: readonly string[],

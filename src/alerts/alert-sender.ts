@@ -205,8 +205,8 @@ export function createAlertAgent(connections: number): Agent {
 
 /**
  * Makes one attempt to deliver an alert: signed as Standard Webhooks describes, as a message of a chat, or as
- * a mail, to the addresses of `rest` if others have got it. Never rejects. A redirect counts as a failure and is not followed, because it could lead to
- * any address.
+ * a mail, which goes only to the addresses of `rest` if others have got it. Never rejects. A redirect counts as a failure
+ * and is not followed, because it could lead to any address.
  */
 export async function sendAlert(
   target: AlertTarget,
@@ -250,7 +250,7 @@ async function sendMail(
   const refusals = await sendAlertMail(addresses, id, alertText(type, data), smtp, signal)
   if (refusals.length === 0) return { type, status: null, reason: undefined }
   const reason = `it refused ${refusals.length} of ${addresses.length} addresses`
-  // While nobody has the mail, every refusal may be a mistake of the server.
+  // Until an address has got the mail, every refusal may be a mistake of the server.
   if (!haveOthersGotIt && refusals.length === addresses.length) return { type, status: null, reason }
   const gone = refusals.flatMap(({ permanent, recipient }) => (permanent && recipient ? [recipient] : []))
   const refused = refusals.flatMap(({ recipient }) =>

@@ -454,11 +454,12 @@ class StorageAlerts {
         reason,
         last,
       })
-      refused = dueMs === undefined ? undefined : (last.refused ?? refused)
       if (dueMs === undefined) {
+        refused = undefined
         waiting.shift()
         continue
       }
+      refused = last.refused ?? refused
       waiting[0] = { ...alert, attempts: alert.attempts + 1 }
       await delay(dueMs - nowMs, undefined, { ref: false, signal })
     }
