@@ -381,8 +381,8 @@ function noCall(column: string, stated: number): string {
 }
 
 /** Notes what a row, or the budget to which it refers, states without an effect here. */
-function noteOthers(row: RowReader, budget = row): void {
-  for (const one of [row, budget]) {
+function noteOthers(row: RowReader, budget?: RowReader): void {
+  for (const one of budget ? [row, budget] : [row]) {
     for (const column of ['aliases', 'model_max_budget', 'allowed_routes'] as const)
       if (!['', '{}', '[]', 'null'].includes(one.text(column))) row.note(`${column}: has no effect here`)
     // Other members of the metadata limit nothing.

@@ -17,7 +17,7 @@ const MAX_CALLS = 1_000
 const MAX_HITS = 50
 /** Milliseconds after which a search, or a read of first words, answers what it has found. Content in a bucket is read over the network. */
 const MAX_MS = 10_000
-/** Milliseconds of them that one content may wait for memory, and then take, so that it does not hide the others. */
+/** Maximum milliseconds that one content may wait for memory, and that its read may take, so that it does not hide the others. */
 const MEMORY_MS = 1_000
 const READ_MS = 4_000
 const MAX_WORDS = 200
@@ -163,9 +163,10 @@ export async function firstWordsOfCalls(
     }
     const excerpt = performance.now() < endMs ? await excerptOf(services, summary, entry.kind) : 'unread'
     if (excerpt === 'unread') unread += 1
-    if (excerpt === undefined || excerpt === 'unread') continue
-    items.push({ id: entry.id, text: excerpt.text })
-    read.push(entry)
+    else if (excerpt) {
+      items.push({ id: entry.id, text: excerpt.text })
+      read.push(entry)
+    }
   }
   await recordReads(services, read, user)
   return { items, unread, may_read_others }
