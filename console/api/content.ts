@@ -66,7 +66,7 @@ export function contentSearchQuery(
   })
 }
 
-/** Milliseconds until first words that could not be read are asked for again. */
+/** Milliseconds until first words that could not be read are requested again. */
 const AGAIN_MS = 1_000
 
 /** What users said first in calls; with `others`, also in those of other users, which is audited. */

@@ -252,7 +252,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await root.close()
   })
 
-  test('the list of sessions says that first words cannot be read now, and asks for them again', async () => {
+  test('the list of sessions says that first words cannot be read now, and requests them again', async () => {
     const page = await stage.open('caller', '/logs')
     const seen = Promise.withResolvers<void>()
     let requests = 0

@@ -256,7 +256,7 @@ export class ContentLog implements CaptureQueue {
     const { removedContents, stuck } = await this.#thread.ask('prune', undefined)
     if (stuck !== undefined)
       this.#services.warn(
-        `a deletion of content is not complete (${stuck}): nobody can read it, but its data key still exists; tried again in an hour`,
+        `a deletion of content is not complete (${stuck}): it can no longer be read, but its data key still exists; tried again in an hour`,
       )
     return { removedContents: removedContents + (await this.#sweep()) }
   }

@@ -306,10 +306,10 @@ test.each([
   },
 )
 
-test('a picture above 32 MiB after a part of it is no failure of the channel, since the gateway cannot check it', async () => {
+test('a picture above 32 MiB after a part of it is not a failure of the channel, because the gateway cannot check it', async () => {
   const part = { type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'AAAA' }
   const picture = { type: 'image_generation.completed', b64_json: 'x'.repeat(33 * 2 ** 20) }
-  // As many failures in a row rest a channel.
+  // So many failures in a row would rest the channel.
   for (let calls = 0; calls < 5; calls += 1) {
     const { text } = await draw('redact', events(part, picture), { stream: true })
     expect(text).toContain('partial_image')

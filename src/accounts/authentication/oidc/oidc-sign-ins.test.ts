@@ -21,7 +21,7 @@ test.each([
   ['javascript:alert(1)', '/'],
   [`/${'x'.repeat(1900)}`, `/${'x'.repeat(1900)}`],
   [`/${'x'.repeat(3000)}`, '/'],
-  // As long as their encoded forms are: browsers drop cookies of more than 4,096 bytes.
+  // These are short, but their encoded forms are too long for a cookie.
   [`/${'中'.repeat(1000)}`, '/'],
   [`/?${'\\'.repeat(1500)}`, '/'],
 ])('a sign-in with the requested target %j redirects to %j', (given, path) => {

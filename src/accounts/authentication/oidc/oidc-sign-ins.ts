@@ -129,7 +129,7 @@ export function localRedirectPath(given: string | undefined): string {
   // Segments such as `/.//host` may have resolved to `//host`.
   if (url?.origin !== BASE || url.pathname.startsWith('//')) return '/'
   const path = url.pathname + url.search + url.hash
-  // As the cookie of the sign-in has it, of which browsers keep 4,096 bytes.
+  // The cookie of the sign-in contains it in this form, and browsers drop cookies of more than 4,096 bytes.
   return JSON.stringify(path).length > 2000 ? '/' : path
 }
 
