@@ -1,4 +1,5 @@
 import { PROTOCOLS } from '@sluice/wire/protocols'
+import { matchesWildcard } from '../domain/matches-wildcard.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { ModelCatalogue } from '../domain/settings.ts'
 import type { PriceList } from './price-file.ts'
@@ -14,17 +15,7 @@ export function isModelPattern(entry: string): boolean {
 
 /** Whether a name matches a pattern, in which `*` matches any number of characters. */
 export function matchesModelPattern(name: string, pattern: string): boolean {
-  const [first = '', ...others] = pattern.split('*')
-  const last = others.pop()
-  if (last === undefined) return name === pattern
-  if (!name.startsWith(first)) return false
-  let at = first.length
-  for (const piece of others) {
-    const found = name.indexOf(piece, at)
-    if (found === -1) return false
-    at = found + piece.length
-  }
-  return name.length - last.length >= at && name.endsWith(last)
+  return matchesWildcard('*', pattern, name)
 }
 
 /**

@@ -83,24 +83,3 @@ export function splitPattern(pattern: string): { readonly server: string; readon
   const at = pattern.indexOf('.')
   return { server: pattern.slice(0, at), name: pattern.slice(at + 1) }
 }
-
-/** Whether a text matches a pattern in which `*` stands for any characters. */
-export function matches(pattern: string, text: string): boolean {
-  let [p, t, star, from] = [0, 0, -1, 0]
-  while (t < text.length) {
-    if (pattern[p] === '*') {
-      star = p
-      from = t
-      p += 1
-    } else if (pattern[p] === text[t]) {
-      p += 1
-      t += 1
-    } else if (star !== -1) {
-      p = star + 1
-      from += 1
-      t = from
-    } else return false
-  }
-  while (pattern[p] === '*') p += 1
-  return p === pattern.length
-}

@@ -1,3 +1,4 @@
+import { matchesWildcard } from './matches-wildcard.ts'
 import { characterCount } from './text-length.ts'
 
 /** Maximum number of `%` in a pattern. */
@@ -30,18 +31,7 @@ export function patternError(pattern: string): string | undefined {
  * including `_` and `\`, match themselves.
  */
 export function matchesPattern(pattern: string, text: string): boolean {
-  const [first = '', ...rest] = pattern.split('%')
-  const last = rest.pop()
-  if (last === undefined) return text === pattern
-  if (!text.startsWith(first)) return false
-  let at = first.length
-  // Match each text between two `%` as early as possible, which leaves the most for the texts that follow.
-  for (const piece of rest) {
-    const found = text.indexOf(piece, at)
-    if (found === -1) return false
-    at = found + piece.length
-  }
-  return text.length - at >= last.length && text.endsWith(last)
+  return matchesWildcard('%', pattern, text)
 }
 
 /**

@@ -1,4 +1,5 @@
-import { matches, splitPattern } from './mcp.ts'
+import { matchesWildcard } from './matches-wildcard.ts'
+import { splitPattern } from './mcp.ts'
 import { findNearest } from './nearest.ts'
 import type { Settings } from './settings.ts'
 
@@ -36,7 +37,7 @@ export function unknownScopes(
       return `there is no group ${name}${place}${nearest === undefined ? '' : ` (${nearest}?)`}`
     },
     tools: (pattern) =>
-      mcp.servers.some(({ name }) => matches(splitPattern(pattern).server, name))
+      mcp.servers.some(({ name }) => matchesWildcard('*', splitPattern(pattern).server, name))
         ? undefined
         : `there is no server${place} for ${pattern}`,
   }

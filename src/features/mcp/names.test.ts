@@ -1,20 +1,7 @@
 import { expect, test } from 'vitest'
-import { matches } from '../../domain/mcp.ts'
 import { templateMatcher } from './gathered-lists.ts'
 import { paramHeaders, splitName } from './listed-entries.ts'
 import { headerText, headerValue } from './protocol.ts'
-
-test.each([
-  ['*', '', true],
-  ['get_*', 'get_issue', true],
-  ['get_*', 'forget_issue', false],
-  ['*_*e', 'get_issue', true],
-  ['a*b*c', 'abbc', true],
-  ['a*b*c', 'abcb', false],
-  ['.', 'a', false],
-])('the pattern %s and the text %s: %s', (pattern, text, expected) => {
-  expect(matches(pattern, text)).toBe(expected)
-})
 
 test.each([
   ['file:///{name}.md', 'file:///a.md', true],

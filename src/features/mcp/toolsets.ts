@@ -1,5 +1,6 @@
 import type { Caller } from '../../accounts/authentication/caller.ts'
-import { matches, type McpSettings, type McpToolset, splitPattern } from '../../domain/mcp.ts'
+import { matchesWildcard } from '../../domain/matches-wildcard.ts'
+import { type McpSettings, type McpToolset, splitPattern } from '../../domain/mcp.ts'
 
 /** What a caller may use. */
 export interface ToolAccess {
@@ -32,9 +33,12 @@ export function toolAccess(
   if (only !== undefined && used.length === 0) return undefined
   const patterns = used.flatMap(({ tools }) => tools.map(splitPattern))
   return {
-    has: (server, name) => patterns.some((one) => matches(one.server, server) && matches(one.name, name)),
-    hasAny: (server) => patterns.some((one) => matches(one.server, server)),
-    hasAll: (server) => patterns.some((one) => one.name === '*' && matches(one.server, server)),
+    has: (server, name) =>
+      patterns.some(
+        (one) => matchesWildcard('*', one.server, server) && matchesWildcard('*', one.name, name),
+      ),
+    hasAny: (server) => patterns.some((one) => matchesWildcard('*', one.server, server)),
+    hasAll: (server) => patterns.some((one) => one.name === '*' && matchesWildcard('*', one.server, server)),
   }
 }
 
