@@ -574,3 +574,16 @@ test.each([
 ])('a model with the setting "%s" in gateway.yaml caches its answers for %s ms', (line, expected) => {
   expect(read(`models:\n  m: { ${line} }\n`).models.get('m')?.cache).toBe(expected)
 })
+
+test('channels, guards and buckets have the address of Amazon in the partition of their region', () => {
+  const region = 'eusc-de-east-1'
+  const key = 'AKIDEXAMPLE0000:wJalrXUtnFEMIK7MDENG'
+  const { channels, guards, contentLog } = read(`
+    content_log: { store: "s3://said", region: ${region} }
+    channels: [{ name: c, provider: bedrock, protocol: converse, region: ${region}, keys: ["${key}"], models: [m] }]
+    guards: [{ name: g, do: block, match: { bedrock: { region: ${region}, guardrail: g, version: 1, keys: ["${key}"] } } }]`)
+  const bedrock = `https://bedrock-runtime.${region}.amazonaws.eu`
+  expect(channels[0]?.base_url).toBe(bedrock)
+  expect(guards[0]?.match).toMatchObject({ base_url: bedrock })
+  expect(contentLog.store).toMatchObject({ endpoint: `https://s3.${region}.amazonaws.eu` })
+})
