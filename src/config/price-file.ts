@@ -48,22 +48,23 @@ export function readPriceFile(
   const text = given ?? contentOf(path, refusedAt)
   const { tree, lineOf, diagnostics } = parseYamlDocument(text, (variable) => variables.get(variable))
   const { data, error } = pricesSchema.safeParse(tree)
-  const diagnosed = ({ path: at, message }: Issue): Omit<Diagnostic, 'file'> => ({
+  const file = displayPath(path)
+  const diagnosed = ({ path: at, message }: Issue): Diagnostic => ({
+    file,
     line: lineOf(at),
     path: pathText(at),
     message,
   })
-  const named = ({ path: [, ...at], message }: Issue) => diagnosed({ path: at, message })
-  const inFile = (found: Omit<Diagnostic, 'file'>): Diagnostic => ({ file: displayPath(path), ...found })
-  const models = { models: tree }
+  const ofNames = (find: (section: YamlNode) => readonly Issue[]): Diagnostic[] =>
+    find({ models: tree }).map(({ path: [, ...at], message }) => diagnosed({ path: at, message }))
   const mistakes = [
-    ...diagnostics,
+    ...diagnostics.map((found) => ({ file, ...found })),
     ...(error ? issuesOf(error) : []).map(diagnosed),
-    ...invisibleNames(models).map(named),
+    ...ofNames(invisibleNames),
   ]
   if (data && mistakes.length === 0)
-    return { path, text, prices: data, tree, warnings: unlistableNames(models).map(named).map(inFile) }
-  throw new ConfigError(mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)).map(inFile))
+    return { path, text, prices: data, tree, warnings: ofNames(unlistableNames) }
+  throw new ConfigError(mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)))
 }
 
 function contentOf(path: string, { name, ...at }: Parameters<typeof readPriceFile>[2]): string {
