@@ -253,7 +253,7 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   readonly bodyLimit?: number
   /** Maximum size in bytes of a body that is a file, whatever its type. The handler decides where it is written. */
   readonly upload?: number
-  /** Chooses the schema of the body: `is` if the query is as asked for, otherwise `else`. `body` describes both. */
+  /** Chooses the schema of the body: `is` if `query` returns true, otherwise `else`. `body` describes both. */
   readonly bodyIf?: {
     readonly query: (query: Readonly<Record<string, unknown>>) => boolean
     readonly is: z.ZodType

@@ -37,7 +37,7 @@ const OF_USER = '/api/user/:id/tokens'
 const USER_PARAMS = z.object({ id: userIdText })
 const ONE_OF_USER = '/api/user/:id/tokens/:token_id'
 const ONE_OF_USER_PARAMS = USER_PARAMS.extend({ token_id: TOKEN_ID_SCHEMAS.path.shape.id })
-/** Tools for new-api send `true`. Any other text would leave a key enabled without a word. */
+/** Tools for new-api send `true`. Other texts are refused: if they were ignored, a key would stay enabled without an error. */
 const STATUS_ONLY = z.enum(['1', 'true', '0', 'false', ''], { error: 'expected 1, true, 0 or false' })
 const STOPPED_QUERY = z.object({ ids: tokenIdsText })
 

@@ -80,8 +80,8 @@ function watcherOfTrial(end: () => void): AttemptWatcher {
 export class Attempts {
   readonly #services: AttemptServices
   /**
-   * The same for requests that count tokens, whose results no call reads: a provider permits and limits them apart
-   * from calls.
+   * The services for requests that count tokens. Calls do not read their results, because a provider permits and
+   * limits counting separately.
    */
   readonly #countServices: AttemptServices
   /** Running attempts, and finished ones whose upstream still sends. */

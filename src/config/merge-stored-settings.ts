@@ -43,7 +43,8 @@ export interface MergedSettings {
 /**
  * Merges the settings changed over HTTP with the file; the file takes precedence. The same schemas check
  * both, and stored entries that they refuse are ignored. With `before`, `stored` is a change of it, in which new
- * names that cannot be told apart or listed are refused as well; names that were stored earlier stay in use.
+ * names with invisible characters, or that a list cannot repeat, are refused as well; names that were stored earlier stay
+ * in use.
  */
 export function mergeStoredSettings(
   config: Config,

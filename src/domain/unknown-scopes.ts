@@ -18,8 +18,8 @@ interface UnknownEntry {
 
 /**
  * Returns a function that finds the entries of a scope to which nothing corresponds: they are probably misspelt, so that a
- * guard checks nothing. They are not refused, because groups, channels and servers can be added later. `place` says where
- * the settings are from, if there can be others elsewhere.
+ * guard checks nothing. They are not refused, because groups, channels and servers can be added later. Messages
+ * contain `place`, which says where the settings are from if others can be elsewhere.
  */
 export function unknownScopes(
   { groups, channels, models, mcp }: Settings,

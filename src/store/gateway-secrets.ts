@@ -14,7 +14,7 @@ interface SecretEnvironment {
 /**
  * Returns the secrets of a gateway: derived from GATEWAY_SECRET, or else from the data folder, which must be
  * locked; and from the secret that replaces this one, if there is one. A secret is made only for a database that has none:
- * beside another one it would look like the secret that is missing.
+ * beside a database that has one, the new file would look like the missing secret.
  */
 export async function gatewaySecrets(
   environment: SecretEnvironment & { readonly databaseUrl: string },
@@ -30,7 +30,7 @@ export async function gatewaySecrets(
   return secretsIn(environment)
 }
 
-/** The secrets of a gateway, of which none is made; undefined if it has none yet. */
+/** The secrets of a gateway as `gatewaySecrets` returns them; undefined where that would have to make one. */
 export function secretsIfAny(environment: SecretEnvironment): Secrets | undefined {
   const isGiven = environment.secret !== undefined || existsSync(join(environment.dataDir, 'secret'))
   return isGiven ? secretsIn(environment) : undefined
@@ -56,8 +56,8 @@ export function completeSecretFile(
 }
 
 /**
- * Does what `completeSecretFile` does for a process that has other work, and tells of it. A failure, as on a full disk, is
- * told too and left to the next start: until then the secret is found in `secret.new`.
+ * The same for a start and for commands with other work. They do not fail where the file cannot be replaced, as on a
+ * full disk: the next start tries again, and until then the secret is read from `secret.new`.
  */
 export function endSecretChange(
   environment: SecretEnvironment,

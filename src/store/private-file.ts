@@ -29,7 +29,7 @@ export function createPrivateFile(path: string): void {
   }
 }
 
-/** Gives a new file of root's to the owner of its folder, because it would keep out the account that the gateway runs as. */
+/** Gives a file that root has created to the owner of its folder: the account that the gateway runs as must be able to open it. */
 export function giveToFolderOwner(path: string): void {
   if (process.geteuid?.() !== 0) return
   const { uid, gid } = statSync(dirname(path))

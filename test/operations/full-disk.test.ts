@@ -268,7 +268,7 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
     expect((await readyz(program)).status).toBe(200)
   })
 
-  test('a full disk and its end are told by mail, even if the mail server knows one of the addresses no more', async () => {
+  test('a full disk and its end are reported by mail, even if the mail server refuses one of the addresses', async () => {
     const mails = await startMailServer(false, new Set(), new Set(['gone@example.com']))
     onTestFinished(() => mails.stop())
     const { program, disk } = await onSmallDisk(

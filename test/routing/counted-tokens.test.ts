@@ -52,7 +52,7 @@ function count(model: string): Promise<FullResponse> {
   return fixture.chat('ann', ask(model), { path: '/v1/messages/count_tokens' })
 }
 
-/** Makes a call, and returns the paths that were asked for at the first channel. */
+/** Makes a call, and returns the paths that the first channel received. */
 async function pathsOfCall(model: string): Promise<string[]> {
   fixture.upstream.forget(model)
   const { status, text } = await fixture.chat('ann', ask(model, { max_tokens: 9 }), { path: '/v1/messages' })
@@ -87,7 +87,7 @@ test.each(Object.entries(FAILING))(
   },
 )
 
-test('a request to count tokens that the upstream calls wrong gets its error', async () => {
+test('the error of an upstream that refuses a request to count tokens as wrong reaches the client', async () => {
   script('wrong', refused(400, 'messages: roles must alternate'))
   const { status, text } = await count('wrong')
   expect([status, text]).toEqual([400, expect.stringContaining('roles must alternate')])

@@ -27,10 +27,10 @@ const SQLITE_BUSY = 5
 const PRIMARY_CODE = 0xff
 
 /**
- * Whether the file is the database of a gateway, with a secret. Changes nothing, also not the mode of the file and its journal
- * as opening it for writing does. Throws a sentence for the operator if it is that of another program or of a newer version.
- * Throws `StoreUnavailable` if another program has it locked. What else cannot be read counts as one of a gateway: opening
- * it says what is wrong, and recovers it after a crash.
+ * Whether the file is the database of a gateway, with a secret. Changes nothing, not even the mode of the file and its
+ * journal, which opening it for writing changes. Throws a sentence for the operator if it is that of another program or of
+ * a newer version, and `StoreUnavailable` if another program has locked it. A file that cannot be read for another reason
+ * counts as the database of a gateway: opening it for writing recovers it after a crash, or reports what is wrong.
  */
 export function isDatabaseOfGateway(path: string): boolean {
   if (!existsSync(path)) return false
