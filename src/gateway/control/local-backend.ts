@@ -38,6 +38,7 @@ interface OpenServices
 
 /** Services including those that only the test of a channel needs. */
 type AnyServices = OpenServices & Pick<AdministrationServices, 'upstreams' | 'endReads'>
+
 interface OpeningOptions {
   /** Whether a database that is missing or empty becomes one of a gateway. */
   readonly createsDatabase: boolean
@@ -129,8 +130,8 @@ async function openServices(
   environment: Environment,
   { createsDatabase }: OpeningOptions,
 ): Promise<OpenServices> {
-  const isThere = await isDatabaseOfGateway(environment.databaseUrl)
-  if (!isThere && !createsDatabase) throw new NoDatabase(environment)
+  if (!createsDatabase && !(await isDatabaseOfGateway(environment.databaseUrl)))
+    throw new NoDatabase(environment)
   const config = readConfig(environment)
   const { users } = config
   const secrets = await gatewaySecrets(environment)
