@@ -41,6 +41,7 @@ beforeAll(async () => {
           token('ann'),
           token('other'),
           token('limited'),
+          token('changing'),
           token('narrow', { model_limits_enabled: true, model_limits: 'chat' }),
         ],
         {
@@ -339,7 +340,12 @@ describe('a second attempt with the same idempotency key', () => {
 
   test('a cancellation is replayed for its idempotency key, also if the API key may not call the model of the response', async () => {
     const provider = storingUpstream('responses')
-    fixture.upstream.decide('responses', (request) => provider.decision(request))
+    const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    fixture.upstream.decide('responses', (request) => {
+      if (!request.path.endsWith('/cancel')) return provider.decision(request)
+      asked.resolve()
+      return { ...provider.decision(request), after: go.promise }
+    })
     const body = { model: 'responses', input: 'hi', background: true }
     const { id } = (await attempt(body, randomUUID(), { path: '/v1/responses' })).json()
     const narrow = { key: 'narrow', path: `/v1/responses/${id}/cancel` }
@@ -347,11 +353,17 @@ describe('a second attempt with the same idempotency key', () => {
       '403 model_not_allowed',
     )
     const key = randomUUID()
-    const first = await attempt(undefined, key, narrow)
+    const running = attempt(undefined, key, narrow)
+    await asked.promise
+    const meanwhile = attempt(undefined, key, narrow)
+    await sleep(50)
+    go.resolve()
+    const first = await running
     expect(first.status, first.text).toBe(200)
-    const again = await attempt(undefined, key, narrow)
-    expect(again.headers['idempotency-replayed']).toBe('true')
-    expect(again.text).toBe(first.text)
+    for (const again of [await meanwhile, await attempt(undefined, key, narrow)]) {
+      expect(again.headers['idempotency-replayed'], again.text).toBe('true')
+      expect(again.text).toBe(first.text)
+    }
   })
 })
 
@@ -452,6 +464,26 @@ describe('a call under way', () => {
     ])
     await expect.poll(rows).toBe(before + 1)
     expect(fixture.upstream.received('slow')).toHaveLength(1)
+  })
+
+  test('the answer of a running call is withheld from an API key that may no longer call the model', async () => {
+    const go = Promise.withResolvers<void>()
+    fixture.upstream.script('slow', { kind: 'stream', events: 5, endsAfter: go.promise })
+    const key = randomUUID()
+    const first = await open(fixture.gateway.url, askStream('slow'), {
+      key: 'changing',
+      headers: { 'idempotency-key': key },
+    })
+    await first.until('word')
+    const { id } = database.token('token-changing')
+    const change = { id, name: 'token-changing', model_limits_enabled: true, model_limits: 'chat' }
+    const changed = await manage(fixture.gateway.url, ANN, 'PUT /api/token/', change)
+    expect(changed.success, changed.message).toBe(true)
+    const second = attempt(askStream('slow'), key, { key: 'changing' })
+    await Promise.race([second, sleep(500)])
+    go.resolve()
+    await first.end()
+    expect(codeOf(await second)).toBe('403 model_not_allowed')
   })
 
   test('a call with an idempotency key is read to its end when its client leaves, and charged once in full', async () => {
