@@ -6,6 +6,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import type { FullResponse } from '../fixtures/client.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { metricsOf } from '../operations/metrics-text.ts'
 
 const UNAUTHORIZED = 'User: arn:aws:iam::1:user/u is not authorized to perform: bedrock:CountTokens'
 const refused = (status: number, message: string, headers: Record<string, string> = {}): Behaviour => ({
@@ -19,7 +20,12 @@ const refused = (status: number, message: string, headers: Record<string, string
 const FAILING: Readonly<Record<string, Behaviour>> = {
   'wrong-key': refused(401, 'no such key'),
   'not-permitted': refused(403, UNAUTHORIZED),
-  limited: refused(429, 'slow down', { 'retry-after': '60' }),
+  limited: refused(429, 'slow down', {
+    'retry-after': '60',
+    'anthropic-ratelimit-requests-limit': '50',
+    'anthropic-ratelimit-requests-remaining': '0',
+    'anthropic-ratelimit-requests-reset': new Date(Date.now() + 60_000).toISOString(),
+  }),
   broken: refused(503, 'busy', { 'retry-after': '60' }),
   silent: { kind: 'drop' },
   'no-endpoint': refused(405, 'not here'),
@@ -101,6 +107,17 @@ test('a key that rests for calls goes on resting after it has counted tokens', a
   )
   expect((await count('alone')).json()).toEqual({ input_tokens: 3 })
   expect(await channelHealth(fixture.gateway.url, 'alone')).toMatchObject({ keys: { set_aside: 1 } })
+})
+
+test('a model that a channel does not have for calls is still missing after the channel has counted tokens', async () => {
+  script('alone', { kind: 'whole', body: '{"input_tokens":3}' }, refused(404, 'no such model'))
+  await fixture.chat('ann', ask('alone', { max_tokens: 9 }), { path: '/v1/messages' })
+  expect((await count('alone')).json()).toEqual({ input_tokens: 3 })
+  const { families } = await metricsOf(fixture.gateway.url)
+  expect(families.get('sluice_missing_models')?.lines.map(({ labels }) => labels)).toContainEqual({
+    channel: 'alone',
+    model: 'alone',
+  })
 })
 
 test('failures of a channel are in a row although it counts tokens between them', async () => {
