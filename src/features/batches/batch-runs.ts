@@ -62,7 +62,7 @@ export class BatchRuns {
   readonly #holds: Map<string, OpenHold>
   /** The batch that this node takes over: it has the lease, but no run yet. */
   #taken: LeasedBatch | undefined
-  /** Batches whose leases could not be returned. They lapse unless this node returns them before it claims them again. */
+  /** Batches whose leases could not be returned; they lapse unless this node tries again. */
   readonly #unreturned = new Set<string>()
   #looking: Promise<void> | undefined
   #renewing: Promise<void> | undefined
@@ -415,7 +415,7 @@ export class BatchRuns {
   async #takeOver(one: LeasedBatch): Promise<void> {
     const { ledger } = this.#services
     const own = this.#holds.get(one.id)
-    if (this.#unreturned.has(one.id)) await this.#returnLease(one)
+    if (this.#unreturned.has(one.id)) await releaseBatch(this.#services, one)
     if (!(await claimBatch(this.#services, one))) {
       // Another node has taken the batch over, with a new hold.
       if (own) {
@@ -430,15 +430,11 @@ export class BatchRuns {
       run = await this.#continue(one, own)
     } finally {
       this.#taken = undefined
-      if (!run) await this.#returnLease(one)
+      if (!run) this.#unreturned.add(one.id)
+      if (!run) await releaseBatch(this.#services, one)
+      this.#unreturned.delete(one.id)
     }
     if (run) this.#add(run)
-  }
-
-  async #returnLease(one: LeasedBatch): Promise<void> {
-    this.#unreturned.add(one.id)
-    await releaseBatch(this.#services, one)
-    this.#unreturned.delete(one.id)
   }
 
   /** What is left of a batch; undefined if that is nothing, or not affordable now. */
