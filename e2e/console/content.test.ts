@@ -4,6 +4,7 @@ import { call } from '../../test/fixtures/client.ts'
 import { axeViolations } from './axe.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { atNight, byTier, casesByTier } from '../../test/runner/tier.ts'
 
 /** What a page must not run. */
 const SCRIPT = '<img src=x onerror="document.title=1">'
@@ -53,7 +54,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await stage?.close()
   })
 
-  test.each(['en-US', 'zh-CN'])(
+  test.each(byTier(['en-US'], ['en-US', 'zh-CN']))(
     'the page of a call shows its stored conversation after a click, in the language %s',
     async (locale) => {
       const page = await stage.open('root', `/logs/${calls[0]?.id}`, { locale })
@@ -71,57 +72,60 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     },
   )
 
-  test('the page of a call shows tool calls and results folded, and files and unknown parts as they are', async () => {
-    stage.upstream.script('scripted', { kind: 'whole', body: completionText('A cat', usageText(20, 5)) })
-    const { headers } = await call(
-      stage.gateway.url,
-      {
-        model: 'scripted',
-        messages: [
-          { role: 'system', content: 'Be brief' },
-          {
-            role: 'user',
-            content: [
-              { type: 'text', text: 'Look' },
-              { type: 'image_url', image_url: { url: 'https://pictures.test/cat.png' } },
-              { type: 'hologram', hologram: { at: 1 } },
-            ],
-          },
-          {
-            role: 'assistant',
-            content: null,
-            tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{"at":1}' } }],
-          },
-          { role: 'tool', tool_call_id: 'c', content: 'a whisker' },
-        ],
-      },
-      { key: PEOPLE.caller.key.replace(/^sk-/, '') },
-    )
-    const id = String(headers['x-request-id'])
-    await vi.waitFor(async () => {
-      const row = await stage.api<Listed['items'][number]>('GET', `/api/log/${id}`)
-      if (row.content_address === '') throw new Error('content is not kept yet')
-    }, SOON)
-    const page = await stage.open('root', `/logs/${id}`)
-    await page.getByRole('button', { name: 'Show what was said' }).click()
-    const said = page.getByRole('list', { name: 'Conversation' })
-    for (const text of [
-      'System',
-      'Be brief',
-      'Look',
-      'File: image_url, https://pictures.test/cat.png',
-      'A cat',
-    ])
-      await said.getByText(text, { exact: true }).waitFor()
-    await said.getByText('"type": "hologram"').waitFor()
-    expect(await said.getByText('a whisker', { exact: true }).isVisible()).toBe(false)
-    await said.getByText('Result of a tool').click()
-    await said.getByText('a whisker', { exact: true }).waitFor()
-    await said.getByText('Calls look').click()
-    await said.getByText('"at": 1').last().waitFor()
-    expect(await axeViolations(page)).toEqual([])
-    await page.close()
-  })
+  atNight(
+    'the page of a call shows tool calls and results folded, and files and unknown parts as they are',
+    async () => {
+      stage.upstream.script('scripted', { kind: 'whole', body: completionText('A cat', usageText(20, 5)) })
+      const { headers } = await call(
+        stage.gateway.url,
+        {
+          model: 'scripted',
+          messages: [
+            { role: 'system', content: 'Be brief' },
+            {
+              role: 'user',
+              content: [
+                { type: 'text', text: 'Look' },
+                { type: 'image_url', image_url: { url: 'https://pictures.test/cat.png' } },
+                { type: 'hologram', hologram: { at: 1 } },
+              ],
+            },
+            {
+              role: 'assistant',
+              content: null,
+              tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{"at":1}' } }],
+            },
+            { role: 'tool', tool_call_id: 'c', content: 'a whisker' },
+          ],
+        },
+        { key: PEOPLE.caller.key.replace(/^sk-/, '') },
+      )
+      const id = String(headers['x-request-id'])
+      await vi.waitFor(async () => {
+        const row = await stage.api<Listed['items'][number]>('GET', `/api/log/${id}`)
+        if (row.content_address === '') throw new Error('content is not kept yet')
+      }, SOON)
+      const page = await stage.open('root', `/logs/${id}`)
+      await page.getByRole('button', { name: 'Show what was said' }).click()
+      const said = page.getByRole('list', { name: 'Conversation' })
+      for (const text of [
+        'System',
+        'Be brief',
+        'Look',
+        'File: image_url, https://pictures.test/cat.png',
+        'A cat',
+      ])
+        await said.getByText(text, { exact: true }).waitFor()
+      await said.getByText('"type": "hologram"').waitFor()
+      expect(await said.getByText('a whisker', { exact: true }).isVisible()).toBe(false)
+      await said.getByText('Result of a tool').click()
+      await said.getByText('a whisker', { exact: true }).waitFor()
+      await said.getByText('Calls look').click()
+      await said.getByText('"at": 1').last().waitFor()
+      expect(await axeViolations(page)).toEqual([])
+      await page.close()
+    },
+  )
 
   test('what was said is shown as Markdown with pictures, and never as HTML', async () => {
     const dot =
@@ -165,7 +169,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await page.close()
   })
 
-  test.each([
+  const REDUCED = [
     {
       locale: 'en-US',
       hint: 'Less than the operator keeps, never more.',
@@ -184,28 +188,33 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
       save: '保存更改',
       saved: { content_log_what: 'none', content_log_sample: 0.05, content_log_keep: 3_600 },
     },
-  ])('the holder of a key can reduce what is stored of its calls, in $locale', async (words) => {
-    const tokens = () => stage.api<{ items: { id: number }[] }>('GET', `/api/user/${PEOPLE.caller.id}/tokens`)
-    const [token] = (await tokens()).items
-    const page = await stage.open('caller', `/keys/${token?.id}?tab=settings`, { locale: words.locale })
-    const choose = async ([name = '', option = '']: readonly string[]): Promise<void> => {
-      await page.getByRole('combobox', { name, exact: true }).click()
-      await page.getByRole('option', { name: option, exact: true }).click()
-    }
-    const [share = '', refusal = '', percent = ''] = words.share
-    const save = page.getByRole('button', { name: words.save })
-    await page.getByText(words.hint, { exact: true }).waitFor()
-    await choose(words.kept)
-    await choose(words.time)
-    await page.getByRole('textbox', { name: share, exact: true }).fill('101')
-    await save.click()
-    await page.getByText(refusal).waitFor()
-    await page.getByRole('textbox', { name: share, exact: true }).fill(percent)
-    expect(await axeViolations(page)).toEqual([])
-    await save.click()
-    await expect.poll(async () => (await tokens()).items[0], SOON).toMatchObject(words.saved)
-    await page.close()
-  })
+  ]
+  test.each(casesByTier(1, REDUCED))(
+    'the holder of a key can reduce what is stored of its calls, in $locale',
+    async (words) => {
+      const tokens = () =>
+        stage.api<{ items: { id: number }[] }>('GET', `/api/user/${PEOPLE.caller.id}/tokens`)
+      const [token] = (await tokens()).items
+      const page = await stage.open('caller', `/keys/${token?.id}?tab=settings`, { locale: words.locale })
+      const choose = async ([name = '', option = '']: readonly string[]): Promise<void> => {
+        await page.getByRole('combobox', { name, exact: true }).click()
+        await page.getByRole('option', { name: option, exact: true }).click()
+      }
+      const [share = '', refusal = '', percent = ''] = words.share
+      const save = page.getByRole('button', { name: words.save })
+      await page.getByText(words.hint, { exact: true }).waitFor()
+      await choose(words.kept)
+      await choose(words.time)
+      await page.getByRole('textbox', { name: share, exact: true }).fill('101')
+      await save.click()
+      await page.getByText(refusal).waitFor()
+      await page.getByRole('textbox', { name: share, exact: true }).fill(percent)
+      expect(await axeViolations(page)).toEqual([])
+      await save.click()
+      await expect.poll(async () => (await tokens()).items[0], SOON).toMatchObject(words.saved)
+      await page.close()
+    },
+  )
 
   test("an administrator sets and resets which content of a user's calls is stored", async () => {
     const page = await stage.open('root', `/users/${PEOPLE.caller.id}`)
@@ -225,7 +234,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await page.close()
   })
 
-  test('the thread of a session shows each message once', async () => {
+  atNight('the thread of a session shows each message once', async () => {
     const page = await stage.open('root', `/sessions/${calls[0]?.session}`)
     await page.getByRole('button', { name: 'Read as a thread' }).click()
     await page.getByText('Still a cat', { exact: true }).waitFor()

@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { afterEach, describe, expect, test } from 'vitest'
-import { byTier } from '../../test/runner/tier.ts'
+import { atNight, byTier } from '../../test/runner/tier.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
@@ -71,7 +71,7 @@ describe.skipIf(withoutBrowser())('from the sign-in to the cost of a first call'
     expect(took).toBeLessThan(MOST_MS)
   })
 
-  test('the keyboard alone is enough for the first run, and the focus is always visible', async () => {
+  atNight('the keyboard alone is enough for the first run, and the focus is always visible', async () => {
     const { open, upstream } = bound(await freshGateway())
     const page = await open('/login')
     const { keyboard } = page

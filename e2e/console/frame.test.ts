@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { byTier, casesByTier } from '../../test/runner/tier.ts'
+import { atNight, byTier, casesByTier } from '../../test/runner/tier.ts'
 import { axeViolations } from './axe.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
@@ -217,7 +217,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.close()
   })
 
-  test('the head of a table stays above its rows in every column while they pass below it', async () => {
+  atNight('the head of a table stays above its rows in every column while they pass below it', async () => {
     const page = await stage.open('root', '/models', { viewport: { width: 1360, height: 360 } })
     const table = page.getByRole('table', { name: 'Models' })
     await table.getByRole('row').last().scrollIntoViewIfNeeded()
@@ -303,31 +303,34 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.close()
   })
 
-  test('pages and the list of shortcuts can be opened by keyboard, and the focus returns afterwards', async () => {
-    const page = await stage.open('root', '/')
-    await settled(page, 'Overview')
-    await page.keyboard.press('Control+k')
-    // Keys that are pressed before the palette has the focus do not go to it.
-    await expectFocus(page.getByRole('combobox', { name: 'Search pages and actions' }))
-    await page.keyboard.type('keys')
-    await page.getByRole('option', { name: 'API keys', selected: true }).waitFor()
-    await page.keyboard.press('Enter')
-    await settled(page, 'API keys')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    const filter = page.getByRole('searchbox', { name: 'Filter keys' })
-    await page.keyboard.press('/')
-    await expectFocus(filter)
-    const create = page.getByRole('button', { name: 'Create key' })
-    await create.focus()
-    await page.keyboard.press('?')
-    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
-    await page.keyboard.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await expectFocus(create)
-    await page.close()
-  })
+  atNight(
+    'pages and the list of shortcuts can be opened by keyboard, and the focus returns afterwards',
+    async () => {
+      const page = await stage.open('root', '/')
+      await settled(page, 'Overview')
+      await page.keyboard.press('Control+k')
+      // Keys that are pressed before the palette has the focus do not go to it.
+      await expectFocus(page.getByRole('combobox', { name: 'Search pages and actions' }))
+      await page.keyboard.type('keys')
+      await page.getByRole('option', { name: 'API keys', selected: true }).waitFor()
+      await page.keyboard.press('Enter')
+      await settled(page, 'API keys')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      const filter = page.getByRole('searchbox', { name: 'Filter keys' })
+      await page.keyboard.press('/')
+      await expectFocus(filter)
+      const create = page.getByRole('button', { name: 'Create key' })
+      await create.focus()
+      await page.keyboard.press('?')
+      await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      await expectFocus(create)
+      await page.close()
+    },
+  )
 
-  test('the search says that it searches until the gateway has answered', async () => {
+  atNight('the search says that it searches until the gateway has answered', async () => {
     const page = await stage.open('root', '/')
     await settled(page, 'Overview')
     const answer = Promise.withResolvers<void>()
@@ -375,60 +378,69 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.close()
   })
 
-  test('at 320 pixels no page scrolls sideways, and nothing moves where reduced motion is set', async () => {
-    const page = await stage.open('root', '/', {
-      viewport: { width: 320, height: 640 },
-      reducedMotion: 'reduce',
-    })
-    for (const [path, heading] of casesByTier(4, PAGES)) {
-      await page.goto(path)
-      await settled(page, heading)
-      expect.soft(await page.evaluate(() => document.documentElement.scrollWidth), path).toBe(320)
-    }
-    await page.goto('/keys')
-    const duration = await page
-      .getByRole('button', { name: 'Create key' })
-      .evaluate((button) => getComputedStyle(button).transitionDuration)
-    expect(duration).toBe('0s')
-    await page.close()
-  })
+  atNight(
+    'at 320 pixels no page scrolls sideways, and nothing moves where reduced motion is set',
+    async () => {
+      const page = await stage.open('root', '/', {
+        viewport: { width: 320, height: 640 },
+        reducedMotion: 'reduce',
+      })
+      for (const [path, heading] of casesByTier(4, PAGES)) {
+        await page.goto(path)
+        await settled(page, heading)
+        expect.soft(await page.evaluate(() => document.documentElement.scrollWidth), path).toBe(320)
+      }
+      await page.goto('/keys')
+      const duration = await page
+        .getByRole('button', { name: 'Create key' })
+        .evaluate((button) => getComputedStyle(button).transitionDuration)
+      expect(duration).toBe('0s')
+      await page.close()
+    },
+  )
 
-  test('in a low window the pages of the navigation scroll, below the search and above the account', async () => {
-    const page = await stage.open('root', '/', { viewport: { width: 1366, height: 560 } })
-    await settled(page, 'Overview')
-    const boxOf = (name: string) => page.getByRole('button', { name }).boundingBox()
-    expect(await boxOf('Search')).toMatchObject({ height: 32 })
-    const account = await boxOf('Account menu')
-    expect((account?.y ?? 0) + (account?.height ?? 0)).toBeLessThanOrEqual(560)
-    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Settings' }).click()
-    await settled(page, 'Settings')
-    await page.close()
-  })
+  atNight(
+    'in a low window the pages of the navigation scroll, below the search and above the account',
+    async () => {
+      const page = await stage.open('root', '/', { viewport: { width: 1366, height: 560 } })
+      await settled(page, 'Overview')
+      const boxOf = (name: string) => page.getByRole('button', { name }).boundingBox()
+      expect(await boxOf('Search')).toMatchObject({ height: 32 })
+      const account = await boxOf('Account menu')
+      expect((account?.y ?? 0) + (account?.height ?? 0)).toBeLessThanOrEqual(560)
+      await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Settings' }).click()
+      await settled(page, 'Settings')
+      await page.close()
+    },
+  )
 
-  test('the theme follows the system, can be set and survives a reload; Chinese browsers get Chinese texts', async () => {
-    const page = await stage.open('root', '/account', { colorScheme: 'dark' })
-    await settled(page, 'Account')
-    const theme = (): Promise<string | undefined> =>
-      page.evaluate(() => document.documentElement.dataset['theme'])
-    expect(await theme()).toBe('dark')
-    await page.getByRole('radio', { name: 'Light' }).click()
-    expect(await theme()).toBe('light')
-    await page.reload({ waitUntil: 'commit' })
-    await page.waitForFunction(() => document.documentElement.dataset['theme'] !== undefined)
-    expect(await theme()).toBe('light')
-    await page.close()
+  atNight(
+    'the theme follows the system, can be set and survives a reload; Chinese browsers get Chinese texts',
+    async () => {
+      const page = await stage.open('root', '/account', { colorScheme: 'dark' })
+      await settled(page, 'Account')
+      const theme = (): Promise<string | undefined> =>
+        page.evaluate(() => document.documentElement.dataset['theme'])
+      expect(await theme()).toBe('dark')
+      await page.getByRole('radio', { name: 'Light' }).click()
+      expect(await theme()).toBe('light')
+      await page.reload({ waitUntil: 'commit' })
+      await page.waitForFunction(() => document.documentElement.dataset['theme'] !== undefined)
+      expect(await theme()).toBe('light')
+      await page.close()
 
-    const chinese = await stage.open('root', '/keys', { locale: 'zh-CN' })
-    await settled(chinese, 'API 密钥')
-    expect(await chinese.evaluate(() => document.documentElement.lang)).toBe('zh-CN')
-    const buttons = await chinese.getByRole('button').allInnerTexts()
-    expect(
-      buttons.filter((text) =>
-        /[a-z]{3}/i.test(text.replace(PEOPLE.root.key, '').replace(/root|Ctrl K/, '')),
-      ),
-    ).toEqual([])
-    await chinese.close()
-  })
+      const chinese = await stage.open('root', '/keys', { locale: 'zh-CN' })
+      await settled(chinese, 'API 密钥')
+      expect(await chinese.evaluate(() => document.documentElement.lang)).toBe('zh-CN')
+      const buttons = await chinese.getByRole('button').allInnerTexts()
+      expect(
+        buttons.filter((text) =>
+          /[a-z]{3}/i.test(text.replace(PEOPLE.root.key, '').replace(/root|Ctrl K/, '')),
+        ),
+      ).toEqual([])
+      await chinese.close()
+    },
+  )
 
   async function expectFocus(locator: ReturnType<Page['locator']>): Promise<void> {
     await expect.poll(() => locator.evaluate((element) => element === document.activeElement)).toBe(true)

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+import { atNight } from '../../test/runner/tier.ts'
 
 const run = promisify(execFile)
 
@@ -114,32 +115,35 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.close()
   })
 
-  test('in the list of keys, the focus returns to the button that opened a dialog, or after a deletion to the next row', async () => {
-    for (const name of ['focus-a', 'focus-b', 'focus-c'])
-      await stage.api('POST', '/api/token/', {
-        name,
-        remain_quota: 0,
-        unlimited_quota: true,
-        expired_time: -1,
-      })
-    const page = await stage.open('root', '/keys?q=focus-')
-    const focusedRow = () => page.evaluate(() => document.activeElement?.closest('tr')?.textContent ?? '')
-    const deleting = page.getByRole('row', { name: /focus-b/ }).getByRole('button', { name: 'Delete' })
-    const dialog = page.getByRole('dialog', { name: 'Delete key' })
-    await deleting.click()
-    await dialog.waitFor()
-    await page.keyboard.press('Escape')
-    await dialog.waitFor({ state: 'detached' })
-    await expect.poll(() => deleting.evaluate((button) => button === document.activeElement)).toBe(true)
-    const names = await page.getByRole('row', { name: /focus-/ }).allInnerTexts()
-    const next = names.findIndex((text) => text.includes('focus-b')) === 1 ? names[2] : undefined
-    await page.keyboard.press('Enter')
-    await dialog.getByRole('button', { name: 'Delete' }).click()
-    await dialog.waitFor({ state: 'detached' })
-    await expect.poll(focusedRow).toMatch(/focus-[ac]/)
-    expect(next).toContain((await focusedRow()).match(/focus-[ac]/)?.[0])
-    await page.close()
-  })
+  atNight(
+    'in the list of keys, the focus returns to the button that opened a dialog, or after a deletion to the next row',
+    async () => {
+      for (const name of ['focus-a', 'focus-b', 'focus-c'])
+        await stage.api('POST', '/api/token/', {
+          name,
+          remain_quota: 0,
+          unlimited_quota: true,
+          expired_time: -1,
+        })
+      const page = await stage.open('root', '/keys?q=focus-')
+      const focusedRow = () => page.evaluate(() => document.activeElement?.closest('tr')?.textContent ?? '')
+      const deleting = page.getByRole('row', { name: /focus-b/ }).getByRole('button', { name: 'Delete' })
+      const dialog = page.getByRole('dialog', { name: 'Delete key' })
+      await deleting.click()
+      await dialog.waitFor()
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      await expect.poll(() => deleting.evaluate((button) => button === document.activeElement)).toBe(true)
+      const names = await page.getByRole('row', { name: /focus-/ }).allInnerTexts()
+      const next = names.findIndex((text) => text.includes('focus-b')) === 1 ? names[2] : undefined
+      await page.keyboard.press('Enter')
+      await dialog.getByRole('button', { name: 'Delete' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await expect.poll(focusedRow).toMatch(/focus-[ac]/)
+      expect(next).toContain((await focusedRow()).match(/focus-[ac]/)?.[0])
+      await page.close()
+    },
+  )
 
   async function statusWith(key: string): Promise<number> {
     const { status } = await fetch(`${stage.gateway.url}/v1/models`, {
@@ -279,7 +283,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.close()
   })
 
-  test('Back and Forward of the browser restore the text of a filter', async () => {
+  atNight('Back and Forward of the browser restore the text of a filter', async () => {
     const page = await stage.open('root', '/keys')
     const filter = page.getByRole('searchbox', { name: 'Filter keys' })
     await filter.fill('nothing like this')
@@ -292,17 +296,20 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.close()
   })
 
-  test('twenty letters typed fast into the filter of keys cause no 429, and the list shows the result for the whole text', async () => {
-    const page = await stage.open('root', '/keys')
-    const refused: number[] = []
-    page.on('response', (response) => {
-      if (response.status() === 429) refused.push(response.status())
-    })
-    await page.getByRole('searchbox', { name: 'Filter keys' }).pressSequentially('firstfirstfirstfirst')
-    await page.getByText('No key has this in its name.').waitFor()
-    await page.getByRole('searchbox', { name: 'Filter keys' }).fill('firs')
-    await page.getByRole('link', { name: 'first' }).waitFor()
-    expect(refused).toEqual([])
-    await page.close()
-  })
+  atNight(
+    'twenty letters typed fast into the filter of keys cause no 429, and the list shows the result for the whole text',
+    async () => {
+      const page = await stage.open('root', '/keys')
+      const refused: number[] = []
+      page.on('response', (response) => {
+        if (response.status() === 429) refused.push(response.status())
+      })
+      await page.getByRole('searchbox', { name: 'Filter keys' }).pressSequentially('firstfirstfirstfirst')
+      await page.getByText('No key has this in its name.').waitFor()
+      await page.getByRole('searchbox', { name: 'Filter keys' }).fill('firs')
+      await page.getByRole('link', { name: 'first' }).waitFor()
+      expect(refused).toEqual([])
+      await page.close()
+    },
+  )
 })

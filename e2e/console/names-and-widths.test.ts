@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { byTier, pairsByDay } from '../../test/runner/tier.ts'
+import { byTier, casesByTier, pairsByDay } from '../../test/runner/tier.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, LONG_NAMES, startConsoleStage } from './console-stage.ts'
 
@@ -155,7 +155,7 @@ describe.skipIf(withoutBrowser())(
       expect(widths.size).toBe(FONTS.length)
     })
 
-    test.each(LOCALES.flatMap((locale) => PAGES.map((path) => [path, locale] as const)))(
+    test.each(LOCALES.flatMap((locale) => casesByTier(9, PAGES).map((path) => [path, locale] as const)))(
       '%s breaks no word, hides no name and overflows nowhere, in %s',
       async (path, locale) => {
         const page = pages.get(locale) as Page

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../../test/fixtures/behaviour.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { atNight } from '../../test/runner/tier.ts'
 
 /** The number of consecutive failures after which a channel is in cooldown. */
 const FAILURES = 5
@@ -71,44 +72,47 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await own.close()
   })
 
-  test('a channel whose upstream is down is in cooldown, with the time left, and works when it is back', async () => {
-    stage.upstream.script('tired', { kind: 'status', status: 503 })
-    const page = await stage.open('root', '/channels')
-    const row = page.getByRole('row', { name: /tired/ })
-    await row.getByText('Not called yet', { exact: true }).waitFor()
-    for (let failure = 0; failure < FAILURES; failure++) await stage.call('tired')
-    // The cooldown may be over before it is shown; nothing tries the channel then.
-    const shown = /^(?:Resting, .+ left|Being tried again|Waiting for a trial)$/
-    await row.getByText(shown).waitFor()
-    // Each failed trial doubles the cooldown.
-    const reasonAfterCall = async (): Promise<unknown> => {
-      await stage.call('tired')
-      const texts = row.getByText(/^Resting, .+ left$/)
-      return texts.evaluateAll(([text]) => text?.getAttribute('title'))
-    }
-    await expect.poll(reasonAfterCall, { interval: 500 }).toContain('503')
-    const overview = await stage.open('root', '/')
-    const troubled = troubledIn(overview)
-    const item = troubled.getByRole('listitem').filter({ hasText: 'tired' })
-    await item.getByText(shown).waitFor()
-    expect(await item.innerText()).toContain('503')
-    expect(await item.getByRole('link').getAttribute('href')).toMatch(/^\/channels\//)
-    await overview.close()
-    const own = await stage.open('caller', '/')
-    await own.getByRole('heading', { level: 1 }).waitFor()
-    expect(await troubledIn(own).count()).toBe(0)
-    await own.close()
+  atNight(
+    'a channel whose upstream is down is in cooldown, with the time left, and works when it is back',
+    async () => {
+      stage.upstream.script('tired', { kind: 'status', status: 503 })
+      const page = await stage.open('root', '/channels')
+      const row = page.getByRole('row', { name: /tired/ })
+      await row.getByText('Not called yet', { exact: true }).waitFor()
+      for (let failure = 0; failure < FAILURES; failure++) await stage.call('tired')
+      // The cooldown may be over before it is shown; nothing tries the channel then.
+      const shown = /^(?:Resting, .+ left|Being tried again|Waiting for a trial)$/
+      await row.getByText(shown).waitFor()
+      // Each failed trial doubles the cooldown.
+      const reasonAfterCall = async (): Promise<unknown> => {
+        await stage.call('tired')
+        const texts = row.getByText(/^Resting, .+ left$/)
+        return texts.evaluateAll(([text]) => text?.getAttribute('title'))
+      }
+      await expect.poll(reasonAfterCall, { interval: 500 }).toContain('503')
+      const overview = await stage.open('root', '/')
+      const troubled = troubledIn(overview)
+      const item = troubled.getByRole('listitem').filter({ hasText: 'tired' })
+      await item.getByText(shown).waitFor()
+      expect(await item.innerText()).toContain('503')
+      expect(await item.getByRole('link').getAttribute('href')).toMatch(/^\/channels\//)
+      await overview.close()
+      const own = await stage.open('caller', '/')
+      await own.getByRole('heading', { level: 1 }).waitFor()
+      expect(await troubledIn(own).count()).toBe(0)
+      await own.close()
 
-    stage.upstream.script('tired', { kind: 'whole' })
-    await expect.poll(() => stage.call('tired'), { interval: 500, timeout: 240_000 }).toBe(200)
-    await row.getByText('Works', { exact: true }).waitFor()
-    await page.goto(new URL('/', page.url()).href)
-    await troubledIn(page).waitFor()
-    expect(await troubledIn(page).getByText('tired').count()).toBe(0)
-    await page.close()
-  })
+      stage.upstream.script('tired', { kind: 'whole' })
+      await expect.poll(() => stage.call('tired'), { interval: 500, timeout: 240_000 }).toBe(200)
+      await row.getByText('Works', { exact: true }).waitFor()
+      await page.goto(new URL('/', page.url()).href)
+      await troubledIn(page).waitFor()
+      expect(await troubledIn(page).getByText('tired').count()).toBe(0)
+      await page.close()
+    },
+  )
 
-  test('the second of two tabs that edit one channel is warned that the first has saved it', async () => {
+  atNight('the second of two tabs that edit one channel is warned that the first has saved it', async () => {
     const [id] = (
       await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
         mode: 'single',
@@ -184,40 +188,43 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.close()
   })
 
-  test('the log lists a call when it ends, without moving rows for a user who has scrolled down', async () => {
-    stage.upstream.script('scripted', { kind: 'whole' })
-    for (let call = 0; call < 25; call++) await stage.call('scripted')
-    const page = await stage.open('root', '/logs')
-    const totals = page.getByRole('status', { name: 'Totals of these calls' })
-    await totals.filter({ hasText: 'calls' }).waitFor()
-    await page.waitForLoadState('networkidle')
-    const answers = ['log/stream', 'usage?', 'log/?'].map((part) =>
-      page.waitForResponse((response) => response.url().includes(`/api/${part}`)),
-    )
-    await page.getByRole('switch', { name: 'Live' }).click({ force: true })
-    await Promise.all(answers)
-    const asked: string[] = []
-    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
-    const rows = page.getByRole('table', { name: 'Calls' }).locator('tbody').getByRole('row')
-    const before = await rows.count()
-    // Failed calls have rows, but are not counted.
-    const counted = Number.parseInt(await totals.innerText(), 10)
-    await stage.call('demo-chat')
-    await rows.filter({ hasText: 'demo-chat' }).first().waitFor()
-    expect(await rows.first().innerText()).toContain('demo-chat')
-    await expect.poll(() => rows.count()).toBe(before + 1)
-    await totals.filter({ hasText: `${counted + 1} calls` }).waitFor()
+  atNight(
+    'the log lists a call when it ends, without moving rows for a user who has scrolled down',
+    async () => {
+      stage.upstream.script('scripted', { kind: 'whole' })
+      for (let call = 0; call < 25; call++) await stage.call('scripted')
+      const page = await stage.open('root', '/logs')
+      const totals = page.getByRole('status', { name: 'Totals of these calls' })
+      await totals.filter({ hasText: 'calls' }).waitFor()
+      await page.waitForLoadState('networkidle')
+      const answers = ['log/stream', 'usage?', 'log/?'].map((part) =>
+        page.waitForResponse((response) => response.url().includes(`/api/${part}`)),
+      )
+      await page.getByRole('switch', { name: 'Live' }).click({ force: true })
+      await Promise.all(answers)
+      const asked: string[] = []
+      page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+      const rows = page.getByRole('table', { name: 'Calls' }).locator('tbody').getByRole('row')
+      const before = await rows.count()
+      // Failed calls have rows, but are not counted.
+      const counted = Number.parseInt(await totals.innerText(), 10)
+      await stage.call('demo-chat')
+      await rows.filter({ hasText: 'demo-chat' }).first().waitFor()
+      expect(await rows.first().innerText()).toContain('demo-chat')
+      await expect.poll(() => rows.count()).toBe(before + 1)
+      await totals.filter({ hasText: `${counted + 1} calls` }).waitFor()
 
-    await page.evaluate(() => scrollTo({ top: 300, behavior: 'instant' }))
-    await stage.call('demo-claude')
-    const waiting = page.getByRole('button', { name: '1 new call' })
-    await waiting.waitFor()
-    expect(await rows.first().innerText()).toContain('demo-chat')
-    await waiting.click()
-    await rows.first().filter({ hasText: 'demo-claude' }).waitFor()
-    expect(asked.filter((path) => /^\/api\/(?:log|usage)/.test(path))).toEqual([])
-    await page.close()
-  })
+      await page.evaluate(() => scrollTo({ top: 300, behavior: 'instant' }))
+      await stage.call('demo-claude')
+      const waiting = page.getByRole('button', { name: '1 new call' })
+      await waiting.waitFor()
+      expect(await rows.first().innerText()).toContain('demo-chat')
+      await waiting.click()
+      await rows.first().filter({ hasText: 'demo-claude' }).waitFor()
+      expect(asked.filter((path) => /^\/api\/(?:log|usage)/.test(path))).toEqual([])
+      await page.close()
+    },
+  )
 
   test('a price set in the console applies to the next call and can be reset; a price of gateway.yaml is locked', async () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
@@ -281,7 +288,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.close()
   })
 
-  test('the folded navigation keeps its accessible names, also on the next page', async () => {
+  atNight('the folded navigation keeps its accessible names, also on the next page', async () => {
     const page = await stage.open('root', '/keys')
     const link = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Logs' })
     await link.waitFor()

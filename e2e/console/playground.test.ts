@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+import { atNight } from '../../test/runner/tier.ts'
 
 const run = promisify(execFile)
 
@@ -76,60 +77,69 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.close()
   })
 
-  test('the playground folds thoughts, and compares two protocols side by side with their costs', async () => {
-    const page = await stage.open('root', '/playground?model=demo-reason')
-    await page.getByText('Chat completions and Messages', { exact: true }).click()
-    await page.getByRole('combobox', { name: 'Thinking' }).click()
-    await page.getByRole('option', { name: 'Low' }).click()
-    await send(page, 'Why is the sky blue?')
-    await expect
-      .poll(() =>
-        answers(page)
-          .getByRole('link', { name: /^Call details/ })
-          .count(),
-      )
-      .toBe(2)
-    const thoughts = answers(page).locator('details', { hasText: 'Thinking' })
-    expect(await thoughts.first().getAttribute('open')).toBeNull()
-    expect(await thoughts.first().locator('p').isVisible()).toBe(false)
-    await page.close()
-  })
+  atNight(
+    'the playground folds thoughts, and compares two protocols side by side with their costs',
+    async () => {
+      const page = await stage.open('root', '/playground?model=demo-reason')
+      await page.getByText('Chat completions and Messages', { exact: true }).click()
+      await page.getByRole('combobox', { name: 'Thinking' }).click()
+      await page.getByRole('option', { name: 'Low' }).click()
+      await send(page, 'Why is the sky blue?')
+      await expect
+        .poll(() =>
+          answers(page)
+            .getByRole('link', { name: /^Call details/ })
+            .count(),
+        )
+        .toBe(2)
+      const thoughts = answers(page).locator('details', { hasText: 'Thinking' })
+      expect(await thoughts.first().getAttribute('open')).toBeNull()
+      expect(await thoughts.first().locator('p').isVisible()).toBe(false)
+      await page.close()
+    },
+  )
 
-  test('the playground shows the arguments of a tool call, and Send is disabled until the tools are valid JSON', async () => {
-    const page = await stage.open('root', '/playground?model=demo-chat')
-    const field = page.getByRole('textbox', { name: 'Tools (JSON)' })
-    await page.getByRole('textbox', { name: 'Message' }).fill('What is the weather in Paris?')
-    await field.fill('[{')
-    await page.getByText('This is not a JSON array of tools with names.').waitFor()
-    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
-    await field.fill(TOOLS)
-    await send(page, 'What is the weather in Paris?')
-    await answers(page).getByText('Calls get_weather').waitFor()
-    // The arguments arrive after the name.
-    await expect.poll(() => answers(page).innerText()).toContain('"city"')
-    await page.getByRole('textbox', { name: 'Result of get_weather' }).fill('18 degrees')
-    await page.getByRole('button', { name: 'Send results' }).click()
-    await expect.poll(() => answers(page).count()).toBe(2)
-    await page.close()
-  })
+  atNight(
+    'the playground shows the arguments of a tool call, and Send is disabled until the tools are valid JSON',
+    async () => {
+      const page = await stage.open('root', '/playground?model=demo-chat')
+      const field = page.getByRole('textbox', { name: 'Tools (JSON)' })
+      await page.getByRole('textbox', { name: 'Message' }).fill('What is the weather in Paris?')
+      await field.fill('[{')
+      await page.getByText('This is not a JSON array of tools with names.').waitFor()
+      expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+      await field.fill(TOOLS)
+      await send(page, 'What is the weather in Paris?')
+      await answers(page).getByText('Calls get_weather').waitFor()
+      // The arguments arrive after the name.
+      await expect.poll(() => answers(page).innerText()).toContain('"city"')
+      await page.getByRole('textbox', { name: 'Result of get_weather' }).fill('18 degrees')
+      await page.getByRole('button', { name: 'Send results' }).click()
+      await expect.poll(() => answers(page).count()).toBe(2)
+      await page.close()
+    },
+  )
 
-  test('an image attached in the playground is shown, and sent in the format of each protocol', async () => {
-    const page = await stage.open('root', '/playground?model=demo-chat')
-    await page.getByText('Chat completions and Messages', { exact: true }).click()
-    const png = await page.screenshot({ clip: { x: 0, y: 0, width: 8, height: 8 } })
-    await page
-      .locator('input[type=file]')
-      .setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: png })
-    await page.getByRole('img', { name: 'Image 1' }).waitFor()
-    const bodyTo = async (path: string): Promise<string> =>
-      (await page.waitForRequest(`**/api/playground/${path}`)).postDataBuffer()?.toString() ?? ''
-    const bodies = Promise.all([bodyTo('chat/completions'), bodyTo('messages')])
-    await send(page, 'What is this?')
-    const [chat, messages] = await bodies
-    expect(chat).toMatch(/"image_url":\{"url":"data:image\//)
-    expect(messages).toMatch(/"source":\{"type":"base64","media_type":"image\//)
-    await page.close()
-  })
+  atNight(
+    'an image attached in the playground is shown, and sent in the format of each protocol',
+    async () => {
+      const page = await stage.open('root', '/playground?model=demo-chat')
+      await page.getByText('Chat completions and Messages', { exact: true }).click()
+      const png = await page.screenshot({ clip: { x: 0, y: 0, width: 8, height: 8 } })
+      await page
+        .locator('input[type=file]')
+        .setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: png })
+      await page.getByRole('img', { name: 'Image 1' }).waitFor()
+      const bodyTo = async (path: string): Promise<string> =>
+        (await page.waitForRequest(`**/api/playground/${path}`)).postDataBuffer()?.toString() ?? ''
+      const bodies = Promise.all([bodyTo('chat/completions'), bodyTo('messages')])
+      await send(page, 'What is this?')
+      const [chat, messages] = await bodies
+      expect(chat).toMatch(/"image_url":\{"url":"data:image\//)
+      expect(messages).toMatch(/"source":\{"type":"base64","media_type":"image\//)
+      await page.close()
+    },
+  )
 
   test('the code example of a playground request sends the same body as the playground itself', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
@@ -209,7 +219,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.close()
   })
 
-  test('the playground keeps the model when another key is chosen that may call it', async () => {
+  atNight('the playground keeps the model when another key is chosen that may call it', async () => {
     // The newest key is the one that the other tests would use, so this one is the last.
     await stage.api('POST', '/api/token/', {
       name: 'narrow',

@@ -4,6 +4,7 @@ import { startMcpServer, type TestMcpServer } from '../../test/fixtures/mcp.ts'
 import { axeViolations } from './axe.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, readAgain, startConsoleStage } from './console-stage.ts'
+import { atNight } from '../../test/runner/tier.ts'
 
 interface Entry {
   readonly name: string
@@ -133,7 +134,7 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     await page.close()
   })
 
-  test("a change of a toolset keeps another administrator's", async () => {
+  atNight("a change of a toolset keeps another administrator's", async () => {
     await stage.api('POST', '/api/mcp/toolsets', { name: 'shared', tools: ['notes.*'] })
     const page = await stage.open('admin', '/tools?toolset=shared', { isAlone: true })
     const dialog = page.getByRole('dialog', { name: 'shared' })
@@ -150,7 +151,7 @@ describe.skipIf(withoutBrowser())('the page of tools', () => {
     await page.close()
   })
 
-  test('a key is restricted to toolsets in its form, when it is made and later', async () => {
+  atNight('a key is restricted to toolsets in its form, when it is made and later', async () => {
     for (const name of ['reading', 'writing'])
       await stage.api('POST', '/api/mcp/toolsets', { name, tools: ['notes.*'] })
     const keyNamed = async (name: string) => {

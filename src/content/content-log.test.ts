@@ -12,6 +12,7 @@ import { temporaryFolder } from '../../test/stores/rows.ts'
 import type { CapturedCall } from './content-capture.ts'
 import { digestOf } from './entries.ts'
 import { ContentLog } from './content-log.ts'
+import { atNight } from '../../test/runner/tier.ts'
 
 const MIB = 1024 * 1024
 const NOW_MS = Date.now()
@@ -275,23 +276,26 @@ test('two simultaneous deletions each remove the content of their key, and the c
   expect(await log.users()).toEqual([])
 })
 
-test('a call that crashes the content thread is dropped and counted, and the content of other calls is stored', async () => {
-  const { log, dropped } = openLog({ heapMb: 44 })
-  const culprit = { ...callOf(1), what: 'redacted' as const }
-  const others = [callOf(1), callOf(2), callOf(3), callOf(3)]
-  const many = Buffer.from(
-    JSON.stringify({ x: Array.from({ length: 190_000 }, (_, index) => `text ${index}`.padEnd(120)) }),
-  )
-  for (const call of others.slice(0, 2)) say(log, call, Buffer.from('request'), Buffer.from('answer'))
-  say(log, culprit, many, Buffer.from('answer'))
-  for (const call of others.slice(2)) say(log, call, Buffer.from('request'), Buffer.from('answer'))
-  await log.flush()
-  expect(dropped).toEqual(['failed'])
-  expect(log.held).toBe(0)
-  for (const { id } of others)
-    expect(Buffer.from((await log.read(id))?.content ?? []).toString()).toBe('requestanswer')
-  expect(await log.read(culprit.id)).toBeUndefined()
-})
+atNight(
+  'a call that crashes the content thread is dropped and counted, and the content of other calls is stored',
+  async () => {
+    const { log, dropped } = openLog({ heapMb: 44 })
+    const culprit = { ...callOf(1), what: 'redacted' as const }
+    const others = [callOf(1), callOf(2), callOf(3), callOf(3)]
+    const many = Buffer.from(
+      JSON.stringify({ x: Array.from({ length: 190_000 }, (_, index) => `text ${index}`.padEnd(120)) }),
+    )
+    for (const call of others.slice(0, 2)) say(log, call, Buffer.from('request'), Buffer.from('answer'))
+    say(log, culprit, many, Buffer.from('answer'))
+    for (const call of others.slice(2)) say(log, call, Buffer.from('request'), Buffer.from('answer'))
+    await log.flush()
+    expect(dropped).toEqual(['failed'])
+    expect(log.held).toBe(0)
+    for (const { id } of others)
+      expect(Buffer.from((await log.read(id))?.content ?? []).toString()).toBe('requestanswer')
+    expect(await log.read(culprit.id)).toBeUndefined()
+  },
+)
 
 test('content is stored where the settings say, also after a change while the thread runs', async () => {
   const bucket = createServer((_, response) => response.writeHead(503).end())

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import process from 'node:process'
 import { expect, test } from 'vitest'
 import { MemoryPressure, type MemoryUsage, memoryUsage } from './memory-pressure.ts'
+import { atNight } from '../../test/runner/tier.ts'
 
 const LOW: MemoryUsage = { heap: 100, heapLimit: 1_000, resident: 200, residentLimit: 2_000 }
 
@@ -107,7 +108,7 @@ function fullCollections(isOverload: boolean): number {
   return Number(stdout)
 }
 
-test('at least a quarter fewer full garbage collections are forced in overload than otherwise', () => {
+atNight('at least a quarter fewer full garbage collections are forced in overload than otherwise', () => {
   const [usual, inOverload] = [fullCollections(false), fullCollections(true)]
   expect(usual).toBeGreaterThan(4)
   expect(inOverload).toBeLessThan(0.75 * usual)

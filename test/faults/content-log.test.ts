@@ -9,7 +9,7 @@ import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { contentOf, lookAt, sha256, untilRowAgrees } from '../fixtures/content.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { byTier } from '../runner/tier.ts'
+import { atNight, byTier } from '../runner/tier.ts'
 
 const OPERATOR = { id: 1, accessToken: 'root-access-token' }
 const NAMES = ['ann', 'ben', 'cyd', 'dan'] as const
@@ -140,43 +140,46 @@ describe('a gateway that is killed while it writes content', () => {
   })
 })
 
-test('a blocked content database delays no call; content beyond the memory limit is dropped, and later content stored', async () => {
-  const body = completionText('large '.repeat(2 * MIB), usageText(3, 2))
-  fixture.upstream.script('large', { kind: 'whole', body })
-  const quick = async (): Promise<number> => {
-    const start = performance.now()
-    expect((await say('ben', 'quick')).status).toBe(200)
-    return performance.now() - start
-  }
-  await whenWriting()
-  const alone: number[] = []
-  for (let one = 0; one < 8; one += 1) alone.push(await quick())
-  const blocked = blockedKeys()
-  const times: number[] = []
-  try {
-    for (let one = 0; one < 8; one += 1) {
-      expect((await say('ann', `large ${one}`, 'large')).status).toBe(200)
-      times.push(await quick())
+atNight(
+  'a blocked content database delays no call; content beyond the memory limit is dropped, and later content stored',
+  async () => {
+    const body = completionText('large '.repeat(2 * MIB), usageText(3, 2))
+    fixture.upstream.script('large', { kind: 'whole', body })
+    const quick = async (): Promise<number> => {
+      const start = performance.now()
+      expect((await say('ben', 'quick')).status).toBe(200)
+      return performance.now() - start
     }
-  } finally {
-    blocked.exec('ROLLBACK')
-    blocked.close()
-  }
-  // A call that waited for the database would wait for seconds, each of them.
-  expect(Math.min(...times)).toBeLessThan(20 * Math.max(...alone))
-  const dropped = async (): Promise<number> => {
-    const { text } = await call(url(), undefined, { method: 'GET', path: '/metrics' })
-    return Number(/sluice_content_dropped_total\{reason="full"\} (\d+)/.exec(text)?.[1] ?? 0)
-  }
-  await expect.poll(dropped).toBeGreaterThan(0)
-  const later: string[] = []
-  const stored = async (): Promise<boolean> => {
-    later.push(String((await say('cyd', 'afterwards')).headers['x-request-id']))
-    const looks = await Promise.all(later.map((id) => lookAt(url(), OPERATOR, id)))
-    return looks.some(({ status, data }) => status === 200 && data.what === 'full')
-  }
-  await expect.poll(stored).toBe(true)
-})
+    await whenWriting()
+    const alone: number[] = []
+    for (let one = 0; one < 8; one += 1) alone.push(await quick())
+    const blocked = blockedKeys()
+    const times: number[] = []
+    try {
+      for (let one = 0; one < 8; one += 1) {
+        expect((await say('ann', `large ${one}`, 'large')).status).toBe(200)
+        times.push(await quick())
+      }
+    } finally {
+      blocked.exec('ROLLBACK')
+      blocked.close()
+    }
+    // A call that waited for the database would wait for seconds, each of them.
+    expect(Math.min(...times)).toBeLessThan(20 * Math.max(...alone))
+    const dropped = async (): Promise<number> => {
+      const { text } = await call(url(), undefined, { method: 'GET', path: '/metrics' })
+      return Number(/sluice_content_dropped_total\{reason="full"\} (\d+)/.exec(text)?.[1] ?? 0)
+    }
+    await expect.poll(dropped).toBeGreaterThan(0)
+    const later: string[] = []
+    const stored = async (): Promise<boolean> => {
+      later.push(String((await say('cyd', 'afterwards')).headers['x-request-id']))
+      const looks = await Promise.all(later.map((id) => lookAt(url(), OPERATOR, id)))
+      return looks.some(({ status, data }) => status === 200 && data.what === 'full')
+    }
+    await expect.poll(stored).toBe(true)
+  },
+)
 
 test('while the content log is unavailable, usage rows are listed without content, and reading or deleting it is a 503', async () => {
   const { headers } = await say('cyd', 'words of cyd')

@@ -8,6 +8,7 @@ import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtur
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { askMcp, startMcpServer, statelessRequest, type TestMcpServer } from '../fixtures/mcp.ts'
 import { wholeResponse } from '../fixtures/responses-behaviour.ts'
+import { atNight } from '../runner/tier.ts'
 
 const MIB = 1024 * 1024
 const ANSWER_BYTES = 20 * MIB
@@ -125,7 +126,7 @@ test.each([
   await expect.poll(isRefused).toBe(false)
 })
 
-test('a list takes memory while its servers send it, and is refused without', async () => {
+atNight('a list takes memory while its servers send it, and is refused without', async () => {
   const status = async () =>
     (await askMcp(fixture.gateway.url, 'ann', 'prompts/list', {}, { path: '/mcp/two' })).status
   // What is left has room for the list of 6 MiB, but not twice.
@@ -142,7 +143,7 @@ const callFrom = (server: string) =>
   })
 const received = (method: string): number => answering.received(method).length
 
-test('a result waits until memory for it is free', async () => {
+atNight('a result waits until memory for it is free', async () => {
   await whileUnread(
     CALL,
     async (leave) => {

@@ -8,6 +8,7 @@ import { ask, retryWhileOverloaded } from '../fixtures/fixture.ts'
 import { patientWithNodes } from '../fixtures/patient-program.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
 import { SHARED, setNodes, untilAcquainted } from './fixture.ts'
+import { atNight } from '../runner/tier.ts'
 
 /** Ten prompt and five output tokens. */
 const COST = 30
@@ -123,32 +124,35 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     await expect.poll(async () => (await tokenOf('token-ann')).used).toBe(42 * COST)
   })
 
-  test('nodes that get 20,000 large messages from a role without grants go on serving, and grow by less than 100 MB', async () => {
-    const { notify, statuses, gateways, dropped } = await attacked()
-    await statuses('ann', 4)
-    const pids = gateways.map(({ pid }) => pid)
-    const bomb = `report ${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)} made-up 0 500 ${'A'.repeat(7_900)}`
-    const send = async (count: number): Promise<void> => {
-      for (let index = 0; index < count; index += 100)
-        await Promise.all(
-          Array.from({ length: 100 }, (_, more) => notify(`${bomb}${index + more}`.slice(-7_990))),
-        )
-    }
-    // Fills the young generation once, which is up to 96 MB of its own.
-    await send(5_000)
-    const before = Math.max(...pids.map(residentBytes))
-    const before20k = await dropped()
-    const sending = send(20_000)
-    expect(new Set(await statuses('ann', 40))).toEqual(new Set([200]))
-    await sending
-    // A node misses what is sent while it restores a connection whose check took too long.
-    const received = async (): Promise<number> => {
-      const count = (await dropped()) - before20k
-      if (count < 20_000) await send(100)
-      return count
-    }
-    await expect.poll(received, { interval: 500 }).toBeGreaterThanOrEqual(20_000)
-    // Garbage is collected at the latest when a node has nothing to do.
-    await expect.poll(() => Math.max(...pids.map(residentBytes)) - before).toBeLessThan(100 * 1024 * 1024)
-  })
+  atNight(
+    'nodes that get 20,000 large messages from a role without grants go on serving, and grow by less than 100 MB',
+    async () => {
+      const { notify, statuses, gateways, dropped } = await attacked()
+      await statuses('ann', 4)
+      const pids = gateways.map(({ pid }) => pid)
+      const bomb = `report ${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)} made-up 0 500 ${'A'.repeat(7_900)}`
+      const send = async (count: number): Promise<void> => {
+        for (let index = 0; index < count; index += 100)
+          await Promise.all(
+            Array.from({ length: 100 }, (_, more) => notify(`${bomb}${index + more}`.slice(-7_990))),
+          )
+      }
+      // Fills the young generation once, which is up to 96 MB of its own.
+      await send(5_000)
+      const before = Math.max(...pids.map(residentBytes))
+      const before20k = await dropped()
+      const sending = send(20_000)
+      expect(new Set(await statuses('ann', 40))).toEqual(new Set([200]))
+      await sending
+      // A node misses what is sent while it restores a connection whose check took too long.
+      const received = async (): Promise<number> => {
+        const count = (await dropped()) - before20k
+        if (count < 20_000) await send(100)
+        return count
+      }
+      await expect.poll(received, { interval: 500 }).toBeGreaterThanOrEqual(20_000)
+      // Garbage is collected at the latest when a node has nothing to do.
+      await expect.poll(() => Math.max(...pids.map(residentBytes)) - before).toBeLessThan(100 * 1024 * 1024)
+    },
+  )
 })

@@ -12,6 +12,7 @@ import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { requestsLeft } from '../fixtures/stating-provider.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 import { nodesOnRedis, setNodes, SHARED } from './fixture.ts'
+import { atNight } from '../runner/tier.ts'
 
 const KEYS = ['sk-upstream-one', 'sk-upstream-two']
 /** A channel and model for each test, because the nodes remember what was stated. */
@@ -174,48 +175,51 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(await left(two)).toBe(650)
   })
 
-  test('all nodes together send one alert for a channel whose keys are near their limits, and another after a recovery', async () => {
-    const told = await startAlertReceiver()
-    onTestFinished(() => told.stop())
-    const declared = (upstream: ScriptedUpstream): Configuration => ({
-      ...configure(upstream),
-      alerts: [told.declared('provider.limit')],
-    })
-    const { upstream, gateways, chat, database } = await setNodes(engine, 2, declared, {
-      env: {
-        REDIS_URL: shared.server.url,
-      },
-    })
-    const conditions = async (): Promise<number> =>
-      (await database.sql('select name from alert_conditions')).length
-    const left = async (node: number): Promise<readonly (number | undefined)[]> =>
-      (await limitsAt(gateways[node] as RunningGateway, 'spent')).map(({ requests }) => requests?.remaining)
-    /** Both keys state what is left to this node, and then both nodes know. */
-    const state = async (node: number, remaining: number): Promise<void> => {
-      upstream.decide('spent', () => ({ kind: 'whole', headers: requestsLeft(remaining) }))
-      for (const other of [0, 1])
-        await expect
-          .poll(async () => {
-            expect((await chat(node, 'ann', ask('spent'))).status).toBe(200)
-            return left(other)
-          })
-          .toEqual([remaining, remaining])
-    }
-    await state(0, 500)
-    await state(0, 30)
-    await told.atLeast(1)
-    await state(1, 20)
-    await state(0, 90)
-    await state(1, 10)
-    await state(1, 300)
-    // What both nodes report of the end is stored before the next begins.
-    await expect.poll(conditions).toBe(0)
-    await state(1, 40)
-    await told.atLeast(2)
-    const data = { channel: 'spent', model: 'spent', kind: 'requests', resets_at: expect.any(Number) }
-    expect(told.received.map((alert) => alert.data)).toEqual([
-      { ...data, remaining: 30 },
-      { ...data, remaining: 40 },
-    ])
-  })
+  atNight(
+    'all nodes together send one alert for a channel whose keys are near their limits, and another after a recovery',
+    async () => {
+      const told = await startAlertReceiver()
+      onTestFinished(() => told.stop())
+      const declared = (upstream: ScriptedUpstream): Configuration => ({
+        ...configure(upstream),
+        alerts: [told.declared('provider.limit')],
+      })
+      const { upstream, gateways, chat, database } = await setNodes(engine, 2, declared, {
+        env: {
+          REDIS_URL: shared.server.url,
+        },
+      })
+      const conditions = async (): Promise<number> =>
+        (await database.sql('select name from alert_conditions')).length
+      const left = async (node: number): Promise<readonly (number | undefined)[]> =>
+        (await limitsAt(gateways[node] as RunningGateway, 'spent')).map(({ requests }) => requests?.remaining)
+      /** Both keys state what is left to this node, and then both nodes know. */
+      const state = async (node: number, remaining: number): Promise<void> => {
+        upstream.decide('spent', () => ({ kind: 'whole', headers: requestsLeft(remaining) }))
+        for (const other of [0, 1])
+          await expect
+            .poll(async () => {
+              expect((await chat(node, 'ann', ask('spent'))).status).toBe(200)
+              return left(other)
+            })
+            .toEqual([remaining, remaining])
+      }
+      await state(0, 500)
+      await state(0, 30)
+      await told.atLeast(1)
+      await state(1, 20)
+      await state(0, 90)
+      await state(1, 10)
+      await state(1, 300)
+      // What both nodes report of the end is stored before the next begins.
+      await expect.poll(conditions).toBe(0)
+      await state(1, 40)
+      await told.atLeast(2)
+      const data = { channel: 'spent', model: 'spent', kind: 'requests', resets_at: expect.any(Number) }
+      expect(told.received.map((alert) => alert.data)).toEqual([
+        { ...data, remaining: 30 },
+        { ...data, remaining: 40 },
+      ])
+    },
+  )
 })

@@ -11,7 +11,7 @@ import type { RunningGateway } from '../fixtures/gateway.ts'
 import { startMailServer } from '../fixtures/mail-server.ts'
 import { dateClock, type MovedClock } from '../fixtures/moved-clock.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
-import { byTier } from '../runner/tier.ts'
+import { atNight, byTier } from '../runner/tier.ts'
 import { metricsOf } from './metrics-text.ts'
 
 /** The quota units of five dollars, which is the default threshold. */
@@ -124,59 +124,62 @@ test('alert receivers are informed once each when a budget reaches 80 % and 100 
   expect(told.received.every(({ isSigned }) => isSigned)).toBe(true)
 })
 
-test('alert receivers are informed of a budget that refuses calls once in each of its periods, even after a restart', async () => {
-  const told = await receiver()
-  const { gateway, upstream, chat } = await gatewayTelling([told.declared('budget.80', 'budget.100')], {
-    groups: { default: { budget: 100_000, budget_period: 'week' } },
-    users: [
-      ROOT,
-      user(2, 'ann', [token('ann')], { budget: 10_000, budget_period: 'month' }),
-      user(3, 'bob', [token('bob', { budget: 20_000, budget_period: 'day' })]),
-      user(4, 'eve', [token('eve')]),
-      user(5, 'fay', [token('fay')], { budget: 9_010, budget_period: 'day' }),
-    ],
-  })
-  const facts = (): unknown[] =>
-    told.received
-      .map(({ type, data }) => {
-        const { subject, name, budget_used: used } = data as Record<string, unknown>
-        return [subject, name, type, used].join(' ')
-      })
-      .toSorted()
-  // The hold of this call is larger than each of these budgets, of which nothing is used so far.
-  const large = ask('m', { max_tokens: 100_000 })
-  const refuse = async (): Promise<void> => {
-    for (const key of ['ann', 'bob', 'eve', 'ann']) {
-      const refused = await chat(key, large)
-      expect([refused.status, refused.json().error.code]).toEqual([403, 'budget_exceeded'])
+atNight(
+  'alert receivers are informed of a budget that refuses calls once in each of its periods, even after a restart',
+  async () => {
+    const told = await receiver()
+    const { gateway, upstream, chat } = await gatewayTelling([told.declared('budget.80', 'budget.100')], {
+      groups: { default: { budget: 100_000, budget_period: 'week' } },
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann')], { budget: 10_000, budget_period: 'month' }),
+        user(3, 'bob', [token('bob', { budget: 20_000, budget_period: 'day' })]),
+        user(4, 'eve', [token('eve')]),
+        user(5, 'fay', [token('fay')], { budget: 9_010, budget_period: 'day' }),
+      ],
+    })
+    const facts = (): unknown[] =>
+      told.received
+        .map(({ type, data }) => {
+          const { subject, name, budget_used: used } = data as Record<string, unknown>
+          return [subject, name, type, used].join(' ')
+        })
+        .toSorted()
+    // The hold of this call is larger than each of these budgets, of which nothing is used so far.
+    const large = ask('m', { max_tokens: 100_000 })
+    const refuse = async (): Promise<void> => {
+      for (const key of ['ann', 'bob', 'eve', 'ann']) {
+        const refused = await chat(key, large)
+        expect([refused.status, refused.json().error.code]).toEqual([403, 'budget_exceeded'])
+      }
     }
-  }
-  await refuse()
-  await told.atLeast(6)
-  const first = [
-    'group default budget.100 0',
-    'group default budget.80 0',
-    'token token-bob budget.100 0',
-    'token token-bob budget.80 0',
-    'user ann budget.100 0',
-    'user ann budget.80 0',
-  ]
-  expect(facts()).toEqual(first)
+    await refuse()
+    await told.atLeast(6)
+    const first = [
+      'group default budget.100 0',
+      'group default budget.80 0',
+      'token token-bob budget.100 0',
+      'token token-bob budget.80 0',
+      'user ann budget.100 0',
+      'user ann budget.80 0',
+    ]
+    expect(facts()).toEqual(first)
 
-  // What a stop interrupts is sent once more after the restart.
-  await expect.poll(() => deliveredBy(gateway)).toBe(6)
-  await gateway.stop()
-  await gateway.restart()
-  await refuse()
-  upstream.script('m', { kind: 'whole', usage: usageText(8_980, 5) })
-  // Uses up nine tenths of the budgets of ann and fay.
-  for (const key of ['ann', 'fay']) expect((await chat(key, ask('m', { max_tokens: 5 }))).status).toBe(200)
-  await told.atLeast(7)
-  expect((await chat('fay', large)).status).toBe(403)
-  await told.atLeast(8)
-  const later = ['user fay budget.100 9000', 'user fay budget.80 9000']
-  expect(facts()).toEqual([...first, ...later].toSorted())
-})
+    // What a stop interrupts is sent once more after the restart.
+    await expect.poll(() => deliveredBy(gateway)).toBe(6)
+    await gateway.stop()
+    await gateway.restart()
+    await refuse()
+    upstream.script('m', { kind: 'whole', usage: usageText(8_980, 5) })
+    // Uses up nine tenths of the budgets of ann and fay.
+    for (const key of ['ann', 'fay']) expect((await chat(key, ask('m', { max_tokens: 5 }))).status).toBe(200)
+    await told.atLeast(7)
+    expect((await chat('fay', large)).status).toBe(403)
+    await told.atLeast(8)
+    const later = ['user fay budget.100 9000', 'user fay budget.80 9000']
+    expect(facts()).toEqual([...first, ...later].toSorted())
+  },
+)
 
 test("alert receivers are informed of a user's low quota at the first call, and again only after it was above the threshold", async () => {
   const told = await receiver()
@@ -240,41 +243,44 @@ test('a delivery to an alert receiver that redirects, fails or is silent is retr
     await expect.poll(() => gateway.logs()).toContain(`"reason":"${reason}"`)
 })
 
-test('an event is dropped after its alert receiver failed for a day, and the next event is sent to that receiver', async () => {
-  const failing = await receiver()
-  const clock = dateClock()
-  let movedBy = 0
-  /** Never moves it back, because an attempt may come without its clock having been moved. */
-  const moveTo = (seconds: number): void => clock.move((movedBy = Math.max(movedBy, seconds)))
-  failing.answer(() => {
-    moveTo((failing.received.length - 1) * 8 * HOUR)
-    return 500
-  })
-  const { gateway, chat } = await gatewayTelling([failing.declared('quota.low')], {}, clock)
-  const count = async (result: string): Promise<number> =>
-    (await metricsOf(gateway.url)).sum('sluice_alerts_total', { result })
-  await chat('ann', ask('m'))
-  for (const attempts of [1, 2, 3]) {
-    await expect.poll(() => count('failed')).toBeGreaterThanOrEqual(attempts)
-    // Later than the pause before the next attempt, and before the time at which that one fails.
-    moveTo((attempts * 8 - 4) * HOUR)
-  }
-  await expect.poll(() => count('given_up')).toBe(1)
-  // The first attempt, and those that fail after 8, 16 and 24 hours.
-  expect(failing.received).toHaveLength(4)
-  expect(await count('failed')).toBe(3)
-  expect(new Set(failing.received.map(({ id }) => id)).size).toBe(1)
-  expect(failing.received.every(({ isSigned }) => isSigned)).toBe(true)
-  failing.answer(() => 204)
-  const quota = { id: 2, action: 'add_quota', mode: 'override', value: FIVE_DOLLARS }
-  const admin = {
-    path: '/api/user/manage',
-    headers: { authorization: ROOT.access_token, 'gateway-user': '1' },
-  }
-  expect((await call(gateway.url, quota, admin)).text).toContain('"success":true')
-  await chat('ann', ask('m'))
-  await failing.atLeast(5)
-})
+atNight(
+  'an event is dropped after its alert receiver failed for a day, and the next event is sent to that receiver',
+  async () => {
+    const failing = await receiver()
+    const clock = dateClock()
+    let movedBy = 0
+    /** Never moves it back, because an attempt may come without its clock having been moved. */
+    const moveTo = (seconds: number): void => clock.move((movedBy = Math.max(movedBy, seconds)))
+    failing.answer(() => {
+      moveTo((failing.received.length - 1) * 8 * HOUR)
+      return 500
+    })
+    const { gateway, chat } = await gatewayTelling([failing.declared('quota.low')], {}, clock)
+    const count = async (result: string): Promise<number> =>
+      (await metricsOf(gateway.url)).sum('sluice_alerts_total', { result })
+    await chat('ann', ask('m'))
+    for (const attempts of [1, 2, 3]) {
+      await expect.poll(() => count('failed')).toBeGreaterThanOrEqual(attempts)
+      // Later than the pause before the next attempt, and before the time at which that one fails.
+      moveTo((attempts * 8 - 4) * HOUR)
+    }
+    await expect.poll(() => count('given_up')).toBe(1)
+    // The first attempt, and those that fail after 8, 16 and 24 hours.
+    expect(failing.received).toHaveLength(4)
+    expect(await count('failed')).toBe(3)
+    expect(new Set(failing.received.map(({ id }) => id)).size).toBe(1)
+    expect(failing.received.every(({ isSigned }) => isSigned)).toBe(true)
+    failing.answer(() => 204)
+    const quota = { id: 2, action: 'add_quota', mode: 'override', value: FIVE_DOLLARS }
+    const admin = {
+      path: '/api/user/manage',
+      headers: { authorization: ROOT.access_token, 'gateway-user': '1' },
+    }
+    expect((await call(gateway.url, quota, admin)).text).toContain('"success":true')
+    await chat('ann', ask('m'))
+    await failing.atLeast(5)
+  },
+)
 
 test('an alert event that was stored is delivered even if the gateway is killed', async () => {
   const told = await receiver()
@@ -293,39 +299,42 @@ test('an alert event that was stored is delivered even if the gateway is killed'
   expect(second).toMatchObject({ id: first?.id, text: first?.text, isSigned: true })
 })
 
-test('many simultaneous alert events are delivered once each, only a few of them simultaneously, while calls continue', async () => {
-  const events = byTier(200, 10_000)
-  const told = await receiver()
-  // Attempts that are held last as long as the calls of this test, however slow the machine is.
-  const patient = await patchedProgram([
-    {
-      file: 'src/alerts/alert-sender.ts',
-      text: 'const ATTEMPT_MS = 15_000',
-      by: 'const ATTEMPT_MS = 600_000',
-    },
-  ])
-  onTestFinished(() => patient.discard())
-  const { gateway, chat } = await gatewayTelling([told.declared('quota.low')], {}, undefined, patient.root)
-  // After the first event, the database knows the threshold.
-  await chat('ann', ask('m'))
-  await told.atLeast(1)
-  // What a stop interrupts is sent once more after the restart.
-  await expect.poll(() => deliveredBy(gateway)).toBe(1)
-  await gateway.stop()
-  lowerQuotas(gateway, events)
-  const answering = Promise.withResolvers<number>()
-  told.answer(() => answering.promise)
-  await gateway.restart()
-  await told.atLeast(1 + 16)
-  const before = await residentBytes(gateway)
-  for (let calls = 0; calls < 20; calls += 1) expect((await chat('ann', ask('m'))).status).toBe(200)
-  expect(told.received).toHaveLength(1 + 16)
-  answering.resolve(204)
-  await told.atLeast(1 + events)
-  expect(told.mostOpen).toBeLessThanOrEqual(16)
-  expect(new Set(told.received.map(({ id }) => id)).size).toBe(1 + events)
-  expect((await residentBytes(gateway)) - before).toBeLessThan(100e6)
-})
+atNight(
+  'many simultaneous alert events are delivered once each, only a few of them simultaneously, while calls continue',
+  async () => {
+    const events = byTier(200, 10_000)
+    const told = await receiver()
+    // Attempts that are held last as long as the calls of this test, however slow the machine is.
+    const patient = await patchedProgram([
+      {
+        file: 'src/alerts/alert-sender.ts',
+        text: 'const ATTEMPT_MS = 15_000',
+        by: 'const ATTEMPT_MS = 600_000',
+      },
+    ])
+    onTestFinished(() => patient.discard())
+    const { gateway, chat } = await gatewayTelling([told.declared('quota.low')], {}, undefined, patient.root)
+    // After the first event, the database knows the threshold.
+    await chat('ann', ask('m'))
+    await told.atLeast(1)
+    // What a stop interrupts is sent once more after the restart.
+    await expect.poll(() => deliveredBy(gateway)).toBe(1)
+    await gateway.stop()
+    lowerQuotas(gateway, events)
+    const answering = Promise.withResolvers<number>()
+    told.answer(() => answering.promise)
+    await gateway.restart()
+    await told.atLeast(1 + 16)
+    const before = await residentBytes(gateway)
+    for (let calls = 0; calls < 20; calls += 1) expect((await chat('ann', ask('m'))).status).toBe(200)
+    expect(told.received).toHaveLength(1 + 16)
+    answering.resolve(204)
+    await told.atLeast(1 + events)
+    expect(told.mostOpen).toBeLessThanOrEqual(16)
+    expect(new Set(told.received.map(({ id }) => id)).size).toBe(1 + events)
+    expect((await residentBytes(gateway)) - before).toBeLessThan(100e6)
+  },
+)
 
 test('alert receivers are informed once of load shedding, and once of a channel in cooldown', async () => {
   const told = await receiver()
@@ -355,7 +364,7 @@ test('alert receivers are informed once of load shedding, and once of a channel 
   expect(gateway.isRunning).toBe(true)
 })
 
-test('once all alert receivers are removed, their pending events are removed as well', async () => {
+atNight('once all alert receivers are removed, their pending events are removed as well', async () => {
   const told = await receiver()
   const { gateway, upstream, chat } = await gatewayTelling([told.declared('channel.resting')])
   upstream.script('m', BROKEN)
@@ -422,26 +431,29 @@ test('alert receivers are informed of a tool without a price once an hour for ea
     expect(tools).toContainEqual(['price.incomplete', { model: 'm', channel: 'm', tool }])
 })
 
-test('a mail of which a server refuses one address is sent again to that one alone, and counts as failed until then', async () => {
-  const mails = await startMailServer(false, new Set(['new@example.com']))
-  onTestFinished(() => mails.stop())
-  const clock = dateClock()
-  const { gateway, chat } = await gatewayTelling(
-    [{ url: 'mailto:ops@example.com,new@example.com', events: ['quota.low'] }],
-    { options: { smtp: { host: '127.0.0.1', port: mails.port, security: 'none', from: 's@example.com' } } },
-    clock,
-  )
-  const count = async (result: string) =>
-    (await metricsOf(gateway.url)).sum('sluice_alerts_total', { result })
-  await chat('ann', ask('m'))
-  await expect.poll(() => count('failed')).toBe(1)
-  await expect.poll(() => gateway.logs()).toContain('it refused 1 of 2 addresses')
-  clock.move(60)
-  await expect.poll(() => count('delivered')).toBe(1)
-  expect(mails.received.map(({ to }) => to)).toEqual([['ops@example.com'], ['new@example.com']])
-  // Readers recognise the mail by its id.
-  expect(new Set(mails.received.map(({ text }) => /^Message-ID: (.*)$/im.exec(text)?.[1])).size).toBe(1)
-})
+atNight(
+  'a mail of which a server refuses one address is sent again to that one alone, and counts as failed until then',
+  async () => {
+    const mails = await startMailServer(false, new Set(['new@example.com']))
+    onTestFinished(() => mails.stop())
+    const clock = dateClock()
+    const { gateway, chat } = await gatewayTelling(
+      [{ url: 'mailto:ops@example.com,new@example.com', events: ['quota.low'] }],
+      { options: { smtp: { host: '127.0.0.1', port: mails.port, security: 'none', from: 's@example.com' } } },
+      clock,
+    )
+    const count = async (result: string) =>
+      (await metricsOf(gateway.url)).sum('sluice_alerts_total', { result })
+    await chat('ann', ask('m'))
+    await expect.poll(() => count('failed')).toBe(1)
+    await expect.poll(() => gateway.logs()).toContain('it refused 1 of 2 addresses')
+    clock.move(60)
+    await expect.poll(() => count('delivered')).toBe(1)
+    expect(mails.received.map(({ to }) => to)).toEqual([['ops@example.com'], ['new@example.com']])
+    // Readers recognise the mail by its id.
+    expect(new Set(mails.received.map(({ text }) => /^Message-ID: (.*)$/im.exec(text)?.[1])).size).toBe(1)
+  },
+)
 
 test('a mail that a server refuses for good for some addresses is delivered once the others have it, and the log names those', async () => {
   const mails = await startMailServer(

@@ -9,6 +9,7 @@ import { freePort } from '../fixtures/port.ts'
 import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { temporaryFolder } from '../stores/rows.ts'
 import { discard, type Program, type ProgramOptions, runProgram } from './program.ts'
+import { atNight } from '../runner/tier.ts'
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'sluice.mjs')
 const START: ProgramOptions = {}
@@ -101,9 +102,12 @@ test('while a gateway runs on a database, a start or a command with another data
   expect(await command('user', 'list')).toEqual([0, ''])
 })
 
-test('with an empty DATA_DIR, which counts as unset, the demo has its own folder until its end', async () => {
-  const program = await run({ ...DEMO, env: { DATA_DIR: '' } })
-  await program.ready()
-  program.kill('SIGTERM')
-  expect(await program.exit).toMatchObject({ code: 0 })
-})
+atNight(
+  'with an empty DATA_DIR, which counts as unset, the demo has its own folder until its end',
+  async () => {
+    const program = await run({ ...DEMO, env: { DATA_DIR: '' } })
+    await program.ready()
+    program.kill('SIGTERM')
+    expect(await program.exit).toMatchObject({ code: 0 })
+  },
+)

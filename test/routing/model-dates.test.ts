@@ -10,6 +10,7 @@ import { dateClock } from '../fixtures/moved-clock.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 import { type ProxyServer, PROXY_PASSWORD, PROXY_USER, startHttpProxy } from '../fixtures/proxy-servers.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
+import { atNight } from '../runner/tier.ts'
 
 const ADMINISTRATOR = { id: ROOT.id, accessToken: ROOT.access_token }
 const DAY_S = 86_400
@@ -450,31 +451,34 @@ describe('a list that changes', () => {
   }
   const soon = { timeout: 60_000 }
 
-  test("a provider's model list is read again after a day, and changes an end date only if it states another or none", async () => {
-    await expect.poll(datesOf, soon).toEqual(first)
-    const knownOf = async (model: string) => (await one.chat('ann', ask(model))).headers['deprecation']
-    const known = [await knownOf('missing'), await knownOf('moved')]
-    for (const lane of lanes) serveList(one.upstream, lane, LATER_LISTS[lane] as Behaviour)
-    clock.move(23 * 3600)
-    await sleep(10 * LOOK_MS)
-    for (const lane of lanes) expect(listings(one, lane), lane).toEqual([])
-    clock.move(25 * 3600)
-    const counted = async (): Promise<number> => {
-      const metrics = await metricsOf(one.gateway.url)
-      return ['read', 'failed'].reduce(
-        (sum, result) => sum + metrics.sum('sluice_model_lists_read_total', { result }),
-        0,
-      )
-    }
-    await expect.poll(counted, soon).toBe(2 * lanes.length)
-    for (const lane of lanes) expect(listings(one, lane), lane).toHaveLength(1)
-    const later = { ...first, moved: LATER, removed: undefined }
-    expect(await datesOf()).toEqual(later)
-    await one.gateway.restart()
-    expect(await datesOf()).toEqual(later)
-    // A day that is moved does not change when the model was deprecated.
-    expect([await knownOf('missing'), await knownOf('moved')]).toEqual(known)
-  })
+  atNight(
+    "a provider's model list is read again after a day, and changes an end date only if it states another or none",
+    async () => {
+      await expect.poll(datesOf, soon).toEqual(first)
+      const knownOf = async (model: string) => (await one.chat('ann', ask(model))).headers['deprecation']
+      const known = [await knownOf('missing'), await knownOf('moved')]
+      for (const lane of lanes) serveList(one.upstream, lane, LATER_LISTS[lane] as Behaviour)
+      clock.move(23 * 3600)
+      await sleep(10 * LOOK_MS)
+      for (const lane of lanes) expect(listings(one, lane), lane).toEqual([])
+      clock.move(25 * 3600)
+      const counted = async (): Promise<number> => {
+        const metrics = await metricsOf(one.gateway.url)
+        return ['read', 'failed'].reduce(
+          (sum, result) => sum + metrics.sum('sluice_model_lists_read_total', { result }),
+          0,
+        )
+      }
+      await expect.poll(counted, soon).toBe(2 * lanes.length)
+      for (const lane of lanes) expect(listings(one, lane), lane).toHaveLength(1)
+      const later = { ...first, moved: LATER, removed: undefined }
+      expect(await datesOf()).toEqual(later)
+      await one.gateway.restart()
+      expect(await datesOf()).toEqual(later)
+      // A day that is moved does not change when the model was deprecated.
+      expect([await knownOf('missing'), await knownOf('moved')]).toEqual(known)
+    },
+  )
 
   test("a channel gets no calls of a model from the first second of the model's end date, while another channel serves it", async () => {
     await one.gateway.apply(

@@ -1,4 +1,5 @@
 import process from 'node:process'
+import { test } from 'vitest'
 
 /** Set by vitest.night.config.ts. */
 const IS_NIGHT = process.env['TEST_TIER'] === 'night'
@@ -59,3 +60,17 @@ export function casesByTier<Case>(day: number, all: readonly Case[]): readonly C
   if (IS_NIGHT || all.length <= day) return all
   return Array.from({ length: day }, (_, index) => all[Math.floor((index * all.length) / day)] as Case)
 }
+
+/** Declares no test. */
+const declareNothing = (): void => {}
+
+/**
+ * Declares a test that only the night runs, because it takes long. What it protects must be neither money, the isolation of
+ * users, the safety of kills, the laws of conversion, upgrades nor an official JavaScript client.
+ */
+export const atNight: typeof test = IS_NIGHT
+  ? test
+  : Object.assign(declareNothing as unknown as typeof test, {
+      each: () => declareNothing,
+      for: () => declareNothing,
+    })

@@ -17,6 +17,7 @@ import {
   type SocketClient,
   textOf,
 } from '../fixtures/web-socket-client.ts'
+import { atNight } from '../runner/tier.ts'
 
 /** Maximum number of connections of the gateway. */
 const CONNECTIONS = 24
@@ -121,23 +122,27 @@ async function startBeyond(text: string): Promise<SocketClient> {
 const LARGE_TEXT = 'word '.repeat(80_000)
 
 // Repeated, because the time-outs also pass if this process is halted before the provider has answered.
-test('an event of a provider for which its user has no memory is waited for, and its turn is sent once', {
-  retry: 2,
-}, async () => {
-  const beyond = await startBeyond(LARGE_TEXT)
-  const waiting = await opened()
-  waiting.send({ type: 'response.create', model: 'patient', input: 'x' })
-  await waiting.next(({ type }) => type === 'response.created')
-  const hasty = await opened()
-  expect(await hasty.turn({ model: 'hasty', input: 'x' })).toMatchObject([
-    { type: 'error', status: 503, error: { code: 'overloaded' } },
-  ])
-  expect(waiting.events.some(isEnd)).toBe(false)
-  beyond.socket.terminate()
-  await waiting.next(isEnd)
-  expect(textOf(waiting.events)).toBe(LARGE_TEXT)
-  expect(provider.turns.map(({ frame }) => frame['model'])).toEqual(['patient', 'patient', 'hasty'])
-})
+atNight(
+  'an event of a provider for which its user has no memory is waited for, and its turn is sent once',
+  {
+    retry: 2,
+  },
+  async () => {
+    const beyond = await startBeyond(LARGE_TEXT)
+    const waiting = await opened()
+    waiting.send({ type: 'response.create', model: 'patient', input: 'x' })
+    await waiting.next(({ type }) => type === 'response.created')
+    const hasty = await opened()
+    expect(await hasty.turn({ model: 'hasty', input: 'x' })).toMatchObject([
+      { type: 'error', status: 503, error: { code: 'overloaded' } },
+    ])
+    expect(waiting.events.some(isEnd)).toBe(false)
+    beyond.socket.terminate()
+    await waiting.next(isEnd)
+    expect(textOf(waiting.events)).toBe(LARGE_TEXT)
+    expect(provider.turns.map(({ frame }) => frame['model'])).toEqual(['patient', 'patient', 'hasty'])
+  },
+)
 
 /** Lets an upstream answer by HTTP with an event of this size before the text. */
 function scriptEvent(bytes: number): void {
@@ -213,7 +218,7 @@ test('a provider is not read any further once its client leaves more than 1 MiB 
 const PATIENCE = { timeout: 240_000 }
 
 // Repeated, because a message is too slow if this process is halted for more than a second after the gateway has read a part of it.
-test('a client that reads no answers is not read any further', { retry: 2 }, async () => {
+atNight('a client that reads no answers is not read any further', { retry: 2 }, async () => {
   // More than the buffers of the system take in both directions.
   const message = maskedText('x'.repeat(4_096))
   const messages = 16_384
