@@ -95,6 +95,12 @@ function tierPrice(
   return listed && [price, { top: BigInt(listed[0]), bottom: BigInt(listed[1]) }]
 }
 
+/** Whether the tier leaves the price of a kind as it is: in Google's batches, that of cached tokens. */
+function isKept({ service }: Price, host: Host, tier: string, kind: string): boolean {
+  const isGoogle = host === 'https://generativelanguage.googleapis.com/v1beta'
+  return isGoogle && tier === 'batch' && service[tier] === undefined && kind.endsWith('cache_read')
+}
+
 function regionFactor({ regions }: Price, host: Host, region: string): Fraction {
   if (Object.keys(regions).length > 0) {
     const stated = regions[region]
@@ -127,7 +133,7 @@ function tokensOf(used: Usage): Record<keyof TokenPrices, number> {
 function usdOf(
   price: Price,
   tokens: TieredTokenPrices,
-  factors: readonly Fraction[],
+  factorsOf: (kind: string) => readonly Fraction[],
   used: Usage,
   uses: PricedTool[],
 ) {
@@ -142,7 +148,7 @@ function usdOf(
   for (const { above, tokens: larger } of tokens.tiers) if (prompt > above) applied = larger
   let sum = ZERO
   for (const [kind, number] of Object.entries(tokensOf(used))) {
-    const each = [of(number), fraction(applied[kind as keyof TokenPrices]), MILLIONTH, ...factors]
+    const each = [of(number), fraction(applied[kind as keyof TokenPrices]), MILLIONTH, ...factorsOf(kind)]
     sum = plus(sum, each.reduce(times))
   }
   if (sum.top === 0n) {
@@ -169,9 +175,12 @@ test('a charge is Σ tokens × price × tier × region, units, tools and the cal
         const found = tierPrice(price, at.host, at.tier)
         fc.pre(found !== undefined)
         const [tokens, tier] = found
-        const factors = [tier, regionFactor(price, at.host, at.region)]
-        const ordered = isReversed ? factors.toReversed() : factors
-        const usd = usdOf(price, tokens, ordered, used, uses)
+        const factorsOf = (kind: string): Fraction[] => {
+          const ofTier = isKept(price, at.host, at.tier, kind) ? ONE : tier
+          const factors = [ofTier, regionFactor(price, at.host, at.region)]
+          return isReversed ? factors.toReversed() : factors
+        }
+        const usd = usdOf(price, tokens, factorsOf, used, uses)
         const { top, bottom } = [usd, fraction(ratio), of(QUOTA_PER_UNIT)].reduce(times)
         const rounded = Number((2n * top + bottom) / (2n * bottom))
         // The minimum of a charge and its maximum are other tests.

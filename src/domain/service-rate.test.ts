@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { channelOf } from '../../test/samples/channel.ts'
 import { decimalText, ONE, parseDecimal, ZERO } from './decimal.ts'
 import { FREE_PRICE, chargeRateOf } from './price.ts'
-import { ratesToHold } from './service-rate.ts'
+import { priceWithServiceFactors, ratesToHold, serviceRate } from './service-rate.ts'
 
 const TEN = parseDecimal('10') ?? ZERO
 const tokens = { ...FREE_PRICE.tokens, input: TEN }
@@ -36,4 +36,21 @@ test("a hold is computed at the price of the channel's default service tier only
   expect(heldPrices('claude-opus-4-6', { tiers, region: '' })).toEqual(['10', '60'])
   expect(heldPrices('claude-opus-4-8', { tiers, region: '' })).toEqual(['10', '20'])
   expect(heldPrices('claude-haiku-4-5', { tiers, region: '' })).toEqual(['10'])
+})
+
+test("a batch at Google leaves the price of cached tokens as it is, and a region's factor multiplies it all the same", () => {
+  const regions = { europe: parseDecimal('2') ?? ZERO }
+  const rate = chargeRateOf({ ...FREE_PRICE, tokens: { ...tokens, cache_read: ONE }, regions }, ONE, 500_000)
+  const google = channelOf({ base_url: 'https://generativelanguage.googleapis.com/v1beta' })
+  const service = { tier: 'batch', region: 'europe' }
+  const { rate: served, terms } = serviceRate(rate, google, 'gemini-2.5-flash', service)
+  const { input, cache_read: cached } = served.price.tokens
+  expect([input, cached].map(decimalText)).toEqual(['10', '2'])
+  expect(priceWithServiceFactors(rate.price, terms!)).toEqual(served.price)
+})
+
+test('the terms of a call that was charged earlier, with a factor alone, still multiply every price', () => {
+  const price = { ...FREE_PRICE, tokens: { ...tokens, cache_read: ONE } }
+  const { input, cache_read: cached } = priceWithServiceFactors(price, { factor: '0.5' }).tokens
+  expect([input, cached].map(decimalText)).toEqual(['5', '0.5'])
 })

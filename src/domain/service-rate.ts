@@ -1,14 +1,7 @@
 import { PROVISIONED_TIER_NAME, type StatedService, STANDARD_TIER_NAME } from '@sluice/wire/service-tier'
 import { type Decimal, decimalText, isGreaterDecimal, multiply, ONE, parseDecimal, ZERO } from './decimal.ts'
 import { vendorServiceOfChannel, type VendorServicePrices } from './price-data/index.ts'
-import {
-  isDecimal,
-  type Price,
-  type ChargeRate,
-  chargeRateOf,
-  type ServicePrice,
-  type TieredTokenPrices,
-} from './price.ts'
+import { isDecimal, type Price, type ChargeRate, chargeRateOf, type ServicePrice } from './price.ts'
 import type { Channel } from './records/channel.ts'
 import { valueForEachTokenKind, type TokenPrices } from './token-kinds.ts'
 
@@ -24,6 +17,8 @@ export interface ServicePriceTerms {
   readonly tier?: string
   /** The factor for the tier, if the vendor's published price applied. */
   readonly factor?: string
+  /** Set if the factor for the tier does not apply to tokens that are read from a prompt cache. */
+  readonly keepsCacheRead?: true
   /** The factor for the region. */
   readonly region?: string
 }
@@ -88,14 +83,21 @@ export function declaredRegionOf({ location, region }: Pick<Channel, 'location' 
 }
 
 /** A price whose token prices are multiplied by the factors of a service tier and a region. */
-export function priceWithServiceFactors(price: Price, { tier, factor, region }: ServicePriceTerms): Price {
+export function priceWithServiceFactors(
+  price: Price,
+  { tier, factor, keepsCacheRead, region }: ServicePriceTerms,
+): Price {
   const own = tier === undefined ? undefined : price.service[tier]
   const stated = own === undefined || isDecimal(own) ? price : own
-  const numbers = [own !== undefined && isDecimal(own) ? own : decimalOf(factor), decimalOf(region)].filter(
-    (one) => one !== undefined,
-  )
-  const product = numbers.reduce((so, one) => multiply(so, one), ONE)
-  return { ...price, ...multiplied(stated, product) }
+  const ofTier = own !== undefined && isDecimal(own) ? own : (decimalOf(factor) ?? ONE)
+  const ofRegion = decimalOf(region) ?? ONE
+  const product = multiply(ofTier, ofRegion)
+  const times = (prices: TokenPrices): TokenPrices =>
+    valueForEachTokenKind(({ name, cached }) =>
+      multiply(prices[name], keepsCacheRead && cached?.side === 'read' ? ofRegion : product),
+    )
+  const tiers = stated.tiers.map((one) => ({ ...one, tokens: times(one.tokens) }))
+  return { ...price, tokens: times(stated.tokens), tiers }
 }
 
 /**
@@ -176,7 +178,7 @@ function termsOfTier(
   if (tier === 'reserved') return {}
   if (tier === PROVISIONED_TIER_NAME) return { factor: '0' }
   const listed = vendor?.tiers.find((one) => one.tier === tier && (one.models?.test(model) ?? true))
-  if (listed) return { factor: listed.factor }
+  if (listed) return { factor: listed.factor, ...(listed.keepsCacheRead && { keepsCacheRead: true }) }
   return tier === BATCH_TIER_NAME ? {} : undefined
 }
 
@@ -218,13 +220,6 @@ function regionFactor(
 
 function decimalOf(text: string | undefined): Decimal | undefined {
   return text === undefined ? undefined : (parseDecimal(text) ?? ZERO)
-}
-
-function multiplied({ tokens, tiers }: TieredTokenPrices, factor: Decimal): TieredTokenPrices {
-  if (factor.scale === 0 && factor.digits === 1n) return { tokens, tiers }
-  const times = (prices: TokenPrices): TokenPrices =>
-    valueForEachTokenKind(({ name }) => multiply(prices[name], factor))
-  return { tokens: times(tokens), tiers: tiers.map((one) => ({ ...one, tokens: times(one.tokens) })) }
 }
 
 /**

@@ -183,6 +183,21 @@ export const GEMINI_EXAMPLES: readonly Omit<DocumentedExample, 'provider'>[] = [
     tier: 'flex',
   },
   {
+    example:
+      'Gemini 2.5 Flash, batch: half price, but cached text at $0.03 and cached audio at $0.10 as ever',
+    page: 'ai.google.dev/gemini-api/docs/batch-api',
+    usd: (1_000 * 0.15 + 4_000 * 0.03 + 5_000 * 0.1 + 200 * 1.25) / MILLION,
+    call: gemini('gemini-2.5-flash', {
+      prompt: 10_000,
+      output: 200,
+      promptTokensDetails: [modality('TEXT', 5_000), modality('AUDIO', 5_000)],
+      cachedContentTokenCount: 9_000,
+      cacheTokensDetails: [modality('TEXT', 4_000), modality('AUDIO', 5_000)],
+      serviceTier: 'batch',
+    }),
+    tier: 'batch',
+  },
+  {
     example: 'Gemini 2.5 Flash, priority: $0.54 and $4.50',
     page: GEMINI,
     usd: (10_000 * 0.54 + 1_000 * 4.5) / MILLION,

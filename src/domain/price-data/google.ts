@@ -7,10 +7,10 @@ const TIERED = /gemini-(?:2\.5|[3-9])(?!\S*-(?:tts|live|native-audio))/
 export const GOOGLE: VendorServicePrices = {
   tiers: [
     { tier: 'flex', factor: '0.5', has: TIERED },
-    { tier: 'batch', factor: '0.5', has: /gemini-(?:[2-9]|embedding)/ },
+    { tier: 'batch', factor: '0.5', keepsCacheRead: true, has: /gemini-(?:[2-9]|embedding)/ },
     { tier: 'fast', factor: '1.8', has: TIERED },
   ],
   regions: [],
-  source: 'ai.google.dev/gemini-api/docs/pricing',
+  source: 'ai.google.dev/gemini-api/docs/pricing, ai.google.dev/gemini-api/docs/batch-api',
   date: '2026-11-23',
 }

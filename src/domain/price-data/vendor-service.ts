@@ -14,6 +14,8 @@ export interface VendorTierPrice {
   readonly tier: string
   /** Number that multiplies the token prices, as decimal text. */
   readonly factor: string
+  /** Set if tokens that are read from a prompt cache cost what they cost without the tier. */
+  readonly keepsCacheRead?: true
   /** Matches the models to which the factor applies, by the vendor's names; all if absent. */
   readonly models?: RegExp
   /**
