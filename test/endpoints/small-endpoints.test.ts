@@ -256,6 +256,16 @@ describe.each(NAMES)('%s', (name) => {
   })
 })
 
+test('a moderation of a model that is priced per token is charged for a count of its prompt if its response reports zeros', async () => {
+  const usage = { prompt_tokens: 0, total_tokens: 0 }
+  const answer = json({ id: 'modr-1', results: [{ flagged: false }], usage })
+  const body = { model: 'completions', input: 'one two three' }
+  const { row } = await calls.charged('completions', answer, () =>
+    call(fixture.gateway.url, body, { path: '/v1/moderations', key: 'ann' }),
+  )
+  expect(row).toMatchObject({ quota: 3, reason: 'estimated' })
+})
+
 test('the model lists name the endpoint of each model that does not serve conversations', async () => {
   const { text } = await call(fixture.gateway.url, undefined, {
     method: 'GET',

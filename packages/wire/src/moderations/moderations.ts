@@ -17,6 +17,7 @@ import { requestNames } from '../request-names.ts'
 import { readInclusiveUsage } from '../reported-usage.ts'
 import { parseRecord } from '../json/record.ts'
 import type { ReplyFacts } from '../reply-facts.ts'
+import { promptTokens } from '../usage.ts'
 
 /** The fields of a moderation request that the gateway reads. All other fields are forwarded unchanged. */
 export interface ModerationsRequest {
@@ -114,7 +115,8 @@ export function readModerationsReply(bytes: Buffer): ReplyFacts {
   const usage = readInclusiveUsage(reply['usage'])
   return {
     valid: Array.isArray(reply['results']) && !error,
-    usage: usage?.outputIsUnknown ? undefined : usage,
+    // Some servers report zeros, though every request has a prompt.
+    usage: !usage || usage.outputIsUnknown || promptTokens(usage) === 0 ? undefined : usage,
     error,
     text: () => '',
   }
