@@ -13,7 +13,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 const SAMPLE_MS = 100
 
 /** The numbers of tokens in a usage that have a `kind` of their own in `sluice_tokens_total`. */
-const COUNTS = [...INDEPENDENT_KINDS.map(({ count }) => count), 'reasoning'] as const
+export const COUNTS = [...INDEPENDENT_KINDS.map(({ count }) => count), 'reasoning'] as const
 
 type Table = typeof METRICS
 

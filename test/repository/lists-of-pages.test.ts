@@ -5,6 +5,7 @@ import { JSON_ROUTES } from '../../src/api/json-routes.ts'
 import { RAW_ROUTES } from '../../src/api/raw-routes.ts'
 import { ALERTS } from '../../src/domain/alert.ts'
 import { type MetricRow, METRICS } from '../../src/telemetry/metric-table.ts'
+import { COUNTS } from '../../src/telemetry/metrics.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -42,6 +43,13 @@ test('docs/operations.md lists every metric of the gateway with its labels', () 
   const rows = Object.values<MetricRow>(METRICS)
   expect(rows.length).toBeGreaterThan(30)
   expect(inOrder(listed)).toEqual(inOrder(rows.map(({ name, labels = [] }) => [name, [...labels]])))
+})
+
+test('docs/operations.md lists every kind of tokens that the metrics count', () => {
+  const row = rowsAfter('docs/operations.md', '\n## Metrics\n').find(
+    ([name]) => name === '`sluice_tokens_total`',
+  )
+  expect([...new Set(namesIn(row?.[2]))]).toEqual([...COUNTS])
 })
 
 test('docs/operations.md lists every type of alert with the fields of its data', () => {
