@@ -339,8 +339,8 @@ export class Call implements RunningCall {
     this.services.implausible.note({ model: this.plan.model.name, channel: channel.name })
   }
 
-  noteUnlisted(target: AttemptTarget, reported?: ReportedUsage): boolean {
-    return reportUnpricedTools(this, target, reported?.advisors, this.services.unpriced)
+  noteUnlisted(target: AttemptTarget, reported: Partial<ReportedUsage> = {}): boolean {
+    return reportUnpricedTools(this, target, reported, this.services.unpriced)
   }
 
   /**

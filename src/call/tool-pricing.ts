@@ -1,4 +1,5 @@
-import type { AdvisorTokens, OfferedTool, ToolUse } from '@sluice/wire/tool-use'
+import type { ReportedUsage } from '@sluice/wire/reported-usage'
+import type { OfferedTool, ToolUse } from '@sluice/wire/tool-use'
 import type { HourlyReports, UnpricedTool } from '../alerts/hourly-reports.ts'
 import { pricedAdvisors } from '../domain/advisor-price.ts'
 import { FREE_PRICE, type ChargeRate, type Price } from '../domain/price.ts'
@@ -145,24 +146,30 @@ export function pricesOfToolUses(
 
 /** The `tool` of the alert `price.incomplete` for an advisor model without a price. */
 const UNPRICED_ADVISOR = 'advisor_message'
+/** The same for an answer of another model, which is charged at the price of the call's model. */
+const FALLBACK = 'fallback_message'
 
 /**
- * Records the tools of a request, and the models that its provider asked, that have no price; returns whether
- * there are any.
+ * Records the tools of a request, and the models that its provider asked, that have no price, and whether another
+ * model answered; returns whether there are any.
  */
 export function reportUnpricedTools(
   call: Pick<RunningCall, 'plan'>,
   target: Pick<AttemptTarget, 'channel' | 'plan'>,
-  advisors: readonly AdvisorTokens[] | undefined,
+  { advisors, isFallback }: Pick<ReportedUsage, 'advisors' | 'isFallback'>,
   unpriced: Pick<HourlyReports<UnpricedTool>, 'note'>,
 ): boolean {
   const { channel, plan } = target
-  if (!plan.tools && !advisors) return false
+  if (!plan.tools && !advisors && !isFallback) return false
   const { rate, request, settings } = call.plan
   const { known } = plan.tools ? toolsForChannel(settings, rate, channel, plan.tools) : { known: [] }
   const priceOf = advisorPrices(call, target)
   const isAdvised = advisors?.some(({ model }) => !priceOf(model))
-  const types = [...unpricedToolTypes(known), ...(isAdvised ? [UNPRICED_ADVISOR] : [])]
+  const types = [
+    ...unpricedToolTypes(known),
+    ...(isAdvised ? [UNPRICED_ADVISOR] : []),
+    ...(isFallback ? [FALLBACK] : []),
+  ]
   for (const tool of types) unpriced.note({ model: request.model, channel: channel.name, tool })
   return types.length > 0
 }

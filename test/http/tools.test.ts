@@ -445,6 +445,25 @@ describe("Anthropic's advisor, on a channel that allows other models", () => {
   })
 })
 
+test("an answer of Anthropic's fallback is charged at the price of the call's model, with an incomplete price", async () => {
+  const fallbacks = [{ model: 'r' }]
+  const body = { model: 'advised', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], fallbacks }
+  const declined = { type: 'message', model: 'advised', input_tokens: 100, output_tokens: 0 }
+  const entry = { type: 'fallback_message', model: 'r', input_tokens: 100, output_tokens: 10 }
+  const usage = { iterations: [declined, entry] }
+  const expected = { quota: TOKENS, price_incomplete: true }
+  fixture.upstream.script('advised', json(message([], usage)))
+  expect(await row(await fixture.chat('ann', body, { path: '/v1/messages' }))).toMatchObject(expected)
+  expect(JSON.parse(fixture.upstream.only('advised').text).fallbacks).toEqual(fallbacks)
+  fixture.upstream.script('advised', {
+    kind: 'stream',
+    frames: messageFrames([], usage),
+    ending: 'no done',
+  })
+  const streamed = await fixture.chat('ann', { ...body, stream: true }, { path: '/v1/messages' })
+  expect(await row(streamed)).toMatchObject(expected)
+})
+
 describe('tools of gemini', () => {
   test.each([
     ['queries', 'gemini-3-pro', QUERIES, 2 * 7_000],

@@ -29,6 +29,8 @@ export interface ReportedUsage extends Usage {
   readonly tools?: readonly ToolUse[]
   /** Tokens of other models, which have prices of their own; absent if none were reported. */
   readonly advisors?: readonly AdvisorTokens[]
+  /** Whether the provider fell back to another model than the requested one, to which the numbers then belong. */
+  readonly isFallback?: true
 }
 
 /**
@@ -87,6 +89,7 @@ export function numbersOfReport(reported: ReportedUsage): Usage {
     byTotal: _,
     tools: _tools,
     advisors: _advisors,
+    isFallback: _fallback,
     ...usage
   } = reported
   return usage

@@ -100,7 +100,6 @@ describe('usage of messages', () => {
 
     test.each([
       ['turns with tools', [entry('message', 100, 5), entry('message', 81, 3)]],
-      ['a model that declined', [entry('message', 500, 1), entry('fallback_message', 181, 8)]],
       ['none', []],
       ['null', null],
       ['text', 'x'],
@@ -111,6 +110,14 @@ describe('usage of messages', () => {
         expect(readMessagesUsage({ ...top, iterations })).toEqual(readMessagesUsage(top))
       },
     )
+
+    test('an answer of a model to which the provider fell back adds nothing to the reported sums, and is marked', () => {
+      const iterations = [entry('message', 500, 1), entry('fallback_message', 181, 8)]
+      expect(readMessagesUsage({ ...top, iterations })).toEqual({
+        ...readMessagesUsage(top),
+        isFallback: true,
+      })
+    })
 
     test('the tokens of an adviser, another model, are reported apart from the sums', () => {
       const advised = { ...entry('advisor_message', 2_543, 18), model: 'dear' }

@@ -36,8 +36,9 @@ export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = [])
   const sums = compactionsIn(usage).map(countsIn).reduce(addUsage, countsIn(usage))
   const advisors = advisorsIn(usage)
   const used = withTools(sums, asRecord(usage['server_tool_use']) ?? NONE, seen)
+  const isFallback = listed(usage['iterations']).some(({ type }) => type === 'fallback_message')
   const counts = withStatedService(
-    advisors.length > 0 ? { ...used, advisors } : used,
+    { ...used, ...(advisors.length > 0 && { advisors }), ...(isFallback && { isFallback }) },
     statedServiceOfMessages(usage),
   )
   return plausibleCount(usage['output_tokens']) === undefined ? promptUsage(counts) : counts
