@@ -1,4 +1,4 @@
-import { addedTo, generatedText } from './answer.ts'
+import { addedTo, generatedText, indexOfChoice } from './answer.ts'
 import { asRecord } from '../json/record.ts'
 import {
   type AnswerForms,
@@ -10,7 +10,6 @@ import {
 } from '../answer-forms.ts'
 
 const DONE = 'data: [DONE]\n\n'
-const MAX_CHOICES = 128
 /** Finish reasons of complete responses. */
 const OWN_ENDS: ReadonlySet<unknown> = new Set(['stop', 'tool_calls', 'function_call'])
 /** Fields of a delta whose text replaces the previous one instead of continuing it. */
@@ -24,7 +23,7 @@ export const chatAnswerForms: AnswerForms = {
     const choices = new Map<number, Json>()
     const begun = new Set<number>()
     for (const choice of choicesIn(events)) {
-      const at = indexOf(choice)
+      const at = indexOfChoice(choice)
       const whole = choices.get(at) ?? { index: at, message: { role: 'assistant', content: null } }
       choices.set(at, whole)
       const { index: _index, delta: _delta, message: _message, ...others } = choice
@@ -71,7 +70,7 @@ export const completionsAnswerForms: AnswerForms = {
     if (!head) return undefined
     const choices = new Map<number, Json>()
     for (const choice of choicesIn(events)) {
-      const at = indexOf(choice)
+      const at = indexOfChoice(choice)
       const whole = choices.get(at) ?? { text: '', index: at, logprobs: null, finish_reason: null }
       choices.set(at, whole)
       const { index: _index, ...said } = choice
@@ -137,12 +136,6 @@ function wholeHead(events: readonly StreamEvent[], object: string): Json | undef
 
 function choicesIn(events: readonly StreamEvent[]): Json[] {
   return events.flatMap(({ data }) => recordsInList(data['choices']))
-}
-
-function indexOf({ index }: Json): number {
-  return Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_CHOICES
-    ? (index as number)
-    : 0
 }
 
 function withoutIndex({ index: _index, ...call }: Json): Json {

@@ -58,6 +58,17 @@ export function generatedText(message: unknown): string[] {
   return pieces
 }
 
+/** Maximum number of choices that are told apart. */
+const MAX_CHOICES = 128
+
+/** The index of a choice; 0 if it states none that can be right. */
+export function indexOfChoice(choice: Fields | undefined): number {
+  const index = choice?.['index']
+  return Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_CHOICES
+    ? (index as number)
+    : 0
+}
+
 /**
  * What a chunk of a stream adds to a choice: its delta, or the whole message of a server that cannot stream.
  * Others repeat in `message` what their deltas said (Perplexity in each chunk, MiniMax in the last one).

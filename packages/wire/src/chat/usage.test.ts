@@ -380,6 +380,16 @@ test('a chat usage is read from its documented place, and otherwise from the oth
   ).toBe(100)
 })
 
+test('a chat usage that only the choices state has the prompt once and the output of all choices', () => {
+  const details = { completion_tokens_details: { reasoning_tokens: 5 } }
+  const second = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150, ...details }
+  const choices = [{ index: 0, usage: plain }, { index: 1, usage: second }, { index: 2 }]
+  expect(usageInChatReply({ choices })).toEqual(usage({ input: 100, output: 70, reasoning: 5 }))
+  expect(usageInChatReply({ choices, usage: plain })).toMatchObject({ input: 100, output: 20 })
+  const unknown = { index: 1, usage: { prompt_tokens: 100 } }
+  expect(usageInChatReply({ choices: [choices[0], unknown] })).toMatchObject({ outputIsUnknown: true })
+})
+
 describe('a whole reply', () => {
   const reply = (parts: object): Buffer =>
     Buffer.from(JSON.stringify({ id: 'x', object: 'chat.completion', choices: [], usage: plain, ...parts }))

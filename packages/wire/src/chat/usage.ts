@@ -1,27 +1,57 @@
 import { type UpstreamCounts, readInclusiveUsage, type ReportedUsage } from '../reported-usage.ts'
 import { openAiTierMember, type StatedService, statedTier, withStatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
+import { indexOfChoice } from './answer.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
 
+/** The usage that choices of a reply have stated of themselves, by their index. */
+export type UsageOfChoices = Map<number, ReportedUsage>
+
 /**
- * Finds the usage in a chunk or a reply: at the top level (under either of two names), in a choice, or in an
- * error. Returns the first usage that contains the output tokens, or the first one if none does.
+ * Finds the usage in a chunk or a reply: at the top level (under either of two names), in the choices, or in an
+ * error. Returns the first usage that contains the output tokens, or the first one if none does. `ofChoices` has
+ * what earlier chunks of the stream stated.
  */
-export function usageInChatReply(reply: UpstreamCounts): ReportedUsage | undefined {
-  const choices = reply['choices']
+export function usageInChatReply(
+  reply: UpstreamCounts,
+  ofChoices: UsageOfChoices = new Map(),
+): ReportedUsage | undefined {
   let found: ReportedUsage | undefined
-  for (const holder of [
-    reply,
-    asRecord(reply['x_groq']),
-    Array.isArray(choices) ? asRecord(choices[0]) : undefined,
-    asRecord(reply['error']),
+  for (const usage of [
+    readInclusiveUsage(reply['usage']),
+    readInclusiveUsage(asRecord(reply['x_groq'])?.['usage']),
+    usageInChoices(reply['choices'], ofChoices),
+    readInclusiveUsage(asRecord(reply['error'])?.['usage']),
   ]) {
-    const usage = readInclusiveUsage(holder?.['usage'])
     if (usage && !usage.outputIsUnknown) return withStatedService(usage, statedTier(reply['service_tier']))
     found ??= usage
   }
   return found && withStatedService(found, statedTier(reply['service_tier']))
+}
+
+/** As at Moonshot, where each choice ends with its own output and the prompt of all: the prompt counts once. */
+function usageInChoices(choices: unknown, known: UsageOfChoices): ReportedUsage | undefined {
+  if (!Array.isArray(choices)) return undefined
+  let isStated = false
+  for (const value of choices) {
+    const choice = asRecord(value)
+    const usage = readInclusiveUsage(choice?.['usage'])
+    if (usage) known.set(indexOfChoice(choice), usage)
+    isStated ||= usage !== undefined
+  }
+  return isStated ? [...known.values()].reduce(withOutputOf) : undefined
+}
+
+function withOutputOf({ byTotal: _, ...sum }: ReportedUsage, one: ReportedUsage): ReportedUsage {
+  return {
+    ...sum,
+    output: sum.output + one.output,
+    reasoning: sum.reasoning + one.reasoning,
+    audioOutput: sum.audioOutput + one.audioOutput,
+    imageOutput: sum.imageOutput + one.imageOutput,
+    ...(one.outputIsUnknown && { outputIsUnknown: true }),
+  }
 }
 
 /** Writes usage with the fields that all chat providers have. The prompt tokens include cached tokens. */

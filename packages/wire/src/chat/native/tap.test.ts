@@ -305,6 +305,25 @@ describe('what a chat stream contains', () => {
     })
   })
 
+  test('usage reports of the choices of a chat stream are added up by index, unless one for all comes', () => {
+    const counts = (output: number): object => ({ prompt_tokens: 9, completion_tokens: output })
+    const ends = (...all: [index: number, output: number][]): string =>
+      chunk(null, {
+        choices: all.map(([index, output]) => ({
+          index,
+          delta: {},
+          finish_reason: 'stop',
+          usage: counts(output),
+        })),
+      })
+    const usageOf = (...frames: string[]): unknown => watch([Buffer.from(frames.join('') + DONE)]).tap.usage
+    const added = { input: 9, output: 150 }
+    expect(usageOf(ends([0, 100]), ends([1, 50]))).toMatchObject(added)
+    expect(usageOf(ends([0, 100], [1, 50]))).toMatchObject(added)
+    expect(usageOf(ends([0, 20]), ends([1, 50]), ends([0, 100]))).toMatchObject(added)
+    expect(usageOf(ends([0, 100]), ends([1, 50]), usageChunk)).toMatchObject({ input: 100, output: 20 })
+  })
+
   test('a usage report of a chat stream without an output count does not replace one that has it', () => {
     const prompt = chunk({}, { usage: { prompt_tokens: 7, completion_tokens: null } })
     expect(watch([Buffer.from(usageChunk + prompt + DONE)]).tap.usage).toMatchObject({

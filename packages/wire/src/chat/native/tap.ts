@@ -26,11 +26,12 @@ import {
   SEARCH_INFERRED_FROM_CITATION,
   citesWebPage,
   generatedText,
+  indexOfChoice,
   recordReceivedMedia,
   completionAsMessage,
 } from '../answer.ts'
 import { chatErrorFrame } from '../errors.ts'
-import { writeUsageCounts, usageInChatReply } from '../usage.ts'
+import { writeUsageCounts, usageInChatReply, type UsageOfChoices } from '../usage.ts'
 import { ReceivedMedia } from '../../received-media.ts'
 
 /** Options for forwarding a chat stream. */
@@ -63,6 +64,7 @@ export class ChatTap extends StreamTap {
   readonly #stated = new Map<string, unknown>()
   /** Whether each choice has finished, by its index. */
   readonly #finished = new Map<number, boolean>()
+  readonly #ofChoices: UsageOfChoices = new Map()
 
   constructor(options: TapOptions) {
     super()
@@ -121,7 +123,7 @@ export class ChatTap extends StreamTap {
   }
 
   #readChunk(data: string): ChunkFacts | undefined {
-    return readChunk(data, (index) => this.textBytes(index) === 0)
+    return readChunk(data, (index) => this.textBytes(index) === 0, this.#ofChoices)
   }
 
   #take(facts: ChunkFacts): FrameAction {
@@ -218,12 +220,14 @@ interface ChunkFacts {
   readonly isError: boolean
 }
 
-const MAX_CHOICES = 128
-
 /**
  * Reads the data of a chunk; undefined if it is not a JSON object. `isEmpty` states whether a choice has no text so far.
  */
-function readChunk(data: string, isEmpty: (index: number) => boolean): ChunkFacts | undefined {
+function readChunk(
+  data: string,
+  isEmpty: (index: number) => boolean,
+  ofChoices: UsageOfChoices,
+): ChunkFacts | undefined {
   const chunk = parseRecord(data)
   if (!chunk) return undefined
   const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : undefined
@@ -231,7 +235,7 @@ function readChunk(data: string, isEmpty: (index: number) => boolean): ChunkFact
   return {
     chunk,
     choices: (choices ?? []).map((choice) => readChoice(choice, isEmpty)),
-    usage: usageInChatReply(chunk),
+    usage: usageInChatReply(chunk, ofChoices),
     hasUsageObject: tellsUsage,
     isUsageChunk: choices?.length === 0 && tellsUsage,
     isError: isErrorObject(chunk),
@@ -240,11 +244,7 @@ function readChunk(data: string, isEmpty: (index: number) => boolean): ChunkFact
 
 function readChoice(value: unknown, isEmpty: (index: number) => boolean): ChunkChoice {
   const choice = asRecord(value)
-  const stated = choice?.['index']
-  const index =
-    Number.isInteger(stated) && (stated as number) >= 0 && (stated as number) < MAX_CHOICES
-      ? (stated as number)
-      : 0
+  const index = indexOfChoice(choice)
   const added = addedTo(choice, isEmpty(index))
   return {
     index,

@@ -476,6 +476,9 @@ describe('the end of a stream', () => {
       [chunk({ content: 'x' }), finish('stop', { usage: null }), late],
       [chunk({ content: 'x' }, { usage: { ...USAGE, completion_tokens: 1 } }), finish('stop'), late],
       [chunk({ content: 'x' }), finish('stop', { x_groq: { usage: USAGE } })],
+      [2, 3].map((output, index) =>
+        chunk({ content: 'x' }, {}, { index, usage: { prompt_tokens: 10, completion_tokens: output } }),
+      ),
       [chunk({ content: 'x' }, { usage: USAGE }), chunk({ content: 'y' }), finish('stop', { usage: null })],
     ]) {
       expect(whole(...frames, DONE)?.usage).toEqual(READ)

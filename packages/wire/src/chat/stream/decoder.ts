@@ -21,7 +21,7 @@ import type { Fields } from '../../field.ts'
 import { parseChatReply } from '../decode/tool-call-decoder.ts'
 import { matchedStopOf, readChatStop } from '../stop-reasons.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
-import { usageInChatReply } from '../usage.ts'
+import { usageInChatReply, type UsageOfChoices } from '../usage.ts'
 
 /**
  * Says which text a chunk contains: the content, the thinking, or (from `FIRST_CALL` on) the arguments of a
@@ -52,6 +52,7 @@ export class ChatStreamDecoder extends FrameReader {
     { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
   ]
   readonly #requestedChoices: number
+  readonly #ofChoices: UsageOfChoices = new Map()
   #id = ''
   #model = ''
   #isStarted = false
@@ -114,7 +115,7 @@ export class ChatStreamDecoder extends FrameReader {
   #take(chunk: Fields): void {
     this.#id ||= stringOrEmpty(chunk['id'])
     this.#model ||= stringOrEmpty(chunk['model'])
-    this.#usage = preferLaterUsage(this.#usage, usageInChatReply(chunk))
+    this.#usage = preferLaterUsage(this.#usage, usageInChatReply(chunk, this.#ofChoices))
     this.served = laterStatedService(this.served, statedTier(chunk['service_tier']))
     const choices = chunk['choices']
     if (!Array.isArray(choices) || choices.length === 0) return
@@ -180,7 +181,7 @@ export class ChatStreamDecoder extends FrameReader {
 
   #fail(data: string, chunk: Fields | undefined): void {
     this.isOver = true
-    this.#usage = preferLaterUsage(this.#usage, chunk && usageInChatReply(chunk))
+    this.#usage = preferLaterUsage(this.#usage, chunk && usageInChatReply(chunk, this.#ofChoices))
     this.emit(failureEvent({ data, culprit: culpritOfChoices(chunk?.['choices']) }))
   }
 }
