@@ -135,7 +135,7 @@ const BY_PROVIDER: Readonly<Record<Channel['provider'], ByProtocol>> = {
 
 /** Matches paths whose requests may name a service tier. */
 const TIERED =
-  /^\/(?:chat\/completions|messages|responses|converse|converse-stream)$|:(?:generateContent|streamGenerateContent)\b/
+  /^\/(?:chat\/completions|messages|responses|responses\/compact|converse|converse-stream)$|:(?:generateContent|streamGenerateContent)\b/
 
 /** Whether requests with this path may name a service tier. The path is that of the protocol. */
 export function mayNameTier(path: string): boolean {

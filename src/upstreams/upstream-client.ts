@@ -274,9 +274,13 @@ function tierEditsFor(
 /** Matches paths of endpoints that only count tokens. They accept fewer JSON members than calls. */
 const COUNTING = /\/(?:count_tokens|input_tokens)$/
 
+/** Path of compactions, which accept few of the JSON members of calls. */
+const COMPACTION = '/responses/compact'
+
 /**
  * Applies the changes in a channel's configuration to a body, in one step. To requests that count tokens,
- * only the system prompt is added; requests to other endpoints stay unchanged.
+ * only the system prompt is added; in compactions, only the service tier is changed; requests to other
+ * endpoints stay unchanged.
  */
 function editedBody(
   body: Buffer,
@@ -285,16 +289,19 @@ function editedBody(
   tier: TierEdits | undefined,
 ): Buffer {
   const isCount = COUNTING.test(path)
-  if (!isCount && !EDITED.test(path)) return body
+  const isCompaction = path === COMPACTION
+  if (!isCount && !isCompaction && !EDITED.test(path)) return body
   const scan = scanObject(body)
   const replace = new Map(isCount ? undefined : tier?.set)
-  const prompt = system_prompt === '' ? undefined : withSystemPrompt(scan, protocol, system_prompt)
+  const prompt =
+    system_prompt === '' || isCompaction ? undefined : withSystemPrompt(scan, protocol, system_prompt)
   if (prompt) replace.set(...prompt)
   if (isCount) return applyEdits(body, scan, { remove: [], replace })
+  const isChanged = (name: string): boolean => !isCompaction || name === 'service_tier'
   for (const [name, text] of override.default)
-    if (!scan.has(name) && !tier?.remove.includes(name)) replace.set(name, text)
-  for (const [name, text] of override.set) replace.set(name, text)
-  const remove = tier ? [...tier.remove, ...override.remove] : override.remove
+    if (isChanged(name) && !scan.has(name) && !tier?.remove.includes(name)) replace.set(name, text)
+  for (const [name, text] of override.set) if (isChanged(name)) replace.set(name, text)
+  const remove = [...(tier?.remove ?? []), ...override.remove.filter(isChanged)]
   return applyEdits(body, scan, { remove, replace })
 }
 

@@ -13,6 +13,7 @@ import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 type Fields = Record<string, unknown>
 type Protocol = 'chat' | 'messages' | 'responses' | 'gemini'
+type Client = Protocol | 'compaction'
 
 const price = { input: 2, output: 8 }
 const CLAUDE = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
@@ -39,10 +40,11 @@ const GENERATED = JSON.stringify({
   usageMetadata: { promptTokenCount: 12, candidatesTokenCount: 7, totalTokenCount: 19 },
 })
 
-const CLIENTS: Readonly<Record<Protocol, { readonly path: string; readonly body: Fields }>> = {
+const CLIENTS: Readonly<Record<Client, { readonly path: string; readonly body: Fields }>> = {
   chat: { path: '/v1/chat/completions', body: { messages: [{ role: 'user', content: 'hi' }] } },
   messages: { path: '/v1/messages', body: { max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] } },
   responses: { path: '/v1/responses', body: { input: 'hi' } },
+  compaction: { path: '/v1/responses/compact', body: { input: 'hi' } },
   gemini: { path: '', body: { contents: [{ parts: [{ text: 'hi' }] }] } },
 }
 
@@ -89,12 +91,18 @@ beforeAll(async () => {
       at('chat-own', 'chat', { service_tier: 'Performance' }),
       at('chat-set', 'chat', { service_tier: 'flex', override: { set: { service_tier: 'priority' } } }),
       at('responses-flex', 'responses', { service_tier: 'flex' }),
+      at('responses-asked', 'responses', { allow: ['service_tier'] }),
+      at('responses-set', 'responses', {
+        service_tier: 'flex',
+        override: { set: { service_tier: 'priority', temperature: 0 } },
+      }),
       at('messages-fast', 'messages', { service_tier: 'priority' }),
       at('messages-standard', 'messages', { service_tier: 'standard', allow: ['service_tier', 'speed'] }),
       at('gemini-flex', 'gemini', { service_tier: 'flex' }),
       at('gemini-fast', 'gemini', { service_tier: 'fast' }),
       at('gemini-auto', 'gemini', { service_tier: 'auto', allow: ['service_tier'] }),
       atHost('api.openai.com', 'openai-closed', {}),
+      atHost('api.openai.com', 'openai-compact', { protocol: 'responses' }),
       atHost('api.openai.com', 'openai-auto', { service_tier: 'auto' }),
       atHost('api.openai.com', 'openai-ultra', { protocol: 'responses', service_tier: 'ultrafast' }),
       onBedrock('invoke-flex', CLAUDE, { protocol: 'messages', service_tier: 'flex' }),
@@ -123,7 +131,7 @@ beforeEach(() => {
   vertex.received.length = 0
 })
 
-const post = async (client: Protocol, model: string, fields: Fields = {}): Promise<FullResponse> => {
+const post = async (client: Client, model: string, fields: Fields = {}): Promise<FullResponse> => {
   const { path, body } = CLIENTS[client]
   const named = path === '' ? {} : { model }
   const answer = await call(
@@ -144,11 +152,12 @@ const ANSWERS = {
   messages: wholeMessage([{ text: 'said' }]),
   responses: wholeResponse({ text: 'said' }),
   'openai-ultra': wholeResponse({ text: 'said' }),
+  'openai-compact': wholeResponse({ text: 'said' }),
   gemini: wholeGemini({ text: 'said' }),
 } as const
 
 /** What a lane received for a call. */
-async function sent(client: Protocol, model: string, fields: Fields = {}) {
+async function sent(client: Client, model: string, fields: Fields = {}) {
   const known = Object.entries(ANSWERS).find(([name]) => model.startsWith(name))?.[1]
   fixture.upstream.script(model, known ?? { kind: 'whole' })
   const { headers: answered } = await post(client, model, fields)
@@ -221,6 +230,17 @@ describe("a channel's own tier of service", () => {
     const { body, row } = await sent('responses', 'openai-ultra')
     expect(body['service_tier']).toBe('ultrafast')
     expect(row).toMatchObject({ service_tier: 'ultrafast', price_incomplete: false })
+  })
+
+  test.each([
+    ["the channel's", 'responses-flex', 'flex', 'flex'],
+    ["the client's, where the channel allows it", 'responses-asked', 'priority', 'fast'],
+    ["that of the channel's override, of which nothing else is sent", 'responses-set', 'priority', 'fast'],
+    ['none where OpenAI gets a call with its default tier', 'openai-compact', undefined, 'standard'],
+  ])('a compaction is sent with a service tier and charged by it: %s', async (_, model, value, tier) => {
+    const { body, row } = await sent('compaction', model, { service_tier: 'priority' })
+    expect(body).toEqual({ model, input: 'hi', ...(value && { service_tier: value }) })
+    expect(row.service_tier).toBe(tier)
   })
 
   test('token count requests and legacy completions are sent without the service tier of the channel', async () => {
