@@ -441,9 +441,9 @@ export class Relay {
     const request = withoutModelSuffix(parsed, settings)
     record.model = request.model
     record.stream = request.stream
-    const mayFallBack = request.forModel !== undefined && request.charging !== 'free' && !inBatch
+    const isForAnyModel = request.forModel !== undefined && !inBatch
     const called = { name: request.model, stream: request.stream }
-    const routes = this.routing.resolve(settings, caller, called, dialect, mayFallBack)
+    const routes = this.routing.resolve(settings, caller, called, dialect, isForAnyModel)
     const own = routes.resolutions.find(({ name }) => name === request.model)
     if (own) request.channelsFor?.(own.channels)
     return { request, routes }

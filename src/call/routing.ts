@@ -52,7 +52,7 @@ interface ServingChannels {
 }
 
 /** The endpoint that received a call, and the protocol of its clients. */
-export type CalledEndpoint = Pick<Dialect, 'name' | 'endpoint' | 'servedBy'>
+export type CalledEndpoint = Pick<Dialect, 'name' | 'endpoint' | 'servedBy' | 'hasNoFallbacks'>
 
 /** The model name that the client sent, and whether the response is a stream. */
 interface CalledModel {
@@ -91,9 +91,9 @@ export class Routing {
   }
 
   /**
-   * Finds the models for a call, with their groups and channels: the requested model and, if `mayFallBack`,
-   * its available fallbacks. If the requested model was shut down at all its channels, its successor takes
-   * its place. Throws `model_not_allowed` for a model outside the key's limits; `group_not_allowed` for a
+   * Finds the models for a call, with their groups and channels: the requested model and, if `isForAnyModel`
+   * and the endpoint has fallbacks, its available ones. If the requested model was shut down at all its
+   * channels, its successor takes its place if `isForAnyModel`. Throws `model_not_allowed` for a model outside the key's limits; `group_not_allowed` for a
    * group that the user may not use; `model_not_found` if there is no channel, with a hint if there is one
    * for another endpoint; `unsupported_endpoint` if no channel of the model has the endpoint.
    */
@@ -102,8 +102,9 @@ export class Routing {
     caller: Caller,
     call: CalledModel,
     called: CalledEndpoint,
-    mayFallBack: boolean,
+    isForAnyModel: boolean,
   ): Routes {
+    const mayFallBack = isForAnyModel && !called.hasNoFallbacks
     const { name } = call
     const plain = ENDPOINTS[called.name].hasThinkingSuffix ? nameWithoutThinkingSuffix(name) : name
     requireAllowedModel(caller.token, name, plain)
@@ -116,7 +117,7 @@ export class Routing {
     const others = fallbacks.flatMap(
       (other) => this.#fallback(settings, caller, { ...call, name: other }, called, suffix) ?? [],
     )
-    const first = mayFallBack
+    const first = isForAnyModel
       ? this.#successor(settings, caller, { ...call, suffix }, called, { requestedModel, own })
       : own
     const resolutions = first ? [first, ...others] : others

@@ -105,6 +105,9 @@ beforeAll(async () => {
         second: { price: PRICE, successor: 'next' },
         heirless: { price: PRICE, successor: 'nowhere', fallback: ['next'] },
         soon: { price: PRICE, successor: 'next' },
+        retired: { price: PRICE, successor: 'heir' },
+        helped: { price: PRICE, fallback: ['heir'] },
+        heir: { price: EXPENSIVE },
         next: { price: EXPENSIVE },
         'gpt-3.5-turbo-0301': { price: PRICE },
         'gpt-4-0314': { price: PRICE },
@@ -122,6 +125,10 @@ beforeAll(async () => {
         at('broken', ['broken']),
         at('other', ['other']),
         at('next', ['next', 'mapped-elsewhere']),
+        at('heir', ['heir'], {
+          protocol: ['messages', 'responses', 'gemini'],
+          model_mapping: { heir: 'their-heir' },
+        }),
         channel('vendor', 'http://api.openai.com/vendor/v1', {
           models: ['gpt-3.5-turbo-0301', 'gpt-4-0314'],
           proxy: through,
@@ -372,6 +379,62 @@ describe('the successor of a model', () => {
     const answer = await fixture.chat('ann', ask('first'))
     expect(answer.status, answer.text).toBe(200)
     expect(rowOf(answer)).toMatchObject({ model: 'next', requested_model: 'first' })
+  })
+
+  const COUNTS = [
+    ['/v1/messages/count_tokens', { messages: [{ role: 'user', content: 'hi' }] }, 'input_tokens'],
+    ['/v1/responses/input_tokens', { input: 'hi' }, 'input_tokens'],
+    ['/v1beta/models/MODEL:countTokens', { contents: [{ parts: [{ text: 'hi' }] }] }, 'totalTokens'],
+  ] as const
+  const countOf = (path: string, model: string, body: object): Promise<FullResponse> =>
+    path.includes('MODEL')
+      ? fixture.chat('ann', body, { path: path.replace('MODEL', model) })
+      : fixture.chat('ann', { model, ...body }, { path })
+
+  test.each(COUNTS)(
+    'tokens of a model without a channel are counted by its successor: %s',
+    async (path, body, counted) => {
+      fixture.upstream.script('heir', { kind: 'status', status: 200, body: `{"${counted}":4711}` })
+      const answer = await countOf(path, 'retired', body)
+      expect([answer.status, answer.text]).toEqual([200, `{"${counted}":4711}`])
+      const sent = calls(fixture, 'heir').at(-1)
+      expect(`${sent?.path} ${sent?.text}`).toContain('their-heir')
+    },
+  )
+
+  test.each(COUNTS)(
+    'the gateway counts the tokens of a model without a channel if its successor cannot: %s',
+    async (path, body, counted) => {
+      const { status, text } = await countOf(path, 'gone', body)
+      expect(status, text).toBe(200)
+      expect(JSON.parse(text)[counted]).toBeGreaterThan(0)
+    },
+  )
+
+  test.each(COUNTS)('a fallback does not count the tokens of a model: %s', async (path, body) => {
+    expect((await countOf(path, 'helped', body)).status).toBe(503)
+  })
+
+  test("conversations of a model without a channel are compacted by its successor, at the successor's price", async () => {
+    const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+    const body = JSON.stringify({ id: 'r', object: 'response.compaction', output: [], usage })
+    fixture.upstream.script('heir', { kind: 'whole', body })
+    const compact = (model: string) =>
+      fixture.chat('ann', { model, input: 'hi' }, { path: '/v1/responses/compact' })
+    const answer = await compact('retired')
+    expect(answer.status, answer.text).toBe(200)
+    expect(answer.headers['x-gateway-model']).toBe('heir')
+    expect(JSON.parse(calls(fixture, 'heir').at(-1)?.text ?? '')).toEqual({
+      model: 'their-heir',
+      input: 'hi',
+    })
+    expect(rowOf(answer)).toMatchObject({
+      model: 'heir',
+      requested_model: 'retired',
+      quota: 10 * 10 + 5 * 40,
+    })
+    expect((await compact('gone')).status).toBe(404)
+    expect((await compact('helped')).status).toBe(503)
   })
 
   test("calls of a model that has ended go to the model's own fallbacks if its successor has no channel", async () => {

@@ -72,6 +72,7 @@ export function countingDialect(counting: CountTokensEndpoint): Dialect {
     shape: counting.shape,
     mayBeUnserved: true,
     isCount: true,
+    hasNoFallbacks: true,
     async read(scan, headers, reader) {
       const model = counting.model(scan)
       const upstreamHeaders = counting.upstreamHeaders(headers)
@@ -111,6 +112,7 @@ function relayed(counting: CountTokensEndpoint, request: CountedRequest): Parsed
     promptBound: 0,
     charging: 'free',
     ...(referred.composed && { composed: referred.composed }),
+    ...(!referred.continues && { forModel: (name) => relayed(counting, { ...request, model: name }) }),
     channelsFor: (channels) => referred.channelsFor(channels),
     forChannels: (channels) =>
       channels.map((channel) => ({

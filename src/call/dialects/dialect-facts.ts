@@ -30,6 +30,8 @@ export interface DialectFacts {
   readonly mayBeUnserved?: true
   /** Whether requests only count tokens. Nothing is learned of a channel from their answers. */
   readonly isCount?: true
+  /** Whether requests have no fallback models. A successor takes the place of the model all the same. */
+  readonly hasNoFallbacks?: true
   /** Whether a model without a price is free at this endpoint, independent of the operator's setting. */
   readonly isFreeUnpriced?: true
 }

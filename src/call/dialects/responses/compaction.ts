@@ -25,6 +25,7 @@ export const compactionDialect: Dialect = {
   names: responsesFieldNames,
   shape: RESPONSES_REQUEST,
   mayBeUnserved: true,
+  hasNoFallbacks: true,
   async read(scan, _headers, reader) {
     const request = readCompactionRequest(scan)
     const { previousResponseId: previousId } = request
@@ -37,11 +38,11 @@ function compacted(
   own: ResponsesRequest,
   scan: ScannedObject,
   referred: ResolvedReferences,
-  { settings }: RequestReaderContext,
+  reader: RequestReaderContext,
 ): ParsedRequest {
   const { composed } = referred
-  const request = composed ? readCompactionRequest(composed) : own
-  const size = referred.promptSize(settings.models.get(request.model).contextTokens)
+  const request = composed ? { ...readCompactionRequest(composed), model: own.model } : own
+  const size = referred.promptSize(reader.settings.models.get(request.model).contextTokens)
   const native = (channel: Channel): ChannelPlan => ({
     channel,
     outputMaximum: undefined,
@@ -63,6 +64,10 @@ function compacted(
   })
   return {
     ...request,
+    // As with responses, another model cannot read what a provider keeps.
+    ...(!referred.continues && {
+      forModel: (model) => compacted({ ...own, model }, scan, referred, reader),
+    }),
     namesPrompt: request.namesPrompt || size.hasUnknown,
     responses: { isBackground: false, contextTokens: size.tokens, composed: composed?.bytes },
     channelsFor(channels) {
