@@ -147,7 +147,7 @@ export const METRICS = {
   ]),
   telemetry: counter(
     'sluice_telemetry_exported_total',
-    'Spans and data points: sent to the collector, refused by it, and dropped for want of room.',
+    'Spans, events and data points: sent to the collector, refused by it, and dropped for want of room.',
     'signal',
     'result',
   ),

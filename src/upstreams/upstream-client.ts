@@ -12,6 +12,7 @@ import {
 import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ProtocolName } from '@sluice/wire/protocols'
+import { countBodyWithPrompt } from '@sluice/wire/gemini'
 import { withSystemPrompt } from '@sluice/wire/system-prompt'
 import type { Hold } from '../domain/hold.ts'
 import { type Channel, type RequestBodyEdits, editsRequestBodies } from '../domain/records/channel.ts'
@@ -284,10 +285,14 @@ const COMPACTION = '/responses/compact'
  */
 function editedBody(
   body: Buffer,
-  { protocol, path }: Pick<WireRequest, 'protocol' | 'path'>,
-  { system_prompt, override }: RequestBodyEdits,
+  { protocol, path, upstreamModel = '' }: Pick<WireRequest, 'protocol' | 'path' | 'upstreamModel'>,
+  { provider, system_prompt, override }: RequestBodyEdits & Pick<Channel, 'provider'>,
   tier: TierEdits | undefined,
 ): Buffer {
+  if (path.endsWith(':countTokens')) {
+    if (system_prompt === '') return body
+    return countBodyWithPrompt(scanObject(body), upstreamModel, system_prompt, provider === 'vertex')
+  }
   const isCount = COUNTING.test(path)
   const isCompaction = path === COMPACTION
   if (!isCount && !isCompaction && !EDITED.test(path)) return body

@@ -28,7 +28,9 @@ beforeAll(async () => {
       user(5, 'boss', [token('boss')], { role: 10 }),
       user(6, 'dan', [token('dan')]),
       user(7, 'eve', [token('eve')]),
-      user(8, 'fay', [token('fay'), token('fay2')], { access_token: FAY.accessToken }),
+      user(8, 'fay', [token('fay'), token('fay2'), token('spent', { remain_quota: 0 })], {
+        access_token: FAY.accessToken,
+      }),
     ],
   }))
 })
@@ -321,6 +323,21 @@ describe('docs/batches.md: Batches', () => {
     expect(fixture.upstream.received('gated')).toHaveLength(4)
     expect((await fay.ask(`/v1/batches/${id}/cancel`, 'POST')).status).toBe(400)
     expect(books().openHolds()).toEqual([])
+  })
+
+  test('a key whose quota is exhausted cannot cancel a batch, with an idempotency key or without', async () => {
+    const { id } = await clientOf('fay').make([chatLine('a')])
+    await clientOf('fay').ended(id)
+    for (const headers of [{}, { 'idempotency-key': randomUUID() }]) {
+      const path = `/v1/batches/${id}/cancel`
+      const answer = await call(fixture.gateway.url, undefined, {
+        method: 'POST',
+        path,
+        key: 'spent',
+        headers,
+      })
+      expect([answer.status, answer.json().error.code]).toEqual([401, 'token_exhausted'])
+    }
   })
 
   test('a user has at most options.batches.most batches that have not ended', async () => {

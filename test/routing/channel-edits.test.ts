@@ -29,6 +29,7 @@ beforeAll(async () => {
       'house-large': { price: PLAIN_PRICE },
       'house-unpriced': {},
       other: { price: PLAIN_PRICE },
+      flash: { price: PLAIN_PRICE },
       ...priced(Object.keys(HELD)),
     },
     channels: [
@@ -37,6 +38,13 @@ beforeAll(async () => {
         protocol: 'messages',
         system_prompt: PROMPT,
         models: ['other'],
+      }),
+      channel('gemini', upstream.baseUrl('gemini'), {
+        protocol: 'gemini',
+        system_prompt: PROMPT,
+        override: OVERRIDE,
+        models: ['flash'],
+        model_mapping: { flash: 'their-flash' },
       }),
       channel('changed', upstream.baseUrl('changed'), {
         override: OVERRIDE,
@@ -116,6 +124,46 @@ describe('the system prompt of a channel', () => {
     expect(JSON.stringify(JSON.parse(fixture.upstream.only('messages').text).system)).toMatch(
       /briefly.*be nice/,
     )
+  })
+})
+
+describe('token counts of a channel with a system prompt', () => {
+  test('a messages upstream counts the system prompt of its channel', async () => {
+    fixture.upstream.script('messages', { kind: 'status', status: 200, body: '{"input_tokens":9}' })
+    const body = ask('other', { system: 'be nice' })
+    const { text } = await call(fixture.gateway.url, body, { key: 'ann', path: '/v1/messages/count_tokens' })
+    expect(text).toBe('{"input_tokens":9}')
+    expect(JSON.parse(fixture.upstream.only('messages').text)).toEqual({
+      ...body,
+      system: `${PROMPT}\n\nbe nice`,
+    })
+  })
+
+  const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
+  const tools = [{ googleSearch: {} }]
+  test.each([
+    [{ contents }, [{ text: PROMPT }]],
+    [{ generateContentRequest: { model: 'models/flash', contents, tools } }, [{ text: PROMPT }]],
+    [
+      {
+        generateContentRequest: {
+          model: 'models/flash',
+          contents,
+          systemInstruction: { parts: [{ text: 'be nice' }] },
+        },
+      },
+      [{ text: PROMPT }, { text: 'be nice' }],
+    ],
+  ])('a Gemini upstream counts the system prompt of its channel: %j', async (body, parts) => {
+    fixture.upstream.script('gemini', { kind: 'status', status: 200, body: '{"totalTokens":9}' })
+    fixture.upstream.forget('gemini')
+    const path = '/v1beta/models/flash:countTokens'
+    const { text } = await call(fixture.gateway.url, body, { key: 'ann', path })
+    expect(text).toBe('{"totalTokens":9}')
+    const given = 'generateContentRequest' in body ? body.generateContentRequest : body
+    expect(JSON.parse(fixture.upstream.only('gemini').text)).toEqual({
+      generateContentRequest: { ...given, model: 'models/their-flash', systemInstruction: { parts } },
+    })
   })
 })
 

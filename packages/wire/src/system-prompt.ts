@@ -25,7 +25,7 @@ const PLACES: Readonly<
   chat: inMessages,
   messages: (scan, prompt) => ['system', inFront(scan, scan.span('system')?.node, prompt)],
   responses: (scan, prompt) => ['instructions', inFront(scan, scan.span('instructions')?.node, prompt)],
-  gemini: inInstruction,
+  gemini: withInstruction,
   converse: (scan, prompt) => ['system', inSystemBlocks(scan, prompt)],
   rerank: () => undefined,
 }
@@ -55,8 +55,9 @@ function inSystemBlocks(scan: ScannedObject, prompt: string): string {
   return `[${block}${separator}${scan.textOf(system.node).slice(1)}`
 }
 
-// Google's servers accept the name in camel case and in snake case.
-function inInstruction(scan: ScannedObject, prompt: string): PromptMember {
+/** Like `withSystemPrompt`, for a Gemini request. */
+export function withInstruction(scan: ScannedObject, prompt: string): PromptMember {
+  // Google's servers accept the name in camel case and in snake case.
   const name = scan.has('system_instruction') ? 'system_instruction' : 'systemInstruction'
   const given = scan.span(name)
   const parts = given && scan.kind(name) === 'object' ? scan.memberOf(given.node, 'parts') : undefined

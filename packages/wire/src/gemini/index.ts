@@ -11,6 +11,7 @@ export { geminiAnswerForms } from './answer-forms.ts'
 export {
   checkCountRequest,
   textToCount,
+  countBodyWithPrompt,
   countTokensBody,
   embedFieldNames,
   geminiFieldNames,

@@ -4,6 +4,7 @@ import { decodeRequest } from '../decode/request.ts'
 import {
   checkCountRequest,
   textToCount,
+  countBodyWithPrompt,
   countTokensBody,
   type GeminiRequest,
   hasOnlyTexts,
@@ -122,6 +123,20 @@ describe('a request to count tokens', () => {
     expect(countTokensBody(scan(WHOLE), 'models/small').toString()).toBe(WHOLE)
     expect(countTokensBody(scan(WHOLE), 'big-1').toString()).toBe(WHOLE.replace('small', 'big-1'))
     expect(countTokensBody(scan(`{${CONTENTS}}`), 'big-1').toString()).toBe(`{${CONTENTS}}`)
+  })
+
+  test("a countTokens request of Gemini gets a channel's system prompt inside a whole request, and for Vertex AI beside the contents", () => {
+    const added = (text: string, isVertex: boolean): string =>
+      countBodyWithPrompt(scan(text), 'small', 'Be brief.', isVertex).toString()
+    const instruction = '"systemInstruction":{"parts":[{"text":"Be brief."}]}'
+    expect(added(`{${CONTENTS}}`, false)).toBe(
+      `{"generateContentRequest":{${CONTENTS},${instruction},"model":"models/small"}}`,
+    )
+    expect(added(`{${CONTENTS}}`, true)).toBe(`{${CONTENTS},${instruction}}`)
+    for (const isVertex of [false, true])
+      expect(added(WHOLE, isVertex)).toBe(
+        WHOLE.replace('[{"text":"Be good', '[{"text":"Be brief."},{"text":"Be good'),
+      )
   })
 })
 

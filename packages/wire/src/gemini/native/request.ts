@@ -20,6 +20,7 @@ import type { Fields } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
 import { type PromptBounds, type PromptText, respondsWithMedia } from '../../prompt-tokens.ts'
+import { withInstruction } from '../../system-prompt.ts'
 import { GEMINI_PROMPT_RULES, mediaOfContents, NO_MEDIA, promptBound } from './prompt.ts'
 import {
   camelCase,
@@ -272,6 +273,27 @@ export function countTokensBody(scan: ScannedObject, upstreamModel: string): Buf
   const model = JSON.stringify(modelResourceName(upstreamModel))
   const text = applyEdits(inner.bytes, inner, { remove: [], replace: new Map([['model', model]]) }).toString()
   return applyEdits(scan.bytes, scan, { remove: [], replace: new Map([[member.key, text]]) })
+}
+
+/**
+ * Adds instructions of the gateway before those of a request to count tokens. Google's API takes instructions only in a
+ * complete request, so one is made of contents alone; Vertex AI takes them beside the contents.
+ */
+export function countBodyWithPrompt(
+  scan: ScannedObject,
+  upstreamModel: string,
+  prompt: string,
+  isVertex: boolean,
+): Buffer {
+  const member = topMember(scan, REQUEST)
+  const inner = countedPart(scan)
+  const replace = new Map([withInstruction(inner, prompt)])
+  const isWrapped = !member && !isVertex
+  if (isWrapped) replace.set('model', JSON.stringify(modelResourceName(upstreamModel)))
+  const counted = applyEdits(inner.bytes, inner, { remove: [], replace })
+  if (isWrapped) return Buffer.from(`{"${REQUEST}":${counted.toString()}}`)
+  if (!member) return counted
+  return applyEdits(scan.bytes, scan, { remove: [], replace: new Map([[member.key, counted.toString()]]) })
 }
 
 function countedPart(scan: ScannedObject): ScannedObject {
