@@ -439,7 +439,7 @@ export class StreamedResponse extends ResponseHandler {
  * Milliseconds without an event after which a keep-alive event is sent. Clients end a stream after some
  * minutes of silence, proxies after one minute. Most clients do not count comments as events.
  */
-const MAX_SILENCE_MS = 15_000
+export const MAX_SILENCE_MS = 15_000
 
 /** Events that keep a stream alive while its upstream is slow; `docs/api.md: Events`. */
 class KeepAlive {

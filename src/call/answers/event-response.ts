@@ -1,4 +1,4 @@
-import { Response, type ResponseHeaders } from '@sluice/http1'
+import { type EarlyHead, Response, type ResponseHeaders } from '@sluice/http1'
 import { FrameSplitter, frameData, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import { WireError } from '@sluice/wire/wire-error'
 import type { ResponseMemory } from '../../limits/request-memory.ts'
@@ -16,6 +16,8 @@ export interface EventOutput {
   ended(sent: () => void): void
   /** Called if the response broke off. */
   broke(): void
+  /** Passes a keep-alive on to who waits for the response. Returns whether a head was sent early. */
+  waits?(keepAlive: Buffer, head: EarlyHead): boolean
 }
 
 const DONE = '[DONE]'
@@ -72,7 +74,9 @@ export class EventResponse extends Response {
     this.#headers = { ...this.#makeHeaders?.(), ...this.presetHeaders, ...headers }
     this.#isStream = status === 200 && headers['content-type']?.includes('event-stream') === true
     if (this.#isStream) this.#output.begun?.(this.#headers)
-    return super.writeHead(status, headers)
+    super.writeHead(status, headers)
+    this.status = status
+    return this
   }
 
   override write(piece: Buffer): boolean {
@@ -91,8 +95,12 @@ export class EventResponse extends Response {
     this.#output.ended(() => this.onConnectionEnd('finished'))
   }
 
-  // Who reads the events keeps the client's connection alive, and sends nothing before the status is known.
-  override keepAlive(): void {}
+  override keepAlive(bytes: Buffer, head: EarlyHead): void {
+    if (this.#isOver) return
+    // Only events count: a comment would tell who reads them nothing.
+    if (this.#isStream) this.#addEvents(bytes)
+    if (this.#output.waits?.(bytes, head)) this.early ??= head
+  }
 
   override needsUpstream(): void {}
 

@@ -1,10 +1,11 @@
-import type { Response, ResponseHeaders } from '@sluice/http1'
+import type { EarlyHead, Response, ResponseHeaders } from '@sluice/http1'
 import { applyEdits } from '@sluice/wire/json/json-edit'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { gatewayItemId } from '@sluice/wire/responses'
 import { randomBytes } from 'node:crypto'
+import { MAX_SILENCE_MS } from '../../call/streamed-response.ts'
 import { asFields, type Fields } from './protocol.ts'
 
 /** How a response ends. */
@@ -41,6 +42,11 @@ export class ComposedResponse {
   /** The last response object of a round. */
   #last = '{}'
   #createdAt: string | undefined
+  #silence: NodeJS.Timeout | undefined
+  /** Whether the client has to read before it gets further events. */
+  #isBehind = false
+  /** Called when the client is no longer behind. */
+  onDrained: () => void = () => {}
 
   /** `more`: further headers. */
   constructor(
@@ -73,6 +79,13 @@ export class ComposedResponse {
     return this.#usages.reduce((sum, usage) => sum + (Number(usage['output_tokens']) || 0), 0)
   }
 
+  /** Passes a keep-alive of the first round on until the response has begun. Returns whether the head was sent early. */
+  wait(keepAlive: Buffer, head: EarlyHead): boolean {
+    if (!this.#hasBegun)
+      this.#response.keepAlive(keepAlive, { ...head, headers: { ...head.headers, ...this.#more } })
+    return this.#response.early !== undefined
+  }
+
   /** Begins with the head of the first round, and the response object of its first event. */
   begin(headers: ResponseHeaders, object: string): void {
     if (this.#hasBegun) return
@@ -82,8 +95,18 @@ export class ComposedResponse {
     if (!this.isStream) return
     const { 'content-length': _, ...others } = headers
     this.#response.writeHead(200, { ...others, ...this.#more, 'content-type': 'text/event-stream' })
-    for (const state of ['created', 'in_progress'])
-      this.send(`response.${state}`, { response: this.#object({ output: '[]', usage: 'null' }) })
+    this.#sendProgress('created')
+    this.#sendProgress('in_progress')
+    // The rounds' own keep-alives end with them, and none comes while tools run.
+    this.#silence = setInterval(() => {
+      if (!this.#isBehind) this.#sendProgress('in_progress')
+    }, MAX_SILENCE_MS).unref()
+    this.#response.onClosed(() => clearInterval(this.#silence))
+  }
+
+  #sendProgress(state: 'created' | 'in_progress'): void {
+    const changes = { status: '"in_progress"', completed_at: 'null', output: '[]', usage: 'null' }
+    this.send(`response.${state}`, { response: this.#object(changes) })
   }
 
   /** Notes the response object at the end of a round. */
@@ -122,7 +145,14 @@ export class ComposedResponse {
 
   #sendData(type: string, data: string): boolean {
     this.#sequence += 1
-    return this.#response.write(Buffer.from(`event: ${type}\ndata: ${data}\n\n`))
+    this.#silence?.refresh()
+    this.#isBehind = !this.#response.write(Buffer.from(`event: ${type}\ndata: ${data}\n\n`))
+    if (this.#isBehind)
+      this.#response.whenDrained(() => {
+        this.#isBehind = false
+        this.onDrained()
+      })
+    return !this.#isBehind
   }
 
   /** The whole response at its end. */

@@ -204,7 +204,7 @@ class ResponseInRounds {
     const isFirst = this.#round === 1
     const round = new RoundEvents(this.#composed, this.#offered, () => this.#sendLists())
     const response = new RoundResponse(this.#eventMemory(), round)
-    round.onBehind = () => incoming.response.whenDrained(() => response.onDrain())
+    this.#composed.onDrained = () => response.onDrain()
     const body = this.#requests.body(isFirst, { outputTokens: this.#outputLeft, calls: this.#callsLeft })
     const inner = this.#part(isFirst ? '' : `.${this.#round}`, incoming.request.url, body, response)
     const unfollow = incoming.response.onClosed(() => {

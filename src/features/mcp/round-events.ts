@@ -1,4 +1,4 @@
-import type { ResponseHeaders } from '@sluice/http1'
+import type { EarlyHead, ResponseHeaders } from '@sluice/http1'
 import { applyEdits } from '@sluice/wire/json/json-edit'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
@@ -55,8 +55,6 @@ export class RoundEvents implements EventOutput {
   #headers: ResponseHeaders = {}
   #status = ''
   #refused: RenderedRefusal | undefined
-  /** Called if the client has to read before it gets further events. */
-  onBehind: () => void = () => {}
 
   /** `sendLists` is called once, when the whole response has begun. */
   constructor(composed: ComposedResponse, offered: OfferedTools, sendLists: () => void) {
@@ -88,9 +86,11 @@ export class RoundEvents implements EventOutput {
       if (isEnd) this.#endWith(type.slice('response.'.length), text)
       return true
     }
-    const isRead = this.#pass(type, bytes, scan)
-    if (!isRead) this.onBehind()
-    return isRead
+    return this.#pass(type, bytes, scan)
+  }
+
+  waits(keepAlive: Buffer, head: EarlyHead): boolean {
+    return this.#composed.wait(keepAlive, head)
   }
 
   whole(status: number, headers: ResponseHeaders, body: Buffer): void {
