@@ -47,6 +47,7 @@ const FILES: readonly CallEndpoint[] = [
     method: 'POST',
     path: '/v1/files',
     summary: 'Uploads a file',
+    repeats: 'by key',
     formSchema: fileFormSchema,
     // Nothing is asked of a provider.
     hiddenStatuses: [404, 529],
@@ -139,6 +140,7 @@ const BATCHES: readonly CallEndpoint[] = [
     method: 'POST',
     path: '/v1/batches',
     summary: 'Makes a batch of the lines of a file',
+    repeats: 'by key',
     requestSchema: batchSchema,
     hiddenStatuses: [529],
     handle: (exchange, caller, { batches }) => batches.create(exchange, caller),
@@ -166,6 +168,7 @@ const BATCHES: readonly CallEndpoint[] = [
     path: '/v1/batches/:id/cancel',
     summary: 'Cancels a batch',
     errorStatuses: [400, 404],
+    repeats: 'never',
     handle: (exchange, caller, { batches }, { id = '' }) => batches.cancel('openai', exchange, caller, id),
   },
   {
@@ -173,6 +176,7 @@ const BATCHES: readonly CallEndpoint[] = [
     method: 'POST',
     path: '/v1/messages/batches',
     summary: 'Makes a message batch of requests',
+    repeats: 'by key',
     requestSchema: messageBatchSchema,
     hiddenStatuses: [404, 529],
     handle: (exchange, caller, { batches }) => batches.createOfMessages(exchange, caller),
@@ -214,6 +218,7 @@ const BATCHES: readonly CallEndpoint[] = [
     path: '/v1/messages/batches/:id/cancel',
     summary: 'Cancels a message batch',
     errorStatuses: [400, 404],
+    repeats: 'never',
     handle: (exchange, caller, { batches }, { id = '' }) => batches.cancel('messages', exchange, caller, id),
   },
   {

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '@sluice/wire/field-check'
 import { type Endpoint, isCallEndpoint } from './endpoint.ts'
 
-/** Request headers that the API description lists for all POST calls. */
+/** Request headers that the API description lists for POST calls that can be repeated. */
 const REQUEST_HEADERS = {
   /** Header that prevents a repeated request from being charged twice: `docs/api.md: Idempotency keys`. */
   'Idempotency-Key': {
@@ -21,7 +21,7 @@ const CACHEABLE_REQUEST_HEADERS = {
   },
 } as const
 
-/** Response headers that the API description lists for all POST calls. */
+/** Response headers that the API description lists for POST calls that can be repeated. */
 const RESPONSE_HEADERS = {
   'idempotency-replayed': {
     description: 'The answer is that of an earlier call with the same idempotency key.',
@@ -47,7 +47,7 @@ export const DESCRIBED_HEADER_NAMES = [
 /** The request headers of an endpoint, as parameters in the OpenAPI description. */
 export function headerParameters(endpoint: Endpoint): JsonSchema[] {
   if (!isRepeatable(endpoint)) return []
-  const headers = { ...REQUEST_HEADERS, ...(hasAnswer(endpoint) && CACHEABLE_REQUEST_HEADERS) }
+  const headers = { ...REQUEST_HEADERS, ...(isCacheable(endpoint) && CACHEABLE_REQUEST_HEADERS) }
   return Object.entries(headers).map(([name, header]) => ({ name, in: 'header', required: false, ...header }))
 }
 
@@ -57,13 +57,14 @@ export function headerParameters(endpoint: Endpoint): JsonSchema[] {
  */
 export function responseHeaders(endpoint: Endpoint): JsonSchema | undefined {
   if (!isRepeatable(endpoint)) return undefined
-  return { ...RESPONSE_HEADERS, ...(hasAnswer(endpoint) && CACHEABLE_RESPONSE_HEADERS) }
+  return { ...RESPONSE_HEADERS, ...(isCacheable(endpoint) && CACHEABLE_RESPONSE_HEADERS) }
 }
 
-function isRepeatable(endpoint: Endpoint): boolean {
-  return isCallEndpoint(endpoint) && endpoint.method === 'POST'
+/** Whether an endpoint reads `Idempotency-Key`. */
+export function isRepeatable(endpoint: Endpoint): boolean {
+  return isCallEndpoint(endpoint) && endpoint.method === 'POST' && endpoint.repeats !== 'never'
 }
 
-function hasAnswer(endpoint: Endpoint): boolean {
-  return isCallEndpoint(endpoint) && (endpoint.requestSchema ?? endpoint.formSchema) !== undefined
+function isCacheable(endpoint: Endpoint): boolean {
+  return isCallEndpoint(endpoint) && endpoint.repeats === undefined
 }

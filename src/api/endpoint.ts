@@ -127,6 +127,11 @@ export interface CallEndpoint extends EndpointDeclaration, RawDescription {
   readonly keyIn: KeyLocations
   /** The area of the API to which the endpoint belongs, if that depends on the request. */
   readonly areaOf?: (request: Request) => ApiArea
+  /**
+   * The earlier answers that a POST may get: that of a request with the same idempotency key, or none. If absent, that of an equal
+   * request from the answer cache, too.
+   */
+  readonly repeats?: 'by key' | 'never'
   /** Whether messages that need no answer get a 202 without a body. */
   readonly acceptsNotifications?: boolean
   /** Statuses of upstream errors that the gateway handles itself instead of passing them on to the client. */

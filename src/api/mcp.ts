@@ -64,6 +64,7 @@ const MCP: Omit<CallEndpoint, 'path' | 'summary' | 'handle'> = {
   errorStatuses: [404],
   hiddenStatuses: [409, 422, 529],
   acceptsNotifications: true,
+  repeats: 'never',
 }
 
 /** The endpoint for clients of the Model Context Protocol, with all toolsets of the key or one of them: `docs/mcp.md`. */

@@ -66,6 +66,7 @@ export const MEDIA_ENDPOINTS: readonly CallEndpoint[] = Object.entries(ENDPOINTS
     kind: 'raw',
     access: 'api-key',
     keyIn: 'bearer',
+    repeats: 'by key',
     handle: (exchange, caller, { relay, media }) =>
       relay.callIn(media[name as MediaEndpoint], exchange, caller),
   }),

@@ -55,6 +55,7 @@ export const STORED_RESPONSE_ENDPOINTS: readonly CallEndpoint[] = [
     method: 'POST',
     path: '/v1/responses/:id/cancel',
     summary: 'Cancels a response that is made in the background',
+    repeats: 'by key',
     handle: (exchange, caller, { responses }, { id = '' }) => responses.cancel(exchange, caller, id),
   },
 ]

@@ -9,6 +9,7 @@ import { requireOperator } from '../accounts/authentication/require-operator.ts'
 import { requireKey, keyFromRequest } from '../accounts/authentication/key-from-request.ts'
 import type { RequestAdmission } from '../api/admission.ts'
 import { RESPONSE_CHECK_ENDPOINT, RESPONSES_ENDPOINT, WEB_SOCKET_ENDPOINTS } from '../api/calls.ts'
+import { isRepeatable } from '../api/call-headers.ts'
 import { applyCors, type Cors } from '../api/cors.ts'
 import {
   type Endpoint,
@@ -296,7 +297,8 @@ export class App {
         exchange.record.tokenId = caller.token.id
         // The limits of models do not apply to tools.
         if (area !== 'mcp') lifeCycle.addHeaders(exchange, caller, protocolOf(area))
-        if (mayRepeat(exchange.request)) exchange.render = (error) => renderError(area, error, exchange.id)
+        if (mayRepeat(endpoint, exchange.request))
+          exchange.render = (error) => renderError(area, error, exchange.id)
         if (!(await admission.takeCallSlot(exchange, caller.token.id))) return
         return endpoint.handle(exchange, caller, this.#services, params)
       }
@@ -308,7 +310,7 @@ export class App {
     if (endpoint.access === 'keyed-account')
       return this.#services.json().then((json) => json.ownCaller(request))
     const key = requireKey(request, endpoint.keyIn)
-    if (mayRepeat(request)) return this.#repeatingCaller(exchange, key, address)
+    if (mayRepeat(endpoint, request)) return this.#repeatingCaller(exchange, key, address)
     return this.#services.apiKeys.authenticate(key, address)
   }
 
@@ -395,8 +397,8 @@ export class App {
 }
 
 /** Whether the request has an idempotency key, so that it may repeat an earlier one. */
-function mayRepeat({ method, headers }: Request): boolean {
-  return headers['idempotency-key'] !== undefined && method === 'POST'
+function mayRepeat(endpoint: CallEndpoint, { headers }: Request): boolean {
+  return headers['idempotency-key'] !== undefined && isRepeatable(endpoint)
 }
 
 const ADDRESS = { subject: 'address', id: null, name: null } as const

@@ -3,12 +3,13 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openApiDocument } from '../../src/api/openapi.ts'
-import { defineEndpoint } from '../../src/api/endpoint.ts'
+import { defineEndpoint, isCallEndpoint } from '../../src/api/endpoint.ts'
 import { manage } from '../fixtures/account.ts'
 import { type FullResponse, call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { describedPath, ROUTES } from '../fixtures/routes.ts'
+import { formBytes, formCall } from '../fixtures/form.ts'
+import { describedPath, filledPath, ROUTES } from '../fixtures/routes.ts'
 
 interface Operation {
   readonly operationId: string
@@ -52,7 +53,7 @@ beforeAll(async () => {
     ],
     users: [
       ROOT,
-      user(2, 'ann', [token('ann')]),
+      user(2, 'ann', [token('ann'), token('spent', { remain_quota: 0, unlimited_quota: false })]),
       user(3, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
     ],
   }))
@@ -100,7 +101,23 @@ describe('GET /openapi.json', () => {
     expect(answered(operationAt('post', '/v1/images/edits'))).toContain('idempotency-replayed')
     const cancel = operationAt('post', '/v1/responses/{id}/cancel')
     expect([headersOf(cancel), answered(cancel)]).toEqual([['Idempotency-Key'], ['idempotency-replayed']])
+    for (const path of [
+      '/v1/messages/count_tokens',
+      '/v1/responses/compact',
+      '/v1/audio/transcriptions',
+      '/v1/files',
+      '/v1/batches',
+    ])
+      expect([path, headersOf(operationAt('post', path)), answered(operationAt('post', path))]).toEqual([
+        path,
+        ['Idempotency-Key'],
+        ['idempotency-replayed'],
+      ])
     for (const [method, path] of [
+      ['post', '/mcp'],
+      ['post', '/mcp/{toolset}'],
+      ['post', '/v1/batches/{id}/cancel'],
+      ['post', '/v1/messages/batches/{id}/cancel'],
       ['get', '/v1/models'],
       ['get', '/v1/responses/{id}'],
       ['post', '/api/token/'],
@@ -110,6 +127,28 @@ describe('GET /openapi.json', () => {
         [],
         [],
       ])
+  })
+
+  test('each POST of an API key reads Idempotency-Key if the description has it, and no other does', async () => {
+    const posts = ROUTES.filter(isCallEndpoint).filter(
+      ({ access, method }) => access === 'api-key' && method === 'POST',
+    )
+    const form = formBytes([{ name: 'purpose', content: 'batch' }])
+    for (const route of posts) {
+      const path = filledPath(route, 'm')
+      const { parameters } = operationAt('post', describedPath(route))
+      const isDescribed = parameters.some(({ name }) => name === 'Idempotency-Key')
+      const isForm = route.requestSchema === undefined && route.formSchema !== undefined
+      const send = (key: string, length: number): Promise<FullResponse> => {
+        const given = isForm ? formCall(path, key, form) : { path, key, headers: {} }
+        const headers = { ...given.headers, 'idempotency-key': 'x'.repeat(length) }
+        return call(fixture.gateway.url, isForm ? form : {}, { ...given, headers })
+      }
+      const { text } = await send('ann', 256)
+      expect([path, text.includes('idempotency-key: expected')]).toEqual([path, isDescribed])
+      // An answer that may be kept needs no quota.
+      if (!isDescribed) expect([path, (await send('spent', 1)).status]).toEqual([path, 401])
+    }
   })
 
   test('GET /openapi.json is valid OpenAPI', async () => {

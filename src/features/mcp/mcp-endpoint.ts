@@ -91,7 +91,6 @@ export class McpEndpoint {
     onRequest: (id: string | number) => void,
   ): Promise<void> {
     const settings = this.#services.settings()
-    if (incoming.unlessKept) throw incoming.unlessKept
     refuseForeignOrigin(incoming, settings)
     const access = toolAccess(settings.mcp, caller, toolset)
     if (!access) throw new GatewayError('not_found', 'there is no such toolset')
