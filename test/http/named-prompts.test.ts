@@ -65,6 +65,11 @@ const NAMED: readonly [string, keyof typeof PATHS, object][] = [
     'gemini',
     { contents: [{ parts: [{ text: 'hi' }] }], cachedContent: 'cachedContents/1' },
   ],
+  [
+    'a long answer that is continued',
+    'gemini',
+    { contents: [{ parts: [{ text: 'hi' }] }], continuationToken: 'dG9rZW4=' },
+  ],
 ]
 
 describe('a prompt that the request only names', () => {

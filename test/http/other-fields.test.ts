@@ -78,6 +78,8 @@ const GEMINI = [
   'safety_settings',
   'cachedContent',
   'cached_content',
+  'continuationToken',
+  'continuation_token',
   'labels',
 ]
 const GEMINI_CONFIG = [

@@ -313,6 +313,7 @@ test.each([
     { context_management: { edits: [{ type: 'compact_20260112' }] } },
   ],
   ['contents in a cache', GEMINI_COMPARISON_RULES, { cachedContent: 'cachedContents/1' }],
+  ['an answer that is continued', GEMINI_COMPARISON_RULES, { continuation_token: 'dG9rZW4=' }],
 ])(
   'the prompt tokens of %s cannot be computed from those of an earlier request of the conversation',
   (_, form, member) => {

@@ -325,6 +325,12 @@ test('counts, bytes and signatures are left out where they look like what they s
   expect(answerTexts(scanned(message('a secret, said')), CHAT_ANSWER, OPEN).texts).toHaveLength(3)
 })
 
+test('the token with which Gemini continues an answer is no text, longer than an id though it is', () => {
+  const continuationToken = 'dG9rZW4x'.repeat(10)
+  expect([...answered({ candidates: [{ continuationToken }] }, GEMINI_ANSWER).keys()]).toEqual([])
+  expect(textsIn({ continuationToken }, GEMINI_REQUEST).get(continuationToken)?.kind).toBe('sealed')
+})
+
 test('what repeats a text token by token is not a text, and stated with what takes its place', () => {
   const choices = [
     { text: 'Hi', logprobs: { tokens: ['H', 'i'] } },

@@ -65,6 +65,7 @@ export const GEMINI_REQUEST = defineShape(
     Request: {
       cachedContent: 'id',
       contents: 'text | Content of user',
+      continuationToken: 'sealed',
       generateContentRequest: 'Request',
       generationConfig: 'GenerationConfig',
       labels: 'data',
@@ -173,6 +174,7 @@ export const GEMINI_ANSWER = defineShape(
       avgLogprobs: 'number',
       citationMetadata: 'Citations of provider',
       content: 'Content',
+      continuationToken: 'sealed',
       finishMessage: 'text',
       finishReason: 'term',
       groundingMetadata: 'Grounding of provider',

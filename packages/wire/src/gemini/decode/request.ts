@@ -35,6 +35,7 @@ import {
   checkGenerationConfig,
   GEMINI_CONVERSION_CHECKS,
   CONVERSION_CONFIG_RULES,
+  refuseNamedContent,
 } from '../native/request.ts'
 import { reportDropped, reportDroppedTopLevelFields } from '../dropped-fields.ts'
 import { modelWithoutPrefix } from '../model-name.ts'
@@ -56,12 +57,7 @@ import { readSignature } from '../signature.ts'
  */
 export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conversation {
   checkMembers(scan, [], GEMINI_CONVERSION_CHECKS)
-  if (parseTopMember(scan, 'cachedContent') !== undefined)
-    refuseField(
-      'cachedContent',
-      `all of the conversation in 'contents'`,
-      'content that only its provider has',
-    )
+  refuseNamedContent(scan)
   reportDroppedTopLevelFields(scan, dropped)
   const given = parseTopMember(scan, 'generationConfig')
   const config = given === undefined ? {} : requireObject(given, 'generationConfig')

@@ -30,11 +30,17 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set(
   ].flatMap(spellingsOf),
 )
 
+/**
+ * Request fields that refer to content which only the provider has: the answer that a continuation token stands for is
+ * read again, like the prompt before it.
+ */
+export const NAMED_FIELDS = ['cachedContent', 'continuationToken'] as const
+
 /** Request fields for which the provider adds instructions to the prompt. */
-const INSTRUCTED_FIELDS = ['tools', 'cachedContent'] as const
+const INSTRUCTED_FIELDS = ['tools', ...NAMED_FIELDS] as const
 
 /**
- * Maximum number of tokens of a checked request's prompt, without its media and cached content. No tokenizer
+ * Maximum number of tokens of a checked request's prompt, without its media and content to which it only refers. No tokenizer
  * is needed: a token of text has at least one byte, so there are at most as many tokens as bytes.
  */
 export function promptBound(scan: ScannedObject): number {
@@ -113,7 +119,7 @@ export const GEMINI_COMPARISON_RULES: ConversationComparisonRules = {
       ].flatMap(spellingsOf),
     ),
   },
-  isUnforeseeable: (scan) => hasAnyMember(scan, ['cachedContent', 'cached_content']),
+  isUnforeseeable: (scan) => hasAnyMember(scan, NAMED_FIELDS.flatMap(spellingsOf)),
 }
 
 /** How the prompt of an embeddings request is counted. */

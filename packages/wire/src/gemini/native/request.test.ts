@@ -50,6 +50,7 @@ describe('a Gemini request', () => {
     [{ contents, tool_config: [] }, /'tool_config'/],
     [{ contents, safetySettings: 1 }, /'safetySettings'/],
     [{ contents, cachedContent: 1 }, /'cachedContent': expected a string/],
+    [{ contents, continuation_token: 1 }, /'continuation_token': expected a string/],
     [{ contents, generation_config: { temperature: 3 } }, /temperature.*got 3/],
     [{ contents, generationConfig: { topP: -1 } }, /topP.*got -1/],
     [{ contents, generationConfig: { top_k: 1001 } }, /topK.*got 1001/],
@@ -82,10 +83,12 @@ describe('the upper bound of a Gemini prompt', () => {
     expect(bound({ inline_data: { mime_type: 'image/png', data } })).toBeLessThan(11_000)
   })
 
-  test('the upper bound of a Gemini prompt counts a file given by URI as a million tokens or more; cached content is recognized', () => {
+  test('the upper bound of a Gemini prompt counts a file given by URI as a million tokens or more; cached content and a continued answer are recognized', () => {
     expect(bound({ fileData: { fileUri: 'https://youtu.be/x' } })).toBeGreaterThan(1_000_000)
     expect(read({ contents, cachedContent: 'cachedContents/x' }).namesPrompt).toBe(true)
     expect(read({ contents, cached_content: 'cachedContents/x' }).namesPrompt).toBe(true)
+    expect(read({ contents, continuationToken: 'dG9rZW4=' }).namesPrompt).toBe(true)
+    expect(read({ contents, continuation_token: 'dG9rZW4=' }).namesPrompt).toBe(true)
     expect(read({ contents }).namesPrompt).toBe(false)
   })
 
@@ -112,11 +115,12 @@ describe('a request to count tokens', () => {
     expect(textToCount(scan(WHOLE)).text).toBe('x\n1.0\nBe good.\nHello there.')
   })
 
-  test('a countTokens request of Gemini with cached content, which only the provider has, is not counted by the gateway', () => {
-    expect(() => textToCount(scan(`{${CONTENTS},"cachedContent":"cachedContents/1"}`))).toThrow(
-      'cachedContent',
-    )
-  })
+  test.each(['cachedContent', 'continuationToken'])(
+    'a countTokens request of Gemini with a %s, whose content only the provider has, is not counted by the gateway',
+    (field) => {
+      expect(() => textToCount(scan(`{${CONTENTS},"${field}":"cachedContents/1"}`))).toThrow(field)
+    },
+  )
 
   test('a countTokens request of Gemini goes to the upstream unchanged, except for the model name', () => {
     expect(countTokensBody(scan(WHOLE), 'small').toString()).toBe(WHOLE)

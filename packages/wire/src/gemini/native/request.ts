@@ -21,7 +21,7 @@ import { asRecord } from '../../json/record.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
 import { type PromptBounds, type PromptText, respondsWithMedia } from '../../prompt-tokens.ts'
 import { withInstruction } from '../../system-prompt.ts'
-import { GEMINI_PROMPT_RULES, mediaOfContents, NO_MEDIA, promptBound } from './prompt.ts'
+import { GEMINI_PROMPT_RULES, mediaOfContents, NAMED_FIELDS, NO_MEDIA, promptBound } from './prompt.ts'
 import {
   camelCase,
   memberInEitherSpelling,
@@ -104,7 +104,7 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
     ...(offered && { providerTools: offered }),
     hasOnlyTexts: isPlain,
     promptBound: promptBound(scan) + media.excess,
-    namesPrompt: parseTopMember(scan, 'cachedContent') !== undefined,
+    namesPrompt: NAMED_FIELDS.some((field) => topMember(scan, field)),
     hasMedia: media.isAny || answersInMedia(memberInEitherSpelling(config, 'responseModalities'), model),
   }
 }
@@ -161,7 +161,7 @@ export const GEMINI_CONVERSION_CHECKS: ReadonlyMap<string, Check> = spelled([
   ['systemInstruction', objectCheck],
   ['toolConfig', objectCheck],
   ['safetySettings', list],
-  ['cachedContent', textCheck],
+  ...NAMED_FIELDS.map((field) => [field, textCheck] as const),
 ])
 
 /** Rule for a field of `generationConfig`. The name is in camel case; requests may use snake case. */
@@ -244,18 +244,20 @@ export function checkCountRequest(scan: ScannedObject): void {
   readGeminiRequest(countedPart(scan), '')
 }
 
+/** Throws `invalid_request` if a request refers to content that only its provider has. */
+export function refuseNamedContent(scan: ScannedObject): void {
+  for (const field of NAMED_FIELDS)
+    if (topMember(scan, field))
+      refuseField(field, `all of the conversation in 'contents'`, 'content that only its provider has')
+}
+
 /**
  * Returns the text whose tokens are to be counted. Throws `invalid_request` if content is stored at the
  * provider.
  */
 export function textToCount(scan: ScannedObject): PromptText {
   const part = countedPart(scan)
-  if (parseTopMember(part, 'cachedContent') !== undefined)
-    refuseField(
-      'cachedContent',
-      `all of the conversation in 'contents'`,
-      'content that only its provider has',
-    )
+  refuseNamedContent(part)
   return promptText(part, GEMINI_PROMPT_RULES, '')
 }
 
