@@ -79,8 +79,9 @@ export const REASONS_OF_PROVIDERS: readonly ReasonsOfProvider[] = [
     provider: 'Google Gemini and Vertex AI',
     source: 'https://ai.google.dev/api/generate-content#FinishReason',
     reasons: {
-      end: ['STOP', 'OTHER', 'LANGUAGE', 'NO_IMAGE', 'IMAGE_OTHER', 'CONTINUATION'],
-      length: ['MAX_TOKENS'],
+      end: ['STOP', 'OTHER', 'LANGUAGE', 'NO_IMAGE', 'IMAGE_OTHER'],
+      // A client whose call is converted has no token with which to continue the answer.
+      length: ['MAX_TOKENS', 'CONTINUATION'],
       filtered: [
         'SAFETY',
         'RECITATION',
