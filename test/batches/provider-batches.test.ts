@@ -42,6 +42,7 @@ beforeAll(async () => {
             'claude',
             'claude-too',
             'gemini',
+            'gemini-4',
             'responses',
             'azure',
             'passed',
@@ -64,8 +65,8 @@ beforeAll(async () => {
         batching(
           'gemini',
           simulator.geminiUrl,
-          ['gemini'],
-          { gemini: 'demo-gemini' },
+          ['gemini', 'gemini-4'],
+          { gemini: 'demo-gemini', 'gemini-4': 'demo-gemini' },
           { protocol: 'gemini' },
         ),
         batching(
@@ -178,13 +179,15 @@ describe('docs/batches.md: Batches of providers', () => {
     expect(row && tierOf(row)).toEqual(['batch', 0])
   })
 
-  test.each([
+  test.each<[string, string, Record<string, unknown>?]>([
     ['the Gemini API', 'gemini'],
+    ['the Gemini API, also where a call would ask for a stream', 'gemini-4', { max_tokens: 40_000 }],
     ['Azure, after the uploaded file was checked', 'azure'],
     ['the Responses API', 'responses'],
-  ])('lines go to the batch API of %s', async (_, model) => {
+  ])('lines go to the batch API of %s', async (_, model, fields = {}) => {
     const bob = clientOf('bob')
-    const batch = await bob.ended((await made(bob, [chatLine('x', model), chatLine('y', model)])).id)
+    const of = [chatLine('x', model, fields), chatLine('y', model, fields)]
+    const batch = await bob.ended((await made(bob, of)).id)
     expect(batch.request_counts).toEqual({ total: 2, completed: 2, failed: 0 })
     const lines = await bob.lines(batch.output_file_id)
     expect(lines.map(({ custom_id }) => custom_id)).toEqual(['x', 'y'])

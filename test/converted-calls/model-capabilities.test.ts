@@ -4,6 +4,7 @@ import type { MediaFetcher } from '../../src/call/media-fetcher.ts'
 import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import type { FullResponse } from '../fixtures/client.ts'
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { streamedGemini, wholeGemini } from '../fixtures/gemini-behaviour.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -19,13 +20,14 @@ const CLAUDE = [
   'stated-silent',
   'mapped',
 ]
+const GEMINI = ['gemini-4-argon', 'gemini-3-pro']
 const GPT = ['gpt-4o-mini', 'gpt-6-sol', 'gpt-5.4', 'o3', 'stated-sampling', 'plain', 'deployed-gpt-5']
 
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     models: {
-      ...priced([...CLAUDE, ...GPT, 'marked', 'gpt-5.2']),
+      ...priced([...CLAUDE, ...GEMINI, ...GPT, 'marked', 'gpt-5.2']),
       'stated-budget': { vendor: 'acme', price: PLAIN_PRICE, thinking: 'budget' },
       'stated-silent': { vendor: 'acme', price: PLAIN_PRICE, thinking: 'none', sampling: false },
       'stated-sampling': { vendor: 'acme', price: PLAIN_PRICE, sampling: true },
@@ -40,6 +42,7 @@ beforeAll(async () => {
         models: GPT,
         model_mapping: { 'stated-sampling': 'gpt-5', 'deployed-gpt-5': 'deployment' },
       }),
+      channel('gemini', upstream.baseUrl('gemini'), { protocol: 'gemini', models: GEMINI }),
       channel('responses', upstream.baseUrl('responses'), { protocol: 'responses', models: ['gpt-5.2'] }),
       channel('marked', upstream.baseUrl('marked'), { allow: ['cache_control'] }),
     ],
@@ -370,5 +373,40 @@ describe('a messages request for a chat channel', () => {
         expect(converted.dropped).toEqual(takes ? [] : ['cache_control'])
       },
     )
+  })
+})
+
+describe('a whole answer of Gemini', () => {
+  const messages = [{ role: 'user', content: 'hi' }]
+  const asked = [
+    ['chat', '/v1/chat/completions', { messages, max_completion_tokens: 32_769 }],
+    ['messages', '/v1/messages', { messages, max_tokens: 64_000 }],
+    ['responses', '/v1/responses', { input: 'hi', max_output_tokens: 200_000 }],
+  ] as const
+
+  test.each(asked)(
+    'a whole answer of more than 32,768 tokens is asked of Gemini 4 as a stream, and collected for a client of %s',
+    async (_, path, fields) => {
+      fixture.upstream.forget('gemini')
+      fixture.upstream.script('gemini', streamedGemini({ text: 'Hello there.', finish: 'MAX_TOKENS' }))
+      const answer = await fixture.chat('ann', { model: 'gemini-4-argon', ...fields }, { path })
+      expect(answer.status, answer.text).toBe(200)
+      expect(answer.headers['content-type']).toMatch(/^application\/json/)
+      expect(answer.text).toContain('"Hello there."')
+      expect(answer.text).toMatch(/"(?:length|max_tokens|max_output_tokens)"/)
+      expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+      expect(fixture.upstream.only('gemini').path).toMatch(/\/gemini-4-argon:streamGenerateContent\?alt=sse$/)
+    },
+  )
+
+  test.each([
+    ['gemini-4-argon', 32_768],
+    ['gemini-3-pro', 65_536],
+  ])('a whole answer of %s of up to %i tokens is asked as a whole', async (model, maximum) => {
+    fixture.upstream.forget('gemini')
+    fixture.upstream.script('gemini', wholeGemini())
+    const answer = await fixture.chat('ann', { model, messages, max_completion_tokens: maximum })
+    expect(answer.status, answer.text).toBe(200)
+    expect(fixture.upstream.only('gemini').path).toMatch(/:generateContent$/)
   })
 })

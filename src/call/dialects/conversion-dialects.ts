@@ -22,6 +22,7 @@ import {
   GEMINI_PROMPT_RULES,
   geminiCodec,
   maxTokensOf as geminiMaxTokens,
+  mustStream,
 } from '@sluice/wire/gemini'
 import {
   maxTokensOf as messagesMaxTokens,
@@ -53,6 +54,8 @@ export interface UpstreamDialect {
   readonly conversation: ConversationComparisonRules
   /** Path of its endpoint, relative to a channel's base URL. `model`: the upstream's name for the model. */
   readonly path: (model: string, stream: boolean) => string
+  /** Whether the upstream is asked for a stream, which is collected, though the client wants a whole answer. */
+  readonly mustStream?: (conversation: Conversation, upstream: UpstreamModel) => boolean
   /** Headers of a converted request in addition to those of the channel: names and values alternate. */
   readonly headers: readonly string[]
   /**
@@ -177,6 +180,7 @@ export const geminiConversion: ConversionDialect = {
   prompt: GEMINI_PROMPT_RULES,
   conversation: GEMINI_COMPARISON_RULES,
   path: generateContentPath,
+  mustStream,
   headers: [],
   beginsWithPrompt: false,
   endsWithAnswer: false,

@@ -203,7 +203,7 @@ export class Conversions {
     { spoken, conversation, upstream, history }: AdaptedConversation,
     { sent, toolName, body, dropped }: Encoded,
   ): AttemptRequest {
-    const { codec, path, headers, prompt } = upstreamDialect(spoken)
+    const { codec, path, mustStream, headers, prompt } = upstreamDialect(spoken)
     const answerTool = codec.answerTool(sent, upstream.capabilities)
     // The turns can be large and must not be kept in memory during the whole response.
     const replyContext: ReplyContext = {
@@ -217,7 +217,7 @@ export class Conversions {
     const keeper = client.keeping?.begin()
     return {
       protocol: spoken,
-      path: path(upstream.name, conversation.stream),
+      path: path(upstream.name, conversation.stream || mustStream?.(conversation, upstream) === true),
       headers,
       body,
       prompt,

@@ -31,7 +31,7 @@ export { GEMINI_COMPARISON_RULES, GEMINI_EMBED_PROMPT_RULES, GEMINI_PROMPT_RULES
 export { GeminiTap, usageOfAnswer } from './native/tap.ts'
 export { GEMINI_REQUEST } from './shape.ts'
 export { KEEP_ALIVE_FRAME } from './stream/encoder.ts'
-export { maxTokensOf } from './encode/request.ts'
+export { maxTokensOf, mustStream } from './encode/request.ts'
 
 /** Codec of the Gemini protocol. */
 export const geminiCodec: Codec = {

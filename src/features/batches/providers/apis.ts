@@ -16,6 +16,9 @@ const OPENAI_PATHS: ReadonlySet<string> = new Set([
   '/moderations',
 ])
 
+/** Paths of requests that the API of Gemini takes in batches. Calls ask for long answers as streams. */
+const GEMINI_PATH = /:(?:streamG|g)enerateContent\b/
+
 /** The batch API of a channel for a request; undefined if it has none for it. */
 export function apiOf(
   { provider }: Channel,
@@ -28,7 +31,7 @@ export function apiOf(
     case 'anthropic':
       return path === '/messages' ? anthropic : undefined
     case 'gemini':
-      return path.endsWith(':generateContent') ? gemini : undefined
+      return GEMINI_PATH.test(path) ? gemini : undefined
     case undefined:
       return undefined
   }

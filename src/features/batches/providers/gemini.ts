@@ -25,7 +25,7 @@ export const gemini: BatchApiOfProvider = {
     const fileName = await upload(at, batch)
     await batch.onUploaded(fileName)
     await batch.confirm()
-    const path = batch.path.replace(':generateContent', ':batchGenerateContent')
+    const path = batch.path.replace(/:[^:]+$/, ':batchGenerateContent')
     const made = await at.post(path, { batch: { displayName: batch.name, inputConfig: { fileName } } })
     return nameIn(made, BATCH)
   },

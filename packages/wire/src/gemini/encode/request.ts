@@ -20,7 +20,12 @@ import { reportDropped } from '../dropped-fields.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
 import { WireError } from '../../wire-error.ts'
 import { parseRecord } from '../../json/record.ts'
-import type { Capabilities, GeminiCapabilities } from '../../model-capabilities.ts'
+import {
+  type Capabilities,
+  type GeminiCapabilities,
+  geminiVersion,
+  isSince,
+} from '../../model-capabilities.ts'
 import { historyInput } from '../../tool-input.ts'
 import { UNSIGNED_CALL_SIGNATURE } from '../signature.ts'
 import {
@@ -405,6 +410,19 @@ function encodeThinking(
 /** Returns the maximum number of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number | undefined {
   return encodeThinking(conversation, capabilities, new Set()).maxOutputTokens
+}
+
+/**
+ * The highest maximum of output tokens with which Gemini answers in one response. From 4 on, it refuses a higher one
+ * unless the request asks for a stream. https://ai.google.dev/gemini-api/docs/generate-content/long-decode
+ */
+const MAX_WHOLE_TOKENS = 32_768
+
+/** Whether a whole answer must be asked for as a stream, because it may be too long for one response. */
+export function mustStream(conversation: Conversation, { name, capabilities }: UpstreamModel): boolean {
+  const version = geminiVersion(name) ?? geminiVersion(conversation.model)
+  if (!version || !isSince(version, 4)) return false
+  return (maxTokensOf(conversation, capabilities) ?? 0) > MAX_WHOLE_TOKENS
 }
 
 function budgetFor(thinking: Thinking, { gemini }: Capabilities): number {
