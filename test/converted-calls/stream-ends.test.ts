@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
   contentFrame,
   DONE_FRAME,
@@ -72,6 +72,12 @@ describe.each(COMBINATIONS)('a stream of a %s upstream, %s', (upstream, mode) =>
       else expect(isEnded(answer.text)).toBe(true)
       expect(charged(answer)?.reason).toBeOneOf(['complete', 'estimated'])
     }
+  })
+
+  test('a stream with nothing but its final frame is no answer, and costs nothing', async () => {
+    const answer = await responseFor(upstream, mode, [last])
+    expect(answer.status, answer.text).toBe(500)
+    await vi.waitFor(() => expect(charged(answer)).toMatchObject({ quota: 0, reason: 'failed' }), 60_000)
   })
 
   test('a stream with a final frame and no finish reason counts as complete', async () => {

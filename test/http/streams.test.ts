@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
   type Behaviour,
   contentFrame,
@@ -187,7 +187,7 @@ describe('the bytes of a stream', () => {
 
   test.each([
     ['before the first event', [': hm\n\n', ':\n\n', contentFrame('a'), finishFrame(), DONE_FRAME]],
-    ['before an end without one', [': hm\n\n', DONE_FRAME]],
+    ['before an answer without text', [': hm\n\n', finishFrame(), DONE_FRAME]],
   ])(
     'the comments of a stream reach the client with all other bytes if the upstream sends them %s',
     async (_, commented) => {
@@ -241,6 +241,17 @@ describe('a stream that does not end properly', () => {
       expect(error.message).toContain(`(request id: ${String(answer.headers['x-request-id'])})`)
     },
   )
+
+  test('a stream without an answer ends with an error, and its reported prompt is charged, if its usage was sent on', async () => {
+    const frames = [usageFrame(usageText(9, 0)), DONE_FRAME]
+    const answer = await streamed('m', { kind: 'stream', frames, paceMs: 50, ending: 'no done' }, WITH_USAGE)
+    expect(answer.text).not.toContain('[DONE]')
+    expect(JSON.parse(events(answer.text).at(-1) ?? '{}').error.message).toContain('without a response')
+    await vi.waitFor(
+      () => expect(charged(answer)).toMatchObject({ input_tokens: 9, reason: 'failed' }),
+      60_000,
+    )
+  })
 
   test('an upstream error in a stream is passed on byte for byte, as the last event', async () => {
     const error = `: odd\ndata: {"error": {"message":"no","x":9007199254740993, "code":502},"y":[1e3]}\n\n`

@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Behaviour, contentFrame, errorBody, roleFrame } from '../fixtures/behaviour.ts'
+import {
+  type Behaviour,
+  contentFrame,
+  DONE_FRAME,
+  errorBody,
+  roleFrame,
+  usageFrame,
+  usageText,
+} from '../fixtures/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -35,10 +43,17 @@ const NEVER_BEGUN: [string, Behaviour][] = [
   ['shalf', { kind: 'raw', bytes: `${STREAM_HEAD}data: {"id":"chat`, ending: 'close' }],
   ['serror', { kind: 'stream', frames: [`data: ${errorBody('no', 'server_error')}\n\n`], ending: 'no done' }],
 ]
+/** Streams that bring their end marker, but no choice. */
+const EMPTY: [string, string[]][] = [
+  ['edone', [DONE_FRAME]],
+  ['ecomment', [`: hm\n\n${DONE_FRAME}`]],
+  ['eusage', [usageFrame(usageText(9, 0)), DONE_FRAME]],
+]
 const MODELS = [
   ...RETRIED.map(([name]) => name),
   ...FINAL.map((code) => `f${code}`),
   ...NEVER_BEGUN.map(([name]) => name),
+  ...EMPTY.map(([name]) => name),
   'many',
   'dead',
   'begun',
@@ -135,6 +150,20 @@ describe('failures before the first byte', () => {
     expect(answer.text).toContain('data: [DONE]')
     expect(answer.text).not.toMatch(/canary|OPENROUTER|: hm/)
   })
+
+  test.each(EMPTY)(
+    'the next channel is tried after a stream without an answer: %s',
+    async (model, frames) => {
+      for (const path of ['/v1/chat/completions', '/v1/completions']) {
+        fixture.upstream.script(model, { kind: 'stream', frames, ending: 'no done' })
+        fixture.upstream.script('spare', { kind: 'stream', events: 2 })
+        const answer = await fixture.chat('ann', askStream(model, { prompt: 'hi' }), { path })
+        expect(fixture.upstream.received(model)).toHaveLength(1)
+        expect(answer.text).toContain('word1')
+        expect(answer.text).not.toContain(': hm')
+      }
+    },
+  )
 
   test('the recorded time to the first byte is that of the delivered response, without failed attempts', async () => {
     const { promise: after, resolve: answerNow } = Promise.withResolvers<void>()

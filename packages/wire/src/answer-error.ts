@@ -18,6 +18,13 @@ export interface AnswerError {
   readonly isStated?: true
 }
 
+/** The error of a stream that ended properly before an answer began. */
+export const WITHOUT_ANSWER: AnswerError = {
+  data: JSON.stringify({
+    error: { type: 'api_error', message: 'The upstream ended its stream without a response.' },
+  }),
+}
+
 /**
  * Recognizes a parsed answer that is an error, in the form of any protocol: an `error`, `type` or `object` that
  * says so, a response with the status `failed`, or a choice with an error. `isAnswer`: whether it has the

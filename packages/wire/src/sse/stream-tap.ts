@@ -1,4 +1,4 @@
-import type { AnswerError } from '../answer-error.ts'
+import { type AnswerError, WITHOUT_ANSWER } from '../answer-error.ts'
 import { AnswerMetadata } from '../answer-metadata.ts'
 import type { CacheDiagnosis } from '../cache-diagnosis.ts'
 import type { Usage } from '../usage.ts'
@@ -206,6 +206,16 @@ export abstract class StreamTap extends FrameLoop {
   protected failAtEnd(error: AnswerError): void {
     this.#failed ??= { ...error, afterContent: this.contentFrames > 0 }
     this.resetTemplates()
+  }
+
+  /** Reads the end marker, which is an error before the answer has begun. Clients would take the marker for an answer. */
+  protected endAtMarker(hasBegun: boolean): FrameAction {
+    this.done = true
+    if (!hasBegun && this.contentFrames === 0) {
+      this.failAtEnd(WITHOUT_ANSWER)
+      this.errorFrame = Buffer.alloc(0)
+    }
+    return 'end'
   }
 
   protected readFrame(data: string, frame: string): FrameAction {

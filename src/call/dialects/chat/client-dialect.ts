@@ -9,6 +9,7 @@ import {
 } from '@sluice/wire/chat'
 import { decodeResponsesForm, isResponsesForm, readResponsesForm } from '@sluice/wire/responses-in-chat'
 import { RESPONSES_COMPARISON_RULES, RESPONSES_REQUEST, responsesFieldNames } from '@sluice/wire/responses'
+import { asRecord } from '@sluice/wire/json/record'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import { chatStorageRules } from '../answer-storage-rules.ts'
@@ -68,7 +69,12 @@ export function chatRequests(
             prompt: endpoint.prompt,
             upstreamModel,
             dropped,
-            tap: () => new ChatTap({ swallowUsage: addedUsageOption, addUsage: request.includeUsage }),
+            tap: () =>
+              new ChatTap({
+                swallowUsage: addedUsageOption,
+                addUsage: request.includeUsage,
+                fillsCache: asRecord(scan.value('prompt_cache_options'))?.['prewarm'] === true,
+              }),
             reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
           }
           return endpoint === chatConversion ? withRepair(channel, endpoint, sent, choices) : sent

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../../../test/generators/characters.ts'
+import { WITHOUT_ANSWER } from '../../answer-error.ts'
 import { generatedText } from '../answer.ts'
 import type { TapEndResult } from '../../sse/stream-tap.ts'
 import { ChatTap } from './tap.ts'
@@ -111,8 +112,10 @@ function reference(stream: string, swallowUsage: boolean): object {
       value = JSON.parse(data) as Chunk
     } catch {}
     if (data === '[DONE]' || value?.error) {
-      if (data === '[DONE]') found.done = true
-      else found.error = { data, afterContent: found.contentFrames > 0 }
+      if (data === '[DONE]') {
+        found.done = true
+        if (finished.size === 0) found.error = { ...WITHOUT_ANSWER, afterContent: false }
+      } else found.error = { data, afterContent: found.contentFrames > 0 }
       ending = stream.slice(read)
       break
     }

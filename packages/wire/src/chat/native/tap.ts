@@ -46,6 +46,8 @@ export interface TapOptions {
    * added.
    */
   readonly addUsage?: boolean
+  /** Whether the request only fills the prompt cache, so that its answer may have no choice. */
+  readonly fillsCache?: boolean
 }
 
 /**
@@ -53,6 +55,7 @@ export interface TapOptions {
  */
 export class ChatTap extends StreamTap {
   readonly #swallowUsage: boolean
+  readonly #fillsCache: boolean
   override readonly tools = new ToolUseCounter()
   /** Whether the client requested usage and has not received it yet. */
   #lacksUsage: boolean
@@ -69,6 +72,7 @@ export class ChatTap extends StreamTap {
   constructor(options: TapOptions) {
     super()
     this.#swallowUsage = options.swallowUsage
+    this.#fillsCache = options.fillsCache === true
     this.#lacksUsage = options.addUsage === true
   }
 
@@ -90,10 +94,7 @@ export class ChatTap extends StreamTap {
   }
 
   protected read(data: string, frame: string): FrameAction {
-    if (this.isTerminator(data)) {
-      this.done = true
-      return 'end'
-    }
+    if (this.isTerminator(data)) return this.endAtMarker(this.#finished.size > 0 || this.#fillsCache)
     const facts = this.#readChunk(data)
     if (facts?.isError || isErrorEvent(frame)) {
       const culprit = culpritOfChoices(facts?.chunk['choices'])

@@ -1,4 +1,10 @@
-import { type AnswerError, culpritOfChoices, errorOfChoice, failureEvent } from '../../answer-error.ts'
+import {
+  type AnswerError,
+  culpritOfChoices,
+  errorOfChoice,
+  failureEvent,
+  WITHOUT_ANSWER,
+} from '../../answer-error.ts'
 import type { CopyablePart } from '../../frame-writer.ts'
 import type { FrameText, FrameTextMatch } from '../../sse/frame-template.ts'
 import { withUniquePartIndex, type Stop } from '../../reply.ts'
@@ -161,14 +167,7 @@ export class ChatStreamDecoder extends FrameReader {
 
   #finish(): void {
     this.isOver = true
-    if (!this.#isStarted) {
-      this.emit({
-        kind: 'failure',
-        type: 'api_error',
-        message: 'The upstream ended its stream without a response.',
-      })
-      return
-    }
+    if (!this.#isStarted) return this.emit(failureEvent(WITHOUT_ANSWER))
     const failed = this.#choices.find(({ error }) => error)
     if (failed?.error) return this.emit(failureEvent(failed.error))
     for (const { parts } of this.#choices) parts.end()

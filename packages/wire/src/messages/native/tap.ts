@@ -35,6 +35,7 @@ const SHARED = new SharedTemplates()
  * closed the connection after a stop reason.
  */
 export class MessagesTap extends StreamTap {
+  #hasBegun = false
   #sawFinish = false
   #id: unknown
   readonly #counts = new StreamedUsage()
@@ -79,9 +80,8 @@ export class MessagesTap extends StreamTap {
         this.#count(event['usage'], true)
         return 'forward'
       case 'message_stop':
-        this.done = true
         this.usage = this.#counts.final
-        return 'end'
+        return this.endAtMarker(this.#hasBegun || this.#sawFinish)
       case 'error':
         return this.#fail(data, event)
       default:
@@ -106,6 +106,7 @@ export class MessagesTap extends StreamTap {
    * is read.
    */
   #start(message: Event | undefined): void {
+    this.#hasBegun = true
     if (isRepeatedMessageStart(this.#id, message?.['id'])) {
       this.#counts.addRepeatedStart(message?.['usage'])
       return this.#update()
