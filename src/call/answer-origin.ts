@@ -1,7 +1,7 @@
 import type { AnswerOrigin, ContinuedCall } from './dialects/answer-reader.ts'
 import type { AttemptTarget } from './request-stages.ts'
 import type { RunningCall } from './running-call.ts'
-import { serviceToCharge } from './service-tier-rates.ts'
+import { cacheLifetimeOfSentRequest, serviceToCharge } from './service-tier-rates.ts'
 
 /** Where the answer of an attempt comes from. */
 export function answerOrigin(
@@ -28,7 +28,11 @@ export async function continuedCall(call: RunningCall, target: AttemptTarget): P
     session,
     isStreamed: plan.request.stream,
     rate: plan.rate,
-    requested: serviceToCharge(call, target),
+    sent: {
+      ...serviceToCharge(call, target),
+      upstreamModel: target.request.upstreamModel,
+      cacheLifetime: cacheLifetimeOfSentRequest(target),
+    },
     promptTokens: await call.countChargedPrompt(),
     isPriceIncomplete: call.noteUnlisted(target),
   }

@@ -233,9 +233,11 @@ function usedTools(
   }
 }
 
-// Generated text cannot have zero tokens. A prompt may be reported as 0: some upstreams do so if all of it
-// was cached.
-function isCredible(usage: ReportedUsage, basis: ChargeBasis): boolean {
+/**
+ * Whether a complete response is charged by its reported usage. Generated text cannot have zero tokens. A prompt may be
+ * reported as 0: some upstreams do so if all of it was cached.
+ */
+export function isCredible(usage: ReportedUsage, basis: Pick<ChargeBasis, 'hasText'>): boolean {
   return !usage.outputIsUnknown && !usage.promptIsUnknown && (usage.output > 0 || !basis.hasText())
 }
 

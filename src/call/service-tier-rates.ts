@@ -298,24 +298,20 @@ const PLAIN: readonly string[] = [STANDARD_TIER_NAME]
 const IN_BATCH: readonly string[] = [BATCH_TIER_NAME]
 const CHOSEN: readonly string[] = [STANDARD_TIER_NAME, 'fast']
 
-/**
- * Assigns a lifetime to tokens that were written to the provider's cache, if the provider reported none: the
- * longest lifetime in the request that was sent, otherwise the provider's default.
- */
-export function withCacheLifetimeOfSentRequest(
-  reported: ReportedUsage,
-  {
-    channel,
-    request,
-  }: Pick<AttemptTarget, 'channel'> & { readonly request: Pick<AttemptTarget['request'], 'body'> },
-): ReportedUsage {
+type SentRequest = Pick<AttemptTarget, 'channel'> & {
+  readonly request: Pick<AttemptTarget['request'], 'body'>
+}
+
+/** Assigns a lifetime to tokens that were written to the provider's cache, if the provider reported none. */
+export function withCacheLifetimeOfSentRequest(reported: ReportedUsage, sent: SentRequest): ReportedUsage {
   if (!reported.lifetimeIsUnknown) return reported
-  const { body } = request
+  return withCacheWriteLifetime(reported, cacheLifetimeOfSentRequest(sent))
+}
+
+/** The longest cache lifetime in the request that was sent, otherwise the provider's default. */
+export function cacheLifetimeOfSentRequest({ channel, request: { body } }: SentRequest): CacheWriteLifetime {
   const named = Buffer.isBuffer(body) && body.includes('"ttl"') ? longestLifetime(body) : undefined
-  return withCacheWriteLifetime(
-    reported,
-    named ?? (vendorServiceOfChannel(channel) === OPENAI ? '30m' : '5m'),
-  )
+  return named ?? (vendorServiceOfChannel(channel) === OPENAI ? '30m' : '5m')
 }
 
 /**

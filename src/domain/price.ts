@@ -265,18 +265,26 @@ export interface RequestedTierAndRegion {
   readonly isGuessed: boolean
 }
 
+/**
+ * Facts of a request that are kept for the charge of a response that is generated without its client. Those that are
+ * absent were not kept by an earlier version.
+ */
+export interface ContinuedRequest extends RequestedTierAndRegion {
+  /** The model by the channel's name. */
+  readonly upstreamModel?: string
+  /** How long the provider's cache keeps what it writes, if the response does not state it. */
+  readonly cacheLifetime?: CacheWriteLifetime
+}
+
 /** Formats a price set as text for `priceSetFrom`. A decimal becomes `{"decimal": "0.3"}`. */
-export function priceSetText(
-  { price, ratio, quotaPerUnit }: PriceSet,
-  sent?: RequestedTierAndRegion,
-): string {
+export function priceSetText({ price, ratio, quotaPerUnit }: PriceSet, sent?: ContinuedRequest): string {
   return JSON.stringify({ price, ratio, quotaPerUnit, sent }, (_, value: unknown) =>
     isDecimal(value) ? { decimal: decimalText(value) } : value,
   )
 }
 
 /** Parses the text of a price set. */
-export function priceSetFrom(text: string): PriceSet & { readonly sent?: RequestedTierAndRegion } {
+export function priceSetFrom(text: string): PriceSet & { readonly sent?: ContinuedRequest } {
   const set = JSON.parse(text, (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || !('decimal' in value)) return value
     return parseDecimal(value.decimal as string) ?? value
@@ -300,7 +308,7 @@ export function priceSetFrom(text: string): PriceSet & { readonly sent?: Request
  * units, and without service tiers.
  */
 interface StoredPriceSet extends Omit<PriceSet, 'price'> {
-  readonly sent?: RequestedTierAndRegion
+  readonly sent?: ContinuedRequest
   readonly price: Omit<Price, 'tokens' | 'tiers' | 'service' | 'regions' | PlainUnit['name']> &
     Partial<Pick<Price, 'service' | 'regions' | PlainUnit['name']>> & {
       readonly tokens: PartialTokenPrices

@@ -14,6 +14,7 @@ import {
 } from '../fixtures/background-stage.ts'
 import { CERTAINLY_GONE_MS, open, type LiveResponse } from '../fixtures/client.ts'
 import { PLAIN_PRICE } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** A limit that one call uses up, and one that two calls use up. */
@@ -24,6 +25,11 @@ const TIERED = {
   channel: { allow: ['service_tier'] },
   model: { price: { ...PLAIN_PRICE, service: { fast: 2 } } },
 }
+/** A channel with a name of its own for its model, which writes to the cache for a price that depends on the time. */
+const RENAMED = {
+  channel: { allow: ['prompt_cache_options'], model_mapping: { sent: 'real', older: 'real' } },
+  model: { price: { ...PLAIN_PRICE, cache_write_5m: 4, cache_write_12h: 16 } },
+}
 /** Each key makes one call, except in the case of the key's limit. */
 const CASES: Cases = {
   held: {},
@@ -33,6 +39,13 @@ const CASES: Cases = {
   model: { model: { rate_limit: ONE_CALL } },
   channel: { channel: { rate_limit: ONE_CALL } },
   uncounted: { model: { price: { ...PLAIN_PRICE, request: 0.002 } } },
+  zeros: {},
+  speechless: {},
+  prompt: {},
+  asked: { model: { fallback: ['answering'] } },
+  answering: { model: { rate_limit: ONE_CALL } },
+  sent: RENAMED,
+  older: RENAMED,
   failed: {},
   streamed: {},
   replayed: {},
@@ -56,6 +69,17 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 const stage = (name: string): Stage => stageOf(fixture, CASES, name)
+
+/** Lets the provider complete a response with this usage. */
+function completeWith({ name, provider, upstream }: Stage, reported: string): void {
+  provider.backgroundStatus = 'completed'
+  upstream.decide(name, (request) => {
+    const decided = provider.decision(request)
+    if (decided.kind !== 'whole') return decided
+    const body = String(decided.body).replace(/"usage":\{.*?\}\s*,"x_big/, `"usage":${reported},"x_big`)
+    return { ...decided, body }
+  })
+}
 
 describe('a response in the background', () => {
   test('a background response keeps its hold until a GET shows that it is done, and is charged once by its usage', async () => {
@@ -120,20 +144,62 @@ describe('a response in the background', () => {
   test("a background response without usage is charged by the gateway's own token count, and the price per call once", async () => {
     const on = stage('uncounted')
     const { id } = await begin(on)
-    on.provider.backgroundStatus = 'completed'
-    on.upstream.decide(on.name, (request) => {
-      const decided = on.provider.decision(request)
-      if (decided.kind !== 'whole') return decided
-      return {
-        ...decided,
-        body: String(decided.body).replace(/"usage":\{.*?\}\s*,"x_big/, '"usage":null,"x_big'),
-      }
-    })
+    completeWith(on, 'null')
     await on.client.responses.retrieve(id)
     const row = await charged(on)
     expect(row.reason).toBe('estimated')
     expect(row.output_tokens).toBeGreaterThan(0)
     expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens + 1_000)
+  })
+
+  test.each([
+    ['zeros', '{"input_tokens":0,"output_tokens":0,"total_tokens":0}'],
+    ['speechless', '{"input_tokens":50,"output_tokens":0,"total_tokens":50}'],
+    ['prompt', '{"input_tokens":50}'],
+  ])(
+    'the output of a background response is counted if its usage cannot be right or lacks it, and its prompt unless that alone was reported: %s',
+    async (name, reported) => {
+      const on = stage(name)
+      const { id } = await begin(on)
+      completeWith(on, reported)
+      await on.client.responses.retrieve(id)
+      const row = await charged(on)
+      expect(row.reason).toBe('estimated')
+      expect(row.output_tokens).toBeGreaterThan(0)
+      if (name === 'prompt') expect(row.input_tokens).toBe(50)
+      else expect(row.input_tokens).toBeLessThan(20)
+      expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens)
+    },
+  )
+
+  test('a background response of a fallback counts against the token limit of the model that answered', async () => {
+    const on = stage('answering')
+    on.upstream.script('asked', { kind: 'status', status: 503, body: '{}' })
+    const { id } = await begin({ ...on, name: 'asked' })
+    on.provider.backgroundStatus = 'completed'
+    await on.client.responses.retrieve(id)
+    expect(await charged(on)).toMatchObject({ quota: CHARGE })
+    await expect(begin(on)).rejects.toMatchObject({ status: 429 })
+  })
+
+  test('a background response without a cache lifetime is charged by that of its request, unless an earlier version stored it', async () => {
+    const [on, older] = [stage('sent'), stage('older')]
+    const ids: string[] = []
+    for (const { name, client } of [on, older]) {
+      const more = { prompt_cache_options: { ttl: '12h' } } as object
+      ids.push((await client.responses.create({ model: name, input: 'hi', background: true, ...more })).id)
+    }
+    await fixture.gateway.stop()
+    const forget = `UPDATE stored_responses SET rate = json_remove(rate, '$.sent.upstreamModel', '$.sent.cacheLifetime') WHERE id = ?`
+    databaseOf(fixture.gateway.dataDir).write(forget, ids[1] ?? '')
+    await fixture.gateway.restart()
+    const written = '{"input_tokens":100,"input_tokens_details":{"cache_write_tokens":60},"output_tokens":50}'
+    for (const [at, each] of [on, older].entries()) {
+      completeWith(each, written)
+      await clientOf(fixture.gateway, each.name).responses.retrieve(ids[at] ?? '')
+    }
+    expect(await charged(on)).toMatchObject({ quota: 40 + 8 * 60 + 4 * 50, upstream_model: 'real' })
+    expect(await charged(older)).toMatchObject({ quota: 40 + 2 * 60 + 4 * 50, upstream_model: 'older' })
   })
 
   test.each(['tier', 'restarted'])(

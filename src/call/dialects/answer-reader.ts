@@ -11,7 +11,7 @@ import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
-import type { ChargeRate, RequestedTierAndRegion } from '../../domain/price.ts'
+import type { ChargeRate, ContinuedRequest } from '../../domain/price.ts'
 import type { Provenance } from '../../domain/stored-response.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { IncomingCall } from '../incoming-call.ts'
@@ -43,8 +43,7 @@ export interface ContinuedCall {
   readonly session: CallSession | undefined
   readonly isStreamed: boolean
   readonly rate: ChargeRate
-  /** The tier and region that were requested. */
-  readonly requested: RequestedTierAndRegion
+  readonly sent: ContinuedRequest
   readonly promptTokens: number
   /** Whether the request offers tools without a price. */
   readonly isPriceIncomplete: boolean

@@ -4,12 +4,7 @@ import { cacheSavings, chargeOfCall } from '../../domain/charge.ts'
 import type { Hold } from '../../domain/hold.ts'
 import { serviceRate } from '../../domain/service-rate.ts'
 import type { StatedService } from '@sluice/wire/service-tier'
-import {
-  priceSetFrom,
-  type ChargeRate,
-  chargeRateOf,
-  type RequestedTierAndRegion,
-} from '../../domain/price.ts'
+import { priceSetFrom, type ChargeRate, chargeRateOf, type ContinuedRequest } from '../../domain/price.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { type StoredResponse, countStreamedTokens } from '../../domain/stored-response.ts'
@@ -22,7 +17,7 @@ import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
-import { numbersOfReport, withCredibleTotal, type ReportedUsage } from '@sluice/wire/reported-usage'
+import { withCredibleTotal, type ReportedUsage } from '@sluice/wire/reported-usage'
 import { requestWholeResponse, type WholeResponseOrFailure } from '../../upstreams/exchange.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../../call/call-limits.ts'
@@ -30,7 +25,7 @@ import type { TokenCounter } from '../../call/token-counter.ts'
 import { isImplausibleOutcome, maxTokens } from '../../call/plausible-usage.ts'
 import { type CallOrigin, tracedBackgroundCall } from './traced-background-call.ts'
 import { toolPricingInputs } from '../../call/tool-pricing.ts'
-import { chargedUsage, isFinished, type Outcome, outcomeOf } from './background-outcome.ts'
+import { chargedUsage, hasOutput, isFinished, type Outcome, outcomeOf } from './background-outcome.ts'
 import { accountOf } from './response-account.ts'
 import type { ResponseStore } from './response-store.ts'
 import { PROGRESS_INTERVAL_MS, StreamProgress } from './stream-progress.ts'
@@ -72,8 +67,8 @@ interface OpenCall {
   readonly hold: OpenHold
   readonly response: StoredResponse
   readonly rate: ChargeRate
-  /** The requested tier and region; absent for a response that an earlier version stored. */
-  readonly sent?: RequestedTierAndRegion | undefined
+  /** Absent for a response that an earlier version stored. */
+  readonly sent?: ContinuedRequest | undefined
   /** Trace and session of the request; absent if an earlier run of the process began the call. */
   readonly origin?: CallOrigin | undefined
   /** When the call was admitted, by `performance.now()`: the clock may be set while the call is open. */
@@ -156,7 +151,7 @@ export class BackgroundCalls {
       void this.#guarded(() => this.#cancel(hold, response))
       return false
     }
-    const { rate, requested: sent, isStreamed } = call
+    const { rate, sent, isStreamed } = call
     const { telemetry } = this.#services
     const origin = telemetry && {
       traceparent: incoming.request.headers.traceparent,
@@ -200,11 +195,11 @@ export class BackgroundCalls {
   /** Records how a stream of the response ended, for the charge. */
   async note(response: StoredResponse, status: string, reported: ReportedUsage | undefined): Promise<void> {
     const usage = reported && withCredibleTotal(reported)
-    // Only an end with usage is recorded. Without usage, what was generated is read from the response later.
-    if (usage)
+    // Only an end with its output is recorded. Without that, what was generated is read from the response later.
+    if (hasOutput(usage))
       await this.#note(response, {
         status,
-        usage: numbersOfReport(usage),
+        usage,
         counted: 0,
         tools: usage.tools ?? [],
         ...(usage.served && { served: usage.served }),
@@ -213,22 +208,23 @@ export class BackgroundCalls {
 
   async #note(response: StoredResponse, outcome: Outcome): Promise<void> {
     if (response.callId === null) return
-    // A response without usage is charged only after all records of streams were written.
-    if (!outcome.usage) await this.streamed.noted(response.id)
+    // A response without its output is charged only after all records of streams were written.
+    const isReported = hasOutput(outcome.usage)
+    if (!isReported) await this.streamed.noted(response.id)
     const open = this.#open.get(response.callId)
     // A response whose stream is open is not settled yet, and may be deleted before it is.
-    if (open?.isStreamed === true || (this.#services.isShared && (!open || !outcome.usage)))
+    if (open?.isStreamed === true || (this.#services.isShared && (!open || !isReported)))
       await this.#services.responses.recordOutcome(response.id, JSON.stringify(outcome))
     if (open) await this.#end(open, outcome)
   }
 
   async #end(open: OpenCall, outcome: Outcome): Promise<void> {
-    const { hold, response } = open
+    const { hold, response, sent } = open
     if (open.isStreamed || hold.isSettled) return
-    const isByParts = outcome.usage === null && !isFinished(outcome)
+    const isByParts = !hasOutput(outcome.usage) && !isFinished(outcome)
     if (isByParts && this.#mayBeStreamedElsewhere(open)) return
     const streamed = isByParts ? await this.#streamedOf(open) : 0
-    const { usage, reason } = chargedUsage(outcome, response.tokens, streamed)
+    const { usage, reason } = chargedUsage(outcome, response.tokens, streamed, sent?.cacheLifetime)
     const uses = reason === 'failed' ? [] : outcome.tools
     const settings = this.#services.settings()
     if (isImplausibleOutcome(usage, uses, maxTokensOf(settings, response))) {
@@ -273,7 +269,7 @@ export class BackgroundCalls {
       group: response?.group ?? facts.group,
       ended_ms: endedMs,
       channel: response?.channel ?? facts.channel,
-      upstream_model: facts.model,
+      upstream_model: sent?.upstreamModel ?? facts.model,
     }
     const settling = hold.settle(settlement)
     this.#open.delete(facts.id)
@@ -286,17 +282,13 @@ export class BackgroundCalls {
 
   // Counts the tokens of a call against the rate limits. The current limits apply; they may have changed
   // since the call began.
-  #countOnLimits({ account, facts }: OpenHold, { usage, channel: name }: Settlement): void {
-    const settings = this.#services.settings()
-    const model = settings.models.get(facts.model)
+  #countOnLimits({ account, facts }: OpenHold, { usage, channel: name, model }: Settlement): void {
+    const { limits, settings: current } = this.#services
+    const settings = current()
     const channel = settings.channels.find((one) => one.name === name)
-    this.#services.limits.spend(
-      settings,
-      account.token.id,
-      model,
-      channel,
-      promptTokens(usage) + usage.output,
-    )
+    const tokens = promptTokens(usage) + usage.output
+    limits.spend(settings, account.token.id, settings.models.get(model), channel, tokens)
+    if (facts.model !== model) limits.spendOfModel(settings.models.get(facts.model), tokens)
   }
 
   /** Charges this node's calls of which another node has seen the end, or this one while their streams were open. */
@@ -403,7 +395,7 @@ function priceOutcome(
   served: StatedService | undefined,
 ): OutcomeCharge {
   const channel = settings.channels.find(({ name }) => name === response.channel)
-  const model = channel?.model_mapping.get(response.model) ?? response.model
+  const model = sent?.upstreamModel ?? channel?.model_mapping.get(response.model) ?? response.model
   const searches = Math.max(reported.webSearches, countUsesOfKind(uses, 'web_search'))
   // The response repeats the configuration of the tools that it used, so the request's is not needed.
   const pricing = toolPricingInputs(settings, rate, channel, { dialect: 'responses', model, offered: [] })

@@ -1,10 +1,18 @@
 import { parseRecord } from '@sluice/wire/json/record'
-import { numbersOfReport, plausibleCount, withCredibleTotal } from '@sluice/wire/reported-usage'
+import {
+  type CacheWriteLifetime,
+  numbersOfReport,
+  plausibleCount,
+  type ReportedUsage,
+  withCacheWriteLifetime,
+  withCredibleTotal,
+} from '@sluice/wire/reported-usage'
 import { usageOfResponse } from '@sluice/wire/responses'
 import type { StatedService } from '@sluice/wire/service-tier'
 import type { ToolUse } from '@sluice/wire/tool-use'
-import { NO_USAGE, type Usage } from '@sluice/wire/usage'
+import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { SettlementReason } from '../../domain/call-outcome.ts'
+import { isCredible } from '../../call/price-usage.ts'
 import type { TokenCounter } from '../../call/token-counter.ts'
 
 /** Statuses of a finished response. */
@@ -14,8 +22,8 @@ const FINAL: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed'
 export interface Outcome {
   readonly status: string
   /** The reported usage; null if the upstream reported none. */
-  readonly usage: Usage | null
-  /** Tokens of the output counted by the gateway; 0 if usage was reported. */
+  readonly usage: ReportedUsage | null
+  /** Tokens of the output counted by the gateway; 0 if output was reported. */
   readonly counted: number
   /** Uses of the provider's own tools, which are charged. */
   readonly tools: readonly ToolUse[]
@@ -31,15 +39,20 @@ export async function outcomeOf(body: Buffer, count: TokenCounter): Promise<Outc
   if (!FINAL.has(status)) return undefined
   const facts = usageOfResponse(body)
   const usage = facts.usage && withCredibleTotal(facts.usage, plausibleCount(maximum))
-  const counted = usage ? 0 : await count.count(facts.text())
+  const counted = hasOutput(usage) ? 0 : await count.count(facts.text())
   const tools = (usage ? usage.tools : facts.tools) ?? []
   return {
     status: String(status),
-    usage: usage ? numbersOfReport(usage) : null,
+    usage: usage ?? null,
     counted,
     tools,
     ...(usage?.served && { served: usage.served }),
   }
+}
+
+/** Whether a response is charged by its usage, whatever was generated. */
+export function hasOutput(usage: ReportedUsage | null | undefined): usage is ReportedUsage {
+  return usage ? isCredible(usage, { hasText: () => true }) : false
 }
 
 /** Whether a response was generated completely or up to a limit. */
@@ -48,20 +61,27 @@ export function isFinished({ status }: Outcome): boolean {
 }
 
 /**
- * Usage by which a response is charged: the reported one. If none was reported, the counted prompt, and the
- * larger of the output shown and the output streamed. A failed response is free if nothing of it was
- * streamed.
+ * Usage by which a response is charged: the reported one if it is credible, as for any call. Otherwise the prompt, counted
+ * unless it was reported, and the larger of the output shown and the output streamed. A failed response without
+ * usage is free if nothing of it was streamed. `lifetime` is that of cached tokens for which none was reported.
  */
 export function chargedUsage(
   outcome: Outcome,
-  promptTokens: number,
+  countedPrompt: number,
   streamedTokens: number,
+  lifetime: CacheWriteLifetime = '5m',
 ): { readonly usage: Usage; readonly reason: SettlementReason } {
-  const { status, usage, counted } = outcome
+  const { status, usage: reported, counted } = outcome
+  const usage = reported?.lifetimeIsUnknown ? withCacheWriteLifetime(reported, lifetime) : reported
   const unfinished = status === 'cancelled' ? 'client_gone' : 'cut'
-  if (usage) return { usage, reason: isFinished(outcome) ? 'complete' : unfinished }
-  if (status === 'failed' && streamedTokens === 0) return { usage: NO_USAGE, reason: 'failed' }
   const output = Math.max(counted, streamedTokens)
-  const estimated = { ...NO_USAGE, input: promptTokens, output }
-  return { usage: estimated, reason: isFinished(outcome) ? 'estimated' : unfinished }
+  if (usage && isCredible(usage, { hasText: () => output > 0 }))
+    return { usage: numbersOfReport(usage), reason: isFinished(outcome) ? 'complete' : unfinished }
+  const isPromptReported = usage && (usage.outputIsUnknown || !isFinished(outcome)) && promptTokens(usage) > 0
+  if (status === 'failed' && streamedTokens === 0 && !isPromptReported)
+    return { usage: NO_USAGE, reason: 'failed' }
+  const prompt = isPromptReported
+    ? numbersOfReport(usage)
+    : { ...NO_USAGE, input: countedPrompt, webSearches: usage?.webSearches ?? 0 }
+  return { usage: { ...prompt, output }, reason: isFinished(outcome) ? 'estimated' : unfinished }
 }

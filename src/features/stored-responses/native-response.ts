@@ -103,7 +103,7 @@ export class NativeResponse {
     const response = {
       ...this.#row(call.origin, upstreamId, call.promptTokens),
       callId: call.incoming.id,
-      rate: priceSetText(call.rate, call.requested),
+      rate: priceSetText(call.rate, call.sent),
       priceIncomplete: call.isPriceIncomplete,
     }
     return this.#services.background.begin(call, response)
