@@ -10,18 +10,18 @@ export const LISTS = {
 
 export type ListName = keyof typeof LISTS
 
-/** Maximum characters of a listed name, with the prefix of its server. */
-const MAX_NAME = 128
+/** What the name of a tool or prompt may be, with the prefix of its server. */
+const LISTED_NAME = /^[A-Za-z0-9_.-]{1,128}$/
 
 /** The name under which clients see a tool or a prompt of a server. */
 export function listedName(server: string, name: string): string {
   return `${server}_${name}`
 }
 
-/** The server and its own name for a listed one; undefined if no server's name can be in it. */
+/** The server and its own name for a listed one; undefined if no list can have the name. */
 export function splitName(listed: string): { readonly server: string; readonly name: string } | undefined {
   const at = listed.indexOf('_')
-  return at > 0 && at < listed.length - 1
+  return at > 0 && at < listed.length - 1 && LISTED_NAME.test(listed)
     ? { server: listed.slice(0, at), name: listed.slice(at + 1) }
     : undefined
 }
@@ -35,8 +35,8 @@ export function validEntries(server: string, list: ListName, entries: readonly u
   for (const { name } of objects) counts.set(name, (counts.get(name) ?? 0) + 1)
   return objects.filter((entry) => {
     const { name } = entry
-    if (typeof name !== 'string' || counts.get(name) !== 1 || !/^[A-Za-z0-9_.-]+$/.test(name)) return false
-    if (listedName(server, name).length > MAX_NAME) return false
+    if (typeof name !== 'string' || counts.get(name) !== 1 || !splitName(listedName(server, name)))
+      return false
     return list !== 'tools' || hasValidSchema(entry)
   })
 }

@@ -14,6 +14,7 @@ import { convertedResult, forClient } from './client-results.ts'
 import { ClientSessions } from './client-sessions.ts'
 import { allEnded, type GatheredList, gatherList, templateMatcher } from './gathered-lists.ts'
 import {
+  listedName,
   type ListName,
   LISTS,
   type ParamHeader,
@@ -66,6 +67,14 @@ interface ClientRequest {
   readonly body: Body
   /** Where the answer goes, if the client has not sent the request as a message. */
   readonly sink?: AnswerSink
+}
+
+/** What is asked of which server. */
+type AskedOfServer = Pick<ServerCall, 'known' | 'name' | 'listed' | 'failure' | 'timeoutMs'>
+
+/** A tool or prompt with its entry in the list of its server; without one, the list could not be read. */
+interface FoundEntry extends AskedOfServer {
+  readonly entry?: Fields
 }
 
 /** The endpoint for clients of the Model Context Protocol: one server in front of many. `docs/mcp.md`. */
@@ -262,23 +271,14 @@ export class McpEndpoint {
   }
 
   async #callTool(request: ClientRequest): Promise<void> {
-    const { message, access } = request
-    const { name: listed, arguments: given } = message.params
+    const { name: listed, arguments: given } = request.message.params
     if (typeof listed !== 'string') throw new McpError(CODES.params, 'Invalid params: name is missing')
     if (given !== undefined && !isObject(given))
       throw new McpError(CODES.params, 'Invalid params: arguments is not an object')
-    const unknown = new McpError(CODES.params, `Unknown tool: ${listed.slice(0, 200)}`)
-    const split = splitName(listed)
-    const known = split && this.#servers(request).get(split.server)
-    if (!known || !access.has(split.server, split.name)) throw unknown
-    const beganMs = performance.now()
-    let failure: ServerFailure | undefined
+    const { entry, ...found } = await this.#find(request, 'tool', listed)
     let marked: readonly ParamHeader[] = []
-    try {
-      const tools = await known.lists.get('tools', readerOf(request), DEFINITION_AGE_MS)
-      const tool = tools.entries.find(({ name }) => name === split.name)
-      if (!tool) throw unknown
-      const visible = await this.#services.approvals.visible(known.server, [tool])
+    if (entry) {
+      const visible = await this.#services.approvals.visible(found.known.server, [entry])
       if (visible.length === 0)
         throw new McpError(
           CODES.params,
@@ -287,37 +287,45 @@ export class McpEndpoint {
             data: { code: 'tool_withheld' },
           },
         )
-      marked = paramHeaders(asFields(tool['inputSchema'])) ?? []
-    } catch (error) {
-      if (!(error instanceof ServerFailure)) throw error
-      failure = error
+      marked = paramHeaders(asFields(entry['inputSchema'])) ?? []
     }
     if (request.version === STATELESS && !request.sink) checkParamHeaders(request, marked)
-    await this.#forward(request, known, split.name, listed, {
+    await this.#forward(request, {
+      ...found,
       paramHeaders: marked,
-      failure,
-      timeoutMs: timeoutLeftMs(known, beganMs),
-      ownParams: (params) => ({ ...params, name: split.name }),
+      ownParams: (params) => ({ ...params, name: found.name }),
     })
   }
 
   async #getPrompt(request: ClientRequest): Promise<void> {
-    const { message, access } = request
-    const { name: listed } = message.params
+    const { name: listed } = request.message.params
     if (typeof listed !== 'string') throw new McpError(CODES.params, 'Invalid params: name is missing')
-    const unknown = new McpError(CODES.params, `Unknown prompt: ${listed.slice(0, 200)}`)
+    const { entry: _, ...found } = await this.#find(request, 'prompt', listed)
+    await this.#forward(request, {
+      ...found,
+      ownParams: (params) => ({ ...params, name: found.name }),
+    })
+  }
+
+  /** Finds the server of a tool or prompt. Throws if the caller has none of that name. */
+  async #find(request: ClientRequest, kind: 'tool' | 'prompt', listed: string): Promise<FoundEntry> {
+    const unknown = new McpError(CODES.params, `Unknown ${kind}: ${listed.slice(0, 200)}`)
     const split = splitName(listed)
     const known = split && this.#servers(request).get(split.server)
-    if (!known || !access.has(split.server, split.name)) throw unknown
+    if (!known || !request.access.has(split.server, split.name)) throw unknown
+    const { server, lists } = known
     const beganMs = performance.now()
-    const prompts = await listOrFailure(known, 'prompts', request)
-    if (!(prompts instanceof ServerFailure) && !prompts.entries.some(({ name }) => name === split.name))
-      throw unknown
-    await this.#forward(request, known, split.name, listed, {
-      failure: prompts instanceof ServerFailure ? prompts : undefined,
-      timeoutMs: timeoutLeftMs(known, beganMs),
-      ownParams: (params) => ({ ...params, name: split.name }),
-    })
+    const list = await listOrFailure(known, `${kind}s`, request)
+    const timeoutMs = Math.max(0, server.timeout - (performance.now() - beganMs))
+    if (!(list instanceof ServerFailure)) {
+      const entry = list.entries.find(({ name }) => name === split.name)
+      if (!entry) throw unknown
+      return { known, name: split.name, listed, timeoutMs, entry }
+    }
+    // What was never listed may be any text of the client, which must become neither a row's model nor a metric's label.
+    const isListed = lists.hasListed(`${kind}s`, split.name) || request.settings.mcp.approved.has(listed)
+    const name = isListed ? split.name : kind
+    return { known, name, listed: listedName(server.name, name), timeoutMs, failure: list }
   }
 
   async #readResource(request: ClientRequest): Promise<void> {
@@ -330,7 +338,7 @@ export class McpEndpoint {
         'Resource not found',
         { data: { uri } },
       )
-    await this.#forward(request, known, uri, `${known.server.name}_resource`)
+    await this.#forward(request, resourceOf(known))
   }
 
   /** The first server by name that lists a resource, otherwise the first one with a template that fits. */
@@ -362,13 +370,10 @@ export class McpEndpoint {
     const { message, access } = request
     const ref = asFields(message.params['ref'])
     if (ref['type'] === 'ref/prompt' && typeof ref['name'] === 'string') {
-      const listed = ref['name']
-      const split = splitName(listed)
-      const known = split && this.#servers(request).get(split.server)
-      if (!known || !access.has(split.server, split.name))
-        throw new McpError(CODES.params, `Unknown prompt: ${listed.slice(0, 200)}`)
-      return this.#forward(request, known, split.name, listed, {
-        ownParams: (params) => ({ ...params, ref: { ...asFields(params['ref']), name: split.name } }),
+      const { entry: _, ...found } = await this.#find(request, 'prompt', ref['name'])
+      return this.#forward(request, {
+        ...found,
+        ownParams: (params) => ({ ...params, ref: { ...asFields(params['ref']), name: found.name } }),
       })
     }
     const { uri } = ref
@@ -379,17 +384,14 @@ export class McpEndpoint {
       const templates = await listOrFailure(known, 'templates', request)
       if (templates instanceof ServerFailure) continue
       if (templates.entries.some((entry) => entry['uriTemplate'] === uri))
-        return this.#forward(request, known, uri, `${known.server.name}_resource`)
+        return this.#forward(request, resourceOf(known))
     }
     throw new McpError(CODES.params, 'Unknown resource template')
   }
 
   async #forward(
     { incoming, caller, settings, message, version, body, sink: own }: ClientRequest,
-    known: KnownServer,
-    name: string,
-    listed: string,
-    changes: Partial<Pick<ServerCall, 'paramHeaders' | 'failure' | 'timeoutMs' | 'ownParams'>> = {},
+    asked: AskedOfServer & Partial<Pick<ServerCall, 'paramHeaders' | 'ownParams'>>,
   ): Promise<void> {
     const meta = asFields(message.params['_meta'])
     const { progressToken } = meta
@@ -411,24 +413,21 @@ export class McpEndpoint {
     const call: ServerCall = {
       id: message.id,
       version,
-      known,
       method: message.method,
-      name,
-      listed,
       paramHeaders: [],
       wantsProgress: progressToken !== undefined,
       ownParams: (params) => params,
       converted: (reply) => convertedResult(reply, version, message.method),
       cancelled: cancelling.signal,
       sink: own ?? (stream as AnswerSink),
-      ...changes,
+      ...asked,
     }
     try {
       const { relay, metrics } = this.#services
       await relay.callOther(serverCall(call, body, settings, caller, metrics), incoming, caller)
     } catch (error) {
       if (message.method === 'tools/call')
-        this.#services.metrics.add('mcpCalls', 1, known.server.name, 'refused')
+        this.#services.metrics.add('mcpCalls', 1, asked.known.server.name, 'refused')
       if (!stream?.hasBegun) throw error
       stream.fail(-32_603, 'the call was ended by the gateway')
     } finally {
@@ -446,9 +445,9 @@ function runningKey({ token }: Caller, session: string, id: unknown): string {
   return `${token.id}\n${session}\n${JSON.stringify(id)}`
 }
 
-/** Milliseconds that are left of a server's timeout after its list was read. */
-function timeoutLeftMs({ server }: KnownServer, beganMs: number): number {
-  return Math.max(0, server.timeout - (performance.now() - beganMs))
+/** The URI is the client's, so that it is not recorded. */
+function resourceOf(known: KnownServer): AskedOfServer {
+  return { known, name: 'resource', listed: listedName(known.server.name, 'resource') }
 }
 
 function readerOf({ caller, body }: ClientRequest): ListReader {

@@ -56,9 +56,9 @@ export interface ServerCall {
   readonly version: McpVersion
   readonly known: KnownServer
   readonly method: string
-  /** Name of the tool or prompt as the server has it; the URI of a resource. */
+  /** Name of the tool or prompt as the server has it, or of what else is asked for. Never a text of the client. */
   readonly name: string
-  /** Name under which the call is recorded. */
+  /** Name under which the call is recorded, with the prefix of the server. */
   readonly listed: string
   readonly paramHeaders: readonly ParamHeader[]
   readonly wantsProgress: boolean

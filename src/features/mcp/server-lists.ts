@@ -71,6 +71,14 @@ export class ServerLists {
     return asked
   }
 
+  /** Whether a list that was read before, for any API key, has an entry of this name. */
+  hasListed(list: 'tools' | 'prompts', name: string): boolean {
+    const ofKeys = [...this.#private].flatMap(([key, one]) => (key.startsWith(`${list} `) ? one : []))
+    return [this.#shared.get(list), ...ofKeys].some((one) =>
+      one?.entries.some((entry) => entry['name'] === name),
+    )
+  }
+
   async #read(list: ListName, reader: ListReader): Promise<ServerList> {
     const { server } = this.#connection
     const waitMs = Math.min(server.timeout, MAX_WAIT_MS)
