@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BatchClient, bodyOf, linesIn } from '../fixtures/batches.ts'
-import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { call } from '../fixtures/client.ts'
+import { type Configuration, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
@@ -8,24 +9,28 @@ const CHARGE = 30
 const MODELS = ['m', 'refused', 'gated']
 
 let fixture: Fixture
+let config: Configuration & { readonly options: object }
 beforeAll(async () => {
-  fixture = await startFixture((upstream) => ({
-    options: {
-      body_limit: '4KiB',
-      local_batches: true,
-      batches: { parallel: 16 },
-      public_url: 'https://ai.example.com',
-    },
-    rate_limits: { relay: { requests: 0 }, key: { requests: 0 } },
-    models: priced(MODELS),
-    channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
-    users: [
-      ROOT,
-      user(2, 'ann', [token('ann')]),
-      user(3, 'bob', [token('bob')]),
-      user(5, 'boss', [token('boss')], { role: 10 }),
-    ],
-  }))
+  fixture = await startFixture(
+    (upstream) =>
+      (config = {
+        options: {
+          body_limit: '4KiB',
+          local_batches: true,
+          batches: { parallel: 16 },
+          public_url: 'https://ai.example.com',
+        },
+        rate_limits: { relay: { requests: 0 }, key: { requests: 0 } },
+        models: priced(MODELS),
+        channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
+        users: [
+          ROOT,
+          user(2, 'ann', [token('ann')]),
+          user(3, 'bob', [token('bob')]),
+          user(5, 'boss', [token('boss')], { role: 10 }),
+        ],
+      }),
+  )
 })
 afterAll(() => fixture?.close())
 
@@ -185,5 +190,22 @@ describe('docs/batches.md: Message batches', () => {
     expect(await list(`after_id=${ids[0]}&limit=1`)).toEqual([[ids[1]], true])
     expect(await list(`before_id=${ids[2]}`)).toEqual([ids.slice(0, 2), false])
     for (const id of ids) await boss.ended(id)
+  })
+
+  test('without public_url, results_url has the host of the request, and https if a trusted proxy says so', async () => {
+    const { url, apply } = fixture.gateway
+    const options = { ...config.options, public_url: '', base_path: '/ai' }
+    const path = '/ai/v1/messages/batches'
+    const { id } = bodyOf(await make('ann', [request('a')]))
+    await clientOf('ann').ended(id)
+    const resultsUrl = async (): Promise<string | null> => {
+      const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'ai.example.com' }
+      return bodyOf(await call(url, undefined, { method: 'GET', path: `${path}/${id}`, key: 'ann', headers }))
+        .results_url
+    }
+    await apply({ ...config, options })
+    expect(await resultsUrl()).toBe(`${url}${path}/${id}/results`)
+    await apply({ ...config, options: { ...options, trusted_proxies: ['127.0.0.1'] } })
+    expect(await resultsUrl()).toBe(`https://ai.example.com${path}/${id}/results`)
   })
 })

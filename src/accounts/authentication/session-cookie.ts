@@ -1,7 +1,7 @@
 import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import type { Options } from '../../domain/options.ts'
 import type { Request } from '../../http/request.ts'
-import { proxyHeader } from './trusted-peer.ts'
+import { isSecureRequest } from './trusted-peer.ts'
 
 /** Lifetime of a session: 30 days. */
 export const SESSION_SECONDS = 30 * 86_400
@@ -15,11 +15,6 @@ const NAME = 'session'
 export function sessionFromCookie({ headers: { cookie } }: Request): string | undefined {
   const session = cookie === undefined ? undefined : parseCookie(cookie)[NAME]
   return session !== undefined && SESSION.test(session) ? session : undefined
-}
-
-/** Whether the client uses TLS, as stated by a trusted proxy: the gateway itself serves plain HTTP. */
-export function isSecureRequest(request: Request, trustedProxies: readonly string[]): boolean {
-  return proxyHeader(request, 'x-forwarded-proto', trustedProxies) === 'https'
 }
 
 /** Whether cookies of the gateway are marked for TLS only. */

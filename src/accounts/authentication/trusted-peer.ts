@@ -1,4 +1,6 @@
 import { type AddressSet, parseAddresses } from '../../domain/ip-allow-list.ts'
+import type { Options } from '../../domain/options.ts'
+import { GatewayError } from '../../errors.ts'
 import type { Request } from '../../http/request.ts'
 
 /** The trusted proxies: `options.trusted_proxies`, which are CIDRs. */
@@ -28,4 +30,23 @@ export function proxyHeader(
   const value = request.headers[header]
   if (value === undefined || !trustedProxyAddresses(trustedProxies)(peerAddress(request))) return undefined
   return value.split(',')[0]?.trim().toLowerCase()
+}
+
+/** Whether the client uses TLS, as stated by a trusted proxy: the gateway itself serves plain HTTP. */
+export function isSecureRequest(request: Request, trustedProxies: readonly string[]): boolean {
+  return proxyHeader(request, 'x-forwarded-proto', trustedProxies) === 'https'
+}
+
+/** The origin under which the client reaches the gateway: `options.public_url`, or that of the request. */
+export function publicOrigin(
+  request: Request,
+  { public_url: publicUrl, trusted_proxies: trustedProxies }: Pick<Options, 'public_url' | 'trusted_proxies'>,
+): string {
+  if (publicUrl !== '') return publicUrl
+  const scheme = isSecureRequest(request, trustedProxies) ? 'https' : 'http'
+  const host = proxyHeader(request, 'x-forwarded-host', trustedProxies) ?? request.headers.host ?? ''
+  const url = URL.parse(`${scheme}://${host}`)
+  if (!url || url.pathname !== '/' || url.username !== '' || url.search !== '')
+    throw new GatewayError('invalid_request', 'Host: expected the name that the gateway is reached by')
+  return url.origin
 }

@@ -4,6 +4,7 @@ import { KnownMemberNames } from '@sluice/wire/json/known-names'
 import { asRecord } from '@sluice/wire/json/record'
 import { Unaffordable } from '../../accounts/ledger/quota-refusal.ts'
 import type { Caller } from '../../accounts/authentication/caller.ts'
+import { publicOrigin } from '../../accounts/authentication/trusted-peer.ts'
 import type { BodyReader, FormBody } from '../../call/body-reader.ts'
 import type { CallLimits } from '../../call/call-limits.ts'
 import type { LifeCycle } from '../../call/life-cycle.ts'
@@ -265,10 +266,12 @@ export class Batches {
     return api === 'openai' ? batchObject(batch) : this.#messageObject(batch, incoming)
   }
 
-  #messageObject(batch: Batch, { request: { headers } }: IncomingCall): object {
-    const { public_url: origin, base_path: basePath } = this.#services.settings().options
-    const base = (origin || `http://${headers.host ?? 'localhost'}`) + basePath
-    return messageBatchObject(batch, `${base}/v1/messages/batches/${batch.id}/results`, Date.now())
+  #messageObject(batch: Batch, { request }: IncomingCall): object {
+    const { options } = this.#services.settings()
+    // A batch that was just made or cancelled has no results: a wrong `Host` must not turn its answer into an error.
+    const origin = batch.facts.endedMs === undefined ? '' : publicOrigin(request, options)
+    const resultsUrl = `${origin}${options.base_path}/v1/messages/batches/${batch.id}/results`
+    return messageBatchObject(batch, resultsUrl, Date.now())
   }
 }
 

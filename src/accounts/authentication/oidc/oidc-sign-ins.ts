@@ -4,8 +4,7 @@ import { GatewayError } from '../../../errors.ts'
 import type { Request } from '../../../http/request.ts'
 import type { Secrets } from '../../../store/secrets.ts'
 import type { Store } from '../../../store/store.ts'
-import { isSecureRequest } from '../session-cookie.ts'
-import { proxyHeader } from '../trusted-peer.ts'
+import { publicOrigin } from '../trusted-peer.ts'
 import type { OidcClient, VerifiedIdentity } from './oidc-client.ts'
 import {
   endedCookie,
@@ -131,18 +130,4 @@ export function localRedirectPath(given: string | undefined): string {
   const path = url.pathname + url.search + url.hash
   // The cookie of the sign-in contains it in this form, and browsers drop cookies of more than 4,096 bytes.
   return JSON.stringify(path).length > 2000 ? '/' : path
-}
-
-/** The origin under which the browser reaches the gateway: `options.public_url`, or that of the request. */
-function publicOrigin(
-  request: Request,
-  { public_url: publicUrl, trusted_proxies: trustedProxies }: Pick<Options, 'public_url' | 'trusted_proxies'>,
-): string {
-  if (publicUrl !== '') return publicUrl
-  const scheme = isSecureRequest(request, trustedProxies) ? 'https' : 'http'
-  const host = proxyHeader(request, 'x-forwarded-host', trustedProxies) ?? request.headers.host ?? ''
-  const url = URL.parse(`${scheme}://${host}`)
-  if (!url || url.pathname !== '/' || url.username !== '' || url.search !== '')
-    throw new GatewayError('invalid_request', 'Host: expected the name that the gateway is reached by')
-  return url.origin
 }
