@@ -10,7 +10,7 @@ const NO_FIELDS: readonly string[] = []
 
 /** A request as far as it was read before it was refused. */
 interface RefusedRequest {
-  readonly dialects: EndpointDialects
+  readonly dialects: Partial<EndpointDialects>
   readonly body: Body | FormBody | undefined
 }
 

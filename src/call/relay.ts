@@ -315,17 +315,19 @@ export class Relay {
       if (answer) await this.#answerRead(answer, dialects, body, incoming, caller, settings)
       else await this.#relay(dialects, body, incoming, caller, settings)
     } catch (error) {
-      throw this.#refusal(error, dialects, body, incoming, caller, settings)
+      throw this.refusal(error, dialects, body, incoming, caller, settings)
     } finally {
       body?.release()
       leave?.()
     }
   }
 
-  /** Records that a call was refused, and returns the error for the client. */
-  #refusal(
+  /**
+   * Records that a call was refused, and returns the error for the client. `dialects` and `body`: as far as they are known.
+   */
+  refusal(
     error: unknown,
-    dialects: EndpointDialects,
+    dialects: Partial<EndpointDialects>,
     body: Body | FormBody | undefined,
     incoming: IncomingCall,
     caller: Caller,
@@ -369,7 +371,7 @@ export class Relay {
         admission,
       )
     } catch (error) {
-      throw this.#refusal(error, dialects, body, incoming, caller, settings)
+      throw this.refusal(error, dialects, body, incoming, caller, settings)
     } finally {
       leave?.()
     }

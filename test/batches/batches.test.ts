@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { manage } from '../fixtures/account.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type AlertReceiver, startAlertReceiver } from '../fixtures/alert-receiver.ts'
 import { BatchClient, bodyOf, chatLine } from '../fixtures/batches.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -12,14 +13,18 @@ const CHARGE = 30
 const MODELS = ['m', 'other', 'refused', 'limited', 'held', 'gated', 'kept']
 
 const FAY = { id: 8, accessToken: 'the-access-token-of-fay' }
+const GUS = { id: 9, accessToken: 'the-access-token-of-gus' }
 
+let told: AlertReceiver
 let fixture: Fixture
 beforeAll(async () => {
+  told = await startAlertReceiver()
   fixture = await startFixture((upstream) => ({
     options: { body_limit: '4KiB', batches: { most: 3, parallel: 8 } },
     rate_limits: { relay: { requests: 0 }, key: { requests: 0 } },
     models: priced(MODELS),
     channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
+    alerts: [told.declared('budget.80', 'budget.100')],
     users: [
       ROOT,
       user(2, 'ann', [token('ann'), token('onlym', { model_limits_enabled: true, model_limits: 'm' })]),
@@ -31,10 +36,14 @@ beforeAll(async () => {
       user(8, 'fay', [token('fay'), token('fay2'), token('spent', { remain_quota: 0 })], {
         access_token: FAY.accessToken,
       }),
+      user(9, 'gus', [token('gus')], { access_token: GUS.accessToken, budget: 300, budget_period: 'month' }),
     ],
   }))
 })
-afterAll(() => fixture?.close())
+afterAll(async () => {
+  await fixture?.close()
+  await told?.stop()
+})
 
 const clientOf = (key: string): BatchClient => new BatchClient(fixture.gateway.url, key)
 const books = () => databaseOf(fixture.gateway.dataDir)
@@ -266,6 +275,18 @@ describe('docs/batches.md: Batches', () => {
     expect(books().token('token-cyd').remain_quota).toBe(5_000 - count * CHARGE)
     expect(books().openHolds()).toEqual([])
     expect((await fixture.chat('cyd', ask('m', { max_tokens: 10 }))).status).toBe(200)
+  })
+
+  test('a batch that is refused for its budget is told to alert receivers, and recorded like a refused call', async () => {
+    const refused = await clientOf('gus').submit([chatLine('a')])
+    expect(refused.status).toBe(403)
+    expect(refused.json().error).toMatchObject({ code: 'budget_exceeded', left: 300 })
+    await told.atLeast(2)
+    expect(told.received.map(({ type }) => type).toSorted()).toEqual(['budget.100', 'budget.80'])
+    for (const { data } of told.received) expect(data).toMatchObject({ subject: 'user', name: 'gus' })
+    const path = `GET /api/log/self/refused?request_id=${String(refused.headers['x-request-id'])}` as const
+    const item = async () => (await manage<{ items: object[] }>(fixture.gateway.url, GUS, path)).data.items[0]
+    await expect.poll(item).toMatchObject({ code: 'budget_exceeded', group: 'default' })
   })
 
   test('a line that a provider refuses is an error line with its words, and costs nothing', async () => {

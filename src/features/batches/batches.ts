@@ -2,13 +2,11 @@ import { sendResponsePieces } from '@sluice/http1'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { KnownMemberNames } from '@sluice/wire/json/known-names'
 import { asRecord } from '@sluice/wire/json/record'
-import { Unaffordable } from '../../accounts/ledger/quota-refusal.ts'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { publicOrigin } from '../../accounts/authentication/trusted-peer.ts'
 import type { BodyReader, FormBody } from '../../call/body-reader.ts'
 import type { CallLimits } from '../../call/call-limits.ts'
 import type { LifeCycle } from '../../call/life-cycle.ts'
-import { withDisplayedAmounts } from '../../call/refusal-amounts.ts'
 import type { Relay } from '../../call/relay.ts'
 import type { IncomingCall } from '../../call/incoming-call.ts'
 import { waitLimitsOf } from '../../call/wait-limits.ts'
@@ -61,7 +59,7 @@ export interface BatchServices {
   readonly files: FileStore
   readonly batches: BatchStore
   readonly runs: BatchRuns
-  readonly relay: Pick<Relay, 'measure'>
+  readonly relay: Pick<Relay, 'measure' | 'refusal'>
   readonly bodies: BodyReader
   readonly limits: CallLimits
   readonly reads: StoreReads
@@ -129,7 +127,7 @@ export class Batches {
     body: FormBody,
     submit: (incoming: IncomingCall) => Promise<void>,
   ): Promise<void> {
-    const { lifeCycle, limits } = this.#services
+    const { lifeCycle, limits, relay } = this.#services
     const run = async (call: IncomingCall): Promise<void> => {
       if (call.unlessKept) throw call.unlessKept
       await limits.enter(settings, caller, settings.models.get(''))
@@ -139,7 +137,7 @@ export class Batches {
       const read = lifeCycle.read(incoming, settings)
       await (read ? read({ body, incoming, caller, settings }, run) : run(incoming))
     } catch (error) {
-      throw error instanceof Unaffordable ? withDisplayedAmounts(error, settings.options) : error
+      throw relay.refusal(error, {}, undefined, incoming, caller, settings)
     } finally {
       body.release()
     }
