@@ -101,6 +101,7 @@ function withFacts(
   return {
     ...request,
     ...facts,
+    ...(request.requested && { requested: { ...facts.requested, ...request.requested } }),
     ...(request.session && { session: request.session }),
     ...(request.forModel && {
       forModel: (name: string) => withFacts(request.forModel?.(name) ?? request, facts),

@@ -98,6 +98,8 @@ export interface RequestedService {
   readonly lifetimes?: readonly CacheWriteLifetime[] | undefined
   /** Set for a line of a batch of a provider, whatever tier the client requested. */
   readonly inBatch?: true
+  /** Set if the gateway never adds the standard tier, so that the provider may choose one by the settings of its project. */
+  readonly leavesTierOpen?: true
 }
 
 /** What is charged for a request in addition to text tokens. */

@@ -122,11 +122,11 @@ function textsOf(texts: ReadonlyMap<string, string>): (name: string) => unknown 
  */
 export function sentTier(
   channel: Sender,
-  { serviceTier: requested, dropped = [] }: SentService,
+  { serviceTier: requested, dropped = [], leavesTierOpen }: SentService,
   passThrough: boolean,
 ): string | undefined {
   const { allow, service_tier: own, pass_through: isOpen } = channel
-  const isStandard = !(passThrough || isOpen) && mustNameStandardTier(channel)
+  const isStandard = !(passThrough || isOpen || leavesTierOpen) && mustNameStandardTier(channel)
   return sentValue(channel, dropped, passThrough, {
     members: TIER_MEMBERS,
     read: requestedTier,

@@ -103,6 +103,10 @@ beforeAll(async () => {
       at('gemini-auto', 'gemini', { service_tier: 'auto', allow: ['service_tier'] }),
       atHost('api.openai.com', 'openai-closed', {}),
       atHost('api.openai.com', 'openai-compact', { protocol: 'responses' }),
+      atHost('api.openai.com', 'openai-compact-set', {
+        protocol: 'responses',
+        override: { default: { service_tier: 'priority' } },
+      }),
       atHost('api.openai.com', 'openai-auto', { service_tier: 'auto' }),
       atHost('api.openai.com', 'openai-ultra', { protocol: 'responses', service_tier: 'ultrafast' }),
       onBedrock('invoke-flex', CLAUDE, { protocol: 'messages', service_tier: 'flex' }),
@@ -236,11 +240,17 @@ describe("a channel's own tier of service", () => {
     ["the channel's", 'responses-flex', 'flex', 'flex'],
     ["the client's, where the channel allows it", 'responses-asked', 'priority', 'fast'],
     ["that of the channel's override, of which nothing else is sent", 'responses-set', 'priority', 'fast'],
-    ['none where OpenAI gets a call with its default tier', 'openai-compact', undefined, 'standard'],
+    ['a default of the override at OpenAI', 'openai-compact-set', 'priority', 'fast'],
   ])('a compaction is sent with a service tier and charged by it: %s', async (_, model, value, tier) => {
     const { body, row } = await sent('compaction', model, { service_tier: 'priority' })
-    expect(body).toEqual({ model, input: 'hi', ...(value && { service_tier: value }) })
+    expect(body).toEqual({ model, input: 'hi', service_tier: value })
     expect(row.service_tier).toBe(tier)
+  })
+
+  test('a compaction at OpenAI names no tier, and is marked because the project may have chosen a dearer one', async () => {
+    const { body, row } = await sent('compaction', 'openai-compact', { service_tier: 'priority' })
+    expect(body).toEqual({ model: 'openai-compact', input: 'hi' })
+    expect(row).toMatchObject({ service_tier: 'standard', price_incomplete: true })
   })
 
   test('token count requests and legacy completions are sent without the service tier of the channel', async () => {

@@ -68,6 +68,7 @@ function compacted(
     ...(!referred.continues && {
       forModel: (model) => compacted({ ...own, model }, scan, referred, reader),
     }),
+    requested: { leavesTierOpen: true },
     namesPrompt: request.namesPrompt || size.hasUnknown,
     responses: { isBackground: false, contextTokens: size.tokens, composed: composed?.bytes },
     channelsFor(channels) {
