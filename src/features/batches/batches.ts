@@ -222,7 +222,6 @@ export class Batches {
   }
 
   async cancel(api: BatchApi, incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    if (incoming.unlessKept) throw incoming.unlessKept
     const { batches, runs } = this.#services
     const batch = await batches.findOf(api, caller.user.id, id)
     if (batch.facts.ending) throw invalid('this batch has ended and cannot be cancelled')

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import { usageOfReply } from './native/tap.ts'
 import { numbersOfReport, readInclusiveUsage, withCredibleTotal } from '../reported-usage.ts'
-import { usageInChatReply } from './usage.ts'
+import { usageInChatReply, type UsageOfChoices } from './usage.ts'
 
 const usage = (parts: Partial<Usage>): Usage => ({ ...NO_USAGE, ...parts })
 /** The counts of a report whose total is trusted. */
@@ -388,6 +388,26 @@ test('a chat usage that only the choices state has the prompt once and the outpu
   expect(usageInChatReply({ choices, usage: plain })).toMatchObject({ input: 100, output: 20 })
   const unknown = { index: 1, usage: { prompt_tokens: 100 } }
   expect(usageInChatReply({ choices: [choices[0], unknown] })).toMatchObject({ outputIsUnknown: true })
+})
+
+test('a choice without an index has that of its place, and its output stays when a later report has none', () => {
+  const prompt = { prompt_tokens: 100 }
+  const of = (output: number, total = 100 + output): object => ({
+    usage: { prompt_tokens: 100, completion_tokens: output, total_tokens: total },
+  })
+  expect(usageInChatReply({ choices: [of(30), of(20)] })).toMatchObject({ input: 100, output: 50 })
+  const chunks = [
+    [{ index: 0, ...of(30) }],
+    [
+      { index: 0, usage: prompt },
+      { index: 1, ...of(20) },
+    ],
+  ]
+  const known: UsageOfChoices = new Map()
+  const sums = chunks.map((choices) => usageInChatReply({ choices }, known))
+  expect(sums.at(-1)).toMatchObject({ input: 100, output: 50 })
+  // A total that nothing explains is no output of the sum.
+  expect(usageInChatReply({ choices: [of(10, 900_000), of(20)] })).toMatchObject({ input: 100, output: 30 })
 })
 
 describe('a whole reply', () => {

@@ -1,4 +1,9 @@
-import { type UpstreamCounts, readInclusiveUsage, type ReportedUsage } from '../reported-usage.ts'
+import {
+  preferLaterUsage,
+  readInclusiveUsage,
+  type ReportedUsage,
+  type UpstreamCounts,
+} from '../reported-usage.ts'
 import { openAiTierMember, type StatedService, statedTier, withStatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import { indexOfChoice } from './answer.ts'
@@ -34,16 +39,22 @@ export function usageInChatReply(
 function usageInChoices(choices: unknown, known: UsageOfChoices): ReportedUsage | undefined {
   if (!Array.isArray(choices)) return undefined
   let isStated = false
-  for (const value of choices) {
+  for (const [position, value] of choices.entries()) {
     const choice = asRecord(value)
     const usage = readInclusiveUsage(choice?.['usage'])
-    if (usage) known.set(indexOfChoice(choice), usage)
-    isStated ||= usage !== undefined
+    if (!usage) continue
+    const index = choice?.['index'] === undefined ? position : indexOfChoice(choice)
+    known.set(index, preferLaterUsage(known.get(index), usage) ?? usage)
+    isStated = true
   }
-  return isStated ? [...known.values()].reduce(withOutputOf) : undefined
+  if (!isStated) return undefined
+  const all = [...known.values()]
+  if (all.length === 1) return all[0]
+  // A sum would hide which total is implausible, so none counts.
+  return all.map(({ byTotal, ...usage }) => byTotal?.otherwise ?? usage).reduce(withOutputOf)
 }
 
-function withOutputOf({ byTotal: _, ...sum }: ReportedUsage, one: ReportedUsage): ReportedUsage {
+function withOutputOf(sum: ReportedUsage, one: ReportedUsage): ReportedUsage {
   return {
     ...sum,
     output: sum.output + one.output,
