@@ -595,6 +595,14 @@ describe('names that a provider refuses', () => {
   )
 })
 
+/** The contents that a Gemini client gets in a stream, one for each chunk. */
+function contentsOf(stream: string): readonly { readonly parts: readonly Json[] }[] {
+  return stream
+    .split('\r\n\r\n')
+    .filter((frame) => frame.startsWith('data: '))
+    .flatMap((frame) => JSON.parse(frame.slice(6)).candidates?.[0].content ?? [])
+}
+
 describe('thoughts in a history that has one content for each chunk of a stream', () => {
   test.each([false, true])(
     'are one block with its signature for the provider that signed it; with a call: %s',
@@ -612,10 +620,7 @@ describe('thoughts in a history that has one content for each chunk of a stream'
       }
       const config = { generationConfig: { thinkingConfig: { includeThoughts: true } } }
       const answer = await call(fixture.gateway.url, { contents: [asked], ...tools, ...config }, options)
-      const chunks = answer.text
-        .split('\r\n\r\n')
-        .filter((frame) => frame.startsWith('data: '))
-        .flatMap((frame) => JSON.parse(frame.slice(6)).candidates?.[0].content ?? [])
+      const chunks = contentsOf(answer.text)
       const next = hasCall
         ? { role: 'user', parts: [{ functionResponse: { name: 'look', response: { output: 'x' } } }] }
         : { role: 'user', parts: [{ text: 'and now?' }] }
@@ -626,7 +631,7 @@ describe('thoughts in a history that has one content for each chunk of a stream'
       })
       const content = [
         { type: 'thinking', ...thought },
-        ...(hasCall ? [{ type: 'tool_use' }] : [{ type: 'text' }, { type: 'text' }]),
+        ...(hasCall ? [{ type: 'tool_use' }] : [{ type: 'text', text: 'Oh' }]),
       ]
       expect(body['messages']).toMatchObject([
         { role: 'user' },
@@ -635,4 +640,46 @@ describe('thoughts in a history that has one content for each chunk of a stream'
       ])
     },
   )
+})
+
+describe('texts in a history that has one content for each chunk of a stream', () => {
+  const asked = { role: 'user', parts: [{ text: 'hi' }] }
+  const next = { role: 'user', parts: [{ text: 'and now?' }] }
+
+  test.each([
+    ['chat', 'messages', 'First\n\nanswer'],
+    ['messages', 'messages', [{ type: 'text', text: 'First\n\nanswer' }]],
+    ['responses', 'input', 'First\n\nanswer'],
+  ] as const)('are one text for a provider of %s', async (to, field, content) => {
+    const chunks = ['First', '\n\n', 'ans', 'wer'].map((text) => ({ role: 'model', parts: [{ text }] }))
+    const { body } = await send('gemini', to, { contents: [asked, ...chunks, next] })
+    expect(body[field]).toMatchObject([{ role: 'user' }, { role: 'assistant', content }, { role: 'user' }])
+  })
+
+  test('are found by the signatures that the gateway keeps for a client that drops thoughts', async () => {
+    const thought = { thinking: 'First this.', signature: 'c2lnbmVk' }
+    fixture.upstream.script(MODELS.messages, streamedMessage([thought, { text: 'Oh yes' }]))
+    const config = { generationConfig: { thinkingConfig: { includeThoughts: true } } }
+    const answer = await call(
+      fixture.gateway.url,
+      { contents: [asked], ...config },
+      { path: path('gemini', 'messages', true), key: 'ann', headers: { 'x-goog-api-key': 'sk-ann' } },
+    )
+    const chunks = contentsOf(answer.text).flatMap(({ parts }) =>
+      parts.flatMap(({ text, thought: isThought }) =>
+        text && !isThought ? [{ role: 'model', parts: [{ text }] }] : [],
+      ),
+    )
+    expect(chunks.length).toBeGreaterThan(1)
+    const { body } = await send('gemini', 'messages', { contents: [asked, ...chunks, next], ...config })
+    const content = [
+      { type: 'thinking', ...thought },
+      { type: 'text', text: 'Oh yes' },
+    ]
+    expect(body['messages']).toMatchObject([
+      { role: 'user' },
+      { role: 'assistant', content },
+      { role: 'user' },
+    ])
+  })
 })

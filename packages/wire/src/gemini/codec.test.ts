@@ -55,6 +55,34 @@ describe('a parsed Gemini request', () => {
     expect(turns[0]?.parts).toMatchObject([{ id: 'call_1' }, { id: 'call_2' }, { id: 'call_3' }])
     expect(model).toBe('m')
   })
+
+  test('the text that ends a content of a Gemini model and the one that begins the next are joined, and no others', () => {
+    const [a, b] = [{ text: 'a' }, { text: 'b' }]
+    const thoughtSignature = Buffer.from('signed').toString('base64')
+    const contents = [
+      { role: 'user', parts: [a] },
+      { role: 'user', parts: [b] },
+      { role: 'model', parts: [{ text: 'x', thought: true }, a, b] },
+      { role: 'model', parts: [{ ...a, thoughtSignature }] },
+      { role: 'model', parts: [b, { functionCall: { name: 'f' } }, a] },
+      { role: 'model', parts: [b] },
+    ]
+    const bytes = Buffer.from(JSON.stringify({ model: 'm', contents }))
+    const { turns } = geminiCodec.decodeRequest(scanObject(bytes), new Set())
+    expect(turns.map(({ parts }) => parts)).toMatchObject([
+      [a],
+      [b],
+      [
+        { kind: 'thinking', text: 'x' },
+        a,
+        { text: 'ba' },
+        { kind: 'thinking', proof: { value: thoughtSignature, signs: 'text' } },
+        b,
+        { kind: 'tool-call' },
+        { text: 'ab' },
+      ],
+    ])
+  })
 })
 
 describe('a signature', () => {

@@ -162,7 +162,7 @@ class ContentsReader {
       const last = turns.at(-1)
       // Chat helpers keep each chunk of a stream as a content.
       if (role === 'assistant' && last?.role === role)
-        turns[turns.length - 1] = { role, parts: [...last.parts, ...parts] }
+        turns[turns.length - 1] = { role, parts: joinContents(last.parts, parts) }
       else if (parts.length > 0) turns.push({ role, parts })
     }
     return turns.map(({ role, parts }) => ({ role, parts: withWholeThoughts(parts) }))
@@ -255,6 +255,14 @@ class ContentsReader {
     while (this.#ids.has(id))
     return id
   }
+}
+
+/** Joins the parts of two contents. The text at the end of the first and the one after it are pieces of one text. */
+function joinContents(before: readonly Part[], after: readonly Part[]): readonly Part[] {
+  const last = before.at(-1)
+  const [first, ...others] = after
+  if (last?.kind !== 'text' || first?.kind !== 'text') return [...before, ...after]
+  return [...before.slice(0, -1), { kind: 'text', text: last.text + first.text }, ...others]
 }
 
 const RESPONSE_FIELDS: ReadonlySet<string> = new Set(['id', 'name', 'response', 'parts'])
