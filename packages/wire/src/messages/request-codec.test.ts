@@ -126,6 +126,27 @@ describe('reading a messages request', () => {
     expect(document({ type: 'content', content: 'x' })).toEqual([{ kind: 'text', text: 'x' }])
   })
 
+  test('what a messages request says about a document is a text before it', () => {
+    const about = { title: 'T', context: 'C', cache_control: { type: 'ephemeral' } }
+    const document = (source: object) => partsOf({ type: 'document', source, ...about })
+    const cache = { ttl: undefined }
+    const inline = { mediaType: 'application/pdf', data: 'AA==' }
+    expect(document({ type: 'base64', media_type: inline.mediaType, data: inline.data })).toEqual([
+      words('C'),
+      { kind: 'media', source: { kind: 'inline', ...inline }, name: 'T', cache },
+    ])
+    expect(document({ type: 'url', url: 'u' })).toEqual([
+      words('C'),
+      { kind: 'media', source: { kind: 'url', url: 'u', mediaType: 'application/pdf' }, name: 'T', cache },
+    ])
+    expect(document({ type: 'content', content: [{ type: 'text', text: 'a' }] })).toEqual([
+      words('T\n\nC'),
+      { ...words('a'), cache },
+    ])
+    const empty = { type: 'document', title: '', context: null }
+    expect(partsOf({ ...empty, source: { type: 'content', content: 'x' } })).toEqual([words('x')])
+  })
+
   test('the input of a tool call in a messages request is decoded as its exact text', () => {
     const input = '{ "b": 9007199254740993, "2": 1.0,"1":"\\u00e9" }'
     const request = `{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${input}}]}]}`

@@ -415,9 +415,9 @@ function decodeImage(block: Block, path: string): MediaPart {
 }
 
 /**
- * Decodes a `document` block. A file becomes media; a text becomes a text part that begins with its title and
- * context; a list of blocks becomes the parts of these blocks. A cache mark of the document is moved to the
- * last part.
+ * Decodes a `document` block. A file becomes media with its title as name, after a text of its context; a text
+ * becomes a text part that begins with its title and context; a list of blocks becomes a text of these and the
+ * parts of the blocks. A cache mark of the document is moved to the last part.
  */
 function decodeDocument(block: Block, path: string): readonly (TextPart | MediaPart)[] {
   const source = sourceOf(block, path)
@@ -425,23 +425,28 @@ function decodeDocument(block: Block, path: string): readonly (TextPart | MediaP
   const at = `${path}.source`
   const title = typeof block['title'] === 'string' ? block['title'] : undefined
   const named = title === undefined ? {} : { name: title }
+  const { context } = block
   switch (source['type']) {
     case 'base64':
-      return [{ kind: 'media', source: inline(source, at), ...named, ...cache }]
+      return [...textAbout(context), { kind: 'media', source: inline(source, at), ...named, ...cache }]
     case 'url': {
       const url = text(source, 'url', at)
       return [
+        ...textAbout(context),
         { kind: 'media', source: { kind: 'url', url, mediaType: 'application/pdf' }, ...named, ...cache },
       ]
     }
     case 'text': {
-      const pieces = [title, block['context'], text(source, 'data', at)]
+      const pieces = [title, context, text(source, 'data', at)]
       return [{ kind: 'text', text: pieces.filter((p) => typeof p === 'string').join('\n\n'), ...cache }]
     }
     case 'content':
-      return decodeContentSource(source['content'], `${at}.content`).map((part, i, all) =>
-        i === all.length - 1 ? { ...part, ...cache } : part,
-      )
+      return [
+        ...textAbout(title, context),
+        ...decodeContentSource(source['content'], `${at}.content`).map((part, i, all) =>
+          i === all.length - 1 ? { ...part, ...cache } : part,
+        ),
+      ]
     default:
       return refuseField(
         `${at}.type`,
@@ -449,6 +454,12 @@ function decodeDocument(block: Block, path: string): readonly (TextPart | MediaP
         'a source that only its provider can read',
       )
   }
+}
+
+/** A text of what is said about a document; nothing if that is empty. */
+function textAbout(...pieces: readonly unknown[]): TextPart[] {
+  const said = pieces.filter((piece) => typeof piece === 'string' && piece !== '').join('\n\n')
+  return said === '' ? [] : [{ kind: 'text', text: said }]
 }
 
 function decodeContentSource(content: unknown, path: string): (TextPart | MediaPart)[] {
