@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
+import { call } from '../fixtures/client.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -121,6 +122,28 @@ describe('the cost of calls at other prices', () => {
     expect(earlier.data).toMatchObject({ calls: 0, charged: 0, exact: true })
     const { data } = await whatIf({}, { from: 0, to: now + 3_600 })
     expect(data).toMatchObject({ calls: 5, exact: false })
+  })
+
+  test('costs, lists, sums and files of a period have the calls that ended in it, however long before they began', async () => {
+    using database = new DatabaseSync(join(fixture.gateway.dataDir, 'sluice.db'), { timeout: 60_000 })
+    const began = (Date.now() - 25 * 3_600_000).toString(16).padStart(12, '0')
+    const time = `${began.slice(0, 8)}-${began.slice(8)}`
+    database.exec(`UPDATE usage_log SET id = '${time}' || substr(id, 14) WHERE model = 'tiered'`)
+    const rows = databaseOf(fixture.gateway.dataDir).usage()
+    const charged = rows.reduce((sum, { quota }) => sum + quota, 0)
+    expect((await whatIf({})).data).toMatchObject({ calls: 5, charged, exact: true })
+    const period = `start_timestamp=${Math.floor(Date.now() / 1000) - 3600}&end_timestamp=${Math.floor(Date.now() / 1000) + 60}`
+    const { url } = fixture.gateway
+    expect((await manage(url, ROOT_ACCOUNT, `GET /api/log/?${period}`)).data).toMatchObject({ total: 5 })
+    expect((await manage(url, ROOT_ACCOUNT, `GET /api/log/stat?${period}`)).data).toMatchObject({
+      quota: charged,
+    })
+    const file = await call(url, undefined, {
+      method: 'GET',
+      path: `/api/log/export?${period}`,
+      headers: { authorization: ROOT_ACCOUNT.accessToken, 'gateway-user': '1' },
+    })
+    for (const { id } of rows) expect(file.text).toContain(id)
   })
 
   test('only administrators may recalculate costs, for calls that filters select; nothing is written', async () => {

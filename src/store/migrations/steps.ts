@@ -69,6 +69,10 @@ export const STEPS: readonly Step[] = [
     name: '0014-mail-password',
     run: async (db, types) => (await import('./schema/mail-password.ts')).removeMailPassword(db, types),
   },
+  {
+    name: '0015-call-ends',
+    run: async (db) => (await import('./schema/call-ends.ts')).indexCallEnds(db),
+  },
 ]
 
 /** Adds columns of a record to a database that exists. A new database has them from the first step on. */

@@ -17,7 +17,7 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { RowStore } from '../store.ts'
 import { createKysely } from '../sqlite/dialect.ts'
 import * as reads from './reads.ts'
-import type { UsageCursor } from './usage-log.ts'
+import type { UsageCursor, UsageScan } from './usage-log.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -185,6 +185,32 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     for (const [by, filter, expected] of cases) {
       const asked = filter.id === undefined ? filter : { ...filter, id: idOf(String(filter.id)) }
       expect.soft(await ids(store, asked), by).toEqual(expected.map(idOf))
+    }
+  })
+
+  test('calls are found and summed up by their ends, however long before they began', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    const [line, answer, plain] = [idAt(T0 - 26 * HOUR), idAt(T0 - 10 * HOUR), idAt(T0)]
+    await filled(database, [
+      { id: line, endedMs: T0 + 2 * MINUTE, quota: 5 },
+      { id: answer, endedMs: T0 + 3 * MINUTE, quota: 6 },
+      { id: plain, endedMs: T0 + MINUTE, quota: 7 },
+      { id: idAt(T0 - HOUR), endedMs: T0 - 1 },
+    ])
+    for (const filter of [{ fromMs: T0 }, { fromMs: T0, beforeMs: T0 + HOUR, model: 'm' }]) {
+      expect(await ids(store, filter)).toEqual([answer, line, plain])
+      const walked: string[] = []
+      let quota = 0
+      let after: UsageCursor | null = null
+      do {
+        const scan: UsageScan = { filter, after, maxRows: 1 }
+        walked.push(...(await store.read('scanUsage', scan)).entries.map(({ id }) => id))
+        const summed = await store.read('sumUsageScan', scan)
+        quota += summed.totals.quota
+        after = summed.next
+      } while (after)
+      expect(walked).toEqual([answer, line, plain])
+      expect(quota).toBe(18)
     }
   })
 
@@ -356,9 +382,10 @@ test.each([1, 250])(
 )
 
 describe('queries of the usage log on SQLite', () => {
+  const BATCH = `batch_${(T0 - HOUR).toString(16).padStart(12, '0')}70008000000000000000`
   const scan = (filter: UsageFilter) => ({ filter, after: { id: idAt(T0), ended_ms: T0 }, maxRows: 100 })
 
-  test.each<[string, UsageFilter, RegExp, number?]>([
+  test.each<[string, UsageFilter, RegExp]>([
     ['a user', { user_id: 1 }, /usage_log USING (COVERING )?INDEX usage_log_by_user/],
     [
       'a user and a time',
@@ -368,13 +395,18 @@ describe('queries of the usage log on SQLite', () => {
     [
       'a time',
       { fromMs: T0 - DAY, beforeMs: T0 },
-      /SEARCH usage_log USING (PRIMARY KEY \(id>\? AND id<\?\)|COVERING INDEX usage_log_by_user \(user_id=\? AND ended_ms>\? AND ended_ms<\?\))/,
+      /SEARCH usage_log USING (COVERING )?INDEX usage_log_by_end \(ended_ms>\? AND ended_ms<\?\)/,
     ],
     [
-      'a time, with many users',
-      { fromMs: T0 - DAY, beforeMs: T0 },
+      'several users, a model and a time',
+      { user_id: [1, 2], model: 'm', fromMs: T0 - DAY, beforeMs: T0 },
+      /SEARCH usage_log USING (COVERING )?INDEX usage_log_by_end \(ended_ms>\? AND ended_ms<\?\)/,
+    ],
+    ['a batch', { batch: BATCH }, /SEARCH usage_log USING PRIMARY KEY \(id>\? AND id<\?\)/],
+    [
+      'a batch and a time',
+      { batch: BATCH, fromMs: T0 - DAY, beforeMs: T0 },
       /SEARCH usage_log USING PRIMARY KEY \(id>\? AND id<\?\)/,
-      250,
     ],
     [
       'a session',
@@ -387,16 +419,17 @@ describe('queries of the usage log on SQLite', () => {
       /usage_log USING (COVERING )?INDEX usage_log_by_session \(session=\? AND ended_ms/,
     ],
     ['an id', { id: 'x' }, /SEARCH usage_log USING PRIMARY KEY \(id=\?\)/],
-  ])('a query of the usage log by %s uses a database index', async (_, filter, index, users = 1) => {
+  ])('a query of the usage log by %s uses a database index', async (_, filter, index) => {
     const path = join(temporaryFolder(), 'sluice.db')
     const store = await openedStore(path)
-    await addOthers(store, users)
+    await addOthers(store, 1)
     await store.write('createToken', newToken(1))
     const file = new DatabaseSync(path)
     const listed = ['x', idAt(T0 - HOUR)].map((id) => ({
       id,
       endedMs: T0 - HOUR,
       session: 'f',
+      batch: BATCH,
     }))
     await filled({ sql: (text) => Promise.resolve(file.prepare(text).all()) }, listed)
     const asked: { sql: string; parameters: readonly unknown[] }[] = []
@@ -420,7 +453,7 @@ describe('queries of the usage log on SQLite', () => {
       // The rows of a page are looked up one by one.
       if (isOfPage(sql)) expect(plan[0]).toMatch(/usage_log USING PRIMARY KEY \(id=\?\)/)
       // Of two bounds on the same side, SQLite uses one, and reads all rows up to the other.
-      const bounded = filter.user_id === undefined && filter.session === undefined ? 'id' : 'ended_ms'
+      const bounded = filter.id === undefined && filter.batch === undefined ? 'ended_ms' : 'id'
       for (const side of ['<', '>=']) {
         for (const part of sql.split(/ from "usage_log"| limit \? offset \?/)) {
           expect(part.split(`"${bounded}" ${side} `).length, sql).toBeLessThanOrEqual(

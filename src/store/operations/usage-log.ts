@@ -13,11 +13,6 @@ import { firstCallIdAt, timeOfBatchId } from '../usage-id.ts'
  * earlier.
  */
 export const MAX_LISTED_ROWS = 100_000
-/**
- * Maximum number of users for which a list is read user by user over an index. With more users, all rows of
- * the period are read.
- */
-const FEW_USERS = 200
 
 const ONE = sql`1`.as('one')
 
@@ -45,15 +40,16 @@ export async function listUsage(
     readonly order?: CallOrder | undefined
   },
 ): Promise<{ readonly total: number; readonly entries: readonly UsageEntry[] }> {
-  const listed = await listedRows(db, filter, offset + limit, order === undefined)
-  if (!listed) return { total: 0, entries: [] }
+  const scan = await resolveScanBounds(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
+  if (!scan) return { total: 0, entries: [] }
+  const all = selectMatchingCalls(db, scan)
   const { total } = await db
-    .selectFrom(listed.all.select(ONE).limit(MAX_LISTED_ROWS).as('listed'))
+    .selectFrom(all.select(ONE).limit(MAX_LISTED_ROWS).as('listed'))
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
   const ordered = order
-    ? orderedBy(listed.all, order)
-    : listed.latest.orderBy('ended_ms', 'desc').orderBy('usage_log.id', 'desc')
+    ? orderedBy(all, order)
+    : all.orderBy('ended_ms', 'desc').orderBy('usage_log.id', 'desc')
   const page = await ordered
     .select('usage_log.id')
     .offset(offset)
@@ -94,70 +90,6 @@ function orderedBy(rows: RowsQuery, { by, isAscending }: CallOrder) {
 }
 
 type RowsQuery = ReturnType<typeof selectMatchingCalls>
-
-/**
- * Selects all matching rows, and a subset that surely contains the `count` calls that ended last. Sorting
- * only the subset is faster. Null if the filter names an unknown user.
- */
-async function listedRows(db: Db, filter: UsageFilter, count: number, isByEnd: boolean) {
-  if (isByEnd && hasTimesOnly(filter) && (await hasFewUsers(db))) {
-    const scan = { filter, after: null, end: null, maxRows: MAX_LISTED_ROWS }
-    const least = Math.max(filter.fromMs ?? 0, await leastLateEnd(db, scan, count))
-    return { all: rowsByUser(db, scan, filter.fromMs), latest: rowsByUser(db, scan, least) }
-  }
-  const scan = await resolveScanBounds(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
-  if (!scan) return null
-  const all = selectMatchingCalls(db, scan)
-  // The rows of one user or session are read in the order of their ends, so no subset is needed.
-  if (!isByEnd || scannedIndex(scan.filter)) return { all, latest: all }
-  return { all, latest: all.where('ended_ms', '>=', await leastLateEnd(db, scan, count)) }
-}
-
-/**
- * Finds a time (Unix milliseconds) from which on at least `count` calls ended, by looking at the `count`
- * newest calls by id. 0 if there are no calls.
- */
-async function leastLateEnd(db: Db, scan: BoundedScan, count: number): Promise<number> {
-  const newest = selectMatchingCalls(db, scan)
-    .select('ended_ms')
-    .orderBy('id', 'desc')
-    .limit(count)
-    .as('newest')
-  const { least } = await db
-    .selectFrom(newest)
-    .select(({ fn }) => fn.min<number | null>('ended_ms').as('least'))
-    .executeTakeFirstOrThrow()
-  return least ?? 0
-}
-
-/** Whether the filter has only times, so that the index `usage_log_by_user` is sufficient. */
-function hasTimesOnly({ fromMs: _from, beforeMs: _before, ...others }: UsageFilter): boolean {
-  return Object.values(others).every((value) => value === undefined)
-}
-
-async function hasFewUsers(db: Db): Promise<boolean> {
-  const users = await db
-    .selectFrom('users')
-    .select(ONE)
-    .limit(FEW_USERS + 1)
-    .execute()
-  return users.length <= FEW_USERS
-}
-
-/**
- * Selects the rows of calls that ended at `fromMs` or later, user by user over the index `usage_log_by_user`,
- * whose entries are much smaller than the rows. SQLite reads the tables of a cross join in the written order.
- */
-function rowsByUser(db: Db, scan: BoundedScan, fromMs = 0) {
-  const { beforeMs } = scan.filter
-  const rows = db
-    .selectFrom('users')
-    .crossJoin('usage_log')
-    .whereRef('usage_log.user_id', '=', 'users.id')
-    .where('ended_ms', '>=', fromMs)
-    .where((eb) => withinIds(eb, scan))
-  return beforeMs === undefined ? rows : rows.where('ended_ms', '<', beforeMs)
-}
 
 /** A settled call with everything needed to explain its cost. */
 export interface CallDetail {
@@ -259,15 +191,10 @@ async function entriesFromRows(
 }
 
 /**
- * Maximum duration of a call in milliseconds. Ids sort by the start of a call, but filters refer to its end.
- * So a scan by id must begin this much before the start of the period.
+ * Maximum milliseconds from the time in the id of a call to its end, for the call to be found by its end. The
+ * line of a batch may end days after the batch was made, and a call after a crash when it is settled.
  */
-const MAX_CALL_MS = 6 * 3_600_000
-/**
- * Maximum milliseconds from the start of a call to its settlement after a crash, for the call to be found by
- * a scan of one user or session.
- */
-const MAX_RECOVERY_DELAY_MS = 7 * 24 * 3_600_000
+const MAX_CALL_MS = 7 * 24 * 3_600_000
 
 /** A row of the usage log at which a scan stopped. */
 export interface UsageCursor {
@@ -276,7 +203,7 @@ export interface UsageCursor {
 }
 
 /**
- * A scan of the usage log, newest first, over an index: of one session, one user, a time range, or all rows.
+ * A scan of the usage log, newest first, over an index: of one session, one user, ids, or the ends of calls.
  */
 export interface UsageScan {
   readonly filter: UsageFilter
@@ -355,24 +282,34 @@ const oneOrMore = (ids: readonly number[]): FilterValues<number> => {
 }
 
 /**
- * The single user or session whose index is used for the scan; undefined if several or none are in the
- * filter.
+ * The index in which the scan reads calls by their ends: that of a single user or session, or that of all
+ * calls. Undefined if the calls are selected by their ids.
  */
 function scannedIndex({
+  id,
   user_id: userId,
   session,
+  batch,
 }: UsageFilter):
   | { readonly column: 'user_id'; readonly value: number }
   | { readonly column: 'session'; readonly value: string }
+  | { readonly column: 'ended_ms' }
   | undefined {
   const sessions = session === undefined ? [] : filterValueList(session)
   const [value] = sessions
   if (value !== undefined && sessions.length === 1) return { column: 'session', value }
-  return typeof userId === 'number' ? { column: 'user_id', value: userId } : undefined
+  if (typeof userId === 'number') return { column: 'user_id', value: userId }
+  return id === undefined && timesOfBatches(batch).length === 0 ? { column: 'ended_ms' } : undefined
+}
+
+/** The times in the ids of batches, which the ids of their calls have too; none if a text is not such an id. */
+function timesOfBatches(batch: UsageFilter['batch']): readonly number[] {
+  const times = (batch === undefined ? [] : filterValueList(batch)).map(timeOfBatchId)
+  return times.every(Number.isSafeInteger) ? times : []
 }
 
 /**
- * SQL condition for the index that is used: `usage_log_by_session`, `usage_log_by_user`, otherwise the
+ * SQL condition for the index that is used: `usage_log_by_session`, `usage_log_by_user`, `usage_log_by_end` or the
  * primary key. A range has only one limit on each side, because SQLite would use the first of two limits and
  * read all rows up to the other. A cursor is always closer than the filter's time.
  */
@@ -381,10 +318,8 @@ function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
   const { fromMs, beforeMs } = filter
   const index = scannedIndex(filter)
   if (!index) return withinIds(eb, scan)
-  const bounds: Expression<SqlBool>[] = [
-    withinIds(eb, scan),
-    eb(`usage_log.${index.column}`, '=', index.value),
-  ]
+  const bounds: Expression<SqlBool>[] = [withinIds(eb, scan)]
+  if (index.column !== 'ended_ms') bounds.push(eb(`usage_log.${index.column}`, '=', index.value))
   // This condition is needed to use the index, which contains only rows with a session.
   if (index.column === 'session') bounds.push(eb('usage_log.session', '<>', sql.lit('')))
   if (after) bounds.push(eb('usage_log.ended_ms', '<=', after.ended_ms), pastCursor(eb, '<', after))
@@ -399,42 +334,26 @@ function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
 }
 
 /**
- * SQL condition on the ids of a scan, from which PostgreSQL determines the partitions to read. The rows of
- * one user or session are scanned by the end of their calls; there, a cursor limits the ids only by its time.
+ * SQL condition on the ids of a scan, from which PostgreSQL determines the partitions to read. In a scan by
+ * the ends of calls, SQLite must not choose the primary key because of it, and does not for a negation.
  */
 function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<SqlBool> {
   const { id, batch } = filter
-  // The calls for the lines of a batch have its time in their ids, and may end a day later.
-  const times = (batch === undefined ? [] : filterValueList(batch)).map(timeOfBatchId)
-  const isOfBatch = times.length > 0 && times.every(Number.isSafeInteger)
-  const { fromMs, beforeMs } = isOfBatch ? {} : filter
-  const isByEnd = scannedIndex(filter) !== undefined
+  const times = timesOfBatches(batch)
+  const { fromMs, beforeMs } = times.length > 0 ? {} : filter
   const bounds: Expression<SqlBool>[] = []
   // Of several limits on a side, SQLite would use the first one.
-  let first = ''
-  let limit: string | undefined
-  const from = (bound: string): void => {
-    if (bound > first) first = bound
-  }
-  const before = (bound: string): void => {
-    if (limit === undefined || bound < limit) limit = bound
-  }
-  if (isOfBatch) {
-    from(firstCallIdAt(Math.min(...times)))
-    before(firstCallIdAt(Math.max(...times) + 1))
-  }
+  let first = times.length > 0 ? firstCallIdAt(Math.min(...times)) : ''
+  let limit = times.length > 0 ? firstCallIdAt(Math.max(...times) + 1) : undefined
   if (typeof id === 'string') bounds.push(eb('usage_log.id', '=', id))
   else if (id !== undefined) bounds.push(eb('usage_log.id', 'in', id))
-  if (!isByEnd) {
-    if (after) before(after.id)
-    else if (beforeMs !== undefined) before(firstCallIdAt(beforeMs))
-    if (end) from(end.id)
-    else if (fromMs !== undefined) from(firstCallIdAt(fromMs - MAX_CALL_MS))
+  if (scannedIndex(filter)) {
+    if (fromMs !== undefined)
+      bounds.push(eb.not(eb('usage_log.id', '<', firstCallIdAt(fromMs - MAX_CALL_MS))))
+    if (beforeMs !== undefined) bounds.push(eb.not(eb('usage_log.id', '>=', firstCallIdAt(beforeMs))))
   } else {
-    const lastMs = after ? after.ended_ms + 1 : beforeMs
-    const firstMs = end?.ended_ms ?? fromMs
-    if (lastMs !== undefined) before(firstCallIdAt(lastMs))
-    if (firstMs !== undefined) from(firstCallIdAt(firstMs - MAX_RECOVERY_DELAY_MS))
+    if (end && end.id > first) first = end.id
+    if (after && (limit === undefined || after.id < limit)) limit = after.id
   }
   if (first !== '') bounds.push(eb('usage_log.id', '>=', first))
   if (limit !== undefined) bounds.push(eb('usage_log.id', '<', limit))
@@ -452,16 +371,17 @@ function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   const { service_tier: tier, region, reasons, causes, session, batch, cache_break: broke } = filter
   const index = scannedIndex(filter)
   const wanted: Expression<SqlBool>[] = []
-  // The plus sign makes SQLite use the index of sessions instead of that of users, because one session has
-  // fewer rows.
+  // The plus sign makes SQLite use the index of sessions, whose rows are fewer, or that of ends, whose order is
+  // that of the scan, instead of that of users.
   if (users !== undefined && index?.column !== 'user_id')
     wanted.push(eb(sql<number>`${sql.raw(index ? '+' : '')}usage_log.user_id`, 'in', filterValueList(users)))
   if (session !== undefined && index?.column !== 'session')
     wanted.push(eb('usage_log.session', 'in', filterValueList(session)))
   if (batch !== undefined) wanted.push(eb('batch', 'in', filterValueList(batch)))
-  // The index of a user or session already selects the rows by time.
-  if (!index && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
-  if (!index && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))
+  // An index of ends already selects the rows by time; with ids, the plus sign makes SQLite use the primary key.
+  const ended = sql<number>`+usage_log.ended_ms`
+  if (!index && fromMs !== undefined) wanted.push(eb(ended, '>=', fromMs))
+  if (!index && beforeMs !== undefined) wanted.push(eb(ended, '<', beforeMs))
   if (token_name !== undefined)
     wanted.push(
       eb(
