@@ -1,19 +1,27 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { BatchClient, type BatchBody, chatLine } from '../fixtures/batches.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const CHARGE = 30
-const MODELS = ['m', 'asked', 'once', 'vectors', 'conversed', 'limited']
+const MODELS = ['m', 'asked', 'once', 'vectors', 'conversed', 'limited', 'routed', 'gated']
+const GROUPS = ['default', 'first', 'other']
 
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { local_batches: true, cache: { ttl: '10m' } },
     rate_limits: { relay: { requests: 0 }, key: { requests: 0 } },
+    groups: {
+      default: { ratio: 1 },
+      ...Object.fromEntries(
+        GROUPS.slice(1).map((name) => [name, { ratio: 2, budget: 1_000_000, budget_period: 'month' }]),
+      ),
+    },
     models: priced(MODELS),
-    channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
+    channels: MODELS.map((name) => channel(name, upstream.baseUrl(name), { groups: GROUPS })),
     guards: [
       { name: 'mask', do: 'redact', match: { words: ['plum'] }, tokens: ['token-ann'] },
       { name: 'stop', do: 'block', match: { words: ['cherry'] }, tokens: ['token-ann'] },
@@ -24,6 +32,9 @@ beforeAll(async () => {
       user(3, 'bob', [token('bob')]),
       user(4, 'cyd', [token('cyd')]),
       user(5, 'dan', [token('dan', { rate_limit: { requests: 3, window: '3s' } })]),
+      user(6, 'eve', [token('eve')], { group: 'first' }),
+      user(7, 'fay', [token('fay', { group: 'first' })]),
+      user(8, 'gil', [token('gil', { vendor_routes: '{"acme":"first"}' })]),
     ],
   }))
 })
@@ -111,5 +122,39 @@ describe('docs/batches.md: Batches', () => {
     const batch = await dan.make([0, 1, 2].map((at) => chatLine(`l${at}`, 'limited')))
     await expect.poll(() => quotasOf(5), { timeout: 60_000, interval: 200 }).toEqual([CHARGE, CHARGE, CHARGE])
     expect(batch.request_counts['total']).toBe(3)
+  })
+
+  test('lines go on in the groups of the submission, whose budgets they are charged to', async () => {
+    const { gateway, upstream } = fixture
+    const gate = Promise.withResolvers<void>()
+    upstream.script('gated', { kind: 'whole', after: gate.promise })
+    const made = []
+    for (const key of ['eve', 'fay', 'gil'])
+      made.push(await clientOf(key).make([chatLine('a', 'routed'), chatLine('b', 'gated')]))
+    await upstream.receivedAtLeast('gated', 3)
+    await expect.poll(() => [6, 7, 8].map((id) => quotasOf(id).length)).toEqual([1, 1, 1])
+    const change = async (path: `PUT /${string}`, fields: object): Promise<void> => {
+      expect(
+        await manage(gateway.url, { id: 1, accessToken: ROOT.access_token }, path, fields),
+      ).toMatchObject({ success: true })
+    }
+    const idOf = (key: string): number => databaseOf(gateway.dataDir).token(`token-${key}`).id
+    await change('PUT /api/user/', { id: 6, group: 'other' })
+    await change('PUT /api/user/7/tokens', { id: idOf('fay'), group: 'other' })
+    await change('PUT /api/user/8/tokens', { id: idOf('gil'), vendor_routes: '{"acme":"other"}' })
+    // What was sent is sent again, for the keys as they are now.
+    await gateway.kill()
+    gate.resolve()
+    await gateway.restart()
+    for (const [at, key] of ['eve', 'fay', 'gil'].entries())
+      expect(await clientOf(key).ended(made[at]?.id ?? '')).toMatchObject({
+        request_counts: { completed: 2 },
+      })
+    const database = databaseOf(gateway.dataDir)
+    const rows = database.usage().filter((row) => row.user_id >= 6)
+    expect(rows.map((row) => [row.group_name, row.quota])).toEqual(rows.map(() => ['first', 2 * CHARGE]))
+    expect(rows).toHaveLength(6)
+    const used = database.budgets().map(({ account, used: sum }) => [account.split(':').at(-1), sum])
+    expect(Object.fromEntries(used)).toEqual({ first: 6 * 2 * CHARGE })
   })
 })

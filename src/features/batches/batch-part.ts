@@ -1,4 +1,5 @@
 import { deserialize, serialize } from 'node:v8'
+import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Group } from '../../domain/records/group.ts'
 import type { Model } from '../../domain/records/model.ts'
@@ -12,7 +13,7 @@ import type { ProtocolName } from '@sluice/wire/protocols'
  */
 export type PartState = 'planned' | 'asked' | 'made' | 'ended' | 'refused' | 'done'
 
-/** Prices and ratios of the submission of a batch, by which its lines are charged whatever changes later. */
+/** Prices, ratios and groups of the submission of a batch, by which its lines are charged whatever changes later. */
 export interface SealedPrices {
   /** Models of lines that go to batches of providers, by the names that the lines have. */
   readonly models: ReadonlyMap<string, Model>
@@ -21,14 +22,19 @@ export interface SealedPrices {
   readonly groups: ReadonlyMap<string, Group>
   readonly priceVersion: string
   readonly quotaPerUnit: number
+  /** What decides through which group a call of the key goes; absent in batches of earlier versions. */
+  readonly routing?: {
+    readonly token: Pick<Caller['token'], 'group' | 'vendor_routes' | 'team_group'>
+    readonly user: Pick<Caller['user'], 'group'>
+  }
 }
 
 /** The settings with the prices and ratios of the submission. Limits of models that answer local lines are the current ones. */
 export function withSealedPrices(current: Settings, sealed: SealedPrices): Settings {
   const { models: atProviders, localModels = [], groups, priceVersion, quotaPerUnit } = sealed
   const models = new Map<string, Model>()
-  for (const [name, { price, pricedAs, priceMoment }] of localModels)
-    models.set(name, { ...current.models.get(name), price, pricedAs, priceMoment })
+  for (const [name, { price, pricedAs, priceMoment, vendor }] of localModels)
+    models.set(name, { ...current.models.get(name), price, pricedAs, priceMoment, vendor })
   for (const [name, model] of atProviders) models.set(name, model)
   return {
     ...current,

@@ -45,7 +45,7 @@ export class BatchRun {
   /** Whether a lost line was reported. */
   #hasReported = false
   readonly lines: LineFinder
-  /** The key and the user, as they were when they were last looked at. */
+  /** The key and the user, as they were when they were last looked at, with the groups of the submission. */
   caller: Caller | undefined
   /** The work on lines that go to batches of providers; undefined if there is none. */
   provider: { wake(): void; stop(): void } | undefined
@@ -102,6 +102,12 @@ export class BatchRun {
   sealed(of: Settings): Settings {
     if (this.#settings?.of !== of) this.#settings = { of, sealed: withSealedPrices(of, this.#prices) }
     return this.#settings.sealed
+  }
+
+  /** The key and the user, whose calls go through the groups of the submission. */
+  routed({ token, user }: Caller): Caller {
+    const { routing } = this.#prices
+    return { token: { ...token, ...routing?.token }, user: { ...user, ...routing?.user } }
   }
 
   get windowEndMs(): number {

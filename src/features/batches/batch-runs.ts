@@ -307,7 +307,7 @@ export class BatchRuns {
     }).finally(() => (run.saving = undefined))
   }
 
-  /** The key and the user of a batch as they are now. If they were disabled or deleted, the batch is cancelled. */
+  /** The key and the user of a batch as they are now, but for their groups. If one is disabled or deleted, it is cancelled. */
   async #callerOf(run: BatchRun): Promise<Caller | undefined> {
     const found = await findCaller(this.#services.rows, run.batch)
     if (!found?.isUsable && run.stopped === undefined) {
@@ -315,7 +315,7 @@ export class BatchRuns {
       this.#stopRun(run, 'cancelled')
     }
     // What a provider has finished is charged nevertheless.
-    return found?.caller ?? run.caller
+    return found ? run.routed(found.caller) : run.caller
   }
 
   #endIfOver(run: BatchRun): void {

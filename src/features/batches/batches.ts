@@ -179,12 +179,14 @@ export class Batches {
       }
       const batch = { id, userId, tokenId: caller.token.id, createdMs, facts, cancelMs: undefined }
       const hold = await runs.hold(batch, caller, checks.sum, waitLimitsOf(incoming, settings.options))
+      const { group, vendor_routes, team_group } = caller.token
       await runs.begin(batch, hold, most, {
         models: checks.batched,
         localModels: checks.local,
         groups: checks.groups,
         priceVersion: settings.priceVersion,
         quotaPerUnit: settings.options.quota_per_unit,
+        routing: { token: { group, vendor_routes, team_group }, user: { group: caller.user.group } },
       })
       return batch
     } catch (error) {
