@@ -124,6 +124,26 @@ describe('docs/batches.md: Batches', () => {
     expect(batch.request_counts['total']).toBe(3)
   })
 
+  test('the row of a line that had to wait has the times of its call', async () => {
+    const sentMs: number[] = []
+    fixture.upstream.decide('limited', () => {
+      sentMs.push(Date.now())
+      return { kind: 'whole' }
+    })
+    const { id } = await ended(
+      clientOf('dan'),
+      [0, 1, 2].map((at) => chatLine(`w${at}`, 'limited')),
+    )
+    const rows = databaseOf(fixture.gateway.dataDir)
+      .usage()
+      .filter((row) => 'batch' in row && row.batch === id)
+    const endedMs = rows.map((row) => row.ended_ms).toSorted((one, other) => one - other)
+    expect(endedMs).toHaveLength(3)
+    expect(sentMs.filter((ms, at) => ms > (endedMs[at] ?? 0))).toEqual([])
+    const begunMs = Math.max(...rows.map((row) => row.ended_ms - row.duration_ms))
+    expect(begunMs).toBeGreaterThan(endedMs[0] ?? 0)
+  })
+
   test('lines go on in the groups of the submission, whose budgets they are charged to', async () => {
     const { gateway, upstream } = fixture
     const gate = Promise.withResolvers<void>()

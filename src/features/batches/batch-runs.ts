@@ -307,7 +307,7 @@ export class BatchRuns {
     }).finally(() => (run.saving = undefined))
   }
 
-  /** The key and the user of a batch as they are now, but for their groups. If one is disabled or deleted, it is cancelled. */
+  /** The key and the user of a batch as they are now, but for their groups. If one is disabled or deleted, the batch is cancelled. */
   async #callerOf(run: BatchRun): Promise<Caller | undefined> {
     const found = await findCaller(this.#services.rows, run.batch)
     if (!found?.isUsable && run.stopped === undefined) {

@@ -95,7 +95,7 @@ export function isBatchIdOf(api: BatchApi, id: string): boolean {
 
 /**
  * Returns the id of the call of a line: the same for every call that is made for the line, so that it is charged once. It is
- * a UUIDv7 with the time of the batch, which is the start of its lines.
+ * a UUIDv7 with the time of the batch, so that it is known before the call.
  */
 export function callIdOfLine({ id, createdMs }: Pick<Batch, 'id' | 'createdMs'>, line: number): string {
   const hash = createHash('sha256').update(`${id} ${line}`).digest()

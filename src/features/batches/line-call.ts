@@ -61,8 +61,8 @@ export function callForLine(
   const { batch } = run
   const { path } = batch.facts
   const settings = run.sealed(services.settings())
-  // The budget periods are those of the submission.
-  const begun = { startedMs: batch.createdMs, startedAt: performance.now(), isBehind: true } as const
+  // The budgets are those of the batch's hold, so of the period of the submission.
+  const begun = { startedMs: Date.now(), startedAt: performance.now(), isBehind: true } as const
   const holdFor: IncomingCall['holdFor'] = (amount, facts) => reserve.holdFor(amount, facts)
   return answerOf(services, { batch, caller, line, reserve, holdFor, ...begun }, (incoming) =>
     services.relay.call(LINE_ENDPOINTS[path], incoming, caller, settings),
