@@ -434,7 +434,7 @@ export class Call implements RunningCall {
       limits.spend(settings, this.client, model, target?.channel, tokens)
       if (requestedModel !== model) limits.spendOfModel(requestedModel, tokens)
     }
-    metrics.settled(settlement, facts.stream, tookMs, this.hold.amount)
+    metrics.settled(settlement, facts.stream, tookMs, this.hold.amount, !this.incoming.holdFor)
     this.features.settled(this, target, settlement, basis)
     return this.hold.settle(settlement).then(() => usage)
   }

@@ -60,8 +60,11 @@ export class Metrics {
     this.#series[name].add(amount, labels)
   }
 
-  /** Records a settled call. `held` is the amount that was reserved for it, in quota units. */
-  settled(settlement: Settlement, stream: boolean, durationMs: number, held: number): void {
+  /**
+   * Records a settled call. `held` is the amount that was reserved for it, in quota units. `isCharged`: false if it is known
+   * only later what is charged for it.
+   */
+  settled(settlement: Settlement, stream: boolean, durationMs: number, held: number, isCharged = true): void {
     const { model, channel, usage, quota, reason } = settlement
     const { callSeconds, firstByteSeconds } = this.#series
     const labels = [model, channel, stream ? 'true' : 'false']
@@ -69,7 +72,7 @@ export class Metrics {
     callSeconds.record(durationMs / 1000, labels)
     const firstByte = secondsToFirstByte(settlement)
     if (firstByte !== undefined) firstByteSeconds.record(firstByte, labels)
-    if (quota > 0) this.add('quota', quota, model, channel)
+    if (quota > 0 && isCharged) this.add('quota', quota, model, channel)
     if (quota > held) this.add('holdExceeded', 1, model, channel)
     for (const kind of COUNTS) {
       const tokens = usage[kind] ?? 0

@@ -4,6 +4,7 @@ import { BatchClient, type BatchBody, chatLine } from '../fixtures/batches.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { metricsOf } from '../operations/metrics-text.ts'
 
 const CHARGE = 30
 const MODELS = ['m', 'asked', 'once', 'vectors', 'conversed', 'limited', 'routed', 'gated']
@@ -20,8 +21,10 @@ beforeAll(async () => {
         GROUPS.slice(1).map((name) => [name, { ratio: 2, budget: 1_000_000, budget_period: 'month' }]),
       ),
     },
-    models: priced(MODELS),
-    channels: MODELS.map((name) => channel(name, upstream.baseUrl(name), { groups: GROUPS })),
+    models: priced([...MODELS, 'failing']),
+    channels: MODELS.map((name) => channel(name, upstream.baseUrl(name), { groups: GROUPS })).concat(
+      channel('failing', upstream.baseUrl('failing'), { protocol: 'gemini' }),
+    ),
     guards: [
       { name: 'mask', do: 'redact', match: { words: ['plum'] }, tokens: ['token-ann'] },
       { name: 'stop', do: 'block', match: { words: ['cherry'] }, tokens: ['token-ann'] },
@@ -142,6 +145,37 @@ describe('docs/batches.md: Batches', () => {
     expect(sentMs.filter((ms, at) => ms > (endedMs[at] ?? 0))).toEqual([])
     const begunMs = Math.max(...rows.map((row) => row.ended_ms - row.duration_ms))
     expect(begunMs).toBeGreaterThan(endedMs[0] ?? 0)
+  })
+
+  test('a failed line is free in its row and in the metrics, although its provider states usage', async () => {
+    const [prompt, cached, output] = [100, 40, 50]
+    const answer = (finishReason: string): string =>
+      JSON.stringify({
+        candidates: [{ index: 0, content: { role: 'model', parts: [{ text: 'hi' }] }, finishReason }],
+        usageMetadata: {
+          promptTokenCount: prompt,
+          cachedContentTokenCount: cached,
+          candidatesTokenCount: output,
+          totalTokenCount: prompt + output,
+        },
+      })
+    fixture.upstream.decide('failing', ({ text }) => ({
+      kind: 'whole',
+      body: answer(text.includes('fail') ? 'MALFORMED_FUNCTION_CALL' : 'STOP'),
+    }))
+    const bob = clientOf('bob')
+    const { id } = await ended(bob, [saying('a', 'please fail', 'failing'), saying('b', 'hi', 'failing')])
+    const rows = databaseOf(fixture.gateway.dataDir)
+      .usage()
+      .filter((row) => 'batch' in row && row.batch === id)
+      .toSorted((one, other) => one.quota - other.quota)
+    const charge = prompt - cached + cached / 4 + output * 4
+    expect(rows).toMatchObject([
+      { quota: 0, output_tokens: output, cache_saved: 0 },
+      { quota: charge, output_tokens: output, cache_saved: cached - cached / 4 },
+    ])
+    const metrics = await metricsOf(fixture.gateway.url)
+    expect(metrics.sum('sluice_quota_total', { model: 'failing' })).toBe(charge)
   })
 
   test('lines go on in the groups of the submission, whose budgets they are charged to', async () => {

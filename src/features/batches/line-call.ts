@@ -18,6 +18,9 @@ import type { FoundLine } from './line-finder.ts'
 /** Maximum size of the answer to a line in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1_048_576
 
+/** What a line that ends as an error costs and saves. */
+const FREE = { quota: 0, batch_saved: 0, cache_saved: 0, cache_surcharge: 0 } as const
+
 /** An error as the client of a batch gets it. */
 export interface RenderedLineError {
   readonly status: number
@@ -144,7 +147,7 @@ export async function answerOf(
       custom_id: line.customId,
     }
     // Errors cost nothing, although calls that end like this may be charged.
-    const row = charged && !isAnswered({ status }) ? { ...charged, quota: 0, batch_saved: 0 } : charged
+    const row = charged && !isAnswered({ status }) ? { ...charged, ...FREE } : charged
     // An error that a provider has billed is not asked for again.
     const isFree = !isKept || !charged?.quota
     const retryMs = failure && isFree && !isTooLarge ? retryMsOf(failure) : undefined

@@ -66,8 +66,10 @@ export async function settleLine(
   }
   // If the charge cannot be written now, the ledger repeats it, and after a crash the next run of the batch does.
   await reserve.settle(ledger, result.row).catch(() => {})
+  const { row } = result
+  if (row && row.quota > 0) metrics.add('quota', row.quota, row.model, row.channel)
   const outcome = outcomeOf(result)
-  run.count(outcome, result.row)
+  run.count(outcome, row)
   metrics.add('batchLines', 1, outcome)
   return true
 }
