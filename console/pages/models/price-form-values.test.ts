@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { parseDecimal } from '../../../src/domain/decimal.ts'
+import { completeTokenPrices, TOKEN_KINDS, tokenPriceTexts } from '../../../src/domain/token-kinds.ts'
 import type { ManagedModel } from '../../api/models.ts'
 import {
   priceToStore,
@@ -73,6 +75,22 @@ test('saving the price form keeps prices that it does not show, and derived pric
     input: '1',
     output: '2',
   })
+})
+
+/** The prices of all kinds of tokens that a stated price leads to. */
+function completed(stated: object): Record<string, string> {
+  const amounts = Object.entries(stated).map(([name, usd]) => [name, parseDecimal(String(usd))])
+  return tokenPriceTexts(completeTokenPrices(Object.fromEntries(amounts)))
+}
+
+test.each(TOKEN_KINDS)('saving the price form keeps a price of 0 for $name', ({ name }) => {
+  const price = completed({ input: '3', output: '15', [name]: '0' })
+  expect(completed(priceToStore({ price }, priceFormValues({ price, tiers: [] })))).toEqual(price)
+})
+
+test('saving the price form keeps web searches free, whose default is the list price of the tool', () => {
+  const price = { ...MODEL.price, web_search: '0' }
+  expect(priceToStore({ price }, priceFormValues({ price, tiers: [] }))).toMatchObject({ web_search: '0' })
 })
 
 test('the price tiers of a model can be edited, and keep the prices that the form does not show', () => {

@@ -22,6 +22,8 @@ export const OPTIONAL_PRICES = [
 ] as const
 
 const MAIN: ReadonlySet<string> = new Set(MAIN_PRICES)
+/** Prices that are 0 where none is stated. */
+const ZERO_BY_DEFAULT: ReadonlySet<string> = new Set(['request', 'second', 'characters'])
 const SHOWN = [...MAIN_PRICES, ...OPTIONAL_PRICES]
 
 export type PriceName = (typeof SHOWN)[number]
@@ -92,12 +94,12 @@ export function isTokenCountText(text: string): boolean {
   return A_COUNT.test(text.trim())
 }
 
-/** The initial values of the form. Further prices are empty if they are 0 or derived from other prices. */
+/** The initial values of the form. Further prices are empty if they are their defaults. */
 export function priceFormValues({ price, tiers }: Pick<ManagedModel, 'price' | 'tiers'>): PriceFormValues {
   const shown = (name: PriceName): string => {
     const text = textOf(price, name)
     if (MAIN.has(name)) return text
-    return isDerived(price, name) || Number(text) === 0 ? '' : text
+    return isDerived(price, name) || (ZERO_BY_DEFAULT.has(name) && Number(text) === 0) ? '' : text
   }
   return {
     amounts: Object.fromEntries(SHOWN.map((name) => [name, shown(name)])) as Record<PriceName, string>,
