@@ -19,11 +19,6 @@ export function isLimitedByOperator(role: number, { limits_by }: ApiKey): boolea
   return limits_by === 'operator' && role < Role.root
 }
 
-/** The models that a key may call; undefined where it may call all models. */
-export function allowedModels({ model_limits_enabled, model_limits }: ApiKey): string[] | undefined {
-  return model_limits_enabled ? model_limits.split(',').filter(Boolean) : undefined
-}
-
 /** A key that was just created, in full. */
 export interface NewKey {
   readonly id: number

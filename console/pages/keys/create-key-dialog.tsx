@@ -9,7 +9,8 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { CreatedKeyDialog } from './created-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
-import { keyFieldsOf, showErrorAtField, type KeyFormValues, useKeyForm } from './key-form.ts'
+import { showErrorAtField, useKeyForm } from './key-form.ts'
+import { keyFieldsOf, type KeyFormValues } from './key-form-values.ts'
 import { useSuggestedKeyName } from './suggested-key-name.ts'
 
 /** Creates a key, then shows it. */

@@ -13,7 +13,8 @@ import { moneyUnit } from '../../components/money.ts'
 import { NamesInput } from '../../components/names-input.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm, TEXT_FIELDS } from './key-form.ts'
+import type { KeyForm } from './key-form.ts'
+import { EXPIRY_DAYS, type Expiry, expiryOf, expiryTime, isPreset, TEXT_FIELDS } from './key-form-values.ts'
 import classes from './key-fields.module.css'
 
 /** The fields above *Models and more limits*. */
@@ -37,8 +38,7 @@ export function KeyFieldInputs({
   const { time } = useFormatters()
   const { data: models = [] } = useQuery(modelsQuery(profile.id))
   const { expiry, isUnlimited } = form.values
-  const currentExpiry = apiKey && apiKey.expired_time > 0 ? apiKey.expired_time : undefined
-  const end = expiry === 'kept' ? currentExpiry : expiryTime(expiry, Date.now() / 1000)
+  const end = expiryTime(expiry, Date.now() / 1000)
   const names = Object.keys(EXPIRY_DAYS) as (keyof typeof EXPIRY_DAYS)[]
   const presets = names
     .filter((preset) => isInTime(preset, limits))
@@ -46,8 +46,8 @@ export function KeyFieldInputs({
       value: preset as Expiry,
       label: keys.expiry[preset],
     }))
-  const currentChoice =
-    currentExpiry === undefined ? [] : [{ value: 'kept' as Expiry, label: time(currentExpiry) }]
+  // The form may have begun with another time than the key has now.
+  const times = [...new Set([expiry, apiKey ? expiryOf(apiKey) : expiry])].filter((one) => !isPreset(one))
   const limitInput = form.getInputProps('limit')
   return (
     <Stack gap="md">
@@ -86,8 +86,8 @@ export function KeyFieldInputs({
         <Select
           label={keys.expires}
           allowDeselect={false}
-          data={[...presets, ...currentChoice]}
-          description={end !== undefined && end > 0 ? keys.expiresAt(time(end)) : keys.expiresHint}
+          data={[...presets, ...times.map((value) => ({ value, label: time(Number(value)) }))]}
+          description={end > 0 ? keys.expiresAt(time(end)) : keys.expiresHint}
           {...form.getInputProps('expiry')}
         />
         <MultiSelect
@@ -187,7 +187,7 @@ function allowed(models: readonly PricedModel[], { model_limits }: OperatorLimit
 function isInTime(expiry: keyof typeof EXPIRY_DAYS, { expired_time }: OperatorLimits): boolean {
   if (expired_time === undefined) return true
   const end = expiryTime(expiry, Date.now() / 1000)
-  return end !== undefined && end > 0 && end <= expired_time
+  return end > 0 && end <= expired_time
 }
 
 /** Models grouped by vendor; chosen models that are no longer served can still be chosen. */

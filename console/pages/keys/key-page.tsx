@@ -1,9 +1,9 @@
+import { allowedModels } from '../../api/allowed-models.ts'
 import { Button, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import {
-  allowedModels,
   type ApiKey,
   changeKey,
   isLimitedByOperator,

@@ -12,7 +12,8 @@ import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import { DeleteKeyDialog } from './delete-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
 import { keepFocus } from '../../components/keep-focus.ts'
-import { keyFieldsOf, showErrorAtField, type KeyFormValues, keyFormValues, useKeyForm } from './key-form.ts'
+import { showErrorAtField, useKeyForm } from './key-form.ts'
+import { keyFieldsOf, type KeyFormValues, keyFormValues } from './key-form-values.ts'
 import classes from './key-settings.module.css'
 import { RotateKeyDialog } from './rotate-key-dialog.tsx'
 import { useKeyChanges } from '../../components/use-key-changes.ts'
@@ -50,7 +51,7 @@ export function KeySettings({
       toolsets: tools.toolsets,
     },
     save(typed, version, saved) {
-      const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, saved)
+      const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, saved)
       // Calls change the remaining quota all the time, so it is only sent if the user typed it.
       const isTyped = form.isDirty('limit') || form.isDirty('isUnlimited')
       const changed = changedFields(fields, keyFieldsOf(keyFormValues(saved, display), display, saved))

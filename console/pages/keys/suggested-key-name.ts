@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'react'
 import { keyNamesQuery } from '../../api/keys.ts'
 import { unusedKeyName, useDefaultKeyName } from '../../components/default-key-name.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
-import type { KeyFormValues } from './key-form.ts'
+import type { KeyFormValues } from './key-form-values.ts'
 
 /** Fills in an unused name, until the user types another name. */
 export function useSuggestedKeyName(form: UseFormReturnType<KeyFormValues>): void {

@@ -1,4 +1,5 @@
-import { allowedModels, type ApiKey } from '../../api/keys.ts'
+import { allowedModels } from '../../api/allowed-models.ts'
+import type { ApiKey } from '../../api/keys.ts'
 import type { PricedModel } from '../../api/models.ts'
 import { MEDIA_ENDPOINTS, type MediaEndpoint } from './answer.ts'
 
