@@ -23,7 +23,7 @@ export function callableModels(
   models: readonly PricedModel[],
   key: ApiKey | undefined,
 ): readonly PricedModel[] {
-  const conversing = models.filter(({ endpoints, output }) => endpoints.includes('chat') && output > 0)
+  const conversing = models.filter(({ endpoints }) => endpoints.includes('chat'))
   const others = models.filter((model) => mediaEndpointOf(model) !== undefined)
   const all = [...conversing, ...others]
   const allowed = key && allowedModels(key)
