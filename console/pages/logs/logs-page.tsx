@@ -132,9 +132,13 @@ function SettledCalls() {
     page,
     calls.data,
   )
-  const shown: readonly ListedCall[] = [...settled, ...refused.items.map(listedRefusal)].toSorted(
-    (one, other) => other.created_at - one.created_at,
-  )
+  // The gateway has put the calls into an order that was chosen, in which no refused ones are.
+  const shown: readonly ListedCall[] =
+    order.sort === undefined
+      ? [...settled, ...refused.items.map(listedRefusal)].toSorted(
+          (one, other) => other.created_at - one.created_at,
+        )
+      : settled
   return (
     <>
       <PageHead title={id === undefined ? logs.title : call.title}>

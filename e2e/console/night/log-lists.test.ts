@@ -115,6 +115,11 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
         remain_quota: 0,
         unlimited_quota: true,
       })
+    // Neither the order of time nor its reverse is one of costs.
+    for (const output of [3000, 1000, 4000, 2000]) {
+      stage.upstream.script('tired', { kind: 'whole', usage: usageText(1000, output) })
+      expect(await stage.call('tired')).toBe(200)
+    }
     for (const [path, table, heading, field, cell] of [
       ['/keys', 'API keys', 'Name', 'name', 'td:first-child a'],
       ['/users', 'Users', 'Name', 'username', 'td:first-child a'],
