@@ -136,8 +136,13 @@ export class Relay {
   }
 
   /** Responds with the number of tokens that a request would have. */
-  countTokens(counting: CountTokensEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
-    return countTokens(counting, incoming, caller, this.#services, (...request) => this.#relay(...request))
+  async countTokens(counting: CountTokensEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
+    const leave = await this.#services.limits.begin(caller)
+    try {
+      await countTokens(counting, incoming, caller, this.#services, (...request) => this.#relay(...request))
+    } finally {
+      leave()
+    }
   }
 
   /** Makes a call of the gateway itself: it is charged and recorded like that of a client, and no feature answers it. */

@@ -3,7 +3,11 @@ import type { LifeCycle } from '../../call/life-cycle.ts'
 import type { Relay } from '../../call/relay.ts'
 import type { IncomingCall } from '../../call/incoming-call.ts'
 import { REPLAY_DIALECT, replayRequest } from './replay.ts'
-import { type ResponseRequestServices, ResponseRequests } from './response-requests.ts'
+import {
+  type ResponseRequestServices,
+  ResponseRequests,
+  type StoredResponseRequest,
+} from './response-requests.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 
@@ -25,7 +29,7 @@ export class StoredResponses {
 
   /** Sends a response as a whole, or its stream again. */
   async retrieve(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    const stored = await this.#requests.find(incoming, caller, id)
+    const stored = await this.#begin(incoming, caller, id)
     const replay = this.#requests.replayOf(stored)
     if (!replay) return this.#requests.retrieve(stored)
     const { relay } = this.#services
@@ -42,15 +46,15 @@ export class StoredResponses {
 
   /** Deletes a response, also at its upstream. */
   async remove(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    return this.#requests.remove(await this.#requests.find(incoming, caller, id))
+    return this.#requests.remove(await this.#begin(incoming, caller, id))
   }
 
   /** Sends a page of the items that a response was made from. */
   async inputItems(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    return this.#requests.inputItems(await this.#requests.find(incoming, caller, id))
+    return this.#requests.inputItems(await this.#begin(incoming, caller, id))
   }
 
-  /** Cancels a response that is made in the background. */
+  /** Cancels a response that is made in the background. It is no call under way, because it may be what ends one. */
   async cancel(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
     const settings = this.#services.settings()
     const run = async (call: IncomingCall): Promise<void> => {
@@ -60,5 +64,14 @@ export class StoredResponses {
     const answer = this.#services.lifeCycle.read(incoming, settings)
     const request = { body: { bytes: NO_BYTES }, incoming, caller, settings, isForAnyModel: true } as const
     return answer ? answer(request, run) : run(incoming)
+  }
+
+  /** Finds a response of the caller for a request that is a call under way until the client has the answer or leaves. */
+  async #begin(incoming: IncomingCall, caller: Caller, id: string): Promise<StoredResponseRequest> {
+    const { response } = incoming
+    const leave = await this.#services.limits.begin(caller)
+    if (response.isAborted) leave()
+    else response.onClosed(leave)
+    return this.#requests.find(incoming, caller, id)
   }
 }
