@@ -149,7 +149,9 @@ export abstract class ResponseHandler {
    */
   onClientLeft(isReached: boolean): void {
     if (this.state === 'over' || this.state === 'draining') return
-    if (isReached && this.target.channel.on_client_gone === 'drain' && this.call.services.drains.begin()) {
+    const { services, hold } = this.call
+    const mayDrain = isReached && this.target.channel.on_client_gone === 'drain'
+    if (mayDrain && services.drains.take(hold.account.user.id, 1)) {
       this.state = 'draining'
       this.onDraining()
       return
@@ -186,7 +188,8 @@ export abstract class ResponseHandler {
    * that are read like that becomes free.
    */
   protected close(): void {
-    if (this.state === 'draining') this.call.services.drains.end()
+    const { services, hold } = this.call
+    if (this.state === 'draining') services.drains.give(hold.account.user.id, 1)
     this.state = 'over'
   }
 

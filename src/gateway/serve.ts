@@ -307,7 +307,7 @@ export async function serveGateway({
       missing,
       ends,
       ...shared,
-      drains: new DrainedResponses(),
+      drains: new DrainedResponses(nowMs),
       failureLog,
       media: opened.adopt(new MediaFetcher(() => inForce.settings.options.media, nowMs), (media) =>
         media.close(),

@@ -26,7 +26,7 @@ beforeAll(async () => {
         tokens: ['token-checked'],
       },
     ],
-    users: [ROOT, user(2, 'ann', [token('ann'), token('checked')])],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('checked')]), user(3, 'bob', [token('bob')])],
   }))
 })
 afterAll(() => fixture?.close())
@@ -100,4 +100,25 @@ test('guards do not check what a stream brings after its client has left', async
   }
   await expect.poll(verdicts).toMatch(/^words=flagged;count=[0-9]+$/)
   expect(Number(verdicts().split('=').at(-1))).toBeLessThanOrEqual(frames.length)
+})
+
+test('no user has all places of responses that are read to their end after their clients have left', async () => {
+  const { promise: after, resolve: goOn } = Promise.withResolvers<void>()
+  const frames = Array.from({ length: 200 }, (_, n) => contentFrame(` word${n}`))
+  const rest = { after, frames: [finishFrame(), DONE_FRAME] }
+  fixture.upstream.script('drained', { kind: 'stream', frames, paceMs: 50, rest })
+  const leave = async (key: string): Promise<void> => {
+    const live = await fixture.live(key, askStream('drained'))
+    await live.until(' word1')
+    live.abort()
+  }
+  await Promise.all(Array.from({ length: 64 }, () => leave('ann')))
+  await untilOver(fixture.gateway.url, 0)
+  await leave('bob')
+  await untilOver(fixture.gateway.url, 0)
+  goOn()
+  const requests = fixture.upstream.received('drained')
+  await Promise.all(requests.map(({ ended }) => ended))
+  expect(requests.at(-1)?.completed).toBe(true)
+  expect(requests.filter(({ completed }) => completed)).toHaveLength(56 + 1)
 })
