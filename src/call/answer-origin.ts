@@ -32,7 +32,10 @@ export async function continuedCall(call: RunningCall, target: AttemptTarget): P
       ...serviceToCharge(call, target),
       upstreamModel: target.request.upstreamModel,
       cacheLifetime: cacheLifetimeOfSentRequest(target),
+      rowFacts: call.rowFacts(),
+      dropped: target.request.dropped,
     },
+    rowFacts: () => call.rowFacts(),
     promptTokens: await call.countChargedPrompt(),
     isPriceIncomplete: call.noteUnlisted(target),
   }

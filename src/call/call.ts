@@ -3,7 +3,7 @@ import { callExtraFactsText } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
 import { cacheSavings, chargeOfCall } from '../domain/charge.ts'
 import { type ErrorSentToClient, shortNameOrEmpty, type StoredError } from '../domain/failure-cause.ts'
-import type { ImageForm } from '../domain/price.ts'
+import type { CallRowFacts, ImageForm } from '../domain/price.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import { BATCH_TIER_NAME, serviceRate } from '../domain/service-rate.ts'
@@ -408,7 +408,6 @@ export class Call implements RunningCall {
       upstream_model: target?.request.upstreamModel ?? facts.model,
       first_byte_ms: firstByteMs,
       ...(FAILED.has(reason) && this.#failure),
-      attempts: this.attempts.text(this.#cut, this.#mayKeepWords ? this.words : undefined),
       particulars: callExtraFactsText(
         usage,
         { form, tools, served: this.#served?.terms, isIdempotent: this.incoming.isIdempotent },
@@ -418,8 +417,7 @@ export class Call implements RunningCall {
       note: this.#isImplausible
         ? 'usage_implausible'
         : (columns.note ?? response?.note ?? (this.#hasUnknownEnd ? 'unknown_end' : undefined)),
-      guards: columns.guards ?? '',
-      transport: this.incoming.transport ?? 'http',
+      ...this.rowFacts(columns),
       provenance: target && response?.lasting?.provenance?.(answerOrigin(this, target), usage),
     }
     const { record } = this.incoming
@@ -437,6 +435,14 @@ export class Call implements RunningCall {
     metrics.settled(settlement, facts.stream, tookMs, this.hold.amount, !this.incoming.holdFor)
     this.features.settled(this, target, settlement, basis)
     return this.hold.settle(settlement).then(() => usage)
+  }
+
+  rowFacts(columns = this.features.row()): CallRowFacts {
+    return {
+      attempts: this.attempts.text(this.#cut, this.#mayKeepWords ? this.words : undefined),
+      guards: columns.guards ?? '',
+      transport: this.incoming.transport ?? 'http',
+    }
   }
 
   /** Quota units that the call cost less in a batch of the provider than at the standard tier. */

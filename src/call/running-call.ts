@@ -3,6 +3,7 @@ import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StatedService } from '@sluice/wire/service-tier'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import type { ErrorSentToClient } from '../domain/failure-cause.ts'
+import type { CallRowFacts } from '../domain/price.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
 import type { AttemptLog, UpstreamInterruption } from './attempt-log.ts'
 import type { IncomingCall } from './incoming-call.ts'
@@ -45,6 +46,8 @@ export interface RunningCall extends MediaRequester {
    * most expensive model.
    */
   switchModel(plan: Plan): void
+  /** What the row has about the call besides its charge, as it is by now. */
+  rowFacts(): CallRowFacts
   /**
    * Warns the operator about tools offered in the request, and models in the `reported` usage, that have no
    * price. Returns whether there are any.

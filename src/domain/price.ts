@@ -10,6 +10,7 @@ import {
   toScaledInteger,
   ZERO,
 } from './decimal.ts'
+import type { Transport } from './call-outcome.ts'
 import type { JsonObject } from './json.ts'
 import {
   valueForEachTokenKind,
@@ -265,15 +266,25 @@ export interface RequestedTierAndRegion {
   readonly isGuessed: boolean
 }
 
+/** Columns of a call's row that have no part in its charge. */
+export interface CallRowFacts {
+  readonly attempts: string | undefined
+  readonly guards: string
+  readonly transport: Transport
+}
+
 /**
- * Facts of a request that are kept for the charge of a response that is generated without its client. Those that are
- * absent were not kept by an earlier version.
+ * Facts of a request that are kept for the charge and the row of a response that is generated without its client.
+ * Those that are absent were not kept by an earlier version.
  */
 export interface ContinuedRequest extends RequestedTierAndRegion {
   /** The model by the channel's name. */
   readonly upstreamModel?: string
   /** How long the provider's cache keeps what it writes, if the response does not state it. */
   readonly cacheLifetime?: CacheWriteLifetime
+  readonly rowFacts?: CallRowFacts
+  /** Fields that were not sent to the upstream. */
+  readonly dropped?: readonly string[]
 }
 
 /** Formats a price set as text for `priceSetFrom`. A decimal becomes `{"decimal": "0.3"}`. */

@@ -44,6 +44,9 @@ const CASES: Cases = {
   prompt: {},
   asked: { model: { fallback: ['answering'] } },
   answering: { model: { rate_limit: ONE_CALL } },
+  down: { model: { fallback: ['standby'] } },
+  standby: {},
+  watched: {},
   sent: RENAMED,
   older: RENAMED,
   failed: {},
@@ -64,6 +67,15 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     ...backgroundConfiguration(upstream, CASES),
     rate_limits: { key: TWO_CALLS },
+    guards: [
+      {
+        name: 'words',
+        do: 'flag',
+        match: { regex: 'secret|Hello' },
+        where: ['input', 'output'],
+        tokens: ['token-standby', 'token-watched'],
+      },
+    ],
   }))
 })
 afterAll(() => fixture?.close())
@@ -180,6 +192,46 @@ describe('a response in the background', () => {
     await on.client.responses.retrieve(id)
     expect(await charged(on)).toMatchObject({ quota: CHARGE })
     await expect(begin(on)).rejects.toMatchObject({ status: 429 })
+  })
+
+  test('the row of a background response has the verdicts of guards, the failed attempts and what was not sent, also after a restart', async () => {
+    const on = stage('standby')
+    on.upstream.script('down', { kind: 'status', status: 503, body: '{}' })
+    const { id } = await on.client.responses.create({
+      model: 'down',
+      input: 'a secret',
+      background: true,
+      ...({ route: 'fallback' } as object),
+    })
+    await fixture.gateway.stop()
+    await fixture.gateway.restart()
+    on.provider.backgroundStatus = 'completed'
+    await clientOf(fixture.gateway, 'standby').responses.retrieve(id)
+    const row = await charged(on)
+    expect(row).toMatchObject({ quota: CHARGE, guards: 'words=flagged;count=1' })
+    const { attempts, particulars } = row as unknown as Record<'attempts' | 'particulars', string>
+    expect(JSON.parse(attempts)).toMatchObject([
+      { channel: 'down', status: 503 },
+      { channel: 'standby', status: 200, cause: null },
+    ])
+    expect(JSON.parse(particulars)).toMatchObject({ dropped: ['route'] })
+  })
+
+  test('the row of a streamed background response has the verdicts of guards on what was streamed', async () => {
+    const on = stage('watched')
+    const body = { model: on.name, input: 'hi', background: true, stream: true } as const
+    on.upstream.decide(on.name, (request) => {
+      const decided = on.provider.decision(request)
+      if (decided.kind !== 'stream') return decided
+      // The stream breaks off before its end, so that the response goes on.
+      return { ...decided, frames: decided.frames?.slice(0, -1) ?? [], ending: 'close' }
+    })
+    const live = await open(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
+    const { text } = await live.end()
+    const [, id = ''] = /"id":"(resp_[0-9a-f]{44})"/.exec(text) ?? []
+    on.provider.backgroundStatus = 'completed'
+    await on.client.responses.retrieve(id)
+    expect((await charged(on)).guards).toBe('words=flagged;count=1')
   })
 
   test('a background response without a cache lifetime is charged by that of its request, unless an earlier version stored it', async () => {

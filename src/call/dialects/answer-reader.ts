@@ -11,7 +11,7 @@ import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
-import type { ChargeRate, ContinuedRequest } from '../../domain/price.ts'
+import type { CallRowFacts, ChargeRate, ContinuedRequest } from '../../domain/price.ts'
 import type { Provenance } from '../../domain/stored-response.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { IncomingCall } from '../incoming-call.ts'
@@ -44,6 +44,8 @@ export interface ContinuedCall {
   readonly isStreamed: boolean
   readonly rate: ChargeRate
   readonly sent: ContinuedRequest
+  /** The same as `sent.rowFacts`, as it is by now: guards may check what is streamed. */
+  readonly rowFacts: () => CallRowFacts
   readonly promptTokens: number
   /** Whether the request offers tools without a price. */
   readonly isPriceIncomplete: boolean

@@ -160,8 +160,12 @@ export class BackgroundCalls {
     const { admittedAt } = hold
     const open = { hold, response, rate, sent, origin, admittedAt, isStreamed }
     this.#open.set(incoming.id, open)
-    incoming.response.onClosed(() => (open.isStreamed = false))
-    if (incoming.response.isAborted) open.isStreamed = false
+    const onClosed = (): void => {
+      open.isStreamed = false
+      open.sent = { ...sent, rowFacts: call.rowFacts() }
+    }
+    incoming.response.onClosed(onClosed)
+    if (incoming.response.isAborted) onClosed()
     return true
   }
 
@@ -261,6 +265,7 @@ export class BackgroundCalls {
     const endedMs = Math.max(Date.now(), facts.started_ms)
     const settlement = {
       ...charged,
+      ...sent?.rowFacts,
       price_incomplete: charged.price_incomplete === true || response?.priceIncomplete === true,
       requested_service_tier: sent?.requested ?? '',
       delivered: charged.reason !== 'failed',
@@ -417,6 +422,11 @@ function priceOutcome(
     service_tier: at?.tier ?? '',
     region: at?.region ?? '',
     ...((at?.isUnpriced || isGuessed) && { price_incomplete: true }),
-    particulars: callExtraFactsText(usage, { form: undefined, tools, served: at?.terms }, NO_DELAYS, []),
+    particulars: callExtraFactsText(
+      usage,
+      { form: undefined, tools, served: at?.terms },
+      NO_DELAYS,
+      sent?.dropped ?? [],
+    ),
   }
 }
