@@ -45,6 +45,7 @@ describe('the typed limits', () => {
     ['rate_limit_requests', '1000000000000', true],
     ['rate_limit_requests', '1000000000001', false],
     ['rate_limit_tokens', '1.5', false],
+    ['rate_limit_tokens', '1,5', false],
     ['rate_limit_parallel', 'many', false],
     ['rate_limit_window', '1', true],
     ['rate_limit_window', '', false],

@@ -2,7 +2,7 @@ import { BUDGET_PERIODS, type BudgetPeriod } from '../../src/domain/budget.ts'
 import { describeMismatch } from '../../src/domain/records/field-types.ts'
 import { RATE_LIMIT, type RateLimitName } from '../../src/domain/records/usage-limits.ts'
 import type { UsageLimitsObject } from '../../src/management/usage-limits.ts'
-import { exactAmount, type MoneyDisplay, parseMoney } from './money.ts'
+import { exactAmount, type MoneyDisplay, parseMoney, withoutGroups } from './money.ts'
 
 export const RATE_LIMIT_NAMES = Object.keys(RATE_LIMIT) as readonly RateLimitName[]
 
@@ -65,5 +65,5 @@ export function changedLimitFields(
 }
 
 function numberIn(typed: string): number {
-  return Number(typed.trim().replaceAll(',', ''))
+  return Number(withoutGroups(typed))
 }

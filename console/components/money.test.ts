@@ -40,6 +40,7 @@ describe('a typed amount', () => {
     ['2.50', USD, 1_250_000],
     ['2.50', { ...USD, quotaPerUnit: 1000 }, 2500],
     [' 1,000 ', USD, 500_000_000],
+    ['1,234,567.5', TOKENS, 1_234_568],
     ['.5', USD, 250_000],
     ['7.3', CNY, 500_000],
     ['12', TOKENS, 12],
@@ -48,12 +49,21 @@ describe('a typed amount', () => {
     expect(parseMoney(text, display)).toBe(quota)
   })
 
-  test.each(['', '-1', '1e3', '1.2.3', 'free', '99999999999999999999'])(
-    'a typed text that is not an amount of money is refused: %j',
-    (text) => {
-      expect(parseMoney(text, USD)).toBeUndefined()
-    },
-  )
+  test.each([
+    '',
+    '-1',
+    '1e3',
+    '1.2.3',
+    'free',
+    '99999999999999999999',
+    '2,50',
+    '1,0000',
+    '1000,000',
+    ',500',
+    '1.5,000',
+  ])('a typed text that is not an amount of money is refused: %j', (text) => {
+    expect(parseMoney(text, USD)).toBeUndefined()
+  })
 })
 
 test('an exact amount of money that is typed in again gives the same quota', () => {

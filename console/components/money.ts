@@ -65,13 +65,22 @@ export function parseMoney(
   text: string,
   { kind, quotaPerUnit, usdExchangeRate }: MoneyDisplay,
 ): number | undefined {
-  const given = text.trim().replaceAll(',', '')
+  const given = withoutGroups(text)
   if (!/^(?:\d{1,15}(?:\.\d{0,12})?|\.\d{1,12})$/.test(given)) return undefined
   const { digits, scale } = decimal(given)
   const per = kind === 'TOKENS' ? 1n : BigInt(quotaPerUnit)
   const rate = kind === 'CNY' ? decimal(usdExchangeRate) : { digits: 1n, scale: 0 }
   const quota = divided(digits * per * 10n ** BigInt(rate.scale), rate.digits * 10n ** BigInt(scale))
   return quota <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(quota) : undefined
+}
+
+/**
+ * A typed number without the commas between its groups of three digits. Other commas stay, since they may be those of
+ * decimals.
+ */
+export function withoutGroups(text: string): string {
+  const given = text.trim()
+  return /^\d{1,3}(?:,\d{3})+(?:\.\d*)?$/.test(given) ? given.replaceAll(',', '') : given
 }
 
 /** The unit of amounts, shown beside a field. */
