@@ -4,17 +4,6 @@ import type { auditPageSchema, auditSchema } from '../../src/management/audit-lo
 import { basePath } from './base-path.ts'
 import { queryString, request } from './client.ts'
 
-export const AUDIT_KINDS = [
-  'user',
-  'key',
-  'channel',
-  'option',
-  'group',
-  'model',
-  'price',
-  'session',
-] as const satisfies readonly AuditEntry['object']['kind'][]
-
 export type AuditEntry = z.output<typeof auditSchema>
 
 /** Filters of the audit log; a filter that is not set is absent. */

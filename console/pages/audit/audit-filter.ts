@@ -1,4 +1,5 @@
-import { AUDIT_KINDS, type AuditFilter } from '../../api/audit.ts'
+import { OBJECT_KINDS } from '../../../src/domain/audit.ts'
+import type { AuditFilter } from '../../api/audit.ts'
 import type { SearchState } from '../../components/search-state.ts'
 import { startOfDay } from '../../components/time.ts'
 
@@ -24,7 +25,7 @@ export function auditFilterOf(search: SearchState, nowMs: number, timeZone: stri
   return {
     // Counts back from noon: even if the clock was changed in between, the result is within the right day.
     from: period === 'all' ? undefined : startOfDay(today + DAY_S / 2 - DAYS[period] * DAY_S, timeZone),
-    kind: AUDIT_KINDS.find((kind) => kind === search['kind']),
+    kind: OBJECT_KINDS.find((kind) => kind === search['kind']),
     actor: search['actor'] || undefined,
     object: search['object'] || undefined,
   }

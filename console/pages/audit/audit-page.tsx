@@ -2,7 +2,8 @@ import { Button, Select } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { AUDIT_KINDS, AUDIT_PAGE_SIZE, auditCsvUrl, auditQuery } from '../../api/audit.ts'
+import { OBJECT_KINDS } from '../../../src/domain/audit.ts'
+import { AUDIT_PAGE_SIZE, auditCsvUrl, auditQuery } from '../../api/audit.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { PagedTable } from '../../components/paged-table.tsx'
@@ -88,7 +89,7 @@ function Filters({
         label={audit.kind}
         clearable
         placeholder={audit.allKinds}
-        data={AUDIT_KINDS.map((value) => ({ value, label: audit.kinds[value] }))}
+        data={OBJECT_KINDS.map((value) => ({ value, label: audit.kinds[value] }))}
         value={search['kind'] ?? null}
         onChange={(kind) => onChange({ kind: kind ?? undefined })}
       />
