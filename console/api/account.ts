@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { consoleShellSchema } from '../../src/management/console-shell.ts'
 import type { statusSchema } from '../../src/management/gateway-status.ts'
 import type { identitiesSchema, sessionsSchema } from '../../src/management/users/own-account.ts'
-import { retryWhileBusy } from './api-error.ts'
+import { ApiError, retryWhileBusy } from './api-error.ts'
 import { basePath } from './base-path.ts'
 import { queryString, request, send, repeatInNewSession, replaceSession } from './client.ts'
 
@@ -141,9 +141,13 @@ export function identityProviderPath(provider: string, next: string): string {
   return `${basePath}/api/user/oidc/${encodeURIComponent(provider)}?${new URLSearchParams({ next })}`
 }
 
-/** Ends one session in which the account is signed in. */
+/** Ends one session in which the account is signed in, if it has not ended meanwhile. */
 export async function endSession(id: string): Promise<void> {
-  await request('DELETE', `/api/user/self/sessions/${encodeURIComponent(id)}`)
+  try {
+    await request('DELETE', `/api/user/self/sessions/${encodeURIComponent(id)}`)
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 404)) throw error
+  }
 }
 
 /** Changes the display name. */

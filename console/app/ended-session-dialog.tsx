@@ -1,6 +1,6 @@
 import { Suspense, useRef } from 'react'
 import { lazyPage } from './lazy-page.ts'
-import { useHasSessionEnded } from './session-recovery.ts'
+import { useHasSessionEnded } from '../components/session-recovery.ts'
 
 const SignInAgainDialog = lazyPage(async () => (await import('./sign-in-again-dialog.tsx')).SignInAgainDialog)
 

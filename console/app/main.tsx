@@ -14,7 +14,7 @@ import { ConnectionLost } from './connection-lost.tsx'
 import { queryClient } from './query-client.ts'
 import { router } from './router.tsx'
 import { EndedSessionDialog } from './ended-session-dialog.tsx'
-import { endDisabledSession, signInAgain } from './session-recovery.ts'
+import { endDisabledSession, signInAgain } from '../components/session-recovery.ts'
 import { cssVariables, theme } from './theme.ts'
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''

@@ -10,10 +10,11 @@ import {
   type ThemeChoice,
   usePreferences,
 } from '../components/preferences.ts'
+import { leaveAfterSignOut } from '../components/session-recovery.ts'
 import { useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './navigation-rail.module.css'
-import { leaveAfterSignOut } from './session-recovery.ts'
+import { queryClient } from './query-client.ts'
 
 /** The menu of the account: its name, its page and the sign-out. */
 export function AccountMenu() {
@@ -24,6 +25,7 @@ export function AccountMenu() {
   const leave = async (): Promise<void> => {
     const elsewhere = await signOut()
     leaveAfterSignOut()
+    queryClient.clear()
     if (elsewhere === undefined) await navigate({ to: '/login' })
     else location.assign(elsewhere)
   }

@@ -4,7 +4,7 @@ import { basePath } from '../api/base-path.ts'
 import { fetchSession, appShellQuery, signIn } from '../api/account.ts'
 import { SignInForm } from '../components/sign-in-form.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
-import { continueAfterSignIn, useHasSessionEnded } from './session-recovery.ts'
+import { continueAfterSignIn, useHasSessionEnded } from '../components/session-recovery.ts'
 
 /** A z-index that is higher than that of dialogs that are already open. */
 const ABOVE_ALL = 1000

@@ -176,6 +176,44 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.close()
   })
 
+  test('a sign-out everywhere ends sessions begun since, passes over one that has ended, and clears the tab', async () => {
+    const credentials = { username: 'everywhere', password: 'password of everywhere' }
+    await stage.api('POST', '/api/user/', credentials)
+    const signIn = async (): Promise<string> => {
+      const answer = await fetch(`${stage.gateway.url}/api/user/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(credentials),
+      })
+      return answer.headers.get('set-cookie')?.split(';')[0] ?? ''
+    }
+    const over = await signIn()
+    const page = await stage.open(undefined, '/login?next=/account')
+    await page.getByRole('textbox', { name: 'Username' }).fill(credentials.username)
+    await page.getByRole('textbox', { name: 'Password' }).fill(credentials.password)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    const leave = page.getByRole('button', { name: 'Sign out everywhere' })
+    await leave.waitFor()
+    const since = await signIn()
+    await page.evaluate(() => sessionStorage.setItem('playground', 'a conversation'))
+
+    // A session ends between the list and its end here.
+    await page.route('**/api/user/self/sessions/*', async (route) => {
+      await fetch(`${stage.gateway.url}/api/user/logout`, { method: 'POST', headers: { cookie: over } })
+      await route.continue()
+    })
+    await page.route('**/api/user/logout', (route) => route.fulfill({ status: 403, json: {} }))
+    await leave.click()
+    await page.getByRole('alert').filter({ hasText: /\w/ }).waitFor()
+    await page.unroute('**/api/user/logout')
+    await leave.click()
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    expect(await page.evaluate(() => sessionStorage.getItem('playground'))).toBeNull()
+    const self = await fetch(`${stage.gateway.url}/api/user/self`, { headers: { cookie: since } })
+    expect(self.status).toBe(401)
+    await page.close()
+  })
+
   test('a password is changed without a new sign-in, also while a page refreshes itself', async () => {
     const [username, first, second] = ['nia', 'the first password', 'the second password']
     await stage.api('POST', '/api/user/', { username, password: first })

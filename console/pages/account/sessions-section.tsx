@@ -5,7 +5,9 @@ import { basePath } from '../../api/base-path.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { showFailure } from '../../components/notify.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
+import { leaveAfterSignOut } from '../../components/session-recovery.ts'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions-section.module.css'
@@ -21,9 +23,13 @@ export function SessionsSection() {
     await endSession(id).catch((error: unknown) => showFailure(error, texts))
     await client.invalidateQueries({ queryKey: [profile.id, 'sessions'] })
   })
-  const leaving = useAction(async (sessions: readonly Session[]) => {
+  const leaving = useAction(async () => {
+    // Sessions may have begun since the page was opened.
+    const sessions = await client.fetchQuery({ ...sessionsQuery(profile.id), staleTime: 0 })
     for (const { id, current } of sessions) if (!current) await endSession(id)
-    location.assign((await signOut()) ?? `${basePath}/login`)
+    const elsewhere = await signOut()
+    leaveAfterSignOut()
+    location.assign(elsewhere ?? `${basePath}/login`)
   })
   return (
     <FormSection title={account.sessions}>
@@ -39,10 +45,11 @@ export function SessionsSection() {
               variant="default"
               style={{ alignSelf: 'start' }}
               loading={leaving.isRunning}
-              onClick={() => void leaving.run(sessions)}
+              onClick={() => void leaving.run()}
             >
               {account.signOutEverywhere}
             </Button>
+            <RefusalMessage error={leaving.error} />
           </>
         )}
       </QueryResult>

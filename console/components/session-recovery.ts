@@ -1,8 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import { signOut } from '../api/account.ts'
 import { basePath } from '../api/base-path.ts'
-import { clearTabStorage } from '../components/tab-storage.ts'
-import { queryClient } from './query-client.ts'
+import { clearTabStorage } from './tab-storage.ts'
 
 /** The sign-in page, with a message that the session ended because the user was disabled. */
 const DISABLED_PAGE = `${basePath}/login?disabled=1`
@@ -40,10 +39,9 @@ export function continueAfterSignIn(): void {
   channel.postMessage('signed-in')
 }
 
-/** Clears what this tab has stored, and leads all other tabs of the console to the sign-in page. */
+/** Clears what pages have stored in this tab, and leads all other tabs of the console to the sign-in page. */
 export function leaveAfterSignOut(): void {
   clearTabStorage()
-  queryClient.clear()
   channel.postMessage('signed-out')
 }
 
