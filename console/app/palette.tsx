@@ -1,6 +1,6 @@
 import { Modal, VisuallyHidden } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
-import { useId, useState } from 'react'
+import { useEffect, useId, useState } from 'react'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './palette.module.css'
 import { usePaletteEntries } from './palette-entries.ts'
@@ -38,6 +38,9 @@ function Search({ onClose, onHelp }: { readonly onClose: () => void; readonly on
   const id = useId()
   const { entries, isSearching } = usePaletteEntries(text, onHelp)
   const at = Math.min(chosen, entries.length - 1)
+  useEffect(() => {
+    document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' })
+  }, [id, at])
   const run = (index: number): void => {
     onClose()
     entries[index]?.run()

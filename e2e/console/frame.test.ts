@@ -330,6 +330,26 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     },
   )
 
+  test('what the arrow keys choose in the search is in sight, and so is the field', async () => {
+    const page = await stage.open('root', '/')
+    await settled(page, 'Overview')
+    await page.keyboard.press('Control+k')
+    const field = page.getByRole('combobox', { name: 'Search pages and actions' })
+    await expectFocus(field)
+    const options = page.getByRole('option')
+    // The first option follows the last, and the last one is before the first.
+    for (const [key, chosen] of [
+      ['ArrowUp', options.last()],
+      ['ArrowDown', options.first()],
+    ] as const) {
+      await page.keyboard.press(key)
+      await page.getByRole('option', { selected: true }).and(chosen).waitFor()
+      for (const seen of [chosen, field])
+        expect(await seen.evaluate(isAtItsCentre), `after ${key}`).toBe(true)
+    }
+    await page.close()
+  })
+
   atNight('the search says that it searches until the gateway has answered', async () => {
     const page = await stage.open('root', '/')
     await settled(page, 'Overview')
@@ -446,3 +466,9 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await expect.poll(() => locator.evaluate((element) => element === document.activeElement)).toBe(true)
   }
 })
+
+/** Whether nothing covers the middle of an element of the page, and it is within the window. */
+function isAtItsCentre(element: Element): boolean {
+  const { x, y, width, height } = element.getBoundingClientRect()
+  return element.contains(document.elementFromPoint(x + width / 2, y + height / 2))
+}
