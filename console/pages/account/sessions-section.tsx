@@ -19,10 +19,10 @@ export function SessionsSection() {
   const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const query = useQuery(sessionsQuery(profile.id))
-  const ending = useAction(async (id: string) => {
+  const end = async (id: string): Promise<void> => {
     await endSession(id).catch((error: unknown) => showFailure(error, texts))
     await client.invalidateQueries({ queryKey: [profile.id, 'sessions'] })
-  })
+  }
   const leaving = useAction(async () => {
     // Sessions may have begun since the page was opened.
     const sessions = await client.fetchQuery({ ...sessionsQuery(profile.id), staleTime: 0 })
@@ -38,7 +38,7 @@ export function SessionsSection() {
           <>
             <ul className={classes['sessions']}>
               {sessions.map((session) => (
-                <SessionRow key={session.id} session={session} onEnd={() => void ending.run(session.id)} />
+                <SessionRow key={session.id} session={session} onEnd={() => void end(session.id)} />
               ))}
             </ul>
             <Button

@@ -7,37 +7,37 @@ import { QueryResult } from '../../components/query-result.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
-import { showNotice } from '../../components/notify.tsx'
+import { showFailure, showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
-import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 /** The calls under way, with their cost so far. */
 export function LivePage() {
-  const { live } = useTexts()
+  const texts = useTexts()
+  const { live } = texts
   const { profile } = useSignedInAccount()
   const { count } = useFormatters()
   const client = useQueryClient()
   const query = useQuery(runningCallsQuery(profile.id))
   const [stopping, setStopping] = useState<ReadonlySet<string>>(new Set())
-  const { run, error } = useAction(async (id: string) => {
+  const stop = async (id: string): Promise<void> => {
     setStopping((before) => new Set([...before, id]))
     try {
       await stopCall(id)
       showNotice(live.stopped)
+    } catch (error) {
+      showFailure(error, texts)
     } finally {
       setStopping((before) => new Set([...before].filter((one) => one !== id)))
       await client.invalidateQueries({ queryKey: [profile.id, 'running'] })
     }
-  })
-  const columns = useColumns(query.data?.at ?? 0, stopping, (id) => void run(id))
+  }
+  const columns = useColumns(query.data?.at ?? 0, stopping, (id) => void stop(id))
   return (
     <>
       <PageHead title={live.title} />
-      <RefusalMessage error={error} />
       <QueryResult query={query}>
         {({ items, total }) =>
           items.length === 0 ? (

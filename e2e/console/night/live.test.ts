@@ -45,6 +45,28 @@ describe.skipIf(withoutBrowser())('calls under way', () => {
     await page.close()
   })
 
+  test('several calls can be stopped before the first stop is answered', async () => {
+    const page = await stage.open('admin', '/live')
+    const script = { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' } as const
+    stage.upstream.script('scripted', script, script)
+    const answers = await Promise.all([stream(), stream()])
+    const asked = new Set<string>()
+    const both = Promise.withResolvers<void>()
+    await page.route('**/api/running/*/stop', async (route) => {
+      asked.add(route.request().url())
+      await both.promise
+      await route.continue()
+    })
+    const buttons = page.getByRole('button', { name: 'Stop' })
+    await buttons.nth(1).click()
+    await buttons.nth(0).click()
+    await expect.poll(() => asked.size).toBe(2)
+    both.resolve()
+    for (const answer of answers) expect(await answer.text()).toContain('"code":"call_stopped"')
+    await page.getByText('No call is under way.').waitFor()
+    await page.close()
+  })
+
   test('the page of running calls tells a member that it is for administrators', async () => {
     const page = await stage.open('member', '/live')
     await page.getByText('This page is for administrators.').waitFor()
