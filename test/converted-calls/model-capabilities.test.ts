@@ -14,6 +14,7 @@ import { sentTo } from '../conversion/fixture.ts'
 const CLAUDE = [
   'claude-3-5-haiku',
   'claude-sonnet-4-5',
+  'claude-sonnet-4-6',
   'claude-opus-4-8',
   'claude-opus-5-5',
   'stated-budget',
@@ -170,6 +171,43 @@ describe('a chat request for a messages channel', () => {
         body: { max_tokens: 8192 },
         dropped: ['thinking'],
       })
+  })
+
+  describe("a chat request that ends with an assistant's turn", () => {
+    const history = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: '{' },
+    ]
+    const json_schema = { name: 'answer', strict: true, schema: parameters }
+    const asked = { reasoning_effort: 'low', response_format: { type: 'json_schema', json_schema } }
+
+    test.each([
+      ['claude-sonnet-4-6', 'enabled'],
+      ['claude-opus-5-5', 'adaptive'],
+    ])(
+      'a chat request that ends with an assistant turn gets a turn of the user for %s, and keeps schema and thinking',
+      async (model, type) => {
+        const { body, dropped } = await asMessages({ model, messages: history, ...asked })
+        expect(sentTo(fixture, 'claude')['messages']).toEqual([
+          { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+          { role: 'assistant', content: [{ type: 'text', text: '{' }] },
+          { role: 'user', content: [{ type: 'text', text: '...' }] },
+        ])
+        expect(body).toMatchObject({
+          thinking: { type },
+          output_config: { format: { type: 'json_schema', schema: parameters } },
+        })
+        expect(dropped).toEqual(['messages.prefill'])
+      },
+    )
+
+    test('a chat request that ends with an assistant turn stays so for Claude before 4.6, and without words everywhere', async () => {
+      expect((await asMessages({ model: 'claude-sonnet-4-5', messages: history })).dropped).toEqual([])
+      expect(sentTo(fixture, 'claude')['messages']).toHaveLength(2)
+      const silent = [history[0], { role: 'assistant', content: ' ' }]
+      expect((await asMessages({ model: 'claude-sonnet-4-6', messages: silent })).dropped).toEqual([])
+      expect(sentTo(fixture, 'claude')['messages']).toHaveLength(1)
+    })
   })
 
   test('a chat request holds the cost of a thinking budget in addition to max_tokens, if the model gets such a budget', async () => {

@@ -13,6 +13,7 @@ const MODELS = {
   mistral: 'mistral.mistral-large-2407-v1:0',
   oss: 'openai.gpt-oss-120b-1:0',
   claude: 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0',
+  claude5: 'eu.anthropic.claude-opus-5-v1:0',
 }
 type Name = keyof typeof MODELS
 const NAMES = Object.keys(MODELS) as Name[]
@@ -377,6 +378,17 @@ describe('thinking', () => {
       expect(dropped(response)).toEqual(additional ? [] : ['thinking'])
     },
   )
+
+  test("thinking stays for a Converse model that refuses an assistant's turn at the end, as a turn of the user follows", async () => {
+    const messages = [{ role: 'assistant', content: 'I ' }]
+    const response = await chat('claude5', { messages, reasoning_effort: 'low' })
+    expect(sent().messages.slice(1)).toEqual([
+      { role: 'assistant', content: [{ text: 'I ' }] },
+      { role: 'user', content: [{ text: '...' }] },
+    ])
+    expect(sent().additionalModelRequestFields).toMatchObject({ thinking: { type: 'adaptive' } })
+    expect(dropped(response)).toEqual(['messages.prefill'])
+  })
 
   test('thinking in a conversation is sent back with its signature to the Converse model that signed it', async () => {
     const first = await ask('messages', 'claude')

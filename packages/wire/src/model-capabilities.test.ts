@@ -11,7 +11,7 @@ import {
 
 const by = (name: string): Capabilities => capabilitiesOf(name, name)
 
-const ADAPTIVE = { sampling: 'none', thinking: 'adaptive' } as const
+const ADAPTIVE = { sampling: 'none', thinking: 'adaptive', takesPrefill: false } as const
 const REASONS = { sampling: 'none', maximumField: 'max_completion_tokens' } as const
 
 describe('the capabilities of a model by the version in its name', () => {
@@ -21,8 +21,9 @@ describe('the capabilities of a model by the version in its name', () => {
     ['claude-3-7-sonnet-latest', { thinking: 'budget', sampling: 'all' }],
     ['claude-sonnet-4-20250514', { thinking: 'budget', sampling: 'all' }],
     ['claude-opus-4-1-20250805', { thinking: 'budget', sampling: 'no-top-p-beside-temperature' }],
+    ['claude-haiku-4-5', { thinking: 'budget', takesPrefill: true }],
     ['claude-sonnet-4-5', { thinking: 'budget', sampling: 'no-top-p-beside-temperature' }],
-    ['claude-opus-4-6', { thinking: 'budget', sampling: 'no-top-p-beside-temperature' }],
+    ['claude-opus-4-6', { thinking: 'budget', sampling: 'no-top-p-beside-temperature', takesPrefill: false }],
     ['claude-opus-4-7', { ...ADAPTIVE, alwaysThinks: false }],
     ['us.anthropic.claude-opus-4-8-v1:0', { ...ADAPTIVE, alwaysThinks: false }],
     ['claude-opus-5', { ...ADAPTIVE, alwaysThinks: false }],
@@ -67,6 +68,7 @@ describe('the capabilities of a model by the version in its name', () => {
       takesPenalties: true,
       thinking: 'budget',
       alwaysThinks: false,
+      takesPrefill: true,
       efforts: undefined,
       toolsNeedNoEffort: false,
       takesSchema: true,

@@ -1,8 +1,6 @@
 import type { EffortName } from './thinking.ts'
 
-/**
- * Ways in which a model accepts settings for thinking: an effort (`adaptive`), a budget of tokens, or none.
- */
+/** Ways to accept settings for thinking: an effort (`adaptive`), a budget of tokens, or none. */
 export const THINKING_FORMS = ['adaptive', 'budget', 'none'] as const
 
 /** How a model accepts settings for thinking. */
@@ -43,6 +41,8 @@ export interface Capabilities {
    * https://github.com/docker/docker-agent/pull/3415.
    */
   readonly hidesThoughts: boolean
+  /** Whether a conversation may end with an assistant's turn, which the model continues. */
+  readonly takesPrefill: boolean
   /** Efforts that the model accepts in chat requests, ascending; undefined if unknown. */
   readonly efforts: readonly EffortName[] | undefined
   /** Whether the model refuses chat requests with tools unless they set the effort to `none`. */
@@ -108,6 +108,7 @@ const UNKNOWN: TableCapabilities = {
   thinking: 'budget',
   alwaysThinks: false,
   hidesThoughts: false,
+  takesPrefill: true,
   efforts: undefined,
   toolsNeedNoEffort: false,
   takesSchema: true,
@@ -123,6 +124,13 @@ const UNKNOWN: TableCapabilities = {
   },
 }
 
+/** Capabilities of Claude models since 4.7. */
+const NEW_CLAUDE = {
+  sampling: 'none',
+  thinking: 'adaptive',
+  hidesThoughts: true,
+  takesPrefill: false,
+} as const
 const REASONING = {
   sampling: 'none',
   takesPenalties: false,
@@ -157,9 +165,10 @@ const TABLE: readonly Row[] = [
   [
     ({ text, claude }) =>
       /claude-(?:fable|mythos)/i.test(text) || (isAtLeast(claude, 5, 5) && !/haiku/i.test(text)),
-    { sampling: 'none', thinking: 'adaptive', alwaysThinks: true, hidesThoughts: true },
+    { ...NEW_CLAUDE, alwaysThinks: true },
   ],
-  [({ claude }) => isAtLeast(claude, 4, 7), { sampling: 'none', thinking: 'adaptive', hidesThoughts: true }],
+  [({ claude }) => isAtLeast(claude, 4, 7), NEW_CLAUDE],
+  [({ claude }) => isAtLeast(claude, 4, 6), { sampling: 'no-top-p-beside-temperature', takesPrefill: false }],
   [({ claude }) => isAtLeast(claude, 4, 5), { sampling: 'no-top-p-beside-temperature' }],
   [({ claude }) => isAtLeast(claude, 4, 1), { sampling: 'no-top-p-beside-temperature', takesSchema: false }],
   [({ claude }) => isAtLeast(claude, 3, 7), { takesSchema: false }],
@@ -336,16 +345,11 @@ function isAtLeast(version: ModelVersion | undefined, major: number, minor?: num
  * member that the model does not support; `docs/api.md: Parameters by model`.
  */
 export interface ConverseCapabilities {
-  /**
-   * How thinking is switched on: as for Claude, as for Nova, or by an effort; undefined if it is not known.
-   */
+  /** How thinking is switched on: as for Claude, as for Nova, or by an effort; undefined if not known. */
   readonly thinking: 'claude' | 'nova' | 'effort' | undefined
   /** The member in which the model accepts top-k; undefined if it is not known. */
   readonly topK: 'top_k' | 'k' | 'inferenceConfig' | undefined
-  /**
-   * The strictest tool choice that the model supports: a named tool, any tool, or only the model's own
-   * decision.
-   */
+  /** The strictest tool choice that it supports: a named tool, any tool, or only the model's own decision. */
   readonly choices: 'tool' | 'any' | 'auto'
   /** Where the model accepts cache points. Nova accepts them only after texts. */
   readonly cache: 'everywhere' | 'texts' | 'nowhere'
@@ -422,10 +426,7 @@ const CONVERSE_TABLE: readonly ConverseRow[] = [
   [named(/\b(?:qwen|deepseek|gemma|minimax|kimi|nemotron|glm)/i), { takesStrict: true }],
 ]
 
-/**
- * Finds a model's capabilities on Converse by the upstream's name for the model, or otherwise by the client's
- * name for it.
- */
+/** Finds a model's capabilities on Converse by the upstream's name for it, or otherwise by the client's. */
 function converseCapabilitiesOf(upstreamName: string, requestedName: string): ConverseCapabilities {
   return { ...UNKNOWN_ON_CONVERSE, ...(converseRowOf(upstreamName) ?? converseRowOf(requestedName)) }
 }

@@ -2,6 +2,7 @@ import type { DroppedFields } from '../../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../../conversation.ts'
 import { type MemberText, jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
+import { withoutRefusedPrefill } from '../../prefill.ts'
 import {
   displayOf,
   thinkingBudgetOf,
@@ -56,7 +57,8 @@ export function encodeInference(
 
 /** Returns the maximum of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number | undefined {
-  return inferenceOf(conversation, capabilities, new Set()).maxTokens
+  const answerable = withoutRefusedPrefill(conversation, capabilities, new Set())
+  return inferenceOf(answerable, capabilities, new Set()).maxTokens
 }
 
 function inferenceOf(

@@ -7,6 +7,7 @@ import { dropSearchRules } from '../../web-search.ts'
 import { jsonArrayOf, jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
+import { withoutRefusedPrefill } from '../../prefill.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { toolForClaude } from '../../schemas/accepted-schemas.ts'
@@ -34,8 +35,9 @@ export function encodeRequest(
   refuseSeveralChoices(requested)
   const { converse } = capabilities
   const enforced = new EnforcedSchemas()
+  const answerable = withoutRefusedPrefill(withSystemTextsInTurns(requested), capabilities, dropped)
   const conversation = withSystem(
-    withSupportedFormat(withSystemTextsInTurns(requested), capabilities, enforced, dropped),
+    withSupportedFormat(answerable, capabilities, enforced, dropped),
     converse.takesSystem,
   )
   const writer = new BlockWriter(converse, dropped)

@@ -14,6 +14,7 @@ import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../..
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { isTextFile, textOfMedia } from '../../media-source.ts'
+import { withoutRefusedPrefill } from '../../prefill.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { toolForClaude } from '../../schemas/accepted-schemas.ts'
 import { EnforcedSchemas } from '../../schemas/closed-schema.ts'
@@ -50,7 +51,8 @@ export function encodeRequest(
   else refuseSeveralChoices(requested)
   dropSeedAndPenalties(requested, dropped)
   const enforced = new EnforcedSchemas()
-  const conversation = withSupportedFormat(withSystemTextsInTurns(requested), capabilities, enforced, dropped)
+  const answerable = withoutRefusedPrefill(withSystemTextsInTurns(requested), capabilities, dropped)
+  const conversation = withSupportedFormat(answerable, capabilities, enforced, dropped)
   const turns = encodableTurns(conversation.turns, dropped)
   const sampled = encodeSampling(conversation, capabilities, turns, dropped)
   const { max_tokens, thinking, output_config, ...sampling } = sampled

@@ -10,6 +10,7 @@ import {
   THINKING_OFF,
 } from '../../thinking.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
+import { withoutRefusedPrefill } from '../../prefill.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { encodableTurns } from './turns.ts'
 
@@ -98,7 +99,8 @@ export function encodeSampling(
 
 /** Returns the maximum of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number {
-  const turns = encodableTurns(conversation.turns, new Set())
+  const answerable = withoutRefusedPrefill(conversation, capabilities, new Set())
+  const turns = encodableTurns(answerable.turns, new Set())
   return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
 }
 
