@@ -247,3 +247,67 @@ test.each(['chat', 'messages', 'responses'] as const)(
     expect(answer.headers['x-gateway-dropped']).toBe('schema')
   },
 )
+
+describe('JSON without a schema', () => {
+  const INSTRUCTION = expect.stringContaining('Answer with a JSON object')
+  const gemini = (text: string, system?: string): object => ({
+    contents: [{ parts: [{ text }] }],
+    ...(system && { systemInstruction: { parts: [{ text: system }] } }),
+    generationConfig: { responseMimeType: 'application/json' },
+  })
+  const chat = (text: string, system: string): object => ({
+    model: 'responses',
+    messages: [
+      { role: 'system', content: system },
+      { role: 'user', content: text },
+    ],
+    response_format: { type: 'json_object' },
+  })
+  const responses = (input: string, instructions?: string): object => ({
+    model: 'chat',
+    input,
+    instructions,
+    text: { format: { type: 'json_object' } },
+  })
+
+  test.each<[Dialect, object, string[]]>([
+    ['gemini', gemini('Three towns'), [INSTRUCTION, 'Three towns']],
+    ['gemini', gemini('Towns as Json'), ['Towns as Json']],
+    ['responses', responses('Three towns'), [INSTRUCTION, 'Three towns']],
+    ['responses', responses('Three towns', 'Write JSON.'), ['Write JSON.', 'Three towns']],
+  ])(
+    'a request of %s for JSON has the word in its messages at a chat channel, because providers refuse it otherwise: %j',
+    async (from, body, contents) => {
+      fixture.upstream.forget('chat')
+      fixture.upstream.script('chat', ANSWERS.chat)
+      const answer = await fixture.chat('ann', body, { path: PATHS[from]('chat') })
+      const sent = JSON.parse(fixture.upstream.only('chat').text)
+      expect(sent.messages.map(({ content }: { content: unknown }) => content)).toEqual(contents)
+      expect(sent.response_format).toEqual({ type: 'json_object' })
+      expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+    },
+  )
+
+  test.each<[Dialect, object, unknown[]]>([
+    ['gemini', gemini('Three towns'), [INSTRUCTION, 'Three towns']],
+    ['gemini', gemini('Towns as Json'), ['Towns as Json']],
+    ['chat', chat('Three towns', 'You answer in JSON.'), ['You answer in JSON.', 'Three towns']],
+    [
+      'chat',
+      chat('Three towns', 'Be brief.'),
+      [['Be brief.', INSTRUCTION].map((text) => ({ type: 'input_text', text })), 'Three towns'],
+    ],
+  ])(
+    'a request of %s for JSON has the word in its input at a responses channel, where instructions do not count: %j',
+    async (from, body, contents) => {
+      fixture.upstream.forget('responses')
+      fixture.upstream.script('responses', ANSWERS.responses)
+      const answer = await fixture.chat('ann', body, { path: PATHS[from]('responses') })
+      const sent = JSON.parse(fixture.upstream.only('responses').text)
+      expect(sent.input.map(({ content }: { content: unknown }) => content)).toEqual(contents)
+      expect(sent).not.toHaveProperty('instructions')
+      expect(sent.text.format).toEqual({ type: 'json_object' })
+      expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+    },
+  )
+})

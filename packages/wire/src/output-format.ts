@@ -63,6 +63,18 @@ export function withFormatAsInstruction(
   }
 }
 
+/**
+ * Adds the instruction for a JSON object to a prompt that does not begin with the word, because OpenAI and others
+ * refuse `json_object` without it. Only the beginning counts: it stays the same as the conversation goes on.
+ */
+export function withWordForJson(conversation: Conversation): Conversation {
+  const { outputFormat, system, turns } = conversation
+  if (outputFormat?.kind !== 'json-object') return conversation
+  const begin = [...system.filter(({ at }) => at === undefined), ...(turns[0]?.parts ?? [])]
+  if (begin.some((part) => part.kind === 'text' && /json/i.test(part.text))) return conversation
+  return { ...withFormatAsInstruction(conversation, outputFormat), outputFormat }
+}
+
 /** Replaces the format by a tool that the model must call, whose input is the text of the reply. */
 export function withFormatAsTool(
   conversation: Conversation,

@@ -3,7 +3,13 @@ import type { Conversation, OutputFormat } from '../conversation.ts'
 import { requireEnumValue, requireObject, nullToUndefined, readSchemaText } from '../field.ts'
 import { renderObject } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
-import { FORMAT_KINDS, schemaFormat, schemaMembers, withFormatAsInstruction } from '../output-format.ts'
+import {
+  FORMAT_KINDS,
+  schemaFormat,
+  schemaMembers,
+  withFormatAsInstruction,
+  withWordForJson,
+} from '../output-format.ts'
 import { formatForServer } from '../schemas/accepted-schemas.ts'
 import { reportDropped } from './dropped-fields.ts'
 
@@ -41,7 +47,7 @@ export function withSupportedFormat(
   dropped: DroppedFields,
 ): Conversation {
   const { outputFormat } = conversation
-  if (outputFormat?.kind !== 'json-schema') return conversation
+  if (outputFormat?.kind !== 'json-schema') return withWordForJson(conversation)
   if (upstream.server.schemas.takesFormat)
     return { ...conversation, outputFormat: formatForServer(outputFormat, upstream, dropped) }
   reportDropped(dropped, 'response_format')

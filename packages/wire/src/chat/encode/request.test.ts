@@ -422,7 +422,7 @@ describe('chat requests that are decoded and encoded', () => {
       strict: some(fc.boolean()),
     }),
   )
-  const conversation: fc.Arbitrary<Conversation> = fc.record({
+  const anyFormat: fc.Arbitrary<Conversation> = fc.record({
     model: fc.constant('glm-up'),
     stream: fc.boolean(),
     system: fc.array(textPart, { maxLength: 3 }),
@@ -461,6 +461,10 @@ describe('chat requests that are decoded and encoded', () => {
     logprobs: fc.record({ top: some(fc.integer({ min: 1, max: 20 })) }),
     includeUsage: fc.constant(false),
   })
+  // Beside `json_object`, a prompt without the word gets an instruction.
+  const conversation = anyFormat.map((said) =>
+    said.outputFormat?.kind === 'json-object' ? { ...said, system: [text('JSON'), ...said.system] } : said,
+  )
 
   test('a request that chat can express is unchanged after it is decoded and encoded', () => {
     fc.assert(

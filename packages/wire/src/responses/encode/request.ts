@@ -17,6 +17,7 @@ import type {
 import { CACHE_BREAKPOINT_FIELD, writeBreakpoint } from '../../cache-marks.ts'
 import { decodeCustomInput, searchSizeFor } from '../../openai-tools.ts'
 import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
+import { withWordForJson } from '../../output-format.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { formatForServer, toolForServer } from '../../schemas/accepted-schemas.ts'
 import { sharedMembers } from '../../shared-fields.ts'
@@ -167,7 +168,7 @@ function encodeCustom(name: string, { description, grammar }: CustomToolDefiniti
 interface Items {
   /**
    * A single plain text. If there are several system texts, or one that may have cache marks, they become an
-   * item of `input` instead.
+   * item of `input` instead. So they do beside `json_object`, for which servers require the word in `input`.
    */
   readonly instructions: string | undefined
   readonly input: readonly Written[]
@@ -178,7 +179,7 @@ const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
 
 /** Encodes the turns as items. Throws `invalid_request` if the conversation is empty after that. */
 function encodeItems(requested: Conversation, dropped: DroppedFields): Items {
-  const { system, turns } = withSystemTextsInTurns(requested)
+  const { system, turns, outputFormat } = withSystemTextsInTurns(withWordForJson(requested))
   const form = requested.listsContent ? listContent : plainContent
   const rules = { custom: customCalls(turns), form }
   const items = turns.flatMap((turn) =>
@@ -192,7 +193,8 @@ function encodeItems(requested: Conversation, dropped: DroppedFields): Items {
   const content = form(system.flatMap((part) => encodePart(part, dropped)))
   if (items.length === 0 && content === '') return { instructions: undefined, input: [PLACEHOLDER] }
   // Instructions without input are refused by upstreams.
-  if (typeof content === 'string' && items.length > 0)
+  const canInstruct = items.length > 0 && outputFormat?.kind !== 'json-object'
+  if (content === '' || (typeof content === 'string' && canInstruct))
     return { instructions: content === '' ? undefined : content, input: items }
   return { instructions: undefined, input: [{ type: 'message', role: 'system', content }, ...items] }
 }
