@@ -40,7 +40,8 @@ export function decodeOutputFormat(scan: ScannedObject, dropped: DroppedFields):
         : decodeGoogleSchema(scan, openApi, dropped)
       : scan.textOf(json)
   if (schema === undefined) return type === undefined ? undefined : { kind: 'json-object' }
-  return { kind: 'json-schema', schema, name: undefined, description: undefined, strict: undefined }
+  // Google always enforces a schema.
+  return { kind: 'json-schema', schema, name: undefined, description: undefined, strict: true }
 }
 
 /** Encodes the output format as members of `generationConfig`. */
