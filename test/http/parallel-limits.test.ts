@@ -51,8 +51,8 @@ test.each([
   ['items of a stored response', 'GET', (id: string) => `/v1/responses/${id}/input_items`],
 ] as const)(
   'a request for %s is one of the calls that a key may have under way at once',
-  async (_, ...request) => {
-    await whileUnderWay(...request, async (id) => {
+  async (_, askedMethod, askedPath) => {
+    await whileUnderWay(askedMethod, askedPath, async (id) => {
       const stored = `/v1/responses/${id}`
       for (const [method, path] of [
         ['POST', '/v1/responses'],
