@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { growthOf, LINEAR_GROWTH } from '../../../../test/fixtures/pace.ts'
 import { conversationOf, upstreamOf } from '../../../../test/samples/conversation.ts'
 import { capabilitiesOf } from '../model-capabilities.ts'
 import { scanObject } from '../json/json-scan.ts'
@@ -146,4 +147,13 @@ describe('a parsed Gemini stream', () => {
     ]
     expect(events.map(({ kind }) => kind)).toEqual(['start', 'part-start', 'text', 'part-end', 'end'])
   })
+})
+
+test('the time to read contents of one turn is in proportion to their number', async () => {
+  const request = (size: number): Buffer => {
+    const content = { role: 'model', parts: [{ functionCall: { name: 'f' } }] }
+    return Buffer.from(JSON.stringify({ contents: Array(size).fill(content) }))
+  }
+  const read = (body: Buffer): unknown => geminiCodec.decodeRequest(scanObject(body), new Set())
+  expect(await growthOf(3_500, request, read)).toBeLessThan(LINEAR_GROWTH)
 })

@@ -126,6 +126,11 @@ const ROLES: ReadonlyMap<unknown, Turn['role']> = new Map<unknown, Turn['role']>
   ['model', 'assistant'],
 ])
 
+/** A turn to which further contents can be added. */
+interface ReadTurn extends Turn {
+  readonly parts: Part[]
+}
+
 /** A part of a turn, and its path in the request for error messages. */
 interface Place {
   readonly node: Node
@@ -156,19 +161,18 @@ class ContentsReader {
   read(): Turn[] {
     const contents = topMember(this.#scan, 'contents')
     if (!contents) return []
-    const turns: Turn[] = []
+    const turns: ReadTurn[] = []
     for (const [index, node] of elementsOf(this.#scan, contents.node).entries()) {
       const { role, parts } = this.#readTurn(node, `contents[${index}]`)
       const last = turns.at(-1)
       // Chat helpers keep each chunk of a stream as a content.
-      if (role === 'assistant' && last?.role === role)
-        turns[turns.length - 1] = { role, parts: joinContents(last.parts, parts) }
+      if (role === 'assistant' && last?.role === role) addContent(last.parts, parts)
       else if (parts.length > 0) turns.push({ role, parts })
     }
     return turns.map(({ role, parts }) => ({ role, parts: withWholeThoughts(parts) }))
   }
 
-  #readTurn(node: Node, path: string): Turn {
+  #readTurn(node: Node, path: string): ReadTurn {
     const content = requireObject(this.#scan.parse(node), path)
     const role = ROLES.get(content['role'] ?? 'user')
     if (!role) refuseField(`${path}.role`, `'user' or 'model'`, 'another role')
@@ -257,12 +261,14 @@ class ContentsReader {
   }
 }
 
-/** Joins the parts of two contents. The text at the end of the first and the one after it are pieces of one text. */
-function joinContents(before: readonly Part[], after: readonly Part[]): readonly Part[] {
-  const last = before.at(-1)
-  const [first, ...others] = after
-  if (last?.kind !== 'text' || first?.kind !== 'text') return [...before, ...after]
-  return [...before.slice(0, -1), { kind: 'text', text: last.text + first.text }, ...others]
+/** Adds the parts of the next content. The text at the end of the turn and the one after it are pieces of one text. */
+function addContent(turn: Part[], content: readonly Part[]): void {
+  for (const [index, part] of content.entries()) {
+    const last = turn.at(-1)
+    if (index === 0 && last?.kind === 'text' && part.kind === 'text')
+      turn[turn.length - 1] = { kind: 'text', text: last.text + part.text }
+    else turn.push(part)
+  }
 }
 
 const RESPONSE_FIELDS: ReadonlySet<string> = new Set(['id', 'name', 'response', 'parts'])
