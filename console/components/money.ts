@@ -80,7 +80,7 @@ export function parseMoney(
  */
 export function withoutGroups(text: string): string {
   const given = text.trim()
-  return /^\d{1,3}(?:,\d{3})+(?:\.\d*)?$/.test(given) ? given.replaceAll(',', '') : given
+  return /^[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?$/.test(given) ? given.replaceAll(',', '') : given
 }
 
 /** The unit of amounts, shown beside a field. */

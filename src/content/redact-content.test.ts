@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ESCAPED_TEXTS, SECRET_VALUES, withoutValue, withValue } from '../../test/fixtures/escaped-texts.ts'
-import { atNight, casesByTier } from '../../test/runner/tier.ts'
+import { atNight } from '../../test/runner/tier.ts'
 import { redactedContent } from './redact-content.ts'
 
 const MAIL = 'ann.lee@example.com'
@@ -184,7 +184,7 @@ test('a stream that ends in the middle of a character is stored redacted up to i
   }
 })
 
-atNight('content with more JSON values than a request may have is not stored at level redacted', () => {
+test('content with more JSON values than a request may have is not stored at level redacted', () => {
   const many = (value: string, times: number): string => `{"x":[${Array(times).fill(value).join()}]}`
   expect(redacted(many('[]', 199_998))).toBe(many('[]', 199_998))
   for (const value of ['[]', '0', '""']) expect(redacted(many(value, 199_999))).toBe('undefined')
@@ -204,7 +204,7 @@ atNight(
       () => `data: ${JSON.stringify({ text: many })}\n\n`,
       () => JSON.stringify({ text: many }),
     ]
-    for (const form of casesByTier(2, forms)) expect(redacted(form())).toBe('undefined')
+    for (const form of forms) expect(redacted(form())).toBe('undefined')
   },
 )
 

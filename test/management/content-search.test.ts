@@ -8,7 +8,6 @@ import { contentOf } from '../fixtures/content.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { startGateway } from '../fixtures/gateway.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
-import { atNight } from '../runner/tier.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
@@ -195,7 +194,7 @@ describe('a search in the content log', () => {
       expect((await manage(url(), ANN, `GET /api/content/search?q=whale&after=${after}`)).status).toBe(400)
   })
 
-  atNight('looks at 1,000 calls at most, and continues where it stopped', async () => {
+  test('looks at 1,000 calls at most, and continues where it stopped', async () => {
     const id = await say('ben', 'the oldest manatee', BEN)
     fixture.upstream.decide('m', () => ({ kind: 'whole' }))
     const more = async (): Promise<void> => {

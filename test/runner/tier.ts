@@ -66,7 +66,7 @@ const declareNothing = (): void => {}
 
 /**
  * Declares a test that only the night runs, because it takes long. What it protects must be neither money, the isolation of
- * users, the safety of kills, the laws of conversion, upgrades nor an official JavaScript client.
+ * users, redaction, the safety of kills, the laws of conversion, upgrades nor an official JavaScript client.
  */
 export const atNight: typeof test = IS_NIGHT
   ? test

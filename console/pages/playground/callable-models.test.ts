@@ -13,14 +13,15 @@ const MODELS = [
   modelOf('llama', 0, CHAT),
   modelOf('by-call', 0, CHAT),
   modelOf('ranks', 0, ['rerank']),
+  modelOf('sora-2', 0, CHAT),
   modelOf('paid', 2, CHAT),
 ]
 
-test('the playground offers every model for conversations, also those whose tokens cost nothing, before the others', () => {
+test('the playground offers every model for conversations before the others, those whose tokens cost nothing last', () => {
   expect(callableModels(MODELS, undefined).map(({ name }) => name)).toEqual([
+    'paid',
     'llama',
     'by-call',
-    'paid',
     'vectors',
   ])
   const key: Partial<ApiKey> = { model_limits_enabled: true, model_limits: 'llama,ranks' }

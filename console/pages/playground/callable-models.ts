@@ -1,3 +1,4 @@
+import { isForUnsupportedEndpoint } from '../../../src/domain/endpoints.ts'
 import { allowedModels } from '../../api/allowed-models.ts'
 import type { ApiKey } from '../../api/keys.ts'
 import type { PricedModel } from '../../api/models.ts'
@@ -16,14 +17,16 @@ export function mediaEndpointOf({ endpoints }: PricedModel): MediaEndpoint | und
 }
 
 /**
- * The models that a key can call: first those for conversations, then those for pictures, speech and
- * embeddings.
+ * The models that a key can call: first those for conversations, of which those without a price of output come last, because
+ * embeddings and others may be among them; then those for pictures, speech and embeddings.
  */
 export function callableModels(
   models: readonly PricedModel[],
   key: ApiKey | undefined,
 ): readonly PricedModel[] {
-  const conversing = models.filter(({ endpoints }) => endpoints.includes('chat'))
+  const conversing = models
+    .filter(({ name, endpoints }) => endpoints.includes('chat') && !isForUnsupportedEndpoint(name))
+    .toSorted((one, other) => Number(one.output === 0) - Number(other.output === 0))
   const others = models.filter((model) => mediaEndpointOf(model) !== undefined)
   const all = [...conversing, ...others]
   const allowed = key && allowedModels(key)
