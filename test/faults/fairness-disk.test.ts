@@ -25,9 +25,10 @@ const copy = await patchedProgram([
   },
   {
     file: 'src/store/operations/usage-log.ts',
-    text: 'const listed = await listedRows(db, filter, offset + limit, order === undefined)',
+    text: 'const all = selectMatchingCalls(db, scan)\n  const { total }',
     by: `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40)
-  const listed = await listedRows(db, filter, offset + limit, order === undefined)`,
+  const all = selectMatchingCalls(db, scan)
+  const { total }`,
   },
 ])
 let fixture: Fixture
