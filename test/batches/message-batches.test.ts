@@ -193,7 +193,8 @@ describe('docs/batches.md: Message batches', () => {
   })
 
   test('without public_url, results_url has the host of the request, and https if a trusted proxy says so', async () => {
-    const { url, apply } = fixture.gateway
+    const { gateway } = fixture
+    const { url } = gateway
     const options = { ...config.options, public_url: '', base_path: '/ai' }
     const path = '/ai/v1/messages/batches'
     const { id } = bodyOf(await make('ann', [request('a')]))
@@ -203,9 +204,9 @@ describe('docs/batches.md: Message batches', () => {
       return bodyOf(await call(url, undefined, { method: 'GET', path: `${path}/${id}`, key: 'ann', headers }))
         .results_url
     }
-    await apply({ ...config, options })
+    await gateway.apply({ ...config, options })
     expect(await resultsUrl()).toBe(`${url}${path}/${id}/results`)
-    await apply({ ...config, options: { ...options, trusted_proxies: ['127.0.0.1'] } })
+    await gateway.apply({ ...config, options: { ...options, trusted_proxies: ['127.0.0.1'] } })
     expect(await resultsUrl()).toBe(`https://ai.example.com${path}/${id}/results`)
   })
 })

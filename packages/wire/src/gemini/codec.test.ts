@@ -152,7 +152,7 @@ describe('a parsed Gemini stream', () => {
 test('the time to read contents of one turn is in proportion to their number', async () => {
   const request = (size: number): Buffer => {
     const content = { role: 'model', parts: [{ functionCall: { name: 'f' } }] }
-    return Buffer.from(JSON.stringify({ contents: Array(size).fill(content) }))
+    return Buffer.from(JSON.stringify({ contents: Array.from({ length: size }, () => content) }))
   }
   const read = (body: Buffer): unknown => geminiCodec.decodeRequest(scanObject(body), new Set())
   expect(await growthOf(3_500, request, read)).toBeLessThan(LINEAR_GROWTH)
