@@ -137,7 +137,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
             Array.from({ length: 100 }, (_, more) => notify(`${bomb}${index + more}`.slice(-7_990))),
           )
       }
-      // Fills the young generation once, which is up to 96 MB of its own.
+      // Fills the young generation once, which takes up to 96 MB.
       await send(5_000)
       const before = Math.max(...pids.map(residentBytes))
       const before20k = await dropped()

@@ -25,7 +25,7 @@ const TIERED = {
   channel: { allow: ['service_tier'] },
   model: { price: { ...PLAIN_PRICE, service: { fast: 2 } } },
 }
-/** A channel with a name of its own for its model, which writes to the cache for a price that depends on the time. */
+/** A channel that maps the model to another name, and whose price of cache writes depends on their lifetime. */
 const RENAMED = {
   channel: { allow: ['prompt_cache_options'], model_mapping: { sent: 'real', older: 'real' } },
   model: { price: { ...PLAIN_PRICE, cache_write_5m: 4, cache_write_12h: 16 } },

@@ -54,7 +54,7 @@ export interface UpstreamDialect {
   readonly conversation: ConversationComparisonRules
   /** Path of its endpoint, relative to a channel's base URL. `model`: the upstream's name for the model. */
   readonly path: (model: string, stream: boolean) => string
-  /** Whether the upstream is asked for a stream, which is collected, though the client wants a whole answer. */
+  /** Whether the gateway requests a stream and collects it for a client that wants a whole answer. */
   readonly mustStream?: (conversation: Conversation, upstream: UpstreamModel) => boolean
   /** Headers of a converted request in addition to those of the channel: names and values alternate. */
   readonly headers: readonly string[]

@@ -56,7 +56,7 @@ export interface ServerCall {
   readonly version: McpVersion
   readonly known: KnownServer
   readonly method: string
-  /** Name of the tool or prompt as the server has it, or of what else is asked for. Never a text of the client. */
+  /** The server's name of the tool or prompt, or the kind of another request, such as `resource`. Never a text of the client. */
   readonly name: string
   /** Name under which the call is recorded, with the prefix of the server. */
   readonly listed: string
