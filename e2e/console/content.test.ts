@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { completionText, usageText } from '../../test/fixtures/behaviour.ts'
 import { call } from '../../test/fixtures/client.ts'
@@ -54,6 +55,17 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await stage?.close()
   })
 
+  /** Opens the page of a call once its content is kept, and shows the content. */
+  async function openKept(who: 'root' | 'caller', id: string): Promise<Page> {
+    await vi.waitFor(async () => {
+      const row = await stage.api<Listed['items'][number]>('GET', `/api/log/${id}`)
+      if (row.content_address === '') throw new Error('content is not kept yet')
+    }, SOON)
+    const page = await stage.open(who, `/logs/${id}`)
+    await page.getByRole('button', { name: 'Show what was said' }).click()
+    return page
+  }
+
   test.each(byTier(['en-US'], ['en-US', 'zh-CN']))(
     'the page of a call shows its stored conversation after a click, in the language %s',
     async (locale) => {
@@ -100,13 +112,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
         },
         { key: PEOPLE.caller.key.replace(/^sk-/, '') },
       )
-      const id = String(headers['x-request-id'])
-      await vi.waitFor(async () => {
-        const row = await stage.api<Listed['items'][number]>('GET', `/api/log/${id}`)
-        if (row.content_address === '') throw new Error('content is not kept yet')
-      }, SOON)
-      const page = await stage.open('root', `/logs/${id}`)
-      await page.getByRole('button', { name: 'Show what was said' }).click()
+      const page = await openKept('root', String(headers['x-request-id']))
       const said = page.getByRole('list', { name: 'Conversation' })
       for (const text of [
         'System',
@@ -149,13 +155,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
       },
       { key: PEOPLE.caller.key.replace(/^sk-/, '') },
     )
-    const id = String(headers['x-request-id'])
-    await vi.waitFor(async () => {
-      const row = await stage.api<Listed['items'][number]>('GET', `/api/log/${id}`)
-      if (row.content_address === '') throw new Error('content is not kept yet')
-    }, SOON)
-    const page = await stage.open('caller', `/logs/${id}`)
-    await page.getByRole('button', { name: 'Show what was said' }).click()
+    const page = await openKept('caller', String(headers['x-request-id']))
     const turns = page.getByRole('list', { name: 'Conversation' })
     await turns.locator('strong', { hasText: 'bold' }).waitFor()
     expect(await turns.locator('ul > li').allInnerTexts()).toEqual(['one', 'two'])

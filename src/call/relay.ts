@@ -328,7 +328,7 @@ export class Relay {
   }
 
   /**
-   * Records that a call was refused, and returns the error for the client. `dialects` and `body`: as far as they are known.
+   * Records that a call was refused, and returns the error for the client. `dialects` and `body` are absent if they are not known yet.
    */
   refusal(
     error: unknown,

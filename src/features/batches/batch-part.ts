@@ -13,7 +13,7 @@ import type { ProtocolName } from '@sluice/wire/protocols'
  */
 export type PartState = 'planned' | 'asked' | 'made' | 'ended' | 'refused' | 'done'
 
-/** Prices, ratios and groups of the submission of a batch, by which its lines are charged whatever changes later. */
+/** Prices, ratios and groups of the submission of a batch, by which its lines are charged even if the configuration changes later. */
 export interface SealedPrices {
   /** Models of lines that go to batches of providers, by the names that the lines have. */
   readonly models: ReadonlyMap<string, Model>

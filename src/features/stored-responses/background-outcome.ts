@@ -50,7 +50,7 @@ export async function outcomeOf(body: Buffer, count: TokenCounter): Promise<Outc
   }
 }
 
-/** Whether a response is charged by its usage, whatever was generated. */
+/** Whether a response is charged by its usage alone. */
 export function hasOutput(usage: ReportedUsage | null | undefined): usage is ReportedUsage {
   return usage ? isCredible(usage, { hasText: () => true }) : false
 }

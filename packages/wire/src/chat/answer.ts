@@ -58,7 +58,7 @@ export function generatedText(message: unknown): string[] {
   return pieces
 }
 
-/** Maximum number of choices that are told apart. */
+/** Maximum number of choices that are counted separately. */
 const MAX_CHOICES = 128
 
 /** The index of a choice; 0 if it states none that can be right. */

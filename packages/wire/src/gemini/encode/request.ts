@@ -418,7 +418,7 @@ export function maxTokensOf(conversation: Conversation, capabilities: Capabiliti
  */
 const MAX_WHOLE_TOKENS = 32_768
 
-/** Whether a whole answer must be asked for as a stream, because it may be too long for one response. */
+/** Whether a whole answer must be requested as a stream, because it may be too long for one response. */
 export function mustStream(conversation: Conversation, { name, capabilities }: UpstreamModel): boolean {
   const version = geminiVersion(name) ?? geminiVersion(conversation.model)
   if (!version || !isSince(version, 4)) return false
