@@ -544,10 +544,10 @@ describe('a list that changes', () => {
   )
 
   test("a channel gets no calls of a model from the first second of the model's end date, while another channel serves it", async () => {
+    await expect.poll(async () => (await datesOf())['ending'], soon).toBe(day(2))
     await one.gateway.apply(
       configured(one.upstream, [channel('self', one.upstream.baseUrl('self'), { models: ['ending'] })]),
     )
-    await expect.poll(async () => (await datesOf())['ending'], soon).toBe(day(2))
     const end = Date.parse(day(2))
     clock.move(Math.floor((end - Date.now()) / 1000) - 30)
     await one.chat('ann', ask('ending'))
