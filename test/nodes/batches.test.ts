@@ -61,9 +61,10 @@ describe.each(SHARED)('batches of two nodes on $name', (engine) => {
   const sql = (statement: string) => shared.nodes.database.sql(statement)
   const leaseOf = async (id: string) =>
     (await sql(`select node, until_ms as until from idempotent_calls where lookup = 'batch ${id}'`))[0]
-  /** Kills the first node, and moves its leases as far as time would before they end. */
-  const killFirst = async (id: string): Promise<void> => {
+  /** Kills the first node, and moves its leases as far as time would before they end. No node takes them over before. */
+  const killFirst = async (id: string, before?: () => Promise<unknown>): Promise<void> => {
     await node(0).kill()
+    await before?.()
     const { node: name, until } = (await leaseOf(id)) ?? {}
     expect(Number(until)).toBeGreaterThan(Date.now())
     await sql(`update idempotent_calls set until_ms = until_ms - ${LEASE_MS} where node = '${String(name)}'`)
@@ -137,13 +138,14 @@ describe.each(SHARED)('batches of two nodes on $name', (engine) => {
     const [created] = await sql(`select cipher, content_id ${stored}`)
     await upstream.receivedAtLeast('gated', 4)
     await expect.poll(() => resultsOf(CID.id)).toBe(5)
-    await killFirst(id)
-    // The counts that a dead node has stored may be older than its results.
-    await sql(
-      `update kept set cipher = '${String(created?.['cipher'])}', content_id = '${String(created?.['content_id'])}'
-       where kind = 'batch' and key = '${id}'`,
-    )
-    await disable('cid', CID)
+    await killFirst(id, async () => {
+      // The counts that a dead node has stored may be older than its results.
+      await sql(
+        `update kept set cipher = '${String(created?.['cipher'])}', content_id = '${String(created?.['content_id'])}'
+         where kind = 'batch' and key = '${id}'`,
+      )
+      await disable('cid', CID)
+    })
     const ended = await second.ended(id)
     expect(ended).toMatchObject({
       status: 'cancelled',
@@ -172,8 +174,7 @@ describe.each(SHARED)('batches of two nodes on $name', (engine) => {
     // The end of a batch whose key is disabled is a part of the takeover, and reads and writes contents.
     const contents = await lockTable(database.place, 'kept_parts')
     const { node: dead } = (await leaseOf(id)) ?? {}
-    await killFirst(id)
-    await disable('eva', EVA)
+    await killFirst(id, () => disable('eva', EVA))
     await expect.poll(async () => (await leaseOf(id))?.['node']).not.toBe(dead)
     const { until } = (await leaseOf(id)) ?? {}
     await expect
