@@ -1,4 +1,10 @@
 /**
+ * Maximum milliseconds from the time in the id of a call to its end, for the call to be found by its end and kept for its
+ * time. The line of a batch may end days after the batch was made, and a call after a crash when it is settled.
+ */
+export const MAX_CALL_MS = 7 * 24 * 3_600_000
+
+/**
  * Returns the lowest id of calls that begin in this Unix millisecond. An id is a lower-case UUID that begins
  * with the start time of the call, so that ids sort by time.
  */

@@ -6,7 +6,7 @@ import { usageFromRow } from '../usage-row.ts'
 import { channelIds, presentChannelNames, withLoggedChannelNames } from './channel-names.ts'
 import { type Db, inChunks } from './operation.ts'
 import type { Database } from '../row-types.ts'
-import { firstCallIdAt, timeOfBatchId } from '../usage-id.ts'
+import { firstCallIdAt, MAX_CALL_MS, timeOfBatchId } from '../usage-id.ts'
 
 /**
  * Maximum number of rows in one list: the newest of its period. To see older rows, choose a period that ends
@@ -189,12 +189,6 @@ async function entriesFromRows(
     return { ...USAGE.fromRow(row), usage: usageFromRow(row), username, token_name, channel, channel_id }
   })
 }
-
-/**
- * Maximum milliseconds from the time in the id of a call to its end, for the call to be found by its end. The
- * line of a batch may end days after the batch was made, and a call after a crash when it is settled.
- */
-const MAX_CALL_MS = 7 * 24 * 3_600_000
 
 /** A row of the usage log at which a scan stopped. */
 export interface UsageCursor {

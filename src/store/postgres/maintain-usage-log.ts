@@ -1,21 +1,15 @@
 import { type Kysely, sql } from 'kysely'
 import type { Database } from '../row-types.ts'
-import { firstCallIdAt, startMsOfCall } from '../usage-id.ts'
+import { firstCallIdAt, MAX_CALL_MS, startMsOfCall } from '../usage-id.ts'
 import { isLockTimeout } from './failure.ts'
 
 const DAY_MS = 86_400_000
-const HOUR_MS = 3_600_000
 
 /**
  * Number of days for which partitions are created in advance. Calls can then still be logged if creating
  * partitions fails for some time.
  */
 const DAYS_AHEAD = 3
-/**
- * Maximum duration of a call in milliseconds. A row belongs to the partition of its call's start, but is
- * written when the call ends.
- */
-const MAX_CALL_MS = 6 * HOUR_MS
 /** Maximum number of rows that one transaction deletes. */
 const REMOVAL_BATCH = 10_000
 /** Key of the advisory lock that ensures that only one node at a time maintains the log. */
