@@ -18,7 +18,8 @@ RUN npm run console && npm run build && deploy/image/rootfs.sh /rootfs
 
 FROM scratch
 COPY --from=build /rootfs /
-ENV NODE_ENV=production PATH=/usr/bin HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
+# SQLite sorts in files when an upgrade adds an index: they belong on the volume, because /tmp may be small.
+ENV NODE_ENV=production PATH=/usr/bin HOST=0.0.0.0 PORT=3000 DATA_DIR=/data SQLITE_TMPDIR=/data
 # The user of the data folder, by number: Kubernetes compares it.
 USER 1000:1000
 # Where the gateway looks for gateway.yaml.

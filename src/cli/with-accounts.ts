@@ -27,7 +27,10 @@ export async function runWithAccounts(
   await runReportingErrors(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
     const { openCommandBackend } = await import('../gateway/control/open-command-backend.ts')
-    const accounts = await openCommandBackend(readEnvironment(shell.env, options), { createsDatabase })
+    const accounts = await openCommandBackend(readEnvironment(shell.env, options), {
+      createsDatabase,
+      report: (sentence) => shell.err.write(`${sentence}\n`),
+    })
     try {
       await work(accounts)
     } finally {

@@ -44,7 +44,10 @@ export async function openSharedLedger({
   const messages = new NodeMessages(secrets)
   const url = environment.databaseUrl
   const rows = opened.adopt(
-    await retryUntilAvailable(() => openPostgresStore({ url, secrets }), log),
+    await retryUntilAvailable(
+      () => openPostgresStore({ url, secrets, report: (sentence) => log.info(sentence) }),
+      log,
+    ),
     (open: SharedRows) => open.close(),
   )
   if (!rows.hasRelayRole) {

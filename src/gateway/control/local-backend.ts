@@ -24,6 +24,7 @@ import { keyHashes, type Secrets } from '../../store/secrets.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import type { Store } from '../../store/store.ts'
 import { endSecretChange, gatewaySecrets } from '../../store/gateway-secrets.ts'
+import type { ReportProgress } from '../../store/migrations/steps.ts'
 import { isDatabaseOfGateway } from '../../store/is-database-of-gateway.ts'
 import { type CommandBackend, NoDatabase } from './command-backend.ts'
 
@@ -39,9 +40,11 @@ interface OpenServices
 /** Services including those that only the test of a channel needs. */
 type AnyServices = OpenServices & Pick<AdministrationServices, 'upstreams' | 'endReads'>
 
-interface OpeningOptions {
+export interface OpeningOptions {
   /** Whether a database that is missing or empty becomes one of a gateway. */
   readonly createsDatabase: boolean
+  /** Gets the progress of a long migration of a shared database. */
+  readonly report: ReportProgress
 }
 
 type AnyOperation = (services: AnyServices, input: unknown) => Promise<unknown>
@@ -107,11 +110,15 @@ function backupInputs({ databaseUrl, secret, dataDir }: Environment): BackupInpu
   return { dataDir, databaseUrl, secretFile: secret === undefined && existsSync(file) ? file : undefined }
 }
 
-async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promise<Store> {
+async function openStore(
+  { databaseUrl }: Environment,
+  secrets: Secrets,
+  report: ReportProgress,
+): Promise<Store> {
   const path = sqlitePath(databaseUrl)
   if (path !== undefined) return openSqliteStore({ path, secrets, onCallingThread: true })
   const { openPostgresStore } = await import('../../store/postgres/open.ts')
-  return sharedStore(await openPostgresStore({ url: databaseUrl, secrets }))
+  return sharedStore(await openPostgresStore({ url: databaseUrl, secrets, report }))
 }
 
 /** The batches in a database whose gateway does not run, which hears at its start of what is cancelled. */
@@ -128,14 +135,14 @@ function batchesIn(store: Store, { place }: Pick<OpenObjects, 'place'>): Managed
 
 async function openServices(
   environment: Environment,
-  { createsDatabase }: OpeningOptions,
+  { createsDatabase, report }: OpeningOptions,
 ): Promise<OpenServices> {
   if (!createsDatabase && !(await isDatabaseOfGateway(environment.databaseUrl)))
     throw new NoDatabase(environment)
   const config = readConfig(environment)
   const { users } = config
   const secrets = await gatewaySecrets(environment)
-  const store = await openStore(environment, secrets)
+  const store = await openStore(environment, secrets, report)
   try {
     endSecretChange(environment, secrets, () => {})
     // Create the users that gateway.yaml declares before anything else, because their ids must still be free.

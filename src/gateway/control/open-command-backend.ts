@@ -13,6 +13,7 @@ import {
 } from '../../store/data-folder.ts'
 import { type CommandBackend, NoDatabase } from './command-backend.ts'
 import { callGateway, checkGatewayListens, GatewayNotListening } from './call-gateway.ts'
+import type { OpeningOptions } from './local-backend.ts'
 import type { GatewayGreeting } from './messages.ts'
 
 /** Milliseconds for which a gateway that is starting or stopping may hold the lock without listening. */
@@ -28,7 +29,7 @@ const RETRY_INTERVAL_MS = 50
  */
 export async function openCommandBackend(
   environment: Environment,
-  { createsDatabase = false }: { readonly createsDatabase?: boolean } = {},
+  { createsDatabase = false, report = () => {} }: Partial<OpeningOptions> = {},
 ): Promise<CommandBackend> {
   const { dataDir, databaseUrl } = environment
   const path = sqlitePath(databaseUrl)
@@ -45,7 +46,7 @@ export async function openCommandBackend(
         // The modules of the local backend are loaded on demand, because a command that a running gateway
         // handles needs none of them.
         const { localBackend } = await import('./local-backend.ts')
-        return localBackend(environment, lock, { createsDatabase })
+        return localBackend(environment, lock, { createsDatabase, report })
       }
       lock.release()
       throw new NoDatabase(environment)

@@ -3,19 +3,24 @@ import { DEFAULT_MIGRATION_TABLE, type Migration, Migrator } from 'kysely/migrat
 import { installBank } from '../postgres/install-bank.ts'
 import type { Database } from '../row-types.ts'
 import type { ColumnTypes } from './schema/table.ts'
-import { isSchemaCurrent, refuseForeignTables, type Step, STEPS } from './steps.ts'
+import { isSchemaCurrent, refuseForeignTables, type ReportProgress, type Step, STEPS } from './steps.ts'
 
 /**
  * Migrates the schema to this version. All missing steps run in one transaction, so that a crash leaves the
- * schema unchanged. Rejects if the database is of a newer version, or was created by a build from before the
- * first release.
+ * schema unchanged; what they prepare before it changes nothing for nodes of an earlier version. Rejects if the database
+ * is of a newer version, or was created by a build from before the first release.
  */
 export async function migrateToLatest(
   db: Kysely<Database>,
   types: ColumnTypes,
   steps: readonly Step[] = STEPS,
+  report: ReportProgress = () => {},
 ): Promise<void> {
-  if (isSchemaCurrent(await stepsRun(db, types), steps)) return
+  const run = await stepsRun(db, types)
+  if (isSchemaCurrent(run, steps)) return
+  // A new database has nothing to prepare.
+  if (types.isShared && run.length > 0)
+    for (const { name, prepare } of steps) if (!run.includes(name)) await prepare?.(db, report)
   const migrations = Object.fromEntries(
     steps.map((step) => [step.name, migrationOf(step, types, step === steps.at(-1))]),
   )

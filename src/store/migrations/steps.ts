@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 import type { RecordColumns } from '../../domain/records/record.ts'
 import { TOKEN } from '../../domain/records/token.ts'
 import { USAGE } from '../../domain/records/usage.ts'
+import type { Database } from '../row-types.ts'
 import type { ColumnTypes } from './schema/table.ts'
 
 /** A step of a schema migration. */
@@ -9,7 +10,15 @@ export interface Step {
   readonly name: string
   /** Runs the step. The code is loaded only when needed, because most starts run no step. */
   readonly run: (db: Kysely<unknown>, types: ColumnTypes) => Promise<void>
+  /**
+   * Does the part of the step that takes long on a shared database, before all steps and outside their transaction, so that
+   * nodes of an earlier version can report meanwhile. The next run continues one that was killed.
+   */
+  readonly prepare?: (db: Kysely<Database>, report: ReportProgress) => Promise<void>
 }
+
+/** Gets a sentence for the operator before each part of a migration that may take long. */
+export type ReportProgress = (sentence: string) => void
 
 /** All steps, in order. A step must not change after its release; a change needs a new step. */
 export const STEPS: readonly Step[] = [
@@ -72,6 +81,7 @@ export const STEPS: readonly Step[] = [
   {
     name: '0015-call-ends',
     run: async (db) => (await import('./schema/call-ends.ts')).indexCallEnds(db),
+    prepare: async (db, report) => (await import('./schema/call-ends.ts')).indexPartitions(db, report),
   },
 ]
 

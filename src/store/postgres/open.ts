@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { auditedWrite } from '../audit/audited-write.ts'
 import { POSTGRES_TYPES } from '../migrations/schema/table.ts'
 import { migrateToLatest, stepsRun } from '../migrations/migrate.ts'
-import { isSchemaCurrent } from '../migrations/steps.ts'
+import { isSchemaCurrent, type ReportProgress, STEPS } from '../migrations/steps.ts'
 import type { Db } from '../operations/operation.ts'
 import * as reads from '../operations/reads.ts'
 import type * as writes from '../operations/writes.ts'
@@ -68,16 +68,18 @@ export interface SharedRows extends RowStore {
  * Opens the database at a `postgres:` URL and migrates its schema. Rejects with a sentence for the operator
  * if the database is unreachable, was created with another secret, or was migrated by a newer version. The
  * store has no writes of calls, because every node stores calls in its local file first. `timeoutMs` is the
- * timeout for connecting and of the server's signs of life, for machines that may be slow.
+ * timeout for connecting and of the server's signs of life, for machines that may be slow. `report` gets the progress of a
+ * long migration.
  */
 export async function openPostgresStore(options: {
   readonly url: string
   readonly secrets: Secrets
   readonly timeoutMs?: number
+  readonly report?: ReportProgress | undefined
 }): Promise<SharedRows> {
   const { url, secrets, timeoutMs } = options
   await refuseUnfitPooler(url)
-  const known = await prepareDatabase(url, secrets, timeoutMs)
+  const known = await prepareDatabase(options)
   const db = createPostgresKysely(connectionPool(url, { lockMs: LOCK_WAIT_MS, ...patience(timeoutMs) }))
   return {
     ...known,
@@ -114,13 +116,14 @@ function patience(ms: number | undefined): Pick<PoolTimeouts, 'connectMs' | 'pro
   return probing ? { connectMs: probing.connectMs, probing } : {}
 }
 
-function prepareDatabase(
-  url: string,
-  secrets: Secrets,
-  timeoutMs: number | undefined,
-): Promise<Pick<SharedRows, 'bankId' | 'hasRelayRole'>> {
+function prepareDatabase({
+  url,
+  secrets,
+  timeoutMs,
+  report,
+}: Parameters<typeof openPostgresStore>[0]): Promise<Pick<SharedRows, 'bankId' | 'hasRelayRole'>> {
   const prepare = async (db: Kysely<Database>) => {
-    await migrateToLatest(db, POSTGRES_TYPES)
+    await migrateToLatest(db, POSTGRES_TYPES, STEPS, report)
     await maintainUsageLog(db, undefined)
     await db
       .insertInto('store_identity')
