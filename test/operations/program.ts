@@ -154,8 +154,8 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
     async ready() {
       const deadline = performance.now() + PATIENCE_MS
       for (;;) {
-        await pauseBeforeProbe(child, () => out)
-        if ((await statusOn(port, '/readyz')) === 200) return
+        const mayListen = await pauseBeforeProbe(child, () => out)
+        if (mayListen && (await statusOn(port, '/readyz')) === 200) return
         if (run.isOver || performance.now() > deadline) {
           child.kill('SIGKILL')
           throw new Error(`the program is not ready:\n${out.slice(-3000)}\n${err.slice(-3000)}`)
