@@ -14,6 +14,7 @@ import { formatForClaude } from '../schemas/accepted-schemas.ts'
 import type { EnforcedSchemas } from '../schemas/closed-schema.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { reportDropped } from './dropped-fields.ts'
+import { withEncodableTurns } from './encode/turns.ts'
 
 /**
  * Decodes `output_config.format`, or `output_format` of the beta version; `docs/api.md: Messages`. Throws
@@ -67,7 +68,7 @@ export function withSupportedFormat(
   const { outputFormat: format } = conversation
   if (!format) return { ...conversation, outputFormat: undefined }
   if (format.kind === 'json-object') return withFormatAsInstruction(conversation, format)
-  if (canFollowSchema(conversation, capabilities)) {
+  if (capabilities.takesSchema && !hasPrefill(conversation, capabilities)) {
     const accepted = formatForClaude(format, enforced, dropped)
     if (accepted) return { ...conversation, outputFormat: accepted }
   }
@@ -84,16 +85,12 @@ export function withSupportedFormat(
  */
 export function answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined {
   const { outputFormat: format, tools, webSearch } = conversation
-  if (format?.kind !== 'json-schema' || canFollowSchema(conversation, capabilities)) return undefined
-  if (tools.length > 0 || webSearch || hasPrefill(conversation)) return undefined
+  if (format?.kind !== 'json-schema' || capabilities.takesSchema) return undefined
+  if (tools.length > 0 || webSearch || hasPrefill(conversation, capabilities)) return undefined
   return answerToolName(format)
 }
 
-/** Whether the model can follow a schema. After a prefill (a given beginning of the reply) no model can. */
-function canFollowSchema(conversation: Conversation, { takesSchema }: Capabilities): boolean {
-  return takesSchema && !hasPrefill(conversation)
-}
-
-function hasPrefill({ turns }: Conversation): boolean {
-  return turns.at(-1)?.role === 'assistant'
+/** Whether a prefill (a given beginning of the reply) is sent. After one, no model can follow a schema. */
+function hasPrefill(conversation: Conversation, capabilities: Capabilities): boolean {
+  return withEncodableTurns(conversation, capabilities, new Set()).turns.at(-1)?.role === 'assistant'
 }

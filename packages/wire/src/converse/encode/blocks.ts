@@ -1,10 +1,10 @@
 import { WireError } from '../../wire-error.ts'
+import type { EncodablePart } from '../../alternating-turns.ts'
 import type { DroppedFields } from '../../codec.ts'
 import type {
   CacheMark,
   MediaPart,
   MediaSource,
-  Part,
   TextPart,
   ThinkingPart,
   ToolCallPart,
@@ -37,28 +37,23 @@ export class BlockWriter {
   }
 
   /**
-   * Encodes a part of a turn; an empty list if this protocol cannot express it. Throws `invalid_request` for
-   * a call whose input is not a JSON object, and for files that no model accepts.
+   * Encodes a part of a turn; an empty list for a blank text. Throws `invalid_request` for a call whose input
+   * is not a JSON object, and for files that no model accepts.
    */
-  write(part: Part): string[] {
+  write(part: EncodablePart): string[] {
     switch (part.kind) {
       case 'text':
         return this.writeText(part)
       case 'media':
         return [this.#writeMedia(part), ...this.cachePoint(part.cache)]
       case 'thinking':
-        return this.#writeThought(part)
+        return [this.#writeThought(part)]
       case 'tool-call':
         return [this.#writeCall(part), ...this.cachePoint(part.cache)]
       case 'tool-result':
         return [this.#writeResult(part), ...this.cachePoint(cacheOf(part))]
-      case 'search':
-        reportDropped(this.#dropped, 'content')
-        return []
       case 'opaque':
-        if (part.protocol === 'converse') return [JSON.stringify(part.value)]
-        reportDropped(this.#dropped, 'content')
-        return []
+        return [JSON.stringify(part.value)]
     }
   }
 
@@ -79,13 +74,8 @@ export class BlockWriter {
     return this.#media.write(source, name)
   }
 
-  // Upstreams accept only thoughts with their own signature.
-  #writeThought({ text, proof }: ThinkingPart): string[] {
-    if (proof?.protocol !== 'converse') {
-      reportDropped(this.#dropped, 'reasoning_content')
-      return []
-    }
-    return [JSON.stringify({ reasoningContent: { reasoningText: { text, signature: proof.value } } })]
+  #writeThought({ text, proof }: ThinkingPart): string {
+    return JSON.stringify({ reasoningContent: { reasoningText: { text, signature: proof?.value } } })
   }
 
   #writeCall({ id, name, input }: ToolCallPart): string {

@@ -2,7 +2,6 @@ import type { DroppedFields } from '../../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../../conversation.ts'
 import { type MemberText, jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
-import { withoutRefusedPrefill } from '../../prefill.ts'
 import {
   displayOf,
   thinkingBudgetOf,
@@ -13,6 +12,7 @@ import {
   requestedEffort,
 } from '../../thinking.ts'
 import { reportDropped } from './dropped-fields.ts'
+import { withEncodableTurns } from './turns.ts'
 
 /** Highest temperature in Converse. Other protocols allow up to 2. */
 const MAX_TEMPERATURE = 1
@@ -57,8 +57,8 @@ export function encodeInference(
 
 /** Returns the maximum of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number | undefined {
-  const answerable = withoutRefusedPrefill(conversation, capabilities, new Set())
-  return inferenceOf(answerable, capabilities, new Set()).maxTokens
+  const encodable = withEncodableTurns(conversation, capabilities, new Set())
+  return inferenceOf(encodable, capabilities, new Set()).maxTokens
 }
 
 function inferenceOf(
@@ -146,11 +146,7 @@ function lacksThoughts(turns: readonly Turn[]): boolean {
   const last = turns.findLast(({ role }) => role === 'assistant')
   if (!last?.parts.some(({ kind }) => kind === 'tool-call')) return false
   if (!turns.at(-1)?.parts.some(({ kind }) => kind === 'tool-result')) return false
-  return !last.parts.some(
-    (part) =>
-      (part.kind === 'thinking' && part.proof?.protocol === 'converse') ||
-      (part.kind === 'opaque' && part.protocol === 'converse'),
-  )
+  return !last.parts.some(({ kind }) => kind === 'thinking' || kind === 'opaque')
 }
 
 function withoutSampling(

@@ -12,6 +12,7 @@ import {
 import { formatForClaude } from '../../schemas/accepted-schemas.ts'
 import type { EnforcedSchemas } from '../../schemas/closed-schema.ts'
 import { reportDropped } from './dropped-fields.ts'
+import { withEncodableTurns } from './turns.ts'
 
 /**
  * Adapts the output format to the model: a schema if the model can follow one, otherwise a tool that it must
@@ -42,11 +43,11 @@ export function withSupportedFormat(
  * cannot be forced to call a tool, if the conversation has tools or a prefill, or if the schema does not
  * describe an object.
  */
-export function answerTool(
-  { outputFormat: format, tools, turns }: Conversation,
-  { converse }: Capabilities,
-): string | undefined {
-  if (format?.kind !== 'json-schema' || converse.schema !== 'tool' || tools.length > 0) return undefined
+export function answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined {
+  const { outputFormat: format, tools } = conversation
+  if (format?.kind !== 'json-schema' || capabilities.converse.schema !== 'tool' || tools.length > 0)
+    return undefined
+  const { turns } = withEncodableTurns(conversation, capabilities, new Set())
   return turns.at(-1)?.role === 'assistant' ? undefined : answerToolName(format)
 }
 

@@ -2,19 +2,19 @@ import { WireError } from '../../wire-error.ts'
 import { refuseSeveralChoices } from '../../reply.ts'
 import type { DroppedFields, UpstreamModel } from '../../codec.ts'
 import type { Conversation, Part, Tool, ToolChoice, Turn } from '../../conversation.ts'
+import type { EncodableConversation, EncodablePart, EncodableTurn } from '../../alternating-turns.ts'
 import type { ConverseCapabilities } from '../../model-capabilities.ts'
 import { dropSearchRules } from '../../web-search.ts'
 import { jsonArrayOf, jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
-import { withoutRefusedPrefill } from '../../prefill.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
-import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { toolForClaude } from '../../schemas/accepted-schemas.ts'
 import { EnforcedSchemas } from '../../schemas/closed-schema.ts'
 import { reportDropped } from './dropped-fields.ts'
 import { BlockWriter, TEXT_BLOCK_PLACEHOLDER } from './blocks.ts'
 import { encodeInference } from './inference.ts'
+import { withEncodableTurns } from './turns.ts'
 import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
 
 /** Service tiers that upstreams know. */
@@ -35,14 +35,12 @@ export function encodeRequest(
   refuseSeveralChoices(requested)
   const { converse } = capabilities
   const enforced = new EnforcedSchemas()
-  const answerable = withoutRefusedPrefill(withSystemTextsInTurns(requested), capabilities, dropped)
-  const conversation = withSystem(
-    withSupportedFormat(answerable, capabilities, enforced, dropped),
-    converse.takesSystem,
-  )
+  const encodable = withEncodableTurns(requested, capabilities, dropped)
+  const formatted = withSupportedFormat(encodable, capabilities, enforced, dropped)
+  const conversation = withSystem({ ...formatted, turns: encodable.turns }, converse.takesSystem)
   const writer = new BlockWriter(converse, dropped)
   const system = conversation.system.flatMap((part) => writer.writeText(part))
-  const { outputFormat } = conversation
+  const { outputFormat } = formatted
   const body = renderObject([
     ['system', system.length > 0 ? jsonArrayOf(system) : undefined],
     ['messages', jsonArrayOf(encodeTurns(conversation.turns, converse, dropped))],
@@ -55,13 +53,12 @@ export function encodeRequest(
 }
 
 /** Moves the system texts before the user's first text, if the model does not accept a system instruction. */
-function withSystem<Given extends Conversation>(conversation: Given, takesSystem: boolean): Given {
+function withSystem(conversation: EncodableConversation, takesSystem: boolean): EncodableConversation {
   const { system, turns } = conversation
   if (takesSystem || system.length === 0) return conversation
   const [first, ...rest] = turns
-  const own = first?.role === 'user' ? first.parts : []
-  const others = first?.role === 'user' ? rest : turns
-  return { ...conversation, system: [], turns: [{ role: 'user', parts: [...system, ...own] }, ...others] }
+  const parts = [...system, ...(first?.parts ?? [])]
+  return { ...conversation, system: [], turns: [{ role: 'user', parts }, ...rest] }
 }
 
 /** The service tier as JSON text. Other fields in `shared` are reported as dropped. */
@@ -90,54 +87,23 @@ interface WrittenTurn {
 }
 
 /**
- * Encodes turns as messages of alternating roles, which begin with the user. Tool results are first in their
- * turn. A turn without text, and a document without text beside it, get a placeholder, because upstreams
- * refuse both.
+ * Encodes turns as messages. A turn without text, and a document without text beside it, get a placeholder,
+ * because upstreams refuse both.
  */
 function encodeTurns(
-  turns: readonly Turn[],
+  turns: readonly EncodableTurn[],
   capabilities: ConverseCapabilities,
   dropped: DroppedFields,
 ): string[] {
   const writer = new BlockWriter(capabilities, dropped)
-  const merged: { readonly role: Turn['role']; readonly parts: Written[] }[] = []
-  for (const { role, parts } of withTrimmedPrefill(turns)) {
-    const written = parts
-      .filter((part) => isSayable(part, role, dropped))
+  const writeParts = (parts: readonly EncodablePart[]): readonly Written[] =>
+    parts
       .map((part) => ({ kind: part.kind, blocks: writer.write(part) }))
       .filter(({ blocks }) => blocks.length > 0)
-    const last = merged.at(-1)
-    if (last?.role === role) last.parts.push(...written)
-    else if (role === 'user' || written.length > 0) merged.push({ role, parts: written })
-  }
-  if (merged[0]?.role !== 'user') merged.unshift({ role: 'user', parts: [] })
-  return merged
-    .map(resultsFirst)
+  return turns
+    .map(({ role, parts }) => ({ role, parts: writeParts(parts) }))
     .flatMap((turn) => (capabilities.mixesTools ? [turn] : unmixed(turn, dropped)))
     .map(({ role, parts }) => `{"role":"${role}","content":${jsonArrayOf(withWords(parts))}}`)
-}
-
-/**
- * Removes white space at the end of a prefill (the beginning of a reply that the model must continue),
- * because upstreams refuse it.
- */
-function withTrimmedPrefill(turns: readonly Turn[]): readonly Turn[] {
-  const turn = turns.at(-1)
-  const part = turn?.parts.at(-1)
-  if (turn?.role !== 'assistant' || part?.kind !== 'text') return turns
-  const parts = [...turn.parts.slice(0, -1), { ...part, text: part.text.trimEnd() }]
-  return [...turns.slice(0, -1), { ...turn, parts }]
-}
-
-/** Whether a part may be sent in a turn of this role. Media may only be in turns of the user. */
-function isSayable(part: Part, role: Turn['role'], dropped: DroppedFields): boolean {
-  const isForeign = part.kind === 'media' && role === 'assistant'
-  if (isForeign) reportDropped(dropped, 'content')
-  return !isForeign
-}
-
-function resultsFirst({ role, parts }: WrittenTurn): WrittenTurn {
-  return { role, parts: [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))] }
 }
 
 /** Puts tool results into a turn of their own, and drops parts that are in the same turn as tool calls. */

@@ -14,17 +14,15 @@ import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../..
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { isTextFile, textOfMedia } from '../../media-source.ts'
-import { withoutRefusedPrefill } from '../../prefill.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { toolForClaude } from '../../schemas/accepted-schemas.ts'
 import { EnforcedSchemas } from '../../schemas/closed-schema.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
-import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { historyInput } from '../../tool-input.ts'
 import { FORCED_SEARCH } from '../../web-search.ts'
 import { writeCacheMark } from '../cache-mark.ts'
 import { reportDropped } from '../dropped-fields.ts'
-import { encodableTurns, isBlankText } from './turns.ts'
+import { isBlankText, withEncodableTurns } from './turns.ts'
 import { STANDARD_TIER } from '../end-user.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
 import { encodeSampling } from './thinking.ts'
@@ -51,9 +49,9 @@ export function encodeRequest(
   else refuseSeveralChoices(requested)
   dropSeedAndPenalties(requested, dropped)
   const enforced = new EnforcedSchemas()
-  const answerable = withoutRefusedPrefill(withSystemTextsInTurns(requested), capabilities, dropped)
-  const conversation = withSupportedFormat(answerable, capabilities, enforced, dropped)
-  const turns = encodableTurns(conversation.turns, dropped)
+  const encodable = withEncodableTurns(requested, capabilities, dropped)
+  const { turns } = encodable
+  const conversation = withSupportedFormat(encodable, capabilities, enforced, dropped)
   const sampled = encodeSampling(conversation, capabilities, turns, dropped)
   const { max_tokens, thinking, output_config, ...sampling } = sampled
   const system = conversation.system.filter((part) => !isBlankText(part))

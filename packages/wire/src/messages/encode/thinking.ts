@@ -10,9 +10,8 @@ import {
   THINKING_OFF,
 } from '../../thinking.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
-import { withoutRefusedPrefill } from '../../prefill.ts'
 import { reportDropped } from '../dropped-fields.ts'
-import { encodableTurns } from './turns.ts'
+import { withEncodableTurns } from './turns.ts'
 
 /** Maximum of output tokens for requests without one, because this protocol requires it. */
 const DEFAULT_MAX_TOKENS = 8192
@@ -99,8 +98,7 @@ export function encodeSampling(
 
 /** Returns the maximum of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number {
-  const answerable = withoutRefusedPrefill(conversation, capabilities, new Set())
-  const turns = encodableTurns(answerable.turns, new Set())
+  const { turns } = withEncodableTurns(conversation, capabilities, new Set())
   return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
 }
 

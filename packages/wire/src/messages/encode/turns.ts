@@ -1,59 +1,40 @@
+import {
+  type EncodableConversation,
+  type EncodablePart,
+  withAlternatingTurns,
+} from '../../alternating-turns.ts'
 import type { DroppedFields } from '../../codec.ts'
 import type {
+  Conversation,
   MediaPart,
   OpaquePart,
   Part,
-  SearchPart,
   TextPart,
   ToolResultPart,
   Turn,
 } from '../../conversation.ts'
+import type { Capabilities } from '../../model-capabilities.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { isSearchResult } from '../blocks.ts'
-
-/** A part that this protocol can express. */
-type EncodablePart = Exclude<Part, SearchPart>
-
-/** A turn that this protocol can express. */
-export interface EncodableTurn extends Turn {
-  readonly parts: readonly EncodablePart[]
-}
 
 /** Used for an empty user turn: upstreams require the turn, and refuse one without text. */
 const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
 
-/**
- * Prepares turns for a messages request: drops parts that this protocol cannot express, merges consecutive
- * turns of the same role, adds a user turn at the beginning if needed, and moves tool results to the start of
- * their turn. An empty assistant turn is dropped. An empty user turn is kept, because otherwise the
- * conversation would end with an assistant's turn.
- */
-export function encodableTurns(turns: readonly Turn[], dropped: DroppedFields): EncodableTurn[] {
-  const merged: { role: Turn['role']; parts: EncodablePart[] }[] = []
-  for (const { role, parts } of turns) {
-    const encodable = parts
+/** Replaces the turns by those that are sent in a messages request. */
+export function withEncodableTurns(
+  conversation: Conversation,
+  capabilities: Capabilities,
+  dropped: DroppedFields,
+): EncodableConversation {
+  const partsOf = ({ role, parts }: Turn): EncodablePart[] =>
+    parts
       .filter((part, i): part is EncodablePart => isEncodable(part, { role, before: parts[i - 1] }, dropped))
       .map((part) => withoutUnencodable(part, dropped))
-    const last = merged.at(-1)
-    if (last?.role === role) last.parts.push(...encodable)
-    else if (role === 'user' || encodable.length > 0) merged.push({ role, parts: encodable })
-  }
-  if (merged[0]?.role !== 'user') merged.unshift({ role: 'user', parts: [] })
-  return merged.map(({ role, parts }, i) => {
-    if (role === 'assistant') return { role, parts: i === merged.length - 1 ? trimmedPrefill(parts) : parts }
-    const results = parts.filter(({ kind }) => kind === 'tool-result')
-    const others = parts.filter(({ kind }) => kind !== 'tool-result')
-    return { role, parts: parts.length === 0 ? [PLACEHOLDER] : [...results, ...others] }
-  })
-}
-
-/**
- * Removes white space at the end of a prefill (the beginning of a reply that the model must continue),
- * because upstreams refuse it.
- */
-function trimmedPrefill(parts: readonly EncodablePart[]): readonly EncodablePart[] {
-  const last = parts.at(-1)
-  return last?.kind === 'text' ? [...parts.slice(0, -1), { ...last, text: last.text.trimEnd() }] : parts
+  const alternating = withAlternatingTurns(conversation, partsOf, capabilities, dropped)
+  const turns = alternating.turns.map((turn) =>
+    turn.parts.length === 0 ? { ...turn, parts: [PLACEHOLDER] } : turn,
+  )
+  return { ...alternating, turns }
 }
 
 /** Whether a text is empty or only white space, which upstreams refuse. */
