@@ -24,13 +24,14 @@ export interface StreamedExchange extends UpstreamResponseHead {
 /**
  * Sends a request and resolves to the head of the response. The body is received only as fast as it is read.
  * Rejects with `TransportError` if there is no response within `timeoutMs` milliseconds; the body must also
- * end within this time.
+ * end within this time. `onUnwanted` is called with a function that cancels the request.
  */
 export function requestStreamedResponse(
   upstreams: UpstreamClient,
   { hold, channel, key }: RequestRecipient,
   request: WireRequest,
   timeoutMs: number,
+  onUnwanted?: (cancel: () => void) => void,
 ): Promise<StreamedExchange> {
   const head = Promise.withResolvers<StreamedExchange>()
   const arrived: Buffer[] = []
@@ -59,10 +60,12 @@ export function requestStreamedResponse(
       onError: finish,
     },
   )
-  const timer = setTimeout(() => {
+  const stop = (why: string): void => {
     exchange.cancel()
-    finish(new TransportError(`no answer within ${timeoutMs / 1000} s`, false))
-  }, timeoutMs)
+    finish(new TransportError(why, false))
+  }
+  const timer = setTimeout(() => stop(`no answer within ${timeoutMs / 1000} s`), timeoutMs)
+  onUnwanted?.(() => end === 'open' && stop('cancelled'))
   return head.promise
 
   async function* pieces(): AsyncGenerator<Buffer, void, undefined> {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type FullResponse, send } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { untilOver } from '../fixtures/open-calls.ts'
 import { storingUpstream } from '../fixtures/stored-responses.ts'
 
 const REQUEST = { model: 'm', input: 'hi' }
@@ -72,6 +73,39 @@ test.each([
     await vi.waitFor(async () => expect((await make('single')).status).toBe(200), 60_000)
   },
 )
+
+test.each(['', '?stream=true', '/input_items'])(
+  "the provider's request for a stored response (%s) ends when its client leaves",
+  async (below) => {
+    let received: ReturnType<typeof fixture.upstream.only> | undefined
+    await whileUnderWay(
+      'GET',
+      (id) => `/v1/responses/${id}${below}`,
+      async () => void (received = fixture.upstream.only('m')),
+    )
+    await received?.ended
+    await vi.waitFor(async () => expect((await make('single')).status).toBe(200), 60_000)
+  },
+)
+
+test('a deletion whose client has left is a call under way until the provider has answered', async () => {
+  const provider = storingUpstream('m')
+  const answered = Promise.withResolvers<void>()
+  fixture.upstream.decide('m', (received) => ({
+    ...provider.decision(received),
+    ...(received.method === 'DELETE' && { after: answered.promise }),
+  }))
+  const { id } = (await make('ann')).json() as { id: string }
+  fixture.upstream.forget('m')
+  const path = `/v1/responses/${id}`
+  const sent = send(fixture.gateway.url, undefined, { key: 'single', method: 'DELETE', path })
+  await fixture.upstream.receivedAtLeast('m', 1)
+  sent.destroy()
+  await untilOver(fixture.gateway.url, 0)
+  expect((await make('single')).status).toBe(429)
+  answered.resolve()
+  await vi.waitFor(async () => expect((await make('single')).status).toBe(200), 60_000)
+})
 
 test('a response can be cancelled while its stream is the only call that a key may have under way', async () => {
   await whileUnderWay(

@@ -73,9 +73,7 @@ export class ResponseRequests {
   async find(incoming: IncomingCall, caller: Caller, id: string): Promise<StoredResponseRequest> {
     const settings = this.#services.settings()
     const reading = this.#services.reads.of(caller.user.id)
-    incoming.response.onClosed(() => reading.end())
-    // If the client left before `onClosed` was called, its listener is not called.
-    if (incoming.response.isAborted) reading.end()
+    onLeft(incoming, () => reading.end())
     await reading.begin()
     const known = await this.#services.responses.facts(caller.user.id, id)
     if (!known) throw new GatewayError('not_found', 'there is no response with this id')
@@ -393,6 +391,8 @@ export async function openAtUpstream(
     { hold, ...account },
     { method, protocol: 'responses', path, headers: ['accept', 'application/json'], body: NOTHING },
     channel.timeouts.total,
+    // A change is made, whether or not its client waits for the answer.
+    incoming.request.method === 'GET' ? (cancel) => onLeft(incoming, cancel) : undefined,
   ).catch(unanswered)
   hold.settle()
   const { status, pieces, retryAfter, headers } = came
@@ -410,6 +410,13 @@ export function forwardedQuery(query: URLSearchParams, more: readonly string[] =
   for (const name of [...PASSED_ON, ...more])
     for (const value of query.getAll(name)) passed.append(name, value)
   return passed.size === 0 ? '' : `?${passed.toString()}`
+}
+
+/** Calls a function when the client has its answer or has left. */
+function onLeft({ response }: IncomingCall, then: () => void): void {
+  response.onClosed(then)
+  // If the client left before `onClosed` was called, its listener is not called.
+  if (response.isAborted) then()
 }
 
 /** Yields the body of a response. If it breaks off, throws the error for the client. */

@@ -28,8 +28,11 @@ export class StoredResponses {
   }
 
   /** Sends a response as a whole, or its stream again. */
-  async retrieve(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    const stored = await this.#begin(incoming, caller, id)
+  retrieve(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    return this.#underWay(incoming, caller, id, (stored) => this.#retrieve(stored, caller))
+  }
+
+  async #retrieve(stored: StoredResponseRequest, caller: Caller): Promise<void> {
     const replay = this.#requests.replayOf(stored)
     if (!replay) return this.#requests.retrieve(stored)
     const { relay } = this.#services
@@ -38,20 +41,20 @@ export class StoredResponses {
     const request = replayRequest(replay)
     const replayed = { dialect: REPLAY_DIALECT, caller, settings, request, channel }
     try {
-      await relay.makeUncharged({ ...replayed, known: check?.begin() }, incoming)
+      await relay.makeUncharged({ ...replayed, known: check?.begin() }, stored.incoming)
     } finally {
       check?.ended()
     }
   }
 
   /** Deletes a response, also at its upstream. */
-  async remove(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    return this.#requests.remove(await this.#begin(incoming, caller, id))
+  remove(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    return this.#underWay(incoming, caller, id, (stored) => this.#requests.remove(stored))
   }
 
   /** Sends a page of the items that a response was made from. */
-  async inputItems(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    return this.#requests.inputItems(await this.#begin(incoming, caller, id))
+  inputItems(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    return this.#underWay(incoming, caller, id, (stored) => this.#requests.inputItems(stored))
   }
 
   /** Cancels a response that is made in the background. It is no call under way, because it may be what ends one. */
@@ -66,12 +69,18 @@ export class StoredResponses {
     return answer ? answer(request, run) : run(incoming)
   }
 
-  /** Finds a response of the caller for a request that is a call under way until the client has the answer or leaves. */
-  async #begin(incoming: IncomingCall, caller: Caller, id: string): Promise<StoredResponseRequest> {
-    const { response } = incoming
+  /** Makes a request for a response of the caller. It is a call under way until its request to the provider has ended. */
+  async #underWay(
+    incoming: IncomingCall,
+    caller: Caller,
+    id: string,
+    run: (stored: StoredResponseRequest) => Promise<void>,
+  ): Promise<void> {
     const leave = await this.#services.limits.begin(caller)
-    if (response.isAborted) leave()
-    else response.onClosed(leave)
-    return this.#requests.find(incoming, caller, id)
+    try {
+      await run(await this.#requests.find(incoming, caller, id))
+    } finally {
+      leave()
+    }
   }
 }
