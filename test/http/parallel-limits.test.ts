@@ -88,7 +88,7 @@ test.each(['', '?stream=true', '/input_items'])(
   },
 )
 
-test('a deletion whose client has left is a call under way until the provider has answered', async () => {
+test('a deletion whose client has left is a call under way until the provider has answered, and is then made here too', async () => {
   const provider = storingUpstream('m')
   const answered = Promise.withResolvers<void>()
   fixture.upstream.decide('m', (received) => ({
@@ -105,6 +105,7 @@ test('a deletion whose client has left is a call under way until the provider ha
   expect((await make('single')).status).toBe(429)
   answered.resolve()
   await vi.waitFor(async () => expect((await make('single')).status).toBe(200), 60_000)
+  expect((await fixture.chat('ann', undefined, { method: 'GET', path })).status).toBe(404)
 })
 
 test('a response can be cancelled while its stream is the only call that a key may have under way', async () => {

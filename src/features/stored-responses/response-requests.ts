@@ -143,7 +143,9 @@ export class ResponseRequests {
         (await background.see(response, await readAtUpstream(this.#upstream(request), request, 'GET', '')))
       if (!isOver)
         throw new GatewayError('invalid_request', 'this response is still being made: cancel it first')
-      await readAtUpstream(this.#upstream(request), request, 'DELETE', '')
+      const pieces = await openAtUpstream(this.#upstream(request), request, 'DELETE', '')
+      // The client may have left, and with it the memory to keep what is read.
+      while (!(await pieces.next()).done);
     }
     await responses.remove(response.userId, response.id)
     answer(
