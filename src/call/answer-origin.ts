@@ -34,6 +34,8 @@ export async function continuedCall(call: RunningCall, target: AttemptTarget): P
       cacheLifetime: cacheLifetimeOfSentRequest(target),
       rowFacts: call.rowFacts(),
       dropped: target.request.dropped,
+      delays: call.attempts.delays,
+      isIdempotent: incoming.isIdempotent,
     },
     rowFacts: () => call.rowFacts(),
     promptTokens: await call.countChargedPrompt(),

@@ -1,5 +1,6 @@
 import type { UpstreamRequest } from '@sluice/http1'
-import type { AttemptEntry, CallDelays } from '../domain/call-detail.ts'
+import type { AttemptEntry } from '../domain/call-detail.ts'
+import type { CallDelays } from '../domain/price.ts'
 import type { Failure } from './failure.ts'
 import { type ComparedRequestTexts, storableMessage } from './provider-messages.ts'
 import type { AttemptTarget } from './request-stages.ts'

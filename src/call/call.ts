@@ -408,6 +408,7 @@ export class Call implements RunningCall {
       upstream_model: target?.request.upstreamModel ?? facts.model,
       first_byte_ms: firstByteMs,
       ...(FAILED.has(reason) && this.#failure),
+      ...this.rowFacts(columns),
       particulars: callExtraFactsText(
         usage,
         { form, tools, served: this.#served?.terms, isIdempotent: this.incoming.isIdempotent },
@@ -417,7 +418,6 @@ export class Call implements RunningCall {
       note: this.#isImplausible
         ? 'usage_implausible'
         : (columns.note ?? response?.note ?? (this.#hasUnknownEnd ? 'unknown_end' : undefined)),
-      ...this.rowFacts(columns),
       provenance: target && response?.lasting?.provenance?.(answerOrigin(this, target), usage),
     }
     const { record } = this.incoming
@@ -442,6 +442,7 @@ export class Call implements RunningCall {
       attempts: this.attempts.text(this.#cut, this.#mayKeepWords ? this.words : undefined),
       guards: columns.guards ?? '',
       transport: this.incoming.transport ?? 'http',
+      ...(columns.note && { note: columns.note }),
     }
   }
 

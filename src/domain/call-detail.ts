@@ -1,5 +1,5 @@
 import { decimalText } from './decimal.ts'
-import type { ImageForm } from './price.ts'
+import type { CallDelays, ImageForm } from './price.ts'
 import type { ServicePriceTerms } from './service-rate.ts'
 import { TOKEN_KINDS, type TokenCostLine } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
@@ -53,12 +53,6 @@ export interface CallExtraFacts extends Readonly<Partial<Record<TokenCostLine, n
   readonly dropped?: readonly string[]
   /** Set if the call had an idempotency key. */
   readonly idempotent?: true
-}
-
-/** Delays of a call before its upstream started working, in milliseconds. */
-export interface CallDelays {
-  readonly queuedMs: number
-  readonly connectMs: number
 }
 
 /** Facts about a call without a database column of their own, as JSON; undefined if there are none. */

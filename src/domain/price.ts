@@ -10,7 +10,7 @@ import {
   toScaledInteger,
   ZERO,
 } from './decimal.ts'
-import type { Transport } from './call-outcome.ts'
+import type { CallNote, Transport } from './call-outcome.ts'
 import type { JsonObject } from './json.ts'
 import {
   valueForEachTokenKind,
@@ -271,6 +271,8 @@ export interface CallRowFacts {
   readonly attempts: string | undefined
   readonly guards: string
   readonly transport: Transport
+  /** Absent if there is none, or if it follows from the charge. */
+  readonly note?: CallNote
 }
 
 /**
@@ -285,6 +287,14 @@ export interface ContinuedRequest extends RequestedTierAndRegion {
   readonly rowFacts?: CallRowFacts
   /** Fields that were not sent to the upstream. */
   readonly dropped?: readonly string[]
+  readonly delays?: CallDelays
+  readonly isIdempotent?: true | undefined
+}
+
+/** Delays of a call before its upstream started working, in milliseconds. */
+export interface CallDelays {
+  readonly queuedMs: number
+  readonly connectMs: number
 }
 
 /** Formats a price set as text for `priceSetFrom`. A decimal becomes `{"decimal": "0.3"}`. */

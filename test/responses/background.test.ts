@@ -12,7 +12,7 @@ import {
   stageOf,
   usage,
 } from '../fixtures/background-stage.ts'
-import { CERTAINLY_GONE_MS, open, type LiveResponse } from '../fixtures/client.ts'
+import { call, CERTAINLY_GONE_MS, open, type LiveResponse } from '../fixtures/client.ts'
 import { PLAIN_PRICE } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -47,6 +47,9 @@ const CASES: Cases = {
   down: { model: { fallback: ['standby'] } },
   standby: {},
   watched: {},
+  stopped: {},
+  repeated: {},
+  unbelieved: {},
   sent: RENAMED,
   older: RENAMED,
   failed: {},
@@ -75,6 +78,7 @@ beforeAll(async () => {
         where: ['input', 'output'],
         tokens: ['token-standby', 'token-watched'],
       },
+      { name: 'stop', do: 'block', match: { regex: 'Hello' }, where: ['output'], tokens: ['token-stopped'] },
     ],
   }))
 })
@@ -233,6 +237,36 @@ describe('a response in the background', () => {
     await on.client.responses.retrieve(id)
     expect((await charged(on)).guards).toBe('words=flagged;count=1')
   })
+
+  test('the row of a streamed background response whose stream a guard blocked has the note guard_blocked', async () => {
+    const on = stage('stopped')
+    const body = { model: on.name, input: 'hi', background: true, stream: true } as const
+    const live = await open(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
+    const { text } = await live.end()
+    const [, id = ''] = /"id":"(resp_[0-9a-f]{44})"/.exec(text) ?? []
+    on.provider.backgroundStatus = 'completed'
+    await call(on.gateway.url, undefined, { key: on.name, method: 'GET', path: `/v1/responses/${id}` })
+    expect(await charged(on)).toMatchObject({ guards: 'stop=blocked;count=1', note: 'guard_blocked' })
+  })
+
+  test.each(['repeated', 'unbelieved'])(
+    'the row of a background response states its idempotency key and what was not sent, also after a restart: %s',
+    async (name) => {
+      const on = stage(name)
+      const body = { model: name, input: 'hi', background: true, route: 'fallback' }
+      const headers = { 'idempotency-key': name }
+      const begun = await call(on.gateway.url, body, { key: name, path: '/v1/responses', headers })
+      await fixture.gateway.stop()
+      await fixture.gateway.restart()
+      if (name === 'repeated') on.provider.backgroundStatus = 'completed'
+      else completeWith(on, '{"input_tokens":1000000000,"output_tokens":9}')
+      await clientOf(fixture.gateway, name).responses.retrieve(begun.json().id)
+      const row = await charged(on)
+      const { note, particulars } = row as unknown as Record<'note' | 'particulars', string>
+      expect(note).toBe(name === 'repeated' ? '' : 'usage_implausible')
+      expect(JSON.parse(particulars)).toMatchObject({ dropped: ['route'], idempotent: true })
+    },
+  )
 
   test('a background response without a cache lifetime is charged by that of its request, unless an earlier version stored it', async () => {
     const [on, older] = [stage('sent'), stage('older')]

@@ -264,8 +264,9 @@ export class BackgroundCalls {
     const { facts } = hold
     const endedMs = Math.max(Date.now(), facts.started_ms)
     const settlement = {
-      ...charged,
       ...sent?.rowFacts,
+      particulars: particularsOf(sent, NO_USAGE),
+      ...charged,
       price_incomplete: charged.price_incomplete === true || response?.priceIncomplete === true,
       requested_service_tier: sent?.requested ?? '',
       delivered: charged.reason !== 'failed',
@@ -422,11 +423,14 @@ function priceOutcome(
     service_tier: at?.tier ?? '',
     region: at?.region ?? '',
     ...((at?.isUnpriced || isGuessed) && { price_incomplete: true }),
-    particulars: callExtraFactsText(
-      usage,
-      { form: undefined, tools, served: at?.terms },
-      NO_DELAYS,
-      sent?.dropped ?? [],
-    ),
+    particulars: particularsOf(sent, usage, { tools, served: at?.terms }),
   }
+}
+
+function particularsOf(
+  { delays = NO_DELAYS, dropped = [], isIdempotent }: Partial<ContinuedRequest> = {},
+  usage: Usage,
+  { tools, served }: Pick<Parameters<typeof callExtraFactsText>[1], 'tools' | 'served'> = { tools: [] },
+): string | undefined {
+  return callExtraFactsText(usage, { form: undefined, tools, served, isIdempotent }, delays, dropped)
 }
