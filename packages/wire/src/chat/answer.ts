@@ -63,10 +63,15 @@ const MAX_CHOICES = 128
 
 /** The index of a choice; 0 if it states none that can be right. */
 export function indexOfChoice(choice: Fields | undefined): number {
+  return statedIndexOf(choice) ?? 0
+}
+
+/** The index that a choice states; undefined if it states none that can be right. */
+export function statedIndexOf(choice: Fields | undefined): number | undefined {
   const index = choice?.['index']
   return Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_CHOICES
     ? (index as number)
-    : 0
+    : undefined
 }
 
 /**

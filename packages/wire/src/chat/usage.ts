@@ -6,7 +6,7 @@ import {
 } from '../reported-usage.ts'
 import { openAiTierMember, type StatedService, statedTier, withStatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
-import { indexOfChoice } from './answer.ts'
+import { statedIndexOf } from './answer.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
 
@@ -38,12 +38,16 @@ export function usageInChatReply(
 /** As at Moonshot, where each choice ends with its own output and the prompt of all: the prompt counts once. */
 function usageInChoices(choices: unknown, known: UsageOfChoices): ReportedUsage | undefined {
   if (!Array.isArray(choices)) return undefined
+  const taken = new Set(choices.map((choice) => statedIndexOf(asRecord(choice))))
+  let free = 0
   let isStated = false
-  for (const [position, value] of choices.entries()) {
+  for (const value of choices) {
     const choice = asRecord(value)
+    while (taken.has(free)) free++
+    // Those without an index have the numbers that no other one states.
+    const index = statedIndexOf(choice) ?? free++
     const usage = readInclusiveUsage(choice?.['usage'])
     if (!usage) continue
-    const index = choice?.['index'] === undefined ? position : indexOfChoice(choice)
     known.set(index, preferLaterUsage(known.get(index), usage) ?? usage)
     isStated = true
   }
