@@ -38,6 +38,14 @@ const CACHEABLE_RESPONSE_HEADERS = {
   age: { description: 'Seconds since a hit was made.', schema: { type: 'integer', minimum: 0 } },
 } as const
 
+/** Response headers for calls whose answers are never those of equal calls. */
+const UNCACHED_RESPONSE_HEADERS = {
+  'x-gateway-cache': {
+    description: 'With options.cache: the answer, if a provider has made it, is that of this call.',
+    schema: { const: 'bypass' },
+  },
+} as const
+
 /** Names of the response headers that the API description lists. */
 export const DESCRIBED_HEADER_NAMES = [
   ...Object.keys(RESPONSE_HEADERS),
@@ -57,7 +65,11 @@ export function headerParameters(endpoint: Endpoint): JsonSchema[] {
  */
 export function responseHeaders(endpoint: Endpoint): JsonSchema | undefined {
   if (!isRepeatable(endpoint)) return undefined
-  return { ...RESPONSE_HEADERS, ...(isCacheable(endpoint) && CACHEABLE_RESPONSE_HEADERS) }
+  return {
+    ...RESPONSE_HEADERS,
+    ...(isCacheable(endpoint) && CACHEABLE_RESPONSE_HEADERS),
+    ...(isCallEndpoint(endpoint) && endpoint.repeats === 'past the cache' && UNCACHED_RESPONSE_HEADERS),
+  }
 }
 
 /** Whether an endpoint reads `Idempotency-Key`. */

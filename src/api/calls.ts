@@ -129,7 +129,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     ...MESSAGES,
     path: '/v1/messages/count_tokens',
     summary: 'Counts the tokens of a conversation',
-    repeats: 'by key',
+    repeats: 'past the cache',
     requestSchema: countRequestSchema,
     // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
     hiddenStatuses: [404],
@@ -140,7 +140,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     ...COMMON,
     path: '/v1/responses/input_tokens',
     summary: 'How many tokens the input of a response has',
-    repeats: 'by key',
+    repeats: 'past the cache',
     requestSchema: responsesRequestSchema,
     // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
     hiddenStatuses: [404],
@@ -150,7 +150,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     ...COMMON,
     path: '/v1/responses/compact',
     summary: 'A conversation, compacted by its upstream',
-    repeats: 'by key',
+    repeats: 'past the cache',
     requestSchema: responsesRequestSchema,
     contentTypes: WHOLE,
     handle: (exchange, caller, { relay }) => relay.compact(exchange, caller),

@@ -129,9 +129,9 @@ export interface CallEndpoint extends EndpointDeclaration, RawDescription {
   readonly areaOf?: (request: Request) => ApiArea
   /**
    * The earlier answers that a POST may get: that of a request with the same idempotency key, or none. If absent, that of an equal
-   * request from the answer cache, too.
+   * request from the answer cache, too. `past the cache`: by key, and the answer says that the cache was passed by.
    */
-  readonly repeats?: 'by key' | 'never'
+  readonly repeats?: 'by key' | 'past the cache' | 'never'
   /** Whether messages that need no answer get a 202 without a body. */
   readonly acceptsNotifications?: boolean
   /** Statuses of upstream errors that the gateway handles itself instead of passing them on to the client. */

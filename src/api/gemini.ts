@@ -55,7 +55,7 @@ export const GEMINI_ENDPOINTS: readonly CallEndpoint[] = VERSIONS.flatMap((versi
     ...COMMON,
     path: `${version}/models/:model*:countTokens`,
     summary: 'Counts the tokens of contents',
-    repeats: 'by key',
+    repeats: 'past the cache',
     requestSchema: () => ({ type: 'object' }),
     // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
     hiddenStatuses: [404],

@@ -66,7 +66,7 @@ export const MEDIA_ENDPOINTS: readonly CallEndpoint[] = Object.entries(ENDPOINTS
     kind: 'raw',
     access: 'api-key',
     keyIn: 'bearer',
-    repeats: 'by key',
+    repeats: 'past the cache',
     handle: (exchange, caller, { relay, media }) =>
       relay.callIn(media[name as MediaEndpoint], exchange, caller),
   }),

@@ -376,3 +376,24 @@ test('a call that repeats its idempotency key is replayed rather than answered f
   expect(second.text).toBe(first.text)
   expect(statusOf(await ask('/v1/chat/completions', body))).toBe('hit')
 })
+
+test.each([
+  [
+    '/v1/images/generations',
+    { model: 'chat', prompt: 'a cat' },
+    { created: 1, data: [{ b64_json: 'QUJD' }] },
+  ],
+  ['/v1/messages/count_tokens', { model: 'messages', messages: [ROOT_MESSAGE] }, { input_tokens: 3 }],
+  ['/v1/responses/input_tokens', { model: 'stored', input: 'hi' }, { input_tokens: 3 }],
+  ['/v1/responses/compact', { model: 'stored', input: 'hi' }, { id: 'x', output: [] }],
+] as const)(
+  'an answer of %s passes the cache by, and the description states the header that says so',
+  async (path, body, answer) => {
+    fixture.upstream.script(body.model, { kind: 'whole', body: JSON.stringify(answer) })
+    const document = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
+    const { headers } = JSON.parse(document.text).paths[path].post.responses['200']
+    const { status, text, headers: came } = await ask(path, body)
+    expect([status, came['x-gateway-cache']], text).toEqual([200, 'bypass'])
+    expect(headers['x-gateway-cache'].schema).toEqual({ const: 'bypass' })
+  },
+)

@@ -98,16 +98,20 @@ describe('GET /openapi.json', () => {
       minLength: 1,
       maxLength: 255,
     })
-    expect(answered(operationAt('post', '/v1/images/edits'))).toContain('idempotency-replayed')
     const cancel = operationAt('post', '/v1/responses/{id}/cancel')
     expect([headersOf(cancel), answered(cancel)]).toEqual([['Idempotency-Key'], ['idempotency-replayed']])
     for (const path of [
       '/v1/messages/count_tokens',
       '/v1/responses/compact',
       '/v1/audio/transcriptions',
-      '/v1/files',
-      '/v1/batches',
+      '/v1/images/edits',
     ])
+      expect([path, headersOf(operationAt('post', path)), answered(operationAt('post', path))]).toEqual([
+        path,
+        ['Idempotency-Key'],
+        ['idempotency-replayed', 'x-gateway-cache'],
+      ])
+    for (const path of ['/v1/files', '/v1/batches'])
       expect([path, headersOf(operationAt('post', path)), answered(operationAt('post', path))]).toEqual([
         path,
         ['Idempotency-Key'],
