@@ -198,6 +198,15 @@ describe('docs/batches.md: Batches of providers', () => {
     ])
   })
 
+  test('lines are one batch of Gemini, whether calls would ask for streams or for whole answers', async () => {
+    const bob = clientOf('bob')
+    const before = (await invoicesOf(simulator.geminiUrl)).length
+    const lines = [40_000, 100, 40_000].map((max_tokens, at) => chatLine(`${at}`, 'gemini-4', { max_tokens }))
+    const batch = await bob.ended((await made(bob, lines)).id)
+    expect(batch.request_counts).toEqual({ total: 3, completed: 3, failed: 0 })
+    expect((await invoicesOf(simulator.geminiUrl)).slice(before)).toHaveLength(1)
+  })
+
   test('a request of a message batch goes to a channel of chat completions', async () => {
     const bob = clientOf('bob')
     const params = { model: MODEL, max_tokens: 20, messages: [{ role: 'user', content: 'hi' }] }

@@ -10,7 +10,7 @@ import type { LineHead } from './batch.ts'
 import { type ComposingServices, composeLine } from './compose-lines.ts'
 import type { LineAnswer } from './line-call.ts'
 import type { FoundLine } from './line-finder.ts'
-import { apiOf } from './providers/apis.ts'
+import { apiOf, pathOfLine } from './providers/apis.ts'
 
 /** Lines whose states for guards are stored in one write. */
 const STATES_AT_A_TIME = 100
@@ -165,8 +165,9 @@ class PlannedPart {
     }
     const { call, body } = made
     const { channel, request } = call
-    const { path, upstreamModel } = request
-    const api = apiOf(channel, request)
+    const { protocol, upstreamModel } = request
+    const path = pathOfLine(request.path)
+    const api = apiOf(channel, { protocol, path })
     if (!api) {
       await refuse(line, undefined)
       return undefined

@@ -19,6 +19,11 @@ const OPENAI_PATHS: ReadonlySet<string> = new Set([
 /** Paths of requests that the API of Gemini takes in batches. Calls ask for long answers as streams. */
 const GEMINI_PATH = /:(?:streamG|g)enerateContent\b/
 
+/** The path of a call as that of a line: there is no other way to ask for the line of a long answer. */
+export function pathOfLine(path: string): string {
+  return path.replace(/:streamGenerateContent\b.*/, ':generateContent')
+}
+
 /** The batch API of a channel for a request; undefined if it has none for it. */
 export function apiOf(
   { provider }: Channel,
