@@ -11,7 +11,7 @@ const NO_FIELDS: readonly string[] = []
 /** A request as far as it was read before it was refused. */
 interface RefusedRequest {
   readonly dialects: Partial<EndpointDialects>
-  readonly body: Body | FormBody | undefined
+  readonly body: Pick<Body, 'bytes'> | FormBody | undefined
 }
 
 /** Texts of the fields of a form; undefined if one of them is too long to be held in memory. */

@@ -333,7 +333,7 @@ export class Relay {
   refusal(
     error: unknown,
     dialects: Partial<EndpointDialects>,
-    body: Body | FormBody | undefined,
+    body: Pick<Body, 'bytes'> | FormBody | undefined,
     incoming: IncomingCall,
     caller: Caller,
     settings: Settings,

@@ -289,6 +289,19 @@ describe('docs/batches.md: Batches', () => {
     await expect.poll(item).toMatchObject({ code: 'budget_exceeded', group: 'default' })
   })
 
+  test('the sentence of a refused batch is recorded without what its wrong line says', async () => {
+    const said = 'what nobody but the client of the batch may read'
+    const refused = await clientOf('gus').submit([chatLine('a'), chatLine('b', said)])
+    expect(refused.text).toContain(said)
+    const path = `GET /api/log/self/refused?request_id=${String(refused.headers['x-request-id'])}` as const
+    const item = async () =>
+      (await manage<{ items: { message: string }[] }>(fixture.gateway.url, GUS, path)).data.items[0]
+    await expect
+      .poll(item)
+      .toMatchObject({ code: 'invalid_batch', message: expect.stringMatching(/^line 2: .*…/) })
+    expect((await item())?.message).not.toContain(said)
+  })
+
   test('a line that a provider refuses is an error line with its words, and costs nothing', async () => {
     const dan = clientOf('dan')
     const body = JSON.stringify({

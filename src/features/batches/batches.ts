@@ -20,7 +20,7 @@ import { type Batch, type BatchApi, LINE_ENDPOINTS, type LinePath, newBatchId } 
 import { batchObject, messageBatchObject } from './batch-objects.ts'
 import type { BatchRuns } from './batch-runs.ts'
 import type { BatchStore } from './batch-store.ts'
-import { LineChecks, maxLineBytes } from './check-lines.ts'
+import { LineChecks, maxLineBytes, WrongLines } from './check-lines.ts'
 import {
   answer,
   beginReading,
@@ -137,7 +137,8 @@ export class Batches {
       const read = lifeCycle.read(incoming, settings)
       await (read ? read({ body, incoming, caller, settings }, run) : run(incoming))
     } catch (error) {
-      throw relay.refusal(error, {}, undefined, incoming, caller, settings)
+      const line = error instanceof WrongLines ? { bytes: error.line } : undefined
+      throw relay.refusal(error, {}, line, incoming, caller, settings)
     } finally {
       body.release()
     }

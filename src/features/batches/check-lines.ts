@@ -35,6 +35,7 @@ const MESSAGES_CUSTOM_ID = /^[a-zA-Z0-9_-]{1,64}$/
 const MAX_CUSTOM_ID = 512
 /** Custom ids up to this length are remembered as they are, longer ones by their digest. */
 const SHORT_ID = 44
+const NOTHING = Buffer.alloc(0)
 
 /** What is known of lines before they are read. */
 export interface LinesToCheck {
@@ -79,6 +80,19 @@ interface LineError {
   readonly line: number
 }
 
+/** The refusal of a batch for its wrong lines. */
+export class WrongLines extends GatewayError {
+  /** The first wrong line, whose words the message may repeat; empty if it was too large to be read. */
+  readonly line: Buffer
+
+  constructor(errors: readonly LineError[], line: Buffer) {
+    const [first] = errors
+    const members = { line: first?.line, errors: { object: 'list', data: errors } }
+    super('invalid_batch', first?.message ?? '', { members })
+    this.line = line
+  }
+}
+
 /** Maximum size of a line. */
 export function maxLineBytes({ options }: Settings): number {
   return options.body_limit + LINE_OVERHEAD
@@ -98,6 +112,7 @@ export class LineChecks {
   readonly #relay: Pick<Relay, 'measure'>
   readonly #lines: LinesToCheck
   readonly #errors: LineError[] = []
+  #firstWrong: Buffer = NOTHING
   readonly #ids = new Set<string>()
 
   constructor(relay: Pick<Relay, 'measure'>, lines: LinesToCheck) {
@@ -121,12 +136,13 @@ export class LineChecks {
         const line = await this.#read(raw)
         if (this.#errors.length === 0) yield line
       } catch (error) {
+        if (this.#errors.length === 0) this.#firstWrong = raw.bytes ?? NOTHING
         this.#note(raw.line, error)
         if (this.#errors.length === MAX_ERRORS || this.count > MAX_LINES[api]) break
       }
     }
     if (this.count === 0) throw new GatewayError('invalid_batch', 'expected at least one line')
-    if (this.#errors.length > 0) throw this.#refusal()
+    if (this.#errors.length > 0) throw new WrongLines(this.#errors, this.#firstWrong)
   }
 
   async #read({ bytes }: RawLine): Promise<BatchLine> {
@@ -212,12 +228,6 @@ export class LineChecks {
     if (this.#lines.api === 'messages')
       return `requests.${line - 1}${param === null ? '' : `.${param}`}: ${message}`
     return `line ${line}: ${param === null ? '' : `${param}: `}${message}`
-  }
-
-  #refusal(): GatewayError {
-    const [first] = this.#errors
-    const members = { line: first?.line, errors: { object: 'list', data: this.#errors } }
-    return new GatewayError('invalid_batch', first?.message ?? '', { members })
   }
 }
 
