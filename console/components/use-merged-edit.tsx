@@ -63,8 +63,8 @@ export function useMergedEdit<Typed extends object, Present extends { readonly v
   const [basis, setBasis] = useState(object)
   /** The object as it is now, if another user saved a change first. */
   const [present, setPresent] = useState<Present>()
-  const begin = (from: Present): void => {
-    form.setValues(typedOf(from))
+  const begin = (from: Present, typed: Typed = typedOf(from)): void => {
+    form.setValues(typed)
     form.resetDirty(typedOf(from))
     setBasis(from)
     setPresent(undefined)
@@ -89,7 +89,8 @@ export function useMergedEdit<Typed extends object, Present extends { readonly v
     try {
       const now = await saveMerged(typed, over)
       if (now === undefined) return
-      begin(now)
+      // What was typed while the answer was awaited stays typed.
+      begin(now, mergeEdits({ base: typed, mine: form.getValues(), theirs: typedOf(now) }).merged)
       await reload()
       showNotice(saved(typed))
     } catch (error) {

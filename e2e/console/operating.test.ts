@@ -155,6 +155,30 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await second.close()
   })
 
+  atNight('what is typed while a form is being saved stays typed', async () => {
+    const page = await stage.open('root', `/users/${PEOPLE.caller.id}`)
+    const name = page.getByRole('textbox', { name: 'Display name' })
+    const remark = page.getByRole('textbox', { name: 'Remark' })
+    const save = page.getByRole('button', { name: 'Save changes' })
+    const typed = Promise.withResolvers<undefined>()
+    await page.route('**/api/user/', async (route) => {
+      await typed.promise
+      await route.continue()
+    })
+    await name.fill('Cal')
+    await save.click()
+    await remark.fill('typed meanwhile')
+    typed.resolve(undefined)
+    const saved = page.getByRole('status').filter({ hasText: /^Saved/ })
+    await saved.waitFor()
+    expect(await remark.inputValue()).toBe('typed meanwhile')
+    await save.click()
+    const user = (): Promise<object> => stage.api('GET', `/api/user/${PEOPLE.caller.id}`)
+    await expect.poll(user).toMatchObject({ display_name: 'Cal', remark: 'typed meanwhile' })
+    await expect.poll(() => save.isDisabled()).toBe(true)
+    await page.close()
+  })
+
   test('changes by console and API, and revealed keys, are in the audit log; secrets are not', async () => {
     const page = await stage.open('root', '/keys')
     const row = page.getByRole('row', { name: /first/ })

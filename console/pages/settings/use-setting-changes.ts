@@ -8,17 +8,26 @@ import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
+interface Form {
+  /** The typed values that are not saved, by option. */
+  readonly typed: ReadonlyMap<string, string>
+  /** The options on which changes are based: those that the form began with, not those that the page loads later. */
+  readonly basis: readonly GatewayOption[]
+  readonly generation: number
+}
+
 /** The unsaved changes of the settings, and functions to save or discard them. */
 export function useSettingChanges(options: readonly GatewayOption[]) {
   const { common } = useTexts()
   const { profile } = useSignedInAccount()
   const client = useQueryClient()
-  const [typed, setTyped] = useState<ReadonlyMap<string, string>>(new Map())
+  const [{ typed, basis, generation }, setForm] = useState<Form>({
+    typed: new Map(),
+    basis: options,
+    generation: 0,
+  })
   const [refused, setRefused] = useState<{ readonly key: string; readonly message: string }>()
-  // Changes are relative to the values that the form was opened with, not to those that the page loads later.
-  const [basis, setBasis] = useState(options)
   const [present, setPresent] = useState<GatewayOption>()
-  const [generation, setGeneration] = useState(0)
   const stored = new Map(options.map(({ key, value }) => [key, value]))
   const changes = [...typed].filter(([key, value]) => stored.get(key) !== value)
   const saving = useAction(async (versions: readonly GatewayOption[]) => {
@@ -32,7 +41,7 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
         const now = error.code === 'changed_meanwhile' ? (error.present as GatewayOption) : undefined
         // Another user may have made the same change.
         if (now?.value !== value) {
-          await keepUnsaved(saved)
+          if (saved.size > 0) await forget(saved)
           if (now) setPresent(now)
           else if (error.status === 400) setRefused({ key, message: error.message })
           else throw error
@@ -41,21 +50,26 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
       }
       saved.set(key, value)
     }
-    await begin()
+    await forget(saved)
     showNotice(common.saved)
   })
-  const restart = (now: readonly GatewayOption[]): void => {
-    setTyped(new Map())
-    setBasis(now)
-    setRefused(undefined)
-    setGeneration((before) => before + 1)
-  }
-  /** Forgets changes that are saved, and bases the next ones of these options on what is stored now. */
-  const keepUnsaved = async (saved: ReadonlyMap<string, string>): Promise<void> => {
-    if (saved.size === 0) return
+  /**
+   * Forgets changes that are saved, but not what was typed since, and bases the next ones of these options on what is
+   * stored now. If none is left, the form starts again.
+   */
+  const forget = async (saved: ReadonlyMap<string, string>): Promise<void> => {
     const now = new Map((await readStored()).map((option) => [option.key, option]))
-    setBasis((before) => before.map((option) => (saved.has(option.key) && now.get(option.key)) || option))
-    setTyped((before) => new Map([...before].filter(([key, value]) => saved.get(key) !== value)))
+    setForm((form) => {
+      const left = new Map(
+        [...form.typed].filter(([key, value]) => ![saved.get(key), now.get(key)?.value].includes(value)),
+      )
+      const isStart = left.size === 0
+      return {
+        typed: left,
+        basis: form.basis.map((old) => ((isStart || saved.has(old.key)) && now.get(old.key)) || old),
+        generation: form.generation + (isStart ? 1 : 0),
+      }
+    })
   }
   const readStored = async (): Promise<readonly GatewayOption[]> => {
     const now = await client.fetchQuery({ ...optionsQuery(profile.id), staleTime: 0 })
@@ -64,10 +78,14 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
     return now
   }
   /** Starts the form again with the stored values. */
-  const begin = async (): Promise<void> => restart(await readStored())
+  const restart = (now: readonly GatewayOption[]): void => {
+    setForm((form) => ({ typed: new Map(), basis: now, generation: form.generation + 1 }))
+    setRefused(undefined)
+  }
   return {
     typed,
-    type: (key: string, value: string) => setTyped(new Map(typed).set(key, value)),
+    type: (key: string, value: string) =>
+      setForm((form) => ({ ...form, typed: new Map(form.typed).set(key, value) })),
     changes,
     refused,
     error: saving.error,
@@ -83,12 +101,12 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
     present,
     take() {
       setPresent(undefined)
-      void begin()
+      void readStored().then(restart)
     },
     overwrite() {
       const versions = basis.map((option) => (option.key === present?.key ? present : option))
       setPresent(undefined)
-      setBasis(versions)
+      setForm((form) => ({ ...form, basis: versions }))
       void saving.run(versions)
     },
     leave: () => setPresent(undefined),

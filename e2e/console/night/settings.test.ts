@@ -97,6 +97,26 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await page.close()
   })
 
+  test('what is typed while settings are being saved stays typed', async () => {
+    const page = await stage.open('root', '/settings')
+    const perUser = page.getByRole('textbox', { name: 'Keys per user' })
+    const save = page.getByRole('button', { name: 'Save settings' })
+    const typed = Promise.withResolvers<undefined>()
+    await page.route('**/api/option/', async (route) => {
+      if (route.request().method() === 'PUT') await typed.promise
+      await route.continue()
+    })
+    await perUser.fill('51')
+    await save.click()
+    await perUser.fill('52')
+    typed.resolve(undefined)
+    await page.getByText(/^Saved/).waitFor()
+    expect(await perUser.inputValue()).toBe('52')
+    await save.click()
+    await expect.poll(() => optionOf('token_setting.max_user_tokens')).toBe(52)
+    await page.close()
+  })
+
   test('settings that only gateway.yaml can change are shown with the name of this file and the line', async () => {
     const lines = readFileSync(join(stage.gateway.dataDir, 'gateway.yaml'), 'utf8').split('\n')
     const lineOf = (start: string): number => lines.findIndex((line) => line.trim().startsWith(start)) + 1
