@@ -97,6 +97,12 @@ export function useMergedEdit<Typed extends object, Present extends { readonly v
       if (!showAtField(error)) throw error
     }
   })
+  /** Takes their values where both have changed a field, and keeps what is typed in the others. */
+  const take = (from: Present): void => {
+    const theirs = typedOf(from)
+    const { merged, collisions } = merge(form.values, from)
+    begin(from, { ...merged, ...Object.fromEntries(collisions.map((field) => [field, theirs[field]])) })
+  }
   const dialogs = (
     <>
       <ConfirmLeave isChanged={form.isDirty()} />
@@ -106,7 +112,7 @@ export function useMergedEdit<Typed extends object, Present extends { readonly v
           differencesOf(labels, form.values, typedOf(present), merge(form.values, present).collisions)
         }
         onTake={() => {
-          if (present) begin(present)
+          if (present) take(present)
           void reload()
         }}
         onOverwrite={() => {

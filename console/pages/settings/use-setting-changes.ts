@@ -54,19 +54,20 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
     showNotice(common.saved)
   })
   /**
-   * Forgets changes that are saved, but not what was typed since, and bases the next ones of these options on what is
-   * stored now. If none is left, the form starts again.
+   * Forgets changes that are saved or given up, but not what was typed since, and bases the next ones of these options
+   * on what is stored now. If none is left, or one is given up, the form starts again.
    */
-  const forget = async (saved: ReadonlyMap<string, string>): Promise<void> => {
+  const forget = async (done: ReadonlyMap<string, string>, isGivenUp = false): Promise<void> => {
     const now = new Map((await readStored()).map((option) => [option.key, option]))
     setForm((form) => {
       const left = new Map(
-        [...form.typed].filter(([key, value]) => ![saved.get(key), now.get(key)?.value].includes(value)),
+        [...form.typed].filter(([key, value]) => ![done.get(key), now.get(key)?.value].includes(value)),
       )
-      const isStart = left.size === 0
+      const isStart = isGivenUp || left.size === 0
+      const isBasedAnew = (key: string): boolean => done.has(key) || (isStart && !left.has(key))
       return {
         typed: left,
-        basis: form.basis.map((old) => ((isStart || saved.has(old.key)) && now.get(old.key)) || old),
+        basis: form.basis.map((old) => (isBasedAnew(old.key) && now.get(old.key)) || old),
         generation: form.generation + (isStart ? 1 : 0),
       }
     })
@@ -76,11 +77,6 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
     await client.invalidateQueries({ queryKey: [profile.id] })
     await client.invalidateQueries({ queryKey: appShellQuery.queryKey })
     return now
-  }
-  /** Starts the form again with the stored values. */
-  const restart = (now: readonly GatewayOption[]): void => {
-    setForm((form) => ({ typed: new Map(), basis: now, generation: form.generation + 1 }))
-    setRefused(undefined)
   }
   return {
     typed,
@@ -96,12 +92,16 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
      */
     generation,
     save: () => void saving.run(basis),
-    discard: () => restart(options),
+    /** Starts the form again with the stored values. */
+    discard() {
+      setForm({ typed: new Map(), basis: options, generation: generation + 1 })
+      setRefused(undefined)
+    },
     /** The option that another user has changed since the form was opened. */
     present,
     take() {
       setPresent(undefined)
-      void readStored().then(restart)
+      if (present) void forget(new Map([[present.key, typed.get(present.key) ?? '']]), true)
     },
     overwrite() {
       const versions = basis.map((option) => (option.key === present?.key ? present : option))

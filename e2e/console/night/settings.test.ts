@@ -117,6 +117,26 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await page.close()
   })
 
+  test('who takes the value of another administrator keeps the other settings that are typed', async () => {
+    const page = await stage.open('root', '/settings')
+    const perUser = page.getByRole('textbox', { name: 'Keys per user' })
+    const days = page.getByRole('textbox', { name: 'Days that single calls are kept' })
+    const save = page.getByRole('button', { name: 'Save settings' })
+    await perUser.fill('61')
+    await days.fill('55')
+    await stage.api('PUT', '/api/option/', { key: 'token_setting.max_user_tokens', value: '62' })
+    await save.click()
+    const conflict = page.getByRole('dialog', { name: 'Changed meanwhile' })
+    await conflict.getByRole('button', { name: 'Take theirs' }).click()
+    await expect.poll(() => perUser.inputValue()).toBe('62')
+    expect(await days.inputValue()).toBe('55')
+    await page.getByText('1 change not saved').waitFor()
+    await save.click()
+    await expect.poll(() => optionOf('usage_log_days')).toBe(55)
+    expect(await optionOf('token_setting.max_user_tokens')).toBe(62)
+    await page.close()
+  })
+
   test('settings that only gateway.yaml can change are shown with the name of this file and the line', async () => {
     const lines = readFileSync(join(stage.gateway.dataDir, 'gateway.yaml'), 'utf8').split('\n')
     const lineOf = (start: string): number => lines.findIndex((line) => line.trim().startsWith(start)) + 1
