@@ -19,13 +19,13 @@ export function ContentInputs<Typed extends ContentLogFormValues>({
   readonly hint: string
   readonly isDisabled?: boolean
 }) {
-  const { content, limits } = useTexts()
-  const { count } = useFormatters()
+  const { content } = useTexts()
+  const words = useContentWords()
   // The form has more fields; only those of the content log are used here.
   const form = given as unknown as UseFormReturnType<ContentLogFormValues>
   const { content_log_keep: keep } = form.values
   const times = new Map<string, string>(Object.entries(content.times))
-  if (keep !== '' && !times.has(keep)) times.set(keep, limits.seconds(count(Number(keep))))
+  if (keep !== '' && !times.has(keep)) times.set(keep, words.content_log_keep(keep))
   return (
     <>
       <Select
@@ -52,7 +52,7 @@ export function ContentInputs<Typed extends ContentLogFormValues>({
           allowDeselect={false}
           disabled={isDisabled}
           data={[
-            { value: '', label: content.asBefore },
+            { value: '', label: words.content_log_keep('') },
             ...[...times]
               .toSorted(([a], [b]) => Number(a) - Number(b))
               .map(([value, label]) => ({ value, label })),
@@ -70,6 +70,18 @@ export function useContentRules() {
   return {
     content_log_sample: (typed: string): string | null =>
       isPercentOrEmpty(typed) ? null : content.notAShare,
+  }
+}
+
+/** The words for the values of the content log's fields that are chosen. */
+export function useContentWords() {
+  const { content, limits } = useTexts()
+  const { count } = useFormatters()
+  const times: Readonly<Record<string, string>> = content.times
+  return {
+    content_log_what: content.levels,
+    content_log_keep: (keep: string): string =>
+      keep === '' ? content.asBefore : (times[keep] ?? limits.seconds(count(Number(keep)))),
   }
 }
 

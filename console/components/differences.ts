@@ -5,6 +5,11 @@ export interface Difference {
   readonly theirs: string
 }
 
+/** The words for the values of a field that are chosen: by value, also for each one of a list, or for the whole value. */
+export type Words<Typed extends object> = {
+  readonly [Field in keyof Typed]?: Readonly<Record<string, string>> | ((value: Typed[Field]) => string)
+}
+
 /** Three versions of a form: as it was opened, as it is typed now, and as another user has saved it. */
 interface Versions<Typed extends object> {
   readonly base: Typed
@@ -42,19 +47,25 @@ export function differencesOf<Typed extends object>(
   mine: Typed,
   theirs: Typed,
   fields: readonly (keyof Typed)[] = Object.keys(labels) as (keyof Typed)[],
+  words: Words<Typed> = {},
 ): readonly Difference[] {
+  const shown = <Field extends keyof Typed>(field: Field, value: Typed[Field]): string => {
+    const ofField = words[field] ?? {}
+    return typeof ofField === 'function' ? ofField(value) : textOf(value, ofField)
+  }
   return fields
     .map((field) => ({
       label: labels[field] ?? String(field),
-      mine: textOf(mine[field]),
-      theirs: textOf(theirs[field]),
+      mine: shown(field, mine[field]),
+      theirs: shown(field, theirs[field]),
     }))
     .filter(({ mine: one, theirs: other }) => one !== other)
 }
 
 // Fields of forms are texts, numbers, or lists of texts or of rows of texts.
-function textOf(value: unknown): string {
-  if (Array.isArray(value)) return value.map(textOf).join(', ')
+function textOf(value: unknown, words: Readonly<Record<string, string>>): string {
+  if (Array.isArray(value)) return value.map((one) => textOf(one, words)).join(', ')
   if (typeof value === 'object' && value !== null) return Object.values(value).join(': ')
-  return `${value as string | number}`
+  const text = String(value)
+  return (Object.hasOwn(words, text) ? words[text] : undefined) ?? text
 }

@@ -23,12 +23,12 @@ export function LimitInputs<Typed extends LimitFormValues>({
   readonly isDisabled?: boolean
 }) {
   const { limits } = useTexts()
-  const { count } = useFormatters()
+  const words = useLimitWords()
   // The form has more fields; only those of the limits are used here.
   const form = given as unknown as UseFormReturnType<LimitFormValues>
   const { rate_limit_window: window } = form.values
   const windows = new Map<string, string>(Object.entries(limits.windows))
-  if (window !== '' && !windows.has(window)) windows.set(window, limits.seconds(count(Number(window))))
+  if (window !== '' && !windows.has(window)) windows.set(window, words.rate_limit_window(window))
   return (
     <>
       <BudgetInputs form={given} isDisabled={isDisabled} />
@@ -130,6 +130,17 @@ export function useLimitRules() {
       (typeof RATE_LIMIT_NAMES)[number],
       (typed: string) => string | null
     >),
+  }
+}
+
+/** The words for the values of the fields for limits that are chosen. */
+export function useLimitWords() {
+  const { limits } = useTexts()
+  const { count } = useFormatters()
+  const windows: Readonly<Record<string, string>> = limits.windows
+  return {
+    budget_period: limits.periods,
+    rate_limit_window: (window: string): string => windows[window] ?? limits.seconds(count(Number(window))),
   }
 }
 

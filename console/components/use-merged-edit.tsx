@@ -1,11 +1,12 @@
 import type { UseFormReturnType } from '@mantine/form'
 import { type ReactNode, useState } from 'react'
 import { ApiError } from '../api/api-error.ts'
-import { differencesOf, mergeEdits } from './differences.ts'
+import { differencesOf, mergeEdits, type Words } from './differences.ts'
 import { EditConflict } from './edit-conflict.tsx'
 import { ConfirmLeave } from './confirm-leave.tsx'
 import { showNotice } from './notify.tsx'
 import { useAction } from './use-action.ts'
+import { useTexts } from '../locales/use-texts.tsx'
 
 /** An object with its version, and the form in which it is changed. */
 interface Edited<Typed extends object, Present> {
@@ -13,7 +14,9 @@ interface Edited<Typed extends object, Present> {
   readonly object: Present
   /** Returns the form values of an object. */
   readonly typedOf: (object: Present) => Typed
-  readonly labels: Readonly<Partial<Record<keyof Typed, string>>>
+  readonly labels: Readonly<Record<keyof Typed, string>>
+  /** The words for values that are chosen in the form. Those of flags need none. */
+  readonly words?: Words<Typed>
   /**
    * Saves the typed values, if the object still has this version. `saved` is that object: the one with which the form began, or
    * one with another user's change, which is kept or overwritten. Resolves to the object as it is saved now.
@@ -55,11 +58,13 @@ export function useMergedEdit<Typed extends object, Present extends { readonly v
   object,
   typedOf,
   labels,
+  words,
   save,
   reload,
   saved,
   showAtField = () => false,
 }: Edited<Typed, Present>): Edit<Typed> {
+  const { audit } = useTexts()
   const [basis, setBasis] = useState(object)
   /** The object as it is now, if another user saved a change first. */
   const [present, setPresent] = useState<Present>()
@@ -103,13 +108,18 @@ export function useMergedEdit<Typed extends object, Present extends { readonly v
     const { merged, collisions } = merge(form.values, from)
     begin(from, { ...merged, ...Object.fromEntries(collisions.map((field) => [field, theirs[field]])) })
   }
+  const flags = Object.entries(form.values).filter(([, value]) => typeof value === 'boolean')
+  const flagWords: object = Object.fromEntries(flags.map(([field]) => [field, audit.words]))
   const dialogs = (
     <>
       <ConfirmLeave isChanged={form.isDirty()} />
       <EditConflict
         differences={
           present &&
-          differencesOf(labels, form.values, typedOf(present), merge(form.values, present).collisions)
+          differencesOf(labels, form.values, typedOf(present), merge(form.values, present).collisions, {
+            ...flagWords,
+            ...words,
+          })
         }
         onTake={() => {
           if (present) take(present)

@@ -312,4 +312,27 @@ describe.skipIf(withoutBrowser())('API keys', () => {
       await page.close()
     },
   )
+
+  atNight('two changes of one key are asked about in the words of its form, in Chinese, too', async () => {
+    const name = 'twice changed'
+    await stage.api('POST', '/api/token/', { name, unlimited_quota: true, remain_quota: 0, expired_time: -1 })
+    const { items } = await stage.api<{ items: { id: number; name: string }[] }>('GET', '/api/token/')
+    const id = items.find((key) => key.name === name)?.id
+    const page = await stage.open('root', `/keys/${id}?tab=settings`, { locale: 'zh-CN' })
+    await page.getByRole('combobox', { name: '过期时间' }).click()
+    await page.getByRole('option', { name: '7 天后' }).click()
+    await page.getByRole('textbox', { name: '消费上限' }).fill('7')
+    const theirs = { name, unlimited_quota: false, remain_quota: 1_500_000, expired_time: 1_900_000_000 }
+    await stage.api('PUT', '/api/token/', { id, ...theirs })
+    await page.getByRole('button', { name: '保存更改' }).click()
+    const dialog = page.getByRole('dialog', { name: '已被他人修改' })
+    const cells = async (): Promise<string[][]> =>
+      (await dialog.getByRole('row').allInnerTexts()).map((text) => text.split(/\s*\t\s*/))
+    await expect.poll(cells).toEqual([
+      ['字段', '你的', '对方的'],
+      ['消费上限', '7', '3'],
+      ['过期时间', '7 天后', '2030/03/17 18:46:40'],
+    ])
+    await page.close()
+  })
 })

@@ -32,7 +32,7 @@ import {
   type ChannelFormValues,
   useChannelForm,
 } from './channel-form.ts'
-import { channelLabels } from './channel-labels.ts'
+import { channelLabels, channelWords } from './channel-labels.ts'
 import { ChannelKeys } from './channel-keys.tsx'
 import { ChannelInputs } from './channel-inputs.tsx'
 import { ChannelHealthText } from './channel-health-text.tsx'
@@ -144,6 +144,7 @@ function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
     object: channel,
     typedOf: channelFormValues,
     labels: channelLabels(texts),
+    words: channelWords(texts),
     save: (typed, version) => changeChannel(channel.id, { ...channelFieldsOf(typed), version }),
     reload: () => reloadChannels(client),
     saved: ({ name }) => channels.saved(name),

@@ -13,6 +13,7 @@ import {
   BudgetInputs,
   useLimitLabels,
   useLimitRules,
+  useLimitWords,
 } from '../../components/limit-inputs.tsx'
 import { exactAmount, type MoneyDisplay } from '../../components/money.ts'
 import { showNotice } from '../../components/notify.tsx'
@@ -90,7 +91,8 @@ function GroupForm({
   const { profile, display } = useSignedInAccount()
   const client = useQueryClient()
   const { budget } = useLimitRules()
-  const limitLabels = useLimitLabels()
+  const { budget: budgetLabel, budget_period: periodLabel } = useLimitLabels()
+  const { budget_period: periods } = useLimitWords()
   const isLocked = group?.managed === true || profile.role < Role.root
   const form = useForm<Typed>({
     mode: 'controlled',
@@ -110,7 +112,15 @@ function GroupForm({
     form,
     object: group ?? NEW_GROUP,
     typedOf: (present) => typedOf(present, display),
-    labels: { ...limitLabels, ratio: groups.ratio, open: groups.openLabel, guards: guards.title },
+    labels: {
+      name: groups.name,
+      budget: budgetLabel,
+      budget_period: periodLabel,
+      ratio: groups.ratio,
+      open: groups.openLabel,
+      guards: guards.title,
+    },
+    words: { budget_period: periods },
     async save(typed, version, saved) {
       const fields = changedFields(typed, typedOf(saved, display), display)
       const now = group

@@ -18,12 +18,12 @@ import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import {
   type GuardForm,
   guardFieldsOf,
-  GUARD_SCOPES,
   showErrorAtField,
   type GuardFormValues,
   guardFormValues,
   useGuardForm,
 } from './guard-form.ts'
+import type { MatchFieldValues } from './match-forms.ts'
 import { GuardInputs } from './guard-inputs.tsx'
 import { ManagedGuard } from './managed-guard.tsx'
 import { TryGuardsOnText } from './try-guards-on-text.tsx'
@@ -121,6 +121,14 @@ function GuardFieldsForm({ guard }: { readonly guard: Guard }) {
     object: guard,
     typedOf: guardFormValues,
     labels: labelsOf(t),
+    words: {
+      do: t.actions,
+      mode: t.modes,
+      where: t.places,
+      kind: t.kinds,
+      values: (values) => matchText(values, t),
+      on_failure: t.failures,
+    },
     save: (typed, version) => changeGuard({ ...guardFieldsOf(typed), version }),
     reload: () => client.invalidateQueries({ queryKey: [profile.id, 'guards'] }),
     saved: ({ name }) => t.saved(name),
@@ -165,8 +173,21 @@ function draftOf(
   return { guard: { ...guardFieldsOf(form.values), ...(isNameless && { name: DRAFT }) } }
 }
 
-function labelsOf(t: Texts['guards']): Readonly<Partial<Record<keyof GuardFormValues, string>>> {
+/** The typed fields of a match, with their labels. */
+function matchText(values: MatchFieldValues, t: Texts['guards']): string {
+  const labels: Readonly<Record<string, string>> = t.matchFields
+  const words: Readonly<Record<string, string>> = t.pii
+  return Object.entries(values)
+    .map(([name, typed]) => {
+      const text = Array.isArray(typed) ? typed.map((choice) => words[choice] ?? choice).join(', ') : typed
+      return `${labels[name] ?? name}: ${text}`
+    })
+    .join('; ')
+}
+
+function labelsOf(t: Texts['guards']): Readonly<Record<keyof GuardFormValues, string>> {
   return {
+    name: t.name,
     do: t.do,
     mode: t.mode,
     where: t.where,
@@ -174,7 +195,7 @@ function labelsOf(t: Texts['guards']): Readonly<Partial<Record<keyof GuardFormVa
     values: t.match,
     json: t.json,
     with: t.with,
-    ...Object.fromEntries(GUARD_SCOPES.map((scope) => [scope, t.scopeNames[scope]])),
+    ...t.scopeNames,
     sample: t.sample,
     timeout: t.timeout,
     on_failure: t.onFailure,

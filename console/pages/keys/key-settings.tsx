@@ -3,17 +3,17 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, changeKey, isLimitedByOperator } from '../../api/keys.ts'
 import type { ManagedUser } from '../../api/users.ts'
-import { useContentLabels } from '../../components/content-inputs.tsx'
-import { useLimitLabels } from '../../components/limit-inputs.tsx'
+import { useContentLabels, useContentWords } from '../../components/content-inputs.tsx'
+import { useLimitLabels, useLimitWords } from '../../components/limit-inputs.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
-import { useSignedInAccount } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useMergedEdit } from '../../components/use-merged-edit.tsx'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import { DeleteKeyDialog } from './delete-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
 import { keepFocus } from '../../components/keep-focus.ts'
 import { showErrorAtField, useKeyForm } from './key-form.ts'
-import { keyFieldsOf, type KeyFormValues, keyFormValues } from './key-form-values.ts'
+import { isPreset, keyFieldsOf, type KeyFormValues, keyFormValues } from './key-form-values.ts'
 import classes from './key-settings.module.css'
 import { RotateKeyDialog } from './rotate-key-dialog.tsx'
 import { useKeyChanges } from '../../components/use-key-changes.ts'
@@ -32,6 +32,8 @@ export function KeySettings({
   const { display, profile } = useSignedInAccount()
   const limitLabels = useLimitLabels()
   const contentLabels = useContentLabels()
+  const words = { ...useLimitWords(), ...useContentWords() }
+  const { time } = useFormatters()
   const isLimited = !owner && isLimitedByOperator(profile.role, apiKey)
   const { remove, reload, turn } = useKeyChanges(owner?.id)
   const navigate = useNavigate()
@@ -49,6 +51,11 @@ export function KeySettings({
       ...contentLabels,
       guards: guards.title,
       toolsets: tools.toolsets,
+    },
+    words: {
+      ...words,
+      expiry: (expiry) => (isPreset(expiry) ? keys.expiry[expiry] : time(Number(expiry))),
+      group: { '': keys.ownGroup },
     },
     save(typed, version, saved) {
       const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, saved)
@@ -101,6 +108,8 @@ export function KeySettings({
 
 function keyLabels(keys: Texts['keys']) {
   return {
+    limit: keys.limit,
+    isUnlimited: keys.unlimitedSwitch,
     expiry: keys.expires,
     models: keys.models,
     group: keys.group,

@@ -8,6 +8,7 @@ import {
   type GatewayOption,
   optionsQuery,
 } from '../../api/options.ts'
+import { differencesOf } from '../../components/differences.ts'
 import { EditConflict } from '../../components/edit-conflict.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { ConfirmLeave } from '../../components/confirm-leave.tsx'
@@ -54,7 +55,7 @@ interface SettingsProps {
 }
 
 function Settings({ options, declared }: SettingsProps) {
-  const { imports, settings } = useTexts()
+  const { audit, imports, settings } = useTexts()
   const form = useSettingChanges(options)
   const { changes, present } = form
   return (
@@ -116,13 +117,14 @@ function Settings({ options, declared }: SettingsProps) {
       <ConfirmLeave isChanged={changes.length > 0} />
       <EditConflict
         differences={
-          present && [
-            {
-              label: labelOf(settings, present.key),
-              mine: new Map(changes).get(present.key) ?? '',
-              theirs: present.value,
-            },
-          ]
+          present &&
+          differencesOf(
+            { value: labelOf(settings, present.key) },
+            { value: new Map(changes).get(present.key) ?? '' },
+            { value: present.value },
+            undefined,
+            { value: { ...settings.values, true: audit.words.true, false: audit.words.false } },
+          )
         }
         onTake={() => form.take()}
         onOverwrite={() => form.overwrite()}

@@ -66,6 +66,7 @@ export function ServerDialog({
     object,
     typedOf,
     labels: labelsOf(t),
+    words: { auth: t.auths, era: { auto: t.automatic }, approve: t.approvals },
     async save(typed, version) {
       const fields = { ...fieldsOf(typed), ...(server && { version }) }
       const now = await saveMcpServer(fields, server === undefined)
@@ -159,8 +160,9 @@ export function ServerDialog({
   )
 }
 
-function labelsOf(t: Texts['tools']): Readonly<Partial<Record<keyof Typed, string>>> {
+function labelsOf(t: Texts['tools']): Readonly<Record<keyof Typed, string>> {
   return {
+    name: t.server,
     url: t.url,
     era: t.era,
     auth: t.auth,

@@ -37,7 +37,7 @@ export function ToolsetDialog({
     form,
     object,
     typedOf,
-    labels: { tools: t.patterns, groups: t.groups, users: t.users },
+    labels: { name: t.toolset, tools: t.patterns, groups: t.groups, users: t.users },
     async save({ name, tools, groups, users }, version) {
       const fields = {
         name: name.trim(),

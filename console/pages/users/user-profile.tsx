@@ -2,8 +2,13 @@ import { Button, Select, Stack, Switch, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { ROLES } from '../../../src/domain/role.ts'
 import { changeUser, type ManagedUser } from '../../api/users.ts'
-import { ContentInputs, useContentLabels, useContentRules } from '../../components/content-inputs.tsx'
-import { LimitInputs, useLimitLabels, useLimitRules } from '../../components/limit-inputs.tsx'
+import {
+  ContentInputs,
+  useContentLabels,
+  useContentRules,
+  useContentWords,
+} from '../../components/content-inputs.tsx'
+import { LimitInputs, useLimitLabels, useLimitRules, useLimitWords } from '../../components/limit-inputs.tsx'
 import type { MoneyDisplay } from '../../components/money.ts'
 import { changedLimitFields, RATE_LIMIT_NAMES, limitFormValues } from '../../components/limit-form-values.ts'
 import { changedContentLogFields, contentLogFormValues } from '../../components/content-log-form-values.ts'
@@ -23,6 +28,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
   const { profile, display } = useSignedInAccount()
   const rules = { ...useLimitRules(), ...useContentRules() }
   const labels = { ...useLimitLabels(), ...useContentLabels() }
+  const words = { ...useLimitWords(), ...useContentWords() }
   const { money, exact, count } = useFormatters()
   const { reload } = useUserChanges()
   const form = useForm({
@@ -47,6 +53,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
       unlimited_quota: users.unlimited,
       ...labels,
     },
+    words: { ...words, role: users.roles },
     save({ role, display_name, group, remark, unlimited_quota, ...typed }, version, saved) {
       const fields = {
         display_name,
