@@ -67,7 +67,7 @@ function Key({ apiKey, owner }: { readonly apiKey: ApiKey; readonly owner?: Mana
   const { reload } = useKeyChanges(owner?.id)
   const { data: stopped = [] } = useQuery(keysStoppedByBudgetQuery(profile.id, [apiKey], owner?.id))
   const raise = useRaiseBudgetDialog()
-  const { id, name, budget, version } = apiKey
+  const { id, name, budget } = apiKey
   const [{ tab = 'usage' }, setSearch] = useSearchState()
   return (
     <>
@@ -88,7 +88,9 @@ function Key({ apiKey, owner }: { readonly apiKey: ApiKey; readonly owner?: Mana
           <Button
             variant="default"
             onClick={() =>
-              raise.open(name, budget, (to) => changeKey(id, { budget: to, version }, owner?.id).then(reload))
+              raise.open(name, apiKey, (to, version) =>
+                changeKey(id, { budget: to, version }, owner?.id).finally(reload),
+              )
             }
           >
             {limits.raise}

@@ -61,8 +61,8 @@ function User({ user }: { readonly user: ManagedUser }) {
               <Button
                 variant="default"
                 onClick={() =>
-                  raise.open(user.username, user.budget, (budget) =>
-                    changeUser(user.id, { budget, version: user.version }).then(reload),
+                  raise.open(user.username, user, (budget, version) =>
+                    changeUser(user.id, { budget, version }).finally(reload),
                   )
                 }
               >
