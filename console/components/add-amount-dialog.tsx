@@ -1,10 +1,11 @@
-import { Modal, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useTexts } from '../locales/use-texts.tsx'
 import { moneyUnit, parseMoney } from './money.ts'
 import { showNotice } from './notify.tsx'
 import { RefusalMessage } from './refusal-message.tsx'
 import { useFormatters, useSignedInAccount } from './session.tsx'
+import { FormDialog } from './form-dialog.tsx'
 import { FormActions } from './form-actions.tsx'
 import { useAction } from './use-action.ts'
 
@@ -30,16 +31,10 @@ export function AddAmountDialog({
   readonly addition: AddableAmount | undefined
   readonly onClose: () => void
 }) {
-  const { common } = useTexts()
   return (
-    <Modal
-      opened={addition !== undefined}
-      onClose={onClose}
-      title={addition?.title}
-      closeButtonProps={{ 'aria-label': common.close }}
-    >
+    <FormDialog opened={addition !== undefined} onClose={onClose} title={addition?.title}>
       {addition && <AmountForm addition={addition} onClose={onClose} />}
-    </Modal>
+    </FormDialog>
   )
 }
 

@@ -7,27 +7,45 @@ import { useTexts } from '../locales/use-texts.tsx'
  * browser asks.
  */
 export function ConfirmLeave({ isChanged }: { readonly isChanged: boolean }) {
-  const { leave, common } = useTexts()
   const blocker = useBlocker({
     shouldBlockFn: ({ current, next }) =>
       isChanged && (current.pathname !== next.pathname || tabOf(current.search) !== tabOf(next.search)),
     enableBeforeUnload: isChanged,
     withResolver: true,
   })
-  const isAsking = blocker.status === 'blocked'
+  return (
+    <LeaveQuestion
+      opened={blocker.status === 'blocked'}
+      onStay={() => blocker.reset?.()}
+      onLeave={() => blocker.proceed?.()}
+    />
+  )
+}
+
+/** Asks whether to leave a changed form. */
+export function LeaveQuestion({
+  opened,
+  onStay,
+  onLeave,
+}: {
+  readonly opened: boolean
+  readonly onStay: () => void
+  readonly onLeave: () => void
+}) {
+  const { leave, common } = useTexts()
   return (
     <Modal
-      opened={isAsking}
-      onClose={() => blocker.reset?.()}
+      opened={opened}
+      onClose={onStay}
       title={leave.title}
       closeButtonProps={{ 'aria-label': common.close }}
     >
       <p>{common.leaveForm}</p>
       <Group justify="flex-end" mt="lg" gap="sm">
-        <Button variant="default" data-autofocus onClick={() => blocker.reset?.()}>
+        <Button variant="default" data-autofocus onClick={onStay}>
           {leave.stay}
         </Button>
-        <Button color="red" onClick={() => blocker.proceed?.()}>
+        <Button color="red" onClick={onLeave}>
           {leave.leave}
         </Button>
       </Group>

@@ -3,7 +3,6 @@ import { type ReactNode, useState } from 'react'
 import { ApiError } from '../api/api-error.ts'
 import { differencesOf, mergeEdits, type Words } from './differences.ts'
 import { EditConflict } from './edit-conflict.tsx'
-import { ConfirmLeave } from './confirm-leave.tsx'
 import { showNotice } from './notify.tsx'
 import { useAction } from './use-action.ts'
 import { useTexts } from '../locales/use-texts.tsx'
@@ -36,11 +35,8 @@ interface Edit<Typed> {
   /** Whether it asks which values to keep. The dialog of a form stays open when Escape closes the question. */
   readonly isAsking: boolean
   readonly error: unknown
-  /**
-   * The dialog before leaving with unsaved values, and the dialog that asks which values to keep if another
-   * user saved a change first.
-   */
-  readonly dialogs: ReactNode
+  /** The dialog that asks which values to keep if another user saved a change first. */
+  readonly conflict: ReactNode
 }
 
 const REFUSED = 'changed_meanwhile'
@@ -110,35 +106,32 @@ export function useMergedEdit<Typed extends object, Present extends { readonly v
   }
   const flags = Object.entries(form.values).filter(([, value]) => typeof value === 'boolean')
   const flagWords: object = Object.fromEntries(flags.map(([field]) => [field, audit.words]))
-  const dialogs = (
-    <>
-      <ConfirmLeave isChanged={form.isDirty()} />
-      <EditConflict
-        differences={
-          present &&
-          differencesOf(labels, form.values, typedOf(present), merge(form.values, present).collisions, {
-            ...flagWords,
-            ...words,
-          })
-        }
-        onTake={() => {
-          if (present) take(present)
-          void reload()
-        }}
-        onOverwrite={() => {
-          setPresent(undefined)
-          void saving.run(form.values, present)
-        }}
-        onClose={() => setPresent(undefined)}
-      />
-    </>
+  const conflict = (
+    <EditConflict
+      differences={
+        present &&
+        differencesOf(labels, form.values, typedOf(present), merge(form.values, present).collisions, {
+          ...flagWords,
+          ...words,
+        })
+      }
+      onTake={() => {
+        if (present) take(present)
+        void reload()
+      }}
+      onOverwrite={() => {
+        setPresent(undefined)
+        void saving.run(form.values, present)
+      }}
+      onClose={() => setPresent(undefined)}
+    />
   )
   return {
     save: (typed) => void saving.run(typed, undefined),
     isSaving: saving.isRunning,
     isAsking: present !== undefined,
     error: saving.error,
-    dialogs,
+    conflict,
   }
 }
 

@@ -19,5 +19,6 @@ export const groups = {
   fromFile: 'Declared in gateway.yaml, and changed there.',
   saved: (name: string) => `Group “${name}” saved`,
   remove: 'Delete group',
+  deleteText: (name: string) => `Delete the group “${name}” with its ratio, budget and guards?`,
   deleted: (name: string) => `Group “${name}” deleted`,
 }

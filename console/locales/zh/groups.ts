@@ -21,5 +21,6 @@ export const groups: Texts['groups'] = {
   fromFile: '在 gateway.yaml 中声明，只能在那里更改。',
   saved: (name) => `分组“${name}”已保存`,
   remove: '删除分组',
+  deleteText: (name) => `要删除分组“${name}”及其倍率、预算和防护规则吗？`,
   deleted: (name) => `分组“${name}”已删除`,
 }

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Textarea } from '@mantine/core'
+import { Button, Group, Textarea } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -15,6 +15,7 @@ import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { showFailure } from '../../components/notify.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
@@ -174,7 +175,7 @@ function AddKeys({
     close()
   })
   return (
-    <Modal opened={opened} onClose={close} title={t.add} closeButtonProps={{ 'aria-label': common.close }}>
+    <FormDialog opened={opened} onClose={close} title={t.add}>
       <Textarea
         label={channels.apiKeys}
         description={channels.apiKeysHint}
@@ -196,6 +197,6 @@ function AddKeys({
           {t.add}
         </Button>
       </Group>
-    </Modal>
+    </FormDialog>
   )
 }

@@ -163,7 +163,8 @@ function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
         </Button>
         <TestUnsavedChannel form={form} id={channel.id} />
       </Group>
-      {edit.dialogs}
+      <ConfirmLeave isChanged={form.isDirty()} />
+      {edit.conflict}
     </form>
   )
 }

@@ -1,10 +1,12 @@
-import { Button, Checkbox, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { Button, Checkbox, Group, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { Role } from '../../../src/domain/role.ts'
 import { changeGroup, createGroup, deleteGroup, type ManagedGroup } from '../../api/groups.ts'
 import { guardsQuery } from '../../api/guards.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { NamesInput } from '../../components/names-input.tsx'
 import { changedLimitFields, EMPTY_LIMIT_VALUES } from '../../components/limit-form-values.ts'
@@ -19,7 +21,6 @@ import { exactAmount, type MoneyDisplay } from '../../components/money.ts'
 import { showNotice } from '../../components/notify.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
-import { useAction } from '../../components/use-action.ts'
 import { useMergedEdit } from '../../components/use-merged-edit.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { GroupMembers } from './group-members.tsx'
@@ -37,20 +38,19 @@ export function GroupDialog({
   readonly opened: boolean
   readonly onClose: () => void
 }) {
-  const { groups, common } = useTexts()
+  const { groups } = useTexts()
   const [isAsking, setAsking] = useState(false)
   return (
-    <Modal
+    <FormDialog
       opened={opened}
       onClose={onClose}
       title={group?.group ?? groups.add}
       size="lg"
       closeOnEscape={!isAsking}
-      closeButtonProps={{ 'aria-label': common.close }}
     >
       <GroupForm group={group} onClose={onClose} onAsking={setAsking} />
       {group && <GroupMembers group={group} />}
-    </Modal>
+    </FormDialog>
   )
 }
 
@@ -84,7 +84,7 @@ function GroupForm({
 }: {
   readonly group: ManagedGroup | undefined
   readonly onClose: () => void
-  /** Called when a question about a conflict opens, and when it closes. */
+  /** Called when a question opens, and when it closes. */
   readonly onAsking: (isAsking: boolean) => void
 }) {
   const { groups, guards, common, settings } = useTexts()
@@ -132,14 +132,9 @@ function GroupForm({
     reload,
     saved: ({ name }) => groups.saved(name.trim()),
   })
-  useEffect(() => onAsking(edit.isAsking), [onAsking, edit.isAsking])
-  const deleting = useAction(async () => {
-    if (!group) return
-    await deleteGroup(group.group)
-    await reload()
-    showNotice(groups.deleted(group.group))
-    onClose()
-  })
+  const [isDeleting, setIsDeleting] = useState(false)
+  const isAsking = edit.isAsking || isDeleting
+  useEffect(() => onAsking(isAsking), [onAsking, isAsking])
   return (
     <form noValidate onSubmit={form.onSubmit(edit.save)}>
       <Stack gap="md">
@@ -166,7 +161,7 @@ function GroupForm({
           disabled={isLocked}
           {...form.getInputProps('guards')}
         />
-        <RefusalMessage error={edit.error ?? deleting.error} />
+        <RefusalMessage error={edit.error} />
       </Stack>
       {!isLocked && (
         <FormActions
@@ -177,12 +172,25 @@ function GroupForm({
       )}
       {!isLocked && group && group.group !== DEFAULT && (
         <Group mt="sm">
-          <Button variant="default" loading={deleting.isRunning} onClick={() => void deleting.run()}>
+          <Button variant="default" onClick={() => setIsDeleting(true)}>
             {groups.remove}
           </Button>
+          <ConfirmDialog
+            opened={isDeleting}
+            title={groups.remove}
+            text={groups.deleteText(group.group)}
+            label={groups.remove}
+            onConfirm={async () => {
+              await deleteGroup(group.group)
+              await reload()
+              showNotice(groups.deleted(group.group))
+              onClose()
+            }}
+            onClose={() => setIsDeleting(false)}
+          />
         </Group>
       )}
-      {edit.dialogs}
+      {edit.conflict}
     </form>
   )
 }

@@ -147,7 +147,8 @@ function GuardFieldsForm({ guard }: { readonly guard: Guard }) {
         <Button type="submit" loading={edit.isSaving} disabled={!form.isDirty()}>
           {common.saveChanges}
         </Button>
-        {edit.dialogs}
+        <ConfirmLeave isChanged={form.isDirty()} />
+        {edit.conflict}
       </form>
       <TryGuardsOnText given={() => draftOf(form, element.current)} />
     </>

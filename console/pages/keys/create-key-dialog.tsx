@@ -1,4 +1,3 @@
-import { Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createKey, type NewKey } from '../../api/keys.ts'
@@ -8,6 +7,7 @@ import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CreatedKeyDialog } from './created-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { showErrorAtField, useKeyForm } from './key-form.ts'
 import { keyFieldsOf, type KeyFormValues } from './key-form-values.ts'
@@ -24,16 +24,11 @@ export function CreateKeyDialog({
   /** Called after the new key was shown. */
   readonly onDone?: () => void
 }) {
-  const { keys, common } = useTexts()
+  const { keys } = useTexts()
   const [made, setMade] = useState<NewKey & { readonly models: readonly string[] }>()
   return (
     <>
-      <Modal
-        opened={opened}
-        onClose={onClose}
-        title={keys.create}
-        closeButtonProps={{ 'aria-label': common.close }}
-      >
+      <FormDialog opened={opened} onClose={onClose} title={keys.create}>
         <CreateKeyForm
           onClose={onClose}
           onMade={(key) => {
@@ -41,7 +36,7 @@ export function CreateKeyDialog({
             onClose()
           }}
         />
-      </Modal>
+      </FormDialog>
       <CreatedKeyDialog
         made={made}
         onDone={() => {

@@ -5,6 +5,7 @@ import { type ApiKey, changeKey, isLimitedByOperator } from '../../api/keys.ts'
 import type { ManagedUser } from '../../api/users.ts'
 import { useContentLabels, useContentWords } from '../../components/content-inputs.tsx'
 import { useLimitLabels, useLimitWords } from '../../components/limit-inputs.tsx'
+import { ConfirmLeave } from '../../components/confirm-leave.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useMergedEdit } from '../../components/use-merged-edit.tsx'
@@ -101,7 +102,8 @@ export function KeySettings({
         }}
         onClose={() => setIsDeleting(false)}
       />
-      {edit.dialogs}
+      <ConfirmLeave isChanged={form.isDirty()} />
+      {edit.conflict}
     </form>
   )
 }

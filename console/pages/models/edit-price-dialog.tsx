@@ -1,10 +1,11 @@
-import { Button, Group, Modal, Stack } from '@mantine/core'
+import { Button, Group, Stack } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type ManagedModel, setPrice, setPrices } from '../../api/models.ts'
 import { keepFocus } from '../../components/keep-focus.ts'
 import { showNotice } from '../../components/notify.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
@@ -31,16 +32,15 @@ export function EditPriceDialog({
   readonly edited: readonly ManagedModel[]
   readonly onClose: () => void
 }) {
-  const { models, common } = useTexts()
+  const { models } = useTexts()
   return (
-    <Modal
+    <FormDialog
       opened={edited.length > 0}
       onClose={onClose}
       title={edited.length > 1 ? models.setPrice : models.editPrice}
-      closeButtonProps={{ 'aria-label': common.close }}
     >
       {edited.length > 0 && <EditPriceForm edited={edited} onClose={onClose} />}
-    </Modal>
+    </FormDialog>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, MultiSelect, Select, Stack, TextInput } from '@mantine/core'
+import { Button, Group, MultiSelect, Select, Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import {
   ALERT_FORMATS,
@@ -12,6 +12,7 @@ import { ApiError } from '../../api/api-error.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useAction } from '../../components/use-action.ts'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ReceiverTestButton } from './receiver-test-button.tsx'
@@ -26,7 +27,7 @@ export function AddReceiverDialog({
   readonly onAdded: () => Promise<void>
   readonly onClose: () => void
 }) {
-  const { settings, common } = useTexts()
+  const { settings } = useTexts()
   const { alerts } = settings
   const [added, setAdded] = useState<AddedReceiver>()
   const close = (): void => {
@@ -34,12 +35,7 @@ export function AddReceiverDialog({
     onClose()
   }
   return (
-    <Modal
-      opened={opened}
-      onClose={close}
-      title={alerts.add}
-      closeButtonProps={{ 'aria-label': common.close }}
-    >
+    <FormDialog opened={opened} onClose={close} title={alerts.add} isDone={added !== undefined}>
       {added === undefined ? (
         <ReceiverForm
           onClose={close}
@@ -58,7 +54,7 @@ export function AddReceiverDialog({
           </Group>
         </Stack>
       )}
-    </Modal>
+    </FormDialog>
   )
 }
 

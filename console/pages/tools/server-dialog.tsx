@@ -1,9 +1,10 @@
-import { Modal, Select, Stack, TextInput } from '@mantine/core'
+import { Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { MCP_APPROVALS, MCP_VERSIONS } from '../../../src/domain/mcp.ts'
 import { durationText } from '../../../src/domain/units.ts'
 import { type McpServer, type McpServerFields, saveMcpServer } from '../../api/tools.ts'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { NameValueRows } from '../../components/name-value-rows.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
@@ -97,13 +98,12 @@ export function ServerDialog({
     )
   const { auth } = form.values
   return (
-    <Modal
+    <FormDialog
       opened
       closeOnEscape={!edit.isAsking}
       onClose={onClose}
       title={server?.name ?? t.addServer}
       size="lg"
-      closeButtonProps={{ 'aria-label': common.close }}
     >
       <form noValidate onSubmit={form.onSubmit(edit.save)}>
         <Stack gap="md">
@@ -154,9 +154,9 @@ export function ServerDialog({
           <RefusalMessage error={edit.error} />
         </Stack>
         {!isLocked && <FormActions label={common.save} isRunning={edit.isSaving} onCancel={onClose} />}
-        {edit.dialogs}
+        {edit.conflict}
       </form>
-    </Modal>
+    </FormDialog>
   )
 }
 

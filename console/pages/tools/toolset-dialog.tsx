@@ -1,7 +1,8 @@
-import { Modal, Stack, TagsInput, TextInput } from '@mantine/core'
+import { Stack, TagsInput, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { type McpToolset, saveMcpToolset } from '../../api/tools.ts'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -54,13 +55,12 @@ export function ToolsetDialog({
     saved: ({ name }) => t.saved(name.trim()),
   })
   return (
-    <Modal
+    <FormDialog
       opened
       closeOnEscape={!edit.isAsking}
       onClose={onClose}
       title={toolset?.name ?? t.addToolset}
       size="lg"
-      closeButtonProps={{ 'aria-label': common.close }}
     >
       <form noValidate onSubmit={form.onSubmit(edit.save)}>
         <Stack gap="md">
@@ -82,9 +82,9 @@ export function ToolsetDialog({
           <RefusalMessage error={edit.error} />
         </Stack>
         {!isLocked && <FormActions label={common.save} isRunning={edit.isSaving} onCancel={onClose} />}
-        {edit.dialogs}
+        {edit.conflict}
       </form>
-    </Modal>
+    </FormDialog>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Modal, Select, Stack, Switch, TextInput } from '@mantine/core'
+import { Select, Stack, Switch, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
 import { Role, ROLES } from '../../../src/domain/role.ts'
@@ -25,6 +25,7 @@ import {
 } from '../../components/content-log-form-values.ts'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
@@ -47,16 +48,11 @@ export function AddUserDialog({
   readonly opened: boolean
   readonly onClose: () => void
 }) {
-  const { users, common } = useTexts()
+  const { users } = useTexts()
   return (
-    <Modal
-      opened={opened}
-      onClose={onClose}
-      title={users.add}
-      closeButtonProps={{ 'aria-label': common.close }}
-    >
+    <FormDialog opened={opened} onClose={onClose} title={users.add}>
       <AddUserForm onClose={onClose} />
-    </Modal>
+    </FormDialog>
   )
 }
 

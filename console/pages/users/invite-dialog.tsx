@@ -1,4 +1,4 @@
-import { Box, Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core'
+import { Box, Button, Group, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -11,6 +11,7 @@ import {
 } from '../../api/users.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { changedLimitFields, EMPTY_LIMIT_VALUES } from '../../components/limit-form-values.ts'
 import { type BudgetFormValues, BudgetInputs, useLimitRules } from '../../components/limit-inputs.tsx'
@@ -30,28 +31,21 @@ export function InviteDialog({
   readonly opened: boolean
   readonly onClose: () => void
 }) {
-  const { users, common } = useTexts()
+  const { users } = useTexts()
   const [link, setLink] = useState<string>()
   const close = (): void => {
     setLink(undefined)
     onClose()
   }
   return (
-    <Modal
-      opened={opened}
-      onClose={close}
-      title={users.invite}
-      size="lg"
-      closeOnClickOutside={false}
-      closeButtonProps={{ 'aria-label': common.close }}
-    >
+    <FormDialog opened={opened} onClose={close} title={users.invite} isDone={link !== undefined} size="lg">
       {link === undefined ? (
         <InviteForm onMade={setLink} onClose={close} />
       ) : (
         <MadeLink link={link} onClose={close} />
       )}
       <OpenInvitations />
-    </Modal>
+    </FormDialog>
   )
 }
 

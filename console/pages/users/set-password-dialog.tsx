@@ -1,4 +1,3 @@
-import { Modal } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { changeUser, type ManagedUser } from '../../api/users.ts'
 import { characterCount } from '../../components/character-count.ts'
@@ -7,6 +6,7 @@ import { showNotice } from '../../components/notify.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
@@ -20,16 +20,11 @@ interface Dialog {
 
 /** Sets the password of a user, which ends the user's sessions. */
 export function SetPasswordDialog({ user, opened, onClose }: Dialog) {
-  const { users, common } = useTexts()
+  const { users } = useTexts()
   return (
-    <Modal
-      opened={opened}
-      onClose={onClose}
-      title={users.setPassword}
-      closeButtonProps={{ 'aria-label': common.close }}
-    >
+    <FormDialog opened={opened} onClose={onClose} title={users.setPassword}>
       <PasswordForm user={user} onClose={onClose} />
-    </Modal>
+    </FormDialog>
   )
 }
 

@@ -37,7 +37,7 @@ export function UserActions({ user }: { readonly user: ManagedUser }) {
         onConfirm={async () => {
           await manageUser(user.id, 'delete')
           showNotice(users.deleted(user.username))
-          await navigate({ to: '/users' })
+          await navigate({ to: '/users', ignoreBlocker: true })
           await reload()
         }}
         onClose={close}

@@ -12,6 +12,7 @@ import { LimitInputs, useLimitLabels, useLimitRules, useLimitWords } from '../..
 import type { MoneyDisplay } from '../../components/money.ts'
 import { changedLimitFields, RATE_LIMIT_NAMES, limitFormValues } from '../../components/limit-form-values.ts'
 import { changedContentLogFields, contentLogFormValues } from '../../components/content-log-form-values.ts'
+import { ConfirmLeave } from '../../components/confirm-leave.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useMergedEdit } from '../../components/use-merged-edit.tsx'
@@ -129,7 +130,8 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
           </Button>
         </Stack>
       </form>
-      {edit.dialogs}
+      <ConfirmLeave isChanged={form.isDirty()} />
+      {edit.conflict}
     </>
   )
 }

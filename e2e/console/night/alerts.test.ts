@@ -24,6 +24,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await dialog.getByRole('button', { name: 'Add receiver' }).click()
     const secret = dialog.getByRole('textbox', { name: 'Secret' })
     expect(await secret.inputValue()).toMatch(/^whsec_/)
+    await page.mouse.click(5, 5)
     await dialog.getByRole('button', { name: 'Done' }).click()
     const row = region.getByRole('row', { name: new RegExp(new URL(receiver.url).host) })
     await row.getByRole('button', { name: 'Send a test' }).click()

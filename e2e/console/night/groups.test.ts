@@ -39,6 +39,10 @@ describe.skipIf(withoutBrowser())('groups in the console', () => {
 
     await page.getByRole('link', { name: 'lab' }).click()
     await page.getByRole('dialog', { name: 'lab' }).getByRole('button', { name: 'Delete group' }).click()
+    const question = page.getByRole('dialog', { name: 'Delete group' })
+    await question.getByText('“lab”').waitFor()
+    expect(await groupNamed('lab')).toBeDefined()
+    await question.getByRole('button', { name: 'Delete group' }).click()
     await expect.poll(() => groupNamed('lab')).toBeUndefined()
     await page.close()
   })

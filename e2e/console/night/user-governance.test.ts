@@ -59,6 +59,7 @@ describe.skipIf(withoutBrowser())('users in the console', () => {
     const active = row.locator('[data-label="Last active"] time')
     expect(Date.now() - Date.parse((await active.getAttribute('datetime')) ?? '')).toBeLessThan(5 * 60_000)
     await row.getByRole('link').click()
+    await page.getByRole('textbox', { name: 'Remark' }).fill('not saved')
     await page.getByRole('button', { name: 'Delete user' }).click()
     const question = page.getByRole('dialog', { name: 'Delete user' })
     await question.getByText(`“${PEOPLE.member.username}”`).waitFor()
