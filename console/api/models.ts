@@ -38,12 +38,12 @@ export function managedModelsQuery(userId: number) {
   })
 }
 
-/** Sets the price of a model if the model still has this version; null restores the built-in price. */
-export async function setPrice(
-  { model, version }: Pick<ManagedModel, 'model' | 'version'>,
-  price: object | null,
-): Promise<void> {
-  await request('PUT', '/api/models/price', { model, price, version })
+/**
+ * Sets the price of a model if the model still has this version; null restores the built-in price. Resolves to the model
+ * as it is now, or to null if nothing names it any more.
+ */
+export function setPrice(model: string, version: string | undefined, price: object | null) {
+  return request<ManagedModel | null>('PUT', '/api/models/price', { model, price, version })
 }
 
 /** Sets the prices of several models if all of them still have these versions, otherwise of none. */

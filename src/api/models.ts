@@ -133,7 +133,8 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Sets the price of one model; null is the built-in one again',
     errorStatuses: [409],
     body: modelPriceBody,
-    handle: ({ body, services }) => setModelPrice(services, body),
+    responseBody: managedModelSchema.nullable(),
+    handle: async ({ body, services }) => (await setModelPrice(services, body)) ?? null,
   }),
   defineRootUserEndpoint('PUT', '/api/models/prices', {
     summary: 'Sets the prices of several models, all or none',

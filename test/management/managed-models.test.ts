@@ -183,9 +183,10 @@ describe('models and their prices', () => {
   test("a change of a model's price that names an outdated version is a 409, and changes nothing", async () => {
     const seen = await modelOf('novel')
     const first = { model: 'novel', price: { input: 4, output: 4 }, version: seen?.version }
-    expect((await put(first)).status).toBe(200)
+    const changed = await put(first)
+    expect(changed).toMatchObject({ status: 200, data: await modelOf('novel') })
     const second = await put({ ...first, price: { input: 5, output: 5 } })
-    expect(second).toMatchObject({ status: 409, body: { code: 'changed_meanwhile' } })
+    expect(second).toMatchObject({ status: 409, body: { code: 'changed_meanwhile', data: changed.data } })
     expect(await modelOf('novel')).toMatchObject({ price: { input: '4' } })
     expect(
       (await put({ model: 'novel', price: null, version: (await modelOf('novel'))?.version })).status,

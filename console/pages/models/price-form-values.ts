@@ -65,6 +65,9 @@ export interface PriceFormValues {
   readonly regions: readonly RegionFormValues[]
 }
 
+/** The same with each amount as a field of its own, so that changes of two amounts are merged. */
+export type TypedPrice = PriceFormValues['amounts'] & Omit<PriceFormValues, 'amounts'>
+
 /** The parts of the form that consist of rows. */
 export type PriceRowKind = 'tiers' | 'service' | 'regions'
 

@@ -2,10 +2,10 @@ import { ActionIcon, Button, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { MAIN_PRICES, OPTIONAL_PRICES, EMPTY_PRICE_TIER, type PriceFormValues } from './price-form-values.ts'
+import { MAIN_PRICES, OPTIONAL_PRICES, EMPTY_PRICE_TIER, type TypedPrice } from './price-form-values.ts'
 import classes from './models-page.module.css'
 
-export type PriceForm = UseFormReturnType<PriceFormValues>
+export type PriceForm = UseFormReturnType<TypedPrice>
 
 /** The inputs for the prices that most models have. */
 export function MainPrices({ form }: { readonly form: PriceForm }) {
@@ -20,7 +20,7 @@ export function MainPrices({ form }: { readonly form: PriceForm }) {
       rightSectionWidth={60}
       {...(name === 'input' && { 'data-autofocus': true })}
       {...(name === 'cache_read' && { description: models.cachedHint })}
-      {...form.getInputProps(`amounts.${name}`)}
+      {...form.getInputProps(name)}
     />
   ))
 }
@@ -36,7 +36,7 @@ export function OptionalPrices({ form }: { readonly form: PriceForm }) {
           label={models.prices[name]}
           inputMode="decimal"
           autoComplete="off"
-          {...form.getInputProps(`amounts.${name}`)}
+          {...form.getInputProps(name)}
         />
       ))}
     </div>

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withoutBrowser } from '../chromium.ts'
-import { type ConsoleStage, startConsoleStage } from '../console-stage.ts'
+import { type ConsoleStage, readAgain, startConsoleStage } from '../console-stage.ts'
 
 /** Models without a price. */
 const NOVEL = ['novel-a', 'novel-b']
@@ -110,6 +110,37 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await ownRow.getByText(`Ends on ${end}`).waitFor()
     expect(await ownRow.getByRole('button').count()).toBe(0)
     await own.close()
+  })
+
+  test('two changes of a price are merged, and the same amount is asked about', async () => {
+    const model = 'gpt-4o-mini'
+    await setPrice(model, { input: '9', output: '9' })
+    const page = await stage.open('root', `/models?edit=${model}`, { isAlone: true })
+    const dialog = page.getByRole('dialog', { name: 'Edit price' })
+    const save = dialog.getByRole('button', { name: 'Save price' })
+    await dialog.getByRole('textbox', { name: 'Output' }).fill('8')
+    await setPrice(model, { input: '100', output: '9' })
+    await readAgain(page, '/api/models')
+    await save.click()
+    await dialog.waitFor({ state: 'detached' })
+    expect((await priceOf(model)).price).toMatchObject({ input: '100', output: '8' })
+
+    await page
+      .getByRole('row', { name: new RegExp(model) })
+      .getByRole('button', { name: 'Edit price' })
+      .click()
+    await dialog.getByRole('textbox', { name: 'Input', exact: true }).fill('7')
+    await setPrice(model, { input: '50', output: '8' })
+    await save.click()
+    const conflict = page.getByRole('dialog', { name: 'Changed meanwhile' })
+    expect(await conflict.getByRole('row', { name: /Input/ }).innerText()).toMatch(/7\s+50/)
+    await conflict.getByRole('button', { name: 'Overwrite' }).press('Escape')
+    await conflict.waitFor({ state: 'detached' })
+    await save.click()
+    await conflict.getByRole('button', { name: 'Overwrite' }).click()
+    await expect.poll(async () => (await priceOf(model)).price).toMatchObject({ input: '7', output: '8' })
+    await setPrice(model, null)
+    await page.close()
   })
 
   /** Sets a price over HTTP. */

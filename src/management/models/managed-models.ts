@@ -5,7 +5,7 @@ import { FREE_PRICE } from '../../domain/price.ts'
 import type { Settings, StoredConfiguration } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import type { SettingRowChange } from '../../store/operations/configuration.ts'
-import { versionField } from '../expected-version.ts'
+import { addCurrentObject, versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
 import type { AdministrationServices, LiveSettings } from '../services.ts'
 import { priceToShow, priceToShowSchema, servicePrices, servicePricesSchema } from './pricing.ts'
@@ -141,14 +141,18 @@ export const modelPricesBody = z.object(
 
 /**
  * Sets the price of a model, in place of any price or ratios set before; null removes them. Throws
- * `managed_by_file` if gateway.yaml declares the model, `changed_meanwhile` if the model's version is not the
- * given one, and `invalid_request` if gateway.yaml would not accept the price.
+ * `managed_by_file` if gateway.yaml declares the model, `changed_meanwhile` with the present model if its version is not
+ * the given one, and `invalid_request` if gateway.yaml would not accept the price. Resolves to the model, if it is still
+ * one that a channel serves or that is configured.
  */
-export function setModelPrice(
+export async function setModelPrice(
   services: AdministrationServices,
   item: z.output<typeof modelPriceBody>,
-): Promise<void> {
-  return setPrices(services, [item])
+): Promise<ManagedModel | undefined> {
+  const present = async (): Promise<ManagedModel | undefined> =>
+    (await managedModels(services)).find(({ model }) => model === item.model)
+  await addCurrentObject(() => setPrices(services, [item]), present)
+  return present()
 }
 
 /** Sets the prices of several models: all of them, or none if one is refused. The error names the model. */
