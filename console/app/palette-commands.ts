@@ -3,6 +3,7 @@ import { testAllChannels } from '../api/channels.ts'
 import type { FoundObject } from '../api/find.ts'
 import { setChannelEnabled } from '../components/channel-actions.ts'
 import { showNotice, showFailure } from '../components/notify.tsx'
+import { valueToUrlText } from '../components/url-values.ts'
 import type { Texts } from '../locales/use-texts.tsx'
 import { queryClient } from './query-client.ts'
 
@@ -37,7 +38,7 @@ export const COMMANDS = {
   spend: {
     kind: 'user',
     icon: IconChartBar,
-    run: ({ label }, _, go) => go(`/usage?user=${encodeURIComponent(label)}`),
+    run: ({ label }, _, go) => go(`/usage?user=${encodeURIComponent(valueToUrlText(label))}`),
   },
 } as const satisfies Readonly<Record<string, Command>>
 

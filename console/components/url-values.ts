@@ -1,9 +1,14 @@
+/** A value of a filter as a parameter of the page's URL. */
+export function valueToUrlText(value: string): string {
+  return value.replaceAll('%', '%25').replaceAll(',', '%2C')
+}
+
 /**
  * Joins several values to one parameter of the page's URL, separated by commas; undefined if there are none.
  */
 export function valuesToUrlText(values: readonly string[]): string | undefined {
   if (values.length === 0) return undefined
-  return values.map((value) => value.replaceAll('%', '%25').replaceAll(',', '%2C')).join(',')
+  return values.map(valueToUrlText).join(',')
 }
 
 /** The values in a parameter of the page's URL. */

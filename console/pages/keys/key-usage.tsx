@@ -9,6 +9,7 @@ import { CallTable } from '../../components/call-table.tsx'
 import { NoCalls } from '../../components/no-calls.tsx'
 import { type Figure, Figures } from '../../components/figures.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
+import { keyIdAsUrlValue } from '../../components/url-values.ts'
 import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -27,7 +28,7 @@ export function KeyUsage({
   const { money, exact, recent } = useFormatters()
   const { left, left_by } = apiKey
   const ofGroup = apiKey.group || (owner ?? profile).group
-  const of = owner ? { username: owner.username, token_name: apiKey.name } : { token_name: apiKey.name }
+  const of = { token_id: String(apiKey.id) }
   const calls = useQuery(callsQuery(profile.id, owner ? 'all' : 'own', of, 1, { pageSize: RECENT }))
   const figures: readonly Figure[] = [
     { label: keys.spend, value: money(apiKey.used_quota), title: exact(apiKey.used_quota) },
@@ -60,7 +61,7 @@ export function KeyUsage({
             <>
               <CallTable calls={items} hidden={['key', 'user', 'channel']} />
               <p>
-                <Link to="/logs" search={{ key: apiKey.name, ...(owner && { user: owner.username }) }}>
+                <Link to="/logs" search={{ key: keyIdAsUrlValue(apiKey.id) }}>
                   {overview.allCalls}
                 </Link>
               </p>

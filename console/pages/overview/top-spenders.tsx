@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { Usage } from '../../api/usage.ts'
 import { MoneyText } from '../../components/money-text.tsx'
 import { useFormatters } from '../../components/session.tsx'
+import { valueToUrlText } from '../../components/url-values.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
@@ -21,7 +22,7 @@ export function TopSpenders({ month }: { readonly month: Usage }) {
     <ol className={classes['keys']}>
       {spenders.map(({ key, label, quota }) => (
         <li key={key}>
-          <Link to="/usage" search={{ period: 'month', user: label }}>
+          <Link to="/usage" search={{ period: 'month', user: valueToUrlText(label) }}>
             {label}
           </Link>
           <span>{percent(quota / month.totals.quota)}</span>

@@ -12,6 +12,7 @@ import { usePreferences } from '../../components/preferences.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
+import { valueToUrlText } from '../../components/url-values.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { useCacheBreaksText } from './use-cache-breaks-text.ts'
 import { SessionCalls } from './session-calls.tsx'
@@ -61,7 +62,7 @@ function OneSession({ session }: { readonly session: CallSession }) {
     refetchInterval: REFRESH_MS,
   })
   const broken = useCacheBreaksText()(session.breaks)
-  const log: SearchState = { period: 'all', session: session.session, ...IN_ORDER }
+  const log: SearchState = { period: 'all', session: valueToUrlText(session.session), ...IN_ORDER }
   return (
     <>
       <PageHead

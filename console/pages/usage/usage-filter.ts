@@ -4,7 +4,7 @@ import type { SuggestedField } from '../../api/log-field-values.ts'
 import type { UsageQuery } from '../../api/usage.ts'
 import { periodFromUrl, timeRangeOf, USAGE_PERIODS } from '../../components/period.ts'
 import type { SearchState } from '../../components/search-state.ts'
-import { keyFilters, keyIdAsUrlValue, valuesToUrlText, valuesOfUrlText } from '../../components/url-values.ts'
+import { keyFilters, keyIdAsUrlValue, valueToUrlText, valuesOfUrlText } from '../../components/url-values.ts'
 import { endOfHalfHour, HALF_HOUR_S, isoDay, isoHour, startOfMonth } from '../../components/time.ts'
 
 /** The period to use if the page's URL has none. */
@@ -111,7 +111,7 @@ export function usageQueryOf(
 /** The value of the parameter in the page's URL that filters by this series. */
 function filterValueOfSeries(grouping: Grouping, { key, label }: { key: string; label: string }): string {
   if (grouping === 'key') return keyIdAsUrlValue(key)
-  return valuesToUrlText([grouping === 'user' || grouping === 'channel' ? label : key]) ?? ''
+  return valueToUrlText(grouping === 'user' || grouping === 'channel' ? label : key)
 }
 
 /**

@@ -6,6 +6,7 @@ import { QueryResult } from '../../components/query-result.tsx'
 import { CallTable } from '../../components/call-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
+import { valueToUrlText } from '../../components/url-values.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 const RECENT = 20
@@ -25,7 +26,7 @@ export function UserCalls({ user }: { readonly user: ManagedUser }) {
           <>
             <CallTable calls={items} hidden={['user', 'tier', 'region']} />
             <p>
-              <Link to="/logs" search={{ user: user.username }}>
+              <Link to="/logs" search={{ user: valueToUrlText(user.username) }}>
                 {overview.allCalls}
               </Link>
             </p>

@@ -11,6 +11,7 @@ import { usePreferences } from '../../components/preferences.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { endOfHalfHour, startOfMonth } from '../../components/time.ts'
+import { valueToUrlText } from '../../components/url-values.ts'
 import { useNow } from '../../components/use-now.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -95,7 +96,7 @@ export function UserSpend({ user, by }: { readonly user: ManagedUser; readonly b
         }
       </QueryResult>
       <p>
-        <Link to="/usage" search={{ period: 'month', user: user.username, by }}>
+        <Link to="/usage" search={{ period: 'month', user: valueToUrlText(user.username), by }}>
           {users.inUsage}
         </Link>
       </p>

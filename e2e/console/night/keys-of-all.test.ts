@@ -27,6 +27,34 @@ describe.skipIf(withoutBrowser())('keys of all in the console', () => {
   const present = () =>
     stage.api<Readonly<Record<string, unknown>>>('GET', `/api/user/${owner}/tokens/${made.id}`)
 
+  test('the page of a key has its own calls alone, also beside a key of the same name, and links keep names with commas', async () => {
+    const username = 'smith, john'
+    const credentials = { username, password: 'password of smith', quota: 5_000_000 }
+    const { id: user } = await stage.api<{ id: number }>('POST', '/api/user/', credentials)
+    const [twin, unused] = [NEW, NEW].map((one) =>
+      stage.api<Made>('POST', `/api/user/${user}/tokens`, { ...one, name: 'billing, nightly' }),
+    )
+    const { id, key } = (await twin) ?? made
+    expect(await stage.call('demo-chat', key)).toBe(200)
+    const page = await stage.open('root', `/users/${user}/keys/${(await unused)?.id}`)
+    await page.getByText('No calls yet').waitFor()
+    const calls = page.getByRole('table', { name: 'Calls' })
+    for (const path of [`/users/${user}/keys/${id}`, `/users/${user}?tab=calls`]) {
+      await page.goto(path)
+      await page.getByRole('link', { name: 'All calls' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Logs' }).waitFor()
+      await expect.poll(() => calls.getByRole('row').count()).toBe(2)
+    }
+    await page.goto(`/users/${user}?tab=usage`)
+    await page.getByRole('link', { name: 'In usage' }).first().click()
+    await page.waitForURL(/usage/)
+    await page
+      .getByRole('button', { name: username })
+      .or(page.getByText(username, { exact: true }))
+      .waitFor()
+    await page.close()
+  })
+
   test('an administrator finds a key by its last four characters, sets its budget alone, replaces and deletes it', async () => {
     const page = await stage.open('admin', '/user-keys')
     await page.getByRole('searchbox', { name: 'Last four characters' }).fill(made.key.slice(-4))
