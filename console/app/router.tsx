@@ -5,6 +5,7 @@ import { appShellQuery } from '../api/account.ts'
 import { basePath } from '../api/base-path.ts'
 import { isConsolePath } from '../components/console-path.ts'
 import { preferences, setPreferences } from '../components/preferences.ts'
+import { recordAccount } from '../components/session-recovery.ts'
 import { RequireRole } from './require-role.tsx'
 import { lazyPage } from './lazy-page.ts'
 import { LoadFailed, NotFound } from './load-failed.tsx'
@@ -30,7 +31,8 @@ const signedIn = createRoute({
   component: lazyPage(async () => (await import('./app-frame.tsx')).AppFrame),
   beforeLoad: async ({ location }) => {
     try {
-      await queryClient.ensureQueryData(appShellQuery)
+      const { user } = await queryClient.ensureQueryData(appShellQuery)
+      recordAccount(user.id)
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 401) throw error
       const next = isConsolePath(location.href) && location.href !== '/' ? { next: location.href } : {}

@@ -7,13 +7,15 @@ import { clearTabStorage } from './tab-storage.ts'
 const DISABLED_PAGE = `${basePath}/login?disabled=1`
 
 /** Sends messages to the other tabs of the same console. */
-const channel = new BroadcastChannel('sluice-session')
+const channel = new BroadcastChannel(`sluice-session${basePath}`)
 const listeners = new Set<() => void>()
+/** The id of the user who is signed in in this tab. */
+let account: number | undefined
 let isLeaving = false
 let waiting: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined
 
 channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
-  if (data === 'signed-in') finish()
+  if (typeof data === 'number') continueAs(data)
   if (data !== 'signed-out' && data !== 'disabled') return
   clearTabStorage()
   location.assign(data === 'disabled' ? DISABLED_PAGE : `${basePath}/login`)
@@ -33,14 +35,22 @@ export function useHasSessionEnded(): boolean {
   return useSyncExternalStore(subscribe, () => waiting !== undefined)
 }
 
-/** Repeats the requests that wait for a sign-in, also in other tabs. */
+/** Repeats the requests that wait for a sign-in, also in other tabs of this user. */
 export function continueAfterSignIn(): void {
   finish()
-  channel.postMessage('signed-in')
+  channel.postMessage(account)
+}
+
+/** Records who is signed in in this tab, and tells other tabs if that is new. */
+export function recordAccount(userId: number): void {
+  if (userId === account) return
+  account = userId
+  continueAfterSignIn()
 }
 
 /** Clears what pages have stored in this tab, and leads all other tabs of the console to the sign-in page. */
 export function leaveAfterSignOut(): void {
+  account = undefined
   clearTabStorage()
   channel.postMessage('signed-out')
 }
@@ -60,6 +70,15 @@ export function endDisabledSession(): void {
       channel.postMessage('disabled')
       location.assign(DISABLED_PAGE)
     })
+}
+
+/** Continues in the session of a user who has signed in in another tab; the pages of a different user must not stay. */
+function continueAs(userId: number): void {
+  if (userId === account) finish()
+  else if (account !== undefined) {
+    clearTabStorage()
+    location.assign(basePath || '/')
+  }
 }
 
 function finish(): void {

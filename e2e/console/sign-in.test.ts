@@ -176,6 +176,31 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.close()
   })
 
+  test('after a sign-in, other tabs of this user continue, and those of another one begin anew as the new user', async () => {
+    const page = await stage.open('root', '/keys', { isAlone: true })
+    const menu = page.getByRole('button', { name: 'Account menu' })
+    await menu.filter({ hasText: 'root' }).waitFor()
+    const other = await page.context().newPage()
+    const signIn = async (): Promise<void> => {
+      await other.goto('/login')
+      await other.getByRole('textbox', { name: 'Username' }).fill(PEOPLE.member.username)
+      await other.getByRole('textbox', { name: 'Password' }).fill(PEOPLE.member.password)
+      await other.getByRole('button', { name: 'Sign in' }).click()
+      await other.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    }
+    await signIn()
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await menu.filter({ hasText: PEOPLE.member.username }).waitFor()
+    await page.context().clearCookies()
+    await page.getByRole('link', { name: 'API keys' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Session ended' })
+    await dialog.waitFor()
+    await signIn()
+    await dialog.waitFor({ state: 'hidden' })
+    await page.getByRole('table', { name: 'API keys' }).or(page.getByText('No keys yet')).waitFor()
+    await page.context().close()
+  })
+
   test('a sign-out everywhere ends sessions begun since, passes over one that has ended, and clears the tab', async () => {
     const credentials = { username: 'everywhere', password: 'password of everywhere' }
     await stage.api('POST', '/api/user/', credentials)
