@@ -26,6 +26,8 @@ export interface NewKey {
 }
 
 export const KEY_PAGE_SIZE = 50
+/** The most keys that the gateway returns at once. */
+const MAX_PAGE_SIZE = 100
 /** The minimum number of characters for which the gateway searches. */
 const MIN_SEARCH = 2
 
@@ -42,12 +44,30 @@ export function keysQuery(userId: number, page: number, search: string, order: L
   })
 }
 
+/** All keys of the account, newest first. */
+export function allKeysQuery(userId: number) {
+  return queryOptions({
+    queryKey: [userId, 'keys', 'all'],
+    queryFn: async () => {
+      const keys: ApiKey[] = []
+      // From the oldest on, so that a key that is made meanwhile moves none to the next page.
+      for (let page = 1, total = 1; (page - 1) * MAX_PAGE_SIZE < total; page += 1) {
+        const query = queryString({ p: page, page_size: MAX_PAGE_SIZE, sort: 'created_time', order: 'asc' })
+        const answer = await request<TokenPage>('GET', `/api/token/${query}`)
+        keys.push(...answer.items)
+        total = answer.total
+      }
+      return keys.toReversed()
+    },
+  })
+}
+
 /** The names of the account's keys that contain a text: at most the first 100. */
 export function keyNamesQuery(userId: number, part: string) {
   return queryOptions({
     queryKey: [userId, 'keys', 'names', part],
     queryFn: async () => {
-      const query = queryString({ keyword: `%${part}%`, page_size: 100 })
+      const query = queryString({ keyword: `%${part}%`, page_size: MAX_PAGE_SIZE })
       const { items } = await request<TokenPage>('GET', `/api/token/search${query}`)
       return new Set(items.map(({ name }) => name))
     },

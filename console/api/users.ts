@@ -7,7 +7,7 @@ import type { groupBudgetsSchema } from '../../src/management/account-limits.ts'
 import type { ListOrder } from '../components/sorting.ts'
 import type { LimitFields } from '../components/limit-form-values.ts'
 import type { LinkedIdentity } from './account.ts'
-import type { NewKey } from './keys.ts'
+import { KEY_PAGE_SIZE, type NewKey } from './keys.ts'
 import { queryString, request } from './client.ts'
 import type { PageOfItems } from './page-of-items.ts'
 
@@ -114,11 +114,15 @@ export function addQuota(id: number, value: number): Promise<ManagedUser> {
   return request<ManagedUser>('POST', '/api/user/manage', { id, action: 'add_quota', mode: 'add', value })
 }
 
-/** A page of another user's keys, masked. */
-export function userKeysQuery(userId: number, id: number) {
+/** A page of another user's keys, masked, newest first. */
+export function userKeysQuery(userId: number, id: number, page: number) {
   return queryOptions({
-    queryKey: [userId, 'user-keys', id],
-    queryFn: () => request<TokenPage>('GET', `/api/user/${id}/tokens?page_size=100`),
+    queryKey: [userId, 'user-keys', id, page],
+    queryFn: () =>
+      request<TokenPage>(
+        'GET',
+        `/api/user/${id}/tokens${queryString({ p: page, page_size: KEY_PAGE_SIZE })}`,
+      ),
   })
 }
 

@@ -6,6 +6,7 @@ import { Pager } from './pager.tsx'
 import { QueryResult } from './query-result.tsx'
 import { useSearchState } from './search-state.ts'
 import { sortingOf } from './sorting.ts'
+import { useLastPage } from './use-last-page.ts'
 
 /** The number of rows of the placeholder of a list ordered by time, which is mostly long. */
 const ROWS_BY_TIME = 12
@@ -35,6 +36,7 @@ export function PagedTable<Row extends { readonly id: number | string }>({
   readonly empty: ReactNode
 }) {
   const [search, setSearch] = useSearchState()
+  useLastPage(query, pageSize)
   return (
     <QueryResult query={query} rows={isByTime ? ROWS_BY_TIME : undefined}>
       {({ items, total }) =>

@@ -25,6 +25,7 @@ import { useSearchState } from '../../components/search-state.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { useAction } from '../../components/use-action.ts'
+import { useLastPage } from '../../components/use-last-page.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChannelFilters } from './channel-filters.tsx'
 import { HEALTH_INTERVAL_MS } from './hour-sums.ts'
@@ -47,6 +48,7 @@ export function ChannelsPage() {
     ...channelsQuery(profile.id, Number(p), filter),
     placeholderData: keepPreviousData,
   })
+  useLastPage(query, PAGE_SIZE)
   const { data: health } = useQuery(channelHealthQuery(profile.id, HEALTH_INTERVAL_MS))
   const [results, setResults] = useState<ReadonlyMap<number, ChannelTest>>(new Map())
   const onResult = (id: number, result: ChannelTest | undefined): void =>
@@ -86,7 +88,10 @@ export function ChannelsPage() {
           items.length === 0 ? (
             <EmptyState text={isFiltered ? channels.emptyFiltered : channels.empty}>
               {isFiltered ? (
-                <Button variant="default" onClick={() => setSearch({ q: undefined, state: undefined })}>
+                <Button
+                  variant="default"
+                  onClick={() => setSearch({ q: undefined, state: undefined, p: undefined })}
+                >
                   {common.clearFilters}
                 </Button>
               ) : (

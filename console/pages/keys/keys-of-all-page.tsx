@@ -75,7 +75,9 @@ export function KeysOfAllPage() {
           <EmptyState text={userKeys.empty}>
             <Button
               variant="default"
-              onClick={() => setSearch({ q: undefined, user: undefined, end: undefined, state: undefined })}
+              onClick={() =>
+                setSearch({ q: undefined, user: undefined, end: undefined, state: undefined, p: undefined })
+              }
             >
               {common.clearFilters}
             </Button>

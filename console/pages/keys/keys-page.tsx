@@ -63,7 +63,7 @@ export function KeysPage() {
             {q === '' ? (
               create
             ) : (
-              <Button variant="default" onClick={() => setSearch({ q: undefined })}>
+              <Button variant="default" onClick={() => setSearch({ q: undefined, p: undefined })}>
                 {common.clearFilters}
               </Button>
             )}

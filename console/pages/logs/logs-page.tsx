@@ -15,6 +15,7 @@ import { useSignedInAccount } from '../../components/session.tsx'
 import { SessionsButton } from '../../components/sessions-button.tsx'
 import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { useNow } from '../../components/use-now.ts'
+import { useLastPage } from '../../components/use-last-page.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CallSheet } from './call-sheet.tsx'
 import { CallTotals } from './call-totals.tsx'
@@ -117,6 +118,7 @@ function SettledCalls() {
     placeholderData: keepPreviousData,
     refetchInterval: isLive ? false : REFRESH_MS,
   })
+  useLastPage(calls, CALL_PAGE_SIZE)
   const sums = useQuery({
     ...callSumsQuery(profile.id, scope, filter),
     placeholderData: keepPreviousData,

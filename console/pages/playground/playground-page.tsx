@@ -4,7 +4,7 @@ import { IconCode, IconTrash } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type ApiKey, keysQuery } from '../../api/keys.ts'
+import { type ApiKey, allKeysQuery } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
@@ -37,11 +37,11 @@ const WIDE = '(width >= 900px)'
  */
 export function PlaygroundPage() {
   const { profile } = useSignedInAccount()
-  const keys = useQuery(keysQuery(profile.id, 1, ''))
+  const keys = useQuery(allKeysQuery(profile.id))
   const models = useQuery(modelsQuery(profile.id))
   return (
     <QueryResult query={keys}>
-      {({ items }) => (
+      {(items) => (
         <QueryResult query={models}>
           {(all) =>
             usableKeys(items).length === 0 || all.length === 0 ? (

@@ -13,6 +13,7 @@ import { QueryResult } from '../../components/query-result.tsx'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { valueToUrlText } from '../../components/url-values.ts'
+import { useLastPage } from '../../components/use-last-page.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { useCacheBreaksText } from './use-cache-breaks-text.ts'
 import { SessionCalls } from './session-calls.tsx'
@@ -61,6 +62,7 @@ function OneSession({ session }: { readonly session: CallSession }) {
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   })
+  useLastPage(calls, CALL_PAGE_SIZE)
   const broken = useCacheBreaksText()(session.breaks)
   const log: SearchState = { period: 'all', session: valueToUrlText(session.session), ...IN_ORDER }
   return (

@@ -28,6 +28,7 @@ import { valuesOfUrlText } from '../../components/url-values.ts'
 import { TimeText } from '../../components/time-text.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { ValueFilter } from '../../components/value-filter.tsx'
+import { useLastPage } from '../../components/use-last-page.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ContentSearchForm, ContentSearchResult, HowToKeep } from './content-search.tsx'
 import classes from './sessions.module.css'
@@ -63,6 +64,7 @@ export function SessionsPage() {
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   })
+  useLastPage(query, SESSION_PAGE_SIZE)
   const found = query.data?.items ?? []
   const [withOthers, setWithOthers] = useState(false)
   const words = useQuery({

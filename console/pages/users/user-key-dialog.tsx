@@ -37,7 +37,7 @@ function KeyForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
   const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const base = useDefaultKeyName()
-  const { data: present } = useQuery(userKeysQuery(profile.id, user.id))
+  const { data: present } = useQuery(userKeysQuery(profile.id, user.id, 1))
   const [typed, setName] = useState<string>()
   const name = typed ?? unusedKeyName(base, new Set(present?.items.map((key) => key.name)))
   const [isChecked, setIsChecked] = useState(false)

@@ -1,13 +1,14 @@
 import { Button } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type ApiKey, keysStoppedByBudgetQuery } from '../../api/keys.ts'
+import { type ApiKey, KEY_PAGE_SIZE, keysStoppedByBudgetQuery } from '../../api/keys.ts'
 import { type ManagedUser, userKeysQuery } from '../../api/users.ts'
-import { QueryResult } from '../../components/query-result.tsx'
 import { BudgetMeter } from '../../components/budget-meter.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { KeyState } from '../../components/key-state.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
+import { useSearchState } from '../../components/search-state.ts'
 import { RemainingSpendText } from '../../components/remaining-spend-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -22,18 +23,21 @@ const ENABLED = 1
 export function UserKeys({ user }: { readonly user: ManagedUser }) {
   const { users, keys } = useTexts()
   const { profile } = useSignedInAccount()
-  const query = useQuery(userKeysQuery(profile.id, user.id))
+  const [{ p = '1' }] = useSearchState()
+  const query = useQuery({
+    ...userKeysQuery(profile.id, user.id, Number(p)),
+    placeholderData: keepPreviousData,
+  })
   const columns = useColumns(user, query.data?.items ?? [])
   return (
-    <QueryResult query={query}>
-      {({ items }) =>
-        items.length === 0 ? (
-          <EmptyState text={users.noKeys} />
-        ) : (
-          <DataTable label={keys.title} columns={columns} rows={items} keyOf={({ id }) => id} />
-        )
-      }
-    </QueryResult>
+    <PagedTable
+      label={keys.title}
+      columns={columns}
+      query={query}
+      pageSize={KEY_PAGE_SIZE}
+      isByTime
+      empty={<EmptyState text={users.noKeys} />}
+    />
   )
 }
 

@@ -58,7 +58,7 @@ export function UsersPage() {
         pageSize={USER_PAGE_SIZE}
         empty={
           <EmptyState text={users.emptyFiltered}>
-            <Button variant="default" onClick={() => setSearch({ q: undefined })}>
+            <Button variant="default" onClick={() => setSearch({ q: undefined, p: undefined })}>
               {common.clearFilters}
             </Button>
           </EmptyState>

@@ -152,6 +152,38 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     }
   })
 
+  test('every page of a list is reached, one beyond the end leads to the last, and the playground offers all keys', async () => {
+    const ofCaller = `/api/user/${PEOPLE.caller.id}/tokens`
+    const { items } = await stage.api<{ items: { id: number }[] }>('GET', ofCaller)
+    for (let key = 0; key < 100; key += 1)
+      await stage.api('POST', ofCaller, {
+        name: `bulk ${key}`,
+        expired_time: -1,
+        remain_quota: 0,
+        unlimited_quota: true,
+      })
+    const page = await stage.open('root', `/users/${PEOPLE.caller.id}?tab=keys`)
+    await page.getByText('Page 1 of 3').waitFor()
+    const oldest = page.getByRole('row').filter({ hasText: 'own' })
+    for (const path of [
+      `/users/${PEOPLE.caller.id}?tab=keys&p=3`,
+      `/users/${PEOPLE.caller.id}?tab=keys&p=9`,
+    ]) {
+      await page.goto(path)
+      await oldest.waitFor()
+      expect(new URL(page.url()).searchParams.get('p'), path).toBe('3')
+    }
+    await page.goto('/logs?p=99')
+    await page.getByRole('table', { name: 'Calls' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('p')).toBe('1')
+    await page.close()
+    const playground = await stage.open('caller', `/playground?key=${items[0]?.id}`)
+    await expect
+      .poll(() => playground.getByRole('combobox', { name: 'Key', exact: true }).inputValue())
+      .toBe('own')
+    await playground.close()
+  })
+
   test('the audit log names fields, values and the owners of keys in words, in Chinese too', async () => {
     const { items } = await stage.api<{ items: { id: number }[] }>(
       'GET',
