@@ -1,10 +1,13 @@
 import { Select, TextInput } from '@mantine/core'
+import { useEffect, useState } from 'react'
 import { useTexts } from '../locales/use-texts.tsx'
 import { dayRangeOf, type Period, periodFromUrl, timeRangeOf } from './period.ts'
 import { usePreferences } from './preferences.ts'
 import type { SearchState } from './search-state.ts'
 
 const DAY_LENGTH = '2026-11-01'.length
+/** No call was earlier. */
+const FIRST_DAY = '1970-01-01'
 
 /**
  * A filter for the period of calls or sums, which is stored in the page's URL. A custom period has two more
@@ -47,14 +50,38 @@ export function PeriodFilter<Name extends Period>({
       />
       {period === 'custom' &&
         (['from', 'to'] as const).map((name) => (
-          <TextInput
+          <DayInput
             key={name}
-            type="date"
             label={texts[name]}
             value={search[name]?.slice(0, DAY_LENGTH) ?? ''}
-            onChange={({ currentTarget: { value } }) => onChange({ [name]: value })}
+            onDay={(day) => onChange({ [name]: day })}
           />
         ))}
     </>
+  )
+}
+
+/** A field for a day. While its year is typed, it has days of the first centuries, which are passed over. */
+function DayInput({
+  label,
+  value,
+  onDay,
+}: {
+  readonly label: string
+  readonly value: string
+  readonly onDay: (day: string) => void
+}) {
+  const [typed, setTyped] = useState(value)
+  useEffect(() => setTyped(value), [value])
+  return (
+    <TextInput
+      type="date"
+      label={label}
+      value={typed}
+      onChange={({ currentTarget: { value: day } }) => {
+        setTyped(day)
+        if (day === '' || day >= FIRST_DAY) onDay(day)
+      }}
+    />
   )
 }

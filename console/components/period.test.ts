@@ -29,6 +29,20 @@ test.each([
     '2026-11-20T15:00',
     '2026-11-20T16:00',
   ],
+  [
+    { period: 'custom', from: '2026-11-21T10', to: '2026-11-21T10' },
+    'UTC',
+    '2026-11-21T10:00',
+    '2026-11-21T11:00',
+  ],
+  [{ period: 'custom', from: '2026-12-20', to: '2026-12-24' }, 'UTC', '2026-11-21T00:00', null],
+  [{ period: 'custom', from: '0002-11-20' }, 'UTC', '1970-01-01T00:00', null],
+  [
+    { period: 'custom', from: '0002-11-20', to: '0003-11-20' },
+    'Asia/Shanghai',
+    '1970-01-01T00:00',
+    '1970-01-02T00:00',
+  ],
   [{ period: 'custom', from: '2026-11-20', to: '2026-12-24' }, 'UTC', '2026-11-20T00:00', null],
   [{ period: 'custom', from: '2026-11-20', to: '2026-11-10' }, 'UTC', '2026-11-20T00:00', '2026-11-21T00:00'],
 ] as const)('the period of %o in %s is that of its days', (search, zone, from, to) => {

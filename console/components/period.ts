@@ -80,12 +80,11 @@ export function timeRangeOf(
 function chosenSpan(search: SearchState, now: number, timeZone: string): TimeRange {
   const first = parseDayOrHour(search['from'], timeZone)
   const last = parseDayOrHour(search['to'], timeZone)
-  const from = Math.min(
-    first?.from ?? startOfDay(now - DAYS_BEFORE['30d'] * DAY_S, timeZone),
-    startOfDay(now, timeZone),
-  )
+  const start = first?.from ?? startOfDay(now - DAYS_BEFORE['30d'] * DAY_S, timeZone)
+  // The gateway knows no time before 1970.
+  const from = start > now ? startOfDay(now, timeZone) : Math.max(start, 0)
   if (!last || last.to > now) return { from, to: undefined }
-  return { from, to: Math.max(last.to, first && first.from < now ? first.to : from + DAY_S) }
+  return { from, to: Math.max(last.to, first?.from === from ? first.to : from + DAY_S) }
 }
 
 /** The first and the last day of a period, both included, in the format of the page's URL: `2026-11-01`. */

@@ -158,7 +158,13 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
       await page.getByRole('combobox', { name: 'Period' }).click()
       await page.getByRole('option', { name, exact: true }).click()
       if (value === 'custom') {
-        await page.getByLabel('From', { exact: true }).fill(dayIn(zone.timezoneId, -3))
+        await page.waitForURL(/period=custom/)
+        const before = await page.evaluate(() => history.length)
+        // As the field is while a year is typed.
+        for (const day of ['0002-11-01', '0020-11-01', '0202-11-01', dayIn(zone.timezoneId, -3)])
+          await page.getByLabel('From', { exact: true }).fill(day)
+        await page.waitForURL(new RegExp(`from=${dayIn(zone.timezoneId, -3)}`))
+        expect(await page.evaluate(() => history.length)).toBe(before + 1)
         await page.getByLabel('To', { exact: true }).fill(dayIn(zone.timezoneId, -2))
       }
       await expect.poll(() => new URL(page.url()).searchParams.get('period')).toBe(value)
