@@ -6,6 +6,7 @@ import {
   priceToStore,
   exampleCallCost,
   isPriceText,
+  isTokenCountText,
   isCompleteServicePrice,
   EMPTY_SERVICE_TIER,
   EMPTY_PRICE_TIER,
@@ -164,4 +165,26 @@ test('the price form computes the cost of an example call at the typed prices, a
   expect(exampleCallCost({ amounts: { ...amounts, input: '3', output: 'a lot' } })).toBeUndefined()
   expect(['1', '0.25', ' 2 '].every(isPriceText)).toBe(true)
   expect(['', '-1', '1e3', '.5', '1,5'].some(isPriceText)).toBe(false)
+})
+
+test('typed prices may have commas between groups of three digits, and no other commas', () => {
+  const model = { price: null, tiers: [] }
+  const { amounts } = priceFormValues(model)
+  expect(['1,000', '12,000.5', ' 1,000,000 '].every(isPriceText)).toBe(true)
+  expect(['2,50', '2,5000', '0,500', '1,00'].some(isPriceText)).toBe(false)
+  expect([isTokenCountText('200,000'), isTokenCountText('20,00')]).toEqual([true, false])
+  const typed = {
+    amounts: { ...amounts, input: '1,000', output: ' 2,000.5 ' },
+    tiers: [{ ...EMPTY_PRICE_TIER, above: '200,000', input: '3,000', output: '4' }],
+    service: [{ ...EMPTY_SERVICE_TIER, tier: 'flex', factor: '1,000' }],
+    regions: [{ region: 'eu', factor: '1,000.1' }],
+  }
+  expect(priceToStore(model, typed)).toEqual({
+    input: '1000',
+    output: '2000.5',
+    tiers: [{ above: 200_000, input: '3000', output: '4' }],
+    service: { flex: '1000' },
+    regions: { eu: '1000.1' },
+  })
+  expect(exampleCallCost(typed)).toBe(2.00025)
 })

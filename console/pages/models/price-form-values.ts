@@ -1,6 +1,7 @@
 import { decimalText, parseDecimal } from '../../../src/domain/decimal.ts'
 import { valueForEachTokenKind, defaultPrice, TOKEN_KINDS } from '../../../src/domain/token-kinds.ts'
 import type { ManagedModel } from '../../api/models.ts'
+import { withoutGroups } from '../../components/money.ts'
 
 /** The prices that the form always shows, by their names in gateway.yaml. */
 export const MAIN_PRICES = ['input', 'output', 'cache_read'] as const
@@ -77,7 +78,7 @@ const A_COUNT = /^[1-9]\d{0,8}$/
 
 /** Whether a text is an amount of USD. */
 export function isPriceText(text: string): boolean {
-  return A_DECIMAL.test(text.trim())
+  return A_DECIMAL.test(withoutGroups(text))
 }
 
 /** Whether a text may be the name of a service tier or a region. */
@@ -94,7 +95,7 @@ export function isCompleteServicePrice({ factor, input, output }: ServiceTierFor
 }
 
 export function isTokenCountText(text: string): boolean {
-  return A_COUNT.test(text.trim())
+  return A_COUNT.test(withoutGroups(text))
 }
 
 /** The initial values of the form. Further prices are empty if they are their defaults. */
@@ -150,7 +151,7 @@ export function priceToStore(
     ...(tiers.length > 0 && {
       tiers: tiers.map(({ above, otherFields, ...prices }) => ({
         ...otherFields,
-        above: Number(above),
+        above: Number(withoutGroups(above)),
         ...stated(prices),
       })),
     }),
@@ -158,12 +159,14 @@ export function priceToStore(
       service: Object.fromEntries(
         service.map(({ tier, factor, otherFields, ...prices }) => [
           tier.trim(),
-          factor.trim() === '' ? { ...otherFields, ...stated(prices) } : factor.trim(),
+          factor.trim() === '' ? { ...otherFields, ...stated(prices) } : withoutGroups(factor),
         ]),
       ),
     }),
     ...(regions.length > 0 && {
-      regions: Object.fromEntries(regions.map(({ region, factor }) => [region.trim(), factor.trim()])),
+      regions: Object.fromEntries(
+        regions.map(({ region, factor }) => [region.trim(), withoutGroups(factor)]),
+      ),
     }),
   }
 }
@@ -173,12 +176,15 @@ export function exampleCallCost({
   amounts: { input, output },
 }: Pick<PriceFormValues, 'amounts'>): number | undefined {
   if (!isPriceText(input) || !isPriceText(output)) return undefined
-  return Number(((Number(input) * 1000 + Number(output) * 500) / 1_000_000).toPrecision(12))
+  const cost = Number(withoutGroups(input)) * 1000 + Number(withoutGroups(output)) * 500
+  return Number((cost / 1_000_000).toPrecision(12))
 }
 
 function stated(amounts: Readonly<Record<string, string>>): object {
   return Object.fromEntries(
-    Object.entries(amounts).flatMap(([name, text]) => (text.trim() === '' ? [] : [[name, text.trim()]])),
+    Object.entries(amounts).flatMap(([name, text]) =>
+      text.trim() === '' ? [] : [[name, withoutGroups(text)]],
+    ),
   )
 }
 

@@ -7,7 +7,7 @@ test("a what-if calculation at other prices is requested for the chosen period a
   const question = whatIfQuestionOf(
     'last-month',
     [
-      { kind: 'price', model: 'a', input: ' 1 ', output: '2', cached: '' },
+      { kind: 'price', model: 'a', input: ' 1 ', output: '2,000.5', cached: '' },
       { kind: 'ratio', group: 'vip', ratio: '0.5' },
       { kind: 'model', from: 'a', to: 'b' },
       { kind: 'model', from: 'c', to: '' },
@@ -18,7 +18,7 @@ test("a what-if calculation at other prices is requested for the chosen period a
   expect(question).toEqual({
     from: Date.UTC(2026, 8, 30, 16) / 1000,
     to: Date.UTC(2026, 9, 31, 16) / 1000,
-    change: { prices: { a: { input: '1', output: '2' } }, ratios: { vip: '0.5' }, models: { a: 'b' } },
+    change: { prices: { a: { input: '1', output: '2000.5' } }, ratios: { vip: '0.5' }, models: { a: 'b' } },
   })
 })
 

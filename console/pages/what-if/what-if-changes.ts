@@ -1,4 +1,5 @@
 import type { WhatIfQuestion } from '../../api/what-if.ts'
+import { withoutGroups } from '../../components/money.ts'
 import { startOfMonth } from '../../components/time.ts'
 
 /** The kinds of changes that can be assumed, in the order of their buttons. */
@@ -44,10 +45,10 @@ export function whatIfQuestionOf(
   for (const one of changes) {
     if (one.kind === 'price' && one.model !== '') {
       const { input, output, cached } = one
-      const typed = { input: input.trim(), output: output.trim() }
-      prices[one.model] = cached.trim() === '' ? typed : { ...typed, cache_read: cached.trim() }
+      const typed = { input: withoutGroups(input), output: withoutGroups(output) }
+      prices[one.model] = cached.trim() === '' ? typed : { ...typed, cache_read: withoutGroups(cached) }
     }
-    if (one.kind === 'ratio' && one.group !== '') ratios[one.group] = one.ratio.trim()
+    if (one.kind === 'ratio' && one.group !== '') ratios[one.group] = withoutGroups(one.ratio)
     if (one.kind === 'model' && one.from !== '' && one.to !== '') models[one.from] = one.to
   }
   return { ...rangeOf(period, Math.floor(nowMs / 1000), timeZone), change: { prices, ratios, models } }
