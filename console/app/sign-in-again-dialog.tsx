@@ -2,6 +2,7 @@ import { Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { basePath } from '../api/base-path.ts'
 import { fetchSession, appShellQuery, signIn } from '../api/account.ts'
+import { ProviderLinks } from '../components/provider-links.tsx'
 import { SignInForm } from '../components/sign-in-form.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { continueAfterSignIn, useHasSessionEnded } from '../components/session-recovery.ts'
@@ -38,6 +39,7 @@ export function SignInAgainDialog() {
           else location.assign(basePath || '/')
         }}
       />
+      <ProviderLinks next="/" isInOtherTab />
     </Modal>
   )
 }

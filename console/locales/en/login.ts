@@ -8,6 +8,7 @@ export const login = {
   usePassword: 'Use a password',
   or: 'or',
   signInWith: (provider: string) => `Sign in with ${provider}`,
+  inOtherTab: 'Opens in another tab. This one goes on after the sign-in.',
   tokenHint: 'The gateway prints one at its first start.',
   wrongPair: 'This username and password do not belong together, or the account is disabled.',
   wrongToken: 'This access token is not valid.',

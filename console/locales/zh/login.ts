@@ -10,6 +10,7 @@ export const login: Texts['login'] = {
   usePassword: '使用密码',
   or: '或',
   signInWith: (provider) => `使用 ${provider} 登录`,
+  inOtherTab: '将在另一个标签页中打开。登录后，此页面会继续。',
   tokenHint: '网关首次启动时会打印一个访问令牌。',
   wrongPair: '用户名与密码不匹配，或账户已停用。',
   wrongToken: '此访问令牌无效。',

@@ -3,9 +3,9 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { appShellQuery, signIn } from '../../api/account.ts'
 import { isConsolePath } from '../../components/console-path.ts'
 import { ErrorAlert } from '../../components/error-alert.tsx'
+import { ProviderLinks } from '../../components/provider-links.tsx'
 import { SignInForm } from '../../components/sign-in-form.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { ProviderLinks } from './provider-links.tsx'
 import { LoginFrame } from './login-frame.tsx'
 
 /** The sign-in with two fields, which leads to the requested page. */

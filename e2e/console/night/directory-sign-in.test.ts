@@ -54,6 +54,20 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.close()
   })
 
+  test('after the end of a session, a sign-in through the directory in another tab continues the form that is open', async () => {
+    provider.people.set('p6', { preferred_username: 'petra' })
+    provider.who = 'p6'
+    const page = await stage.open(undefined, '/keys?new=1', { isAlone: true })
+    await page.getByRole('link', { name: 'Sign in with corp' }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('kept in the form')
+    await page.context().clearCookies({ name: 'session' })
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    const dialog = page.getByRole('dialog', { name: 'Session ended' })
+    await dialog.getByRole('link', { name: 'Sign in with corp' }).click()
+    await page.getByRole('dialog', { name: 'Key created' }).waitFor()
+    await page.context().close()
+  })
+
   test('a directory identity is linked and unlinked on the account page', async () => {
     provider.people.set('p2', { preferred_username: 'bea-at-corp' })
     provider.who = 'p2'
