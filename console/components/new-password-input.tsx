@@ -19,6 +19,10 @@ export function NewPasswordInput({
         visibilityToggleButtonProps={{ 'aria-hidden': true }}
         visible={isShown}
         onVisibilityChange={setIsShown}
+        onChange={(event) => {
+          setGenerated(undefined)
+          input.onChange?.(event)
+        }}
       />
       <Group gap="sm" mt="xs">
         <Button
