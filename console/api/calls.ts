@@ -154,9 +154,9 @@ async function sumsOfHalfHours(
   return { quota, requests, prompt_tokens: input + cached + cache_write, completion_tokens: output }
 }
 
-/** The URL of the CSV file with the calls that a filter selects. */
-export function callsCsvUrl(scope: CallScope, filter: CallFilter): string {
-  return `${basePath}${callsPath(scope, 'export')}${queryString({ ...filter })}`
+/** The URL of the CSV file with the calls that a filter selects, with times in a time zone. */
+export function callsCsvUrl(scope: CallScope, filter: CallFilter, timeZone: string): string {
+  return `${basePath}${callsPath(scope, 'export')}${queryString({ ...filter, tz: timeZone })}`
 }
 
 /** One call by its id, charged or refused; null if it does not exist or belongs to another account. */

@@ -156,7 +156,7 @@ function SettledCalls() {
         <Button
           component="a"
           variant="default"
-          href={callsCsvUrl(scope, filter)}
+          href={callsCsvUrl(scope, filter, timeZone)}
           download
           leftSection={<IconDownload size={16} aria-hidden />}
         >

@@ -96,6 +96,8 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     const page = await stage.open('root', '/logs', { isAlone: true })
     const time = page.getByRole('table', { name: 'Calls' }).locator('time').first()
     expect(await time.innerText()).toMatch(/^\d\d:\d\d:\d\d$/)
+    const csv = page.getByRole('link', { name: 'Download CSV' })
+    expect(await csv.getAttribute('href')).toContain('tz=Europe%2FBerlin')
     expect(await time.getAttribute('title')).toMatch(
       /^(?:now|\d+ (?:min|sec)\. ago) · .*\d{4}.* Europe\/Berlin$/,
     )
