@@ -146,7 +146,7 @@ export async function endSession(id: string): Promise<void> {
   try {
     await request('DELETE', `/api/user/self/sessions/${encodeURIComponent(id)}`)
   } catch (error) {
-    if (!(error instanceof ApiError && error.status === 404)) throw error
+    if (!(error instanceof ApiError && error.isNotFound)) throw error
   }
 }
 

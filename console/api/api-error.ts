@@ -32,6 +32,11 @@ export class ApiError extends Error {
     return this.status === 0 || this.status === 429 || this.status >= 500
   }
 
+  /** Whether the gateway does not know the object. The 404 of a proxy in front of it has no code. */
+  get isNotFound(): boolean {
+    return this.status === 404 && this.code !== ''
+  }
+
   /**
    * The name of the request field that the gateway refused. It is read from the message: `field: expected …`,
    * `keys[0]: expected …`.

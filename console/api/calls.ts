@@ -183,7 +183,7 @@ async function findCall(scope: CallScope, id: string): Promise<CallDetail | Refu
   try {
     return await request<CallDetail | RefusedCall>('GET', `${path}${encodeURIComponent(id)}`)
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return null
+    if (error instanceof ApiError && error.isNotFound) return null
     throw error
   }
 }

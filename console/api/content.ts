@@ -30,7 +30,7 @@ export function contentQuery(userId: number, id: string) {
       try {
         return await request<CallContent>('GET', `/api/content/${encodeURIComponent(id)}`)
       } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return null
+        if (error instanceof ApiError && error.isNotFound) return null
         throw error
       }
     },

@@ -23,7 +23,7 @@ export function QueryResult<Data>({
   readonly children: (data: Data) => ReactNode
 }) {
   if (query.data !== undefined) return children(query.data)
-  if (gone !== undefined && query.error instanceof ApiError && query.error.status === 404) return gone
+  if (gone !== undefined && query.error instanceof ApiError && query.error.isNotFound) return gone
   if (query.error) return <Failure error={query.error} onRetry={() => void query.refetch()} />
   return <Rows count={rows} />
 }
