@@ -11,29 +11,29 @@ const GATEWAY = `http://127.0.0.1:${process.env['PORT'] ?? 3000}`
 /** Each file is in a folder named by the hash of its content, so that it can be cached forever. */
 const NAMES = 'assets/[hash]/[name]'
 
+/** Small parts of forms, which the sign-in page does not use. */
+const FORMS = modulesNamed(`
+  budget budget-meter character-count confirm-dialog default-key-name filter-field form-actions keep-focus key-state
+  limit-form-values limit-inputs names-input new-key-field pager remaining-spend-text truncated-text unused-name
+  use-key-changes use-raise-budget-dialog use-revealed-key`)
+/** Small parts of lists of calls and of their sums, which the sign-in page does not use. */
+const LISTS = modulesNamed(`
+  cache-breaks cache-break-mark call-state failure-description figures no-calls sessions-button sorting text-filter
+  use-groups use-last-page use-now use-tier-names`)
+
 /**
  * Modules that several pages use are bundled in few files, because each file costs a round trip. Modules that
- * the sign-in page does not need are in files of their own.
+ * the sign-in page does not need are in files of their own, however many pages use them.
  */
 const GROUPS = [
-  { name: 'common', minShareCount: 8, priority: 2 },
-  // Modules with small parts of lists and forms, which the sign-in page does not use.
   {
-    name: 'forms',
-    test: modulesNamed(`
-      budget budget-meter character-count confirm-dialog default-key-name filter-field form-actions keep-focus key-state
-      limit-form-values limit-inputs names-input new-key-field pager remaining-spend-text truncated-text unused-name
-      use-key-changes use-raise-budget-dialog use-revealed-key`),
-    priority: 1,
+    name: 'common',
+    minShareCount: 8,
+    priority: 2,
+    test: (path: string) => !FORMS.test(path) && !LISTS.test(path),
   },
-  // Modules with small parts of lists of calls, and of their sums.
-  {
-    name: 'lists',
-    test: modulesNamed(`
-      cache-breaks cache-break-mark call-state failure-description figures no-calls sessions-button sorting text-filter
-      use-groups use-tier-names`),
-    priority: 1,
-  },
+  { name: 'forms', test: FORMS, priority: 1 },
+  { name: 'lists', test: LISTS, priority: 1 },
 ]
 
 /** Matches the paths of modules with these names. */
