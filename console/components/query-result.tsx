@@ -1,6 +1,6 @@
 import { Button, Skeleton } from '@mantine/core'
 import type { UseQueryResult } from '@tanstack/react-query'
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { ApiError } from '../api/api-error.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './query-result.module.css'
@@ -22,9 +22,13 @@ export function QueryResult<Data>({
   readonly gone?: ReactNode
   readonly children: (data: Data) => ReactNode
 }) {
+  const failed = useRef<{ readonly at: number; readonly error: Error }>(undefined)
+  if (query.error) failed.current = { at: query.errorUpdatedAt, error: query.error }
   if (query.data !== undefined) return children(query.data)
-  if (gone !== undefined && query.error instanceof ApiError && query.error.isNotFound) return gone
-  if (query.error) return <Failure error={query.error} onRetry={() => void query.refetch()} />
+  // While it is loaded again, a query has no error.
+  const error = failed.current?.at === query.errorUpdatedAt ? failed.current.error : query.error
+  if (gone !== undefined && error instanceof ApiError && error.isNotFound) return gone
+  if (error) return <Failure error={error} onRetry={() => void query.refetch()} />
   return <Rows count={rows} />
 }
 

@@ -67,6 +67,20 @@ describe.skipIf(withoutBrowser())('calls under way', () => {
     await page.close()
   })
 
+  test('while the calls cannot be loaded, the error stays, also while they are asked for again', async () => {
+    const page = await stage.open('admin', '/live')
+    await page.route('**/api/running?*', (route) => route.fulfill({ status: 500, json: {} }))
+    await page.reload()
+    const error = page.getByRole('alert').filter({ hasText: 'This could not be loaded' })
+    await error.waitFor()
+    const shown = await error.elementHandle()
+    for (let answer = 0; answer < 5; answer += 1) await page.waitForResponse(/api.running\?/)
+    expect(await shown?.evaluate(({ isConnected }) => isConnected)).toBe(true)
+    await page.unroute('**/api/running?*')
+    await page.getByText('No call is under way.').waitFor()
+    await page.close()
+  })
+
   test('the page of running calls tells a member that it is for administrators', async () => {
     const page = await stage.open('member', '/live')
     await page.getByText('This page is for administrators.').waitFor()
