@@ -30,15 +30,17 @@ export function showNotice(text: string, undo?: { readonly label: string; readon
   })
 }
 
-/** Shows a message why an action failed. */
-export function showFailure(error: unknown, texts: Texts): void {
+/** Shows a message why an action failed; `failed` says which one it was. */
+export function showFailure(error: unknown, texts: Texts, failed?: string): void {
+  const cause = translatedErrorText(error, texts)
+  const detail = gatewayErrorText(error) ?? ''
   notifications.show({
     role: 'alert',
     color: 'red',
     withBorder: true,
     autoClose: 12_000,
-    title: translatedErrorText(error, texts),
-    message: gatewayErrorText(error) ?? '',
+    title: failed ?? cause,
+    message: failed === undefined ? detail : `${cause}${texts.common.betweenSentences}${detail}`,
   })
 }
 

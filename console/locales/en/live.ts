@@ -17,5 +17,7 @@ export const live = {
   states: { waiting: 'waits', sent: 'sent', answering: 'answering' },
   at: (channel: string, attempt: number) => (attempt > 1 ? `${channel} (attempt ${attempt})` : channel),
   stop: 'Stop',
-  stopped: 'The call was stopped. What came until then is charged.',
+  stopped: (model: string, key: string) =>
+    `The call of ${model} with “${key}” was stopped. What came until then is charged.`,
+  notStopped: (model: string, key: string) => `The call of ${model} with “${key}” was not stopped.`,
 }

@@ -17,5 +17,6 @@ export const live: Texts['live'] = {
   states: { waiting: '等待中', sent: '已发送', answering: '答复中' },
   at: (channel, attempt) => (attempt > 1 ? `${channel}（第 ${attempt} 次尝试）` : channel),
   stop: '停止',
-  stopped: '调用已停止。已收到的部分会计费。',
+  stopped: (model, key) => `“${key}”对 ${model} 的调用已停止。已收到的部分会计费。`,
+  notStopped: (model, key) => `“${key}”对 ${model} 的调用未能停止。`,
 }

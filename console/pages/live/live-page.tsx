@@ -22,19 +22,19 @@ export function LivePage() {
   const client = useQueryClient()
   const query = useQuery(runningCallsQuery(profile.id))
   const [stopping, setStopping] = useState<ReadonlySet<string>>(new Set())
-  const stop = async (id: string): Promise<void> => {
+  const stop = async ({ id, model_name: model, token_name: key }: RunningCall): Promise<void> => {
     setStopping((before) => new Set([...before, id]))
     try {
       await stopCall(id)
-      showNotice(live.stopped)
+      showNotice(live.stopped(model, key))
     } catch (error) {
-      showFailure(error, texts)
+      showFailure(error, texts, live.notStopped(model, key))
     } finally {
       setStopping((before) => new Set([...before].filter((one) => one !== id)))
       await client.invalidateQueries({ queryKey: [profile.id, 'running'] })
     }
   }
-  const columns = useColumns(query.data?.at ?? 0, stopping, (id) => void stop(id))
+  const columns = useColumns(query.data?.at ?? 0, stopping, (call) => void stop(call))
   return (
     <>
       <PageHead title={live.title} />
@@ -57,7 +57,7 @@ export function LivePage() {
 function useColumns(
   at: number,
   stopping: ReadonlySet<string>,
-  onStop: (id: string) => void,
+  onStop: (call: RunningCall) => void,
 ): readonly Column<RunningCall>[] {
   const { live, common } = useTexts()
   const { count, duration } = useFormatters()
@@ -106,8 +106,13 @@ function useColumns(
       label: common.actions,
       isLabelHidden: true,
       phone: 'actions',
-      cell: ({ id }) => (
-        <Button variant="default" size="compact-sm" loading={stopping.has(id)} onClick={() => onStop(id)}>
+      cell: (call) => (
+        <Button
+          variant="default"
+          size="compact-sm"
+          loading={stopping.has(call.id)}
+          onClick={() => onStop(call)}
+        >
           {live.stop}
         </Button>
       ),

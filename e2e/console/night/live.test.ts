@@ -11,12 +11,12 @@ describe.skipIf(withoutBrowser())('calls under way', () => {
     await stage?.close()
   })
 
-  function stream(): Promise<Response> {
+  function stream(model = 'scripted'): Promise<Response> {
     return fetch(`${stage.gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${PEOPLE.caller.key}`, 'content-type': 'application/json' },
       body: JSON.stringify({
-        model: 'scripted',
+        model,
         stream: true,
         messages: [{ role: 'user', content: 'Hello' }],
       }),
@@ -64,6 +64,33 @@ describe.skipIf(withoutBrowser())('calls under way', () => {
     both.resolve()
     for (const answer of answers) expect(await answer.text()).toContain('"code":"call_stopped"')
     await page.getByText('No call is under way.').waitFor()
+    await page.close()
+  })
+
+  test('a call that could not be stopped is named, also if another one was stopped meanwhile', async () => {
+    const page = await stage.open('admin', '/live')
+    const script = { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' } as const
+    stage.upstream.script('scripted', script)
+    stage.upstream.script('tired', script)
+    const answers = [await stream(), await stream('tired')]
+    const stop = (model: string) =>
+      page.getByRole('row').filter({ hasText: model }).getByRole('button', { name: 'Stop' })
+    const failing = Promise.withResolvers<void>()
+    let asked = 0
+    await page.route('**/api/running/*/stop', async (route) => {
+      asked += 1
+      if (asked > 1) return route.continue()
+      await failing.promise
+      return route.fulfill({ status: 503, json: {} })
+    })
+    await stop('tired').click()
+    await expect.poll(() => asked).toBe(1)
+    await stop('scripted').click()
+    await page.getByRole('status').filter({ hasText: 'scripted with “own” was stopped' }).waitFor()
+    failing.resolve()
+    await page.getByRole('alert').filter({ hasText: 'tired with “own” was not stopped' }).waitFor()
+    await stop('tired').click()
+    for (const answer of answers) expect(await answer.text()).toContain('"code":"call_stopped"')
     await page.close()
   })
 
