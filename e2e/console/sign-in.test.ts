@@ -230,6 +230,8 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.route('**/api/user/logout', (route) => route.fulfill({ status: 403, json: {} }))
     await leave.click()
     await page.getByRole('alert').filter({ hasText: /\w/ }).waitFor()
+    // The list has what is left.
+    await expect.poll(() => page.getByRole('button', { name: 'End session' }).count()).toBe(0)
     await page.unroute('**/api/user/logout')
     await leave.click()
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()

@@ -26,10 +26,15 @@ export function SessionsSection() {
   const leaving = useAction(async () => {
     // Sessions may have begun since the page was opened.
     const sessions = await client.fetchQuery({ ...sessionsQuery(profile.id), staleTime: 0 })
-    for (const { id, current } of sessions) if (!current) await endSession(id)
-    const elsewhere = await signOut()
-    leaveAfterSignOut()
-    location.assign(elsewhere ?? `${basePath}/login`)
+    try {
+      for (const { id, current } of sessions) if (!current) await endSession(id)
+      const elsewhere = await signOut()
+      leaveAfterSignOut()
+      location.assign(elsewhere ?? `${basePath}/login`)
+    } catch (error) {
+      await client.invalidateQueries({ queryKey: [profile.id, 'sessions'] })
+      throw error
+    }
   })
   return (
     <FormSection title={account.sessions}>
