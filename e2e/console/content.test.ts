@@ -297,6 +297,12 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     const admin = await stage.open('admin', '/sessions?q=still+a+cat')
     await admin.getByText('Nothing that is kept has “still a cat” in it.').waitFor()
     await admin.getByRole('region', { name: 'How to keep what is said' }).getByText('content_log:').waitFor()
+    const field = admin.getByRole('searchbox', { name: 'Search in what was said' })
+    await field.fill('bravo')
+    await admin.keyboard.press('Enter')
+    await admin.waitForURL(/bravo/)
+    await admin.goBack()
+    await expect.poll(() => field.inputValue()).toBe('still a cat')
     await admin.close()
   })
 

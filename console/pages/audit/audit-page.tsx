@@ -1,7 +1,6 @@
 import { Button, Select } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { OBJECT_KINDS } from '../../../src/domain/audit.ts'
 import { AUDIT_PAGE_SIZE, auditCsvUrl, auditQuery } from '../../api/audit.ts'
 import { EmptyState } from '../../components/empty-state.tsx'
@@ -12,6 +11,7 @@ import { type SearchState, useSearchState } from '../../components/search-state.
 import { useSignedInAccount } from '../../components/session.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { TextFilter } from '../../components/text-filter.tsx'
+import { useNow } from '../../components/use-now.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { auditFilterOf, isAuditFiltered, AUDIT_PERIODS, auditPeriodOf } from './audit-filter.ts'
 import { useAuditColumns } from './use-audit-columns.tsx'
@@ -22,8 +22,7 @@ export function AuditPage() {
   const { profile } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const [search, setSearch] = useSearchState()
-  const [openedAt] = useState(Date.now)
-  const filter = auditFilterOf(search, openedAt, timeZone)
+  const filter = auditFilterOf(search, useNow(), timeZone)
   const page = Number(search['p'] ?? '1')
   const query = useQuery({ ...auditQuery(profile.id, filter, page), placeholderData: keepPreviousData })
   const columns = useAuditColumns()

@@ -2,7 +2,7 @@ import { Button, TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { type ContentSearch, contentSearchQuery } from '../../api/content.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
@@ -30,6 +30,7 @@ export function ContentSearchForm({
 }) {
   const { content } = useTexts()
   const [typed, setTyped] = useState(text)
+  useEffect(() => setTyped(text), [text])
   const words = typed.trim()
   const isShort = words.length < MIN_LETTERS
   return (

@@ -29,6 +29,7 @@ import { TimeText } from '../../components/time-text.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { ValueFilter } from '../../components/value-filter.tsx'
 import { useLastPage } from '../../components/use-last-page.ts'
+import { useNow } from '../../components/use-now.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ContentSearchForm, ContentSearchResult, HowToKeep } from './content-search.tsx'
 import classes from './sessions.module.css'
@@ -47,8 +48,7 @@ export function SessionsPage() {
   const { count } = useFormatters()
   const { timeZone, language } = usePreferences()
   const [search, setSearch] = useSearchState()
-  const [openedAt] = useState(Date.now)
-  const span = spanIn(search, openedAt, timeZone, language)
+  const span = spanIn(search, useNow(), timeZone, language)
   const users = isAdmin ? valuesOfUrlText(search['user']) : []
   const page = Number(search['p'] ?? '1')
   const query = useQuery({
