@@ -1,4 +1,4 @@
-import type { OfferedTool, ToolKind } from '@sluice/wire/tool-use'
+import { MAX_USES, type OfferedTool, type ToolKind } from '@sluice/wire/tool-use'
 import { heldAdvisor } from '../domain/advisor-price.ts'
 import { sumOfCostLines } from '../domain/charge.ts'
 import { isGreaterDecimal } from '../domain/decimal.ts'
@@ -63,14 +63,14 @@ function toolsToHoldAt(
 ): HeldTools {
   if (!offered) return NO_HELD_TOOLS
   const { maxCalls } = offered
+  const mostOf = ({ maxUses }: OfferedTool): number =>
+    Math.min(maxUses ?? maxCalls ?? UNSTATED_USES, MAX_USES)
   const { pricing, known } = toolsForChannel(settings, rate, channel, offered)
-  const usesOf = ({ maxUses }: OfferedTool): number =>
-    isWatched ? 1 : (maxUses ?? maxCalls ?? UNSTATED_USES)
+  const usesOf = (tool: OfferedTool): number => (isWatched ? 1 : mostOf(tool))
   const priced = known.flatMap((tool): PricedTool[] => {
     const { kind, form } = tool
     // Uses of other models are not seen in a stream, so all of them are held at its start.
-    const uses = tool.maxUses ?? maxCalls ?? UNSTATED_USES
-    const advised = heldAdvisor(tool, uses, (name) => settings.models.get(name))
+    const advised = heldAdvisor(tool, mostOf(tool), (name) => settings.models.get(name))
     if (advised) return [...advised]
     return kind ? [{ kind, count: usesOf(tool), price: priceOfToolUse({ kind, form }, pricing) }] : []
   })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { lawRuns } from '../../test/runner/tier.ts'
 import { decimals, tieredTokens, unitPrices, usages } from '../../test/generators/prices.ts'
-import { chargeOfCall, costLinesOfCall, maxCharge, roundedCost } from './charge.ts'
+import { chargeOfCall, costLinesOfCall, MAX_HOLD, maxCharge, roundedCost } from './charge.ts'
 import { type Decimal, parseDecimal } from './decimal.ts'
 import {
   chargeRateOf,
@@ -195,6 +195,12 @@ test('the maximum cost of an image call is by output tokens or by number of imag
   expect(maxCharge(rate, { prompt: 10, output: 0, images: 2 })).toBe(40_000)
   expect(maxCharge(rate, { prompt: 10, output: 10_000, images: 2 })).toBe(50_025)
   expect(maxCharge(rate, { prompt: 10, output: 10_000, images: 2, hasMedia: true })).toBe(200_025)
+})
+
+test('the maximum cost of a call is bounded, however much the request allows', () => {
+  const rate = chargeRateOf(price({ tokens: tokens('3', '15') }), decimal('1000000'), 500_000)
+  for (const output of [1e15, Number.MAX_SAFE_INTEGER, Number.MAX_VALUE])
+    expect(maxCharge(rate, { prompt: 10, output })).toBe(MAX_HOLD)
 })
 
 test('the rate of a call is free only if its model has no price above 0 or the group ratio is 0', () => {

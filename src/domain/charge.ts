@@ -59,7 +59,13 @@ function isPlainText(usage: Usage): boolean {
 }
 
 /**
- * The maximum charge of a call in quota units (`docs/ledger.md: Holds`): the larger of two sums, plus the
+ * Quota units that one call holds at most. A request may allow more than any balance can pay, such as 10^15 tokens; several
+ * of them are counted exactly together.
+ */
+export const MAX_HOLD = 2 ** 50
+
+/**
+ * The maximum charge of a call in quota units (`docs/ledger.md: Holds`), at most `MAX_HOLD`: the larger of two sums, plus the
  * price of the request and of tools. The first sum is the price of the whole prompt and the whole output at
  * the highest price of their kinds, in the tiers that a prompt of this size can reach. The second sum is the
  * price of all units other than tokens, with images at their highest price. At least 1, unless the price is
@@ -81,8 +87,7 @@ export function maxCharge({ price, factor, dearest, units, free }: ChargeRate, b
   sum.add(price.request)
   addLines(sum, tools)
   const quota = Number(roundedQuota(sum, factor))
-  // A request may allow more than any balance can pay, such as 10^12 tool uses.
-  return Math.min(Math.max(quota, free && sum.digits * factor.digits === 0n ? 0 : 1), Number.MAX_SAFE_INTEGER)
+  return Math.min(Math.max(quota, free && sum.digits * factor.digits === 0n ? 0 : 1), MAX_HOLD)
 }
 
 const ALL_LIFETIMES = Object.keys(CACHE_WRITE_FIELDS) as readonly CacheWriteLifetime[]

@@ -264,10 +264,15 @@ describe('the number of contexts that are held', () => {
     expect(await needed('chat', fields)).toBeLessThan(REST)
   })
 
-  test('a number of uses that no balance can pay is refused', async () => {
-    expect(await needed('messages', { tools: [{ ...fetching, max_uses: 10 ** 15 }] })).toBe(
-      Number.MAX_SAFE_INTEGER,
-    )
+  test('more than 10,000 uses count as 10,000', async () => {
+    const all = [
+      await needed('messages', { tools: [{ ...fetching, max_uses: 10 ** 15 }] }),
+      await needed('responses', { tools: [search], max_tool_calls: Number.MAX_SAFE_INTEGER }),
+    ]
+    for (const units of all) {
+      expect(units).toBeGreaterThanOrEqual(10_000 * CONTEXT)
+      expect(units).toBeLessThan(10_000 * CONTEXT + 10_000 * REST)
+    }
   })
 
   test.each<[string, Client, object]>([

@@ -110,7 +110,7 @@ export interface ReportedToolUses {
 
 const NONE: readonly never[] = []
 /** Maximum number of uses in one response that are recorded one by one; further uses are not recorded. */
-const MAX_USES = 10_000
+export const MAX_USES = 10_000
 
 /** The uses in a response that reports none. */
 export const NO_TOOL_USES: ReportedToolUses = { uses: NONE, begun: NONE }

@@ -36,6 +36,14 @@ export class Balance {
   }
 
   /**
+   * Quota units that an unlimited balance can still hold: the sum of its holds is counted exactly. Above 2^53, the driver of
+   * SQLite would read no row and no sum of them.
+   */
+  get holdable(): number {
+    return Number.MAX_SAFE_INTEGER - this.held
+  }
+
+  /**
    * Quota units available for another hold of a call that knows the budget's amount as `_amount`; nodes may
    * know different amounts for a while.
    */

@@ -18,7 +18,7 @@ export interface ChargedBalances {
 
 /**
  * Quota units available for the hold of a call: the minimum over token, user and budgets, or at most 0 if calls
- * wait for one of these at a bank. Unlimited balances are ignored.
+ * wait for one of these at a bank. An unlimited token is ignored; an unlimited user has what is `holdable`.
  */
 export function affordableAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
   const free = affordableAmountInTurn(account, budgets)
@@ -54,7 +54,8 @@ function leastFree(
   freeOf: (budget: ChargedBudget) => number,
 ): number {
   const { token, user } = account
-  let free = user.isUnlimited ? Number.POSITIVE_INFINITY : user.free
+  // The user holds all that its tokens hold.
+  let free = user.isUnlimited ? user.holdable : user.free
   if (!token.isUnlimited) free = Math.min(free, token.free)
   for (const one of budgets) free = Math.min(free, freeOf(one))
   return free

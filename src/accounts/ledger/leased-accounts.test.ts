@@ -128,6 +128,29 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await stream.settle(settlementOf(0))
   })
 
+  test('nodes count exactly what an unlimited user holds, and refuse at once what is more', async () => {
+    const { store, sql, tokenId, userId, nodes } = await open(2)
+    await sql(`update users set unlimited_quota = 1 where id = ${userId}`)
+    await sql(`update tokens set unlimited_quota = 1 where id = ${tokenId}`)
+    const most = Number.MAX_SAFE_INTEGER
+    for (const [at, node] of nodes.entries()) {
+      const account = (await node.accounts.load(tokenId))!
+      const payer = await node.accounts.ensureAffordable({ account, budgets: [] }, most)
+      const hold = node.ledger.admit(payer.account, most, factsOf(`first-${at}`))
+      await hold.whenDurable()
+      for (const refused of [
+        node.accounts.ensureAffordable(payer, 1),
+        node.ledger.admitInTime(payer, 1, factsOf('c'), { waitMs: 600_000, onLeft: () => () => {} }),
+      ])
+        await expect(refused).rejects.toMatchObject({ code: 'insufficient_quota' })
+    }
+    const accounts = [`u:${userId}`] as const
+    await vi.waitFor(async () => {
+      const [held] = await store.read('heldByNodes', { accounts, except: '' })
+      expect(held?.held).toBeGreaterThanOrEqual(2 * most)
+    }, 60_000)
+  })
+
   test("a node's reads of a key or user include all charges of this node", async () => {
     const {
       tokenId,

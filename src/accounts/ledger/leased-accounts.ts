@@ -188,6 +188,10 @@ export class LeasedAccounts implements AccountSource {
     for (let loans = 0; loans < MAX_LOANS; loans += 1) {
       const asking = payer
       if (amount <= free(asking.account, asking.budgets)) return { payer }
+      const { user: payingUser } = asking.account
+      // No loan helps.
+      if (payingUser.isUnlimited && amount > payingUser.holdable)
+        return { payer, refusal: refusalOfHold(asking, amount, Date.now()) }
       const acquired = await this.#acquire(
         () => ({ ...loanFor(asking, amount, of && { ...of, amount }), isUnderWay }),
         of && balancesOf(asking).map((balance) => balance.account),

@@ -6,6 +6,8 @@ import type { Store } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { Ledger } from './ledger.ts'
 
+const PATIENT = { waitMs: 60_000, onLeft: () => () => {} }
+
 describe('the ledger', () => {
   test("the ledger admits exactly as many calls in one turn of the event loop as the key's quota affords", async () => {
     const { store, tokenId } = await storeWithAccount()
@@ -47,6 +49,35 @@ describe('the ledger', () => {
     const row = await store.write('loadAccount', { tokenId: token.id })
     expect(row?.token).toMatchObject({ remain_quota: -700, used_quota: 700 })
     expect(row?.user).toMatchObject({ quota: 999_300, used_quota: 700, request_count: 1 })
+  })
+
+  test('the holds of an unlimited user never sum up to more than can be counted, and are refused beyond it', async () => {
+    const { store, userId } = await storeWithAccount()
+    await store.write('changeUser', { userId, fields: { unlimited_quota: true } })
+    const token = await store.write(
+      'createToken',
+      newToken(userId, { name: 'free', key: 'k2', remain_quota: 0, unlimited_quota: true }),
+    )
+    const ledger = new Ledger(store, 'run')
+    const account = await accountOf(ledger, token.id)
+    const first = ledger.admit(account, Number.MAX_SAFE_INTEGER - 10, factsOf('h1'))
+    await first.whenDurable()
+    for (const admit of [
+      () => ledger.admitInTime({ account, budgets: [] }, 11, factsOf('h2'), PATIENT),
+      async () => ledger.admit(account, 11, factsOf('h2')),
+    ])
+      await expect(admit()).rejects.toMatchObject({
+        code: 'insufficient_quota',
+        message: expect.stringContaining('10 remain, 11 are needed'),
+      })
+    expect(first.grow(11)).toBe(false)
+    expect(first.refusal).toMatchObject({ code: 'insufficient_quota' })
+    await ledger.admit(account, 10, factsOf('h2')).whenDurable()
+    expect((await store.write('loadAccount', { tokenId: token.id }))?.openHolds.user).toBe(
+      Number.MAX_SAFE_INTEGER,
+    )
+    await first.settle(settlementOf(7))
+    expect(ledger.admit(account, 11, factsOf('h3')).amount).toBe(11)
   })
 
   test('a hold is settled only once, and a second settlement throws', async () => {

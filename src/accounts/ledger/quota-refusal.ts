@@ -146,8 +146,11 @@ function othersOf({ spent, held }: ShortfallAmounts, text: AmountText): string {
  */
 type Available = (balance: Balance) => number
 
-const WITH_HOLDS: Available = ({ accountFree }) => accountFree
-const WITHOUT_HOLDS: Available = ({ accountRemain, committed }) => accountRemain - committed
+const WITH_HOLDS: Available = ({ isUnlimited, holdable, accountFree }) =>
+  isUnlimited ? holdable : accountFree
+// No call waits until an unlimited balance holds less.
+const WITHOUT_HOLDS: Available = ({ isUnlimited, holdable, accountRemain, committed }) =>
+  isUnlimited ? holdable : accountRemain - committed
 
 /** Whether the amount would be affordable if all open holds except those of batches were released without a charge. */
 export function isAffordableWithoutOtherHolds(payer: ChargedBalances, amount: number): boolean {
@@ -219,12 +222,11 @@ function shortQuota(
   available: Available,
 ): 'token' | 'user' | undefined {
   const subject = isOfToken(payer, available) ? 'token' : 'user'
-  const balance = payer.account[subject]
-  return !balance.isUnlimited && available(balance) < amount ? subject : undefined
+  return available(payer.account[subject]) < amount ? subject : undefined
 }
 
 function isOfToken({ account: { token, user } }: ChargedBalances, available: Available): boolean {
-  return !token.isUnlimited && (user.isUnlimited || available(token) <= available(user))
+  return !token.isUnlimited && available(token) <= available(user)
 }
 
 /** The budgets that are too low; the one that resets last comes first. */
@@ -239,8 +241,9 @@ function shortBudgets(
 }
 
 function fundsOf(balance: Balance, needed: number): ShortfallAmounts {
-  const { accountUsed, accountRemain, accountFree: left, committed } = balance
-  const held = Math.max(0, accountRemain - committed - left)
+  const { accountUsed, accountRemain, committed, isUnlimited } = balance
+  const left = WITH_HOLDS(balance)
+  const held = isUnlimited ? balance.held - committed : Math.max(0, accountRemain - committed - left)
   return { spent: accountUsed + committed, held, left, needed }
 }
 

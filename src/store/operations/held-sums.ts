@@ -12,11 +12,14 @@ interface Accounts {
   readonly accounts: readonly AccountName[]
 }
 
-/** Reads the sums of the stored open holds on these accounts. Accounts without open holds are left out. */
+/**
+ * Reads the sums of the stored open holds on these accounts. Accounts without open holds are left out. Here and below,
+ * holds are added as floating point, which is exact up to 2^53: no driver reads a greater integer.
+ */
 export async function heldOnAccounts(db: Db, { accounts }: Accounts): Promise<HeldSum[]> {
   if (accounts.length === 0) return []
   const { rows } = await sql<{ token_id: number; user_id: number; budgets: string; held: number }>`
-    select token_id, user_id, budgets, sum(amount) as held from holds group by token_id, user_id, budgets`.execute(
+    select token_id, user_id, budgets, sum(cast(amount as double precision)) as held from holds group by token_id, user_id, budgets`.execute(
     db,
   )
   const wanted = new Set<AccountName>(accounts)
@@ -37,7 +40,7 @@ export async function heldByNodes(
 ): Promise<HeldSum[]> {
   if (accounts.length === 0) return []
   const { rows } = await sql<HeldSum>`
-    select account, sum(held)::bigint as held from leases
+    select account, sum(held::double precision) as held from leases
     where held > 0 and node <> ${except} and account in (${sql.join(accounts)}) group by account`.execute(db)
   return rows
 }

@@ -34,7 +34,7 @@ export async function findUnbalancedAccounts(db: Db): Promise<UnbalancedAccounts
     .selectFrom('holds')
     .select((eb) => [
       eb.fn.countAll<number>().as('count'),
-      sql<number>`cast(coalesce(sum(amount), 0) as bigint)`.as('amount'),
+      sql<number>`coalesce(sum(cast(amount as double precision)), 0)`.as('amount'),
     ])
     .executeTakeFirstOrThrow()
   return {

@@ -8,6 +8,8 @@ import { formatBudgetList, parseBudgetList, chargedBudgets } from '../../domain/
 
 const listHold = valueListerOf(HOLD.columns)
 const COLUMNS = HOLD.columns.map(({ name }) => name).join(', ')
+/** The columns with an amount that the driver can read: it throws above 2^53. */
+const READABLE = COLUMNS.replace(', amount,', `, min(amount, ${Number.MAX_SAFE_INTEGER}) AS amount,`)
 
 /**
  * Prepared statements on holds (reservations of quota), for the main database file and for the file of a
@@ -49,8 +51,8 @@ export function prepareHolds(
     ),
     deleteHold: db.prepare('DELETE FROM holds WHERE id = ?'),
     parkHold: db.prepare(`UPDATE holds SET owner = '${PARKED_OWNER}' WHERE id = ?`),
-    parkedHolds: db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED_OWNER}'`),
-    orphans: db.prepare('SELECT * FROM holds WHERE owner NOT IN (?, ?) LIMIT ?'),
+    parkedHolds: db.prepare(`SELECT ${READABLE} FROM holds WHERE owner = '${PARKED_OWNER}'`),
+    orphans: db.prepare(`SELECT ${READABLE} FROM holds WHERE owner NOT IN (?, ?) LIMIT ?`),
   }
 }
 

@@ -251,6 +251,23 @@ describe('recovery', () => {
     expect(await store.write('parkedHolds')).toEqual([])
   })
 
+  test('holds that are too large to be counted are read all the same, and settled', async () => {
+    const { store, tokenId, who } = await storeWithAccount()
+    const MAX = Number.MAX_SAFE_INTEGER
+    for (const id of ['parked', 'also-parked', 'open']) {
+      await store.write('hold', holdOf(who, id, { owner: 'gone', amount: MAX }))
+      await store.write('growHold', { id, user_id: who.userId, by: MAX })
+      if (id !== 'open') await store.write('parkHold', { id, user_id: who.userId })
+    }
+    const account = await store.write('loadAccount', { tokenId })
+    expect(account?.openHolds.user).toBeGreaterThanOrEqual(6 * MAX)
+    const [held] = await store.read('heldOnAccounts', { accounts: [`u:${who.userId}`] })
+    expect(held?.held).toBeGreaterThanOrEqual(6 * MAX)
+    expect((await store.read('findUnbalancedAccounts')).openHolds.count).toBe(3)
+    expect(await store.write('parkedHolds')).toMatchObject([{ amount: MAX }, { amount: MAX }])
+    expect(await store.write('recover', { owner: 'now', nowMs: 1 })).toEqual({ count: 1, quota: 100 })
+  })
+
   test('neither recovery after a crash nor a late settlement charges a call that the other has already charged', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'a', { owner: 'gone' }))

@@ -288,8 +288,9 @@ function prepareLedger(db: DatabaseSync): LedgerStatements {
     ),
     token: db.prepare('SELECT * FROM tokens WHERE id = ?'),
     user: db.prepare('SELECT * FROM users WHERE id = ?'),
-    openHoldsOfToken: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE token_id = ?'),
-    openHoldsOfUser: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE user_id = ?'),
+    // `total` adds floating point, which is exact up to 2^53; the driver reads no greater integer.
+    openHoldsOfToken: db.prepare('SELECT total(amount) AS amount FROM holds WHERE token_id = ?'),
+    openHoldsOfUser: db.prepare('SELECT total(amount) AS amount FROM holds WHERE user_id = ?'),
     storePriceSet: db.prepare(
       'INSERT INTO price_sets (version, model, group_name, content) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
     ),
