@@ -87,6 +87,18 @@ describe('the charge of speech', () => {
     expect(file.answer.bytes.equals(waveFile(20))).toBe(true)
   })
 
+  test('a part of a second of generated sound is a second, as of a recording', async () => {
+    for (const [length, seconds] of [
+      [0.4, 1],
+      [1.4, 2],
+      [9.49, 10],
+    ] as const) {
+      const { row } = await calls.charged('second', answered('audio/wav', waveFile(length)), speak('second'))
+      const heard = await calls.charged('second', json({ text: 'hi' }), write('second', waveFile(length)))
+      for (const one of [row, heard.row]) expect(one).toMatchObject({ quota: 100 * seconds, seconds })
+    }
+  })
+
   test.each(
     ['{', '[', '[{', '{"', ' \n{"', ':', '<'].flatMap((start) => [
       [start, 'audio/pcm'],

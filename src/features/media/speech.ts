@@ -143,7 +143,7 @@ class SpeechPassthrough implements Passthrough {
     const sample = this.#sample.take()
     if (sample.length === 0) return 0
     const { seconds } = await this.#lengths.measure(client, sample, 0, sample.length)
-    return Math.max(1, Math.round(seconds * (this.#bytes / sample.length)))
+    return Math.ceil(seconds * (this.#bytes / sample.length))
   }
 }
 
