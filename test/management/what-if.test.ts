@@ -159,6 +159,14 @@ describe('the cost of calls at other prices', () => {
     [{ prices: { odd: { input: '-1', output: '2' } } }, /change\.prices\.odd: input: expected/],
     [{ prices: { odd: { inptu: '1' } } }, /change\.prices\.odd: /],
     [{ ratios: { default: 'a lot' } }, /ratio/],
+    [{ ratios: { default: -1 } }, /ratio: a decimal from 0 to 1000000 with at most 20 places/],
+    [{ ratios: { default: 1_000_001 } }, /ratio: a decimal from 0 to 1000000 with at most 20 places/],
+    [{ ratios: { default: '1e999' } }, /ratio: a decimal from 0 to 1000000 with at most 20 places/],
+    [{ ratios: { default: '1e-21' } }, /ratio: a decimal from 0 to 1000000 with at most 20 places/],
+    [
+      { ratios: { default: '1e6' }, prices: { odd: { input: 1e6, output: 1e6, request: 1e6 } } },
+      /change: expected prices and ratios with which a charge can be counted/,
+    ],
     [{ models: { odd: 'unknown' } }, /the model unknown has no price/],
   ])('an invalid change of prices is a 400: %j', async (change, message) => {
     const refused = await whatIf(change)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { MAX_TIME_S } from '../../domain/calendar.ts'
 import { type CallExtraFacts, restoreUnstoredCounts } from '../../domain/call-detail.ts'
 import { chargeOfCall } from '../../domain/charge.ts'
-import { type Decimal, parseDecimal, ZERO } from '../../domain/decimal.ts'
+import { type Decimal, isGreaterDecimal, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import type { Json } from '../../domain/json.ts'
 import { type Price, priceSetFrom, type ChargeRate, chargeRateOf } from '../../domain/price.ts'
 import type { UsageEntry } from '../../domain/records/usage.ts'
@@ -28,18 +28,19 @@ const MAX_CHANGES = 500
 const DAY_S = 86_400
 
 const A_TIME = { error: 'expected a time in Unix seconds' }
-const A_RATIO = { error: 'expected a ratio: a decimal from 0 on' }
+const A_RATIO = { error: 'expected a ratio: a decimal from 0 to 1000000 with at most 20 places' }
+const MAX_RATIO: Decimal = { digits: 1_000_000n, scale: 0 }
 const name = textField('expected the name of a model').min(1, { error: 'expected the name of a model' })
 
 const ratio = z
   .union([textField(A_RATIO.error), z.number()], { error: unionErrorMessage(A_RATIO.error) })
   .transform((given, ctx): Decimal => {
     const read = parseDecimal(given)
-    if (read && read.digits >= 0n) return read
+    if (read && read.digits >= 0n && read.scale <= 20 && !isGreaterDecimal(read, MAX_RATIO)) return read
     ctx.issues.push({ code: 'custom', message: A_RATIO.error, input: given })
     return z.NEVER
   })
-  .meta({ description: 'A decimal from 0 on' })
+  .meta({ description: 'A decimal from 0 to 1,000,000 with at most 20 places' })
 
 function changesOf<Value extends z.ZodType>(value: Value) {
   return z
@@ -136,12 +137,29 @@ export async function whatIf(
       const recorded = rates.of(entry)
       const rate = recorded && servedBy(recorded, counts.served)
       if (rate && chargeOfCall(rate, counts.usage, counts.form, counts.tools) === entry.quota)
-        sums.add(entry, chargeAtRate(servedBy(changed.rateOf(entry, recorded), counts.served), counts))
+        sums.add(
+          entry,
+          countable(() => chargeAtRate(servedBy(changed.rateOf(entry, recorded), counts.served), counts)),
+        )
       else sums.leaveOut(entry)
     }
     after = batch.next
   } while (after)
   return sums.result(from >= nowMs() / 1000 - options.usage_log_days * DAY_S)
+}
+
+/** What calls would have been charged. A charge throws `RangeError` beyond 2^53. */
+function countable(charge: () => number): number {
+  try {
+    const amount = charge()
+    if (Number.isSafeInteger(amount)) return amount
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+  }
+  throw new GatewayError(
+    'invalid_request',
+    'change: expected prices and ratios with which a charge can be counted: up to 2^53 quota units',
+  )
 }
 
 /** The rates (prices with ratios) that would have applied with the changes. */
@@ -276,7 +294,7 @@ class Sums {
     for (const sum of byModel) {
       total.calls += sum.calls
       total.charged += sum.charged
-      total.would_be += sum.would_be
+      total.would_be = countable(() => total.would_be + sum.would_be)
     }
     return {
       ...total,
