@@ -111,17 +111,17 @@ export function parseExpiry(text: string, nowMs: number): number | undefined {
   if (/^\d{1,12}$/.test(text)) return inRange(Number(text))
   if (!DATE.test(text)) return undefined
   const normalized = text.toUpperCase().replace(' ', 'T')
-  const isDay = !normalized.includes('T')
+  const [day = '', time] = normalized.split('T')
   const milliseconds = Date.parse(
-    isDay || /(?:Z|[+-]\d\d:\d\d)$/.test(normalized.slice(10)) ? normalized : `${normalized}Z`,
+    time === undefined || /(?:Z|[+-]\d\d:\d\d)$/.test(time) ? normalized : `${normalized}Z`,
   )
-  if (
-    Number.isNaN(milliseconds) ||
-    (isDay && new Date(milliseconds).toISOString().slice(0, 10) !== normalized)
-  ) {
-    return undefined
-  }
-  return inRange(Math.floor(milliseconds / 1000))
+  return exists(day) ? inRange(Math.floor(milliseconds / 1000)) : undefined
+}
+
+// `Date.parse` reads 30 February as 2 March.
+function exists(day: string): boolean {
+  const midnightMs = Date.parse(day)
+  return !Number.isNaN(midnightMs) && new Date(midnightMs).toISOString().startsWith(day)
 }
 
 function inRange(seconds: number): number | undefined {
