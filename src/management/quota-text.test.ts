@@ -12,6 +12,14 @@ test.each([
   expect(quotaText(quota, { display, quota_per_unit: 500_000, usd_exchange_rate: 7.3 })).toBe(text)
 })
 
+test('an amount of less than a millionth is not printed as nothing', () => {
+  const display = { display: 'USD', quota_per_unit: 9_000_000, usd_exchange_rate: 7.3 } as const
+  expect(quotaText(1, display)).toBe('1 (<$0.000001)')
+  expect(quotaText(-4, display)).toBe('-4 (-<$0.000001)')
+  expect(quotaText(9, display)).toBe('9 ($0.000001)')
+  expect(quotaText(0, display)).toBe('0 ($0.00)')
+})
+
 test('a text that stands alone names the unit', () => {
   const display = { display: 'USD', quota_per_unit: 500_000, usd_exchange_rate: 7 } as const
   expect(quotaUnitsText(500_000, display)).toBe('500000 quota units ($1.00)')

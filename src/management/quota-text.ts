@@ -1,6 +1,9 @@
 import type { UsageLimitsObject } from './usage-limits.ts'
 import type { QuotaDisplay } from './gateway-status.ts'
 
+/** The smallest amount of money that is printed, in dollars or yuan. */
+const SMALLEST = 0.000001
+
 /**
  * Formats quota units with their value in money: `500000 ($1.00)`. Without money if the gateway displays
  * tokens (`TOKENS`).
@@ -17,7 +20,9 @@ export function quotaText(
     currencyDisplay: 'narrowSymbol',
     maximumFractionDigits: 6,
   })
-  return `${quota} (${format.format(amount)})`
+  const isTiny = quota !== 0 && Math.abs(amount) < SMALLEST
+  const money = isTiny ? `${quota < 0 ? '-' : ''}<${format.format(SMALLEST)}` : format.format(amount)
+  return `${quota} (${money})`
 }
 
 /** Formats quota units and names their unit: `500000 quota units ($1.00)`. */
