@@ -64,6 +64,25 @@ test('calendar hours never overlap in a time zone whose clocks move by half an h
   expect(hours.map((text) => at(text))).toEqual(hours.map((text) => at(text)).toSorted((a, b) => a - b))
 })
 
+test('an hour in which clocks move by half an hour ends there, and the next one begins', () => {
+  const back = starts('Australia/Lord_Howe', 'hour', '2026-04-04T14:00:00Z', '2026-04-04T16:00:00Z')
+  expect(back).toEqual([
+    '2026-04-05T01:00:00+11:00',
+    '2026-04-05T01:30:00+10:30',
+    '2026-04-05T02:00:00+10:30',
+  ])
+  const forward = starts('Australia/Lord_Howe', 'hour', '2026-10-03T14:30:00Z', '2026-10-03T16:30:00Z')
+  expect(forward).toEqual([
+    '2026-10-04T01:00:00+10:30',
+    '2026-10-04T02:30:00+11:00',
+    '2026-10-04T03:00:00+11:00',
+  ])
+  const calendar = new Calendar('Australia/Lord_Howe')
+  for (const text of [...back, ...forward])
+    for (const minutes of [0, 29])
+      expect(calendar.startOf('hour', at(text) + minutes * 60_000)).toBe(at(text))
+})
+
 test('the period before a week has the same length by the clocks, even if daylight saving time made it an hour shorter', () => {
   const calendar = new Calendar('Europe/Berlin')
   const week = [at('2026-03-29T22:00:00Z'), at('2026-04-05T22:00:00Z')] as const

@@ -55,10 +55,18 @@ export class Calendar {
 
   /** Start of the hour, day or month that contains an instant. */
   startOf(step: CalendarStep, ms: number): number {
-    const clock = this.wallClock(ms)
-    if (step === 'hour') return ms - (((clock % HOUR_MS) + HOUR_MS) % HOUR_MS)
-    const start = startOfDate(clock)
+    if (step === 'hour') {
+      const hour = ms - this.#sinceFullHour(ms)
+      const passed = this.#sinceFullHour(hour)
+      // Clocks have moved by half an hour since, when they showed a full hour.
+      return passed === 0 ? hour : hour + HOUR_MS - passed
+    }
+    const start = startOfDate(this.wallClock(ms))
     return this.instantOf(step === 'day' ? start : start - (new Date(start).getUTCDate() - 1) * DAY_MS)
+  }
+
+  #sinceFullHour(ms: number): number {
+    return ((this.wallClock(ms) % HOUR_MS) + HOUR_MS) % HOUR_MS
   }
 
   /** Start of the hour, day or month after the one that starts at the given instant. */
