@@ -6,6 +6,12 @@ import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const ADMIN = { id: 3, accessToken: 'the-access-token-of-an-admin' }
+/** A user, an administrator and a root user, whose secrets others try to replace. */
+const OTHERS = [1, 10, 100].map((role) => ({
+  id: 5 + role,
+  role,
+  accessToken: `the-access-token-of-${role}`,
+}))
 
 interface Shown {
   readonly id: number
@@ -34,6 +40,9 @@ beforeAll(async () => {
       user(3, 'admin', [], { access_token: ADMIN.accessToken, role: 10 }),
       user(4, 'other', [token('other')], { role: 10 }),
       user(5, 'full', [token('one'), token('two'), token('three')]),
+      ...OTHERS.map(({ id, accessToken, role }) =>
+        user(id, `user${id}`, [token(`of${id}`)], { access_token: accessToken, role }),
+      ),
     ],
   }))
 })
@@ -101,4 +110,31 @@ test('a user who is no administrator can neither list nor create API keys of oth
   for (const request of ['GET /api/user/2/tokens', 'GET /api/user/5/tokens'] as const)
     expect(await ann(request)).toMatchObject({ status: 403 })
   expect(await ann('POST /api/user/2/tokens', NEW)).toMatchObject({ status: 403 })
+})
+
+describe('secrets of other users (docs/security.md: Secrets by role)', () => {
+  // In this order, because an access token that was revoked stays so.
+  test.each([
+    ['a user replaces no password, access token or API key of another', ann, []],
+    ['an administrator replaces passwords, access tokens and API keys of users of lower roles', admin, [1]],
+    ['root replaces passwords, access tokens and API keys of everybody', root, [1, 10, 100]],
+  ])('%s', async (_, by, expected) => {
+    const replaced = { key: [] as number[], password: [] as number[], accessToken: [] as number[] }
+    for (const other of OTHERS) {
+      const { data } = await root<{ items: Shown[] }>(`GET /api/user/${other.id}/tokens`)
+      const key = data.items[0]?.id
+      expect((await by(`POST /api/token/${key}/key`)).status).toBe(404)
+      const rotated = await by(`POST /api/user/${other.id}/tokens/${key}/rotate`)
+      if (rotated.status === 200) expect(rotated.data.key).toMatch(/^sk-[A-Za-z0-9]{48}$/)
+      // The first password revokes no access token.
+      await root('PUT /api/user/', { id: other.id, password: 'correct horse', keep_access_tokens: true })
+      const set = await by('PUT /api/user/', { id: other.id, password: 'battery staple' })
+      const shown = await as(other)('GET /api/user/self')
+      expect([rotated, set].map(({ status }) => [200, 403].includes(status))).toEqual([true, true])
+      if (rotated.status === 200) replaced.key.push(other.role)
+      if (set.status === 200) replaced.password.push(other.role)
+      if (shown.status === 401) replaced.accessToken.push(other.role)
+    }
+    expect(replaced).toEqual({ key: expected, password: expected, accessToken: expected })
+  })
 })
