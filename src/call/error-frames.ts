@@ -86,6 +86,7 @@ export function gatewayErrorFrame(
   kind: { readonly type: string; readonly code: string },
   message: string,
 ): Buffer {
-  const frame = tap.failureFrame({ ...kind, message: `${message} (request id: ${call.incoming.id})` })
+  const { id: requestId } = call.incoming
+  const frame = tap.failureFrame({ ...kind, message: `${message} (request id: ${requestId})`, requestId })
   return tap.isMidEvent ? Buffer.concat([BLANK_LINE, frame]) : frame
 }

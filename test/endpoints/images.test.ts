@@ -211,7 +211,13 @@ describe('a stream of images', () => {
     const frames = [`data: ${JSON.stringify(partial)}\n\n`]
     const cut = { kind: 'stream', frames, ending: 'reset', usage: null } as const
     const { row, answer } = await calls.charged('tokens', cut, stream)
-    expect(answer.text).toMatch(/event: error\ndata: \{"error":\{.*broke off/)
+    const { error } = JSON.parse(answer.text.trimEnd().split('event: error\ndata: ')[1] ?? '')
+    expect(error).toEqual({
+      type: 'api_error',
+      code: 'upstream_error',
+      message: expect.stringContaining('broke off'),
+      param: null,
+    })
     expect(row.reason).toBe('cut')
     expect(row.quota).toBeGreaterThan(0)
   })

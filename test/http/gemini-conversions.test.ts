@@ -94,13 +94,16 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     const { frames = [] } = STREAMED[model]
     const cut = { kind: 'stream', frames: frames.slice(0, 5), ending: 'no done' } as const
     fixture.upstream.script(model, cut)
-    const { text } = await ask(model, 'streamGenerateContent?alt=sse')
-    expect(JSON.parse(text.trimEnd().split('\r\n\r\n').at(-1)?.slice(6) ?? '')).toMatchObject({
-      error: { code: 500, details: [{ domain: 'sluice' }] },
-    })
+    const errorOf = ({ headers }: FullResponse) => {
+      const metadata = { request_id: headers['x-request-id'] }
+      return { error: { code: 500, details: [{ domain: 'sluice', metadata }] } }
+    }
+    const events = await ask(model, 'streamGenerateContent?alt=sse')
+    const last = events.text.trimEnd().split('\r\n\r\n').at(-1)
+    expect(JSON.parse(last?.slice(6) ?? '')).toMatchObject(errorOf(events))
     fixture.upstream.script(model, cut)
-    const array = JSON.parse((await ask(model, 'streamGenerateContent')).text) as object[]
-    expect(array.at(-1)).toMatchObject({ error: { code: 500 } })
+    const array = await ask(model, 'streamGenerateContent')
+    expect(JSON.parse(array.text).at(-1)).toMatchObject(errorOf(array))
   })
 
   test("a Gemini client gets a refusal by the gateway in Google's error format", async () => {

@@ -226,6 +226,7 @@ describe('an error of the gateway itself in a stream', () => {
             new RegExp(` \\(request id: ${String(answer.headers['request-id'])}\\)$`),
           ),
         },
+        request_id: answer.headers['request-id'],
       })
     },
   )

@@ -13,6 +13,8 @@ export interface ErrorContent {
   readonly hasOwnCode?: boolean
   /** HTTP status that matches the error, if the error was sent within a stream and the status is known. */
   readonly status?: number
+  /** Id of the request, for an error of the gateway in a stream. */
+  readonly requestId?: string
 }
 
 /** What could be read of an upstream's error. The message must be redacted before it is sent to a client. */

@@ -44,7 +44,7 @@ export interface GatewayErrorContent {
   readonly status: number
   readonly message: string
   readonly code: string
-  /** Id of the request; undefined within a stream, because the response headers contain it already. */
+  /** Id of the request; undefined for an upstream's error within a stream. */
   readonly requestId?: string | undefined
   /** Seconds after which the client may retry. */
   readonly retryAfter?: number | undefined

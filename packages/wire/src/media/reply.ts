@@ -58,8 +58,9 @@ export class MediaTap extends StreamTap {
   }
 
   /** Returns an event that OpenAI's client libraries treat as an error. */
-  failureFrame(error: ErrorContent): Buffer {
-    return Buffer.from(`event: error\ndata: ${JSON.stringify({ error: { ...error, param: null } })}\n\n`)
+  failureFrame({ type, code, message }: ErrorContent): Buffer {
+    const error = { type, code, message, param: null }
+    return Buffer.from(`event: error\ndata: ${JSON.stringify({ error })}\n\n`)
   }
 
   protected read(data: string, frame: string): FrameAction {

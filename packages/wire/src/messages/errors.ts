@@ -27,11 +27,12 @@ export function messagesErrorFrame(parts: ErrorContent): Buffer {
  * Writes the text of an `error` event, with its code if it has one. An error of the gateway has the type that
  * all of its errors have in this protocol.
  */
-export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorContent): string {
+export function messagesErrorText({ type, code, hasOwnCode, message, requestId }: ErrorContent): string {
   const isOurs = hasOwnCode === undefined
   const hasCode = code !== '' && hasOwnCode !== false
   const error = { type: isOurs ? 'gateway_error' : type, message, ...(hasCode && { code }) }
-  return `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
+  const data = { type: 'error', error, ...(requestId !== undefined && { request_id: requestId }) }
+  return `event: error\ndata: ${JSON.stringify(data)}\n\n`
 }
 
 /**
