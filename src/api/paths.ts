@@ -61,21 +61,22 @@ const LISTS = /^\/v1beta\/(?:models$|openai\/)/
  * The area of a path that no endpoint has, which decides the format of the error; `relay` for pages of the console and
  * other paths too. `docs/api.md: Errors`.
  */
-export function areaOfUnknownPath(path: string): ApiArea {
+export function areaOfUnknownPath(path: string, method?: string): ApiArea {
   if (path.startsWith('/api/')) return 'management'
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
-  return (path.startsWith('/v1beta/') && !LISTS.test(path)) || isModelMethod(path) ? 'gemini' : 'relay'
+  return (path.startsWith('/v1beta/') && !LISTS.test(path)) || isModelMethod(path, method)
+    ? 'gemini'
+    : 'relay'
 }
 
-/**
- * Matches the path of a model's method, such as `:generateContent`. Below `/v1` the method must contain a
- * capital letter, because model names may contain colons too.
- */
-const METHOD = /^\/(?:v1beta\/models\/.+(?::|%3[Aa])\w+|v1\/models\/.+(?::|%3[Aa])[a-z]+[A-Z]\w*)$/
+/** Matches the path of a model's method, such as `:generateContent`. */
+const METHOD = /^\/v1(?:beta)?\/models\/.+(?::|%3[Aa])\w+$/
+/** Below `/v1` it must contain a capital letter, because names of models that are read may contain colons too. */
+const CERTAIN_METHOD = /^\/v1(?:beta\/.+|\/.+(?::|%3[Aa])[a-z]+[A-Z]\w*)$/
 
-/** Whether a path names a method of a model, such as `:generateContent`. */
-export function isModelMethod(path: string): boolean {
-  return METHOD.test(path)
+/** Whether the path of a request names a method of a model, such as `:generateContent`. */
+export function isModelMethod(path: string, method?: string): boolean {
+  return METHOD.test(path) && (method === 'POST' || CERTAIN_METHOD.test(path))
 }
 
 /** Returns the path of a request's URL without its query, and without percent-decoding. */

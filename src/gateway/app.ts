@@ -148,7 +148,7 @@ export class App {
     if (inner !== undefined) request.url = inner
     const path = pathOf(request.url)
     const isOutside = inner === undefined
-    const route: Route = { endpoint: undefined, area: areaOfUnknownPath(path), isOutside }
+    const route: Route = { endpoint: undefined, area: areaOfUnknownPath(path, request.method), isOutside }
     const { exchange, over } = this.#open(randomUUIDv7(), request, response, route)
     // Close the connection after this response, so that the client connects to another node next.
     if (!this.#services.isStaying()) response.closesConnection = true
@@ -255,7 +255,7 @@ export class App {
       if (!(await admission.takeAccountSlot(exchange, addressBlock(clientAddress()(request))))) return
       return json.respond(exchange, endpoint, route.area, params)
     }
-    const isMethod = isModelMethod(path)
+    const isMethod = isModelMethod(path, request.method)
     if (found && !isMethod) route.area = found.area
     await this.#services.globalLimit.take(request, response, path)
     // POST to an unknown method of a model gets 404 instead of 405, although its path also matches the

@@ -149,6 +149,7 @@ describe('errors for a Gemini client', () => {
     ['of an unknown method', at('doSomething'), 404, 'NOT_FOUND', 'not_found'],
     ['of an unknown method in small letters', at('predict'), 404, 'NOT_FOUND', 'not_found'],
     ['of an unknown method below /v1', at('doSomething', 'small', 'v1'), 404, 'NOT_FOUND', 'not_found'],
+    ['in small letters below /v1', at('predict', 'small', 'v1'), 404, 'NOT_FOUND', 'not_found'],
     ['of what the gateway does not keep', '/v1beta/cachedContents', 404, 'NOT_FOUND', 'not_found'],
     ['of an unknown model', at('generateContent', 'unknown'), 503, 'UNAVAILABLE', 'model_not_found'],
     ['of a model without UTF-8', at('generateContent', '%ff'), 400, 'INVALID_ARGUMENT', 'invalid_request'],
