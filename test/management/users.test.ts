@@ -408,9 +408,8 @@ describe('POST /api/user/manage', () => {
     const refused = await fixture.chat('ann', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'user_disabled'])
     expect((await ann('GET /api/user/self')).status).toBe(403)
-    expect((await admin('POST /api/user/manage', { id: 2, action: 'enable' })).data).toMatchObject({
-      status: 1,
-    })
+    const both = { id: 2, username: 'ann', action: 'enable' }
+    expect((await admin('POST /api/user/manage', both)).data).toMatchObject({ status: 1 })
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     expect((await ann('GET /api/user/self')).status).toBe(200)
   })
@@ -429,6 +428,8 @@ describe('POST /api/user/manage', () => {
     [{ id: 2, action: 'constructor' }, 'action: expected one of'],
     [{ action: 'disable' }, 'id: expected the id of a user, or its username'],
     [{ username: '', action: 'disable' }, 'id: expected the id of a user, or its username'],
+    [{ id: 2, username: 'other', action: 'disable' }, 'username: expected the name of the user 2'],
+    [{ id: 2, username: '', action: 'disable' }, 'username: expected the name of the user 2'],
     [{ id: 2, action: 'add_quota' }, 'value: expected a whole number of quota units'],
     [
       { id: 2, action: 'add_quota', value: 5, mode: 'multiply' },

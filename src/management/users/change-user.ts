@@ -209,6 +209,8 @@ export async function manageUser(
   const found = await findUser(services.store, input.id ?? input.username ?? '')
   requireManageableUser(by, found)
   const userId = found.id
+  if ((input.username ?? found.username) !== found.username)
+    throw new GatewayError('invalid_request', `username: expected the name of the user ${userId}, or none`)
   switch (input.action) {
     case 'disable':
       return setStatus(services, userId, USER_STATUS.disabled, by)
