@@ -155,6 +155,17 @@ describe('the cost of calls at other prices', () => {
     expect([refused.status, refused.body['code']]).toEqual([403, 'role_too_low'])
   })
 
+  test.each(['type', 'start_timestamp', 'end_timestamp', 'model'])(
+    'a filter of recalculated costs that would select nothing is a 400: %s',
+    async (name) => {
+      const refused = await whatIf({}, { filters: { [name]: '1' } })
+      expect([refused.status, refused.message]).toEqual([
+        400,
+        'filters: expected filters of the usage log, but for times and type',
+      ])
+    },
+  )
+
   test.each([
     [{ prices: { odd: { input: '-1', output: '2' } } }, /change\.prices\.odd: input: expected/],
     [{ prices: { odd: { inptu: '1' } } }, /change\.prices\.odd: /],

@@ -58,7 +58,12 @@ export const whatIfBody = z.object(
   {
     from: z.int(A_TIME).min(0, A_TIME).max(MAX_TIME_S, A_TIME),
     to: z.int(A_TIME).min(0, A_TIME).max(MAX_TIME_S, A_TIME),
-    filters: usageQuery.omit({ type: true, start_timestamp: true, end_timestamp: true }).optional(),
+    // Strict, because an unknown filter would select nothing, and so the sums would be those of other calls.
+    filters: z
+      .strictObject(usageQuery.omit({ type: true, start_timestamp: true, end_timestamp: true }).shape, {
+        error: 'expected filters of the usage log, but for times and type',
+      })
+      .optional(),
     change: z
       .object(
         {
