@@ -1,4 +1,5 @@
 import { alternateKey, headerText } from '../accounts/authentication/key-from-request.ts'
+import type { Endpoint } from '../domain/endpoints.ts'
 import { retirementTimeMs, type ModelRetirement } from '../domain/model-retirement.ts'
 import type { ListedModel } from '../call/model-lists.ts'
 import type { Request } from '../http/request.ts'
@@ -13,8 +14,11 @@ const CREATED_AT = '2021-07-20T10:40:00Z'
 /** The owner of a model without a known vendor. */
 const UNKNOWN_VENDOR = 'custom'
 
-/** Methods of a model that the gateway serves, named as in Gemini's model lists. */
-const GENERATION_METHODS = ['generateContent', 'countTokens']
+/** The methods by which the gateway serves a model at an endpoint, named as in Gemini's model lists. */
+const METHODS: { readonly [At in Endpoint]?: readonly string[] } = {
+  gemini: ['generateContent', 'countTokens'],
+  embeddings: ['embedContent', 'batchEmbedContents'],
+}
 
 /**
  * Fields that clients of the messages protocol expect of every model, but whose values the gateway does not
@@ -56,7 +60,7 @@ export const MODEL_ENTRY_IN_FORMAT: Record<ModelListFormat, (model: ListedModel)
   alternate: ({ id, endpoints, end }) => ({
     name: `models/${id}`,
     displayName: id,
-    supportedGenerationMethods: endpoints.includes('gemini') ? GENERATION_METHODS : [],
+    supportedGenerationMethods: endpoints.flatMap((endpoint) => METHODS[endpoint] ?? []),
     ...shutdown(end),
   }),
 }

@@ -6,7 +6,7 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { geminiFrames, googleError, streamedGemini, wholeGemini } from '../fixtures/gemini-behaviour.ts'
 
 const ASK = '{"contents": [{"role":"user","parts":[{"text":"Hi"}]}],"x":9007199254740993}'
-const MODELS = ['small', 'allowing', 'mapped', 'spare'] as const
+const MODELS = ['small', 'allowing', 'mapped', 'spare', 'gemini-embedding-001', 'gpt-image-1'] as const
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -14,7 +14,7 @@ beforeAll(async () => {
     models: Object.fromEntries(MODELS.map((name) => [name, { price: PLAIN_PRICE }])),
     channels: MODELS.map((name) =>
       channel(name, upstream.baseUrl(name), {
-        protocol: 'gemini',
+        protocol: name === 'gpt-image-1' ? 'chat' : 'gemini',
         ...(name === 'allowing' && { allow: ['service_tier'] }),
         ...(name === 'mapped' && { model_mapping: { mapped: 'tunedModels/mine' } }),
         ...(name === 'spare' && { keys: ['first-upstream-key', 'second-upstream-key'] }),
@@ -272,7 +272,14 @@ describe('the list of models for a Gemini client', () => {
 
   test('the model list for Gemini clients has the methods that each model supports', async () => {
     const { body } = await get('/v1beta/models')
-    expect(body).toMatchObject({ models: expect.arrayContaining([entry]) })
+    const methods = {
+      'gemini-embedding-001': ['embedContent', 'batchEmbedContents'],
+      'gpt-image-1': [],
+    }
+    const others = Object.entries(methods).map(([displayName, supportedGenerationMethods]) =>
+      expect.objectContaining({ displayName, supportedGenerationMethods }),
+    )
+    expect(body).toMatchObject({ models: expect.arrayContaining([entry, ...others]) })
   })
 
   test.each(['small', 'models/small', 'models%2Fsmall'])(
