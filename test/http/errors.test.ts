@@ -81,27 +81,30 @@ describe('an upstream error', () => {
   )
 
   test.each([
-    [400, 'invalid_request_error'],
-    [404, 'invalid_request_error'],
-    [409, 'invalid_request_error'],
-    [413, 'request_too_large'],
-    [422, 'invalid_request_error'],
-    [429, 'rate_limit_error'],
-    [500, 'api_error'],
-    [503, 'api_error'],
-    [529, 'overloaded_error'],
-  ])('an upstream error with status %i and no type gets the type %s', async (status, type) => {
-    for (const body of [
-      '{"error":{"message":"no"}}',
-      '{"error":{"message":"no","type":null}}',
-      '{"error":{"message":"no","type":""}}',
-      '{"type":"error","message":"no"}',
-      '{"type":"https://errors.example/x","title":"no"}',
-    ]) {
-      fixture.upstream.script(`e${status}`, { kind: 'status', status, body })
-      expect((await fixture.chat('ann', ask(`e${status}`))).json().error.type).toBe(type)
-    }
-  })
+    [400, 'invalid_request_error', 'bad_request'],
+    [404, 'invalid_request_error', 'not_found'],
+    [409, 'invalid_request_error', 'conflict'],
+    [413, 'request_too_large', 'request_too_large'],
+    [422, 'invalid_request_error', 'unprocessable_entity'],
+    [429, 'rate_limit_error', 'rate_limit_exceeded'],
+    [500, 'api_error', 'server_error'],
+    [503, 'api_error', 'service_unavailable'],
+    [529, 'overloaded_error', 'overloaded'],
+  ])(
+    'an upstream error with status %i and no type gets the type %s and the code %s',
+    async (status, type, code) => {
+      for (const body of [
+        '{"error":{"message":"no"}}',
+        '{"error":{"message":"no","type":null}}',
+        '{"error":{"message":"no","type":""}}',
+        '{"type":"error","message":"no"}',
+        '{"type":"https://errors.example/x","title":"no"}',
+      ]) {
+        fixture.upstream.script(`e${status}`, { kind: 'status', status, body })
+        expect((await fixture.chat('ann', ask(`e${status}`))).json().error).toMatchObject({ type, code })
+      }
+    },
+  )
 
   test.each([
     ['Fri, 20 Nov 2026 10:00:30 GMT', 'Fri, 20 Nov 2026 10:00:30 GMT'],
