@@ -27,7 +27,7 @@ WORKDIR /config
 VOLUME /data
 EXPOSE 3000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+HEALTHCHECK --interval=10s --timeout=5s --start-period=3600s --retries=3 \
   CMD ["node", "--eval", "fetch(`http://127.0.0.1:${process.env.PORT}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # The first process itself, so that signals reach it: the program replaces itself, with its flags.
 ENTRYPOINT ["node", "/app/bin/sluice.mjs"]

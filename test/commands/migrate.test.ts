@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { COPIED_TABLES, TABLES_NOT_COPIED } from '../../src/transfer/migrate/tables.ts'
 import { lockDataFolder } from '../../src/store/data-folder.ts'
@@ -130,6 +131,17 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(plain.out).toContain('2 calls that an earlier run left open would be settled first.')
     expect(plain.out).toContain('A dry run: nothing was written to the database')
     expect(plain.out).not.toContain('tests only')
+  })
+
+  test('sluice migrate --dry-run adds up open calls that hold more than a number states exactly', async () => {
+    const folder = await filledFolder(FEW)
+    const database = await engine.database()
+    const file = new DatabaseSync(join(folder, 'sluice.db'))
+    file.exec(`UPDATE holds SET amount = ${Number.MAX_SAFE_INTEGER}`)
+    file.close()
+    const outcome = await migrate(folder, database.place, '--dry-run', '--json')
+    expect(outcome, outcome.err).toMatchObject({ code: 0 })
+    expect((outcome.json() as MigrationReport).open_calls).toEqual({ count: 2, quota: 2 * Number.MAX_SAFE_INTEGER })
   })
 
   test('sluice migrate refuses a target with other rows, and names them', async () => {
