@@ -155,8 +155,8 @@ export class WholeResponse extends ResponseHandler {
   async #deliver(reply: WholeReply): Promise<void> {
     const charging = this.call.settle(this.target, chargeBasis('complete', reply.facts), true, reply)
     const keeping = reply.lasting?.keep?.(answerOrigin(this.call, this.target), charging)
-    const charged = await charging
-    if (keeping) await keeping
+    // Both are awaited at once: `keeping` rejects with `charging`.
+    const [charged] = await Promise.all([charging, keeping])
     this.#send(reply.body(charged))
   }
 
