@@ -179,6 +179,19 @@ describe('an answer under way', () => {
     expect(await broken.end).toEqual({ kind: 'broken' })
   })
 
+  test('a client that reads on after its shared answer has failed is sent nothing more', async () => {
+    const answer = underWay()
+    const slow = new Client()
+    slow.isReading = false
+    const over = attached(answer, slow)
+    answer.recorder.write(Buffer.from('a'))
+    answer.recorder.write(Buffer.from('b'))
+    answer.fail(new Error('not charged'), slow.response)
+    slow.read()
+    await expect(over).rejects.toThrow('not charged')
+    expect(slow.body).toBe('a')
+  })
+
   test("a shared answer that breaks off before a client was sent anything leaves that client's connection open", async () => {
     const answer = underWay()
     const client = new Client()

@@ -285,6 +285,8 @@ export class RunningAnswer {
   #awaitClient(client: AttachedClient): void {
     client.stalled = setTimeout(() => client.response.destroyUnread(), MAX_UNREAD_MS).unref()
     client.response.whenDrained(() => {
+      // The answer may have failed, and then its pieces are gone before its client.
+      if (!this.#clients.has(client)) return
       clearTimeout(client.stalled)
       client.stalled = undefined
       this.#sendTo(client)
