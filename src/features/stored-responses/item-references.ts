@@ -47,6 +47,7 @@ export async function findReferences(
   // If the request continues a response, that response already determines the provider account.
   const origin = previousId === undefined ? findReasoningAccount(scan, reader, responses) : undefined
   if (previousId === undefined && !origin && referredIds(scan).length === 0) return NOTHING
+  const ofReasoning = await origin
   const continued =
     previousId === undefined ? undefined : await findPreviousResponse(scan, previousId, reader, responses)
   // If the provider stores the continued response, it also looks up the items to which the request refers.
@@ -54,7 +55,7 @@ export async function findReferences(
     continued?.kind === 'native' ? scan : await withStoredItems(continued?.scan ?? scan, reader, responses)
   const whole = stored !== scan && reader.check ? await reader.check(stored, RESPONSES_REQUEST) : stored
   const items = await findItems(reader.caller.user.id, referredIds(whole), responses)
-  const account = (await origin) ?? items?.responses[0]
+  const account = ofReasoning ?? items?.responses[0]
   return { continued, account, items, composed: whole === scan ? undefined : whole }
 }
 
