@@ -35,7 +35,7 @@ const DECODERS = new Map<string, () => Transform>([
 interface StoredBody {
   /** The memory that is allocated for the body. */
   readonly allocation: MemoryAllocation
-  /** Allocates memory for more bytes. Throws `overloaded` if none is left for the client. */
+  /** Allocates memory for more bytes. Throws `overloaded` if none is left for the client, and after `release`. */
   readonly hold: (bytes: number) => void
   /**
    * Allocates memory for the copies that the conversion of a request with `bytes` bytes makes; only the first
@@ -196,17 +196,22 @@ export class BodyReader {
   #newBody(response: Response, { owner }: BodyOptions): StoredBody {
     const allocation = new MemoryAllocation(owner)
     let copies = 0
+    let isReleased = false
     return {
       allocation,
       hold: (more) => {
-        if (!this.#take({ allocation, stallRatio: 1 }, more)) throw busy()
+        // Nobody would give back what work takes that goes on after its call.
+        if (isReleased || !this.#take({ allocation, stallRatio: 1 }, more)) throw busy()
       },
       holdCopies: (bytes) => {
         if (copies > 0 || bytes <= SMALL_CONVERSION_BYTES) return
         copies = CONVERSION_COPIES * (bytes - SMALL_CONVERSION_BYTES)
         return this.#holdInTurn(allocation, copies, response)
       },
-      release: () => this.#memory.give(allocation, allocation.bytes),
+      release: () => {
+        isReleased = true
+        this.#memory.give(allocation, allocation.bytes)
+      },
     }
   }
 

@@ -69,7 +69,8 @@ export class MediaFetcher {
     mustFetch: (part: MediaPart) => boolean,
     requester: MediaRequester,
   ): Promise<Conversation> {
-    if (!conversation.turns.some(({ parts }) => parts.some(hasMedia))) return conversation
+    const media = conversation.turns.flatMap(({ parts }) => parts.flatMap(mediaIn))
+    if (media.length === 0) return conversation
     const batch = new MediaBatch(requester)
     const inlined = async (part: Part, place: 'input' | 'tool_results' = 'input'): Promise<Part> => {
       if (part.kind === 'media') {
@@ -83,6 +84,8 @@ export class MediaFetcher {
     }
     const unsubscribe = requester.onClientGone(() => batch.abort())
     try {
+      // A file that cannot be fetched ends the call, after which no other one may be checked.
+      await Promise.all(media.filter(mustFetch).map((part) => this.#withFetched(part, batch)))
       const turns = await Promise.all(
         conversation.turns.map(
           async (turn): Promise<Turn> => ({
@@ -249,10 +252,9 @@ function tooMany(): GatewayError {
   })
 }
 
-function hasMedia(part: Part): boolean {
-  return (
-    part.kind === 'media' || (part.kind === 'tool-result' && part.parts.some(({ kind }) => kind === 'media'))
-  )
+function mediaIn(part: Part): readonly MediaPart[] {
+  if (part.kind === 'media') return [part]
+  return part.kind === 'tool-result' ? part.parts.flatMap(mediaIn) : []
 }
 
 /** Whether a media type states what a file contains; a family such as `image/*` does not. */

@@ -19,10 +19,13 @@ let files: Server
 let address: string
 /** Addresses that were fetched. */
 const fetched: string[] = []
+/** Ends the wait for a file that then cannot be fetched. */
+const gone = Promise.withResolvers<void>()
 beforeAll(async () => {
   services = await startGuardServices()
   files = createServer(({ url = '' }, reply) => {
     fetched.push(url)
+    if (url === '/gone') return void gone.promise.then(() => reply.writeHead(404).end())
     reply.writeHead(200, { 'content-type': 'text/plain' }).end(TEXT)
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => files.once('listening', resolve))
@@ -179,6 +182,21 @@ describe('a file that the gateway fetches', () => {
     await expect
       .poll(() => database.usageOf(String(answer.headers['x-request-id'])))
       .toMatchObject({ quota: 0, note: 'guard_blocked', guards: 'block=blocked;count=1' })
+  })
+
+  test('is checked only once all files of its request have arrived', async () => {
+    const urls = [address, new URL('/gone', address)]
+    const content = urls.map((url) => ({ type: 'image_url', image_url: { url } }))
+    const before = fetched.length
+    const asked = (): number => services.asked.filter(({ body }) => body.texts?.includes(TEXT)).length
+    const askedBefore = asked()
+    const failing = call(fixture.gateway.url, ask('gemini', content), { path: PATH, key: 'asked' })
+    await expect.poll(() => fetched.length - before).toBe(urls.length)
+    // A whole call passes while the second file is on its way.
+    await send(PATH, body('gemini'), 'asked', 'gemini')
+    gone.resolve()
+    expect((await failing).status).toBe(400)
+    expect(asked() - askedBefore).toBe(1)
   })
 
   test('is what a service gets', async () => {
