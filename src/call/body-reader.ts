@@ -225,7 +225,7 @@ export class BodyReader {
       bytes,
       'conversions',
       onWait,
-      CONVERSION_WAIT_MS,
+      response.isAborted ? 0 : CONVERSION_WAIT_MS,
     )
     unsubscribe?.()
     if (!isTaken) throw busy()

@@ -9,7 +9,8 @@ import type { IncomingCall } from './incoming-call.ts'
 export function waitLimitsOf({ response }: IncomingCall, { hold_wait: waitMs }: Options): QuotaWaitLimits {
   response.needsUpstream()
   return {
-    waitMs,
+    // An aborted response calls no listener.
+    waitMs: response.isAborted ? 0 : waitMs,
     onLeft: (listener) => response.onClosed(listener),
   }
 }

@@ -69,6 +69,7 @@ export class SharedAnswer extends CallUnderWay<CachedCall, CachedAnswer, AnswerF
    * the client has left or the answer is no longer in memory; rejects with the error of the call.
    */
   async waitFor(response: Response): Promise<boolean> {
+    if (response.isAborted) return false
     const waiting = new Response(DISCARDING_CONNECTION, NO_TRAITS)
     const attached = this.answer.attach(waiting)
     if (!attached) return false
