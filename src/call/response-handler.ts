@@ -215,7 +215,10 @@ export abstract class ResponseHandler {
   /** Ends the attempt of a response that is not delivered once it was charged. */
   protected refusedAfter(charging: Promise<unknown>, failure: Failure = NO_MEMORY): void {
     this.call.noteError(errorSentToClient(failure.refusal, failure))
-    charging.then(() => this.undelivered(failure), this.#reject)
+    charging.then(
+      () => this.undelivered(failure),
+      (error: unknown) => this.#failed(error),
+    )
   }
 
   /** Whether reading was paused so long for reasons of the client that a time-out or a break may follow from that. */
@@ -281,10 +284,7 @@ export abstract class ResponseHandler {
         this.#resolve('settled')
         this.#finish()
       },
-      (error: unknown) => {
-        this.#reject(error)
-        this.#finish()
-      },
+      (error: unknown) => this.#failed(error),
     )
   }
 
@@ -311,6 +311,11 @@ export abstract class ResponseHandler {
   protected countLast(bytes: Buffer): void {
     this.memory.resize(bytes.length)
     if (this.memory.isShort) void this.memory.whenEnough()
+  }
+
+  #failed(error: unknown): void {
+    this.#reject(error)
+    this.#finish()
   }
 
   #finish(): void {
