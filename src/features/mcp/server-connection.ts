@@ -91,6 +91,7 @@ export class ServerConnection {
   /** The session of each API key. */
   readonly #sessions = new Map<number, KeySession>()
   #lastId = 0
+  #isClosed = false
   /** State by the last request. */
   state: McpServerState = 'ok'
   /** The revision that the server speaks; undefined if that is not known yet. */
@@ -136,11 +137,10 @@ export class ServerConnection {
     }
   }
 
-  /** Gives up everything that is known, because the server is no longer configured. */
-  async close(): Promise<void> {
-    const sessions = [...this.#sessions.values()]
-    this.#sessions.clear()
-    await Promise.all(sessions.map(({ session }) => session.then((one) => this.#end(one)).catch(() => {})))
+  /** Ends the sessions, each after its last request, because the server is no longer configured like this. */
+  close(): void {
+    this.#isClosed = true
+    this.endIdleSessions(Number.POSITIVE_INFINITY)
   }
 
   #failed(error: unknown): void {
@@ -251,6 +251,7 @@ export class ServerConnection {
       } finally {
         known.running -= 1
         known.usedMs = performance.now()
+        if (this.#isClosed) this.endIdleSessions(Number.POSITIVE_INFINITY)
       }
     }
     throw new ServerFailure('server_answer', 'its sessions end at once')

@@ -14,7 +14,7 @@ export interface KnownServer {
   readonly lists: ServerLists
 }
 
-/** The servers of the configuration. A server stays connected while its entry does not change. */
+/** The servers of the configuration. A server stays connected while what its connection depends on does not change. */
 export class McpServers {
   readonly #transport: ServerTransport
   readonly #timer: NodeJS.Timeout
@@ -33,13 +33,16 @@ export class McpServers {
     const servers = settings.servers.toSorted((a, b) => (a.name < b.name ? -1 : 1))
     this.#known = new Map(servers.map((server) => [server.name, this.#keep(server)]))
     this.#settings = settings
-    for (const [name, known] of before) if (this.#known.get(name) !== known) void known.connection.close()
+    for (const [name, { connection }] of before)
+      if (this.#known.get(name)?.connection !== connection) connection.close()
     return this.#known
   }
 
   #keep(server: McpServer): KnownServer {
     const known = this.#known.get(server.name)
-    if (known && isDeepStrictEqual(known.server, server)) return known
+    const { price, rate_limit, approve } = server
+    if (known && isDeepStrictEqual({ ...known.server, price, rate_limit, approve }, server))
+      return { ...known, server }
     const connection = new ServerConnection(server, this.#transport)
     return { server, connection, lists: new ServerLists(connection) }
   }
