@@ -43,12 +43,19 @@ const LOST_ANSWERS: readonly Patch[] = [
     by: "      if (entries.length > 0 && Math.random() < 1 / 3) throw new StoreUnavailable('lost')\n      const known = new Set<string>(states",
   },
 ]
-/** Counts a repeated report again. */
-const NOT_IDEMPOTENT: Patch = {
-  file: 'src/store/postgres/bank/charge.sql',
-  text: 'select given.* from given join logged using (id)',
-  by: 'select given.* from given',
-}
+/** Counts a repeated report again: neither the last report nor the rows of the log show what is charged. */
+const NOT_IDEMPOTENT: readonly Patch[] = [
+  {
+    file: 'src/store/postgres/bank/charge.sql',
+    text: 'select given.* from given join logged using (id)',
+    by: 'select given.* from given',
+  },
+  {
+    file: 'src/store/postgres/bank/apply.sql',
+    text: 'if cardinality(again) > 0 then',
+    by: 'if false then',
+  },
+]
 /** Ignores holds that an earlier run left open. */
 const NO_RECOVERY: Patch = {
   file: 'src/gateway/open-shared-ledger.ts',
@@ -117,7 +124,9 @@ describe.skipIf(withoutRedis('broken copies of the bank') || withoutCrashes('bro
       expect(await brokenBy(LOST_ANSWERS)).toBe('')
     })
     test('the auditor of the tests detects a program that counts a repeated charge report again', async () => {
-      expect(await brokenBy([...LOST_ANSWERS, NOT_IDEMPOTENT])).toMatch(/used \d+, (?:its|the) rows say \d+/)
+      expect(await brokenBy([...LOST_ANSWERS, ...NOT_IDEMPOTENT])).toMatch(
+        /used \d+, (?:its|the) rows say \d+/,
+      )
     })
     test('the auditor of the tests finds no overspent budget while budgets are tight and nodes are killed', async () => {
       expect(await brokenBy([], { accounts: TIGHT_BUDGETS, faults: [killNodes] })).toBe('')

@@ -37,8 +37,8 @@ const DEFECTS: readonly Defect[] = [
     'a call that needs exactly what is left is refused',
     {
       file: 'src/accounts/ledger/ledger.ts',
-      text: 'if (amount > affordableAmountInTurn(',
-      by: 'if (amount >= affordableAmountInTurn(',
+      text: '&& amount > affordableAmountInTurn(',
+      by: '&& amount >= affordableAmountInTurn(',
     },
     'src/accounts/ledger/ledger.test.ts',
     "the ledger admits exactly as many calls in one turn of the event loop as the key's quota affords",
