@@ -408,8 +408,8 @@ const DEFECTS: readonly Defect[] = [
     'a failed call keeps its slot',
     {
       file: 'src/call/relay.ts',
-      text: '      throw this.#refusal(error, dialects, body, incoming, caller, settings)\n    } finally {\n      body?.release()\n      leave?.()\n    }',
-      by: '      body?.release()\n      throw this.#refusal(error, dialects, body, incoming, caller, settings)\n    }\n    body?.release()\n    leave?.()',
+      text: '      throw this.refusal(error, dialects, body, incoming, caller, settings)\n    } finally {\n      body?.release()\n      leave?.()\n    }',
+      by: '      body?.release()\n      throw this.refusal(error, dialects, body, incoming, caller, settings)\n    }\n    body?.release()\n    leave?.()',
     },
     'test/http/budgets.test.ts',
     'calls that have failed do not count as calls in flight',
