@@ -197,10 +197,9 @@ export class Attempts {
   ): Promise<Outcome> {
     const candidates = candidatesOf(this.#services, call, plan, maySkip)
     if (candidates.length === 0) return 'failed'
-    if (plan.model !== plan.requestedModel && !counted.includes(plan)) {
-      if (!(await this.#services.limits.askModel(plan.model))) return 'failed'
-      counted.push(plan)
-    }
+    const { limits } = this.#services
+    const isFallback = plan.model !== plan.requestedModel
+    if (isFallback && !counted.includes(plan) && limits.isReached(plan.model)) return 'failed'
     failed.nextModel(plan.request.model)
     call.switchModel(plan)
     const left: { readonly candidate: Candidate; readonly request: AttemptRequest }[] = []
@@ -214,6 +213,11 @@ export class Attempts {
       }
       const request = await this.#prepared(call, candidate.plan, failed)
       if (!request) continue
+      await limits.countOnce(call.incoming, plan.settings, plan.requestedModel)
+      if (isFallback && !counted.includes(plan)) {
+        if (!(await limits.askModel(plan.model))) return 'failed'
+        counted.push(plan)
+      }
       const { outcome, keys } = await this.#tryKeys(call, candidate, request, failed)
       if (outcome !== 'failed') return outcome
       if (keys.length > 0) left.push({ candidate: { ...candidate, keys }, request })

@@ -5,6 +5,7 @@ import { NO_LIMIT, type RateLimit } from '../domain/rate-limit.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { GatewayError, RefusedLimit } from '../errors.ts'
+import type { IncomingCall } from './incoming-call.ts'
 import type { Semaphore, ParallelLimit } from '../limits/semaphore.ts'
 import {
   afterRateLimitVerdict,
@@ -90,27 +91,54 @@ export class CallLimits {
    * call is not counted, unless several nodes use up one of the limits at the same moment. Returns a promise
    * only if other nodes must be asked. `another`: a further limit of the call.
    */
-  enter({ rateLimits }: Settings, caller: Caller, model: Model, another?: OwnedLimit): void | Promise<void> {
+  enter(settings: Settings, caller: Caller, model: Model, another?: OwnedLimit): void | Promise<void> {
     this.#remember(caller)
-    const known = this.#known.of(rateLimits.key, caller, model)
-    const limits = another && !isOff(another.limit) ? [...known, another] : known
+    const limits = this.#limitsOf(settings, caller, model, another)
     // The other limits are checked before any is counted, so that a call refused by one of them does not
     // count against the others.
     const nowMs = this.#limits.nowMs()
-    for (let at = limits.length - 1; at > 0; at--) {
-      const limited = limits[at] as OwnedLimit
-      requireWithinRateLimit(this.#limits.peek(limited, nowMs), limited.owner, () => subjectOf(limited))
-    }
+    this.#requireAll(limits, 1, nowMs)
     return this.#takeAll(limits, nowMs)
   }
 
+  #limitsOf(
+    { rateLimits }: Settings,
+    caller: Caller,
+    model: Model,
+    another: OwnedLimit | undefined,
+  ): readonly OwnedLimit[] {
+    const known = this.#known.of(rateLimits.key, caller, model)
+    return another && !isOff(another.limit) ? [...known, another] : known
+  }
+
+  /** Throws `rate_limited` if one of the limits from this index on is reached, as far as this node knows. */
+  #requireAll(limits: readonly OwnedLimit[], first: number, nowMs: number): void {
+    for (let at = limits.length - 1; at >= first; at--) {
+      const limited = limits[at] as OwnedLimit
+      requireWithinRateLimit(this.#limits.peek(limited, nowMs), limited.owner, () => subjectOf(limited))
+    }
+  }
+
   /**
-   * Throws `rate_limited` if a limit of the key, its user or the model is reached, as far as this node knows.
-   * Counts nothing.
+   * Throws `rate_limited` if a limit of the key, its user or the model is reached. Counts nothing. Returns a promise only if
+   * other nodes are asked, because a limit is reached as far as this node knows.
    */
-  requireEntry({ rateLimits }: Settings, caller: Caller, model: Model): void {
-    for (const limited of this.#known.of(rateLimits.key, caller, model))
-      requireWithinRateLimit(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
+  requireEntry(settings: Settings, caller: Caller, model: Model, another?: OwnedLimit): void | Promise<void> {
+    const limits = this.#limitsOf(settings, caller, model, another)
+    if (limits.some((limited) => this.#limits.peek(limited)?.allowed === false))
+      return this.#limits.refresh(limits).then(() => this.#requireAll(limits, 0, this.#limits.nowMs()))
+  }
+
+  /**
+   * Counts a call that `incoming.uncounted` marks like `enter`, and removes the mark. A call is counted when an answer is
+   * certain or a provider is about to be asked, so that calls which are refused before use up no limit.
+   */
+  countOnce(incoming: IncomingCall, settings: Settings, model: Model): void | Promise<void> {
+    const { uncounted } = incoming
+    if (!uncounted) return
+    const entered = this.enter(settings, uncounted, model)
+    incoming.uncounted = undefined
+    return entered
   }
 
   /**
@@ -176,10 +204,19 @@ export class CallLimits {
     return this.#peekOrTake(LIMIT_NAMES.model, name, rate_limit)
   }
 
+  /** Whether the limit of a model is reached, as far as this node knows. */
+  isReached({ name, rate_limit }: Model): boolean {
+    return this.#waitMs(LIMIT_NAMES.model, name, rate_limit) > 0
+  }
+
   /** Milliseconds until a channel accepts the next request; 0 means now. */
   waitMs({ name, rate_limit }: Channel): number {
-    if (isOff(rate_limit)) return 0
-    const verdict = this.#limits.peek({ name: LIMIT_NAMES.channel, subject: name, limit: rate_limit })
+    return this.#waitMs(LIMIT_NAMES.channel, name, rate_limit)
+  }
+
+  #waitMs(name: LimitName, subject: string, limit: RateLimit): number {
+    if (isOff(limit)) return 0
+    const verdict = this.#limits.peek({ name, subject, limit })
     return verdict?.allowed === false ? Math.max(1, verdict.waitMs) : 0
   }
 

@@ -6,6 +6,7 @@ import { answerHeaders } from '../http/answer-headers.ts'
 import type { Body, BodyReader } from './body-reader.ts'
 import { type CountTokensEndpoint, countingDialect, CountingUnsupported } from './dialects/count-tokens.ts'
 import type { IncomingCall } from './incoming-call.ts'
+import type { CallLimits } from './call-limits.ts'
 import type { LifeCycle } from './life-cycle.ts'
 import { bodyOptions, type EndpointDialects } from './parse-request.ts'
 import { recordRefusal } from './record-refusal.ts'
@@ -17,6 +18,7 @@ interface CountingServices {
   readonly bodies: BodyReader
   readonly lifeCycle: Pick<LifeCycle, 'read'>
   readonly count: Pick<TokenCounter, 'countLowPriority'>
+  readonly limits: Pick<CallLimits, 'countOnce'>
 }
 
 /** Relays a request that was read, in a dialect of its endpoint. */
@@ -50,6 +52,7 @@ export async function countTokens(
       // The call itself has not failed: only counting at the upstream was refused.
       call.hasFailed = false
       const { text, extraTokens } = textToCount(counting, body, error)
+      await services.limits.countOnce(call, settings, settings.models.get(call.record.model ?? ''))
       const tokens = (await services.count.countLowPriority(text)) + extraTokens
       call.response
         .writeHead(200, { 'content-type': 'application/json', ...answerHeaders(call.id, counting.protocol) })

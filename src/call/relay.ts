@@ -356,7 +356,7 @@ export class Relay {
       const { read, reader } = this.#reading(dialects, body, caller, settings)
       const request = await parseRequest(read, incoming.request.headers, reader)
       incoming.record.model = request.model
-      if (isCounted) await limits.enter(settings, caller, routes.requestedModel, limit)
+      if (isCounted) await limits.requireEntry(settings, caller, routes.requestedModel, limit)
       const attempts = this.#attempts
       const { signal } = this.#stopping
       const admission = new CallAdmission(
@@ -366,7 +366,10 @@ export class Relay {
           get isStopped() {
             return attempts.isStopped
           },
-          run: (call, [plan]) => other.run(call, plan as Plan, signal),
+          run: async (call, [plan]) => {
+            if (isCounted) await limits.enter(settings, caller, routes.requestedModel, limit)
+            await other.run(call, plan as Plan, signal)
+          },
         },
         this.running,
       )
@@ -415,7 +418,8 @@ export class Relay {
       await limits.refresh(settings, caller, routes.requestedModel)
       limits.requireHalf(settings, caller, routes.requestedModel)
     }
-    await limits.enter(settings, caller, routes.requestedModel)
+    await limits.requireEntry(settings, caller, routes.requestedModel)
+    incoming.uncounted = caller
     return lifeCycle.answer(
       { dialect, body, caller, settings, request, routes, read, reader },
       incoming,

@@ -74,7 +74,7 @@ export async function simulateCall(
     group = resolutions[0]?.group.name ?? group
     const request = requestOf(call)
     const requestedModel = settings.models.get(name)
-    if (call.isKey) services.limits.requireEntry(settings, caller, requestedModel)
+    if (call.isKey) await services.limits.requireEntry(settings, caller, requestedModel)
     const common = {
       dialect,
       body: Buffer.alloc(0),

@@ -30,7 +30,11 @@ beforeAll(async () => {
         spent: model({ tokens: 100, window: LONG }),
         two: model(),
         tight: model(),
+        shared: { ...model({ requests: 2, window: LONG }), fallback: ['other'] },
+        other: model({ requests: 2, window: LONG }),
+        full: model({ requests: 2, window: LONG }),
       },
+      guards: [{ name: 'words', do: 'block', match: { words: ['forbidden'] } }],
       channels: [
         lane('free'),
         lane('seldom'),
@@ -38,6 +42,9 @@ beforeAll(async () => {
         lane('first', { models: ['two'], priority: 1, rate_limit: { requests: 1, window: LONG } }),
         lane('second', { models: ['two'], rate_limit: { tokens: 15, window: LONG } }),
         lane('tight', { rate_limit: { requests: 1, window: SHORT } }),
+        lane('shared', { protocol: 'responses' }),
+        lane('other', { protocol: 'responses' }),
+        lane('full', { rate_limit: { requests: 1, window: LONG } }),
       ],
       users: [
         ROOT,
@@ -48,6 +55,19 @@ beforeAll(async () => {
           token('unlimited', { rate_limit: { requests: 1_000, window: LONG } }),
           token('counted', { rate_limit: { tokens: 30, window: LONG } }),
         ]),
+        user(
+          3,
+          'bob',
+          [
+            token('poor', { remain_quota: 1 }),
+            token('thrifty', { budget: 1, budget_period: 'day' }),
+            token('guarded'),
+            token('odd'),
+            token('late'),
+            token('last'),
+          ],
+          { rate_limit: { requests: 3, window: LONG } },
+        ),
       ],
     }
   })
@@ -122,6 +142,47 @@ describe('the request limit of a model', () => {
     expect((await from('f', ask('seldom'))).status).toBe(200)
     for (let i = 0; i < 3; i++) expectLimited(await from('g', ask('seldom')), 'the model seldom')
     for (let i = 0; i < 3; i++) expect((await from('g', ask('free'))).status).toBe(200)
+  })
+})
+
+const remaining = ({ headers }: FullResponse): string | undefined =>
+  headers['x-ratelimit-remaining-requests']?.toString()
+
+describe('a call that is refused before a provider is asked', () => {
+  test.each([
+    ['insufficient quota', 'poor', ask('shared'), 403, 'insufficient_quota'],
+    ['a budget', 'thrifty', ask('shared'), 403, 'budget_exceeded'],
+    [
+      'a guard',
+      'guarded',
+      ask('shared', { messages: [{ role: 'user', content: 'forbidden' }] }),
+      400,
+      'guard_blocked',
+    ],
+    ['its conversion for every channel', 'odd', ask('shared', { n: 2 }), 400, 'invalid_request'],
+  ])(
+    'a call refused for %s counts against no limit of its key, its user, its model and their fallbacks',
+    async (_, key, body, status, code) => {
+      fixture.upstream.forget('shared')
+      for (let i = 0; i < 3; i++) {
+        const answer = await from(key, body)
+        expect([answer.status, answer.json().error.code], answer.text).toEqual([status, code])
+        expect(remaining(answer)).toBe('2')
+      }
+      expect(remaining(await from(key, { ...body, model: 'other' }))).toBe('2')
+      expect(fixture.upstream.received('shared')).toHaveLength(0)
+    },
+  )
+
+  test('a call refused because every channel is at its limit does not count', async () => {
+    expect(remaining(await from('late', ask('full')))).toBe('1')
+    for (let i = 0; i < 2; i++) {
+      const answer = await from('late', ask('full'))
+      expectLimited(answer, 'every channel for this model')
+      expect(remaining(answer)).toBe('1')
+    }
+    // Of all calls of this user, one was made.
+    expect(remaining(await from('last', ask('none')))).toBe('2')
   })
 })
 

@@ -93,6 +93,12 @@ export class CacheHits {
       upstream_model: '',
       first_byte_ms: tookMs,
     }
+    try {
+      await limits.countOnce(incoming, settings, routes.requestedModel)
+    } catch (error) {
+      await hold.settle({ ...settlement, quota: 0, hit_saved: 0, reason: 'failed', delivered: false })
+      throw error
+    }
     Object.assign(incoming.record, { quota, reason, cache: 'hit', inputTokens: 0, outputTokens: 0 })
     metrics.add('answerCache', 1, 'hit')
     metrics.settled(settlement, request.stream, tookMs, hold.amount)
