@@ -924,6 +924,11 @@ const TOKENS: Case[] = [
     'gateway.yaml:6: users[0].tokens[0].expired_time: expected -1 (never) or a time in Unix seconds, found -2',
   ],
   [
+    'an expiry in milliseconds',
+    token('expired_time: 1796069363000'),
+    'gateway.yaml:6: users[0].tokens[0].expired_time: expected -1 (never) or a time in Unix seconds, found 1796069363000',
+  ],
+  [
     'an expiry in words',
     token('expired_time: 2026-12-31'),
     'gateway.yaml:6: users[0].tokens[0].expired_time: expected -1 (never) or a time in Unix seconds, found "2026-12-31"',

@@ -168,6 +168,7 @@ describe('POST /api/token/', () => {
     ['expired_time 0', { expired_time: 0 }, 'expired_time'],
     ['expired_time -2', { expired_time: -2 }, 'expired_time'],
     ['expired_time as text', { expired_time: '-1' }, 'expired_time'],
+    ['expired_time in milliseconds', { expired_time: 1_796_069_363_000 }, 'expired_time'],
     ['expired_time beyond 2^53', { expired_time: 2 ** 53 }, 'expired_time'],
     ['no remain_quota', { remain_quota: undefined }, 'remain_quota'],
     ['a quota below zero', { remain_quota: -1 }, 'remain_quota'],

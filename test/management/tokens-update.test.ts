@@ -172,6 +172,7 @@ describe('PUT /api/token/', () => {
     ['a name of 51 emoji', { name: '👩‍👩‍👧‍👦'.repeat(51) }, 'name'],
     ['expired_time 0', { expired_time: 0 }, 'expired_time'],
     ['expired_time -2', { expired_time: -2 }, 'expired_time'],
+    ['expired_time in milliseconds', { expired_time: 1_796_069_363_000 }, 'expired_time'],
     ['a quota below zero', { remain_quota: -1 }, 'remain_quota'],
     ['half a quota', { remain_quota: 1.5 }, 'remain_quota'],
     ['a quota as text', { remain_quota: '5' }, 'remain_quota'],

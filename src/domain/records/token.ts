@@ -6,6 +6,7 @@ import {
   formatOperatorLimits,
   type UsageLimitChanges,
 } from '../usage-limits.ts'
+import { MAX_TIME_S } from '../calendar.ts'
 import { allowListLines, isAddressRange } from '../ip-allow-list.ts'
 import { ROUTE_MAP_EXPECTATION, parseVendorRoutes } from '../vendor-routes.ts'
 import { TEXT_BYTE_LIMITS } from '../text-length.ts'
@@ -113,7 +114,7 @@ export const TOKEN = declareRecord(
     /** Unix seconds at which the key expires; −1 if never. */
     expired_time: {
       type: withRules(integerType(A_TIME), {
-        accepts: (time) => time === -1 || time > 0,
+        accepts: (time) => time === -1 || (time > 0 && time <= MAX_TIME_S),
         expected: A_TIME,
       }),
       default: -1,
