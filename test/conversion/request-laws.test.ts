@@ -22,7 +22,11 @@ const REQUESTS = { chat: chatRequests, messages: messagesRequests } as const
 function there(protocol: PairedProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
   const body = CODECS[protocol].encodeRequest(conversation, upstreamOf(conversation.model), dropped)
   check(protocol, body)
-  const { showsThoughts: _, ...back } = CODECS[protocol].decodeRequest(scanObject(body), dropped)
+  const {
+    showsThoughts: _,
+    thinkingReplacesSampling: __,
+    ...back
+  } = CODECS[protocol].decodeRequest(scanObject(body), dropped)
   return { ...back, includeUsage: true }
 }
 

@@ -270,6 +270,22 @@ describe('a messages request for a chat channel', () => {
     })
   })
 
+  test.each([[thinking], [{ type: 'adaptive' }]])(
+    'a Messages request with the thinking %j loses its sampling fields for a chat model that thinks',
+    async (asked) => {
+      const { body, dropped } = await asChat({
+        model: 'plain',
+        max_tokens: 5000,
+        thinking: asked,
+        ...SAMPLING,
+      })
+      for (const field of Object.keys(SAMPLING)) expect(body).not.toHaveProperty(field)
+      expect(dropped).toEqual(['temperature', 'top_k', 'top_p'])
+      const disabled = await asChat({ model: 'plain', thinking: { type: 'disabled' }, ...SAMPLING })
+      expect(disabled.body).toMatchObject({ temperature: 0.5, top_p: 0.9 })
+    },
+  )
+
   test('a Messages request gets max_completion_tokens and no sampling fields for chat models that reason', async () => {
     for (const model of ['gpt-6-sol', 'deployed-gpt-5'])
       expect(await asChat({ model, temperature: 0.5, top_p: 0.9 })).toEqual({

@@ -31,6 +31,8 @@ export interface Conversation {
   readonly thinking: Thinking | undefined
   /** Whether the client asks to see the model's thoughts; absent if it leaves that to the model. */
   readonly showsThoughts?: true
+  /** Whether the sampling settings have no effect on a model that thinks as requested. */
+  readonly thinkingReplacesSampling?: true
   /** Required format of the reply's text; undefined for any format. */
   readonly outputFormat: OutputFormat | undefined
   /** Web search by the provider; undefined if not requested. */

@@ -46,26 +46,27 @@ function withAcceptedOutput(
 }
 
 /**
- * Removes the sampling settings, stop sequences and log probabilities that the model refuses. They are
- * reported as dropped, except those equal to the default.
+ * Removes the sampling settings, stop sequences and log probabilities that the model refuses, or that have no effect beside
+ * the thinking that it is asked for (`thinks`: whether it can think). They are reported as dropped, except those equal to
+ * the default.
  */
 export function withAcceptedSampling(
   requested: Conversation,
   capabilities: Capabilities,
   dropped: DroppedFields,
+  thinks = capabilities.thinking !== 'none',
 ): Conversation {
   const { sampling, takesPenalties } = capabilities
   const fitting = withAcceptedOutput(requested, capabilities, dropped)
   const conversation = takesPenalties ? fitting : withoutPenalties(fitting, dropped)
   const { temperature, topP, topK } = conversation
-  if (sampling === 'all') return conversation
-  if (sampling === 'none') {
+  if (sampling === 'none' || (thinks && conversation.thinkingReplacesSampling)) {
     if (temperature !== undefined && temperature !== 1) dropped.add('temperature')
     if (topP !== undefined && topP !== 1) dropped.add('top_p')
     if (topK !== undefined) dropped.add('top_k')
     return { ...conversation, temperature: undefined, topP: undefined, topK: undefined }
   }
-  if (temperature === undefined || topP === undefined) return conversation
+  if (sampling === 'all' || temperature === undefined || topP === undefined) return conversation
   if (topP !== 1) dropped.add('top_p')
   return { ...conversation, topP: undefined }
 }

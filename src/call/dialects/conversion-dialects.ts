@@ -63,6 +63,8 @@ export interface UpstreamDialect {
    * plain name.
    */
   readonly hasThinkingField: boolean
+  /** Whether a model can be asked to think. If absent, its capabilities say so for every dialect. */
+  readonly thinks?: (capabilities: Capabilities) => boolean
   /**
    * The cache marks (ends of prompt prefixes to be cached) that a channel's upstream accepts; undefined if it
    * accepts none.
@@ -201,6 +203,7 @@ export const converseConversion: UpstreamDialect = {
   headers: [],
   // False, because the names of some vendors' models end in the same way as a thinking suffix.
   hasThinkingField: false,
+  thinks: ({ converse }) => converse.thinking !== undefined,
   cacheMarks: (_channel, capabilities) => converseCacheMarks(capabilities.converse),
   search: () => undefined,
   outputMaximum: (conversation, { capabilities }) => converseMaxTokens(conversation, capabilities),

@@ -327,7 +327,7 @@ function fit(
   const taken = takesSharedField
     ? withAcceptedFields(allowed, (field) => takesSharedField(field, channel, capabilities), dropped)
     : allowed
-  const accepted = withAcceptedSampling(taken, capabilities, dropped)
+  const accepted = withAcceptedSampling(taken, capabilities, dropped, upstream.thinks?.(capabilities))
   const marked = withAcceptedCacheMarks(accepted, upstream.cacheMarks(channel, capabilities), dropped)
   const hasTiers = UPSTREAM_PROTOCOLS[spoken].vendor === 'openai'
   const stated =

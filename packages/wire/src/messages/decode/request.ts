@@ -20,6 +20,7 @@ import { hasOtherMembers } from '../../field.ts'
 import { refuseField } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { ACTIVE_THINKING } from '../native/request.ts'
 import { clientToolAsFunction } from './client-tools.ts'
 import { readCacheMark } from '../cache-mark.ts'
 import { reportDropped, dropField } from '../dropped-fields.ts'
@@ -66,6 +67,7 @@ export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conv
   // A request with `max_tokens` 0 only fills the prompt cache. Other protocols have no such request.
   if (scan.value('max_tokens') === 0) refuseField('max_tokens', `at least 1 for this model's channel`, '0')
   const { system, turns } = decodeTurns(scan, dropped)
+  const thinking = asRecord(scan.value('thinking'))
   return {
     model: scan.value('model') as string,
     stream: scan.value('stream') === true,
@@ -81,7 +83,8 @@ export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conv
     frequencyPenalty: undefined,
     stop: (scan.value('stop_sequences') ?? []) as readonly string[],
     thinking: decodeThinking(scan, dropped),
-    ...(asRecord(scan.value('thinking'))?.['display'] === SUMMARIZED && { showsThoughts: true }),
+    ...(thinking?.['display'] === SUMMARIZED && { showsThoughts: true }),
+    ...(ACTIVE_THINKING.has(thinking?.['type']) && { thinkingReplacesSampling: true }),
     outputFormat: decodeOutputFormat(scan),
     ...decodeEndUser(scan.value('metadata'), dropped),
     ...decodeTier(scan.value('service_tier'), dropped),

@@ -47,7 +47,10 @@ describe('sampling', () => {
     'sampling fields are removed from a native messages request with thinking %s',
     (thinking) => {
       const field = `,"thinking":${thinking}`
-      expect(gate(body(field + SAMPLING)).body.toString()).toBe(body(field))
+      const { body: sent, dropped } = gate(body(field + SAMPLING))
+      expect(sent.toString()).toBe(body(field))
+      // A temperature of 1 is the default.
+      expect(dropped).toEqual(['top_p', 'top_k'])
     },
   )
 

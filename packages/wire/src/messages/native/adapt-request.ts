@@ -25,8 +25,15 @@ export interface AdaptedMessagesRequest extends EditedRequest {
  */
 const GATED: readonly RestrictedField[] = ['inference_geo', 'speed', 'service_tier']
 
-/** Request fields that are removed if the request switches thinking on; `docs/api.md: Messages`. */
-const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
+/**
+ * Request fields that are removed if the request switches thinking on, with their defaults, which are not reported;
+ * `docs/api.md: Messages`.
+ */
+const SAMPLING = new Map([
+  ['temperature', 1],
+  ['top_p', 1],
+  ['top_k', undefined],
+])
 
 /**
  * Changes a request for a channel of this protocol: maps the model's name, and removes request fields that
@@ -50,14 +57,18 @@ export function adaptMessagesRequest(
   if (messages !== undefined) replace.set('messages', messages)
   const refused =
     messages === undefined || !isForClaude(channel, upstreamModel) ? [] : refusedFields(scan, messages)
-  remove.push(...refused)
+  const named = [...refused]
   const isOpen = passThrough || channel.pass_through
   if (!isOpen) {
     remove.push(...GATED.filter((field) => !channel.allow.has(field)))
-    if (request.thinking) remove.push(...SAMPLING)
+    if (request.thinking) {
+      remove.push(...SAMPLING.keys())
+      for (const [field, usual] of SAMPLING) if ((scan.value(field) ?? usual) !== usual) named.push(field)
+    }
   }
+  remove.push(...refused)
   const { body, dropped } = editRequest(scan, channel, isOpen, { remove, replace })
-  return { body, dropped: refused.length > 0 ? [...dropped, ...refused] : dropped, upstreamModel }
+  return { body, dropped: named.length > 0 ? [...dropped, ...named] : dropped, upstreamModel }
 }
 
 /**

@@ -146,8 +146,8 @@ export function messagesRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
 
-/** Types of thinking with which sampling fields are not allowed. */
-const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
+/** Types of thinking with which sampling fields have no effect. */
+export const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
 
 /**
  * Applies the checks for the table in `docs/api.md: Messages`, and checks the content blocks that it names.
