@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Response, ResponseHeaders } from '@sluice/http1'
+import { keyFromRequest } from '../accounts/authentication/key-from-request.ts'
 import type { Options } from '../domain/options.ts'
 import { chooseEncoding, type Encoding } from '../http/content-encoding.ts'
 import type { Request } from '../http/request.ts'
@@ -35,10 +36,16 @@ export class Console {
     return (path.startsWith(ASSETS) || isConsolePage(path)) && this.#options().console
   }
 
-  /** Answers a request. Resolves to false, with nothing sent, if the console has no such file. */
-  async answer({ headers }: Request, response: Response, path: string): Promise<boolean> {
+  /**
+   * Answers a request. Resolves to false, with nothing sent, if the console has no such file, or if a client of the API requests
+   * a page: `/models` is what it asks for if its base URL lacks `/v1`.
+   */
+  async answer(request: Request, response: Response, path: string): Promise<boolean> {
+    const { headers } = request
     const built = await this.#built()
     if (!path.startsWith(ASSETS)) {
+      const isForBrowser = headers.accept?.includes('text/html') ?? false
+      if (!isForBrowser && keyFromRequest(request, 'any') !== undefined) return false
       sendPage(response, built?.page ?? UNBUILT_PAGE, this.#options().base_path)
       return true
     }

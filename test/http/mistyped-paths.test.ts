@@ -31,6 +31,19 @@ describe('a mistyped path', () => {
     expect(answer.status).toBe(404)
     expect(answer.json().error.message).toContain(`did you mean ${meant}?`)
   })
+  test.each([
+    ['/models', { authorization: 'Bearer sk-ann' }, '/v1/models'],
+    ['/models', { 'x-api-key': 'sk-ann', accept: '*/*' }, '/v1/models'],
+    ['/models?key=sk-ann', {}, '/v1/models'],
+    ['/batches', { 'x-goog-api-key': 'sk-ann', accept: 'application/json' }, '/v1/batches'],
+  ])(
+    'a client with a key gets no page of the console, but the path that it meant: GET %s with %j',
+    async (path, headers, meant) => {
+      const answer = await call(gateway.url, undefined, { method: 'GET', path, headers })
+      expect(answer.status).toBe(404)
+      expect(answer.json().error.message).toContain(`did you mean ${meant}?`)
+    },
+  )
   test('a mistyped path is a 404 in the error format of the intended path', async () => {
     expect((await at('/v1/v1/messages')).json()).toMatchObject({
       type: 'error',
