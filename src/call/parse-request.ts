@@ -11,6 +11,7 @@ import { namedSessionFinder, sessionFinder } from './session.ts'
 import { cacheLifetimesInRequest } from './cache-lifetimes.ts'
 import type { ParsedRequest } from './request-stages.ts'
 import type { IncomingCall } from './incoming-call.ts'
+import { truncateName } from './truncate-name.ts'
 
 /** The dialects of an endpoint: of its JSON bodies, of its forms, or of both. */
 export type EndpointDialects =
@@ -92,6 +93,15 @@ export async function parseRequest(
   }
   const facts = { json: request, ...(requested && { requested }), ...(session && { session }) }
   return withFacts(await dialect.read(scan, headers, reader), facts)
+}
+
+/** The model that a request names, whatever else is wrong with it; undefined if it names none. */
+export function namedModel({ dialect, body, scan }: JsonRequest | FormRequest): string | undefined {
+  const named =
+    'parts' in body
+      ? body.parts.find(({ name }) => name === 'model')?.text
+      : (dialect.pathModel ?? (scan?.has('model') && scan.value('model')))
+  return typeof named === 'string' ? truncateName(named) : undefined
 }
 
 function withFacts(

@@ -27,6 +27,7 @@ import type { MediaFetcher } from './media-fetcher.ts'
 import {
   bodyOptions,
   type EndpointDialects,
+  namedModel,
   parseRequest,
   readBody,
   scanRequest,
@@ -412,7 +413,15 @@ export class Relay {
     const inCalls = read.scan && features.divide(read, settings)
     if (inCalls) return inCalls({ body: read.body, scan: read.scan, incoming, caller, settings })
     const { dialect } = read
-    const parsed = await parseRequest(read, incoming.request.headers, reader)
+    let parsed: ParsedRequest
+    try {
+      parsed = await parseRequest(read, incoming.request.headers, reader)
+    } catch (error) {
+      // A refusal is recorded with the model, and has its headers.
+      const model = namedModel(read)
+      if (model !== undefined) incoming.record.model = model
+      throw error
+    }
     const { request, routes } = this.#resolve(read, parsed, incoming, caller, settings)
     if (incoming.isBehind) {
       await limits.refresh(settings, caller, routes.requestedModel)

@@ -109,9 +109,11 @@ describe('a refused call', () => {
       await refused('limited', ask('m'), 403, 'model_not_allowed', 'm'),
       await refused('poor', ask('m'), 403, 'insufficient_quota', 'm'),
       await refused('capped', ask('m'), 403, 'budget_exceeded', 'm'),
-      // The models of these two are not looked at.
+      // The body of this one is not read.
       await refused('off', ask('m'), 401, 'token_disabled', ''),
-      await refused('ann', { model: 'm' }, 400, 'invalid_request', ''),
+      await refused('ann', { model: 'm' }, 400, 'invalid_request', 'm'),
+      await refused('ann', { ...ask('m'), Stream: true }, 400, 'invalid_request', 'm'),
+      await refused('ann', { ...ask('m'), model: 5 }, 400, 'invalid_request', ''),
       await refused('ann', ask('busy'), 429, 'rate_limited', 'busy'),
       await refused('ann', ask('away'), 503, 'model_not_found', 'away'),
     ]

@@ -292,6 +292,20 @@ describe('headers of answers', () => {
     expect(answer.headers['sunset']).toBe(new Date(`${PAST}T00:00:00Z`).toUTCString())
   })
 
+  test.each([
+    ['/v1/chat/completions', ask('past', { n: 0 })],
+    ['/v1/chat/completions', ask('past', { messages: [] })],
+    ['/v1/messages', { model: 'past', max_tokens: 5 }],
+    ['/v1/responses', { model: 'past', input: 5 }],
+    ['/v1beta/models/past:generateContent', { contents: 5 }],
+    ['/v1beta/models/past:countTokens', { contents: 5 }],
+  ])('a refusal of a wrong field has the headers sunset and deprecation: %s %j', async (path, body) => {
+    const answer = await fixture.chat('ann', body, { path })
+    expect(answer.status, answer.text).toBe(400)
+    expect(answer.headers['sunset']).toBe(new Date(`${PAST}T00:00:00Z`).toUTCString())
+    expect(answer.headers['deprecation']).toMatch(/^@\d+$/)
+  })
+
   test('answers of models without an end date have neither of the headers sunset and deprecation', async () => {
     const { headers } = await fixture.chat('ann', ask('next'))
     expect(headers).not.toHaveProperty('sunset')

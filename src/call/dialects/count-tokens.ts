@@ -36,6 +36,8 @@ export class CountingUnsupported extends Error {
 /** An endpoint of a protocol at which clients have the tokens of a request counted. */
 export interface CountTokensEndpoint {
   readonly protocol: ClientProtocol
+  /** The model, if the path of the request names it. */
+  readonly pathModel?: string
   /** Names of the fields that requests to the endpoint may have. */
   readonly names: KnownMemberNames
   readonly shape: Shape
@@ -68,6 +70,7 @@ export function countingDialect(counting: CountTokensEndpoint): Dialect {
   return {
     name: counting.protocol,
     endpoint: counting.protocol,
+    ...(counting.pathModel !== undefined && { pathModel: counting.pathModel }),
     names: counting.names,
     shape: counting.shape,
     mayBeUnserved: true,

@@ -24,6 +24,8 @@ export interface DialectFacts {
    * endpoints.
    */
   readonly scanLimits?: ScanLimits
+  /** The model, if the path of the request names it. */
+  readonly pathModel?: string
   /** Content type of the client's streams, if these do not consist of events. */
   readonly streamType?: string
   /** Whether upstreams need not have the endpoint. A 404 then does not mean that the model is missing. */

@@ -60,6 +60,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiR
   return {
     name: 'gemini',
     endpoint: 'gemini',
+    pathModel: model,
     names: geminiFieldNames,
     shape: GEMINI_REQUEST,
     conversation: GEMINI_COMPARISON_RULES,
@@ -190,6 +191,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
   return {
     name: 'gemini',
     endpoint: 'embeddings',
+    pathModel: requestedModel,
     names: embedFieldNames,
     shape: GEMINI_EMBED_REQUEST,
     keeping: unstreamedStorageRules(method),

@@ -12,6 +12,7 @@ import type { CountTokensEndpoint } from '../count-tokens.ts'
 export function geminiCountTokens(model: string): CountTokensEndpoint {
   return {
     protocol: 'gemini',
+    pathModel: model,
     names: geminiFieldNames,
     shape: GEMINI_REQUEST,
     path: (upstreamModel) => methodPath(upstreamModel, 'countTokens'),
