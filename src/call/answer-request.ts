@@ -40,7 +40,7 @@ export interface ReadRequest {
   readonly isForAnyModel?: true
 }
 
-/** A request that was checked, and of which no limit of its key, its user or its model is reached. */
+/** A request that was checked, and has passed the limits of its key, its user and its model. */
 export interface AdmittedRequest {
   readonly dialect: DialectFacts
   readonly body: Body | FormBody

@@ -213,7 +213,7 @@ export class Attempts {
       }
       const request = await this.#prepared(call, candidate.plan, failed)
       if (!request) continue
-      await limits.countOnce(call.incoming, plan.settings, plan.requestedModel)
+      await limits.countModel(call.incoming, plan.requestedModel)
       if (isFallback && !counted.includes(plan)) {
         if (!(await limits.askModel(plan.model))) return 'failed'
         counted.push(plan)

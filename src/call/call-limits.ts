@@ -87,58 +87,45 @@ export class CallLimits {
   }
 
   /**
-   * Counts a call against the limits of its key, its user and its model, or throws `rate_limited`. A refused
-   * call is not counted, unless several nodes use up one of the limits at the same moment. Returns a promise
-   * only if other nodes must be asked. `another`: a further limit of the call.
+   * Counts a call against the limits of its key and its user, and `another` one, or throws `rate_limited`, also if the limit of
+   * its model is reached. A refused call is not counted, unless several nodes use up one of the limits at the same moment.
+   * Returns a promise only if other nodes must be asked.
    */
   enter(settings: Settings, caller: Caller, model: Model, another?: OwnedLimit): void | Promise<void> {
     this.#remember(caller)
-    const limits = this.#limitsOf(settings, caller, model, another)
+    const known = this.#known.of(settings.rateLimits.key, caller, model)
+    const limits = another && !isOff(another.limit) ? [...known, another] : known
+    if (limits.length === 0) return
     // The other limits are checked before any is counted, so that a call refused by one of them does not
     // count against the others.
-    const nowMs = this.#limits.nowMs()
-    this.#requireAll(limits, 1, nowMs)
-    return this.#takeAll(limits, nowMs)
+    const refreshed = this.#requireAll(limits)
+    const own = limits.filter(({ name }) => name !== LIMIT_NAMES.model)
+    return refreshed ? refreshed.then(() => this.#takeAll(own)) : this.#takeAll(own)
   }
 
-  #limitsOf(
-    { rateLimits }: Settings,
-    caller: Caller,
-    model: Model,
-    another: OwnedLimit | undefined,
-  ): readonly OwnedLimit[] {
-    const known = this.#known.of(rateLimits.key, caller, model)
-    return another && !isOff(another.limit) ? [...known, another] : known
+  /** Throws `rate_limited` if a limit of the key, its user or the model is reached. Counts nothing. */
+  requireEntry({ rateLimits }: Settings, caller: Caller, model: Model): void | Promise<void> {
+    return this.#requireAll(this.#known.of(rateLimits.key, caller, model))
   }
 
-  /** Throws `rate_limited` if one of the limits from this index on is reached, as far as this node knows. */
-  #requireAll(limits: readonly OwnedLimit[], first: number, nowMs: number): void {
-    for (let at = limits.length - 1; at >= first; at--) {
-      const limited = limits[at] as OwnedLimit
-      requireWithinRateLimit(this.#limits.peek(limited, nowMs), limited.owner, () => subjectOf(limited))
-    }
-  }
-
-  /**
-   * Throws `rate_limited` if a limit of the key, its user or the model is reached. Counts nothing. Returns a promise only if
-   * other nodes are asked, because a limit is reached as far as this node knows.
-   */
-  requireEntry(settings: Settings, caller: Caller, model: Model, another?: OwnedLimit): void | Promise<void> {
-    const limits = this.#limitsOf(settings, caller, model, another)
+  // Other nodes are asked only if a limit is reached as far as this one knows.
+  #requireAll(limits: readonly OwnedLimit[]): void | Promise<void> {
     if (limits.some((limited) => this.#limits.peek(limited)?.allowed === false))
-      return this.#limits.refresh(limits).then(() => this.#requireAll(limits, 0, this.#limits.nowMs()))
+      return this.#limits.refresh(limits).then(() => {
+        for (const limited of limits)
+          requireWithinRateLimit(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
+      })
   }
 
   /**
-   * Counts a call that `incoming.uncounted` marks like `enter`, and removes the mark. A call is counted when an answer is
-   * certain or a provider is about to be asked, so that calls which are refused before use up no limit.
+   * Counts a call that is marked as uncounted against the limit of its model, which others share, or throws `rate_limited`.
+   * Called when an answer is certain or a provider is about to be asked, so that a key whose calls are refused takes no model
+   * away from others.
    */
-  countOnce(incoming: IncomingCall, settings: Settings, model: Model): void | Promise<void> {
-    const { uncounted } = incoming
-    if (!uncounted) return
-    const entered = this.enter(settings, uncounted, model)
-    incoming.uncounted = undefined
-    return entered
+  countModel(incoming: IncomingCall, model: Model): void | Promise<void> {
+    if (!incoming.isUncounted) return
+    incoming.isUncounted = false
+    if (!isOff(model.rate_limit)) return this.#takeAll([limitOfModel(model)])
   }
 
   /**
@@ -172,7 +159,8 @@ export class CallLimits {
 
   // If there are no other nodes, limits are counted in the same turn of the event loop in which they were
   // checked, so that no other call comes in between.
-  #takeAll(limits: readonly OwnedLimit[], nowMs: number): void | Promise<void> {
+  #takeAll(limits: readonly OwnedLimit[]): void | Promise<void> {
+    const nowMs = this.#limits.nowMs()
     for (const [index, limited] of limits.entries()) {
       const taken = this.#limits.take(limited, nowMs)
       if (taken instanceof Promise) return this.#takeRest(taken, limited, limits.slice(index + 1))
@@ -186,7 +174,7 @@ export class CallLimits {
     rest: readonly OwnedLimit[],
   ): Promise<void> {
     requireWithinRateLimit(await taken, limited.owner, () => subjectOf(limited))
-    await this.#takeAll(rest, this.#limits.nowMs())
+    await this.#takeAll(rest)
   }
 
   #remember(caller: Caller): void {
@@ -291,8 +279,11 @@ export function limitsOfCall(
 ): readonly OwnedLimit[] {
   const limits = clientLimits(ofKeys, caller)
   if (!model || isOff(model.rate_limit)) return limits
-  const { name, rate_limit: limit } = model
-  return [...limits, { name: LIMIT_NAMES.model, subject: name, limit, owner: `the model ${name}` }]
+  return [...limits, limitOfModel(model)]
+}
+
+function limitOfModel({ name, rate_limit: limit }: Model): OwnedLimit {
+  return { name: LIMIT_NAMES.model, subject: name, limit, owner: `the model ${name}` }
 }
 
 /** The limits on the number of running calls of a key and of its user. */

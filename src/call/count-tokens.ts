@@ -18,7 +18,7 @@ interface CountingServices {
   readonly bodies: BodyReader
   readonly lifeCycle: Pick<LifeCycle, 'read'>
   readonly count: Pick<TokenCounter, 'countLowPriority'>
-  readonly limits: Pick<CallLimits, 'countOnce'>
+  readonly limits: Pick<CallLimits, 'countModel'>
 }
 
 /** Relays a request that was read, in a dialect of its endpoint. */
@@ -52,7 +52,7 @@ export async function countTokens(
       // The call itself has not failed: only counting at the upstream was refused.
       call.hasFailed = false
       const { text, extraTokens } = textToCount(counting, body, error)
-      await services.limits.countOnce(call, settings, settings.models.get(call.record.model ?? ''))
+      await services.limits.countModel(call, settings.models.get(call.record.model ?? ''))
       const tokens = (await services.count.countLowPriority(text)) + extraTokens
       call.response
         .writeHead(200, { 'content-type': 'application/json', ...answerHeaders(call.id, counting.protocol) })

@@ -80,7 +80,7 @@ export interface CallFeature<State = undefined> {
    */
   refer?(request: ReferringRequest, reader: RequestReaderContext): Promise<ResolvedReferences>
   /**
-   * Answers a request that was checked. An answer of its own it counts (`CallLimits.countOnce`). If it makes the call, it passes the feature's state for
+   * Answers a request that was checked. It counts an answer of its own (`CallLimits.countModel`). If it makes the call, it passes the feature's state for
    * the call, and `begin` is not called. It may change the request before.
    */
   answer?(request: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<State>): Promise<void>

@@ -1,5 +1,4 @@
 import type { Response } from '@sluice/http1'
-import type { Caller } from '../accounts/authentication/caller.ts'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import type { Transport } from '../domain/call-outcome.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
@@ -41,8 +40,8 @@ export interface IncomingCall {
   readonly inBatch?: 'request' | 'answer'
   /** Set for lines of batches: the call is made only while at least half of each limit is left, so that calls of clients come first. */
   readonly isBehind?: true
-  /** Whose limits have to count the call as a request, and have not yet (`CallLimits.countOnce`). */
-  uncounted?: Caller | undefined
+  /** Whether the limit of its model has still to count the call as a request (`CallLimits.countModel`). */
+  isUncounted?: boolean
   /** Set if the call is made for another one, in whose place it counts as a parallel call of its key. */
   readonly isPart?: true
   /** Set if the call has an idempotency key under which its answer may be kept. */

@@ -357,7 +357,7 @@ export class Relay {
       const { read, reader } = this.#reading(dialects, body, caller, settings)
       const request = await parseRequest(read, incoming.request.headers, reader)
       incoming.record.model = request.model
-      if (isCounted) await limits.requireEntry(settings, caller, routes.requestedModel, limit)
+      if (isCounted) await limits.enter(settings, caller, routes.requestedModel, limit)
       const attempts = this.#attempts
       const { signal } = this.#stopping
       const admission = new CallAdmission(
@@ -367,10 +367,7 @@ export class Relay {
           get isStopped() {
             return attempts.isStopped
           },
-          run: async (call, [plan]) => {
-            if (isCounted) await limits.enter(settings, caller, routes.requestedModel, limit)
-            await other.run(call, plan as Plan, signal)
-          },
+          run: (call, [plan]) => other.run(call, plan as Plan, signal),
         },
         this.running,
       )
@@ -427,8 +424,8 @@ export class Relay {
       await limits.refresh(settings, caller, routes.requestedModel)
       limits.requireHalf(settings, caller, routes.requestedModel)
     }
-    await limits.requireEntry(settings, caller, routes.requestedModel)
-    incoming.uncounted = caller
+    await limits.enter(settings, caller, routes.requestedModel)
+    incoming.isUncounted = true
     return lifeCycle.answer(
       { dialect, body, caller, settings, request, routes, read, reader },
       incoming,

@@ -28,7 +28,7 @@ beforeAll(async () => {
     users: [
       ROOT,
       user(2, 'ann', [token('ann'), token('onlym', { model_limits_enabled: true, model_limits: 'm' })]),
-      user(3, 'bob', [token('bob'), token('three', { rate_limit: { requests: 3 } })]),
+      user(3, 'bob', [token('bob')]),
       user(4, 'cyd', [token('cyd', { remain_quota: 5_000 })]),
       user(5, 'boss', [token('boss')], { role: 10 }),
       user(6, 'dan', [token('dan')]),
@@ -164,12 +164,6 @@ describe('docs/batches.md: Batches', () => {
       expect(books().keptKinds()).not.toContain('batch_input')
     },
   )
-
-  test('a batch that is refused does not count against the rate limit of its key, as the upload of its file does', async () => {
-    const three = clientOf('three')
-    for (let i = 0; i < 2; i++)
-      expect((await three.submit(['{'])).json()).toMatchObject({ error: { code: 'invalid_batch' } })
-  })
 
   test('a refusal lists the first 100 wrong lines in order', async () => {
     const answer = await clientOf('bob').submit(Array.from({ length: 150 }, () => '[]'))

@@ -17,6 +17,9 @@ const model = (rate_limit?: object) => ({
 })
 
 /** Keys without separate limits may make three requests in a window. Each key and lane is used by one test. */
+/** More requests than these tests make, in place of the limit of all keys. */
+const AMPLE = { requests: 1_000, window: LONG }
+
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => {
@@ -52,22 +55,17 @@ beforeAll(async () => {
           ...'abcdefghij'.split('').map((name) => token(name)),
           token('more', { rate_limit: { requests: 5, window: LONG } }),
           token('fewer', { rate_limit: { requests: 1, window: LONG } }),
-          token('unlimited', { rate_limit: { requests: 1_000, window: LONG } }),
+          token('unlimited', { rate_limit: AMPLE }),
           token('counted', { rate_limit: { tokens: 30, window: LONG } }),
         ]),
-        user(
-          3,
-          'bob',
-          [
-            token('poor', { remain_quota: 1 }),
-            token('thrifty', { budget: 1, budget_period: 'day' }),
-            token('guarded'),
-            token('odd'),
-            token('late'),
-            token('last'),
-          ],
-          { rate_limit: { requests: 3, window: LONG } },
-        ),
+        user(3, 'bob', [
+          token('poor', { remain_quota: 1, rate_limit: AMPLE }),
+          token('thrifty', { budget: 1, budget_period: 'day', rate_limit: AMPLE }),
+          token('guarded', { rate_limit: AMPLE }),
+          token('odd', { rate_limit: AMPLE }),
+          token('late', { rate_limit: AMPLE }),
+          token('own', { rate_limit: { requests: 5, window: LONG } }),
+        ]),
       ],
     }
   })
@@ -161,7 +159,7 @@ describe('a call that is refused before a provider is asked', () => {
     ],
     ['its conversion for every channel', 'odd', ask('shared', { n: 2 }), 400, 'invalid_request'],
   ])(
-    'a call refused for %s counts against no limit of its key, its user, its model and their fallbacks',
+    'a call refused for %s does not count against the limit of its model and of the fallbacks, which others share',
     async (_, key, body, status, code) => {
       fixture.upstream.forget('shared')
       for (let i = 0; i < 3; i++) {
@@ -174,15 +172,19 @@ describe('a call that is refused before a provider is asked', () => {
     },
   )
 
-  test('a call refused because every channel is at its limit does not count', async () => {
+  test('a call refused by a guard counts against the limit of its key', async () => {
+    const body = ask('free', { messages: [{ role: 'user', content: 'forbidden' }] })
+    expect(remaining(await from('own', body))).toBe('4')
+    expect(remaining(await from('own', body))).toBe('3')
+  })
+
+  test('a call refused because every channel is at its limit does not count against the limit of its model', async () => {
     expect(remaining(await from('late', ask('full')))).toBe('1')
     for (let i = 0; i < 2; i++) {
       const answer = await from('late', ask('full'))
       expectLimited(answer, 'every channel for this model')
       expect(remaining(answer)).toBe('1')
     }
-    // Of all calls of this user, one was made.
-    expect(remaining(await from('last', ask('none')))).toBe('2')
   })
 })
 

@@ -130,7 +130,7 @@ export class Batches {
     const { lifeCycle, limits, relay } = this.#services
     const run = async (call: IncomingCall): Promise<void> => {
       if (call.unlessKept) throw call.unlessKept
-      await limits.requireEntry(settings, caller, settings.models.get(''))
+      await limits.enter(settings, caller, settings.models.get(''))
       await submit(call)
     }
     try {
@@ -151,7 +151,7 @@ export class Batches {
     settings: Settings,
     { api, path, inputFile, metadata, keepMs, mayBeLocal, lines }: Submission,
   ): Promise<Batch> {
-    const { batches, limits, runs, relay } = this.#services
+    const { batches, runs, relay } = this.#services
     const { most } = settings.options.batches
     const userId = caller.user.id
     // Refused before anything is read; it is checked again when the batch is made, because others may be made before it.
@@ -179,10 +179,7 @@ export class Batches {
         errorFile: null,
       }
       const batch = { id, userId, tokenId: caller.token.id, createdMs, facts, cancelMs: undefined }
-      const waiting = waitLimitsOf(incoming, settings.options)
-      const hold = await runs.hold(batch, caller, checks.sum, waiting, () =>
-        limits.enter(settings, caller, settings.models.get('')),
-      )
+      const hold = await runs.hold(batch, caller, checks.sum, waitLimitsOf(incoming, settings.options))
       const { group, vendor_routes, team_group } = caller.token
       await runs.begin(batch, hold, most, {
         models: checks.batched,

@@ -119,10 +119,10 @@ export class Files {
     const { part, filename, expiresInMs } = readForm(parts, settings.options.files.keep)
     const size = part.end - part.start
     if (size > MAX_FILE_BYTES) throw tooLarge()
+    await limits.enter(settings, caller, settings.models.get(''))
     const userId = caller.user.id
     // Refused before anything is written; the write checks it again, because other nodes may store files before it.
     await this.#reserve(settings, userId, room, size)
-    await limits.enter(settings, caller, settings.models.get(''))
     const createdMs = Date.now()
     const id = newFileId()
     const expiresMs = createdMs + expiresInMs

@@ -23,16 +23,12 @@ export type HoldBatchInputs = [
   caller: Caller,
   amount: number,
   waiting?: QuotaWaitLimits,
-  count?: () => void | Promise<void>,
 ]
 
-/**
- * Reserves quota for a batch, and then counts its submission against limits; resolves once the hold is durable. Rejects with
- * `Unaffordable`, or as `count` does.
- */
+/** Reserves quota for a batch; resolves once that is durable. Rejects with `Unaffordable`. */
 export async function holdBatch(
   { ledger, settings }: HoldingServices,
-  ...[{ id, createdMs, facts }, caller, amount, waiting, count]: HoldBatchInputs
+  ...[{ id, createdMs, facts }, caller, amount, waiting]: HoldBatchInputs
 ): Promise<OpenHold> {
   const groups = facts.groups.flatMap((name) => settings().groups.get(name) ?? [])
   const found = await findChargedBalances(ledger.accounts, { ...caller, groups, startedMs: createdMs })
@@ -44,12 +40,6 @@ export async function holdBatch(
     amount <= affordableAmount(account, budgets) || !waiting
       ? ledger.admit(account, amount, holdFacts, budgets)
       : await ledger.admitInTime(payer, amount, holdFacts, waiting)
-  try {
-    await count?.()
-  } catch (error) {
-    await ledger.release(hold)
-    throw error
-  }
   if (await hold.park()) return hold
   const failure = hold.writeFailure ?? new Error('the hold of a batch could not be stored')
   await ledger.release(hold)

@@ -197,9 +197,9 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
 
   /** Sends the answer of a running call to another client as its bytes arrive. */
   async #giveLive(first: SharedAnswer, call: CachedCall): Promise<MissedAnswer | undefined> {
-    const { incoming, settings, routes } = call
+    const { incoming, routes } = call
     const { response } = incoming
-    await this.#services.limits.countOnce(incoming, settings, routes.requestedModel)
+    await this.#services.limits.countModel(incoming, routes.requestedModel)
     const repeat = call.ways.repeat()
     try {
       if (!(await first.answer.attach(response, cacheHitHeaders(call, 0)))) {

@@ -94,7 +94,7 @@ export class CacheHits {
       first_byte_ms: tookMs,
     }
     try {
-      await limits.countOnce(incoming, settings, routes.requestedModel)
+      await limits.countModel(incoming, routes.requestedModel)
     } catch (error) {
       await hold.settle({ ...settlement, quota: 0, hit_saved: 0, reason: 'failed', delivered: false })
       throw error
