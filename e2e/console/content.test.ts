@@ -306,6 +306,31 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await admin.close()
   })
 
+  atNight(
+    'a search in what was said does not run again by itself while the list of sessions moves on',
+    async () => {
+      const page = await stage.open('caller', '/keys', { isAlone: true })
+      const starts: Record<string, Set<string | null>> = {}
+      page.on('request', (request) => {
+        const { pathname, searchParams } = new URL(request.url())
+        const seen = (starts[pathname] ??= new Set())
+        seen.add(searchParams.get('start_timestamp'))
+      })
+      await page.clock.install()
+      await page.goto('/sessions?period=hour&q=still+a+cat')
+      const hit = page.locator('mark', { hasText: 'Still a cat' })
+      await hit.waitFor()
+      await page.clock.fastForward(61_000)
+      await expect.poll(() => starts['/api/sessions']?.size, SOON).toBeGreaterThan(1)
+      await hit.waitFor()
+      expect(starts['/api/content/search']?.size).toBe(1)
+      await page.getByRole('combobox', { name: 'Period' }).click()
+      await page.getByRole('option', { name: 'Today' }).click()
+      await expect.poll(() => starts['/api/content/search']?.size, SOON).toBe(2)
+      await page.context().close()
+    },
+  )
+
   test('members see the stored content of their own calls, and administrators whose role may not read content see none', async () => {
     const own = await stage.open('caller', `/logs/${calls[0]?.id}`)
     await own.getByRole('button', { name: 'Show what was said' }).click()

@@ -62,10 +62,10 @@ export function ContentSearchForm({
   )
 }
 
-/** The calls of a period in which words were said, with the place in which they stand. */
+/** The calls of a period in which words were said, with the place in which they stand. A new search needs a new key. */
 export function ContentSearchResult({
   q,
-  span,
+  span: present,
   users,
   onClose,
 }: {
@@ -77,6 +77,8 @@ export function ContentSearchResult({
   const { content } = useTexts()
   const { profile, isAdmin } = useSignedInAccount()
   const { count } = useFormatters()
+  // The present span moves on; with it, the search would run again by itself.
+  const [span] = useState(present)
   const query = useInfiniteQuery(
     contentSearchQuery(profile.id, {
       q,

@@ -100,6 +100,7 @@ export function SessionsPage() {
       <ContentSearchForm text={search['q'] ?? ''} onSearch={(q) => change({ q })} />
       {search['q'] !== undefined ? (
         <ContentSearchResult
+          key={JSON.stringify([search['q'], search['period'], search['from'], search['to'], users])}
           q={search['q']}
           span={span}
           users={users}
