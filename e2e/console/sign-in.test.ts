@@ -191,6 +191,9 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await signIn()
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     await menu.filter({ hasText: PEOPLE.member.username }).waitFor()
+    // The Overview requests by itself, and the question for a sign-in would be over the link.
+    await page.getByRole('link', { name: 'Models', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Models' }).waitFor()
     await page.context().clearCookies()
     await page.getByRole('link', { name: 'API keys' }).click()
     const dialog = page.getByRole('dialog', { name: 'Session ended' })
