@@ -5,7 +5,7 @@ import { fetchSession, appShellQuery, signIn } from '../api/account.ts'
 import { ProviderLinks } from '../components/provider-links.tsx'
 import { SignInForm } from '../components/sign-in-form.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
-import { continueAfterSignIn, useHasSessionEnded } from '../components/session-recovery.ts'
+import { continueAfterSignIn, leaveSession, useHasSessionEnded } from '../components/session-recovery.ts'
 
 /** A z-index that is higher than that of dialogs that are already open. */
 const ABOVE_ALL = 1000
@@ -36,7 +36,7 @@ export function SignInAgainDialog() {
           client.setQueryData(appShellQuery.queryKey, shell)
           // A different user must not see the page that the previous user had opened.
           if (shell.user.id === known?.id) continueAfterSignIn()
-          else location.assign(basePath || '/')
+          else leaveSession()
         }}
       />
       <ProviderLinks next="/" isInOtherTab />

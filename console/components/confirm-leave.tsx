@@ -1,6 +1,7 @@
 import { Button, Group, Modal } from '@mantine/core'
 import { useBlocker } from '@tanstack/react-router'
 import { useTexts } from '../locales/use-texts.tsx'
+import { mayKeepForm } from './session-recovery.ts'
 
 /**
  * Asks for confirmation before the user leaves a page with a changed form. When the tab is closed, the
@@ -10,7 +11,7 @@ export function ConfirmLeave({ isChanged }: { readonly isChanged: boolean }) {
   const blocker = useBlocker({
     shouldBlockFn: ({ current, next }) =>
       isChanged && (current.pathname !== next.pathname || tabOf(current.search) !== tabOf(next.search)),
-    enableBeforeUnload: isChanged,
+    enableBeforeUnload: () => isChanged && mayKeepForm(),
     withResolver: true,
   })
   return (

@@ -11,14 +11,14 @@ const channel = new BroadcastChannel(`sluice-session${basePath}`)
 const listeners = new Set<() => void>()
 /** The id of the user who is signed in in this tab. */
 let account: number | undefined
+/** Whether the tab leaves a session that is over for it. */
 let isLeaving = false
 let waiting: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined
 
 channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
   if (typeof data === 'number') continueAs(data)
-  if (data !== 'signed-out' && data !== 'disabled') return
-  clearTabStorage()
-  location.assign(data === 'disabled' ? DISABLED_PAGE : `${basePath}/login`)
+  if (data === 'signed-out') leaveSession(`${basePath}/login`)
+  if (data === 'disabled') leaveSession(DISABLED_PAGE)
 })
 
 /** Resolves when the user has signed in again, here or in another tab. */
@@ -68,17 +68,26 @@ export function endDisabledSession(): void {
     .catch(() => undefined)
     .then(() => {
       channel.postMessage('disabled')
-      location.assign(DISABLED_PAGE)
+      leaveSession(DISABLED_PAGE)
     })
+}
+
+/** Loads a page without those of the user who was signed in, whose changed forms do not ask first. */
+export function leaveSession(address = basePath || '/'): void {
+  isLeaving = true
+  clearTabStorage()
+  location.assign(address)
+}
+
+/** Whether forms keep what was typed: those of a user whose session is over must not keep the tab. */
+export function mayKeepForm(): boolean {
+  return !isLeaving
 }
 
 /** Continues in the session of a user who has signed in in another tab; the pages of a different user must not stay. */
 function continueAs(userId: number): void {
   if (userId === account) finish()
-  else if (account !== undefined) {
-    clearTabStorage()
-    location.assign(basePath || '/')
-  }
+  else if (account !== undefined) leaveSession()
 }
 
 function finish(): void {
