@@ -11,11 +11,12 @@ const GATEWAY = `http://127.0.0.1:${process.env['PORT'] ?? 3000}`
 /** Each file is in a folder named by the hash of its content, so that it can be cached forever. */
 const NAMES = 'assets/[hash]/[name]'
 
-/** Small parts of forms, which the sign-in page does not use. */
+/** Parts of forms, which the sign-in page does not use. */
 const FORMS = modulesNamed(`
-  budget budget-meter character-count confirm-dialog default-key-name filter-field form-actions keep-focus key-state
-  limit-form-values limit-inputs names-input new-key-field pager remaining-spend-text truncated-text unused-name
-  use-key-changes use-raise-budget-dialog use-revealed-key`)
+  budget budget-meter character-count confirm-dialog confirm-leave default-key-name differences edit-conflict
+  filter-field form-actions form-dialog keep-focus key-state limit-form-values limit-inputs names-input new-key-field
+  pager remaining-spend-text truncated-text unused-name use-key-changes use-merged-edit use-raise-budget-dialog
+  use-revealed-key`)
 /** Small parts of lists of calls and of their sums, which the sign-in page does not use. */
 const LISTS = modulesNamed(`
   cache-breaks cache-break-mark call-state failure-description figures no-calls sessions-button sorting text-filter
