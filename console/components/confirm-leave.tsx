@@ -3,14 +3,32 @@ import { useBlocker } from '@tanstack/react-router'
 import { useTexts } from '../locales/use-texts.tsx'
 import { mayKeepForm } from './session-recovery.ts'
 
+/** Parameters of a page's URL that open a dialog with a form. */
+const OF_DIALOGS = ['new', 'invite', 'group', 'edit', 'server', 'toolset']
+
 /**
- * Asks for confirmation before the user leaves a page with a changed form. When the tab is closed, the
- * browser asks.
+ * Asks for confirmation before the user leaves a page with a changed form, or goes back from a dialog with one. When the
+ * tab is closed, the browser asks.
  */
-export function ConfirmLeave({ isChanged }: { readonly isChanged: boolean }) {
+export function ConfirmLeave({
+  isChanged,
+  isInDialog = false,
+}: {
+  readonly isChanged: boolean
+  readonly isInDialog?: boolean
+}) {
   const blocker = useBlocker({
-    shouldBlockFn: ({ current, next }) =>
-      isChanged && (current.pathname !== next.pathname || tabOf(current.search) !== tabOf(next.search)),
+    shouldBlockFn: ({ current, next, action }) => {
+      // Buttons of a dialog close it by a change of the URL, too.
+      const isHistory = action !== 'PUSH' && action !== 'REPLACE'
+      // Changes of other parameters keep the form.
+      const names = isInDialog && isHistory ? ['tab', ...OF_DIALOGS] : ['tab']
+      return (
+        isChanged &&
+        (current.pathname !== next.pathname ||
+          names.some((name) => parameterOf(current.search, name) !== parameterOf(next.search, name)))
+      )
+    },
     enableBeforeUnload: () => isChanged && mayKeepForm(),
     withResolver: true,
   })
@@ -54,7 +72,6 @@ export function LeaveQuestion({
   )
 }
 
-// A change of the page's tab removes its form; changes of other parameters of the page's URL keep the form.
-function tabOf(search: object): unknown {
-  return (search as Readonly<Record<string, unknown>>)['tab']
+function parameterOf(search: object, name: string): unknown {
+  return (search as Readonly<Record<string, unknown>>)[name]
 }

@@ -35,7 +35,7 @@ export function FormDialog({
       }}
     >
       {children}
-      <ConfirmLeave isChanged={isChanged} />
+      <ConfirmLeave isChanged={isChanged} isInDialog />
       <LeaveQuestion
         opened={isAsking}
         onStay={() => setIsAsking(false)}

@@ -74,6 +74,30 @@ describe.skipIf(withoutBrowser())('groups in the console', () => {
     await page.close()
   })
 
+  test('Back asks before it closes a changed dialog, which its own buttons close without', async () => {
+    await stage.api('POST', '/api/group/', { group: 'half' })
+    const page = await stage.open('root', '/groups')
+    const dialog = page.getByRole('dialog', { name: 'half' })
+    const question = page.getByRole('dialog', { name: 'Leave this form?' })
+    const change = async (): Promise<void> => {
+      await page.getByRole('link', { name: 'half' }).click()
+      await dialog.getByRole('textbox', { name: 'Ratio' }).fill('3')
+    }
+    await change()
+    await page.goBack()
+    await question.getByRole('button', { name: 'Stay here' }).click()
+    await question.waitFor({ state: 'detached' })
+    expect(await dialog.getByRole('textbox', { name: 'Ratio' }).inputValue()).toBe('3')
+    await page.goBack()
+    await question.getByRole('button', { name: 'Leave without saving' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(new URL(page.url()).search).toBe('')
+    await change()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.close()
+  })
+
   test('a group of gateway.yaml is locked', async () => {
     const page = await stage.open('root', '/groups?group=vip')
     const dialog = page.getByRole('dialog', { name: 'vip' })
