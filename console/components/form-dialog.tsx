@@ -1,7 +1,7 @@
 import { Modal, type ModalProps } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { useTexts } from '../locales/use-texts.tsx'
-import { ConfirmLeave, LeaveQuestion } from './confirm-leave.tsx'
+import { useConfirmLeave } from './confirm-leave.tsx'
 
 /** A dialog with fields: a click beside it leaves it open, and it asks before what was typed or chosen is lost. */
 export function FormDialog({
@@ -17,16 +17,15 @@ export function FormDialog({
 }) {
   const { common } = useTexts()
   const [isTyped, setIsTyped] = useState(false)
-  const [isAsking, setIsAsking] = useState(false)
   useEffect(() => setIsTyped(false), [opened])
-  const isChanged = opened && isTyped && !isDone
+  const leaving = useConfirmLeave(opened && isTyped && !isDone, onClose)
   return (
     <Modal
       {...modal}
       opened={opened}
-      onClose={() => (isChanged ? setIsAsking(true) : onClose())}
+      onClose={leaving.close}
       closeOnClickOutside={false}
-      closeOnEscape={closeOnEscape && !isAsking}
+      closeOnEscape={closeOnEscape && !leaving.isAsking}
       closeButtonProps={{ 'aria-label': common.close }}
       onChange={() => setIsTyped(true)}
       onClick={({ target }) => {
@@ -35,15 +34,7 @@ export function FormDialog({
       }}
     >
       {children}
-      <ConfirmLeave isChanged={isChanged} isInDialog />
-      <LeaveQuestion
-        opened={isAsking}
-        onStay={() => setIsAsking(false)}
-        onLeave={() => {
-          setIsAsking(false)
-          onClose()
-        }}
-      />
+      {leaving.question}
     </Modal>
   )
 }
