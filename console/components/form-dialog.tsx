@@ -1,7 +1,9 @@
 import { Modal, type ModalProps } from '@mantine/core'
-import { useEffect, useState } from 'react'
+import { createContext, useContext, useEffect, useState } from 'react'
 import { useTexts } from '../locales/use-texts.tsx'
 import { useConfirmLeave } from './confirm-leave.tsx'
+
+const ReportChange = createContext<(isChanged: boolean) => void>(() => undefined)
 
 /** A dialog with fields: a click beside it leaves it open, and it asks before what was typed or chosen is lost. */
 export function FormDialog({
@@ -17,8 +19,9 @@ export function FormDialog({
 }) {
   const { common } = useTexts()
   const [isTyped, setIsTyped] = useState(false)
+  const [isReported, setIsReported] = useState(false)
   useEffect(() => setIsTyped(false), [opened])
-  const leaving = useConfirmLeave(opened && isTyped && !isDone, onClose)
+  const leaving = useConfirmLeave(opened && (isTyped || isReported) && !isDone, onClose)
   return (
     <Modal
       {...modal}
@@ -33,8 +36,18 @@ export function FormDialog({
         if (target instanceof Element && target.closest('[role=option]')) setIsTyped(true)
       }}
     >
-      {children}
+      <ReportChange value={setIsReported}>{children}</ReportChange>
       {leaving.question}
     </Modal>
   )
+}
+
+/** Tells the dialog around a form whether it is changed, also by its buttons, such as those that remove rows. */
+export function FormChange({ isChanged }: { readonly isChanged: boolean }) {
+  const report = useContext(ReportChange)
+  useEffect(() => {
+    report(isChanged)
+    return () => report(false)
+  }, [report, isChanged])
+  return null
 }

@@ -333,6 +333,13 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
 
+    // What a button of the form changes is a change, too.
+    await page.goto('/users?new=1')
+    await page.getByRole('button', { name: 'Generate password' }).click()
+    await page.keyboard.press('Escape')
+    await question.getByRole('button', { name: 'Leave without saving' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+
     await page.goto('/account')
     await page.getByRole('textbox', { name: 'Display name' }).fill('half done')
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Models' }).click()

@@ -6,7 +6,7 @@ import { Role } from '../../../src/domain/role.ts'
 import { changeGroup, createGroup, deleteGroup, type ManagedGroup } from '../../api/groups.ts'
 import { guardsQuery } from '../../api/guards.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { FormDialog } from '../../components/form-dialog.tsx'
+import { FormChange, FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { NamesInput } from '../../components/names-input.tsx'
 import { changedLimitFields, EMPTY_LIMIT_VALUES } from '../../components/limit-form-values.ts'
@@ -137,6 +137,7 @@ function GroupForm({
   useEffect(() => onAsking(isAsking), [onAsking, isAsking])
   return (
     <form noValidate onSubmit={form.onSubmit(edit.save)}>
+      <FormChange isChanged={form.isDirty()} />
       <Stack gap="md">
         {group?.managed && <p>{groups.fromFile}</p>}
         {!group && <TextInput label={groups.name} data-autofocus {...form.getInputProps('name')} />}

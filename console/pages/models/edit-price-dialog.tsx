@@ -5,7 +5,7 @@ import { useEffect, useState } from 'react'
 import { type ManagedModel, setPrice, setPrices } from '../../api/models.ts'
 import { keepFocus } from '../../components/keep-focus.ts'
 import { showNotice } from '../../components/notify.tsx'
-import { FormDialog } from '../../components/form-dialog.tsx'
+import { FormChange, FormDialog } from '../../components/form-dialog.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
@@ -119,6 +119,7 @@ function EditPriceForm({
       noValidate
       onSubmit={form.onSubmit((typed) => (isOne ? edit.save(typed) : void settingAll.run(typed)))}
     >
+      <FormChange isChanged={form.isDirty()} />
       <Stack gap="md">
         <p>{isOne ? model.model : models.count(others.length + 1)}</p>
         <MainPrices form={form} />

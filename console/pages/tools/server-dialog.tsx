@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { MCP_APPROVALS, MCP_VERSIONS } from '../../../src/domain/mcp.ts'
 import { durationText } from '../../../src/domain/units.ts'
 import { type McpServer, type McpServerFields, saveMcpServer } from '../../api/tools.ts'
-import { FormDialog } from '../../components/form-dialog.tsx'
+import { FormChange, FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { NameValueRows } from '../../components/name-value-rows.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
@@ -106,6 +106,7 @@ export function ServerDialog({
       size="lg"
     >
       <form noValidate onSubmit={form.onSubmit(edit.save)}>
+        <FormChange isChanged={form.isDirty()} />
         <Stack gap="md">
           {isLocked && <p>{t.fromFile}</p>}
           {!server && text('name', t.server, t.serverHint)}

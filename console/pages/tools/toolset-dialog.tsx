@@ -2,7 +2,7 @@ import { Stack, TagsInput, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { type McpToolset, saveMcpToolset } from '../../api/tools.ts'
-import { FormDialog } from '../../components/form-dialog.tsx'
+import { FormChange, FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -63,6 +63,7 @@ export function ToolsetDialog({
       size="lg"
     >
       <form noValidate onSubmit={form.onSubmit(edit.save)}>
+        <FormChange isChanged={form.isDirty()} />
         <Stack gap="md">
           {isLocked && <p>{t.fromFile}</p>}
           {!toolset && <TextInput label={t.toolset} data-autofocus {...form.getInputProps('name')} />}

@@ -25,7 +25,7 @@ import {
 } from '../../components/content-log-form-values.ts'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { FormDialog } from '../../components/form-dialog.tsx'
+import { FormChange, FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
@@ -114,6 +114,7 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
   const roles = ROLES.filter((role) => role < profile.role)
   return (
     <form noValidate onSubmit={form.onSubmit((typed) => void creating.run(typed))}>
+      <FormChange isChanged={form.isDirty()} />
       <Stack gap="md">
         <TextInput
           label={users.username}

@@ -6,7 +6,7 @@ import { showNotice } from '../../components/notify.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { FormDialog } from '../../components/form-dialog.tsx'
+import { FormChange, FormDialog } from '../../components/form-dialog.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
@@ -44,6 +44,7 @@ function PasswordForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
   })
   return (
     <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
+      <FormChange isChanged={form.isDirty()} />
       <input type="text" hidden readOnly autoComplete="username" value={user.username} />
       <NewPasswordInput
         label={account.newPassword}

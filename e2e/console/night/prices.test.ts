@@ -240,6 +240,12 @@ describe.skipIf(withoutBrowser())('prices', () => {
     const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: /gpt-4o-mini/ })
     await row.getByText('Flex ×0.4, us ×1.1').waitFor()
     expect(tiers).toMatchObject([{ above: 1000, input: '2', output: '4' }])
+    // A row that is removed is a change of the form.
+    const last = await open()
+    await last.getByRole('button', { name: 'Remove price 1 for long prompts' }).click()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Leave without saving' }).click()
+    await last.waitFor({ state: 'detached' })
     await setPrice('gpt-4o-mini', null)
     await page.close()
   })
