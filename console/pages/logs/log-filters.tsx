@@ -4,7 +4,7 @@ import type { CallScope } from '../../api/calls.ts'
 import { LOG_PERIODS, type TimeRange } from '../../components/period.ts'
 import { PeriodFilter } from '../../components/period-filter.tsx'
 import type { SearchState } from '../../components/search-state.ts'
-import { valuesToUrlText, valuesOfUrlText } from '../../components/url-values.ts'
+import { valueToUrlText, valuesToUrlText, valuesOfUrlText } from '../../components/url-values.ts'
 import { CollapsibleToolbar } from '../../components/toolbar.tsx'
 import { TextFilter } from '../../components/text-filter.tsx'
 import { useTierNames } from '../../components/use-tier-names.ts'
@@ -111,8 +111,8 @@ function LinkedFilters({
       {isShown('session') && (
         <TextFilter
           label={sessions.session}
-          value={search['session'] ?? ''}
-          onChange={(text) => onChange({ session: text })}
+          value={valuesOfUrlText(search['session']).join(',')}
+          onChange={(text) => onChange({ session: valueToUrlText(text) })}
         />
       )}
       {isShown('batch') && (

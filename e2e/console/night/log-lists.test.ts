@@ -41,6 +41,16 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     await stage?.close()
   })
 
+  test('the filter by session shows a session as it is named, also with a comma', async () => {
+    const page = await stage.open('root', `/logs?session=${encodeURIComponent('a%2Cb')}`)
+    const field = page.getByRole('textbox', { name: 'Session' })
+    await expect.poll(() => field.inputValue()).toBe('a,b')
+    await field.fill('c,d%')
+    await expect.poll(() => new URL(page.url()).searchParams.get('session')).toBe('c%2Cd%25')
+    expect(await field.inputValue()).toBe('c,d%')
+    await page.close()
+  })
+
   test('refused calls are listed with the limit or setting that refused them, and their details link to it', async () => {
     for (const [person, links] of [
       [
