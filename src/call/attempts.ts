@@ -198,8 +198,11 @@ export class Attempts {
     const candidates = candidatesOf(this.#services, call, plan, maySkip)
     if (candidates.length === 0) return 'failed'
     const { limits } = this.#services
-    const isFallback = plan.model !== plan.requestedModel
-    if (isFallback && !counted.includes(plan) && limits.isReached(plan.model)) return 'failed'
+    await limits.countModel(call.incoming, plan.requestedModel)
+    if (plan.model !== plan.requestedModel && !counted.includes(plan)) {
+      if (!(await limits.askModel(plan.model))) return 'failed'
+      counted.push(plan)
+    }
     failed.nextModel(plan.request.model)
     call.switchModel(plan)
     const left: { readonly candidate: Candidate; readonly request: AttemptRequest }[] = []
@@ -213,11 +216,6 @@ export class Attempts {
       }
       const request = await this.#prepared(call, candidate.plan, failed)
       if (!request) continue
-      await limits.countModel(call.incoming, plan.requestedModel)
-      if (isFallback && !counted.includes(plan)) {
-        if (!(await limits.askModel(plan.model))) return 'failed'
-        counted.push(plan)
-      }
       const { outcome, keys } = await this.#tryKeys(call, candidate, request, failed)
       if (outcome !== 'failed') return outcome
       if (keys.length > 0) left.push({ candidate: { ...candidate, keys }, request })

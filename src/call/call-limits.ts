@@ -88,7 +88,7 @@ export class CallLimits {
 
   /**
    * Counts a call against the limits of its key and its user, and `another` one, or throws `rate_limited`, also if the limit of
-   * its model is reached. A refused call is not counted, unless several nodes use up one of the limits at the same moment.
+   * its model is reached. A refused call is not counted, unless other calls use up one of the limits at the same moment.
    * Returns a promise only if other nodes must be asked.
    */
   enter(settings: Settings, caller: Caller, model: Model, another?: OwnedLimit): void | Promise<void> {
@@ -118,13 +118,13 @@ export class CallLimits {
   }
 
   /**
-   * Counts a call that is marked as uncounted against the limit of its model, which others share, or throws `rate_limited`.
-   * Called when an answer is certain or a provider is about to be asked, so that a key whose calls are refused takes no model
-   * away from others.
+   * Counts a call against the limit of its model, which others share, or throws `rate_limited`. Nothing is counted twice for one
+   * call. Called when the call can be paid and a channel is about to be chosen, or an answer is certain, so that a key whose
+   * calls are refused takes no model away from others.
    */
-  countModel(incoming: IncomingCall, model: Model): void | Promise<void> {
-    if (!incoming.isUncounted) return
-    incoming.isUncounted = false
+  countModel(call: Pick<IncomingCall, 'isUncounted'>, model: Model): void | Promise<void> {
+    if (!call.isUncounted) return
+    call.isUncounted = false
     if (!isOff(model.rate_limit)) return this.#takeAll([limitOfModel(model)])
   }
 
@@ -192,19 +192,10 @@ export class CallLimits {
     return this.#peekOrTake(LIMIT_NAMES.model, name, rate_limit)
   }
 
-  /** Whether the limit of a model is reached, as far as this node knows. */
-  isReached({ name, rate_limit }: Model): boolean {
-    return this.#waitMs(LIMIT_NAMES.model, name, rate_limit) > 0
-  }
-
   /** Milliseconds until a channel accepts the next request; 0 means now. */
   waitMs({ name, rate_limit }: Channel): number {
-    return this.#waitMs(LIMIT_NAMES.channel, name, rate_limit)
-  }
-
-  #waitMs(name: LimitName, subject: string, limit: RateLimit): number {
-    if (isOff(limit)) return 0
-    const verdict = this.#limits.peek({ name, subject, limit })
+    if (isOff(rate_limit)) return 0
+    const verdict = this.#limits.peek({ name: LIMIT_NAMES.channel, subject: name, limit: rate_limit })
     return verdict?.allowed === false ? Math.max(1, verdict.waitMs) : 0
   }
 

@@ -426,6 +426,8 @@ export class Relay {
     }
     await limits.enter(settings, caller, routes.requestedModel)
     incoming.isUncounted = true
+    // Otherwise several lines could pass while half of the limit is left.
+    if (incoming.isBehind) await limits.countModel(incoming, routes.requestedModel)
     return lifeCycle.answer(
       { dialect, body, caller, settings, request, routes, read, reader },
       incoming,

@@ -414,7 +414,7 @@ function refusedCall(
     refused_ms: Date.now(),
     user_id: record.userId ?? caller?.userId ?? 0,
     token_id: record.tokenId ?? caller?.tokenId ?? 0,
-    model: truncateName(record.model ?? ''),
+    model: truncateName(oneLineMessage(record.model ?? '')),
     group: refusal?.group ?? '',
     kind: refusal?.kind ?? '',
     status: kind.status,

@@ -16,10 +16,10 @@ const model = (rate_limit?: object) => ({
   ...(rate_limit && { rate_limit }),
 })
 
-/** Keys without separate limits may make three requests in a window. Each key and lane is used by one test. */
 /** More requests than these tests make, in place of the limit of all keys. */
 const AMPLE = { requests: 1_000, window: LONG }
 
+/** Keys without separate limits may make three requests in a window. Each key and lane is used by one test. */
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => {
@@ -62,7 +62,6 @@ beforeAll(async () => {
           token('poor', { remain_quota: 1, rate_limit: AMPLE }),
           token('thrifty', { budget: 1, budget_period: 'day', rate_limit: AMPLE }),
           token('guarded', { rate_limit: AMPLE }),
-          token('odd', { rate_limit: AMPLE }),
           token('late', { rate_limit: AMPLE }),
           token('own', { rate_limit: { requests: 5, window: LONG } }),
         ]),
@@ -157,7 +156,6 @@ describe('a call that is refused before a provider is asked', () => {
       400,
       'guard_blocked',
     ],
-    ['its conversion for every channel', 'odd', ask('shared', { n: 2 }), 400, 'invalid_request'],
   ])(
     'a call refused for %s does not count against the limit of its model and of the fallbacks, which others share',
     async (_, key, body, status, code) => {

@@ -61,6 +61,7 @@ export class CacheHits {
     const session = sessions.of(caller.user.id, request)
     const model = routes.resolutions[0]?.model ?? routes.requestedModel
     const group = routes.resolutions[0]?.group
+    await limits.countModel(incoming, routes.requestedModel)
     const quota = facts ? chargeOfCachedAnswer(call.options.price, facts.quota) : 0
     const groups = group ? [group] : []
     // If the accounts are in memory, they are found and charged in one turn of the event loop, without an
@@ -92,12 +93,6 @@ export class CacheHits {
       channel: '',
       upstream_model: '',
       first_byte_ms: tookMs,
-    }
-    try {
-      await limits.countModel(incoming, routes.requestedModel)
-    } catch (error) {
-      await hold.settle({ ...settlement, quota: 0, hit_saved: 0, reason: 'failed', delivered: false })
-      throw error
     }
     Object.assign(incoming.record, { quota, reason, cache: 'hit', inputTokens: 0, outputTokens: 0 })
     metrics.add('answerCache', 1, 'hit')

@@ -80,7 +80,10 @@ export class ResponseRequests {
     const { response } = known
     const { url } = incoming.request
     const at = url.indexOf('?')
-    await this.#services.limits.enter(settings, caller, settings.models.get(response.model))
+    const { limits } = this.#services
+    const model = settings.models.get(response.model)
+    await limits.enter(settings, caller, model)
+    await limits.countModel({ isUncounted: true }, model)
     incoming.record.model = response.model
     return {
       incoming,
