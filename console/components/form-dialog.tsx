@@ -42,7 +42,7 @@ export function FormDialog({
   )
 }
 
-/** Tells the dialog around a form whether it is changed, also by its buttons, such as those that remove rows. */
+/** Reports to the dialog around a form that the form is changed, also by its buttons, such as those that remove rows. */
 export function FormChange({ isChanged }: { readonly isChanged: boolean }) {
   const report = useContext(ReportChange)
   useEffect(() => {

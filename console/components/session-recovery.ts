@@ -41,7 +41,7 @@ export function continueAfterSignIn(): void {
   channel.postMessage(account)
 }
 
-/** Records who is signed in in this tab, and tells other tabs if that is new. */
+/** Records who is signed in in this tab, and announces a new user to other tabs. */
 export function recordAccount(userId: number): void {
   if (userId === account) return
   account = userId

@@ -200,7 +200,7 @@ export class BodyReader {
     return {
       allocation,
       hold: (more) => {
-        // Nobody would give back what work takes that goes on after its call.
+        // Work that goes on after the call could take memory that is never returned.
         if (isReleased || !this.#take({ allocation, stallRatio: 1 }, more)) throw busy()
       },
       holdCopies: (bytes) => {

@@ -108,7 +108,7 @@ export class CallLimits {
     return this.#requireAll(this.#known.of(rateLimits.key, caller, model))
   }
 
-  // Other nodes are asked only if a limit is reached as far as this one knows.
+  // Other nodes are asked only if a limit seems to be reached here.
   #requireAll(limits: readonly OwnedLimit[]): void | Promise<void> {
     if (limits.some((limited) => this.#limits.peek(limited)?.allowed === false))
       return this.#limits.refresh(limits).then(() => {

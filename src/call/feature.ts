@@ -80,8 +80,8 @@ export interface CallFeature<State = undefined> {
    */
   refer?(request: ReferringRequest, reader: RequestReaderContext): Promise<ResolvedReferences>
   /**
-   * Answers a request that was checked. It counts an answer of its own (`CallLimits.countModel`). If it makes the call, it passes the feature's state for
-   * the call, and `begin` is not called. It may change the request before.
+   * Answers a request that was checked. An answer that the feature gives itself it counts by `CallLimits.countModel`. If it
+   * makes the call, it passes its state for the call, and `begin` is not called. It may change the request before.
    */
   answer?(request: AdmittedRequest, incoming: IncomingCall, ways: WaysToAnswer<State>): Promise<void>
   /** Called when an earlier answer is read again. Returns what checks it; undefined if the feature does not. */

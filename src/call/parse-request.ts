@@ -95,7 +95,7 @@ export async function parseRequest(
   return withFacts(await dialect.read(scan, headers, reader), facts)
 }
 
-/** The model that a request names, whatever else is wrong with it; undefined if it names none. */
+/** The model that a request names, also if other fields are wrong; undefined if it names none. */
 export function namedModel({ dialect, body, scan }: JsonRequest | FormRequest): string | undefined {
   const named =
     'parts' in body

@@ -289,8 +289,8 @@ describe('docs/batches.md: Batches', () => {
     await expect.poll(item).toMatchObject({ code: 'budget_exceeded', group: 'default' })
   })
 
-  test('the sentence of a refused batch is recorded without what its wrong line says', async () => {
-    const said = 'what nobody but the client of the batch may read'
+  test('the message of a refused batch is recorded without the words of its wrong line', async () => {
+    const said = 'words for the client of the batch alone'
     const refused = await clientOf('gus').submit([chatLine('a'), chatLine('b', said)])
     expect(refused.text).toContain(said)
     const path = `GET /api/log/self/refused?request_id=${String(refused.headers['x-request-id'])}` as const

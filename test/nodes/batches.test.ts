@@ -61,7 +61,7 @@ describe.each(SHARED)('batches of two nodes on $name', (engine) => {
   const sql = (statement: string) => shared.nodes.database.sql(statement)
   const leaseOf = async (id: string) =>
     (await sql(`select node, until_ms as until from idempotent_calls where lookup = 'batch ${id}'`))[0]
-  /** Kills the first node, and moves its leases as far as time would before they end. No node takes them over before. */
+  /** Kills the first node, and ends its leases, as time would. No other node takes over its batches before that. */
   const killFirst = async (id: string, before?: () => Promise<unknown>): Promise<void> => {
     await node(0).kill()
     await before?.()

@@ -66,7 +66,7 @@ export interface PriceFormValues {
   readonly regions: readonly RegionFormValues[]
 }
 
-/** The same with each amount as a field of its own, so that changes of two amounts are merged. */
+/** The same with each amount as a separate field, so that changes of two amounts are merged. */
 export type TypedPrice = PriceFormValues['amounts'] & Omit<PriceFormValues, 'amounts'>
 
 /** The parts of the form that consist of rows. */

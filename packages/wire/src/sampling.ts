@@ -47,7 +47,7 @@ function withAcceptedOutput(
 
 /**
  * Removes the sampling settings, stop sequences and log probabilities that the model refuses, or that have no effect beside
- * the thinking that it is asked for (`thinks`: whether it can think). They are reported as dropped, except those equal to
+ * the requested thinking (`thinks`: whether the model can think). They are reported as dropped, except those equal to
  * the default.
  */
 export function withAcceptedSampling(
