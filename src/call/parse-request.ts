@@ -11,7 +11,6 @@ import { namedSessionFinder, sessionFinder } from './session.ts'
 import { cacheLifetimesInRequest } from './cache-lifetimes.ts'
 import type { ParsedRequest } from './request-stages.ts'
 import type { IncomingCall } from './incoming-call.ts'
-import { truncateName } from './truncate-name.ts'
 
 /** The dialects of an endpoint: of its JSON bodies, of its forms, or of both. */
 export type EndpointDialects =
@@ -95,13 +94,22 @@ export async function parseRequest(
   return withFacts(await dialect.read(scan, headers, reader), facts)
 }
 
-/** The model that a request names, also if other fields are wrong; undefined if it names none. */
-export function namedModel({ dialect, body, scan }: JsonRequest | FormRequest): string | undefined {
+/**
+ * The model that a request names, also if other fields are wrong; undefined if the configuration does not name it, because any
+ * text may stand there.
+ */
+export function namedModel(
+  { dialect, body, scan }: JsonRequest | FormRequest,
+  { models, channels }: Settings,
+): string | undefined {
   const named =
     'parts' in body
       ? body.parts.find(({ name }) => name === 'model')?.text
       : (dialect.pathModel ?? (scan?.has('model') && scan.value('model')))
-  return typeof named === 'string' ? truncateName(named) : undefined
+  const isNamed = (name: unknown): name is string =>
+    channels.some((channel) => channel.models.some((one) => one === name)) ||
+    models.declared.some((one) => one === name)
+  return isNamed(named) ? named : undefined
 }
 
 function withFacts(

@@ -415,7 +415,7 @@ export class Relay {
       parsed = await parseRequest(read, incoming.request.headers, reader)
     } catch (error) {
       // A refusal is recorded with the model, and has its headers.
-      const model = namedModel(read)
+      const model = namedModel(read, settings)
       if (model !== undefined) incoming.record.model = model
       throw error
     }

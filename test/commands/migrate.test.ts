@@ -141,7 +141,10 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     file.close()
     const outcome = await migrate(folder, database.place, '--dry-run', '--json')
     expect(outcome, outcome.err).toMatchObject({ code: 0 })
-    expect((outcome.json() as MigrationReport).open_calls).toEqual({ count: 2, quota: 2 * Number.MAX_SAFE_INTEGER })
+    expect((outcome.json() as MigrationReport).open_calls).toEqual({
+      count: 2,
+      quota: 2 * Number.MAX_SAFE_INTEGER,
+    })
   })
 
   test('sluice migrate refuses a target with other rows, and names them', async () => {

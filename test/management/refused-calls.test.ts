@@ -115,7 +115,8 @@ describe('a refused call', () => {
       await refused('ann', { ...ask('m'), Stream: true }, 400, 'invalid_request', 'm'),
       await refused('ann', { ...ask('m'), model: 5 }, 400, 'invalid_request', ''),
       // No database stores NUL; it must not take the rows beside it away.
-      await refused('ann', { model: 'a\u0000b' }, 400, 'invalid_request', 'a b'),
+      await refused('ann', ask('a\u0000b'), 503, 'model_not_found', 'a b'),
+      await refused('ann', { model: 'any text' }, 400, 'invalid_request', ''),
       await refused('ann', ask('busy'), 429, 'rate_limited', 'busy'),
       await refused('ann', ask('away'), 503, 'model_not_found', 'away'),
     ]

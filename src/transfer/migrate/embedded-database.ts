@@ -133,7 +133,9 @@ async function refuseBetweenSecrets(db: Kysely<Database>, secrets: Secrets): Pro
 
 async function sumOpenHolds(db: Kysely<Database>): Promise<UnsettledCalls> {
   const { rows } = await sql<UnsettledCalls>`
-    select count(*) as count, coalesce(sum(cast(amount as double precision)), 0) as quota from holds`.execute(db)
+    select count(*) as count, coalesce(sum(cast(amount as double precision)), 0) as quota from holds`.execute(
+    db,
+  )
   return rows[0] ?? { count: 0, quota: 0 }
 }
 
