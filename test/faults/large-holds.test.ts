@@ -42,8 +42,8 @@ const refused = {
 }
 
 test('calls of an unlimited user hold no more than can be counted, and further ones are refused', async () => {
-  const { gateway, upstream, live } = fixture
-  const running = Array.from({ length: 7 }, () => live('ann', ask('silent')).catch(() => undefined))
+  const { gateway, upstream } = fixture
+  const running = Array.from({ length: 7 }, () => fixture.live('ann', ask('silent')).catch(() => undefined))
   await upstream.receivedAtLeast('silent', running.length)
   const answer = await fixture.chat('ann', ask('silent'))
   expect(answer.status, answer.text).toBe(403)

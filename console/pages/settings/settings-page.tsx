@@ -108,7 +108,7 @@ function Settings({ options, declared }: SettingsProps) {
         <Button type="submit" form={FORM} loading={form.isSaving} disabled={changes.length === 0}>
           {settings.save}
         </Button>
-        <Button variant="default" disabled={changes.length === 0} onClick={form.discard}>
+        <Button variant="default" disabled={changes.length === 0} onClick={() => form.discard()}>
           {settings.discard}
         </Button>
         <span role="status">{changes.length > 0 && settings.unsaved(changes.length)}</span>

@@ -15,5 +15,6 @@ test.each([
   expect(usageInChatReply({ choices })).toMatchObject({ input: 100, output })
   // Each chunk of a stream may repeat what the last one stated.
   const known: UsageOfChoices = new Map()
-  for (const _again of [1, 2]) expect(usageInChatReply({ choices }, known)).toMatchObject({ output })
+  usageInChatReply({ choices }, known)
+  expect(usageInChatReply({ choices }, known)).toMatchObject({ output })
 })
