@@ -5,7 +5,7 @@ import type { FullResponse } from '../fixtures/client.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
-const MODELS = ['m', 'few']
+const MODELS = ['m', 'few', 'five']
 const WINDOW = '1h'
 const ANN = { id: 2, accessToken: 'ann-access' }
 /** Ten prompt and five output tokens. */
@@ -26,6 +26,7 @@ beforeAll(async () => {
     models: {
       m: { ...(priced(['m'])['m'] as object) },
       few: { ...(priced(['few'])['few'] as object), rate_limit: { requests: 2, window: WINDOW } },
+      five: { ...(priced(['five'])['five'] as object), rate_limit: { requests: 5, window: WINDOW } },
     },
     channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
     users: [
@@ -92,22 +93,28 @@ describe('a hit is counted like a call', () => {
     expect(await calls(['free', 'limited', 'free'], body)).toEqual(['miss', 'hit', REFUSED])
   })
 
-  test('simultaneous equal calls that share one upstream call all count against the request limit of their key', async () => {
-    const release = Promise.withResolvers<void>()
-    fixture.upstream.script('m', {
-      kind: 'whole',
-      content: 'kept',
-      usage: usageText(10, 5),
-      after: release.promise,
-    })
-    const before = fixture.upstream.received('m').length
-    const answers = Array.from({ length: 8 }, () => fixture.chat('narrow', ask('m', { seed: 4 })))
-    await fixture.upstream.receivedAtLeast('m', before + 1)
-    setTimeout(() => release.resolve(), 300)
-    const all = (await Promise.all(answers)).map(seen)
-    expect(all.filter((one) => one === 'hit')).toHaveLength(4)
-    expect(all.filter((one) => Array.isArray(one))).toEqual([REFUSED, REFUSED, REFUSED])
-  })
+  test.each([
+    ['key', 'narrow', 'm'],
+    ['model', 'free', 'five'],
+  ])(
+    'simultaneous equal calls that share one upstream call all count against the request limit of their %s',
+    async (_, key, model) => {
+      const release = Promise.withResolvers<void>()
+      fixture.upstream.script(model, {
+        kind: 'whole',
+        content: 'kept',
+        usage: usageText(10, 5),
+        after: release.promise,
+      })
+      const before = fixture.upstream.received(model).length
+      const answers = Array.from({ length: 8 }, () => fixture.chat(key, ask(model, { seed: 4 })))
+      await fixture.upstream.receivedAtLeast(model, before + 1)
+      setTimeout(() => release.resolve(), 300)
+      const all = (await Promise.all(answers)).map(seen)
+      expect(all.filter((one) => one === 'hit')).toHaveLength(4)
+      expect(all.filter((one) => Array.isArray(one))).toEqual([REFUSED, REFUSED, REFUSED])
+    },
+  )
 })
 
 describe('a hit needs what a call needs', () => {
