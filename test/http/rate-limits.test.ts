@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
-import type { FullResponse } from '../fixtures/client.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -25,7 +25,7 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => {
     const lane = (name: string, fields: object = {}) => channel(name, upstream.baseUrl(name), { ...fields })
     return {
-      options: { trusted_proxies: ['127.0.0.1/32'] },
+      options: { trusted_proxies: ['127.0.0.1/32'], keep_responses: '1h' },
       rate_limits: { key: { requests: 3, window: LONG }, relay: { requests: 8, window: LONG } },
       models: {
         free: model(),
@@ -36,6 +36,7 @@ beforeAll(async () => {
         shared: { ...model({ requests: 2, window: LONG }), fallback: ['other'] },
         other: model({ requests: 2, window: LONG }),
         full: model({ requests: 2, window: LONG }),
+        stored: model({ requests: 2, window: LONG }),
       },
       guards: [{ name: 'words', do: 'block', match: { words: ['forbidden'] } }],
       channels: [
@@ -45,6 +46,7 @@ beforeAll(async () => {
         lane('first', { models: ['two'], priority: 1, rate_limit: { requests: 1, window: LONG } }),
         lane('second', { models: ['two'], rate_limit: { tokens: 15, window: LONG } }),
         lane('tight', { rate_limit: { requests: 1, window: SHORT } }),
+        lane('stored'),
         lane('shared', { protocol: 'responses' }),
         lane('other', { protocol: 'responses' }),
         lane('full', { rate_limit: { requests: 1, window: LONG } }),
@@ -63,6 +65,7 @@ beforeAll(async () => {
           token('thrifty', { budget: 1, budget_period: 'day', rate_limit: AMPLE }),
           token('guarded', { rate_limit: AMPLE }),
           token('late', { rate_limit: AMPLE }),
+          token('reader', { rate_limit: AMPLE }),
           token('own', { rate_limit: { requests: 5, window: LONG } }),
         ]),
       ],
@@ -174,6 +177,19 @@ describe('a call that is refused before a provider is asked', () => {
     const body = ask('free', { messages: [{ role: 'user', content: 'forbidden' }] })
     expect(remaining(await from('own', body))).toBe('4')
     expect(remaining(await from('own', body))).toBe('3')
+  })
+
+  test('a request for a stored response counts against the limit of its model', async () => {
+    const headers = { 'x-forwarded-for': '198.51.100.250' }
+    const made = await fixture.chat(
+      'reader',
+      { model: 'stored', input: 'hi' },
+      { path: '/v1/responses', headers },
+    )
+    const path = `/v1/responses/${(made.json() as unknown as { id: string }).id}`
+    const read = () => call(fixture.gateway.url, undefined, { key: 'reader', method: 'GET', path, headers })
+    expect((await read()).status).toBe(200)
+    expectLimited(await read(), 'the model stored')
   })
 
   test('a call refused because every channel is at its limit does not count against the limit of its model', async () => {
