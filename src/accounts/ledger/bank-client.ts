@@ -283,11 +283,7 @@ export class BankClient {
           this.#retryLocked(pending)
           continue
         }
-        if (loan) {
-          this.leases.applyLoans([loan.tokenState, loan.userState, ...loan.budgetStates])
-          for (const { account, amount } of requests[index]?.budgets ?? [])
-            this.leases.getOrCreate(account).lentUnder = amount
-        }
+        if (loan) this.leases.applyLoans([loan.tokenState, loan.userState, ...loan.budgetStates])
         pending.resolve(loan)
       }
     } catch (error) {

@@ -25,6 +25,15 @@ describe('what a node has borrowed', () => {
     expect([balance.free, balance.accountRemain]).toEqual([60, 960])
   })
 
+  test('what was borrowed of a budget pays for no call that knows a lower amount than the database', () => {
+    const balance = lent(100)
+    balance.applyState({ ...state(60), remain: 960, used: 40 })
+    expect([0, 1_000, 1_200, 999].map((amount) => balance.freeAtAmount(amount))).toEqual([60, 60, 60, 0])
+    // The database knows the lower amount.
+    balance.applyState({ ...state(20, 1), remain: 460, used: 40 })
+    expect([500, 499].map((amount) => balance.freeAtAmount(amount))).toEqual([20, 0])
+  })
+
   test('borrowed quota cannot be spent while the database may have excluded the node', () => {
     let isCutOff = false
     const balance = new LeasedBalance('u:3', 10, () => isCutOff)

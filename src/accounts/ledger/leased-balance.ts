@@ -40,7 +40,6 @@ export class LeasedBalance extends Balance {
   #isKnown = false
   /** Set while the lease does not cover open holds for which more was to be borrowed. */
   #lacks = false
-  #lentUnder = 0
   /** Time until which free quota is reserved for calls that wait at the bank, by `performance.now()`. */
   #awaitedUntilMs = 0
   #reported = { held: 0, estimate: 0 }
@@ -61,10 +60,11 @@ export class LeasedBalance extends Balance {
     return this.#mayBeFenced() ? Math.min(0, free) : free
   }
 
-  // After a budget was lowered, a lease that was lent for the higher amount cannot pay for calls that know
-  // the lower one. The bank must first be told the lower amount. 0 is an unknown amount.
+  // After a budget was lowered, a lease of the higher amount cannot pay for calls that know the lower one: the
+  // bank has to learn it first. The bank's amount is what is used and what remains. 0 is an unknown amount.
   override freeAtAmount(amount: number): number {
-    return amount > 0 && amount < this.#lentUnder ? Math.min(0, this.free) : this.free
+    const isLower = amount > 0 && amount < this.#bankUsed + this.#bankRemain
+    return isLower ? Math.min(0, this.free) : this.free
   }
 
   override get isAwaited(): boolean {
@@ -74,11 +74,6 @@ export class LeasedBalance extends Balance {
   /** Reserves free quota for `AWAITED_MS` for the calls that wait for this account at the bank. */
   markAwaited(): void {
     this.#awaitedUntilMs = performance.now() + AWAITED_MS
-  }
-
-  /** Sets the amount of the budget with which the last loan was requested. */
-  set lentUnder(amount: number) {
-    if (amount > 0) this.#lentUnder = amount
   }
 
   override get accountRemain(): number {
