@@ -338,7 +338,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.getByRole('button', { name: 'Generate password' }).click()
     await page.keyboard.press('Escape')
     await question.getByRole('button', { name: 'Leave without saving' }).click()
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByRole('dialog', { name: 'Add user' }).waitFor({ state: 'detached' })
 
     await page.goto('/account')
     await page.getByRole('textbox', { name: 'Display name' }).fill('half done')

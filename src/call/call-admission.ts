@@ -201,7 +201,7 @@ export class CallAdmission {
       throw error
     } finally {
       this.#running.delete(entry)
-      if (!hold.isSettled && !hold.isParked) call.settleUndelivered()
+      if (!hold.isSettled && !hold.isParked) call.settlement.settleUndelivered()
       features.closed(call)
     }
   }
@@ -261,7 +261,7 @@ export class CallAdmission {
     try {
       await this.#attempts.run(call, [plan])
     } finally {
-      if (!hold.isSettled) call.settleUndelivered()
+      if (!hold.isSettled) call.settlement.settleUndelivered()
       features.closed(call)
     }
   }

@@ -1,39 +1,24 @@
 import type { Response, UpstreamResponseHead } from '@sluice/http1'
-import { callExtraFactsText } from '../domain/call-detail.ts'
-import type { SettlementReason } from '../domain/call-outcome.ts'
-import { cacheSavings, chargeOfCall } from '../domain/charge.ts'
-import { type ErrorSentToClient, shortNameOrEmpty, type StoredError } from '../domain/failure-cause.ts'
-import type { CallRowFacts, ImageForm } from '../domain/price.ts'
-import { FAILED_REASONS } from '../domain/call-outcome.ts'
-import type { Settlement } from '../domain/records/usage.ts'
-import { BATCH_TIER_NAME, serviceRate } from '../domain/service-rate.ts'
-import type { ToolUse } from '@sluice/wire/tool-use'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StatedService } from '@sluice/wire/service-tier'
-import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
+import type { ToolUse } from '@sluice/wire/tool-use'
+import { NO_USAGE } from '@sluice/wire/usage'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
-import type { HourlyReports, ImplausibleUsage, UnpricedTool } from '../alerts/hourly-reports.ts'
+import { chargeOfCall } from '../domain/charge.ts'
+import type { ErrorSentToClient } from '../domain/failure-cause.ts'
+import type { CallRowFacts } from '../domain/price.ts'
+import { hasOtherModels } from '../domain/records/model.ts'
 import { answerHeaders } from '../http/answer-headers.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
-import type { CallLimits } from './call-limits.ts'
-import type { RecordedResponse, ResponseEnding } from './dialects/answer-reader.ts'
-import type { FeatureColumns, PlannedCall } from './feature.ts'
-import type { IncomingCall } from './incoming-call.ts'
-import type { ChargedUsage } from './dialects/passthrough.ts'
-import type { DrainedResponses } from './drained-responses.ts'
-import { storableMessage, ComparedRequestTexts } from './provider-messages.ts'
-import type { TokenCounter } from './token-counter.ts'
-import type { MediaRequester } from './media-fetcher.ts'
 import { AttemptLog, type UpstreamInterruption } from './attempt-log.ts'
-import type { Plans } from './plan.ts'
-import { answerOrigin } from './answer-origin.ts'
-import { credibleBasis, plausibleMeasure, priceResponse } from './price-response.ts'
-import { type ChargeBasis, chargeBasisOfFailure, type PricedUsage } from './price-usage.ts'
 import type { CallFeatures } from './call-features.ts'
-import type { Plan, AttemptTarget } from './request-stages.ts'
-import type { CallSession } from './session.ts'
-import { hasOtherModels } from '../domain/records/model.ts'
+import type { DrainedResponses } from './drained-responses.ts'
+import type { PlannedCall } from './feature.ts'
+import type { IncomingCall } from './incoming-call.ts'
+import type { MediaRequester } from './media-fetcher.ts'
+import type { Plans } from './plan.ts'
+import { ComparedRequestTexts } from './provider-messages.ts'
+import type { AttemptTarget, Plan } from './request-stages.ts'
 import type { RunningCall } from './running-call.ts'
 import { SentPrompt } from './sent-prompt.ts'
 import {
@@ -41,23 +26,18 @@ import {
   type StatedServiceOfHead,
   statedServiceOfHead,
   statedServiceOfResponse,
-  type CallRate,
 } from './service-tier-rates.ts'
-import { reportUnpricedTools, pricesOfToolUses } from './tool-pricing.ts'
+import type { CallSession } from './session.ts'
+import { CallSettlement, type SettlementServices } from './settlement.ts'
+import type { TokenCounter } from './token-counter.ts'
+import { pricesOfToolUses } from './tool-pricing.ts'
 
 /** Services that all calls share. */
-export interface CallServices {
+export interface CallServices extends SettlementServices {
   readonly count: TokenCounter
   readonly drains: DrainedResponses
   readonly memory: RequestMemory
-  readonly metrics: Metrics
-  readonly limits: CallLimits
-  readonly unpriced: Pick<HourlyReports<UnpricedTool>, 'note'>
-  readonly implausible: Pick<HourlyReports<ImplausibleUsage>, 'note'>
 }
-
-/** Settlement reasons that become `stopped` if a user or an administrator stopped the call. */
-const CUT_SHORT: ReadonlySet<SettlementReason> = new Set(['cut', 'failed'])
 
 /** What a stream has generated so far. */
 export interface GeneratedOutput {
@@ -88,22 +68,15 @@ export class Call implements RunningCall {
   readonly client: number
   readonly takeMemory: Plan['takeMemory']
   readonly words: ComparedRequestTexts
+  readonly settlement: CallSettlement
   #plan: Plan
   #cut: UpstreamInterruption | undefined
-  /** The usage that the last attempt reported in an answer that was not delivered because it failed. */
-  #undelivered: { readonly target: AttemptTarget; readonly usage: ReportedUsage } | undefined
-  #columns: FeatureColumns | undefined
-  #error: ErrorSentToClient | undefined
   /** What the head of the upstream's response states about the service tier; undefined if nothing. */
   #servedByHead: StatedServiceOfHead | undefined
-  #served: CallRate | undefined
   #attempt: RunningAttempt | undefined
   /** The last model that is tried after filtered answers; undefined if there is none. */
   readonly #lastForFiltered: Plan | undefined
   #isStopped = false
-  #hasUnknownEnd = false
-  /** Whether the provider reported a usage that is not believed. */
-  #isImplausible = false
   #firstByteAt: number | undefined
   /** The prompt as the current attempt sends it to the upstream. */
   #prompt = new SentPrompt(undefined)
@@ -133,6 +106,7 @@ export class Call implements RunningCall {
     }))
     this.client = hold.account.token.id
     this.takeMemory = plan.takeMemory
+    this.settlement = new CallSettlement(this)
     this.#lastForFiltered =
       plans.length > 1 ? plans.findLast(({ reason }) => reason === 'content_fallback') : undefined
   }
@@ -209,7 +183,7 @@ export class Call implements RunningCall {
   /** Begins an attempt. If an earlier attempt got a first byte, its time is forgotten. */
   beginAttempt(target: AttemptTarget, attempt: RunningAttempt, nowMs = performance.now()): void {
     this.#attempt = attempt
-    this.#undelivered = undefined
+    this.settlement.noteUndelivered(target, undefined)
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteAt = undefined
     this.attempts.begin(target, nowMs)
@@ -219,11 +193,6 @@ export class Call implements RunningCall {
   /** Records what the head of a response states. */
   noteHead(headers: UpstreamResponseHead['headers']): void {
     this.#servedByHead = statedServiceOfHead(headers)
-  }
-
-  /** Records the usage that an answer reports which is not delivered; undefined if it reports none. */
-  noteUndelivered(target: AttemptTarget, usage: ReportedUsage | undefined): void {
-    this.#undelivered = usage && { target, usage }
   }
 
   statedService(stated: StatedService | undefined): StatedService | undefined {
@@ -285,195 +254,15 @@ export class Call implements RunningCall {
   }
 
   noteError(error: ErrorSentToClient): void {
-    this.#error ??= this.response.early ? { ...error, status: 200 } : error
-    this.incoming.hasFailed = true
+    this.settlement.noteError(error)
   }
 
-  /**
-   * Ends the call with its charge, or without one if `basis` is undefined because nothing was delivered.
-   * Resolves to the charged usage when the charge is durable. `delivered`: whether the client received any of
-   * the response. `response`: the response, if the client may know of it.
-   */
-  settle(
-    target: AttemptTarget | undefined,
-    basis: ChargeBasis | undefined,
-    delivered: boolean,
-    response?: RecordedResponse,
-  ): Promise<Usage> {
-    this.#hasUnknownEnd = basis?.hasUnknownEnd === true
-    const credible = target && basis && credibleBasis(this, target, basis)
-    const priced = priceResponse(this, target, credible)
-    const book = (known: PricedUsage): Promise<Usage> => {
-      const bookNow = (columns?: FeatureColumns): Promise<Usage> => {
-        this.#columns = columns
-        return this.#book(target, known, delivered, basis, response)
-      }
-      if (!target || !basis || this.#cut || basis.ending === 'failed') return bookNow()
-      const isReported = basis.reported !== undefined && !this.#isImplausible
-      const told = this.features.answered(this, target, known.usage, credible, isReported)
-      return told instanceof Promise ? told.then(bookNow) : bookNow(told)
-    }
-    // If no tokens must be counted, the call is charged in the same turn of the event loop as the end of the
-    // response.
-    return priced instanceof Promise ? priced.then(book) : book(priced)
+  noteUnlisted(target: AttemptTarget, reported?: ReportedUsage): boolean {
+    return this.settlement.noteUnlisted(target, reported)
   }
 
-  /**
-   * Records how the response was served, for its charge and its row in the usage log. Warns the operator about a tier
-   * without a price.
-   */
-  noteServed(target: AttemptTarget, stated: StatedService | undefined): CallRate {
-    const served = rateOfStatedService(this, target, stated)
-    if (served.isUnpriced)
-      this.services.unpriced.note({
-        model: this.plan.request.model,
-        channel: target.channel.name,
-        tier: served.tier,
-      })
-    return (this.#served = served)
-  }
-
-  /** Records that the reported usage is not believed, and warns the operator. */
-  noteImplausible({ channel }: AttemptTarget): void {
-    this.#isImplausible = true
-    this.services.implausible.note({ model: this.plan.model.name, channel: channel.name })
-  }
-
-  noteUnlisted(target: AttemptTarget, reported: Partial<ReportedUsage> = {}): boolean {
-    return reportUnpricedTools(this, target, reported, this.services.unpriced)
-  }
-
-  /**
-   * Ends a call that delivered nothing. Only the usage that the last attempt reported is charged, if there is any.
-   * The client need not wait until that is durable.
-   */
-  settleUndelivered(target = this.#undelivered?.target, usage = this.#undelivered?.usage): void {
-    this.settle(target, usage && chargeBasisOfFailure(usage), false).catch(() => {})
-  }
-
-  /** Ends the call and charges what was measured. Resolves when the charge is durable. */
-  async settleMeasured(
-    target: AttemptTarget,
-    ending: ResponseEnding,
-    measured: ChargedUsage,
-    delivered: boolean,
-  ): Promise<void> {
-    const { rate } = this.noteServed(target, this.statedService(undefined))
-    const { form } = measured
-    const { usage, held } = plausibleMeasure(this, target, measured)
-    const isReported = !measured.isEstimate && held === undefined
-    const reason = ending === 'complete' && !isReported ? 'estimated' : ending
-    const priced = { usage, tools: [], quota: held ?? chargeOfCall(rate, usage, form), reason } as const
-    if (!this.#cut) {
-      this.#columns = await this.features.answered(this, target, usage, undefined, isReported)
-    }
-    await this.#book(target, priced, delivered, undefined, undefined, form)
-  }
-
-  #book(
-    target: AttemptTarget | undefined,
-    priced: PricedUsage,
-    delivered: boolean,
-    basis: ChargeBasis | undefined,
-    response: RecordedResponse | undefined,
-    form?: ImageForm,
-  ): Promise<Usage> {
-    const { facts } = this.hold
-    const { settings, requestedModel, model, group } = this.plan
-    const { limits, metrics } = this.services
-    const { usage, tools, quota } = priced
-    const columns = this.features.row()
-    const reason = this.#isStopped && CUT_SHORT.has(priced.reason) ? 'stopped' : priced.reason
-    const tookMs = this.#msUntil(performance.now())
-    const firstByteMs = this.#firstByteAt === undefined ? null : this.#msUntil(this.#firstByteAt)
-    const settlement: Settlement = {
-      usage,
-      quota,
-      reason,
-      delivered,
-      price_incomplete:
-        this.#served?.isIncomplete === true ||
-        (target !== undefined && delivered && this.noteUnlisted(target, basis?.reported)),
-      service_tier: this.#served?.tier ?? '',
-      requested_service_tier: this.plan.request.requested?.serviceTier ?? '',
-      region: this.#served?.region ?? '',
-      ...cacheSavings(this.#served?.rate ?? this.plan.rate, usage),
-      batch_saved: target ? this.#savedInBatch(target, usage, form) : 0,
-      cache_break: this.#columns?.cache_break ?? '',
-      cache_verdict: this.#columns?.cache_verdict ?? '',
-      model: target ? model.name : facts.model,
-      group: target ? group.name : facts.group,
-      ended_ms: facts.started_ms + tookMs,
-      channel: target?.channel.name ?? facts.channel,
-      upstream_model: target?.request.upstreamModel ?? facts.model,
-      first_byte_ms: firstByteMs,
-      ...(FAILED.has(reason) && this.#failure),
-      ...this.rowFacts(columns),
-      particulars: callExtraFactsText(
-        usage,
-        { form, tools, served: this.#served?.terms, isIdempotent: this.incoming.isIdempotent },
-        this.attempts.delays,
-        target?.request.dropped ?? [],
-      ),
-      note: this.#isImplausible
-        ? 'usage_implausible'
-        : (columns.note ?? response?.note ?? (this.#hasUnknownEnd ? 'unknown_end' : undefined)),
-      provenance: target && response?.lasting?.provenance?.(answerOrigin(this, target), usage),
-    }
-    const { record } = this.incoming
-    record.upstreamModel = settlement.upstream_model
-    record.inputTokens = promptTokens(usage)
-    record.outputTokens = usage.output
-    record.quota = quota
-    record.reason = reason
-    if (firstByteMs !== null) record.firstByteMs = firstByteMs
-    const tokens = record.inputTokens + record.outputTokens
-    if (!this.incoming.inBatch) {
-      limits.spend(settings, this.client, model, target?.channel, tokens)
-      if (requestedModel !== model) limits.spendOfModel(requestedModel, tokens)
-    }
-    metrics.settled(settlement, facts.stream, tookMs, this.hold.amount, !this.incoming.holdFor)
-    this.features.settled(this, target, settlement, basis)
-    return this.hold.settle(settlement).then(() => usage)
-  }
-
-  rowFacts(columns = this.features.row()): CallRowFacts {
-    return {
-      attempts: this.attempts.text(this.#cut, this.#mayKeepWords ? this.words : undefined),
-      guards: columns.guards ?? '',
-      transport: this.incoming.transport ?? 'http',
-      ...(columns.note && { note: columns.note }),
-    }
-  }
-
-  /** Quota units that the call cost less in a batch of the provider than at the standard tier. */
-  #savedInBatch({ channel, request }: AttemptTarget, usage: Usage, form: ImageForm | undefined): number {
-    const served = this.#served
-    if (served?.tier !== BATCH_TIER_NAME) return 0
-    const { region } = served
-    const standard = serviceRate(this.plan.rate, channel, request.upstreamModel, { tier: undefined, region })
-    return Math.max(0, chargeOfCall(standard.rate, usage, form) - chargeOfCall(served.rate, usage, form))
-  }
-
-  get #mayKeepWords(): boolean {
-    return this.plan.settings.options.error_details
-  }
-
-  /** Why the call failed; undefined if no error was recorded. */
-  get #failure(): Pick<Settlement, 'cause' | 'error_status' | 'error'> | undefined {
-    const error = this.#error
-    if (!error) return undefined
-    const stored: StoredError = {
-      type: shortNameOrEmpty(error.type),
-      code: shortNameOrEmpty(error.code),
-      message: this.#mayKeepWords ? storableMessage(error.message, this.words) : '',
-    }
-    return { cause: error.cause, error_status: error.status, error: JSON.stringify(stored) }
-  }
-
-  // Uses a monotonic clock, because the system time may be changed.
-  #msUntil(now: number): number {
-    return Math.round(now - this.incoming.startedAt)
+  rowFacts(): CallRowFacts {
+    return this.settlement.rowFacts()
   }
 }
 
@@ -481,5 +270,3 @@ export class Call implements RunningCall {
 function headerText(name: string): string {
   return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
 }
-
-const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)

@@ -337,7 +337,7 @@ export class PassthroughResponse extends ResponseHandler {
   async #charge(ending: ResponseEnding, isComplete: boolean, delivered: boolean): Promise<void> {
     const measure = await (this.#passthrough?.measure(this.call, isComplete, ending, this.upstream.isSent) ??
       this.#responses.measureUnanswered(this.call))
-    await this.call.settleMeasured(this.target, ending, measure, delivered)
+    await this.call.settlement.settleMeasured(this.target, ending, measure, delivered)
   }
 
   async #settleAndEnd(
@@ -346,7 +346,7 @@ export class PassthroughResponse extends ResponseHandler {
     last: () => Buffer | undefined,
   ): Promise<void> {
     const { response } = this.call
-    if (ending === 'cut' && !this.hasContent) this.call.settleUndelivered(this.target)
+    if (ending === 'cut' && !this.hasContent) this.call.settlement.settleUndelivered(this.target)
     else await this.#charge(ending, isComplete, ending !== 'client_gone' || response.headersSent)
     if (ending === 'client_gone' || response.isAborted) return
     const bytes = last()

@@ -11,8 +11,8 @@ import type { AttemptTarget } from './request-stages.ts'
 import { type CallRate, withCacheLifetimeOfSentRequest } from './service-tier-rates.ts'
 import { pricingInputsAt } from './tool-pricing.ts'
 
-/** A call whose response is priced. */
-interface PricedCall extends RunningCall {
+/** What is noted about a response when it is priced. */
+interface PricingNotes {
   /** Records how the response was served, for its charge and its row in the usage log. */
   noteServed(target: AttemptTarget, stated: StatedService | undefined): CallRate
   /** Records that the reported usage is not believed, and warns the operator. */
@@ -21,15 +21,16 @@ interface PricedCall extends RunningCall {
 
 /** Prices the response of a target by its `credibleBasis`. Without a target or a response, the charge is 0 (`NOTHING_DELIVERED`). */
 export function priceResponse(
-  call: PricedCall,
+  call: RunningCall,
+  notes: PricingNotes,
   target: AttemptTarget | undefined,
   basis: ChargeBasis | undefined,
 ): PricedUsage | Promise<PricedUsage> {
   if (!basis || !target) return NOTHING_DELIVERED_CHARGE
-  const { rate } = call.noteServed(target, call.statedService(basis.served))
+  const { rate } = notes.noteServed(target, call.statedService(basis.served))
   const inputs = { ...pricingInputsAt(call, target), rate }
   if (isImplausible(call, target, basis)) {
-    call.noteImplausible(target)
+    notes.noteImplausible(target)
     const priced = priceUsage(inputs, { ...basis, reported: undefined, tools: [] })
     return Promise.resolve(priced).then((counted) => ({ ...counted, quota: call.hold.amount }))
   }
@@ -46,14 +47,15 @@ export function priceResponse(
  * then what the call held. The tokens of an estimate were counted, but its units may be the provider's own.
  */
 export function plausibleMeasure(
-  call: PricedCall,
+  call: RunningCall,
+  notes: PricingNotes,
   target: AttemptTarget,
   { usage, isEstimate }: Pick<ChargedUsage, 'usage' | 'isEstimate'>,
 ): { readonly usage: Usage; readonly held?: number } {
   const isPlausible =
     !hasImplausibleUnits(call, usage) && (isEstimate || !hasImplausibleTokens(call, target, usage))
   if (isPlausible) return { usage }
-  call.noteImplausible(target)
+  notes.noteImplausible(target)
   const bounds = call.plan.request.measured?.bounds
   const units = Object.fromEntries(
     MEASURED_UNITS.map(({ count }) => [count, Math.min(usage[count], bounds?.[count] ?? usage[count])]),
@@ -66,7 +68,7 @@ export function plausibleMeasure(
  * was sent to the target. The ignored total is written to the call's log line.
  */
 export function credibleBasis(
-  { incoming, plan }: PricedCall,
+  { incoming, plan }: RunningCall,
   target: AttemptTarget,
   basis: ChargeBasis,
 ): ChargeBasis {

@@ -162,7 +162,7 @@ export abstract class ResponseHandler {
       return
     }
     this.close()
-    this.call.settleUndelivered(this.target)
+    this.call.settlement.settleUndelivered(this.target)
     this.settled(Promise.resolve())
   }
 
@@ -199,7 +199,7 @@ export abstract class ResponseHandler {
    */
   protected undelivered(failure: Failure, usage?: ReportedUsage): void {
     this.#finish()
-    this.call.noteUndelivered(this.target, usage)
+    this.call.settlement.noteUndelivered(this.target, usage)
     const isPaid = usage !== undefined && promptTokens(usage) + usage.output > 0
     this.#resolve(isPaid ? { ...failure, hasUsage: true } : failure)
   }
@@ -209,7 +209,7 @@ export abstract class ResponseHandler {
    * time. The response is charged because the upstream must be paid, so no other upstream is tried.
    */
   protected refused(basis: ChargeBasis, failure: Failure = NO_MEMORY): void {
-    this.refusedAfter(this.call.settle(this.target, basis, false), failure)
+    this.refusedAfter(this.call.settlement.settle(this.target, basis, false), failure)
   }
 
   /** Ends the attempt of a response that is not delivered once it was charged. */

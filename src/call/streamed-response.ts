@@ -414,14 +414,14 @@ export class StreamedResponse extends ResponseHandler {
     if (this.#gate.isParking && (await this.#gate.goesOn(isComplete))) {
       // The upstream continues without its client; the call is charged when the end is known.
     } else if (ending === 'cut' && !this.hasContent)
-      this.call.settleUndelivered(this.target, tap.error && tap.usage)
+      this.call.settlement.settleUndelivered(this.target, tap.error && tap.usage)
     else {
       const basis = this.#basis(ending, isComplete)
       const delivered = ending !== 'client_gone' || response.headersSent
       // After the first event, a client knows the response's id and may refer to it even if it received no
       // end.
       const known = isComplete || response.headersSent ? tap : undefined
-      const charging = this.call.settle(this.target, basis, delivered, known)
+      const charging = this.call.settlement.settle(this.target, basis, delivered, known)
       const keeping = isComplete && tap.lasting?.keep?.(answerOrigin(this.call, this.target), charging)
       charged = (await Promise.all([charging, keeping]))[0]
     }

@@ -18,7 +18,7 @@ test('a stopped answer gives its memory back, also if its charge cannot be writt
     response: new Response(DISCARDING_CONNECTION, NO_TRAITS),
     noteFirstByte() {},
     noteError() {},
-    settle: () => Promise.reject(lost),
+    settlement: { settle: () => Promise.reject(lost) },
   } as unknown as Call
   const answer = new WholeResponse(call, {} as AttemptTarget, new UpstreamFlow())
   answer.onData(Buffer.alloc(1_000_000))

@@ -143,7 +143,7 @@ export class WholeResponse extends ResponseHandler {
     this.#checked?.stop.abort()
     const basis = facts ? chargeBasis('client_gone', facts) : this.#basisSoFar('client_gone')
     this.close()
-    this.settled(this.call.settle(this.target, basis, false))
+    this.settled(this.call.settlement.settle(this.target, basis, false))
   }
 
   #basisSoFar(ending: ResponseEnding): ChargeBasis {
@@ -153,7 +153,12 @@ export class WholeResponse extends ResponseHandler {
 
   // `docs/ledger.md: Durability before delivery`: the response is sent once its charge is durable.
   async #deliver(reply: WholeReply): Promise<void> {
-    const charging = this.call.settle(this.target, chargeBasis('complete', reply.facts), true, reply)
+    const charging = this.call.settlement.settle(
+      this.target,
+      chargeBasis('complete', reply.facts),
+      true,
+      reply,
+    )
     const keeping = reply.lasting?.keep?.(answerOrigin(this.call, this.target), charging)
     // Both are awaited at once: `keeping` rejects with `charging`.
     const [charged] = await Promise.all([charging, keeping])

@@ -19,7 +19,7 @@ const FIELD = {
 }
 /** The place that the value comes from. */
 const SOURCE = {
-  file: 'src/call/call.ts',
+  file: 'src/call/settlement.ts',
   text: "      guards: columns.guards ?? '',\n",
   by: "      guards: columns.guards ?? '',\n      shard: 'blue',\n",
 }

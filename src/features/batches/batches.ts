@@ -59,7 +59,7 @@ export interface BatchServices {
   readonly files: FileStore
   readonly batches: BatchStore
   readonly runs: BatchRuns
-  readonly relay: Pick<Relay, 'measure' | 'refusal'>
+  readonly relay: Pick<Relay, 'later' | 'refusal'>
   readonly bodies: BodyReader
   readonly limits: CallLimits
   readonly reads: StoreReads
@@ -159,7 +159,7 @@ export class Batches {
     const { id, createdMs } = newBatchId(api)
     const headers = headersOfLines(incoming)
     const isLeft = (): boolean => incoming.response.isAborted
-    const checks = new LineChecks(relay, { api, path, headers, caller, settings, mayBeLocal, isLeft })
+    const checks = new LineChecks(relay.later, { api, path, headers, caller, settings, mayBeLocal, isLeft })
     await batches.storeInput({ id, userId, createdMs }, keepMs, checks.check(lines(maxLineBytes(settings))))
     try {
       const [model = null, ...others] = checks.models

@@ -7,7 +7,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { DISCARDING_CONNECTION, NO_TRAITS } from '../../call/answers/answer-recorder.ts'
 import { composedRequest } from '../../call/composed-request.ts'
-import type { Relay } from '../../call/relay.ts'
+import type { LaterCalls } from '../../call/later-calls.ts'
 import type { Group } from '../../domain/records/group.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'
@@ -109,14 +109,14 @@ export class LineChecks {
   readonly batched = new Map<string, Model>()
   /** The models that may answer local lines. */
   readonly local = new Map<string, Model>()
-  readonly #relay: Pick<Relay, 'measure'>
+  readonly #calls: Pick<LaterCalls, 'measure'>
   readonly #lines: LinesToCheck
   readonly #errors: LineError[] = []
   #firstWrong: Buffer = NOTHING
   readonly #ids = new Set<string>()
 
-  constructor(relay: Pick<Relay, 'measure'>, lines: LinesToCheck) {
-    this.#relay = relay
+  constructor(calls: Pick<LaterCalls, 'measure'>, lines: LinesToCheck) {
+    this.#calls = calls
     this.#lines = lines
   }
 
@@ -187,7 +187,7 @@ export class LineChecks {
         startedAt: performance.now(),
         ...(inBatch && ({ inBatch: 'request' } as const)),
       }
-      return this.#relay
+      return this.#calls
         .measure(LINE_ENDPOINTS[path], incoming, caller, by)
         .then(({ amount, plans: [plan, ...others] }) => {
           // Lines at providers go to no other model.

@@ -6,7 +6,8 @@ import type { Caller } from '../../accounts/authentication/caller.ts'
 import { LineReserve } from '../../accounts/ledger/batch-hold.ts'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import { DISCARDING_CONNECTION, NO_TRAITS } from '../../call/answers/answer-recorder.ts'
-import type { ComposedCall, Relay } from '../../call/relay.ts'
+import type { ComposedCall } from '../../call/later-calls.ts'
+import type { Relay } from '../../call/relay.ts'
 import type { ChannelPlan, Plan } from '../../call/request-stages.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { type Batch, callIdOfLine, LINE_ENDPOINTS } from './batch.ts'
@@ -24,7 +25,7 @@ const NOTHING = new Map<string, string>()
 
 /** What is needed to make the requests of a batch. */
 export interface ComposingServices extends Pick<LineCallServices, 'renderError'> {
-  readonly relay: Pick<Relay, 'compose'>
+  readonly relay: Pick<Relay, 'later'>
 }
 
 /** The request of a line for a channel, or the error that the line gets. */
@@ -53,7 +54,7 @@ export async function composeLine(
   for (let tried = 1; ; tried += 1)
     try {
       const reserve = new LineReserve(hold, line.amount)
-      const call = await relay.compose(
+      const call = await relay.later.compose(
         LINE_ENDPOINTS[path],
         {
           ...requestOfLine(batch, line),

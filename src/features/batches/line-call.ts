@@ -30,7 +30,7 @@ export interface RenderedLineError {
 
 /** Services that calls for lines need. */
 export interface LineCallServices {
-  readonly relay: Pick<Relay, 'call' | 'compose' | 'answerLater'>
+  readonly relay: Pick<Relay, 'call' | 'later'>
   readonly memory: RequestMemory
   /** Renders an error in the API of the batch. */
   readonly renderError: (path: Batch['facts']['path'], error: unknown, id: string) => RenderedLineError

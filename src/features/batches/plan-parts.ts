@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Caller } from '../../accounts/authentication/caller.ts'
-import type { ComposedCall } from '../../call/relay.ts'
+import type { ComposedCall } from '../../call/later-calls.ts'
 import type { ChannelPlan, Plan } from '../../call/request-stages.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { BatchPart, lineId, type PartFacts, partKey } from './batch-part.ts'

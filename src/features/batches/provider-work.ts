@@ -383,7 +383,7 @@ export class ProviderWork {
         holdFor: (_, facts) => reserve.holdAnswered(facts),
       },
       (incoming) =>
-        relay.answerLater(LINE_ENDPOINTS[batch.facts.path], incoming, caller, settings, {
+        relay.later.answer(LINE_ENDPOINTS[batch.facts.path], incoming, caller, settings, {
           routes: part.routes(settings),
           key: { value: part.facts.key },
           suspended,

@@ -337,8 +337,9 @@ class RunningServerCall {
   /** Ends a call whose answer is no longer wanted. What the server has not got is not charged. */
   async #ended(target: AttemptTarget, reason: unknown): Promise<Outcome> {
     const isGone = reason instanceof ClientLeft || reason instanceof CheckCancelled
-    if (this.#isSent) await this.#call.settleMeasured(target, isGone ? 'client_gone' : 'cut', USED, false)
-    else this.#call.settleUndelivered()
+    if (this.#isSent)
+      await this.#call.settlement.settleMeasured(target, isGone ? 'client_gone' : 'cut', USED, false)
+    else this.#call.settlement.settleUndelivered()
     if (isGone) return this.#isSent ? 'ok' : 'failed'
     if (reason instanceof CallStopped) throw new GatewayError('call_stopped', 'the call was stopped')
     throw new GatewayError('overloaded', 'the gateway is stopping', { retryAfter: 1 })
@@ -414,14 +415,14 @@ class RunningServerCall {
         code: String(error.code),
         message: checked ? call.features.errorText(reply.error.message, true) : error.message,
       })
-      call.settleUndelivered(target)
+      call.settlement.settleUndelivered(target)
       sink.finish(call, target, { error })
       return 'error'
     }
     const result = converted(withoutCode(reply))
     const checked = await this.#checked({ jsonrpc: '2.0', result })
     if (result['resultType'] === 'input_required') this.#makeFree()
-    await call.settleMeasured(target, 'complete', USED, true)
+    await call.settlement.settleMeasured(target, 'complete', USED, true)
     if (!checked) {
       sink.finish(call, target, { result: this.#failedResult('guard_blocked', 'a guard refused the result') })
       return 'tool_error'
@@ -435,7 +436,7 @@ class RunningServerCall {
     const words = `the server ${this.#asked.known.server.name} ${WORDS[code]}`
     call.noteError({ cause: CAUSES[code], status: 200, type: 'mcp_server', code, message: words })
     call.attempts.failed(failureWithoutResponse(message))
-    call.settleUndelivered(target)
+    call.settlement.settleUndelivered(target)
     this.#finishFailed(target, code, words)
     return 'failed'
   }
@@ -447,7 +448,7 @@ class RunningServerCall {
     const code = 'overloaded'
     const message = `the answer of the server ${server.name} was not read: too many large answers are held for this client`
     call.noteError({ cause: 'gateway', status: 200, type: 'mcp_server', code, message })
-    await call.settleMeasured(target, 'cut', USED, false)
+    await call.settlement.settleMeasured(target, 'cut', USED, false)
     this.#finishFailed(target, code, message)
     return 'tool_error'
   }
