@@ -59,6 +59,8 @@ beforeAll(async () => {
       )
     })
   })
+  // This thread is busy for seconds, and would then close a connection on which a request has arrived.
+  upstream.keepAliveTimeout = 0
   upstream.listen(0, '127.0.0.1')
   await once(upstream, 'listening')
   const { port } = upstream.address() as AddressInfo

@@ -50,6 +50,7 @@ export function chatFacts(events: readonly Json[], whole: boolean): Facts {
     text,
     reasoning,
     refusal,
+    explanation: '',
     calls: named.map(({ id, name, input }) => ({ id, name, input: inputOf(input) })),
     finish: whole || ended.size === begun.size ? finishAfter(named, finish) : undefined,
     usage: usageOf(usage),

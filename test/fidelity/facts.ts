@@ -16,6 +16,8 @@ export interface Facts {
   readonly reasoning: string
   /** The words with which the model declined, where the dialect separates them; they are in `text`, too. */
   readonly refusal: string
+  /** The provider's words about a refusal, where the dialect separates them from the answer. */
+  readonly explanation: string
   readonly calls: readonly ToolCall[]
   /** Undefined where no reason is stated. */
   readonly finish: Finish | undefined

@@ -92,10 +92,14 @@ function told(got: Facts, said: Facts, road: Road): Facts {
 function contentTold(got: Facts, said: Facts, { client, dialect }: Road): Facts {
   const isMarked = client === 'chat' && dialect === 'messages'
   const plain = ({ reasoning }: Facts): string => reasoning.replaceAll('\n', '')
+  // Dialects that separate refusals have the provider's words about one as its text.
+  const added = REFUSAL_FINISH[client] ? '' : said.explanation
   return {
     ...said,
+    text: said.text + added,
+    explanation: added === '' ? said.explanation : '',
     reasoning: isMarked && plain(got) === plain(said) ? got.reasoning : said.reasoning,
-    refusal: REFUSAL_FINISH[client] ? '' : said.refusal,
+    refusal: REFUSAL_FINISH[client] ? '' : said.refusal + added,
     calls: said.calls.map((call, i) => ({
       ...call,
       id: call.id ?? got.calls[i]?.id,

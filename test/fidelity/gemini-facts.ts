@@ -32,12 +32,23 @@ export function geminiFacts(events: readonly Json[], whole: boolean): Facts {
     text: textOf(false),
     reasoning: textOf(true),
     refusal: '',
+    explanation: explanationIn(events, candidates),
     calls,
     finish: finishAfter(calls, finishOf(reasons.at(-1))),
     usage: usage && usageOf(usage),
     ends: whole ? 1 : reasons.length,
     errors: events.filter((event) => event['error']).length,
   }
+}
+
+/** The words about a blocked prompt, or of the candidate that was filtered. */
+function explanationIn(events: readonly Json[], candidates: readonly Json[]): string {
+  const filtered = candidates.filter(({ finishReason }) => finishOf(finishReason) === 'filter')
+  const texts =
+    candidates.length > 0
+      ? filtered.map(({ finishMessage }) => finishMessage)
+      : events.map((event) => event['promptFeedback']?.blockReasonMessage)
+  return texts.map((text) => text ?? '').join('')
 }
 
 function isStated(reason: string | undefined): reason is string {

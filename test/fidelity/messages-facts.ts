@@ -21,6 +21,7 @@ export function messagesFacts(events: readonly Json[], whole: boolean): Facts {
   const open = new Map<number, Block>()
   const counts: Json = {}
   let finish: Finish | undefined
+  let explanation = ''
   for (const event of events) {
     const message = whole ? event : event['message']
     for (const block of message?.content ?? []) blocks.push(blockOf(block))
@@ -36,6 +37,7 @@ export function messagesFacts(events: readonly Json[], whole: boolean): Facts {
       block.input += delta.partial_json ?? ''
     }
     const reason = message?.stop_reason ?? delta.stop_reason
+    explanation += (message ?? delta).stop_details?.explanation ?? ''
     if (reason) finish = FINISHES[reason] ?? 'stop'
     Object.assign(counts, message?.usage, event['usage'])
   }
@@ -46,6 +48,7 @@ export function messagesFacts(events: readonly Json[], whole: boolean): Facts {
     text: textOf('text'),
     reasoning: textOf('thinking'),
     refusal: '',
+    explanation,
     calls: calls.map(({ id, name, input }) => ({ id, name, input: inputOf(input) })),
     finish: finishAfter(calls, finish),
     usage: usageOf(counts),

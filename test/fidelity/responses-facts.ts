@@ -48,6 +48,7 @@ export function responsesFacts(events: readonly Json[], whole: boolean): Facts {
     text: of('text'),
     reasoning: of('reasoning'),
     refusal: of('refusal'),
+    explanation: '',
     calls,
     finish: finishAfter(calls, finishOf(last)),
     usage: usageOf(last?.['usage']),
