@@ -28,7 +28,7 @@ import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** Services that features need. */
-interface FeatureServices extends StoredResponseServices, GuardFeatureServices {
+export interface FeatureServices extends StoredResponseServices, GuardFeatureServices {
   readonly settings: () => Settings
   readonly limits: CallLimits
   readonly ends: ModelRetirements

@@ -1,15 +1,9 @@
-import { join } from 'node:path'
 import type { ConnectionFigures } from '@sluice/http1'
 import type { Logger } from 'pino'
-import { AccountAuthenticator } from '../accounts/authentication/account-authenticator.ts'
 import { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import { clientAddress } from '../accounts/authentication/client-address.ts'
-import { OidcSignIns } from '../accounts/authentication/oidc/oidc-sign-ins.ts'
-import { Passwords } from '../accounts/authentication/passwords.ts'
-import { SignIns } from '../accounts/authentication/sign-ins.ts'
 import { RequestAdmission } from '../api/admission.ts'
 import { GlobalLimit } from '../api/global-limit.ts'
-import type { JsonApi, JsonApiServices } from '../api/json-api.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
 import type { Config } from '../config/config.ts'
 import { LiveConfig } from '../config/live-config.ts'
@@ -22,57 +16,37 @@ import { Overload } from '../limits/overload.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import { RefusalCounts, RefusedCalls } from '../limits/refused-calls.ts'
 import { LastDeliveries } from '../alerts/last-deliveries.ts'
-import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
-import { AnswerCache } from '../features/equal-calls/answer-cache.ts'
-import { IdempotentCalls } from '../features/equal-calls/idempotent-calls.ts'
 import { CallLimits } from '../call/call-limits.ts'
-import { DrainedResponses } from '../call/drained-responses.ts'
-import { LifeCycle } from '../call/life-cycle.ts'
-import { FailureLog } from '../call/failure-log.ts'
-import { MediaFetcher } from '../call/media-fetcher.ts'
-import { ModelLists } from '../call/model-lists.ts'
 import { mediaDialects } from '../features/media/media-endpoints.ts'
 import { RecordingLengths } from '../features/media/recording-length.ts'
 import { ProviderSockets } from '../features/websocket/provider-sockets.ts'
 import { WebSockets } from '../features/websocket/web-sockets.ts'
 import { renderError } from '../api/envelopes.ts'
-import { Relay } from '../call/relay.ts'
 import { endSecretChange } from '../store/gateway-secrets.ts'
 import { readinessOf } from './readiness.ts'
 import { followSecretChange } from './follow-secret-change.ts'
-import {
-  hashAccessToken,
-  keyHashes,
-  hashSession,
-  loopMarker,
-  namespaceOf,
-  guardKey,
-  promptKey,
-  type Secrets,
-} from '../store/secrets.ts'
+import { keyHashes, loopMarker, namespaceOf, guardKey, promptKey, type Secrets } from '../store/secrets.ts'
 import { GuardFigures } from '../telemetry/guard-figures.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { openTelemetry } from '../telemetry/telemetry.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
-import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { ProviderLimits } from '../upstreams/provider-limits.ts'
-import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
-import { answerNodes } from './answer-nodes.ts'
 import { App } from './app.ts'
-import { callFeatures } from './features.ts'
 import { followChangesOfOtherNodes } from './follow-changes.ts'
 import { gracefulStop } from './graceful-stop.ts'
 import { shareProviderLimits } from './share-provider-limits.ts'
 import { collectAll, collectGarbageWhenIdle } from './idle-memory.ts'
-import { nodeName } from './node-name.ts'
 import { openContentLog, contentPruneParts } from './open-content-log.ts'
-import { createCallFindings, openAlerts, receiverTag } from './open-alerts.ts'
+import { createCallFindings, openAlerts } from './open-alerts.ts'
 import { openConversationMemory } from './open-conversation-memory.ts'
 import { type OpenedMcp, openMcp } from './open-mcp.ts'
+import { jsonApiWhenNeeded } from './open-json-api.ts'
+import { openManagement } from './open-management.ts'
+import { openRelay } from './open-relay.ts'
 import { openModelRetirements } from './open-model-retirements.ts'
 import { openRequestMemory } from './open-request-memory.ts'
 import { keptEndpoints, openBatches, openResponses } from './open-responses.ts'
@@ -80,7 +54,7 @@ import { openUpstreams, UNSOLICITED } from './open-upstreams.ts'
 import type { StartedHelperThreads } from './start-helper-threads.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { ChannelProbes } from './probe-channels.ts'
-import { ImportPlanning, removeUploadsRegularly } from './import-planning.ts'
+import { removeUploadsRegularly } from './import-planning.ts'
 import { retentionDays, pruneRegularly } from './prune.ts'
 import { recordConfiguration } from './record-configuration.ts'
 import { restoreChannelMinutes } from './restore-channel-minutes.ts'
@@ -268,52 +242,31 @@ export async function serveGateway({
     )
   const keyRings = new KeyRings()
   const guardFigures = new GuardFigures()
-  const failureLog = new FailureLog(log)
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
   const sharing = { ...callServices, node, namespace, secrets, providerLimits, keyRings }
   opened.adopt(await shareProviderLimits(nodes, sharing), (feed) => feed?.close())
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
-  const idempotent = new IdempotentCalls({ ...callServices, ...shared, ...kept })
-  const cache = new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations })
-  const lifeCycle = new LifeCycle(
-    callFeatures({
-      ...callServices,
-      ...kept,
-      ...conversations,
-      providerLimits,
-      ends,
-      idempotent,
-      cache,
-      content,
-      guardKey: guardKey(secrets),
-      guardFigures,
-      memory: shared.memory,
-      failureLog,
-      ownCalls: () => relay,
-      mcpRounds: () => mcp.rounds,
-    }),
-  )
   const recordings = opened.adopt(new RecordingLengths(threads), (lengths) => lengths.close())
-  const relay: Relay = opened.adopt(
-    new Relay({
-      ...callServices,
-      ...kept,
-      lifeCycle,
-      sessions: conversations.sessions,
-      keyRings,
-      load: new ChannelLoad(),
-      health,
-      minutes,
-      missing,
-      ends,
-      ...shared,
-      drains: new DrainedResponses(nowMs),
-      failureLog,
-      media: opened.adopt(new MediaFetcher(() => inForce.settings.options.media, nowMs), (media) =>
-        media.close(),
-      ),
-    }),
-    (open) => open.close(),
+  const { relay, lifeCycle, idempotent } = opened.use(
+    openRelay(
+      {
+        ...callServices,
+        ...kept,
+        ...conversations,
+        ...shared,
+        providerLimits,
+        keyRings,
+        health,
+        minutes,
+        missing,
+        ends,
+        content,
+        guardKey: guardKey(secrets),
+        guardFigures,
+        mcpRounds: () => mcp.rounds,
+      },
+      nowMs,
+    ),
   )
   const batches = opened.use(openBatches({ ...callServices, ...kept, ...shared, rows: store, node, relay }))
   const noteRefusal: OpenedMcp['rounds']['noteRefusal'] = (part, error) => app.noteRefusal(part, error)
@@ -329,40 +282,28 @@ export async function serveGateway({
   })
   opened.defer(() => liveCalls.close())
   const deliveries = new LastDeliveries()
-  const management: AdministrationServices = {
-    dataDir: environment.dataDir,
-    databaseUrl: environment.databaseUrl,
-    secretFile: environment.secret === undefined ? join(environment.dataDir, 'secret') : undefined,
+  const management = openManagement(secrets, {
+    environment,
+    inForce,
+    relay,
+    nodeId: node,
+    deliveries,
+    warn,
     store,
     ledger,
     apiKeys,
-    passwords: new Passwords(),
-    settings: () => inForce.settings,
-    liveConfig: inForce,
     upstreams,
     channels: { health, keyRings, providerLimits, minutes },
-    guardFigures,
-    simulate: (caller, call) => relay.simulate(caller, call),
-    node: nodeName(node),
     otherNodes: nodes.reports,
-    running: relay.running,
     batches: batches.managed,
     mcpTools: mcp.tools,
     answers: kept.answers,
-    imports: new ImportPlanning(environment, () => inForce.file.texts),
     liveCalls,
-    signIns: new SignIns(),
-    oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
-    hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
     modelEnds: ends,
+    guardFigures,
     content,
-    holdToRead: () => Promise.resolve(() => {}),
-    endReads: () => {},
     telemetry,
-    alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
-    nowMs: () => Date.now(),
-  }
-  answerNodes(management)
+  })
   opened.use(
     await serveOperator({
       running: config,
@@ -469,31 +410,4 @@ export async function serveGateway({
       }),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
-}
-
-/**
- * Returns a function that creates the JSON API at its first call, because a gateway that only serves model
- * calls does not need it.
- */
-function jsonApiWhenNeeded(
-  secrets: Secrets,
-  ends: ModelRetirements,
-  services: Omit<JsonApiServices, 'accounts' | 'models'>,
-): () => Promise<JsonApi> {
-  const { store, hashAccessToken, settings } = services.management
-  let made: Promise<JsonApi> | undefined
-  const make = async (): Promise<JsonApi> => {
-    const { JsonApi } = await import('../api/json-api.ts')
-    return new JsonApi({
-      ...services,
-      accounts: new AccountAuthenticator({
-        store,
-        hashAccessToken,
-        hashSession: (session) => hashSession(secrets, session),
-        trustedProxies: () => settings().options.trusted_proxies,
-      }),
-      models: new ModelLists(ends),
-    })
-  }
-  return () => (made ??= make())
 }

@@ -6,14 +6,13 @@ import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 
-const FEATURES = "import { callFeatures } from './features.ts'"
+const FEATURES = "import { callFeatures, type FeatureServices } from './features.ts'"
+const NO_FEATURES = "import type { FeatureServices } from './features.ts'\nconst callFeatures = () => []"
 
 let copy: PatchedCopy
 let fixture: Fixture
 beforeAll(async () => {
-  copy = await patchedProgram([
-    { file: 'src/gateway/serve.ts', text: FEATURES, by: 'const callFeatures = () => []' },
-  ])
+  copy = await patchedProgram([{ file: 'src/gateway/open-relay.ts', text: FEATURES, by: NO_FEATURES }])
   fixture = await startFixture(
     (upstream) => ({
       models: priced(['m', 'r']),

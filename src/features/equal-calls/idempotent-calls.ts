@@ -56,7 +56,7 @@ export interface IdempotencyClaims {
 }
 
 /** Services that calls with an idempotency key need. */
-interface IdempotentCallServices {
+export interface IdempotentCallServices {
   readonly claims: IdempotencyClaims
   readonly answers: KeptAnswers
   readonly memory: RequestMemory
