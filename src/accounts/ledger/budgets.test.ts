@@ -273,6 +273,49 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await Promise.all(holds.map((hold) => hold.settle(settlementOf(1))))
   })
 
+  test('a lowered budget of a group applies to a node whose loan stated no amount, as after its start', async () => {
+    const {
+      userId,
+      tokenId,
+      nodes: [a, b],
+    } = await open(2)
+    if (!a || !b) throw new Error('no nodes')
+    const terms = (amount: number): Terms => ({ tokenId, userId, group: { amount, period: 'month' } })
+    const call = (node: LedgerNode, budget: number, amount: number): Promise<OpenHold> =>
+      admitted(of(node.ledger), terms(budget), { id: `c${performance.now()}`, startedMs: BOUNDARY, amount })
+    const first = await call(a, 1000, 10)
+    const groups = [{ name: 'default', budget: terms(1000).group }]
+    const payer = await findChargedBalances(b.accounts, {
+      token: { id: tokenId, budget: undefined },
+      user: { id: userId, budget: undefined },
+      groups,
+      startedMs: BOUNDARY,
+    })
+    await b.accounts.borrowForHold(payer, 100)
+    await expect(call(b, 30, 31)).rejects.toThrow(Unaffordable)
+    await first.settle(settlementOf(1))
+  })
+
+  test('calls that a lease covers ask the bank for nothing', async () => {
+    const {
+      userId,
+      tokenId,
+      nodes: [node],
+    } = await open(1)
+    if (!node) throw new Error('no node')
+    const month = { amount: 1_000_000, period: 'month' } as const
+    const acquire = vi.spyOn(node.bankClient, 'acquire')
+    for (let n = 0; n < 20; n += 1) {
+      const hold = await admitted(
+        of(node.ledger),
+        { tokenId, userId, group: month, user: month },
+        { id: `c${n}`, startedMs: BOUNDARY, amount: 10 },
+      )
+      await hold.settle(settlementOf(10))
+    }
+    expect(acquire.mock.calls.length).toBeLessThan(5)
+  })
+
   test.each([
     { before: 30, after: 1000, grows: 70 },
     { before: 1000, after: 30, grows: 0 },
