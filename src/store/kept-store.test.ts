@@ -232,26 +232,27 @@ describe.each(ENGINES)('what is kept, on $name', (engine) => {
       expect(await database.sql('select key from kept')).toEqual([{ key: 'a' }])
       expect(await partsIn(database)).toBe(0)
     })
+  })
 
-    // What open batches need stays until they have ended.
-    if (!KINDS_OF_OPEN_BATCHES.has(kind)) {
-      test('nothing is kept of a deleted user, nor of a content that was being written', async () => {
-        const { store, database, userId } = await rowsWithAccount(engine)
-        const kept = keptStore(store)
-        await kept.write(keptEntry(kind, 'of another', { userId: userId + 1 }), [Buffer.alloc(1)])
-        await kept.write(keptEntry(kind, 'a', { userId }), [Buffer.alloc(MIB)])
-        const writing = kept.write(keptEntry(kind, 'b', { userId }), [Buffer.alloc(MIB)])
-        await store.write('deleteUser', { userId, deleted_time: 1 })
-        await removeKeptOfUser(store, userId)
-        await writing
-        expect(await kept.write(keptEntry(kind, 'c', { userId }), [Buffer.alloc(MIB)])).toBe(false)
-        expect(await kept.write(keptEntry(kind, 'd', { userId }), [Buffer.alloc(1)])).toBe(false)
-        await removeKeptOfUser(store, userId)
-        expect(await database.sql('select key from kept')).toEqual([{ key: 'of another' }])
-        expect(await partsIn(database)).toBe(1)
-        expect(await database.sql(`select * from kept_sums where user_id = ${userId}`)).toEqual([])
-      })
-    }
+  // What open batches need stays until they have ended.
+  const ofUsers = byTier(kindsByRules(), KINDS).filter((kind) => !KINDS_OF_OPEN_BATCHES.has(kind))
+  describe.each(ofUsers)('of the kind %s', (kind) => {
+    test('nothing is kept of a deleted user, nor of a content that was being written', async () => {
+      const { store, database, userId } = await rowsWithAccount(engine)
+      const kept = keptStore(store)
+      await kept.write(keptEntry(kind, 'of another', { userId: userId + 1 }), [Buffer.alloc(1)])
+      await kept.write(keptEntry(kind, 'a', { userId }), [Buffer.alloc(MIB)])
+      const writing = kept.write(keptEntry(kind, 'b', { userId }), [Buffer.alloc(MIB)])
+      await store.write('deleteUser', { userId, deleted_time: 1 })
+      await removeKeptOfUser(store, userId)
+      await writing
+      expect(await kept.write(keptEntry(kind, 'c', { userId }), [Buffer.alloc(MIB)])).toBe(false)
+      expect(await kept.write(keptEntry(kind, 'd', { userId }), [Buffer.alloc(1)])).toBe(false)
+      await removeKeptOfUser(store, userId)
+      expect(await database.sql('select key from kept')).toEqual([{ key: 'of another' }])
+      expect(await partsIn(database)).toBe(1)
+      expect(await database.sql(`select * from kept_sums where user_id = ${userId}`)).toEqual([])
+    })
   })
 
   test('entries of a key are found in one database operation, however many; of several with one key the last counts', async () => {
