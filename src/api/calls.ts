@@ -131,8 +131,8 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     summary: 'Counts the tokens of a conversation',
     repeats: 'past the cache',
     requestSchema: countRequestSchema,
-    // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
-    hiddenStatuses: [404],
+    // The gateway counts if the upstream cannot, or has no such path.
+    hiddenStatuses: [404, 529],
     handle: (exchange, caller, { relay }) => relay.countTokens(messagesCountTokens, exchange, caller),
   },
   RESPONSES_ENDPOINT,
@@ -142,8 +142,8 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     summary: 'How many tokens the input of a response has',
     repeats: 'past the cache',
     requestSchema: responsesRequestSchema,
-    // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
-    hiddenStatuses: [404],
+    // The gateway counts if the upstream cannot, or has no such path.
+    hiddenStatuses: [404, 529],
     handle: (exchange, caller, { relay }) => relay.countTokens(responsesCountTokens, exchange, caller),
   },
   {

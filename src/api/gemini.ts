@@ -57,8 +57,8 @@ export const GEMINI_ENDPOINTS: readonly CallEndpoint[] = VERSIONS.flatMap((versi
     summary: 'Counts the tokens of contents',
     repeats: 'past the cache',
     requestSchema: () => ({ type: 'object' }),
-    // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
-    hiddenStatuses: [404],
+    // The gateway counts if the upstream cannot, or has no such path.
+    hiddenStatuses: [404, 529],
     handle: (exchange, caller, { relay }, params) =>
       relay.countTokens(geminiCountTokens(modelIn(params)), exchange, caller),
   },
