@@ -1,6 +1,8 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { peersWithoutExchange } from './peers.ts'
-import { LocalRateCounter, SubjectTable } from './rate-counter.ts'
+import { SharedWindow } from '../../test/fixtures/shared-window.ts'
+import { type PermitPeers, type PermitRequest, peersWithoutExchange } from './peers.ts'
+import { type CountedLimit, LocalRateCounter, SubjectTable } from './rate-counter.ts'
 import { SharedRateCounter } from './shared-rate-counter.ts'
 
 class TestEntry {
@@ -81,5 +83,41 @@ test('on nodes without Redis, addresses that have not called for a window make r
   let refused = 0
   for (let i = 0; i < 10_000; i++) if (!(await take(`late ${i}`)).allowed) refused += 1
   expect(refused).toBe(0)
+  await counts.close()
+})
+
+test('a window that is changed while other nodes are asked is asked for at once, and takes nothing of the new one', async () => {
+  const asked: { readonly counted: CountedLimit; readonly request: PermitRequest }[] = []
+  const windows = new Map<number, SharedWindow>()
+  const peers: PermitPeers = {
+    isReachable: true,
+    isRefilling: false,
+    nodes: 2,
+    generation: 'one',
+    async exchangePermits(counted, request) {
+      asked.push({ counted, request })
+      const window = windows.get(counted.windowMs) ?? new SharedWindow()
+      windows.set(counted.windowMs, window)
+      await setImmediate()
+      return window.exchange(1_800_000_000_000, request, 2)
+    },
+  }
+  let alone = 0
+  const counts = new SharedRateCounter(
+    peers,
+    () => (alone += 1),
+    () => 0,
+  )
+  const take = (windowMs: number) => counts.take({ name: 'key requests', subject: 1, max: 100, windowMs })
+  const before = take(30_000)
+  const after = [take(60_000), take(60_000)]
+  expect((await before).allowed).toBe(true)
+  expect((await Promise.all(after)).map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+    [true, 98],
+    [true, 97],
+  ])
+  expect(alone).toBe(0)
+  expect(asked.length).toBeLessThan(5)
+  for (const { counted, request } of asked) expect(request.windowMs).toBe(counted.windowMs)
   await counts.close()
 })

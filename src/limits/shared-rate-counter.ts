@@ -157,8 +157,11 @@ export class SharedRateCounter implements RateCounter {
   }
 
   async #runExchange(entry: SubjectEntry): Promise<void> {
-    const { permits, waiting } = entry
+    const { waiting } = entry
+    let permits = entry.permits
     for (let tries = 1; tries <= MAX_TRIES; ) {
+      // A change of the limit's window replaces them.
+      permits = entry.permits
       // The store may have lost counts, so waiting requests only get this node's share. The counts are still
       // reported.
       if (this.#peers.isRefilling) this.#serveShares(entry)
