@@ -226,7 +226,12 @@ export class PassthroughResponse extends ResponseHandler {
       if (failure.kind === 'no_answer') return
       // The provider must be paid for its response, so no other provider is asked.
       this.#checking.abort()
-      return this.#finish('complete', true, () => undefined)
+      if (this.#mayGoElsewhere) {
+        this.close()
+        return this.refusedAfter(this.#charge('complete', true, false), { ...failure, kind: 'undeliverable' })
+      }
+      const last = this.interrupted(failure, this.#passthrough?.tap)
+      return this.#finish('complete', true, () => last)
     }
     if (this.#mayGoElsewhere) {
       const own = this.ownFailure(failure)

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import type { Behaviour } from '../fixtures/behaviour.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -10,7 +11,8 @@ import { formBytes, formCall, recordingParts, waveFile } from '../fixtures/form.
 import { answered, events, json } from '../fixtures/media-fixture.ts'
 
 const CODE = 'four two'
-const KEYS = ['block', 'redact', 'passing', 'failing', 'masked'] as const
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const KEYS = ['block', 'redact', 'passing', 'failing', 'masked', 'silent'] as const
 
 /** A service that finds the code, and what it was asked. */
 const asked: { texts: string[]; input_type: string }[] = []
@@ -25,6 +27,7 @@ beforeAll(async () => {
       const question = JSON.parse(body) as (typeof asked)[number]
       asked.push(question)
       if (request.url?.includes('failing')) return response.writeHead(500).end()
+      if (request.url?.includes('silent')) return
       const isFound = question.texts.some((text) => text.includes(CODE))
       const texts = question.texts.map((text) => text.replaceAll(CODE, '#'))
       const action = !isFound ? 'NONE' : request.url?.includes('redact') ? 'GUARDRAIL_INTERVENED' : 'BLOCKED'
@@ -56,6 +59,7 @@ beforeAll(async () => {
         2,
         'ann',
         KEYS.map((name) => token(name)),
+        { access_token: ANN.accessToken },
       ),
     ],
   }))
@@ -154,6 +158,37 @@ test.each([
     expect(asked.at(-1)?.texts).toEqual(['Ask [REDACTED].'])
     expect(answer.text).toContain('Ask [REDACTED].')
     expect(answer.text).not.toContain('ann@example.com')
+  },
+)
+
+test.each([
+  ['a transcript', () => transcribe('silent', json(TRANSCRIPT))],
+  ['a streamed transcript', () => transcribe('silent', STREAM, true)],
+  [
+    'a picture',
+    () => {
+      fixture.upstream.script(
+        'pictures',
+        json({ created: 1, data: [{ b64_json: 'aGk=', revised_prompt: 'x' }] }),
+      )
+      const path = '/v1/images/generations'
+      return call(fixture.gateway.url, { model: 'pictures', prompt: 'x' }, { path, key: 'silent' })
+    },
+  ],
+])(
+  "%s is charged and answered with the reason if its call is stopped while a guard's service checks it",
+  async (_, send) => {
+    const before = asked.length
+    const answer = send()
+    await vi.waitFor(() => expect(asked).toHaveLength(before + 1), 60_000)
+    const { url } = fixture.gateway
+    const { data } = await manage<{ items: { id: string }[] }>(url, ANN, 'GET /api/running/self')
+    const { status } = await manage(url, ANN, `POST /api/running/${data.items[0]?.id}/stop`)
+    expect(status).toBe(200)
+    const stopped = await answer
+    expect(stopped.status).toBe(503)
+    expect(stopped.text).toContain('this call was stopped')
+    expect(rowOf(stopped).quota).toBeGreaterThan(0)
   },
 )
 
