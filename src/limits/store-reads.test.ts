@@ -189,6 +189,18 @@ describe('the memory of a read', () => {
     expect([await settled(more), await settled(another)]).toEqual(['no', 'yes'])
   })
 
+  test('memory that becomes free for a database read as its client leaves is released once', async () => {
+    const { memory, reads } = started()
+    const [first, second] = [reads.of(1), reads.of(1)]
+    await first.hold(SHARE)
+    const holding = second.hold(MIB)
+    // A WebSocket that closes ends all its calls in one turn.
+    first.end()
+    second.end()
+    await expect(holding).rejects.toMatchObject(TOO_MANY)
+    expect([memory.held, memory.usedBy(1)]).toEqual([0, 0])
+  })
+
   test('a database read takes no memory if its client left while the read waited', async () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation({ client: 1, key: '' })

@@ -110,8 +110,8 @@ export class StoreRead {
       : memory.takeInTime(allocation, bytes, ms, onWait)
     if (!(typeof taking === 'boolean' ? taking : await this.#waited(taking))) throw tooManyReads()
     if (!this.#isOver) return
-    // The read was ended during the wait, because the client has disconnected.
-    memory.give(allocation, bytes)
+    // The client has disconnected. If that was in the same turn in which the wait ended, `end` has given the bytes back.
+    this.give(bytes)
     throw tooManyReads()
   }
 
