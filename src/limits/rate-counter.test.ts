@@ -121,3 +121,20 @@ test('a window that is changed while other nodes are asked is asked for at once,
   for (const { counted, request } of asked) expect(request.windowMs).toBe(counted.windowMs)
   await counts.close()
 })
+
+test('a call that began before the window of a limit was changed counts in the new window, and sets nothing back', async () => {
+  const counts = new SharedRateCounter(
+    peersWithoutExchange(() => 2),
+    () => {},
+    () => 0,
+  )
+  const limit = (windowMs: number) => ({ name: 'model tokens', subject: 'm', max: 100, windowMs })
+  const isAllowed = async (windowMs: number) => (await counts.check(limit(windowMs))).allowed
+  expect(await isAllowed(60_000)).toBe(true)
+  expect(await isAllowed(3_600_000)).toBe(true)
+  counts.add(limit(3_600_000), 40)
+  expect(await isAllowed(3_600_000)).toBe(true)
+  counts.add(limit(60_000), 10)
+  expect(await isAllowed(3_600_000)).toBe(false)
+  await counts.close()
+})

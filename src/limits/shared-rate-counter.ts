@@ -85,7 +85,9 @@ export class SharedRateCounter implements RateCounter {
   }
 
   add(counted: CountedLimit, amount: number, nowMs = this.nowMs()): void {
-    const entry = this.#entry(counted, nowMs)
+    // The call may have begun before a change of the limit, and another window would begin to count anew.
+    const known = this.#tables.get(counted.name)?.get(counted.subject)
+    const entry = known ?? this.#entry(counted, nowMs)
     if (this.#peers.isReachable) entry.permits.add(nowMs, amount)
     else entry.permits.addIsolated(nowMs, amount)
     this.#unreported.add(entry)
