@@ -176,7 +176,11 @@ const TOKEN_FIELD = [
     text: "type Unlimiting = 'name'",
     by: "type Unlimiting = 'name' | 'note'",
   },
-  { file: 'console/pages/keys/key-form-values.ts', text: 'TEXT_FIELDS = {', by: 'TEXT_FIELDS = { note: 200,' },
+  {
+    file: 'console/pages/keys/key-form-values.ts',
+    text: 'TEXT_FIELDS = {',
+    by: 'TEXT_FIELDS = { note: 200,',
+  },
 ]
 const CHANNEL_FIELD = [
   {
