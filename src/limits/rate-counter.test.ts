@@ -108,7 +108,8 @@ test('a window that is changed while other nodes are asked is asked for at once,
     () => (alone += 1),
     () => 0,
   )
-  const take = (windowMs: number) => counts.take({ name: 'key requests', subject: 1, max: 100, windowMs })
+  const take = async (windowMs: number) =>
+    counts.take({ name: 'key requests', subject: 1, max: 100, windowMs })
   const before = take(30_000)
   const after = [take(60_000), take(60_000)]
   expect((await before).allowed).toBe(true)
