@@ -123,7 +123,8 @@ export class LaterCalls {
   }
 
   /**
-   * Ends a call whose request was made by `compose`, with the answer to it, at the prices of `routes`. Rejects with the error for the client.
+   * Ends a call whose request was made by `compose`, with the answer to it, at the prices of `routes`. Rejects with the error
+   * for the client.
    */
   async answer(
     endpoint: keyof ClientDialects,

@@ -50,6 +50,15 @@ const of = (ledger: Ledger) => ({
   admit: ledger.admit.bind(ledger),
 })
 
+/** Admits calls of a key without a budget, whose group has one for a month. */
+const callOfGroup =
+  ({ tokenId, userId }: Pick<Terms, 'tokenId' | 'userId'>) =>
+  (node: LedgerNode, budget: number, amount: number): Promise<OpenHold> => {
+    const group = { amount: budget, period: 'month' } as const
+    const id = `c${performance.now()}`
+    return admitted(of(node.ledger), { tokenId, userId, group }, { id, startedMs: BOUNDARY, amount })
+  }
+
 function namesAt(periodBudgets: Terms, startedMs: number): BudgetName[] {
   const owners = [
     [periodBudgets.token, `t:${periodBudgets.tokenId}`],
@@ -256,12 +265,9 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
   )
 
   test('a lowered budget of a group applies to the next call of every node, however much the node has borrowed of it', async () => {
-    const { userId, tokenId, nodes } = await open(2)
-    const call = (node: LedgerNode, budget: number, amount: number): Promise<OpenHold> => {
-      const group = { amount: budget, period: 'month' } as const
-      const id = `c${performance.now()}`
-      return admitted(of(node.ledger), { tokenId, userId, group }, { id, startedMs: BOUNDARY, amount })
-    }
+    const bank = await open(2)
+    const { nodes } = bank
+    const call = callOfGroup(bank)
     const holds: OpenHold[] = []
     for (const node of nodes) holds.push(await call(node, 1000, 10))
     // The bank knows of both holds.
@@ -274,21 +280,15 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
   })
 
   test('a lowered budget of a group applies to a node whose loan stated no amount, as after its start', async () => {
-    const {
-      userId,
-      tokenId,
-      nodes: [a, b],
-    } = await open(2)
+    const bank = await open(2)
+    const [a, b] = bank.nodes
     if (!a || !b) throw new Error('no nodes')
-    const terms = (amount: number): Terms => ({ tokenId, userId, group: { amount, period: 'month' } })
-    const call = (node: LedgerNode, budget: number, amount: number): Promise<OpenHold> =>
-      admitted(of(node.ledger), terms(budget), { id: `c${performance.now()}`, startedMs: BOUNDARY, amount })
+    const call = callOfGroup(bank)
     const first = await call(a, 1000, 10)
-    const groups = [{ name: 'default', budget: terms(1000).group }]
     const payer = await findChargedBalances(b.accounts, {
-      token: { id: tokenId, budget: undefined },
-      user: { id: userId, budget: undefined },
-      groups,
+      token: { id: bank.tokenId, budget: undefined },
+      user: { id: bank.userId, budget: undefined },
+      groups: [{ name: 'default', budget: { amount: 1000, period: 'month' } }],
       startedMs: BOUNDARY,
     })
     await b.accounts.borrowForHold(payer, 100)
@@ -296,7 +296,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await first.settle(settlementOf(1))
   })
 
-  test('calls that a lease covers ask the bank for nothing', async () => {
+  test('calls on ample budgets ask the bank for a few loans, not for one each', async () => {
     const {
       userId,
       tokenId,
@@ -322,21 +322,15 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
   ])(
     "a stream grows by what a group's budget allows now, if the budget was $before at its start and is $after",
     async ({ before, after, grows }) => {
-      const {
-        userId,
-        tokenId,
-        nodes: [a, b],
-      } = await open(2)
+      const bank = await open(2)
+      const [a, b] = bank.nodes
       if (!a || !b) throw new Error('no nodes')
-      const call = (node: LedgerNode, budget: number, id: string, amount: number): Promise<OpenHold> => {
-        const group = { amount: budget, period: 'month' } as const
-        return admitted(of(node.ledger), { tokenId, userId, group }, { id, startedMs: BOUNDARY, amount })
-      }
-      const stream = await call(a, before, 'stream', 30)
+      const call = callOfGroup(bank)
+      const stream = await call(a, before, 30)
       await stream.whenDurable()
       await a.bankClient.resync()
       // Whether it is admitted or refused, it states the new amount.
-      const next = await call(b, after, 'next', Math.max(1, after - 30)).catch(() => undefined)
+      const next = await call(b, after, Math.max(1, after - 30)).catch(() => undefined)
       await next?.settle(settlementOf(0))
       await vi.waitFor(() => expect(stream.grow(70)).toBe(grows === 70), { timeout: 60_000, interval: 20 })
       if (grows === 0)
@@ -346,7 +340,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
         }
       // The bank still knows the amount that the latest call stated.
       const rest = after - stream.amount
-      const all = await call(b, after, 'all', Math.max(rest, 1)).catch(() => undefined)
+      const all = await call(b, after, Math.max(rest, 1)).catch(() => undefined)
       expect(all !== undefined).toBe(rest > 0)
       await all?.settle(settlementOf(0))
       await stream.settle(settlementOf(stream.amount))
