@@ -124,8 +124,13 @@ export class PassthroughResponse extends ResponseHandler {
   // An event that is too large to be checked is not sent. It was generated, so it is charged, and no other upstream is tried.
   #refuseUnreadable(error: unknown, ending: 'complete' | 'cut'): void {
     if (!(error instanceof WireError)) return this.crash(error)
+    this.#endUndelivered({ ...UNREADABLE_STREAM, refusal: asGatewayError(error) }, ending)
+  }
+
+  // Ends a response that the provider must be paid for: it is charged, and no other provider is asked.
+  #endUndelivered(reason: Omit<Failure, 'kind'>, ending: 'complete' | 'cut'): void {
+    const failure = { ...reason, kind: 'undeliverable' } as const
     const isComplete = ending === 'complete'
-    const failure = { ...UNREADABLE_STREAM, kind: 'undeliverable', refusal: asGatewayError(error) } as const
     if (this.#mayGoElsewhere) {
       this.close()
       return this.refusedAfter(this.#charge(ending, isComplete, false), failure)
@@ -224,14 +229,8 @@ export class PassthroughResponse extends ResponseHandler {
     if (this.#checking) {
       // The response is complete, however its connection ends.
       if (failure.kind === 'no_answer') return
-      // The provider must be paid for its response, so no other provider is asked.
       this.#checking.abort()
-      if (this.#mayGoElsewhere) {
-        this.close()
-        return this.refusedAfter(this.#charge('complete', true, false), { ...failure, kind: 'undeliverable' })
-      }
-      const last = this.interrupted(failure, this.#passthrough?.tap)
-      return this.#finish('complete', true, () => last)
+      return this.#endUndelivered(failure, 'complete')
     }
     if (this.#mayGoElsewhere) {
       const own = this.ownFailure(failure)
