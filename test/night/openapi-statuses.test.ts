@@ -103,7 +103,7 @@ beforeAll(async () => {
   await provokeFiles()
   await provokeTools()
   await provokeSignIns()
-}, 300_000)
+})
 afterAll(async () => {
   await fixture?.close()
   await provider?.[Symbol.asyncDispose]()
