@@ -193,9 +193,11 @@ export class BankClient {
 
   async #leaveBank(isUnresolved: boolean): Promise<void> {
     while (this.#outbox.mayHaveEntries) await this.#report()
-    // Holds that are still open keep the quota lent for them until the next start.
-    if (isUnresolved) await this.#releaseSpare(Number.POSITIVE_INFINITY)
-    else await this.#leave()
+    if (!isUnresolved) return this.#leave()
+    // Holds that are still open keep the quota lent for them until the next start. The bank keeps what it knows to be held.
+    this.#mustResync = true
+    await this.#report()
+    await this.#releaseSpare(Number.POSITIVE_INFINITY)
   }
 
   // Releases all leases, except those that pay for open holds and for calls not counted yet, so that the bank does
@@ -338,7 +340,7 @@ export class BankClient {
 
   // Applies the bank's record of all leases, which includes loans whose response was lost.
   async #compare(): Promise<void> {
-    this.leases.applyLoans(await this.#dependencies.bank.compare())
+    this.leases.applyAll(await this.#dependencies.bank.compare())
   }
 
   async #apply(entries: readonly OutboxEntry[], held: ReturnType<LeaseTable['takeReports']>): Promise<void> {

@@ -48,7 +48,7 @@ export class LeaseTable {
     return [...this.#balances.values()].some(({ held }) => held > 0)
   }
 
-  /** Called with each account whose lent quota the bank has recalled. */
+  /** Called with each account whose lease the bank has recalled, or whose open holds no lease covers. */
   set onRecalled(listener: (account: AccountName) => void) {
     this.#onRecalled = listener
   }
@@ -63,6 +63,17 @@ export class LeaseTable {
   applyLoans(states: readonly AccountState[]): void {
     for (const { account } of states) this.getOrCreate(account)
     this.applyStates(states)
+  }
+
+  /**
+   * Applies the states of all accounts that the bank has lent to this node, and ends all other leases: those of a
+   * node that was lost are gone, also where the account is locked and no report can name it.
+   */
+  applyAll(states: readonly AccountState[]): void {
+    this.applyLoans(states)
+    const lent = new Set(states.map(({ account }) => account))
+    for (const [account, balance] of this.#balances)
+      if (!lent.has(account) && balance.endLease()) this.#onRecalled(account)
   }
 
   /** Prepares for answers of a bank whose database was restored from an older copy. */

@@ -14,6 +14,7 @@ import type { AccountSource, LoanOutcome, TokenWithAccount } from './account-sou
 import { type Account, type Balance, limitedBalances } from './balance.ts'
 import type { BankClient } from './bank-client.ts'
 import type { LeasedBalance } from './leased-balance.ts'
+import type { OpenHold } from './open-hold.ts'
 import {
   affordableAmount,
   type ChargedBudget,
@@ -70,8 +71,11 @@ export class LeasedAccounts implements AccountSource {
   readonly #accounts = new Map<number, LeasedAccount>()
   readonly #lookups = new Map<string, Promise<TokenWithAccount | undefined>>()
   readonly #renewals = new Set<LeasedAccount>()
-  /** The ids of the tokens whose open holds are being covered. */
-  readonly #covering = new Set<number>()
+  readonly #openHolds: () => Iterable<OpenHold>
+  /** Accounts that were changed or recalled while they had open holds; these are covered in a later turn. */
+  readonly #uncovered = new Set<AccountName>()
+  /** The open holds that are being covered, by the names of their accounts; true if these have changed meanwhile. */
+  readonly #covering = new Map<string, boolean>()
   /** Counts changes, so that an account read before a change is not cached after it. */
   #changeCount = 0
 
@@ -79,10 +83,12 @@ export class LeasedAccounts implements AccountSource {
     rows: Pick<RowStore, 'write'>,
     bankClient: BankClient,
     recall: (account: AccountName) => Promise<void>,
+    openHolds: () => Iterable<OpenHold>,
   ) {
     this.#rows = rows
     this.#bankClient = bankClient
     this.#recall = recall
+    this.#openHolds = openHolds
     bankClient.onEvicted = (names) => {
       for (const name of names) this.#evict(name)
     }
@@ -151,7 +157,8 @@ export class LeasedAccounts implements AccountSource {
     }
   }
 
-  async coverHolds(payer: ChargedBalances): Promise<void> {
+  async coverHolds(hold: ChargedBalances): Promise<void> {
+    const payer = withoutStatedAmounts(hold)
     for (const waitMs of [...RECALL_WAITS_MS, 0]) {
       const { refusal, isReturnable } = await this.#borrow(payer, 0, { isUnderWay: true })
       if (!refusal) return
@@ -257,19 +264,7 @@ export class LeasedAccounts implements AccountSource {
   /** Evicts the account of a token, or those of all tokens of a user. */
   forget(name: AccountName): void {
     this.#changeCount += 1
-    const held = this.#tokensWithHolds(name)
-    this.#evict(name)
-    for (const tokenId of held) void this.#renewToken(tokenId)
-  }
-
-  /** The ids of the tokens of an account that have open holds. */
-  #tokensWithHolds(name: AccountName): readonly number[] {
-    const balance = this.#bankClient.leases.get(name)
-    if (!balance || balance.held <= 0) return []
-    if (name.startsWith('t:')) return [balance.id]
-    return [...this.#accounts].flatMap(([tokenId, { user, token }]) =>
-      user === balance && token.held > 0 ? [tokenId] : [],
-    )
+    this.#onRecalled(name)
   }
 
   #evict(name: string): void {
@@ -340,36 +335,57 @@ export class LeasedAccounts implements AccountSource {
     this.#renewals.clear()
   }
 
-  // Running calls go on with a token that was changed. It is read first, because it may have become limited: what
-  // its calls hold is then borrowed. That is repeated while the bank does not answer.
-  async #renewToken(tokenId: number): Promise<void> {
-    if (this.#covering.has(tokenId)) return
-    this.#covering.add(tokenId)
-    while (!(await this.#coverToken(tokenId)) && !this.#bankClient.isClosed)
-      await delay(RENEWAL_RETRY_MS, undefined, { ref: false })
-    this.#covering.delete(tokenId)
+  // A recalled token or user is read again before its next call, because it may have become limited. Running calls
+  // go on, so what they hold is borrowed again.
+  #onRecalled(name: AccountName): void {
+    this.#evict(name)
+    const balance = this.#bankClient.leases.get(name)
+    if (!balance || balance.held <= 0) return
+    if (this.#uncovered.size === 0) setImmediate(() => this.#coverAll())
+    this.#uncovered.add(name)
   }
 
-  /** Resolves to false if the bank did not answer. */
-  async #coverToken(tokenId: number): Promise<boolean> {
-    try {
-      const account = (await this.#acquire(() => lookUp(tokenId)))?.account
-      if (!account || account.isRenewing) return true
-      if (limitedBalances(account).every(({ free }) => free >= 0)) this.#scheduleRenewal(account)
-      // Other nodes may have borrowed what these holds lack.
-      else await this.coverHolds({ account, budgets: NO_BUDGETS })
-      return true
-    } catch {
-      return false
+  // One hold of each account is enough, because all that the holds of an account lack is borrowed together.
+  #coverAll(): void {
+    const uncovered = new Set(this.#uncovered)
+    this.#uncovered.clear()
+    for (const { account, budgets, amount } of this.#openHolds()) {
+      if (uncovered.size === 0) return
+      if (amount <= 0) continue
+      const names = [account.token, account.user, ...budgets.map(({ balance }) => balance)].map(
+        (balance) => (balance as LeasedBalance).account,
+      )
+      if (!names.some((name) => uncovered.has(name))) continue
+      for (const name of names) uncovered.delete(name)
+      void this.#cover({ account, budgets }, names.join(' '))
     }
   }
 
-  // A recalled token or user is read again before its next call, because it may have become limited. If the account has
-  // open holds, its lease is renewed at once, if the bank has quota left.
-  #onRecalled(name: AccountName): void {
-    const [tokenId] = this.#tokensWithHolds(name)
-    this.#evict(name)
-    if (tokenId !== undefined) void this.#renewToken(tokenId)
+  // That is repeated while the bank does not answer, or has more.
+  async #cover(hold: ChargedBalances, names: string): Promise<void> {
+    const isRunning = this.#covering.has(names)
+    this.#covering.set(names, isRunning)
+    if (isRunning) return
+    while (((await this.#mayCoverMore(hold)) || this.#covering.get(names)) && !this.#bankClient.isClosed) {
+      await delay(RENEWAL_RETRY_MS, undefined, { ref: false })
+      this.#covering.set(names, false)
+    }
+    this.#covering.delete(names)
+  }
+
+  /** Borrows what the holds lack; resolves to whether another attempt may be of use. */
+  async #mayCoverMore({ account: { token }, budgets }: ChargedBalances): Promise<boolean> {
+    try {
+      // The token or the user may have become limited.
+      const account = (await this.#acquire(() => lookUp(token.id)))?.account
+      if (!account) return false
+      const balances = balancesOf({ account, budgets })
+      if (balances.some(({ free }) => free < 0)) await this.coverHolds({ account, budgets })
+      else if (!account.isRenewing) this.#scheduleRenewal(account)
+      return balances.some(({ lacksLease, lendable }) => lacksLease && lendable > 0)
+    } catch {
+      return true
+    }
   }
 }
 

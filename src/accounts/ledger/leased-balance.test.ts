@@ -85,11 +85,12 @@ describe('what a node has borrowed', () => {
     expect(balance.applyState(state(40))).toBe(false)
   })
 
-  test('while the database has more, a node that has borrowed less than its holds borrows again', () => {
+  test('a node that has borrowed less than its holds borrows again, once and while the database has more', () => {
     const more = (free: number) => ({ ...state(40), free })
     const balance = lent(40)
     balance.hold(70)
-    expect([0, 25, 25, -5, 10].map((free) => balance.applyState(more(free)))).toEqual([
+    expect([0, 0, 25, 25, -5, 10].map((free) => balance.applyState(more(free)))).toEqual([
+      true,
       false,
       true,
       true,
@@ -100,6 +101,18 @@ describe('what a node has borrowed', () => {
     expect(balance.applyState(more(100))).toBe(false)
     balance.isUnlimited = false
     expect(balance.applyState({ ...state(70), free: 200 })).toBe(false)
+  })
+
+  test('a lease that has ended pays for nothing, and what is held is reported and borrowed again', () => {
+    const balance = lent(100)
+    expect(balance.endLease()).toBe(false)
+    balance.applyState(state(100))
+    balance.hold(30)
+    balance.takeReport(5)
+    expect(balance.endLease()).toBe(true)
+    expect(balance.free).toBe(-30)
+    expect(balance.takeReport(5)).toBeDefined()
+    expect(balance.endLease()).toBe(false)
   })
 
   test('borrowed quota is released at once, except for holds and unreported charges', () => {

@@ -37,9 +37,8 @@ export class LeasedBalance extends Balance {
   #bankRemain = 0
   #bankFree = 0
   #bankUsed = 0
-  #isKnown = false
-  /** Set while the lease does not cover open holds for which more was to be borrowed. */
-  #lacks = false
+  /** Whether the lease of the latest state did not cover the open holds. */
+  #lacked = false
   /** Time until which free quota is reserved for calls that wait at the bank, by `performance.now()`. */
   #awaitedUntilMs = 0
   #reported = { held: 0, estimate: 0 }
@@ -123,6 +122,11 @@ export class LeasedBalance extends Balance {
     return this.#leased > this.required
   }
 
+  /** Whether the lease does not cover the open holds and the charges that the bank has not counted yet. */
+  get lacksLease(): boolean {
+    return this.held > 0 && this.required > this.#leased
+  }
+
   override hold(amount: number): void {
     super.hold(amount)
     this.lastUsedMs = performance.now()
@@ -141,24 +145,34 @@ export class LeasedBalance extends Balance {
 
   /**
    * Applies a state received from the bank. A state of an earlier epoch is ignored, unless
-   * the bank may have been restored from an older copy. Returns whether the lease was recalled, or is
-   * missing from the restored copy, or whether the bank has more for holds that no lease covers.
+   * the bank may have been restored from an older copy. Returns whether the lease was recalled, or is missing
+   * from the restored copy, or does not cover the open holds although more could be borrowed.
    */
   applyState({ epoch, amount, remain, used, free }: AccountState): boolean {
     if (epoch < this.epoch && !this.#mayBeRestored) return false
-    const isLost = epoch !== this.epoch || (this.#mayBeRestored && amount < this.required)
+    const isRecalled = epoch !== this.epoch || (this.#mayBeRestored && amount < this.required)
     if (epoch !== this.epoch) this.#enterEpoch(epoch)
     this.#mayBeRestored = false
-    // Holds that were parked are covered when they are resumed.
-    const hasMore = this.#isKnown && free > Math.max(0, this.#bankFree)
-    // A loan for them may fail, or come second.
-    this.#lacks = this.required > amount && (this.#lacks || isLost || hasMore)
-    this.#isKnown = true
     this.#bankRemain = remain
     this.#bankUsed = used
     this.#bankFree = free
     this.#setLease(amount)
-    return isLost || (this.#lacks && free > 0 && !this.isUnlimited)
+    // Others may return what is not free yet, but are asked only once.
+    const mayBorrow = !this.#lacked || free > 0
+    this.#lacked = this.lacksLease
+    return isRecalled || (this.#lacked && mayBorrow && !this.isUnlimited)
+  }
+
+  /**
+   * Records that the bank lends nothing on this account any more. Returns whether the open holds lack a lease.
+   */
+  endLease(): boolean {
+    if (this.#leased === 0) return false
+    this.#setLease(0)
+    // The bank may have dropped its record of the holds together with the lease.
+    this.markUnsynced()
+    this.#lacked = this.lacksLease
+    return this.#lacked && !this.isUnlimited
   }
 
   /**

@@ -5,6 +5,7 @@ import type { RowStore, Store } from '../../store/store.ts'
 import { BankClient, type BankClientDependencies } from './bank-client.ts'
 import { LeasedAccounts } from './leased-accounts.ts'
 import { Ledger } from './ledger.ts'
+import type { OpenHold } from './open-hold.ts'
 import { sharedStore } from './shared-store.ts'
 
 /** Announcement that a node has started or stopped. */
@@ -45,17 +46,17 @@ export interface LeasedLedger {
 /** Connects the ledger, its accounts and the client of the bank. */
 export function connectLedger(from: LedgerNode): LeasedLedger {
   const { run, bank, file, rows, announcer, onReported, onUnknownTokens } = from
+  const openHolds = (): Iterable<OpenHold> => [...ledger.openHolds, ...ledger.parkedHolds]
+  const recall = (account: AccountName): Promise<void> => announcer.announce(`recall ${account} ${file.node}`)
   const bankClient = new BankClient({
     bank,
     file,
-    openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
+    openHolds,
     onReported,
     onReachabilityChange: (failure) => ledger.writes.storage.note('bank', failure),
     onUnknownTokens,
   })
-  const accounts = new LeasedAccounts(rows, bankClient, (account) =>
-    announcer.announce(`recall ${account} ${file.node}`),
-  )
+  const accounts = new LeasedAccounts(rows, bankClient, recall, openHolds)
   const store = sharedStore(rows, {
     file,
     onSettled: () => bankClient.onSettled(),
