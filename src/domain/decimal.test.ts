@@ -22,6 +22,14 @@ describe('a decimal', () => {
     },
   )
 
+  test('text of more than 2,000 digits is not a decimal', () => {
+    const most = '9'.repeat(1_001)
+    for (const text of [`${most}e999`, `0.${'0'.repeat(1_998)}1`])
+      expect(parseDecimal(decimalText(parseDecimal(text)!))).toEqual(parseDecimal(text))
+    for (const text of [`9${most}e999`, `9${most}e-999`, '9'.repeat(2_001)])
+      expect(parseDecimal(text)).toBeUndefined()
+  })
+
   test('decimals are multiplied exactly', () => {
     const whole = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n })
     const scale = fc.integer({ min: 0, max: 12 })

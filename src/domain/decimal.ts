@@ -15,16 +15,19 @@ export const ONE: Decimal = { digits: 1n, scale: 0 }
 /** Powers of ten that are often needed for sums of prices, computed once. */
 const POWERS = Array.from({ length: 24 }, (_, places) => 10n ** BigInt(places))
 
+/** Maximum number of digits of a decimal, written without an exponent: the time to read them grows faster than their number. */
+const MAX_DIGITS = 2_000
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i
 
 /**
  * Parses a decimal exactly: `0.1` is one tenth. A number is converted to its shortest decimal notation first.
- * Undefined if the text is not a decimal.
+ * Undefined if the text is not a decimal, or has more than 2,000 digits.
  */
 export function parseDecimal(source: string | number): Decimal | undefined {
   const match = DECIMAL.exec(String(source).trim())
   if (!match) return undefined
   const [, sign, whole, fraction = '', exponent = '0'] = match
+  if (whole.length + fraction.length + Math.abs(Number(exponent)) > MAX_DIGITS) return undefined
   const scale = fraction.length - Number(exponent)
   const digits = BigInt(`${sign}${whole}${fraction}`)
   return scale >= 0 ? { digits, scale } : { digits: digits * 10n ** BigInt(-scale), scale: 0 }
