@@ -26,7 +26,7 @@ const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i
 export function parseDecimal(source: string | number): Decimal | undefined {
   const match = DECIMAL.exec(String(source).trim())
   if (!match) return undefined
-  const [, sign, whole, fraction = '', exponent = '0'] = match
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match
   if (whole.length + fraction.length + Math.abs(Number(exponent)) > MAX_DIGITS) return undefined
   const scale = fraction.length - Number(exponent)
   const digits = BigInt(`${sign}${whole}${fraction}`)

@@ -30,7 +30,7 @@ import { QuotaHeldByOtherCalls, refusalOfHold } from './quota-refusal.ts'
  * waits are for nodes on busy machines.
  */
 const RECALL_WAITS_MS = [100, 200, 400]
-/** Milliseconds between requests for what the holds of a changed account need, while the bank does not answer. */
+/** Milliseconds between attempts to borrow what open holds lack. */
 const RENEWAL_RETRY_MS = 250
 /** Maximum number of loans for one call. Other calls may spend the quota of a loan before this call does. */
 const MAX_LOANS = 3
@@ -74,8 +74,8 @@ export class LeasedAccounts implements AccountSource {
   readonly #openHolds: () => Iterable<OpenHold>
   /** Accounts that were changed or recalled while they had open holds; these are covered in a later turn. */
   readonly #uncovered = new Set<AccountName>()
-  /** The open holds that are being covered, by the names of their accounts; true if these have changed meanwhile. */
-  readonly #covering = new Map<string, boolean>()
+  /** Open holds for which quota is being borrowed, by the names of all their accounts. */
+  readonly #covering = new Map<string, 'asking' | 'again' | 'failed'>()
   /** Counts changes, so that an account read before a change is not cached after it. */
   #changeCount = 0
 
@@ -345,48 +345,59 @@ export class LeasedAccounts implements AccountSource {
     this.#uncovered.add(name)
   }
 
-  // One hold of each account is enough, because all that the holds of an account lack is borrowed together.
+  // One hold of each account is enough, because all that the holds of an account lack is borrowed together. If that
+  // fails, because its key is locked or unknown, the next hold borrows for the user and the budgets of both.
   #coverAll(): void {
     const uncovered = new Set(this.#uncovered)
     this.#uncovered.clear()
-    for (const { account, budgets, amount } of this.#openHolds()) {
+    for (const hold of this.#openHolds()) {
       if (uncovered.size === 0) return
-      if (amount <= 0) continue
-      const names = [account.token, account.user, ...budgets.map(({ balance }) => balance)].map(
-        (balance) => (balance as LeasedBalance).account,
-      )
-      if (!names.some((name) => uncovered.has(name))) continue
+      const names = accountsOf(hold)
+      const isFailed = this.#covering.get(names.join(' ')) === 'failed'
+      if (hold.amount <= 0 || isFailed || !names.some((name) => uncovered.has(name))) continue
       for (const name of names) uncovered.delete(name)
-      void this.#cover({ account, budgets }, names.join(' '))
+      void this.#cover(hold, names)
     }
   }
 
-  // That is repeated while the bank does not answer, or has more.
-  async #cover(hold: ChargedBalances, names: string): Promise<void> {
-    const isRunning = this.#covering.has(names)
-    this.#covering.set(names, isRunning)
-    if (isRunning) return
-    while (((await this.#mayCoverMore(hold)) || this.#covering.get(names)) && !this.#bankClient.isClosed) {
-      await delay(RENEWAL_RETRY_MS, undefined, { ref: false })
-      this.#covering.set(names, false)
+  async #cover(hold: OpenHold, names: readonly AccountName[]): Promise<void> {
+    const key = names.join(' ')
+    if (this.#covering.has(key)) {
+      this.#covering.set(key, 'again')
+      return
     }
-    this.#covering.delete(names)
+    this.#covering.set(key, 'asking')
+    if (!(await this.#borrowMissing(hold))) {
+      this.#covering.set(key, 'failed')
+      for (const name of names) this.#onRecalled(name)
+    }
+    await delay(RENEWAL_RETRY_MS, undefined, { ref: false })
+    const isDone = this.#covering.get(key) === 'asking'
+    this.#covering.delete(key)
+    const isMissing = balancesOf(hold).some(({ lacksLease, lendable }) => lacksLease && lendable > 0)
+    if ((!isDone || isMissing) && !this.#bankClient.isClosed) for (const name of names) this.#onRecalled(name)
   }
 
-  /** Borrows what the holds lack; resolves to whether another attempt may be of use. */
-  async #mayCoverMore({ account: { token }, budgets }: ChargedBalances): Promise<boolean> {
+  /** Borrows what the holds lack. Resolves to false if the bank did not answer, or does not know the token. */
+  async #borrowMissing({ account: { token }, budgets }: OpenHold): Promise<boolean> {
     try {
       // The token or the user may have become limited.
       const account = (await this.#acquire(() => lookUp(token.id)))?.account
       if (!account) return false
-      const balances = balancesOf({ account, budgets })
-      if (balances.some(({ free }) => free < 0)) await this.coverHolds({ account, budgets })
+      if (balancesOf({ account, budgets }).some(({ free }) => free < 0))
+        await this.coverHolds({ account, budgets })
       else if (!account.isRenewing) this.#scheduleRenewal(account)
-      return balances.some(({ lacksLease, lendable }) => lacksLease && lendable > 0)
-    } catch {
       return true
+    } catch {
+      return false
     }
   }
+}
+
+/** The names of all accounts that a hold is on. */
+function accountsOf({ account: { token, user }, budgets }: ChargedBalances): AccountName[] {
+  const balances = [token, user, ...budgets.map(({ balance }) => balance)] as LeasedBalance[]
+  return balances.map(({ account }) => account)
 }
 
 /** The balances that may refuse a call. */

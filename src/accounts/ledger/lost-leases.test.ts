@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { factsOf, patiently, settlementOf } from '../../../test/ledger/calls.ts'
 import { LEDGER_BANKS, type LedgerNode, type LedgersOnLease } from '../../../test/ledger/banks.ts'
+import { newToken } from '../../../test/stores/rows.ts'
 import type { Budget } from '../../domain/budget.ts'
 import { affordableAmount } from './charged-balances.ts'
 import { findChargedBalances } from './find-charged-balances.ts'
@@ -11,7 +12,7 @@ const PATIENCE = { timeout: 60_000, interval: 20 } as const
 /** Admits a call on a node; `budget` is the monthly budget of its group. */
 async function admit(
   { ledger, accounts }: LedgerNode,
-  { tokenId, userId }: LedgersOnLease,
+  { tokenId, userId }: Pick<LedgersOnLease, 'tokenId' | 'userId'>,
   { id, amount, budget }: { readonly id: string; readonly amount: number; readonly budget?: number },
 ): Promise<OpenHold> {
   const ofGroup: Budget | undefined = budget === undefined ? undefined : { amount: budget, period: 'month' }
@@ -117,6 +118,56 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await node.bankClient.resync()
     await expect.poll(() => lentOf(bank, 'u'), PATIENCE).toBeGreaterThanOrEqual(300_000)
     await hold.settle(settlementOf(0))
+  })
+
+  /** Two calls of a user who becomes limited; the later one is by a key for which nothing can be borrowed. */
+  async function callsOfTwoKeys(
+    bank: LedgersOnLease,
+    withoutKey: (tokenId: number) => Promise<unknown>,
+  ): Promise<readonly OpenHold[]> {
+    const [node] = bank.nodes as [LedgerNode]
+    const { id: other } = await bank.store.write('createToken', newToken(bank.userId, { key: 'other' }))
+    await bank.sql('update users set unlimited_quota = 1')
+    const holds: OpenHold[] = []
+    for (const tokenId of [bank.tokenId, other])
+      holds.push(await admit(node, { ...bank, tokenId }, { id: `of ${tokenId}`, amount: 300_000 }))
+    await Promise.all(holds.map((hold) => hold.whenDurable()))
+    await node.bankClient.resync()
+    await withoutKey(other)
+    await bank.sql('update users set unlimited_quota = 0, quota = 700000')
+    node.accounts.onChanged(`u:${bank.userId}`)
+    node.bankClient.reportSoon()
+    return holds
+  }
+
+  test('what calls of several keys hold of their user is borrowed while one of the keys is locked', async () => {
+    const bank = await open(1)
+    const over = Promise.withResolvers<void>()
+    const locks: Promise<unknown>[] = []
+    const holds = await callsOfTwoKeys(bank, async (tokenId) => {
+      const ofToken = `from tokens where id = ${tokenId} for update`
+      locks.push(
+        bank.sql(`do $$ begin perform 1 ${ofToken}; perform pg_sleep(10); end $$`).finally(over.resolve),
+      )
+      await expect
+        .poll(async () => (await bank.sql(`select 1 ${ofToken} skip locked`)).length, PATIENCE)
+        .toBe(0)
+    })
+    let isOver = false
+    void over.promise.then(() => (isOver = true))
+    await expect.poll(() => lentOf(bank, 'u'), PATIENCE).toBeGreaterThanOrEqual(600_000)
+    expect(isOver).toBe(false)
+    await Promise.all([...locks, ...holds.map((hold) => hold.settle(settlementOf(0)))])
+  })
+
+  test('what calls hold of their user is borrowed if the database does not have one of their keys', async () => {
+    const bank = await open(1)
+    const [held, unowned] = await callsOfTwoKeys(bank, (tokenId) =>
+      bank.sql(`delete from tokens where id = ${tokenId}`),
+    )
+    await expect.poll(() => lentOf(bank, 'u'), PATIENCE).toBeGreaterThanOrEqual(600_000)
+    await held?.settle(settlementOf(0))
+    await (bank.nodes as [LedgerNode])[0].ledger.release(unowned!)
   })
 
   test('a node whose lease the bank has ended does not spend it when it is back while the account is locked', async () => {
