@@ -1,7 +1,8 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Store } from '../store/store.ts'
 import type { RefusalCount } from '../domain/records/refusal.ts'
-import { RefusalCounts } from './refused-calls.ts'
+import type { RefusedCall } from '../domain/refused-call.ts'
+import { RefusalCounts, RefusedCalls } from './refused-calls.ts'
 
 function counting() {
   const clock = { ms: 0, fails: false }
@@ -55,4 +56,25 @@ test('counts of refused calls that cannot be written are written later, each onc
   await counts.flush()
   await counts.flush()
   expect(written).toEqual([{ slot: 0, code: 'rate_limited', user_id: 1, token_id: 1, calls: 2 }])
+})
+
+test('refused calls are written even after the database was slow to write earlier ones', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const written: string[] = []
+  const write = async (_: string, { calls }: { readonly calls: readonly RefusedCall[] }): Promise<void> => {
+    written.push(...calls.map(({ id }) => id))
+    await new Promise((resolve) => setTimeout(resolve, 800))
+  }
+  const refused = new RefusedCalls({ write: write as Store['write'] }, () => 100)
+  const add = (id: string): void => refused.add({ id, token_id: 1 } as RefusedCall)
+  add('first')
+  await vi.advanceTimersByTimeAsync(600)
+  // This one arrives during the write, which still lasts when it is due.
+  add('second')
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(written).toEqual(['first', 'second'])
+  add('third')
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(written).toEqual(['first', 'second', 'third'])
 })

@@ -41,12 +41,24 @@ export class RefusedCalls {
     else if (this.#count >= MAX_WAITING) return
     else this.#count += 1
     ofKey.push(call)
-    this.#timer ??= setTimeout(() => void this.flush(), GATHER_MS).unref()
+    this.#flushLater()
   }
 
   /** Writes the waiting refused calls to the database. */
   flush(): Promise<void> {
-    return (this.#writing ??= this.#flushOnce().finally(() => (this.#writing = undefined)))
+    return (this.#writing ??= this.#flushOnce().finally(() => {
+      this.#writing = undefined
+      // Calls that were refused during a slow write may have become due before it ended.
+      if (this.#count > 0) this.#flushLater()
+    }))
+  }
+
+  #flushLater(): void {
+    this.#timer ??= setTimeout(() => {
+      // Otherwise no timer would be set any more if a write is running now.
+      this.#timer = undefined
+      void this.flush()
+    }, GATHER_MS).unref()
   }
 
   /** Writes the refused calls that still wait to the database, and stops. */
