@@ -45,14 +45,18 @@ export class BedrockResponses implements UpstreamResponseListener {
     if (this.#errorName !== undefined) return this.#keepError(chunk)
     if (!this.#reader) return this.#listener.onData(chunk)
     if (this.#isOver) return
+    const frames: Buffer[] = []
+    let malformed: string | undefined
     try {
-      const frames = this.#reader.push(chunk).map((message) => sseFrame(message, this.#protocol))
-      const bytes = Buffer.concat(frames)
-      if (bytes.length > 0) this.#listener.onData(bytes)
+      for (const message of this.#reader.push(chunk)) frames.push(sseFrame(message, this.#protocol))
     } catch (error) {
       if (!(error instanceof MalformedEventStream)) throw error
-      this.#fail(error.message)
+      malformed = error.message
     }
+    // What arrived before the error counts, as if it had arrived in an earlier chunk: it may state the usage.
+    const bytes = Buffer.concat(frames)
+    if (bytes.length > 0) this.#listener.onData(bytes)
+    if (malformed !== undefined) this.#fail(malformed)
   }
 
   onEnd(): void {
@@ -129,9 +133,18 @@ function errorFrame(headers: ReadonlyMap<string, string>, payload: Buffer): Buff
   return frameOf('error', errorBody(name, payload, headers.get(':error-message')))
 }
 
+const LF = 0x0a
+const CR = 0x0d
+
 function frameOf(event: string, data: Buffer): Buffer {
   const name = event.replaceAll(/[^\w.-]/g, '')
-  return Buffer.concat([Buffer.from(`event: ${name}\ndata: `), data, Buffer.from('\n\n')])
+  return Buffer.concat([Buffer.from(`event: ${name}\ndata: `), inDataLines(data), Buffer.from('\n\n')])
+}
+
+// Each line of JSON that is written in several lines becomes a `data` line; otherwise the event would end early.
+function inDataLines(data: Buffer): Buffer {
+  if (!data.includes(LF) && !data.includes(CR)) return data
+  return Buffer.from(data.toString().replaceAll(/\r\n|\n|\r/g, '\ndata: '))
 }
 
 /** Error types of the messages protocol, by the name of Bedrock's exception in lower case. */

@@ -36,9 +36,9 @@ function checksum(bytes: Buffer): Buffer {
 function readCut(bytes: Buffer, cuts: readonly number[]): StreamMessage[] {
   const reader = new EventStreamReader()
   const points = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b)
-  return [...points, bytes.length].flatMap((to, index) =>
-    reader.push(bytes.subarray(points[index - 1] ?? 0, to)),
-  )
+  return [...points, bytes.length].flatMap((to, index) => [
+    ...reader.push(bytes.subarray(points[index - 1] ?? 0, to)),
+  ])
 }
 
 describe('messages of an event stream', () => {
@@ -73,7 +73,7 @@ describe('messages of an event stream', () => {
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const broken = Buffer.from(bytes)
       broken.writeUInt8(broken.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
-      expect(() => new EventStreamReader().push(broken), `bit ${bit}`).toThrow('checksum')
+      expect(() => [...new EventStreamReader().push(broken)], `bit ${bit}`).toThrow('checksum')
     }
   })
 
@@ -81,16 +81,16 @@ describe('messages of an event stream', () => {
     const prelude = Buffer.alloc(8)
     prelude.writeUInt32BE(16 * 1024 * 1024 + 1, 0)
     const bytes = Buffer.concat([prelude, checksum(prelude)])
-    expect(() => new EventStreamReader().push(bytes)).toThrow('impossible length')
+    expect(() => [...new EventStreamReader().push(bytes)]).toThrow('impossible length')
   })
 
   test('a message of a Bedrock event stream counts as incomplete until its last byte', () => {
     const bytes = written({}, Buffer.from('x'))
     const reader = new EventStreamReader()
     expect(reader.isMidMessage).toBe(false)
-    reader.push(bytes.subarray(0, -1))
+    expect([...reader.push(bytes.subarray(0, -1))]).toEqual([])
     expect(reader.isMidMessage).toBe(true)
-    expect(reader.push(bytes.subarray(-1))).toHaveLength(1)
+    expect([...reader.push(bytes.subarray(-1))]).toHaveLength(1)
     expect(reader.isMidMessage).toBe(false)
   })
 })
@@ -103,11 +103,11 @@ describe.skipIf(folder === undefined)('recorded streams', () => {
 
   test.each(names)('the recorded Bedrock event stream %s is read completely, piece by piece', (name) => {
     const bytes = readFileSync(join(embeddings, name))
-    const whole = new EventStreamReader().push(bytes)
+    const whole = [...new EventStreamReader().push(bytes)]
     expect(whole.at(-1)?.headers.get(':event-type')).toBe('metadata')
     for (const { payload } of whole) expect(() => JSON.parse(payload.toString())).not.toThrow()
     const reader = new EventStreamReader()
-    const pieces = [...bytes].flatMap((byte) => reader.push(Buffer.of(byte)))
+    const pieces = [...bytes].flatMap((byte) => [...reader.push(Buffer.of(byte))])
     expect(pieces).toEqual(whole)
     expect(reader.isMidMessage).toBe(false)
   })

@@ -53,26 +53,26 @@ export class EventStreamReader {
     return this.#held.length > 0
   }
 
-  /** Returns the messages that this chunk completes. Throws `MalformedEventStream`. */
-  push(chunk: Buffer): StreamMessage[] {
+  /**
+   * Yields the messages that this chunk completes. Throws `MalformedEventStream`, but only after all messages before the
+   * error: they must not be lost because they arrived in the same chunk.
+   */
+  *push(chunk: Buffer): Generator<StreamMessage, void> {
     this.#held.add(chunk)
-    const messages = this.#held.length < this.#needed ? [] : this.#read(this.#held.take())
+    if (this.#held.length >= this.#needed) yield* this.#read(this.#held.take())
     this.#memory?.resize(this.#held.length)
-    return messages
   }
 
-  #read(given: Buffer): StreamMessage[] {
-    const messages: StreamMessage[] = []
+  *#read(given: Buffer): Generator<StreamMessage, void> {
     let bytes = given
     while (bytes.length >= PRELUDE) {
       const total = totalLength(bytes)
       if (bytes.length < total) break
-      messages.push(messageOf(bytes.subarray(0, total)))
+      yield messageOf(bytes.subarray(0, total))
       bytes = bytes.subarray(total)
     }
     if (bytes.length > 0) this.#held.add(bytes)
     this.#needed = bytes.length < PRELUDE ? PRELUDE : totalLength(bytes)
-    return messages
   }
 }
 
