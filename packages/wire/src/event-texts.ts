@@ -56,6 +56,8 @@ export interface EventTexts {
    * this event is marked by `isLast` instead.
    */
   readonly ends: readonly string[]
+  /** The same for texts of which the provider states the end. Some providers state it in every event. */
+  readonly statedEnds?: readonly string[]
   readonly repeating: readonly RepeatingSpan[]
   /** Offsets of the event's `sequence_number`, in a protocol that has one. */
   readonly sequence?: readonly [from: number, to: number]
@@ -70,6 +72,7 @@ type EventReader = (
   found: AnswerTexts,
 ) => {
   readonly ends: readonly string[]
+  readonly statedEnds?: readonly string[]
   /**
    * Returns a text of the event. If it is a piece, it names the longer text that it continues. `way` is the path from the
    * root of the event to the text.
@@ -146,12 +149,23 @@ function membersOf(scan: ScannedObject, object: Node, names: readonly string[]):
     .join('')
 }
 
+/** The ends of choices or candidates that have a reason for their end. */
+function statedEndsOf(
+  scan: ScannedObject,
+  choices: readonly Node[],
+  reason: string,
+): Pick<EventTexts, 'statedEnds'> {
+  const ended = choices.filter((choice) => (stringMember(scan, choice, reason) ?? '') !== '')
+  return ended.length === 0
+    ? {}
+    : { statedEnds: ended.map((choice) => `${numberIn(scan, choice, 'index')}/`) }
+}
+
 const HEAD = ['id', 'object', 'created', 'model'] as const
 
 const chat: EventReader = (scan) => ({
-  ends: objectsIn(scan, 'choices').flatMap((choice) =>
-    (stringMember(scan, choice, 'finish_reason') ?? '') === '' ? [] : [`${numberIn(scan, choice, 'index')}/`],
-  ),
+  ends: [],
+  ...statedEndsOf(scan, objectsIn(scan, 'choices'), 'finish_reason'),
   read(text, way) {
     const [choices, element, member] = way
     if (choices?.name !== 'choices' || element?.name !== undefined || member?.name === undefined) return text
@@ -280,6 +294,7 @@ const gemini: EventReader = (scan) => {
   const { ends, last } = partsOf(scan)
   return {
     ends,
+    ...statedEndsOf(scan, objectsIn(scan, 'candidates'), 'finishReason'),
     read(text, way) {
       const [candidates, element, content, parts, one, member] = way
       const isPart = content?.name === 'content' && parts?.name === 'parts' && one?.name === undefined
@@ -345,7 +360,6 @@ function partsOf(scan: ScannedObject): {
       else if (before.kind !== kind) last.add(before.part)
       before = { part, kind }
     }
-    if ((stringMember(scan, candidate, 'finishReason') ?? '') !== '') ends.push(`${index}/`)
   }
   return { ends, last }
 }

@@ -5,8 +5,9 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import type { CheckTurns } from '../../call/check-turns.ts'
 import { type AnswerCheck, outputText, servedTexts, unlessBlocked } from './answer-check.ts'
 import type { CallGuards } from './call-guards.ts'
+import { endedFrames } from './event-frames.ts'
 import { EventScreen } from './event-screen.ts'
-import { type GuardedStream, splitEvents, StreamEvent } from './stream-event.ts'
+import { eventOf, type GuardedStream, splitEvents, StreamEvent } from './stream-event.ts'
 
 /** Checks the texts in a stream of events of images or of a transcript, step by step. */
 export class GuardedMediaEvents {
@@ -42,17 +43,28 @@ export class GuardedMediaEvents {
     return this.isBlocked ? '' : yield* this.#screened(splitEvents(this.#frames, bytes, this.#stream))
   }
 
-  /** Ends all texts; returns events with the parts of them that were held back. */
-  endText(): string {
-    return this.#screen.endAll()
+  /** Adds the last bytes of events. Returns all events that may still be sent, with what was held back of texts. */
+  *finish(bytes: Buffer): Generator<void, string> {
+    return this.isBlocked ? '' : yield* this.#finished(this.#lastEvents(bytes))
+  }
+
+  *#finished(events: readonly StreamEvent[]): Generator<void, string> {
+    return endedFrames(yield* this.#screened(events)) + this.#screen.endAll()
+  }
+
+  /** The last events of the stream. The very last one may have ended only because the stream ended. */
+  #lastEvents(bytes: Buffer): StreamEvent[] {
+    const events = splitEvents(this.#frames, bytes, this.#stream)
+    const rest = eventOf(this.#frames.takeBuffered().toString(), this.#stream)
+    return rest ? [...events, rest] : events
   }
 
   /** Checks a whole stream, first by services. Resolves to the stream to send. */
   async whole(bytes: Buffer, check: AnswerCheck): Promise<Buffer> {
-    const events = splitEvents(this.#frames, bytes, this.#stream)
+    const events = this.#lastEvents(bytes)
     const served = await unlessBlocked(this.#served(events, check))
     if (!served) this.#screen.block(events)
-    const sent = (await check.turns.run(this.#screened(served ?? []))) + this.endText()
+    const sent = await check.turns.run(this.#finished(served ?? []))
     return Buffer.from(this.isBlocked ? sent + this.refusal : sent)
   }
 

@@ -33,8 +33,13 @@ beforeEach(() => {
   guards = new CallGuards([new ActiveGuard(GUARD)], pseudonyms, known, () => SCREEN)
 })
 
-/** An answer that arrives as it is sent, behind the guards. */
-function guarded(about: MediaAnswerKind, contentType: string, isStream = false): Passthrough {
+/** An answer that arrives as it is sent, behind the guards; `rest` is sent at its end. */
+function guarded(
+  about: MediaAnswerKind,
+  contentType: string,
+  isStream = false,
+  rest = Buffer.alloc(0),
+): Passthrough {
   const inner = {
     hasBegun: true,
     hasContent: true,
@@ -42,7 +47,7 @@ function guarded(about: MediaAnswerKind, contentType: string, isStream = false):
     tap: isStream ? ({} as Tap) : undefined,
     push: (chunk: Buffer) => ({ forward: chunk, isOver: false }),
     end: () => true,
-    rest: () => Buffer.alloc(0),
+    rest: () => rest,
   } as unknown as Passthrough
   const responses = { about, accept: contentType, begin: () => inner } as never
   return guardedPassthrough(responses, guards).begin(contentType) as Passthrough
@@ -134,3 +139,15 @@ test('of an answer whose client has left nothing is held and checked', () => {
   stream.clientLeft?.()
   expect([stream.push(event).forward, stream.end(), guards.matches]).toEqual([undefined, true, 2])
 })
+
+test.each(['', '\n', '\r\n', '\n\n', '\r\r', '\n\n\n'])(
+  'the last event of a checked stream is sent if the stream ends with %j after it',
+  async (ending) => {
+    const done = JSON.stringify({ type: 'transcript.text.done', text: LINE })
+    const answer = guarded('transcript', 'text/event-stream', true, Buffer.from(`data: ${done}${ending}`))
+    expect(answer.end()).toBe(true)
+    await answer.check?.(new AbortController().signal)
+    const checked = JSON.stringify({ type: 'transcript.text.done', text: REDACTED })
+    expect(String(answer.rest()).trimEnd()).toBe(`data: ${checked}`)
+  },
+)

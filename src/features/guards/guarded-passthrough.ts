@@ -258,8 +258,7 @@ class GuardedEvents implements Passthrough {
 
   // The last event repeats the texts of earlier events. It is checked before the call is charged.
   async check(): Promise<void> {
-    const last = await this.checks.run(this.#events.push(this.#inner.rest()))
-    this.#rest = Buffer.from(last + this.#events.endText())
+    this.#rest = Buffer.from(await this.checks.run(this.#events.finish(this.#inner.rest())))
   }
 
   clientLeft(): void {

@@ -3,6 +3,7 @@ import { compileRule } from '@sluice/screen/rule'
 import { TextScreen } from '@sluice/screen/screen'
 import fc from 'fast-check'
 import type { StreamContext } from '@sluice/wire/event-texts'
+import { ChatTap } from '@sluice/wire/chat'
 import { GeminiTap } from '@sluice/wire/gemini'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { NO_USAGE } from '@sluice/wire/usage'
@@ -414,5 +415,41 @@ test.each([['block', 0] as const, ['redact', 1] as const])(
     tap.push(Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"a code-1-x."}}]}\n\n'))
     await tap.lasting?.keep?.(...([] as unknown as Parameters<NonNullable<LastingResponse['keep']>>))
     expect(kept).toBe(times)
+  },
+)
+
+// Gemini's older models, and servers that convert their streams, state the reason for the end in every event.
+test.each([
+  [
+    'chat',
+    (content: string) => ({ choices: [{ index: 0, delta: { content }, finish_reason: 'stop' }] }),
+    (event: Loose) => event['choices']?.[0]?.['delta']?.['content'],
+  ],
+  [
+    'gemini',
+    (text: string) => ({ candidates: [{ content: { parts: [{ text }] }, finishReason: 'STOP' }] }),
+    (event: Loose) => event['candidates']?.[0]?.['content']?.['parts']?.[0]?.['text'],
+  ],
+] as const)(
+  'a match is found in a stream of %s that states its end in every event',
+  async (dialect, event, read) => {
+    const { guards } = guardsWith('redact')
+    const inner: unknown = dialect === 'chat' ? new ChatTap({ swallowUsage: false }) : new GeminiTap()
+    const stream = { guards, dialect, signsReasoning: false, isArray: false }
+    const tap = new GuardedTap(inner as Tap, stream, { resize() {} })
+    let sent = ''
+    for (const piece of ['say co', 'de-1', '2-x', ' now'])
+      sent += String(tap.push(Buffer.from(`data: ${JSON.stringify(event(piece))}\n\n`)).forward ?? '')
+    expect(tap.end().complete).toBe(true)
+    await tap.checking
+    sent += String(tap.push(Buffer.alloc(0)).forward ?? '')
+    tap.end()
+    sent += String(tap.finalBytes(NO_USAGE))
+    const frames = sent.split('\n\n').filter((frame) => frame !== '')
+    const events = frames.map((frame) => JSON.parse(frame.slice('data: '.length)) as Loose)
+    expect(events.map(read).join('')).toBe('say # now')
+    // The last text stands before the end of the answer or within it, where clients read it.
+    expect(read(events.at(-1) as Loose)).toBe(' now')
+    expect(guards.matches).toBe(1)
   },
 )

@@ -8,6 +8,7 @@ import { atOnce, inTurns } from './check-steps.ts'
 import { endedFrames, eventOfElement, REPEATS } from './event-frames.ts'
 import { EventScreen } from './event-screen.ts'
 import { EVENT_BYTES, HeldEvents } from './held-events.ts'
+import { StatedEnds } from './stated-ends.ts'
 import { eventOf, type GuardedStream, splitEvents, type StreamEvent } from './stream-event.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
@@ -31,6 +32,7 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
   /** Events that were not read yet, because a check of earlier ones is running. */
   #waiting: StreamEvent[] = []
   #waitingLength = 0
+  readonly #ends = new StatedEnds()
   readonly #memory: EventMemory
   #splitBytes = 0
   /** Whether the client has left, so that nothing is sent or kept of the rest. */
@@ -89,8 +91,10 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
   push(chunk: Buffer): TapPushResult {
     if (!this.#isTerminal && chunk.length > 0) {
       const { forward, terminal } = this.inner.push(chunk)
-      if (forward && !this.isBlocked && !this.#isUnread) this.#wait(this.#split(forward))
+      if (forward && !this.isBlocked && !this.#isUnread)
+        this.#wait(this.#split(forward).flatMap((event) => this.#ends.add(event)))
       this.#isTerminal = terminal
+      if (terminal) this.#wait(this.#ends.end())
     }
     let sent = this.#checked
     this.#checked = ''
@@ -103,6 +107,7 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
 
   end(): ReturnType<Tap['end']> {
     this.#ended ??= this.inner.end()
+    this.#wait(this.#ends.end())
     const sent = this.#advance(false)
     if (sent !== '') {
       this.#checked += sent
@@ -149,7 +154,7 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
   /** When the stream breaks off: returns the events that were held back, as far as guards let them pass. */
   takeHeldEvents(): Buffer {
     this.#held?.stop()
-    const last = this.#split(this.inner.takeLastTexts?.(true) ?? NO_BYTES)
+    const last = this.#withLast(this.#split(this.inner.takeLastTexts?.(true) ?? NO_BYTES))
     const events = [...(this.#held?.takeHeld() ?? []), ...this.#takeWaiting(), ...last]
     // The end of a complete stream has been checked together with what was held back before it.
     const isLost = this.#last !== undefined || this.isBlocked || this.#held?.withholds === true
@@ -201,7 +206,7 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
 
   #account(splitBytes = this.#splitBytes): void {
     this.#splitBytes = splitBytes
-    const waiting = EVENT_BYTES * this.#waiting.length + 2 * this.#waitingLength
+    const waiting = EVENT_BYTES * this.#waiting.length + 2 * (this.#waitingLength + this.#ends.length)
     const inTurns = 2 * (this.#checkingLength + this.#checked.length)
     this.#memory.resize(splitBytes + this.#screen.bytes + waiting + inTurns + (this.#held?.bytes ?? 0))
   }
@@ -209,7 +214,7 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
   #guardLast(bytes: Buffer): string {
     if (this.#last?.given === bytes) return this.#last.sent
     const held = this.#held
-    const events = [...this.#split(bytes), ...this.#takeBuffered()]
+    const events = this.#withLast([...this.#split(bytes), ...this.#takeBuffered()])
     const sent = this.#screenNow(held ? events.map((event) => held.decide(event)) : events)
     this.#last = { given: bytes, sent }
     return sent
@@ -239,6 +244,11 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
     return splitEvents(this.#frames, bytes, this.#stream)
   }
 
+  /** The events that go on with the last ones of the stream. */
+  #withLast(events: readonly StreamEvent[]): StreamEvent[] {
+    return [...events.flatMap((event) => this.#ends.add(event)), ...this.#ends.end()]
+  }
+
   /** Takes the last event of a stream, which may have ended only because the stream ended. */
   #takeBuffered(): StreamEvent[] {
     const event = eventOf(this.#frames.takeBuffered().toString(), this.#stream)
@@ -246,7 +256,8 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
   }
 
   #takeLastEvents(): StreamEvent[] {
-    return [...this.#split(this.inner.takeLastTexts?.(false) ?? NO_BYTES), ...this.#takeBuffered()]
+    const events = this.#split(this.inner.takeLastTexts?.(false) ?? NO_BYTES)
+    return this.#withLast([...events, ...this.#takeBuffered()])
   }
 
   #wait(events: readonly StreamEvent[]): void {
@@ -257,7 +268,7 @@ export class GuardedTap extends WrappedTap implements StreamCheck {
   }
 
   #takeWaiting(): StreamEvent[] {
-    const waiting = this.#waiting
+    const waiting = [...this.#waiting, ...this.#ends.end()]
     this.#waiting = []
     this.#waitingLength = 0
     return waiting

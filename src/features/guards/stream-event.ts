@@ -28,6 +28,7 @@ export class StreamEvent {
   texts: readonly string[] | undefined
   readonly #stream: StreamContext
   #read: ReadEvent | undefined
+  #areEndsStated = true
 
   constructor(frame: string, stream: StreamContext) {
     this.frame = frame
@@ -49,6 +50,12 @@ export class StreamEvent {
     this.#read = undefined
   }
 
+  /** The answer goes on although the event states its end. */
+  ignoreStatedEnds(): void {
+    this.#areEndsStated = false
+    this.#read = undefined
+  }
+
   #readNow(): ReadEvent | undefined {
     const { data } = this
     const scan = data === undefined ? undefined : scanEventData(data)
@@ -56,14 +63,15 @@ export class StreamEvent {
     const found = eventTexts(scan, this.#stream)
     const own = new Set<string>()
     const last = new Set<EventText>()
-    const ended = new Set(found.ends)
+    const ends = this.#areEndsStated ? [...found.ends, ...(found.statedEnds ?? [])] : found.ends
+    const ended = new Set(ends)
     for (const text of found.texts.toReversed()) {
       if (!text.channel) continue
       const { key } = text.channel
       if (text.isLast === true || (!own.has(key) && isStreamedTextEnded(ended, key))) last.add(text)
       own.add(key)
     }
-    return { ...found, scan, own, last }
+    return { ...found, ends, scan, own, last }
   }
 }
 
