@@ -126,20 +126,31 @@ export class BankQueue implements CallQueue {
   }
 
   // Loans are requested in order of arrival. While the first of several calls with the same balances is
-  // refused, no loans are requested for the others.
+  // refused, no loans are requested for the others. Calls with other balances ask together, because many of them,
+  // one after the other, would delay the next request of the first call for longer than it may wait.
   async #ask(userId: number, borrower: Borrower): Promise<void> {
     borrower.timer = undefined
     borrower.isAsking = true
     borrower.nextMs = ASK_AGAIN_MS
     const refused = new Set<string>()
     const places = [...borrower.places]
-    for (let at = 0, size = 1; at < places.length; size = refused.size > 0 ? 1 : MAX_LOANS_AT_ONCE) {
-      const next = places.slice(at, at + size)
-      at += size
+    for (let at = 0, size = 1; at < places.length; size = MAX_LOANS_AT_ONCE) {
+      const next: LoanPlace[] = []
+      const asking = new Set<string>()
+      for (; at < places.length && next.length < size; at += 1) {
+        const place = places[at]!
+        const { isHeld, balancesKey } = place
+        if (isHeld && refused.has(balancesKey)) this.#answered(place)
+        // The answer to the first of them decides whether it asks.
+        else if (refused.size > 0 && asking.has(balancesKey)) break
+        else {
+          asking.add(balancesKey)
+          next.push(place)
+        }
+      }
       const asked = Promise.all(
         next.map(async (place) => {
-          if (place.isHeld && refused.has(place.balancesKey)) this.#answered(place)
-          else if (await this.#borrow(place)) refused.add(place.balancesKey)
+          if (await this.#borrow(place)) refused.add(place.balancesKey)
         }),
       )
       await Promise.race([asked, delay(MAX_ANSWER_MS)])

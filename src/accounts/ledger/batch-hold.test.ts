@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { LEDGER_PLACES } from '../../../test/ledger/banks.ts'
 import { accountOf, factsOf, settlementOf } from '../../../test/ledger/calls.ts'
 import { storeWithAccount } from '../../../test/stores/rows.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
@@ -53,6 +54,27 @@ describe('docs/ledger.md: Batches', () => {
     await expect.poll(stored).toBe(450_000)
     expect(() => reserve.holdFor(300_001, factsOf('line'))).toThrow(InsufficientQuota)
     expect(hold.amount).toBe(450_000)
+  })
+
+  test('a call for a line grows within what is reserved for the line, also if no other quota is free', async () => {
+    const { ledger, account, hold } = await batchOf()
+    ledger.admit(account, 200_000, factsOf('call'))
+    const reserve = new LineReserve(hold, 100_000)
+    const part = reserve.holdFor(60_000, factsOf('line'))
+    await expect(part.raiseTo(90_000, { waitMs: 0, isOver: () => false })).resolves.toBeUndefined()
+    expect([part.grow(10_000), part.amount]).toEqual([true, 100_000])
+    expect([part.grow(1), hold.amount, reserve.amount]).toEqual([false, 300_000, 100_000])
+  })
+
+  test('a line that is tried again and again reserves its largest call once', async () => {
+    const { hold } = await batchOf()
+    const reserve = new LineReserve(hold, 100_000)
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      const part = reserve.holdFor(100_000, factsOf('line'))
+      await expect(part.raiseTo(150_000, { waitMs: 0, isOver: () => false })).resolves.toBeUndefined()
+      await part.settle(settlementOf(0))
+    }
+    expect([hold.amount, reserve.amount]).toEqual([350_000, 150_000])
   })
 
   test('a line whose growth only running calls prevent is told to wait for them', async () => {
@@ -131,3 +153,23 @@ describe('docs/ledger.md: Batches', () => {
     expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(7)
   })
 })
+
+test.each(LEDGER_PLACES)(
+  '$name: lines of a batch that holds nothing leave no negative hold, which would be quota to spend after a restart',
+  async ({ open }) => {
+    const { nodes, crash, tokenId } = await open(1)
+    const [{ ledger } = expect.unreachable()] = nodes
+    const account = await accountOf(ledger, tokenId)
+    const hold = ledger.admit(account, 0, factsOfBatchHold(BATCH, 1))
+    expect(await hold.park()).toBe(true)
+    const [charged, free] = [new LineReserve(hold, 100_000), new LineReserve(hold, 50_000)]
+    await charged.settle(ledger, settledCall(charged.holdAnswered(factsOf('line')), settlementOf(7)))
+    await free.settle(ledger, undefined)
+    await crash()
+    const [{ ledger: next } = expect.unreachable()] = nodes
+    const [taken] = await next.resumeParkedHolds(() => expect.unreachable('its token is known'))
+    const { token } = await accountOf(next, tokenId)
+    expect([taken?.amount, token.held, token.committed, token.accountFree]).toEqual([0, 0, 0, 499_993])
+    if (taken) await next.release(taken)
+  },
+)

@@ -1,7 +1,7 @@
 import type { HoldFacts, SettledCall, Settlement } from '../../domain/records/usage.ts'
 import type { Ledger } from './ledger.ts'
 import { type HoldLedger, OpenHold } from './open-hold.ts'
-import { createHoldGrowthRefusal } from './quota-refusal.ts'
+import { createHoldGrowthRefusal, type Unaffordable } from './quota-refusal.ts'
 
 /** The facts of the hold of a batch, which is charged nothing itself. */
 export function factsOfBatchHold(id: string, startedMs: number): HoldFacts {
@@ -44,27 +44,31 @@ export class LineReserve {
 
   #hold(amount: number, facts: HoldFacts, isAnsweredLater: boolean): OpenHold {
     const whole = this.#whole
-    const grow = (by: number): boolean => {
-      if (by > 0 && !whole.grow(by)) return false
-      this.amount += Math.max(0, by)
-      return true
-    }
-    const missing = amount - this.amount
-    if (!grow(missing)) throw createHoldGrowthRefusal(whole, missing, Date.now())
+    const refusal = this.#reserve(amount)
+    if (refusal) throw refusal
     this.settlement = undefined
-    return OpenHold.part(this.#ledgerWith(grow, isAnsweredLater), whole, facts, amount)
+    const canHold = (needed: number): boolean => this.#reserve(needed) === undefined
+    return OpenHold.part(this.#ledgerWith(canHold, isAnsweredLater), whole, facts, amount)
   }
 
-  #ledgerWith(grow: (by: number) => boolean, isAnsweredLater: boolean): HoldLedger {
-    const whole = this.#whole
+  // What earlier calls for the line have reserved is still there, so that only what is missing is added.
+  #reserve(needed: number): Unaffordable | undefined {
+    const missing = needed - this.amount
+    if (missing <= 0) return undefined
+    if (!this.#whole.grow(missing)) return createHoldGrowthRefusal(this.#whole, missing, Date.now())
+    this.amount = needed
+    return undefined
+  }
+
+  /** `canHold` reserves what the hold of a call needs in all; it returns false if that is not affordable. */
+  #ledgerWith(canHold: (needed: number) => boolean, isAnsweredLater: boolean): HoldLedger {
     return {
       write: () => Promise.resolve(undefined),
-      grow: (_, by) => grow(by),
+      grow: (hold, by) => canHold(hold.amount + by),
       raise: (hold, to) => {
-        const by = to - hold.taken
-        return Promise.resolve(
-          by <= 0 || hold.grow(by) ? undefined : createHoldGrowthRefusal(whole, by, Date.now()),
-        )
+        const refusal = this.#reserve(to)
+        if (!refusal && to > hold.taken) hold.grow(to - hold.taken)
+        return Promise.resolve(refusal)
       },
       // After a crash the call is made again.
       markProgress() {},

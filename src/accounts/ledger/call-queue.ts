@@ -1,3 +1,4 @@
+import type { Hold } from '../../domain/hold.ts'
 import { refusalByOpenHolds } from './quota-refusal.ts'
 import { adjustPendingWrites, type ChargedBalances } from './charged-balances.ts'
 
@@ -11,7 +12,7 @@ export interface QuotaRequest {
    * The hold that is to grow; undefined for a new call. Growths have precedence, because their calls are
    * already running.
    */
-  readonly grown?: { readonly amount: number } | undefined
+  readonly grown?: (Pick<Hold, 'id'> & { readonly amount: number }) | undefined
   /** Reserves the amount on these balances, all of which have that much free quota. */
   readonly admit: (payer: ChargedBalances) => void
   /** Called instead of `admit` if the end of other calls can no longer make the amount affordable. */

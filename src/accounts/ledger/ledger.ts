@@ -122,6 +122,8 @@ export class Ledger {
     const hold = new OpenHold(this, payer, facts, amount)
     this.openHolds.add(hold)
     this.#waiting.add(hold)
+    // It counts as spent, so that a call which waits may have become unaffordable.
+    if (isOfBatch) this.#siblings.released(payer)
     return hold
   }
 
@@ -194,6 +196,7 @@ export class Ledger {
       return false
     }
     this.#addTo(hold, by)
+    if (isHoldOfBatch(hold)) this.#siblings.released(hold)
     return true
   }
 

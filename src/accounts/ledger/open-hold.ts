@@ -189,12 +189,12 @@ export class OpenHold implements Hold {
   /** Adds `by` quota units; returns false and adds nothing if they are not free. */
   grow(by: number): boolean {
     if (this.#isSettled) return false
-    if (by <= this.#spare) {
-      this.#spare -= by
-      return true
+    const missing = by - this.#spare
+    if (missing > 0) {
+      if (!this.#ledger.grow(this, missing)) return false
+      this.#amount += missing
     }
-    if (!this.#ledger.grow(this, by)) return false
-    this.#amount += by
+    this.#spare = Math.max(0, -missing)
     return true
   }
 

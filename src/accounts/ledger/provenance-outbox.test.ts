@@ -5,6 +5,7 @@ import { nodeFileAt, settledCall, temporaryFolder } from '../../../test/stores/r
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { RowStore } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import { ProvenanceOutbox } from './provenance-outbox.ts'
 import { sharedStore } from './shared-store.ts'
 
 const ENDED_MS = 1_760_000_101_500
@@ -101,4 +102,33 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     shared.isAway = false
     await vi.waitFor(async () => expect(await idsIn(rows, ['a'])).toEqual(['up_a']), { timeout: 60_000 })
   })
+})
+
+test('a call whose provenance the database refuses does not make other calls wait for those that are settled later', async () => {
+  const calls: { readonly place: number; readonly call: SettledCall }[] = []
+  const settle = (id: string): void => void calls.push({ place: calls.length + 1, call: callOf(id) })
+  let sharedUpTo = 0
+  const file = {
+    async write(name: string, { limit, place }: { readonly limit: number; readonly place: number }) {
+      if (name === 'shared') sharedUpTo = place
+      return name === 'unshared' ? calls.slice(sharedUpTo, sharedUpTo + limit) : undefined
+    },
+  }
+  const written: string[] = []
+  const rows = {
+    async write(_: string, { calls: given }: { readonly calls: readonly SettledCall[] }) {
+      // Others are settled as fast as one call after the other is shared.
+      if (calls.length < 1000) settle(`later ${calls.length}`)
+      const ids = given.map(({ provenance }) => provenance?.response?.upstreamId ?? '')
+      if (ids.includes('up_bad')) throw new Error('refused')
+      written.push(...ids)
+    },
+  }
+  for (const id of ['first', 'bad', 'last']) settle(id)
+  const outbox = new ProvenanceOutbox(file as never, rows as never)
+  onTestFinished(() => outbox.close())
+  await outbox.share()
+  expect(written).toContain('up_first')
+  expect(written).toContain('up_last')
+  expect(calls.length).toBeLessThan(100)
 })

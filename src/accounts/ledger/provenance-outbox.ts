@@ -73,6 +73,8 @@ export class ProvenanceOutbox {
   }
 
   async #shareAll(waiting: (() => void)[]): Promise<void> {
+    /** Position after which calls are shared in full batches again. */
+    let singlyUpTo = 0
     for (let limit = MAX_CALLS; ; ) {
       const entries = await this.#file.write('unshared', { limit })
       const last = entries.at(-1)
@@ -84,15 +86,19 @@ export class ProvenanceOutbox {
           if (error instanceof StoreUnavailable) throw error
           // A call that the database refuses must not block the others. Smaller batches identify it, and it
           // is skipped.
-          if (entries.length > 1) {
+          if (last !== entries[0]) {
             limit = 1
+            singlyUpTo = last.place
             continue
           }
+          singlyUpTo = 0
         }
       }
       if (isLastPage) release(waiting)
       if (last) await this.#file.write('shared', { place: last.place })
       if (isLastPage) return
+      // Otherwise calls that are settled meanwhile could come as fast as single ones are shared, for ever.
+      if (last && last.place >= singlyUpTo) limit = MAX_CALLS
     }
   }
 }

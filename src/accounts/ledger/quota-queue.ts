@@ -1,3 +1,4 @@
+import { isHoldOfBatch } from '../../domain/hold.ts'
 import { type Balance, limitedBalances } from './balance.ts'
 import { type CallQueue, QuotaQueueEntry, type QueuedQuotaRequest, type QuotaRequest } from './call-queue.ts'
 import { affordableAmount, type ChargedBalances } from './charged-balances.ts'
@@ -14,7 +15,8 @@ class LineEntry extends QuotaQueueEntry {
    */
   get amountAlone(): number {
     const { amount, grown } = this.waiting
-    return amount + (grown?.amount ?? 0)
+    // What batches hold counts as spent already.
+    return grown && !isHoldOfBatch(grown) ? amount + grown.amount : amount
   }
 
   get balances(): Balance[] {
@@ -84,9 +86,19 @@ class Line {
     return free < this.#least
   }
 
-  /** Whether the remaining quota is less than the largest amount, so that a call must be refused. */
-  isUsedUp({ remain }: Balance): boolean {
-    return remain < this.#most
+  /** Whether the quota that no batch holds is less than the largest amount, so that a call must be refused. */
+  isUsedUp({ remain, committed }: Balance): boolean {
+    return remain - committed < this.#most
+  }
+
+  /** Whether a call that came before this one lacks quota of the balance. */
+  isBehind({ order }: LineEntry, balance: Balance): boolean {
+    if (balance.isUnlimited || balance.free >= this.#most) return false
+    for (const earlier of this.#calls) {
+      if (earlier.order >= order) return false
+      if (earlier.waiting.amount > balance.free) return true
+    }
+    return false
   }
 
   *[Symbol.iterator](): Iterator<LineEntry> {
@@ -172,7 +184,7 @@ export class QuotaQueue implements CallQueue {
     const refused: ChargedBalances[] = []
     for (const entry of entries) {
       const isBehind = awaited.size > 0 && entry.balances.some((balance) => awaited.has(balance))
-      if (!isBehind && this.#admitted(entry)) continue
+      if (!isBehind && entry.isAffordable && !this.#isBehind(entry) && this.#admitted(entry)) continue
       if (!isAffordableWithoutOtherHolds(entry.payer, entry.amountAlone)) {
         refused.push(entry.payer)
         this.#refuse(entry)
@@ -180,6 +192,12 @@ export class QuotaQueue implements CallQueue {
     }
     // Later calls may have waited behind the refused ones, for balances other than the released ones.
     for (const payer of refused) this.released(payer)
+  }
+
+  // A call of a group whose budget became free may be in the line of another user, which was not read.
+  #isBehind(entry: LineEntry): boolean {
+    if (entry.waiting.grown) return false
+    return entry.balances.some((balance) => this.#lines.get(balance)?.isBehind(entry, balance))
   }
 
   // Later calls may have waited behind the call that left, so they are checked again.

@@ -8,8 +8,11 @@ import { formatBudgetList, parseBudgetList, chargedBudgets } from '../../domain/
 
 const listHold = valueListerOf(HOLD.columns)
 const COLUMNS = HOLD.columns.map(({ name }) => name).join(', ')
-/** The columns with an amount that the driver can read: it throws above 2^53. */
-const READABLE = COLUMNS.replace(', amount,', `, min(amount, ${Number.MAX_SAFE_INTEGER}) AS amount,`)
+/**
+ * The columns with an amount that the driver can read: it throws above 2^53. A negative amount, which an earlier version
+ * may have left, would be quota to spend.
+ */
+const READABLE = COLUMNS.replace(', amount,', `, max(0, min(amount, ${Number.MAX_SAFE_INTEGER})) AS amount,`)
 
 /**
  * Prepared statements on holds (reservations of quota), for the main database file and for the file of a
@@ -45,7 +48,8 @@ export function prepareHolds(
     insertHold: db.prepare(
       `INSERT INTO holds (${COLUMNS}) VALUES (${HOLD.columns.map(() => '?').join(', ')})`,
     ),
-    growHold: db.prepare('UPDATE holds SET amount = amount + CAST(? AS INTEGER) WHERE id = ?'),
+    // What the lines of a batch release may be more than it holds, also if a growth could not be written.
+    growHold: db.prepare('UPDATE holds SET amount = max(0, amount + CAST(? AS INTEGER)) WHERE id = ?'),
     markProgress: db.prepare(
       'UPDATE holds SET progress_amount = max(progress_amount, CAST(? AS INTEGER)) WHERE id = ?',
     ),
