@@ -453,3 +453,28 @@ test.each([
     expect(guards.matches).toBe(1)
   },
 )
+
+test('a match is found in a stream of Gemini that states an end in every event, and whose last event is held back', async () => {
+  const { guards } = guardsWith('redact')
+  const stream = { guards, dialect: 'gemini', signsReasoning: false, isArray: false } as const
+  const tap = new GuardedTap(new GeminiTap() as unknown as Tap, stream, { resize() {} })
+  const one = (index: number, text: string, finishReason?: string) => ({
+    index,
+    content: { parts: [{ text }] },
+    finishReason,
+  })
+  const events = [
+    [one(0, 'say co', 'STOP'), one(1, 'a')],
+    [one(0, 'de-12-x now', 'STOP'), one(1, 'b', 'STOP')],
+  ]
+  let sent = ''
+  for (const candidates of events)
+    sent += String(tap.push(Buffer.from(`data: ${JSON.stringify({ candidates })}\n\n`)).forward ?? '')
+  expect(tap.end().complete).toBe(true)
+  await tap.checking
+  sent += String(tap.push(Buffer.alloc(0)).forward ?? '')
+  tap.end()
+  sent += String(tap.finalBytes(NO_USAGE))
+  expect(guards.matches).toBe(1)
+  expect(sent).not.toContain('de-12')
+})

@@ -2,7 +2,7 @@ import { isStreamedTextEnded } from './streamed-text-map.ts'
 import type { StreamEvent } from './stream-event.ts'
 
 /** What an event has in which a provider may state that a choice or a candidate has ended. Others need not be read for that. */
-const STATED = /"finish_?reason"\s*:\s*"[^"]/i
+const STATED = /"finish_?reason"\s*:(?:\s|data:)*"[^"]/i
 /** Bytes of an empty text in JSON. */
 const EMPTY = 2
 
@@ -13,6 +13,8 @@ const EMPTY = 2
  */
 export class StatedEnds {
   #held: StreamEvent | undefined
+  /** The texts whose end it states. */
+  #stated: ReadonlySet<string> = new Set()
 
   /** Length of the event that is held. */
   get length(): number {
@@ -21,10 +23,14 @@ export class StatedEnds {
 
   /** Adds an event. Returns those that may go on. */
   add(event: StreamEvent): StreamEvent[] {
-    if (this.#held && goesOn(this.#held, event)) this.#held.ignoreStatedEnds()
+    if (this.#held && goesOn(this.#stated, event)) this.#held.ignoreStatedEnds()
     const before = this.end()
-    if (!STATED.test(event.frame) || event.read?.statedEnds === undefined) return [...before, event]
+    const ends = STATED.test(event.frame) ? event.read?.statedEnds : undefined
+    // What was read takes more memory than is counted for an event that waits.
+    event.forget()
+    if (ends === undefined) return [...before, event]
     this.#held = event
+    this.#stated = new Set(ends)
     return before
   }
 
@@ -37,8 +43,7 @@ export class StatedEnds {
 }
 
 /** Whether an event continues a text whose end an earlier one has stated. */
-function goesOn({ read }: StreamEvent, next: StreamEvent): boolean {
-  const ends = new Set(read?.statedEnds)
+function goesOn(ends: ReadonlySet<string>, next: StreamEvent): boolean {
   return (
     next.read?.texts.some(
       ({ channel, from, to }) => channel && to - from > EMPTY && isStreamedTextEnded(ends, channel.key),
