@@ -339,6 +339,10 @@ export class LeasedAccounts implements AccountSource {
   // go on, so what they hold is borrowed again.
   #onRecalled(name: AccountName): void {
     this.#evict(name)
+    this.#uncover(name)
+  }
+
+  #uncover(name: AccountName): void {
     const balance = this.#bankClient.leases.get(name)
     if (!balance || balance.held <= 0) return
     if (this.#uncovered.size === 0) setImmediate(() => this.#coverAll())
@@ -348,6 +352,12 @@ export class LeasedAccounts implements AccountSource {
   // One hold of each account is enough, because all that the holds of an account lack is borrowed together. If that
   // fails, because its key is locked or unknown, the next hold borrows for the user and the budgets of both.
   #coverAll(): void {
+    if (this.#bankClient.isClosed) return
+    // Nothing can be borrowed for any hold.
+    if (!this.#bankClient.isConnected) {
+      setTimeout(() => this.#coverAll(), RENEWAL_RETRY_MS).unref()
+      return
+    }
     const uncovered = new Set(this.#uncovered)
     this.#uncovered.clear()
     for (const hold of this.#openHolds()) {
@@ -367,23 +377,26 @@ export class LeasedAccounts implements AccountSource {
       return
     }
     this.#covering.set(key, 'asking')
-    if (!(await this.#borrowMissing(hold))) {
+    const isBorrowed = await this.#borrowMissing(hold)
+    if (!isBorrowed) {
       this.#covering.set(key, 'failed')
-      for (const name of names) this.#onRecalled(name)
+      for (const name of names) this.#uncover(name)
     }
     await delay(RENEWAL_RETRY_MS, undefined, { ref: false })
     const isDone = this.#covering.get(key) === 'asking'
     this.#covering.delete(key)
+    // For an unknown token, nothing can be borrowed later either.
+    if (isBorrowed === undefined) return
     const isMissing = balancesOf(hold).some(({ lacksLease, lendable }) => lacksLease && lendable > 0)
-    if ((!isDone || isMissing) && !this.#bankClient.isClosed) for (const name of names) this.#onRecalled(name)
+    if (!isDone || isMissing) for (const name of names) this.#uncover(name)
   }
 
-  /** Borrows what the holds lack. Resolves to false if the bank did not answer, or does not know the token. */
-  async #borrowMissing({ account: { token }, budgets }: OpenHold): Promise<boolean> {
+  /** Borrows what the holds lack. Resolves to false if the bank did not answer, and to undefined for an unknown token. */
+  async #borrowMissing({ account: { token }, budgets }: OpenHold): Promise<boolean | undefined> {
     try {
       // The token or the user may have become limited.
       const account = (await this.#acquire(() => lookUp(token.id)))?.account
-      if (!account) return false
+      if (!account) return undefined
       if (balancesOf({ account, budgets }).some(({ free }) => free < 0))
         await this.coverHolds({ account, budgets })
       else if (!account.isRenewing) this.#scheduleRenewal(account)

@@ -210,7 +210,8 @@ export class Ledger {
     this.#answers.set(hold, undefined)
     for (;;) {
       const by = amount - hold.taken
-      const refusal = by <= 0 || hold.grow(by) ? undefined : createHoldGrowthRefusal(hold, by, Date.now())
+      const refusal =
+        by <= 0 || hold.grow(by) ? undefined : createHoldGrowthRefusal(hold, amount - hold.amount, Date.now())
       if (!refusal || isOver() || this.#isFinal(hold, refusal, performance.now() - startMs, waitMs)) {
         this.#endGrowth(hold)
         hold.refusal = undefined

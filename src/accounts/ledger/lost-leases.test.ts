@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { factsOf, patiently, settlementOf } from '../../../test/ledger/calls.ts'
 import { LEDGER_BANKS, type LedgerNode, type LedgersOnLease } from '../../../test/ledger/banks.ts'
@@ -162,12 +163,18 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
 
   test('what calls hold of their user is borrowed if the database does not have one of their keys', async () => {
     const bank = await open(1)
+    const [node] = bank.nodes as [LedgerNode]
     const [held, unowned] = await callsOfTwoKeys(bank, (tokenId) =>
       bank.sql(`delete from tokens where id = ${tokenId}`),
     )
     await expect.poll(() => lentOf(bank, 'u'), PATIENCE).toBeGreaterThanOrEqual(600_000)
+    await expect.poll(() => node.accounts.get(bank.tokenId), PATIENCE).toBeDefined()
+    // Nothing is requested for the missing key for ever, and accounts of others stay cached.
+    const acquire = vi.spyOn(node.bankClient, 'acquire')
+    await delay(1_000)
+    expect(acquire.mock.calls.length).toBeLessThan(3)
     await held?.settle(settlementOf(0))
-    await (bank.nodes as [LedgerNode])[0].ledger.release(unowned!)
+    await node.ledger.release(unowned!)
   })
 
   test('a node whose lease the bank has ended does not spend it when it is back while the account is locked', async () => {

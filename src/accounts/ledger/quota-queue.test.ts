@@ -40,7 +40,19 @@ async function stage() {
     expect(await hold.park()).toBe(true)
     return hold
   }
-  return { call, batch }
+  const waitingBatch = async (amount: number): Promise<OpenHold> =>
+    ledger.admitInTime(await payerOf('first'), amount, factsOfBatchHold('batch_waiting', 1), {
+      waitMs: LONG_MS,
+      onLeft: () => () => {},
+    })
+  /** Adds quota to the first user and its key, and checks all calls that wait. */
+  const retry = async (added: number): Promise<void> => {
+    const { account } = await payerOf('first')
+    account.token.remain += added
+    account.user.remain += added
+    await ledger.changeUser({ userId, fields: {} })
+  }
+  return { ledger, call, batch, waitingBatch, retry }
 }
 
 const waits = (waiting: Promise<unknown>): Promise<unknown> => Promise.race([waiting, delay(50, 'waits')])
@@ -85,6 +97,32 @@ describe('docs/ledger.md: Waiting for other calls', () => {
     await delay(1)
     await batch(220_000)
     expect(refusal).toBeInstanceOf(InsufficientQuota)
+  })
+
+  test('a batch that no longer waits and a call behind it are each admitted once', async () => {
+    const { ledger, call, waitingBatch, retry } = await stage()
+    const running = await call('first', 450_000)
+    const batch = waitingBatch(200_000)
+    await delay(1)
+    const late = call('first', 100_000)
+    await delay(1)
+    await retry(500_000)
+    await Promise.all([batch, late])
+    expect(ledger.openHolds.size).toBe(3)
+    expect(running.account.user.held).toBe(750_000)
+  })
+
+  test('a hold is raised by what is missing beside what it got while it waited to grow', async () => {
+    const { call } = await stage()
+    const growing = await call('first', 100_000)
+    const [large, small] = [await call('first', 350_000), await call('first', 50_000)]
+    expect(growing.grow(50_000)).toBe(false)
+    const raised = growing.raiseTo(480_000, { waitMs: LONG_MS, isOver: () => false })
+    await small.settle(settlementOf(0))
+    await expect(waits(raised)).resolves.toBe('waits')
+    await large.settle(settlementOf(0))
+    await expect(raised).resolves.toBeUndefined()
+    expect(growing.amount).toBe(480_000)
   })
 
   test('a line that waits for running calls gets quota for its batch when enough of them have ended', async () => {

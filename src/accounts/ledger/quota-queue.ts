@@ -183,6 +183,8 @@ export class QuotaQueue implements CallQueue {
     const awaited = new Set<Balance>()
     const refused: ChargedBalances[] = []
     for (const entry of entries) {
+      // The admission of a batch may have admitted or refused it meanwhile.
+      if (!entry.isOpen) continue
       const isBehind = awaited.size > 0 && entry.balances.some((balance) => awaited.has(balance))
       if (!isBehind && entry.isAffordable && !this.#isBehind(entry) && this.#admitted(entry)) continue
       if (!isAffordableWithoutOtherHolds(entry.payer, entry.amountAlone)) {
