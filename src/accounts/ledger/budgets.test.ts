@@ -313,7 +313,8 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
       )
       await hold.settle(settlementOf(10))
     }
-    expect(acquire.mock.calls.length).toBeLessThan(5)
+    // While the usual hold is still unknown, several loans may be renewed; 22 were, when each call asked.
+    expect(acquire.mock.calls.length).toBeLessThan(11)
   })
 
   test.each([
