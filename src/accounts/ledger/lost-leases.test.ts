@@ -171,7 +171,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await expect.poll(() => node.accounts.get(bank.tokenId), PATIENCE).toBeDefined()
     // Nothing is requested for the missing key for ever, and accounts of others stay cached.
     const acquire = vi.spyOn(node.bankClient, 'acquire')
-    await delay(1_000)
+    await delay(600)
     expect(acquire.mock.calls.length).toBeLessThan(3)
     await held?.settle(settlementOf(0))
     await node.ledger.release(unowned!)
