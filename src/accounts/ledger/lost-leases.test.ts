@@ -27,7 +27,7 @@ async function admit(
   return ledger.admit(account, amount, factsOf(id), budgets)
 }
 
-/** What is lent for a call that node a began, by the kind of account. */
+/** What nodes but `node` have borrowed, by the kind of account. */
 async function lentOf({ sql }: LedgersOnLease, kind: 't' | 'u' | 'b', node = ''): Promise<number> {
   const [row] = await sql(
     `select coalesce(sum(amount), 0)::int as amount from leases where account like '${kind}:%' and node <> '${node}'`,
@@ -53,6 +53,19 @@ async function loseNode({ sql, tokenId, userId }: LedgersOnLease, taken = 0): Pr
   await vi.waitFor(() => sql(lose), PATIENCE)
 }
 
+/** Locks the row of a token in another session, for a minute at most. Returns what unlocks it. */
+async function lockToken({ sql }: LedgersOnLease, tokenId: number): Promise<() => Promise<unknown>> {
+  const ofToken = `from tokens where id = ${tokenId} for update`
+  await sql('create table unlocked (since int)')
+  const locked = sql(`do $$ begin
+    perform 1 ${ofToken};
+    for n in 1..1200 loop exit when exists (select from unlocked); perform pg_sleep(0.05); end loop;
+  end $$`)
+  locked.catch(() => {})
+  await expect.poll(async () => (await sql(`select 1 ${ofToken} skip locked`)).length, PATIENCE).toBe(0)
+  return () => Promise.all([locked, sql('insert into unlocked values (1)')])
+}
+
 describe.each(LEDGER_BANKS)('$name', ({ open }) => {
   test('what a lost node holds of a budget is lent to it again when it is back, and to no other node', async () => {
     const bank = await open(2)
@@ -67,6 +80,20 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await expect(admit(b, bank, { ...call, amount: 701 })).rejects.toThrow(/ 700 remain, 701 are needed/)
     await (await admit(b, bank, { ...call, amount: 700 })).settle(settlementOf(0))
     await hold.settle(settlementOf(300))
+  })
+
+  test('what is borrowed again for a call does not restore the budget that the call knows', async () => {
+    const bank = await open(2)
+    const [a, b] = bank.nodes as [LedgerNode, LedgerNode]
+    const hold = await admit(a, bank, { id: 'held', amount: 300, budget: 1_000 })
+    await hold.whenDurable()
+    await a.bankClient.resync()
+    await loseNode(bank)
+    await (await admit(b, bank, { id: 'lower', amount: 10, budget: 500 })).settle(settlementOf(0))
+    await a.bankClient.resync()
+    await expect.poll(() => lentOf(bank, 'b'), PATIENCE).toBeGreaterThanOrEqual(300)
+    expect(await bank.sql('select amount from budget_periods')).toEqual([{ amount: 500 }])
+    await hold.settle(settlementOf(0))
   })
 
   test('a budget that is raised before a hold of it is reported leaves the hold what it needs', async () => {
@@ -143,22 +170,24 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
 
   test('what calls of several keys hold of their user is borrowed while one of the keys is locked', async () => {
     const bank = await open(1)
-    const over = Promise.withResolvers<void>()
-    const locks: Promise<unknown>[] = []
-    const holds = await callsOfTwoKeys(bank, async (tokenId) => {
-      const ofToken = `from tokens where id = ${tokenId} for update`
-      locks.push(
-        bank.sql(`do $$ begin perform 1 ${ofToken}; perform pg_sleep(10); end $$`).finally(over.resolve),
-      )
-      await expect
-        .poll(async () => (await bank.sql(`select 1 ${ofToken} skip locked`)).length, PATIENCE)
-        .toBe(0)
-    })
-    let isOver = false
-    void over.promise.then(() => (isOver = true))
+    let unlock = (): Promise<unknown> => Promise.resolve()
+    const holds = await callsOfTwoKeys(bank, async (tokenId) => (unlock = await lockToken(bank, tokenId)))
     await expect.poll(() => lentOf(bank, 'u'), PATIENCE).toBeGreaterThanOrEqual(600_000)
-    expect(isOver).toBe(false)
-    await Promise.all([...locks, ...holds.map((hold) => hold.settle(settlementOf(0)))])
+    await unlock()
+    await Promise.all(holds.map((hold) => hold.settle(settlementOf(0))))
+  })
+
+  test('nothing is requested for holds while the bank cannot be reached', async () => {
+    const bank = await open(1)
+    const [node] = bank.nodes as [LedgerNode]
+    const isConnected = vi.spyOn(node.bankClient, 'isConnected', 'get').mockReturnValue(false)
+    const acquire = vi.spyOn(node.bankClient, 'acquire')
+    const holds = await callsOfTwoKeys(bank, () => Promise.resolve(acquire.mockClear()))
+    await delay(600)
+    expect(acquire).not.toHaveBeenCalled()
+    isConnected.mockRestore()
+    await expect.poll(() => lentOf(bank, 'u'), PATIENCE).toBeGreaterThanOrEqual(600_000)
+    await Promise.all(holds.map((hold) => hold.settle(settlementOf(0))))
   })
 
   test('what calls hold of their user is borrowed if the database does not have one of their keys', async () => {
@@ -184,13 +213,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await node.bankClient.flush()
     const account = node.accounts.get(bank.tokenId)!
     expect(affordableAmount(account)).toBeGreaterThan(0)
-    let isOver = false
-    const ofToken = `from tokens where id = ${bank.tokenId} for update`
-    const locked = bank.sql(`do $$ begin perform 1 ${ofToken}; perform pg_sleep(4); end $$`)
-    void locked.finally(() => (isOver = true)).catch(() => {})
-    await expect
-      .poll(async () => isOver || (await bank.sql(`select 1 ${ofToken} skip locked`)).length === 0)
-      .toBe(true)
+    const unlock = await lockToken(bank, bank.tokenId)
     await bank.sql("delete from leases where account like 't:%'")
     // A time of day that has moved is a pause that the bank may have measured.
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
@@ -200,7 +223,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
       expect(affordableAmount(account)).toBe(0)
     } finally {
       vi.useRealTimers()
-      await locked
+      await unlock()
     }
   })
 

@@ -99,6 +99,18 @@ describe('docs/ledger.md: Waiting for other calls', () => {
     expect(refusal).toBeInstanceOf(InsufficientQuota)
   })
 
+  test('a call that the growth of a batch makes unaffordable is refused at once', async () => {
+    const { call, batch } = await stage()
+    const whole = await batch(100_000)
+    await call('first', 150_000)
+    let refusal: unknown
+    call('first', 300_000).catch((error: unknown) => (refusal = error))
+    await delay(1)
+    new LineReserve(whole, 0).holdFor(120_000, factsOf('line'))
+    await delay(1)
+    expect(refusal).toBeInstanceOf(InsufficientQuota)
+  })
+
   test('a batch that no longer waits and a call behind it are each admitted once', async () => {
     const { ledger, call, waitingBatch, retry } = await stage()
     const running = await call('first', 450_000)
