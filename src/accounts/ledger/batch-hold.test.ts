@@ -157,7 +157,7 @@ describe('docs/ledger.md: Batches', () => {
 test.each(LEDGER_PLACES)(
   '$name: lines of a batch that holds nothing leave no negative hold, which would be quota to spend after a restart',
   async ({ open }) => {
-    const { nodes, crash, tokenId } = await open(1)
+    const { nodes, crash, tokenId, sql, hasHolds } = await open(1)
     const [{ ledger } = expect.unreachable()] = nodes
     const account = await accountOf(ledger, tokenId)
     const hold = ledger.admit(account, 0, factsOfBatchHold(BATCH, 1))
@@ -165,6 +165,7 @@ test.each(LEDGER_PLACES)(
     const [charged, free] = [new LineReserve(hold, 100_000), new LineReserve(hold, 50_000)]
     await charged.settle(ledger, settledCall(charged.holdAnswered(factsOf('line')), settlementOf(7)))
     await free.settle(ledger, undefined)
+    if (hasHolds) expect(await sql('select amount from holds')).toEqual([{ amount: 0 }])
     await crash()
     const [{ ledger: next } = expect.unreachable()] = nodes
     const [taken] = await next.resumeParkedHolds(() => expect.unreachable('its token is known'))

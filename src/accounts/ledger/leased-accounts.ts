@@ -385,10 +385,8 @@ export class LeasedAccounts implements AccountSource {
     await delay(RENEWAL_RETRY_MS, undefined, { ref: false })
     const isDone = this.#covering.get(key) === 'asking'
     this.#covering.delete(key)
-    // For an unknown token, nothing can be borrowed later either.
-    if (isBorrowed === undefined) return
-    const isMissing = balancesOf(hold).some(({ lacksLease, lendable }) => lacksLease && lendable > 0)
-    if (!isDone || isMissing) for (const name of names) this.#uncover(name)
+    // For an unknown token, nothing can be borrowed later either. A state of the bank with more quota says 'again'.
+    if (!isDone && isBorrowed !== undefined) for (const name of names) this.#uncover(name)
   }
 
   /** Borrows what the holds lack. Resolves to false if the bank did not answer, and to undefined for an unknown token. */

@@ -123,7 +123,7 @@ export class LeasedBalance extends Balance {
   }
 
   /** Whether the lease does not cover the open holds and the charges that the bank has not counted yet. */
-  get lacksLease(): boolean {
+  get #lacksLease(): boolean {
     return this.held > 0 && this.required > this.#leased
   }
 
@@ -159,7 +159,7 @@ export class LeasedBalance extends Balance {
     this.#setLease(amount)
     // Others may return what is not free yet, but are asked only once.
     const mayBorrow = !this.#lacked || free > 0
-    this.#lacked = this.lacksLease
+    this.#lacked = this.#lacksLease
     return isRecalled || (this.#lacked && mayBorrow && !this.isUnlimited)
   }
 
@@ -171,7 +171,7 @@ export class LeasedBalance extends Balance {
     this.#setLease(0)
     // The bank may have dropped its record of the holds together with the lease.
     this.markUnsynced()
-    this.#lacked = this.lacksLease
+    this.#lacked = this.#lacksLease
     return this.#lacked && !this.isUnlimited
   }
 

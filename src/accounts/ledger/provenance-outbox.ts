@@ -91,7 +91,6 @@ export class ProvenanceOutbox {
             singlyUpTo = last.place
             continue
           }
-          singlyUpTo = 0
         }
       }
       if (isLastPage) release(waiting)
