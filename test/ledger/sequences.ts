@@ -487,8 +487,10 @@ class Slot {
     if (!hold || !sum) return
     await this.settled()
     this.#syncGrowths()
-    const fits = by <= this.#model.growth(id, (account) => this.#stated.get(account) ?? 0)
     const spare = this.#spare.get(id) ?? 0
+    // What it was granted before is used first.
+    const missing = by - spare
+    const fits = missing <= this.#model.growth(id, (account) => this.#stated.get(account) ?? 0)
     const before = hold.amount
     let grew = hold.grow(by)
     if (spare >= by) {
@@ -509,10 +511,12 @@ class Slot {
     if (!fits) {
       this.#refused.add(id)
       // One of them waits: the first that is affordable without the holds of other calls.
-      this.#wanted.set(id, (this.#wanted.get(id) ?? new Set()).add(by))
+      this.#wanted.set(id, (this.#wanted.get(id) ?? new Set()).add(missing))
     }
     if (grew !== fits) this.#broken(`${id} was ${fits ? 'not ' : ''}extended by ${by}`)
-    if (grew) sum.amount += by
+    if (!grew) return
+    sum.amount += missing
+    this.#spare.delete(id)
   }
 
   /** A growth that was refused may be granted when other calls have ended; never more than is free. */
