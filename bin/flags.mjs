@@ -13,6 +13,8 @@ export const FLAGS = [
   '--no-memory-reducer',
   '--single-threaded-gc',
   '--v8-pool-size=1',
+  // No text from outside can name the prototype that all objects share: `__proto__` is an ordinary name.
+  '--disable-proto=delete',
   // Copies Node's own code to large pages, which takes about 50 ms of the start: after other code has run,
   // few address translations are lost from the CPU's cache. Has no effect on a system without such pages.
   '--use-largepages=silent',

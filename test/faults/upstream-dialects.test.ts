@@ -426,6 +426,27 @@ describe('invalid events of a stream', () => {
   )
 })
 
+test('members of a chat answer that are named as inherited ones change nothing of other calls, also where its events are assembled', async () => {
+  const odd =
+    '"__proto__":{"charging":"free","isBackground":true},"constructor":{"prototype":{"charging":"free"}}'
+  const events = [
+    roleFrame(),
+    `data: {"choices":[{"index":0,"delta":{"content":"hi",${odd}},"logprobs":{"content":[],${odd}},${odd}}],${odd}}\n\n`,
+    ...GOOD.chat.frames.slice(2),
+  ]
+  const [native, converted] = PAIRS.filter(({ upstream }) => upstream === 'chat') as [
+    DialectPair,
+    DialectPair,
+  ]
+  for (const pair of [native, converted])
+    for (const stream of [false, true]) {
+      const answer = await play(pair, stream, streamed(events))
+      expect(answer.status, answer.name).toBe(200)
+      const later = await play(native, false, whole(GOOD.chat.whole))
+      expect(await chargeOf(later), answer.name).toBe(30)
+    }
+})
+
 /** The text in an event of either dialect. */
 interface EventFields {
   readonly choices?: readonly { readonly delta: { readonly content?: string } }[]

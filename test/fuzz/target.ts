@@ -1,4 +1,5 @@
 import { randomFrom } from '../fixtures/random.ts'
+import { invariant } from './invariant.ts'
 
 /** The parts of an input of any length: a prefix, a piece to repeat, and a suffix. */
 export type RepeatedPiece = readonly [before: string, piece: string, after: string]
@@ -19,8 +20,10 @@ export interface Target {
 }
 
 /** Runs an input, always with the same randomness. */
-export function runTarget(target: Target, input: Buffer): unknown {
-  return target.run(input, randomFrom(hashOf(input)))
+export async function runTarget(target: Target, input: Buffer): Promise<unknown> {
+  const behaviour = await target.run(input, randomFrom(hashOf(input)))
+  invariant(Object.keys(Object.prototype).length === 0, 'no input gives all objects a member')
+  return behaviour
 }
 
 /** FNV-1a hash. */

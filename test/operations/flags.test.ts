@@ -143,6 +143,17 @@ test('the Node.js flags that the program sets do not invalidate the compiled cod
   expect(tag([COLLECTOR_FLAGS[0]])).not.toBe(tag([]))
 })
 
+test('with the Node.js flags that the program sets, __proto__ is a name like any other, in threads too', () => {
+  const inThread =
+    "new (require('node:worker_threads').Worker)(`console.log('__proto__' in {})`, { eval: true })"
+  const print = (flags: readonly string[]): string =>
+    spawnSync(process.execPath, [...flags, '-e', `console.log('__proto__' in {}); ${inThread}`], {
+      timeout: 60_000,
+    }).stdout.toString()
+  expect(print([])).toBe('true\ntrue\n')
+  expect(print(FLAGS)).toBe('false\nfalse\n')
+})
+
 test.skipIf(OLD_NODE === undefined)(
   'the program started by an older Node.js accepts the flags, and runs with the Node.js of its package',
   () => {

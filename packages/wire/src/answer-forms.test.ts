@@ -404,3 +404,28 @@ test.each(['incomplete', 'failed'])('a response with the status %s keeps it as a
   expect(frames).toContain(`event: response.${status}`)
   expect(responsesAnswerForms.whole(parseEvents(frames))).toEqual(whole)
 })
+
+describe('members with the names of inherited ones', () => {
+  const named = (value: object): string => JSON.stringify(value).replaceAll('PROTO', '__proto__')
+  const streamOf = (...chunks: object[]): string => chunks.map((one) => `data: ${named(one)}\n\n`).join('')
+  const odd = { PROTO: { free: true }, constructor: { prototype: { free: true } }, toString: 'x' }
+
+  test.each([
+    [
+      'chat',
+      chatAnswerForms,
+      { delta: { content: 'hi', tool_calls: [{ index: 0, ...odd }], ...odd }, ...odd },
+    ],
+    ['completions', completionsAnswerForms, { text: 'hi', logprobs: { tokens: ['hi'], ...odd }, ...odd }],
+  ])('change no object but the %s answer that they are in', (_, forms, choice) => {
+    const stream = streamOf(
+      { choices: [choice], ...odd },
+      { choices: [{ ...choice, finish_reason: 'stop' }] },
+    )
+    const whole = forms.whole(parseEvents(stream))
+    expect(whole).toHaveProperty(['choices', 0, 'finish_reason'], 'stop')
+    expect({}).not.toHaveProperty('free')
+    expect(Object).not.toHaveProperty('free')
+    expect(`${JSON.stringify(whole)}`).toContain('"toString":"x')
+  })
+})

@@ -1,3 +1,5 @@
+import { parseEvents } from '@sluice/wire/answer-forms'
+import { ANSWER_FORMS } from '@sluice/wire/answer-forms-by-name'
 import { WireError } from '@sluice/wire/wire-error'
 import { LargeEvent } from '@sluice/wire/sse/stream-tap'
 import { FrameSplitter } from '@sluice/wire/sse/frame-splitter'
@@ -79,6 +81,7 @@ export const EVENT_STREAMS: Target = {
   seeds: [
     ...STREAMS.chat,
     ...STREAMS.messages,
+    'data: {"choices":[{"delta":{"content":"a","__proto__":{"x":1}},"logprobs":{"__proto__":{"x":1}}}]}\n\n',
     'data: a\r\ndata:b\r\revent: e\ndata\n\n: c\n\nid: 1\ndata: x\n\r\ndata: last\r\r',
   ],
   tokens: [...SSE_TOKENS, '\r\n', '\r', '\n', 'data', 'event', 'data:', 'id: 1\n', 'retry: 1\n'],
@@ -110,6 +113,8 @@ export const EVENT_STREAMS: Target = {
       for (const each of [[bytes], pieces])
         invariant(JSON.stringify(largeEventData(each)) === meant, 'an event that passes by has its data')
     }
+    const events = parseEvents(bytes.toString())
+    for (const { whole: assembled } of Object.values(ANSWER_FORMS)) assembled(events)
     return `${Math.min(4, whole.length)} ${few.isTooLarge}`
   },
 }

@@ -35,6 +35,12 @@ export const FUZZ_DEFECTS: readonly (readonly [string, string, Patch, string])[]
     'surplus',
   ],
   [
+    'a member of a chunk becomes one of all objects',
+    'event-streams',
+    { file: 'packages/wire/src/chat/answer-forms.ts', text: 'Object.hasOwn(object, name)', by: 'true' },
+    'no input gives all objects a member',
+  ],
+  [
     'a boundary that is cut by the end of a read is content',
     'forms',
     {

@@ -145,7 +145,7 @@ function withoutIndex({ index: _index, ...call }: Json): Json {
 /** The fields of `members`, except those that would replace a known value with null. */
 function withoutNulls(members: Json, known: Json): Json {
   return Object.fromEntries(
-    Object.entries(members).filter(([name, value]) => value !== null || !(name in known)),
+    Object.entries(members).filter(([name, value]) => value !== null || !Object.hasOwn(known, name)),
   )
 }
 
@@ -156,9 +156,9 @@ function withoutNulls(members: Json, known: Json): Json {
 function mergeChoice(into: Json, { text, logprobs, ...others }: Json): void {
   mergeDelta(into, { ...(text !== undefined && { text }), ...(logprobs !== undefined && { logprobs }) })
   for (const [name, value] of Object.entries(others)) {
-    const isObject = asRecord(value) && asRecord(into[name])
-    if (value !== null || !(name in into))
-      into[name] = isObject ? Object.assign({}, into[name], value) : value
+    const [before, added] = [asRecord(ownMember(into, name)), asRecord(value)]
+    if (value !== null || !Object.hasOwn(into, name))
+      into[name] = before && added ? { ...before, ...added } : value
   }
 }
 
@@ -168,7 +168,7 @@ function mergeChoice(into: Json, { text, logprobs, ...others }: Json): void {
  */
 function mergeDelta(into: Json, delta: Json): void {
   for (const [name, value] of Object.entries(delta)) {
-    const before = into[name]
+    const before = ownMember(into, name)
     if (typeof value === 'string' && typeof before === 'string' && !REPLACED.has(name))
       into[name] = before + value
     else if (Array.isArray(value)) into[name] = mergedList(Array.isArray(before) ? before : [], value)
@@ -178,6 +178,14 @@ function mergeDelta(into: Json, delta: Json): void {
         into[name] = asRecord(value) ? structuredClone(value) : value
     }
   }
+}
+
+/**
+ * A member that the object itself has. Providers choose the names: under `__proto__` the prototype of all objects would be
+ * merged into.
+ */
+function ownMember(object: Json, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
 /**
