@@ -18,6 +18,7 @@ const SYSTEM = [
     'demo',
     'batches',
     'endpoints',
+    'equal-calls',
     'fidelity',
     'guards',
     'mcp',

@@ -233,7 +233,7 @@ export const PLANTED_DEFECTS: readonly Defect[] = [
       text: "requireObject(text, 'text')['verbosity']",
       by: "(text as Record<string, Record<string, unknown>>)['format']['verbosity']",
     },
-    'test/http/other-fields.test.ts',
+    'test/fidelity/other-fields.test.ts',
     'a request with an unexpected value of the field text is converted for another dialect or is a 400, and never a 500',
   ],
   [
@@ -305,7 +305,7 @@ export const PLANTED_DEFECTS: readonly Defect[] = [
       text: '`idempotency\\n${caller.token.id}\\n${key}`',
       by: '`idempotency\\n${key}`',
     },
-    'test/http/idempotency.test.ts',
+    'test/equal-calls/idempotency.test.ts',
     'an idempotency key belongs to its API key',
   ],
   [
@@ -512,7 +512,7 @@ export const PLANTED_DEFECTS: readonly Defect[] = [
       text: 'if (texts.some(({ next }) => next === undefined)) break',
       by: 'for (const text of texts) text.next ??= text.given',
     },
-    'src/features/guards/stream-bounds.test.ts',
+    'src/features/guards/stream-bounds.slow.test.ts',
     'the memory of the part of a stream that a guard holds back is counted',
   ],
   [
