@@ -65,6 +65,36 @@ test('request fields that a provider refuses are removed from chat requests only
   expect(withoutRefusedMembers(ASKED, { protocol: 'messages' }, channel)).toBe(ASKED)
 })
 
+describe('a request that has more JSON values than one of a client, because the gateway has converted or composed it', () => {
+  const values = `[${Array.from({ length: 200_001 }, () => 0).join(',')}]`
+  const mark = '{"cache_control":{"type":"ephemeral","ttl":"1h"}}'
+  const cases = [
+    ['system prompt', 'chat', '/chat/completions', { system_prompt: 'x' }],
+    ['refused member', 'chat', '/chat/completions', { base_url: 'https://api.mistral.ai/v1' }],
+    ['counted prompt', 'gemini', '/models/m:countTokens', { system_prompt: 'x' }],
+    ['Vertex messages', 'messages', '/messages', { provider: 'vertex' }],
+    ['Vertex tier', 'gemini', '/models/m:generateContent', { provider: 'vertex' }],
+    ['Bedrock messages', 'messages', '/messages', { provider: 'bedrock' }],
+    ['Bedrock count', 'messages', '/messages/count_tokens', { provider: 'bedrock' }],
+  ] as const
+  const body = Buffer.from(
+    `{"model":"m","stream_options":{},"serviceTier":"flex","messages":[],"system":[${mark}],"generateContentRequest":{"more":${values}},"tools":[{"name":"t","defer_loading":true,"input_schema":${values}}]}`,
+  )
+
+  test.each(cases)('is changed as its channel needs it: %s', (_, protocol, path, fields) => {
+    const client = new UpstreamClient('mark', {
+      channels: () => [],
+      onUnsolicited: () => {},
+      providers: new Providers(() => Promise.reject(new Error('no token is needed'))),
+      proxyOf: () => undefined,
+    })
+    onTestFinished(() => client.close())
+    const request = { protocol, path, headers: [], body, upstreamModel: 'claude-3-5-sonnet' }
+    const adapted = client.adapt(channelOf({ protocol: [protocol], ...fields }), request)
+    expect(adapted.body).not.toBe(body)
+  })
+})
+
 const channel = channelOf({ name: 'a', base_url: 'https://x.example/v1', keys: ['sk-one', 'sk-two'] })
 const destination = destinationOf(channel, 'sk-one')
 

@@ -10,7 +10,7 @@ import {
   type UpstreamResponseListener,
 } from '@sluice/http1'
 import { applyEdits } from '@sluice/wire/json/json-edit'
-import { scanObject } from '@sluice/wire/json/json-scan'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { countBodyWithPrompt } from '@sluice/wire/gemini'
 import { withSystemPrompt } from '@sluice/wire/system-prompt'
@@ -291,12 +291,17 @@ function editedBody(
 ): Buffer {
   if (path.endsWith(':countTokens')) {
     if (system_prompt === '') return body
-    return countBodyWithPrompt(scanObject(body), upstreamModel, system_prompt, provider === 'vertex')
+    return countBodyWithPrompt(
+      scanObject(body, RESPONSE_LIMITS),
+      upstreamModel,
+      system_prompt,
+      provider === 'vertex',
+    )
   }
   const isCount = COUNTING.test(path)
   const isCompaction = path === COMPACTION
   if (!isCount && !isCompaction && !EDITED.test(path)) return body
-  const scan = scanObject(body)
+  const scan = scanObject(body, RESPONSE_LIMITS)
   const replace = new Map(isCount ? undefined : tier?.set)
   const prompt =
     system_prompt === '' || isCompaction ? undefined : withSystemPrompt(scan, protocol, system_prompt)
@@ -338,7 +343,9 @@ export function withoutRefusedMembers(
   const rows = refusedAt(baseUrl)
   if (rows.length === 0) return body
   const remove = rows.flatMap((row) => (row.protocol === protocol ? row.members : []))
-  return remove.length > 0 ? applyEdits(body, scanObject(body), { remove, replace: NOTHING }) : body
+  return remove.length > 0
+    ? applyEdits(body, scanObject(body, RESPONSE_LIMITS), { remove, replace: NOTHING })
+    : body
 }
 
 function refusedAt(baseUrl: string): readonly RefusedMembers[] {

@@ -145,15 +145,21 @@ async function fill(store: Store): Promise<void> {
     onLost: () => {},
   })
   const input = JSON.stringify(Array.from({ length: byTier(0, 30) }, () => item(MIB)))
-  await responses.keep(response(LARGE_INPUT), { input, response: '{"output":[]}' })
+  await responses.keep(() => ({
+    response: response(LARGE_INPUT),
+    content: { input, response: '{"output":[]}' },
+  }))
   const output = JSON.stringify({ id: LARGE_OUTPUT, output: [item(30 * MIB)] })
-  await responses.keep(response(LARGE_OUTPUT), { input: '[]', response: output })
+  await responses.keep(() => ({
+    response: response(LARGE_OUTPUT),
+    content: { input: '[]', response: output },
+  }))
   for (let n = 0; n <= CHAIN; n += 1) {
     const content = {
       input: JSON.stringify([item(14 * KIB)]),
       response: JSON.stringify({ id: linkId(n), output: [item(14 * KIB)] }),
     }
-    await responses.keep(response(linkId(n), n === 0 ? null : linkId(n - 1)), content)
+    await responses.keep(() => ({ response: response(linkId(n), n === 0 ? null : linkId(n - 1)), content }))
   }
 }
 

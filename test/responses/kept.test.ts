@@ -3,7 +3,7 @@ import { generateText } from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
-import { usageText } from '../fixtures/behaviour.ts'
+import { DONE_FRAME, usageText } from '../fixtures/behaviour.ts'
 import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
 import type { FullResponse } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -11,6 +11,7 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { startGateway } from '../fixtures/gateway.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 const CALLS = [{ id: 'call_1', name: 'weather', input: '{"city":"Bern"}' }]
 const tools = [{ type: 'function' as const, name: 'weather', parameters: { type: 'object' }, strict: false }]
@@ -20,12 +21,13 @@ let client: OpenAI
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { keep_responses: '1h' },
-    models: priced(['chat', 'messages', 'either']),
+    models: priced(['chat', 'messages', 'either', 'native']),
     channels: [
       channel('left', upstream.baseUrl('left'), { models: ['either'] }),
       channel('right', upstream.baseUrl('right'), { models: ['either'] }),
       channel('chat', upstream.baseUrl('chat')),
       channel('messages', upstream.baseUrl('messages'), { protocol: 'messages' }),
+      channel('native', upstream.baseUrl('native'), { protocol: 'responses', system_prompt: 'Be kind.' }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
   }))
@@ -250,6 +252,79 @@ describe('a converted response that is kept', () => {
     await fixture.gateway.restart()
     const later = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
     expect(await later.responses.retrieve(id)).toMatchObject({ id, output_text: 'A whale told me.' })
+  })
+})
+
+describe('a kept response with more JSON values than a request may have', () => {
+  /** Twenty candidates for one token, with 201,000 values together. */
+  const logprobs = {
+    content: [
+      {
+        token: 'Hello.',
+        logprob: -1,
+        bytes: [72],
+        top_logprobs: Array.from({ length: 20 }, (_, at) => ({
+          token: `t${at}`,
+          logprob: -2,
+          bytes: Array.from({ length: 10_050 }, () => 7),
+        })),
+      },
+    ],
+  }
+  const large = (stream: boolean): void => {
+    const choice = { index: 0, logprobs, finish_reason: 'stop' }
+    const head = { id: 'chatcmpl-1', created: 1_700_000_000, model: 'upstream-model' }
+    const content = { role: 'assistant', content: 'Hello.' }
+    const usage = JSON.parse(usageText(10, 5))
+    const whole = { ...head, object: 'chat.completion', choices: [{ ...choice, message: content }], usage }
+    const chunk = {
+      ...head,
+      object: 'chat.completion.chunk',
+      choices: [{ ...choice, delta: content }],
+      usage,
+    }
+    fixture.upstream.script(
+      'chat',
+      stream
+        ? { kind: 'stream', frames: [`data: ${JSON.stringify(chunk)}\n\n`, DONE_FRAME], ending: 'no done' }
+        : { kind: 'whole', body: JSON.stringify(whole) },
+    )
+  }
+  /** The ids of such a response and of its only item. */
+  async function made(stream: boolean): Promise<{ id: string; item: string | undefined }> {
+    large(stream)
+    const request = {
+      model: 'chat',
+      input: 'hi',
+      include: ['message.output_text.logprobs' as const],
+      top_logprobs: 20,
+    }
+    const { id, output } = stream
+      ? await client.responses.stream(request).finalResponse()
+      : await client.responses.create(request)
+    expect(output).toMatchObject([{ content: [{ text: 'Hello.', logprobs: logprobs.content }] }])
+    return { id, item: output[0]?.id }
+  }
+
+  test.each([false, true])('is delivered, and can be continued (streamed: %s)', async (stream) => {
+    const { id } = await made(stream)
+    fixture.upstream.script('chat', said('Well.'))
+    const next = await client.responses.create({ model: 'chat', input: 'and?', previous_response_id: id })
+    expect(next.output_text).toBe('Well.')
+    expect(messagesSent()).toEqual([
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'Hello.' },
+      { role: 'user', content: 'and?' },
+    ])
+  })
+
+  test('can be referred to, also for a provider of this protocol', async () => {
+    const { item } = await made(false)
+    fixture.upstream.script('native', wholeResponse({ text: 'Well.' }))
+    const answer = await post({ model: 'native', input: [{ type: 'item_reference', id: item }] })
+    expect(answer.status, answer.text).toBe(200)
+    const { input } = JSON.parse(fixture.upstream.received('native').at(-1)?.text ?? '{}')
+    expect(input).toMatchObject([{ type: 'message', content: [{ logprobs: logprobs.content }] }])
   })
 })
 

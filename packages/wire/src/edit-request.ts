@@ -12,7 +12,7 @@ import {
   replaceMemberValue,
   keepMembers,
 } from './json/json-edit.ts'
-import { scanObject } from './json/json-scan.ts'
+import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { asRecord } from './json/record.ts'
 import { carriesModel } from './model-tools.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
@@ -195,7 +195,7 @@ function changedText(
   text: string,
   change: (scan: ScannedObject, list: Node) => string | undefined,
 ): string | undefined {
-  const scan = scanObject(Buffer.from(`{"_":${text}}`))
+  const scan = scanObject(Buffer.from(`{"_":${text}}`), RESPONSE_LIMITS)
   const list = scan.span('_')
   return list && change(scan, list.node)
 }

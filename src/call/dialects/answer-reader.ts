@@ -54,8 +54,8 @@ export interface ContinuedCall {
 /** How a response lasts beyond its call: later requests of the client may refer to it. */
 export interface LastingResponse {
   /**
-   * Stores the response for later requests, before the client receives its end; never rejects. `charged` is
-   * the usage for which the call was charged. `form` is what a check makes of the bytes for the client; absent if they
+   * Stores the response for later requests, before the client receives its end; rejects only with
+   * `charged`, the usage for which the call was charged. `form` is what a check makes of the bytes for the client; absent if they
    * are not checked.
    */
   keep?(origin: AnswerOrigin, charged: Promise<Usage>, form?: (bytes: Buffer) => Buffer): Promise<void>

@@ -4,8 +4,9 @@ import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
 import { LocalDigests } from '../../call/digests/digest-store.ts'
 import type { Plans } from '../../call/plan.ts'
-import type { AttemptTarget } from '../../call/request-stages.ts'
+import type { AttemptRequest, AttemptTarget } from '../../call/request-stages.ts'
 import { SessionAffinity } from './affinity.ts'
+import { withCacheDiagnosisRequest } from './cache-diagnosis-request.ts'
 
 const MINUTE_MS = 60_000
 const KEYS = ['one', 'two', 'three'].map((value) => ({ value }))
@@ -136,3 +137,13 @@ describe('the share of a key', () => {
     expect(calls.first()).toBe('two')
   })
 })
+
+test.each(['/messages', '/responses'])(
+  'a provider is asked why its cache was missed also for a converted request with more JSON values than one of a client: %s',
+  (path) => {
+    const body = Buffer.from(`{"input":[${Array.from({ length: 200_001 }, () => 0).join(',')}]}`)
+    const request = { path, body, headers: [] } as unknown as AttemptRequest
+    const { body: asking } = withCacheDiagnosisRequest(request, 'last')
+    expect(Buffer.isBuffer(asking) && asking.includes('"last"')).toBe(true)
+  },
+)

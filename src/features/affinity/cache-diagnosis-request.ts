@@ -1,5 +1,5 @@
 import { applyEdits } from '@sluice/wire/json/json-edit'
-import { scanObject } from '@sluice/wire/json/json-scan'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { AttemptRequest } from '../../call/request-stages.ts'
 
@@ -25,7 +25,7 @@ type AddQuestion = (request: AttemptRequest, body: Buffer, previousId: string) =
 /** Functions that add the question why the cache was missed, by the path of the endpoint. */
 const QUESTIONS: Readonly<Record<string, AddQuestion>> = {
   '/messages': (request, body, previousId) => {
-    const scan = scanObject(body)
+    const scan = scanObject(body, RESPONSE_LIMITS)
     if (scan.has('diagnostics')) return request
     // With null the provider remembers this request, so that the next one can be compared with it.
     const question = { previous_message_id: previousId === '' ? null : previousId }
@@ -34,7 +34,7 @@ const QUESTIONS: Readonly<Record<string, AddQuestion>> = {
   },
   '/responses': (request, body, previousId) => {
     if (previousId === '') return request
-    const scan = scanObject(body)
+    const scan = scanObject(body, RESPONSE_LIMITS)
     const given: unknown = scan.has('prompt_cache_options') ? scan.value('prompt_cache_options') : {}
     if (typeof given !== 'object' || given === null || 'comparison_response_id' in given) return request
     const question = { ...given, comparison_response_id: previousId }

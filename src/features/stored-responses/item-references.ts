@@ -1,3 +1,4 @@
+import { RESPONSE_LIMITS } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
   hasOnlyMessages,
@@ -10,7 +11,7 @@ import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
 import type { RequestReaderContext } from '../../call/dialects/dialect.ts'
 import { findReasoningAccount, type ReasoningAccount } from './reasoning-origin.ts'
-import { type PreviousResponse, findPreviousResponse } from './resolve-previous-response.ts'
+import { type PreviousResponse, findPreviousResponse, scanComposed } from './resolve-previous-response.ts'
 import { itemSource, type ItemPosition, itemPositions, textAt } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
@@ -124,19 +125,22 @@ export async function withStoredItems(
         const text = await textOf(place)
         items.set(place.id, text)
         bytes += Buffer.byteLength(text) * (wanted.get(place.id) ?? 0)
-        if (bytes > options.body_limit)
-          throw new GatewayError(
-            'request_too_large',
-            `the request with the items that it refers to is larger than ${options.body_limit} bytes`,
-          )
+        if (bytes > options.body_limit) throw tooLarge(options.body_limit)
       }
     }
     if (items.size === 0) return scan
     await reading.hold(bytes)
-    return replaceItemReferences(scan, items)
+    return scanComposed(() => replaceItemReferences(scan, items), tooLarge(options.body_limit))
   } finally {
     reading.end()
   }
+}
+
+function tooLarge(bodyLimit: number): GatewayError {
+  return new GatewayError(
+    'request_too_large',
+    `the request with the items that it refers to is larger than ${bodyLimit} bytes or ${RESPONSE_LIMITS.nodes} JSON values`,
+  )
 }
 
 async function textOf(place: ItemPosition): Promise<string> {

@@ -31,24 +31,25 @@ export async function keepComposedAnswer(
   const previousId = typeof previous === 'string' ? previous : null
   if (previousId !== null && (await responses.facts(user.id, previousId))?.contentBytes === 0)
     return undefined
-  return ({ id, response, call, target, tokens }) => {
-    const createdMs = Date.now()
-    const kept = {
-      id,
-      userId: user.id,
-      model: call.plan.request.model,
-      group: call.plan.group.name,
-      channel: target.channel.name,
-      keyTag: responses.keyTag(target.key.value),
-      upstreamId: '',
-      tokens,
-      previousId,
-      createdMs,
-      expiresMs: createdMs + retentionMs,
-      callId: null,
-      rate: null,
-    }
-    const input = inputItems(scan, (prefix) => `${prefix}_${randomBytes(16).toString('hex')}`)
-    return responses.keep(kept, { input, response })
-  }
+  return ({ id, response, call, target, tokens }) =>
+    responses.keep(() => {
+      const createdMs = Date.now()
+      const kept = {
+        id,
+        userId: user.id,
+        model: call.plan.request.model,
+        group: call.plan.group.name,
+        channel: target.channel.name,
+        keyTag: responses.keyTag(target.key.value),
+        upstreamId: '',
+        tokens,
+        previousId,
+        createdMs,
+        expiresMs: createdMs + retentionMs,
+        callId: null,
+        rate: null,
+      }
+      const input = inputItems(scan, (prefix) => `${prefix}_${randomBytes(16).toString('hex')}`)
+      return { response: kept, content: { input, response } }
+    })
 }

@@ -35,10 +35,13 @@ function responsesOn(rows: Pick<RowStore, 'read' | 'write'>): ResponseStore {
 }
 
 /** Two kept responses, and a log of what is read of them and of the memory that is allocated. */
-async function stage({ bodyLimit = 10_000_000, firstBytes = CONTENT_BYTES } = {}) {
+async function stage({ bodyLimit = 10_000_000, first = contentOf(FIRST) } = {}) {
   const store = await openedStore()
-  await responsesOn(store).keep(kept(FIRST, null), contentOf(FIRST, firstBytes))
-  await responsesOn(store).keep(kept(SECOND, FIRST), contentOf(SECOND))
+  await responsesOn(store).keep(() => ({
+    response: kept(FIRST, null),
+    content: first,
+  }))
+  await responsesOn(store).keep(() => ({ response: kept(SECOND, FIRST), content: contentOf(SECOND) }))
   const steps: (string | number)[] = []
   const rows: Pick<RowStore, 'read' | 'write'> = {
     read(name, ...input) {
@@ -93,6 +96,26 @@ test('a stored conversation larger than the maximum request body is refused befo
     code: 'previous_response_not_found',
   })
   expect(steps.filter((step) => LOADING.has(String(step)) || typeof step === 'number')).toEqual([])
+})
+
+test('a stored conversation with more than 2,000,000 JSON values with the request that continues it is refused', async () => {
+  const output = `{"type":"message","content":[${Array.from({ length: 2_000_001 }, () => 0).join(',')}]}`
+  const { responses, reader } = await stage({ first: { input: '[]', response: `{"output":[${output}]}` } })
+  const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
+  await expect(findPreviousResponse(scan, SECOND, reader, responses)).rejects.toMatchObject({
+    code: 'previous_response_not_found',
+    message: expect.stringContaining('2000000 JSON values'),
+  })
+})
+
+test('a request with more than 2,000,000 JSON values with the stored items that it refers to is refused', async () => {
+  const id = `msg_${'a'.repeat(32)}000`
+  const output = `{"id":"${id}","content":[${Array.from({ length: 2_000_001 }, () => 0).join(',')}]}`
+  const { responses, reader } = await stage({ first: { input: '[]', response: `{"output":[${output}]}` } })
+  const scan = scanObject(
+    Buffer.from(JSON.stringify({ model: 'm', input: [{ type: 'item_reference', id }] })),
+  )
+  await expect(withStoredItems(scan, reader, responses)).rejects.toMatchObject({ code: 'request_too_large' })
 })
 
 test.each(['retrieve', 'inputItems'] as const)(

@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import { MAX_PREVIOUS_RESPONSES, type StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
 import { applyEdits } from '@sluice/wire/json/json-edit'
-import { scanObject } from '@sluice/wire/json/json-scan'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
 import type { RequestReaderContext } from '../../call/dialects/dialect.ts'
@@ -55,7 +55,11 @@ export async function findPreviousResponse(
       ])
     const body = await composed.compose(sources)
     if (body.length > bodyLimit) throw tooLong(id, bodyLimit)
-    return { kind: 'kept', response, scan: scanObject(body) }
+    return {
+      kind: 'kept',
+      response,
+      scan: scanComposed(() => scanObject(body, RESPONSE_LIMITS), tooLong(id, bodyLimit)),
+    }
   } finally {
     reading.end()
   }
@@ -89,10 +93,22 @@ export function channelsToContinue(
   )
 }
 
+/**
+ * Scans a request with the items of earlier responses. It may have as many values as a response, and each part of it was
+ * read before, so it fails only because together they have more: then `refusal` is thrown.
+ */
+export function scanComposed(scan: () => ScannedObject, refusal: GatewayError): ScannedObject {
+  try {
+    return scan()
+  } catch {
+    throw refusal
+  }
+}
+
 function tooLong(id: string, bodyLimit: number): GatewayError {
   return new GatewayError(
     'previous_response_not_found',
-    `Previous response with id '${shown(id)}' ends a conversation that is too long to be continued here: more than ${MAX_PREVIOUS_RESPONSES} responses, or ${bodyLimit} bytes with this request; send the messages that matter instead.`,
+    `Previous response with id '${shown(id)}' ends a conversation that is too long to be continued here: more than ${MAX_PREVIOUS_RESPONSES} responses, or ${bodyLimit} bytes or ${RESPONSE_LIMITS.nodes} JSON values with this request; send the messages that matter instead.`,
   )
 }
 
@@ -136,7 +152,7 @@ class ComposedInput {
   constructor(scan: ScannedObject, bytes: number, texts: number) {
     const input = inputItems(scan, (prefix) => `${prefix}_0`)
     this.#own = applyEdits(scan.bytes, scan, { remove: [], replace: new Map([['input', input]]) })
-    this.#at = (scanObject(this.#own).span('input')?.start ?? 0) + 1
+    this.#at = (scanObject(this.#own, RESPONSE_LIMITS).span('input')?.start ?? 0) + 1
     this.size = this.#own.length + bytes + texts
   }
 

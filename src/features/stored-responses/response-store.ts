@@ -33,6 +33,12 @@ export interface ResponseStoreDependencies {
   readonly onLost: () => void
 }
 
+/** A response that the gateway keeps, with its input and output. */
+export interface KeptResponse {
+  readonly response: StoredResponse
+  readonly content: StoredContent
+}
+
 /**
  * Stores responses to which clients may refer, and the provider accounts that created them. All nodes share
  * them.
@@ -42,6 +48,7 @@ export class ResponseStore {
   readonly #tag: ResponseStoreDependencies['tag']
   readonly #kept: KeptStore
   readonly #retried: RetriedWrites
+  readonly #onLost: () => void
   /** Responses by user and item id. */
   readonly #byItem = new OwnedEntries<number, string>()
   readonly #keyTags = new LRUCache<string, string>({ max: MAX_KEY_TAGS })
@@ -50,6 +57,7 @@ export class ResponseStore {
     this.#rows = rows
     this.#tag = tag
     this.#kept = kept
+    this.#onLost = onLost
     this.#retried = new RetriedWrites(onLost)
   }
 
@@ -114,10 +122,21 @@ export class ResponseStore {
   }
 
   /**
-   * Stores a response that the gateway keeps, after its call has ended. The write is retried if the database
-   * is unavailable. If there is no room for the response, it is not stored.
+   * Stores a response that the gateway keeps, after its call was charged. The write is retried if the database
+   * is unavailable. If there is no room for the response, it is not stored. Never rejects: what is charged is
+   * delivered, so a response that cannot be read (`made` throws) or stored is counted as lost. `made` returns
+   * undefined if there is nothing to store.
    */
-  async keep(response: StoredResponse, content: StoredContent): Promise<void> {
+  async keep(made: () => KeptResponse | undefined): Promise<void> {
+    try {
+      const kept = made()
+      if (kept) await this.#store(kept)
+    } catch {
+      this.#onLost()
+    }
+  }
+
+  async #store({ response, content }: KeptResponse): Promise<void> {
     const { id: key, userId, model, createdMs, expiresMs } = response
     const inputBytes = Buffer.byteLength(content.input)
     const bytes = inputBytes + Buffer.byteLength(content.response)

@@ -1,12 +1,12 @@
 import type { AnswerOrigin } from '../../call/dialects/answer-reader.ts'
 import { randomBytes } from 'node:crypto'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
-import { scanObject } from '@sluice/wire/json/json-scan'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
 import { frameData } from '@sluice/wire/sse/frame-splitter'
 import type { AnswerKeeper } from '../../call/dialects/references.ts'
-import type { ResponseStore } from './response-store.ts'
+import type { KeptResponse, ResponseStore } from './response-store.ts'
 
 /** What is needed to keep the response to a converted request. */
 export interface RetentionOptions {
@@ -29,36 +29,44 @@ export class RetainedResponse implements AnswerKeeper {
   }
 
   /** Stores the response of a stream. The stream's last frame contains the whole response. */
-  async keepStream(finalBytes: Buffer, charged: Usage, origin: AnswerOrigin): Promise<void> {
-    const last = finalBytes.toString().trimEnd().split('\n\n').at(-1) ?? ''
-    const event = scanObject(Buffer.from(frameData(`${last}\n\n`) ?? '{}'))
-    const node = event.span('response')?.node
-    if (node !== undefined) await this.keep(event.textOf(node), charged, origin)
+  keepStream(finalBytes: Buffer, charged: Usage, origin: AnswerOrigin): Promise<void> {
+    return this.#keeping.responses.keep(() => {
+      const last = finalBytes.toString().trimEnd().split('\n\n').at(-1) ?? ''
+      const event = scanObject(Buffer.from(frameData(`${last}\n\n`) ?? '{}'), RESPONSE_LIMITS)
+      const node = event.span('response')?.node
+      return node === undefined ? undefined : this.#made(event.textOf(node), charged, origin)
+    })
   }
 
   /** Stores a response as the client receives it. */
-  async keep(
+  keep(response: string, charged: Usage, origin: AnswerOrigin): Promise<void> {
+    return this.#keeping.responses.keep(() => this.#made(response, charged, origin))
+  }
+
+  #made(
     response: string,
     charged: Usage,
     { userId, model, group, channel, key }: AnswerOrigin,
-  ): Promise<void> {
+  ): KeptResponse {
     const { responses, previousId, retentionMs } = this.#keeping
     const createdMs = Date.now()
-    const kept = {
-      id: String(scanObject(Buffer.from(response)).value('id')),
-      userId,
-      model,
-      group,
-      channel,
-      keyTag: responses.keyTag(key.value),
-      upstreamId: '',
-      tokens: promptTokens(charged) + charged.output,
-      previousId,
-      createdMs,
-      expiresMs: createdMs + retentionMs,
-      callId: null,
-      rate: null,
+    return {
+      response: {
+        id: String(scanObject(Buffer.from(response), RESPONSE_LIMITS).value('id')),
+        userId,
+        model,
+        group,
+        channel,
+        keyTag: responses.keyTag(key.value),
+        upstreamId: '',
+        tokens: promptTokens(charged) + charged.output,
+        previousId,
+        createdMs,
+        expiresMs: createdMs + retentionMs,
+        callId: null,
+        rate: null,
+      },
+      content: { input: this.#input, response },
     }
-    await responses.keep(kept, { input: this.#input, response })
   }
 }

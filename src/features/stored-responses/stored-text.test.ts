@@ -34,7 +34,7 @@ describe.each(ENGINES)('the texts of a kept response, on $name', (engine) => {
     async (_, content, parts) => {
       const { store, database } = await openedRows(engine)
       const responses = responsesOn(store)
-      await responses.keep(responseRow(ID), content)
+      await responses.keep(() => ({ response: responseRow(ID), content }))
       expect(await partsIn(database)).toBe(parts)
       expect(await contentOf(responses)).toEqual(content)
       const bytes = Buffer.byteLength(content.input) + Buffer.byteLength(content.response)
@@ -46,7 +46,7 @@ describe.each(ENGINES)('the texts of a kept response, on $name', (engine) => {
 
   test('a part can be read again after later ones, with the same text', async () => {
     const { store } = await openedRows(engine)
-    await responsesOn(store).keep(responseRow(ID), LARGE)
+    await responsesOn(store).keep(() => ({ response: responseRow(ID), content: LARGE }))
     for (const name of ['input', 'response'] as const) {
       const text = responsesOn(store).text(2, ID, name)
       const parts: string[] = []
@@ -60,7 +60,7 @@ describe.each(ENGINES)('the texts of a kept response, on $name', (engine) => {
   test('a response that is removed while it is read is not found any more', async () => {
     const { store, database } = await openedRows(engine)
     const responses = responsesOn(store)
-    await responses.keep(responseRow(ID), LARGE)
+    await responses.keep(() => ({ response: responseRow(ID), content: LARGE }))
     const text = responses.text(2, ID, 'response')
     await text.part(0)
     await responses.remove(2, ID)
@@ -73,7 +73,7 @@ describe.each(ENGINES)('the texts of a kept response, on $name', (engine) => {
     async (failing) => {
       const { store, database } = await openedRows(engine)
       const responses = responsesOn(store)
-      await responses.keep(responseRow(ID), SMALL)
+      await responses.keep(() => ({ response: responseRow(ID), content: SMALL }))
       await expect(responsesOn(failingWrites(store, failing)).remove(2, ID)).rejects.toThrow('stopped')
       if (await responses.facts(2, ID)) await responses.remove(2, ID)
       expect(await database.sql('SELECT kind FROM kept')).toEqual([])

@@ -19,7 +19,7 @@ export function createFrame(
   { generates, isEmpty }: { readonly generates: boolean; readonly isEmpty: boolean },
   continued: Continuation | undefined,
 ): Buffer {
-  const scan = scanObject(body)
+  const scan = scanObject(body, RESPONSE_LIMITS)
   const replace = new Map([['type', '"response.create"']])
   if (!generates) replace.set('generate', 'false')
   if (isEmpty) replace.set('input', '[]')
@@ -35,7 +35,7 @@ export function createFrame(
 
 /** The message that gives a response further input: the last items of the body of the request that follows from it. */
 export function steerFrame(body: Buffer, items: number, runningId: string): Buffer {
-  const scan = scanObject(body)
+  const scan = scanObject(body, RESPONSE_LIMITS)
   const input = scan.span('input')
   const all = input ? scan.elements(input.node) : []
   const added = all.slice(all.length - items).map((item) => scan.textOf(item))

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { requestMemory, usedUp } from '../../../test/samples/request-memory.ts'
 import { ResizableAllocation } from '../../limits/request-memory.ts'
+import { createFrame, steerFrame } from './provider-frame.ts'
 import { readFrame, readTurnFrame } from './turn-frame.ts'
 import { AnswerCollector } from './turn.ts'
 
@@ -35,4 +36,13 @@ test('an answer without memory for its items can be continued only if its provid
   expect(collector.stateAfter(FRAME, undefined, [])).toBeUndefined()
   const stored = collected({ isUsedUp: true, store: true })
   expect(stored.collector.stateAfter(FRAME, undefined, [])).toMatchObject({ id: 'resp_1', after: 'resp_1' })
+})
+
+test('a turn that has more JSON values than a message of a client, because it was composed, is sent to a socket of its provider', () => {
+  const item = JSON.stringify({ type: 'message', content: Array.from({ length: 200_001 }, () => 0) })
+  const body = Buffer.from(`{"model":"m","input":[${item}]}`)
+  const sent = createFrame(body, { generates: true, isEmpty: false }, undefined).toString()
+  expect(JSON.parse(sent)).toMatchObject({ type: 'response.create', model: 'm' })
+  expect(sent).toContain(item)
+  expect(steerFrame(body, 1, 'resp_1').toString()).toContain(item)
 })

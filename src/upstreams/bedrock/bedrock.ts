@@ -4,7 +4,7 @@ import type { TransportError, UpstreamResponseHead, UpstreamResponseListener } f
 import { BEDROCK_KEY_FORMS, type BedrockKey, parseBedrockKey } from '../../domain/provider-keys.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import { applyEdits } from '@sluice/wire/json/json-edit'
-import { scanObject } from '@sluice/wire/json/json-scan'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { parseRecord } from '@sluice/wire/json/record'
 import type { UpstreamKey } from '../key-ring.ts'
 import { type WireRequest, type Provider, ProviderRefusal, type ProviderTarget } from '../provider.ts'
@@ -168,7 +168,7 @@ const MAX_BYTES = 64 * 1024
  * budget of thinking, although it is not counted.
  */
 function countBody(invoked: Buffer): Buffer {
-  const scan = scanObject(invoked)
+  const scan = scanObject(invoked, RESPONSE_LIMITS)
   const { budget_tokens: budget } = (scan.value('thinking') ?? {}) as { readonly budget_tokens?: unknown }
   const replace = new Map<string, string>()
   if (!scan.has('max_tokens')) replace.set('max_tokens', String(typeof budget === 'number' ? budget + 1 : 1))

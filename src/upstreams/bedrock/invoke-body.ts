@@ -1,5 +1,5 @@
 import { renderArray, applyEdits, type ElementChange } from '@sluice/wire/json/json-edit'
-import { scanObject } from '@sluice/wire/json/json-scan'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { Node, ScannedObject } from '@sluice/wire/json/scanned-object'
 import { claudeVersion, isSince } from '@sluice/wire/model-capabilities'
 import type { AdaptedBody } from '../provider.ts'
@@ -55,7 +55,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([['advanced-tool-use-2025-1
  */
 export function invokeBody(given: Buffer, headers: readonly string[], model: string): AdaptedBody {
   const body = refusesLifetimes(model) ? withoutLifetimes(given) : given
-  const scan = scanObject(body)
+  const scan = scanObject(body, RESPONSE_LIMITS)
   const requested = [...betasIn(scan.value('anthropic_beta')), ...betasOf(headers)]
   const named = requested.map((name) => RENAMED.get(name) ?? name)
   if (hasToolSearch(scan)) named.push(TOOL_SEARCH)
@@ -153,7 +153,7 @@ function refusesLifetimes(model: string): boolean {
  */
 function withoutLifetimes(body: Buffer): Buffer {
   if (!body.includes(`"${LIFETIME}"`)) return body
-  const scan = scanObject(body)
+  const scan = scanObject(body, RESPONSE_LIMITS)
   const marks: Node[] = []
   for (const name of HOLDERS) {
     const member = scan.span(name)
@@ -164,7 +164,9 @@ function withoutLifetimes(body: Buffer): Buffer {
   for (const mark of marks.sort((a, b) => scan.startOf(a) - scan.startOf(b))) {
     const bytes = body.subarray(scan.startOf(mark), scan.endOf(mark))
     pieces.push(body.subarray(at, scan.startOf(mark)))
-    pieces.push(applyEdits(bytes, scanObject(bytes), { remove: [LIFETIME], replace: new Map() }))
+    pieces.push(
+      applyEdits(bytes, scanObject(bytes, RESPONSE_LIMITS), { remove: [LIFETIME], replace: new Map() }),
+    )
     at = scan.endOf(mark)
   }
   return marks.length === 0 ? body : Buffer.concat([...pieces, body.subarray(at)])
@@ -223,7 +225,9 @@ function takenTools(scan: ScannedObject, searches: boolean): TakenTools | undefi
     if (remove.length === 0) return 'stays'
     for (const name of remove) dropped.add(name)
     const bytes = Buffer.from(scan.textOf(tool))
-    return { text: applyEdits(bytes, scanObject(bytes), { remove, replace: new Map() }).toString() }
+    return {
+      text: applyEdits(bytes, scanObject(bytes, RESPONSE_LIMITS), { remove, replace: new Map() }).toString(),
+    }
   })
   return text === undefined ? undefined : { text, dropped: [...dropped] }
 }

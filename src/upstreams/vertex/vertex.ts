@@ -1,7 +1,7 @@
 import { VERTEX_TIER_HEADER, VERTEX_TYPE_HEADER, vertexTierHeader } from '../tier-headers.ts'
 import { type ProtocolName } from '@sluice/wire/protocols'
 import { applyEdits } from '@sluice/wire/json/json-edit'
-import { scanObject } from '@sluice/wire/json/json-scan'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { Channel } from '../../domain/records/channel.ts'
 import { parseServiceAccount, type ServiceAccount } from '../../domain/provider-keys.ts'
 import type { UpstreamKey } from '../key-ring.ts'
@@ -95,7 +95,7 @@ function withTierHeader(
   members: readonly string[],
 ): AdaptedBody {
   if (!members.some((name) => body.includes(`"${name}"`))) return { body, dropped: [] }
-  const scan = scanObject(body)
+  const scan = scanObject(body, RESPONSE_LIMITS)
   const named = members.filter((name) => scan.has(name))
   const tiers = named.map((name) => ({ name, ...vertexTierHeader(scan.value(name)) }))
   const headers = tiers.flatMap(({ header }) => header).slice(0, 2)
@@ -145,7 +145,7 @@ const VERSION = 'vertex-2023-10-16'
  * from it, because the URL contains it (unless `keepsModel`). All other bytes stay.
  */
 function rawPredictBody(body: Buffer, keepsModel: boolean): Buffer {
-  const scan = scanObject(body)
+  const scan = scanObject(body, RESPONSE_LIMITS)
   const replace = new Map<string, string>()
   if (!scan.has('anthropic_version')) replace.set('anthropic_version', JSON.stringify(VERSION))
   return applyEdits(body, scan, { remove: keepsModel ? [] : ['model'], replace })

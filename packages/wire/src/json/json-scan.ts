@@ -20,7 +20,8 @@ export const JSON_LIMITS: ScanLimits = { depth: 128, nodes: 200_000, members: 1_
 
 /**
  * Limits for an upstream's response, which can be larger than a request, for example with search results or
- * generated files.
+ * generated files; and for a request that is not as the client sent it, because the gateway has converted it or put
+ * earlier responses into it.
  */
 export const RESPONSE_LIMITS: ScanLimits = { depth: 512, nodes: 2_000_000, members: 1_000 }
 

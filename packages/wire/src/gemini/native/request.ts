@@ -35,7 +35,7 @@ import { KnownMemberNames } from '../../json/known-names.ts'
 import { requestNames } from '../../request-names.ts'
 import { GEMINI_EMBED_REQUEST, GEMINI_REQUEST } from '../shape.ts'
 import { applyEdits } from '../../json/json-edit.ts'
-import { scanObject } from '../../json/json-scan.ts'
+import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import { promptText } from '../../prompt-text.ts'
 import { modelResourceName } from '../model-name.ts'
 
@@ -302,5 +302,5 @@ function countedPart(scan: ScannedObject): ScannedObject {
   const member = topMember(scan, REQUEST)
   if (!member) return scan
   if (scan.kindOf(member.node) !== 'object') refuseField(member.key, 'an object', 'something else')
-  return scanObject(Buffer.from(scan.textOf(member.node)))
+  return scanObject(Buffer.from(scan.textOf(member.node)), RESPONSE_LIMITS)
 }

@@ -1,7 +1,7 @@
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { isSignatureEnvelope } from '../../signature-envelope.ts'
 import { applyEdits } from '../../json/json-edit.ts'
-import { scanObject } from '../../json/json-scan.ts'
+import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import { asRecord } from '../../json/record.ts'
 import { functionItems, mcpCallAsFunction } from '../mcp-items.ts'
 
@@ -101,7 +101,7 @@ export function hasItemReferences(scan: ScannedObject): boolean {
 
 /**
  * Returns the request with references replaced by the items to which they refer. A reference whose id is not
- * in `items` remains.
+ * in `items` remains. The result may have as many values as a response; above that, `invalid_json` is thrown.
  */
 export function replaceItemReferences(
   scan: ScannedObject,
@@ -112,7 +112,7 @@ export function replaceItemReferences(
   const known = new Map(itemReferences(scan).map(({ node, id }) => [node, items.get(id)]))
   const texts = scan.elements(input.node).map((node) => known.get(node) ?? scan.textOf(node))
   const replace = new Map([['input', `[${texts.join(',')}]`]])
-  return scanObject(applyEdits(scan.bytes, scan, { remove: [], replace }))
+  return scanObject(applyEdits(scan.bytes, scan, { remove: [], replace }), RESPONSE_LIMITS)
 }
 
 /**
@@ -142,7 +142,12 @@ export function inputForProvider(scan: ScannedObject): string {
     if (textIn(scan, node, 'type') === 'mcp_call')
       return functionItems(mcpCallAsFunction(asRecord(scan.parse(node)) ?? {}))
     const bytes = Buffer.from(text)
-    return [applyEdits(bytes, scanObject(bytes), { remove: ['id'], replace: new Map() }).toString()]
+    return [
+      applyEdits(bytes, scanObject(bytes, RESPONSE_LIMITS), {
+        remove: ['id'],
+        replace: new Map(),
+      }).toString(),
+    ]
   })
   return `[${texts.join(',')}]`
 }
