@@ -85,10 +85,12 @@ export class WholeResponse extends ResponseHandler {
     const isHidden = ruleOf(failure).client === 'hidden'
     const isPassedOn = isNative && valid && !isHidden && (hasContent || !error.isStated)
     this.close()
-    this.undelivered(isPassedOn ? { ...failure, passOn: () => this.#passOn(reply) } : failure, usage)
+    this.undelivered(isPassedOn ? { ...failure, passOn: () => this.#passOn(reply, failure) } : failure, usage)
   }
 
-  async #passOn(reply: WholeReply): Promise<void> {
+  // Another attempt may succeed unless the request itself is the cause, so no later call may get this answer.
+  async #passOn(reply: WholeReply, failure: Failure): Promise<void> {
+    if (ruleOf(failure).blames !== 'request') this.call.incoming.hasFailed = true
     const checked = reply.check ? await reply.check(new AbortController().signal) : reply
     await this.#deliver(checked)
   }

@@ -7,6 +7,14 @@ import { type Behaviour, completionText, usageText } from '../fixtures/behaviour
 import { type Body, call, CERTAINLY_GONE_MS, type FullResponse, open } from '../fixtures/client.ts'
 import { ADMIN, ADMIN_USER, channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import {
+  type EndedAnswer,
+  sendsFrames,
+  sendsJson,
+  streamedAnswer,
+  type Upstream,
+  wholeAnswer,
+} from '../fixtures/ended-answers.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { formBytes, recordingParts, waveFile } from '../fixtures/form.ts'
 import { streamedGemini, wholeGemini } from '../fixtures/gemini-behaviour.ts'
@@ -80,6 +88,7 @@ const rows = (): number => database.usage().length
 const codeOf = (answer: FullResponse): string => `${answer.status} ${String(answer.json().error.code)}`
 
 const CHAT_FRAMES: Behaviour = { kind: 'stream', events: 5, usage: usageText(10, 5) }
+const IMAGE = { model: 'chat', prompt: 'x' }
 const SPEECH = { model: 'chat', input: 'hello', voice: 'alloy' }
 
 const ENDPOINTS: readonly (readonly [string, string, Behaviour, string, object])[] = [
@@ -165,13 +174,7 @@ const ENDPOINTS: readonly (readonly [string, string, Behaviour, string, object])
     '/v1/moderations',
     { model: 'chat', input: 'x' },
   ],
-  [
-    'an image',
-    'chat',
-    json({ created: 1, data: [{ b64_json: 'AAAA' }] }),
-    '/v1/images/generations',
-    { model: 'chat', prompt: 'x' },
-  ],
+  ['an image', 'chat', json({ created: 1, data: [{ b64_json: 'AAAA' }] }), '/v1/images/generations', IMAGE],
   [
     'speech',
     'chat',
@@ -425,6 +428,100 @@ describe('what is kept', () => {
       expect(second.text).toContain('[DONE]')
     },
   )
+
+  const asked = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 9 }
+  const generate = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }
+  const gemini = '/v1beta/models/gemini:'
+  const failedChat: EndedAnswer = { text: 'half', reason: 'network_error' }
+  const withError: EndedAnswer = {
+    ...failedChat,
+    reason: 'stop',
+    more: { error: { code: 500, message: 'no' } },
+  }
+  const failedGemini: EndedAnswer = { text: 'half', reason: 'MALFORMED_FUNCTION_CALL' }
+  const failedResponse: EndedAnswer = {
+    text: 'half',
+    reason: '',
+    more: { status: 'failed', error: { code: 'server_error', message: 'no' }, incomplete_details: null },
+  }
+  const jsonOf = (upstream: Upstream, answer: EndedAnswer): Behaviour =>
+    sendsJson(wholeAnswer(upstream, answer))
+  const eventsOf = (upstream: Upstream, answer: EndedAnswer): Behaviour =>
+    sendsFrames(streamedAnswer(upstream, answer))
+
+  test.each<readonly [string, string, Behaviour, string, object]>([
+    ['a whole answer', 'chat', jsonOf('chat', failedChat), '/v1/chat/completions', ask('chat')],
+    [
+      'a whole answer without content',
+      'chat',
+      jsonOf('chat', { ...failedChat, text: '' }),
+      '/v1/chat/completions',
+      ask('chat'),
+    ],
+    ['a choice with an error', 'chat', jsonOf('chat', withError), '/v1/chat/completions', ask('chat')],
+    ['events in place of JSON', 'chat', eventsOf('chat', failedChat), '/v1/chat/completions', ask('chat')],
+    ['a converted answer', 'chat', jsonOf('chat', failedChat), '/v1/messages', { model: 'chat', ...asked }],
+    ['a stream', 'chat', eventsOf('chat', failedChat), '/v1/chat/completions', askStream('chat')],
+    [
+      'JSON in place of a stream',
+      'chat',
+      jsonOf('chat', failedChat),
+      '/v1/chat/completions',
+      askStream('chat'),
+    ],
+    [
+      'a converted stream',
+      'chat',
+      eventsOf('chat', failedChat),
+      '/v1/messages',
+      { model: 'chat', ...asked, stream: true },
+    ],
+    ['a Gemini answer', 'gemini', jsonOf('gemini', failedGemini), `${gemini}generateContent`, generate],
+    [
+      'a Gemini stream',
+      'gemini',
+      eventsOf('gemini', failedGemini),
+      `${gemini}streamGenerateContent?alt=sse`,
+      generate,
+    ],
+    [
+      'a response',
+      'responses',
+      jsonOf('responses', failedResponse),
+      '/v1/responses',
+      { model: 'responses', input: 'hi' },
+    ],
+    ['an image', 'chat', json({ error: { code: 500, message: 'no' } }), '/v1/images/generations', IMAGE],
+    ['speech', 'chat', json({ error: { code: 500, message: 'no' } }), '/v1/audio/speech', SPEECH],
+    [
+      'an embedding',
+      'chat',
+      json({ error: { code: 500, message: 'no' } }),
+      '/v1/embeddings',
+      { model: 'chat', input: 'x' },
+    ],
+  ])(
+    'an answer that ended with a failure is not replayed when the call is repeated with its idempotency key: %s',
+    async (_, lane, failed, path, body) => {
+      fixture.upstream.script(lane, failed)
+      const key = randomUUID()
+      await attempt(body, key, { path })
+      const second = await attempt(body, key, { path })
+      expect(second.headers['idempotency-replayed']).toBeUndefined()
+      expect(fixture.upstream.received(lane)).toHaveLength(2)
+    },
+  )
+
+  test('an answer whose end the request has caused is replayed, as a 400 of a provider is', async () => {
+    const behaviour = jsonOf('gemini', { text: 'half', reason: 'MISSING_THOUGHT_SIGNATURE' })
+    fixture.upstream.script('gemini', behaviour)
+    const [key, path] = [randomUUID(), `${gemini}generateContent`]
+    const first = await attempt(generate, key, { path })
+    const second = await attempt(generate, key, { path })
+    expect([first.status, second.text]).toEqual([200, first.text])
+    expect(second.headers['idempotency-replayed']).toBe('true')
+    expect(fixture.upstream.received('gemini')).toHaveLength(1)
+  })
 
   test('a repeated call whose answer was too large to be stored is a 409, and never a second upstream call', async () => {
     fixture.upstream.script('second', { kind: 'whole', content: 'x'.repeat(70_000) })

@@ -76,6 +76,7 @@ beforeAll(async () => {
         token('ann'),
         token('one', { rate_limit: { parallel: 1 } }),
         token('few', { rate_limit: { requests: 3 } }),
+        token('brief', { rate_limit: { requests: 3 } }),
         token('little', { rate_limit: { requests: 2 } }),
       ]),
       user(BOB.id, 'bob', [token('bob')], { access_token: BOB.accessToken }),
@@ -468,6 +469,15 @@ test('rounds and calls of tools that are refused are among the refused calls', a
       code: 'rate_limited',
     },
   ])
+})
+
+test('a response that a limit ended between its rounds is not replayed for its idempotency key', async () => {
+  const options = { headers: { 'idempotency-key': 'brief' } }
+  script({ calls: [TIDES] }, { calls: [TIDES] }, { text: 'done' })
+  const first = await client('brief').responses.create(asked(), options)
+  expect(first.incomplete_details).toEqual({ reason: 'rate_limited' })
+  const again = client('brief').responses.create(asked(), options)
+  await expect(again).rejects.toMatchObject({ status: 429 })
 })
 
 test('a limit that is reached between rounds ends the response as incomplete', async () => {

@@ -157,8 +157,8 @@ export class AnswerCache implements EqualCallsPolicy<CachedCall, CachedAnswer, A
     await ways.make(recorded, first)
   }
 
-  factsOf({ made, call }: SharedAnswer): AnswerFacts | undefined {
-    return answerFactsOfCall(made?.settlement, call)
+  factsOf({ made, call }: SharedAnswer, { hasFailed }: IncomingCall): AnswerFacts | undefined {
+    return hasFailed === true ? undefined : answerFactsOfCall(made?.settlement, call)
   }
 
   async keep(first: SharedAnswer, facts: AnswerFacts, { head, pieces }: CompleteAnswer): Promise<void> {

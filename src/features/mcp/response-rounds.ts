@@ -379,6 +379,8 @@ class ResponseInRounds {
   /** Ends the response because a round was refused or has failed. What there is of it is not lost. */
   #refused({ error, refused }: Extract<RoundAnswer, { kind: 'refusal' }>): void | Promise<void> {
     const { incoming } = this.#request
+    // Another attempt may get further, however the answer ends now.
+    incoming.hasFailed = true
     if (!this.#composed.hasBegun) {
       if (!refused) throw error
       incoming.response.writeHead(refused.status, refused.headers).end(refused.body)
