@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { errorBody, usageText } from '../fixtures/behaviour.ts'
+import { contentFrame, DONE_FRAME, errorBody, finishFrame, usageText } from '../fixtures/behaviour.ts'
 import { type FullResponse, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
@@ -10,7 +10,7 @@ import { untilOpen, untilOver } from '../fixtures/open-calls.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { byTier } from '../runner/tier.ts'
 
-const MODELS = ['breaking', 'begun', 'ended', 'refusing', 'left', 'early', 'unread'] as const
+const MODELS = ['breaking', 'begun', 'drained', 'ended', 'refusing', 'left', 'early', 'unread'] as const
 /** Ten prompt and five output tokens. */
 const USAGE = usageText(10, 5)
 const COST = 30
@@ -22,7 +22,9 @@ beforeAll(async () => {
     options: { retries: 0, cache: { ttl: '10m' } },
     rate_limits: {},
     models: priced([...MODELS]),
-    channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
+    channels: MODELS.map((name) =>
+      channel(name, upstream.baseUrl(name), name === 'drained' ? { on_client_gone: 'drain' } : {}),
+    ),
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
@@ -234,4 +236,32 @@ describe(`${CALLS} equal calls whose first client leaves`, () => {
     expect(asked('early')).toBe(1)
     await expect.poll(() => chargesOf('early').filter((quota) => quota > 0)).toEqual([COST])
   })
+})
+
+test('an equal call after all clients of a stream have left is sent upstream, and does not wait for the rest, which is read for its charge', async () => {
+  const read = Promise.withResolvers<void>()
+  const frames = Array.from({ length: 40 }, () => contentFrame('lost '))
+  fixture.upstream.script(
+    'drained',
+    {
+      kind: 'stream',
+      frames,
+      paceMs: 20,
+      rest: { after: read.promise, frames: [finishFrame(), DONE_FRAME] },
+    },
+    { kind: 'stream', events: 3, word: 'found ', usage: USAGE },
+  )
+  const first = await open(fixture.gateway.url, askStream('drained'), { key: 'ann' })
+  await first.until('lost ')
+  first.abort()
+  // The gateway notices this at the next event that it sends.
+  await untilOver(fixture.gateway.url, 0)
+  const next = await fixture.chat('ann', askStream('drained'))
+  expect([isWhole(next), next.text.includes('lost')]).toEqual([true, false])
+  expect(fixture.upstream.received('drained').map(({ endedAt }) => endedAt !== undefined)).toEqual([
+    false,
+    true,
+  ])
+  read.resolve()
+  await expect.poll(() => chargesOf('drained').length).toBe(2)
 })

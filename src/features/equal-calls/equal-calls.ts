@@ -62,6 +62,14 @@ export class CallUnderWay<Call extends EqualCall, Kept extends object, Facts> {
     }
   }
 
+  /**
+   * Whether equal calls may wait for the answer. One that was lost is given to no call, although its call may go on: what
+   * the clients have left may be read to its end for the charge.
+   */
+  get isShared(): boolean {
+    return !this.isRemoved && !this.answer.isLost
+  }
+
   protected get isUsed(): boolean {
     return this.#users > 0
   }
@@ -126,7 +134,7 @@ export class EqualCalls<
     const { lookup, maxMisses, incoming } = call
     for (let misses = 1; misses <= maxMisses; misses += 1) {
       const known = this.#underWay.get(lookup)
-      const missed = await (known?.isRemoved === false ? this.#follow(known, call) : this.#lead(call))
+      const missed = await (known?.isShared ? this.#follow(known, call) : this.#lead(call))
       if (!missed || incoming.response.isAborted) return
       if (misses === maxMisses && isOfUpstream(missed.error)) throw missed.error
     }
@@ -139,10 +147,12 @@ export class EqualCalls<
       const source = await first.source.promise
       if (source === undefined) return {}
       if (source !== 'make') return (await this.#policy.replay(source, first, call)) ? undefined : {}
+      const { answer } = first
+      if (answer.isLost) return {}
       // An answer that ended with an error is not given to other calls.
-      const isUseless = first.answer.hasEnded && (await first.facts.promise) === undefined
+      const isUseless = answer.hasEnded && (await first.facts.promise) === undefined
       const missed = isUseless ? {} : await this.#policy.attach(first, call)
-      if (missed) await first.over.promise
+      if (missed && !answer.isLost) await first.over.promise
       return missed
     })
   }
