@@ -177,6 +177,8 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
     first: ClaimedCall,
     { incoming, caller, settings, isForAnyModel }: Attempt,
   ): Promise<MissedAnswer | undefined> {
+    // A client that has left while it waited is not one of the answer.
+    if (incoming.response.isAborted) return undefined
     const { id, record } = first.call.incoming
     if (record.model !== undefined) {
       if (!isForAnyModel) requirePermission(settings, caller, record.model)
@@ -184,7 +186,8 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
     }
     const attached = first.answer.attach(incoming.response, REPLAYED)
     if (attached) {
-      this.#noLongerLeft(first)
+      // The client may have left as the first bytes were written to it.
+      if (first.answer.clients > 0) this.#noLongerLeft(first)
       incoming.record.replayOf = id
       this.#count('attached')
       if (await attached) return undefined
@@ -272,8 +275,9 @@ export class IdempotentCalls implements EqualCallsPolicy<Attempt, KeptAnswer, tr
     call.answer.release()
   }
 
-  /** Whether a call continues although all its clients have left; counts it if so. */
+  /** Whether a call continues although all its clients have left; counts it once if so. */
   #stays(call: ClaimedCall): boolean {
+    if (call.isLeft) return true
     const { id } = call.call.caller.user
     const left = this.#leftOfUsers.get(id) ?? 0
     if (left >= MAX_LEFT) return false
