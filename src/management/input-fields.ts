@@ -183,6 +183,17 @@ export function idFields(kind: 'token' | 'channel', notAList: string) {
   }
 }
 
+/** Maximum number of objects that one request may delete; `docs/api.md: Endpoints`. */
+export const MAX_DELETED_AT_ONCE = 1000
+
+/** Throws `batch_too_many` for a list with more than `limit` ids. `what` says what happens to their objects. */
+export function requireFewIds(ids: readonly number[], limit: number, what: string): void {
+  if (ids.length <= limit) return
+  throw new GatewayError('batch_too_many', `ids: at most ${limit} ${what} at once, not ${ids.length}`, {
+    details: { limit, given: ids.length },
+  })
+}
+
 /** The maximum quota, in quota units, at the present `quota_per_unit`. */
 export function maxQuota({ options }: Settings): number {
   return MAX_QUOTA_USD * options.quota_per_unit

@@ -378,6 +378,13 @@ describe('unknown ids of channels', () => {
       expect(await as(request)).toMatchObject({ status: 404 })
   })
 
+  test('a batch of more than 1,000 channels is a 400 with the maximum', async () => {
+    const ids = Array.from({ length: 1001 }, (_, index) => 1_000_000 + index)
+    const refused = await as('POST /api/channel/batch', { ids })
+    expect(refused).toMatchObject({ status: 400, body: { code: 'batch_too_many', limit: 1000, given: 1001 } })
+    expect(await as('POST /api/channel/batch', { ids: ids.slice(1) })).toMatchObject({ status: 200, data: 0 })
+  })
+
   test.each([[{ ids: [] }], [{ ids: [0] }], [{ ids: ['1'] }], [{}], [{ ids: 1 }]])(
     'an invalid batch of channels is a 400: %j',
     async (body) => {

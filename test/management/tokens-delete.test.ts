@@ -118,10 +118,20 @@ describe('POST /api/token/batch', () => {
     expect((await removeAll({ ids: [kept.id] })).data).toBe(1)
   })
 
-  test('POST /api/token/batch accepts more ids than one SQL statement can have', async () => {
+  test('POST /api/token/batch accepts 1,000 ids, and refuses 1,001 with the maximum', async () => {
     const { id } = await made('among many')
-    const ids = Array.from({ length: 90_000 }, (_, index) => 1_000_000 + index)
-    expect((await removeAll({ ids: [...ids, id] })).data).toBe(1)
+    const ids = Array.from({ length: 1000 }, (_, index) => 1_000_000 + index)
+    const refused = await removeAll({ ids: [...ids, id] })
+    expect(refused.status).toBe(400)
+    expect(refused.body).toEqual({
+      success: false,
+      message: expect.stringContaining('1000') as unknown,
+      code: 'batch_too_many',
+      limit: 1000,
+      given: 1001,
+    })
+    expect(await named()).toContain('among many')
+    expect((await removeAll({ ids: [...ids.slice(1), id] })).data).toBe(1)
   })
 
   test.each([

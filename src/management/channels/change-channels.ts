@@ -3,6 +3,7 @@ import type { Channel, ChannelDefinition, StoredChannel } from '../../domain/rec
 import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 import { versionField, addCurrentObject, repeatIfChanged } from '../expected-version.ts'
+import { MAX_DELETED_AT_ONCE, requireFewIds } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
 import {
   channelDefinition,
@@ -136,12 +137,14 @@ export function replaceChannel(
 }
 
 /**
- * Deletes stored channels and returns how many existed. Throws if one of them is declared in gateway.yaml.
+ * Deletes stored channels and returns how many existed. Throws if one of them is declared in gateway.yaml, and
+ * `batch_too_many` for more than 1,000 ids.
  */
 export async function deleteChannels(
   { store, liveConfig }: AdministrationServices,
   ids: readonly number[],
 ): Promise<number> {
+  requireFewIds(ids, MAX_DELETED_AT_ONCE, 'channels are removed')
   for (const id of ids) requireEditableChannel(liveConfig, id)
   const deleted = new Set(ids)
   return liveConfig.change(

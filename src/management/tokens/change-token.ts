@@ -5,7 +5,7 @@ import { generateKey } from '../../store/secrets.ts'
 import { type Actor, maySetOperatorLimits, OPERATOR } from '../authority.ts'
 import { keepsPartOfBudget, usageLimitChanges } from '../usage-limits.ts'
 import { addCurrentObject, repeatIfChanged } from '../expected-version.ts'
-import { maxQuota, readInput } from '../input-fields.ts'
+import { MAX_DELETED_AT_ONCE, maxQuota, readInput, requireFewIds } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { storedFields } from '../record-schemas.ts'
 import { findUser } from '../users/list-users.ts'
@@ -192,12 +192,13 @@ export async function enableToken(
 
 /**
  * Deletes those of the given tokens that belong to the user, and returns their number. Their keys are refused
- * from now on; running calls continue.
+ * from now on; running calls continue. Throws `batch_too_many` for more than 1,000 ids.
  */
 export async function deleteTokens(
   { store, apiKeys, nowMs }: ManagementServices,
   { user: userId, ids: tokenIds }: { readonly user: number; readonly ids: readonly number[] },
 ): Promise<number> {
+  requireFewIds(tokenIds, MAX_DELETED_AT_ONCE, 'tokens are deleted')
   const nowSeconds = Math.floor(nowMs() / 1000)
   const deleted = await store.write('deleteTokens', { userId, tokenIds, nowSeconds })
   apiKeys.forget(new Set(deleted))

@@ -9,7 +9,7 @@ import {
 import { GatewayError } from '../../errors.ts'
 import type { TokenOrder } from '../../store/operations/find-accounts.ts'
 import type { Store } from '../../store/store.ts'
-import { readInput, userInput } from '../input-fields.ts'
+import { readInput, requireFewIds, userInput } from '../input-fields.ts'
 import { offsetOf, orderQuery, type PageRequest, pageObject, pageQuery, pageSchema } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
 import { findUser } from '../users/list-users.ts'
@@ -184,13 +184,7 @@ export async function revealKeys(
   { store }: ManagementServices,
   { user: userId, ids }: { readonly user: number; readonly ids: readonly number[] },
 ): Promise<Record<string, string>> {
-  if (ids.length > MAX_KEYS_PER_REQUEST) {
-    throw new GatewayError(
-      'batch_too_many',
-      `ids: at most ${MAX_KEYS_PER_REQUEST} keys are revealed at once, not ${ids.length}`,
-      { details: { limit: MAX_KEYS_PER_REQUEST, given: ids.length } },
-    )
-  }
+  requireFewIds(ids, MAX_KEYS_PER_REQUEST, 'keys are revealed')
   await store.write('recordReveal', { kind: 'key', ids, userId })
   const found = await store.read('revealKeys', { tokenIds: ids, userId })
   // Of imported keys that were never used only a digest is known.

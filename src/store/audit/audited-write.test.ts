@@ -1,11 +1,13 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows } from '../../../test/stores/engines.ts'
-import { newToken, newUser } from '../../../test/stores/rows.ts'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Engine, ENGINES, openedRows } from '../../../test/stores/engines.ts'
+import { newToken, newUser, SECRETS } from '../../../test/stores/rows.ts'
 import type { AuditEntry, ChangeOrigin } from '../../domain/audit.ts'
 import type { Json } from '../../domain/json.ts'
 import type { RowStore } from '../store.ts'
-import { AUDIT_RULES } from './audited-write.ts'
+import { createKysely } from '../sqlite/dialect.ts'
+import { AUDIT_RULES, auditedWrite } from './audited-write.ts'
 import * as writes from '../operations/writes.ts'
 
 const NOW = Date.now()
@@ -224,6 +226,37 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
     ])
   })
 
+  test('a write reads only those keys for the audit log that it may change: own ones, which are not deleted', async () => {
+    const { store, database } = await openedRows(engine)
+    const [ann, bob] = [
+      await store.write('createUser', newUser({ username: 'ann' })),
+      await store.write('createUser', newUser({ username: 'bob' })),
+    ]
+    const own = await store.write('createToken', newToken(ann.id, { key: 'k1', name: 'own' }))
+    const gone = await store.write('createToken', newToken(ann.id, { key: 'k2', name: 'gone' }))
+    const foreign = await store.write('createToken', newToken(bob.id, { key: 'k3', name: 'foreign' }))
+    await store.write('deleteTokens', { userId: ann.id, tokenIds: [gone.id], nowSeconds: 1 })
+    // Reading a row with this list fails.
+    await database.sql(`update tokens set guards = '[' where id <> ${own.id}`)
+    const tokenIds = [own.id, gone.id, foreign.id]
+    for (const tokenId of [gone.id, foreign.id]) {
+      const of = { userId: ann.id, tokenId, origin }
+      expect(await store.write('rotateToken', { ...of, key: 'k4' })).toBeNull()
+      expect(await store.write('enableOrDisableToken', { ...of, status: 2, nowMs: NOW })).toBeNull()
+      const fields = { name: 'x' }
+      expect(await store.write('changeToken', { ...of, fields, maxQuota: 1, nowMs: NOW })).toBeNull()
+    }
+    expect(await store.write('deleteTokens', { userId: ann.id, tokenIds, nowSeconds: 2, origin })).toEqual([
+      own.id,
+    ])
+    const entries = await entriesOf(store)
+    expect(entries).toMatchObject([
+      { action: 'key.delete', object: { kind: 'key', id: own.id, name: 'own' } },
+    ])
+    for (const [field, before] of Object.entries({ name: 'own', remain_quota: 500_000, user_id: ann.id }))
+      expect(entries[0]?.changes).toContainEqual({ field, before, after: null })
+  })
+
   test('a change and its entry in the audit log are committed and rolled back together', async () => {
     const { store, database } = await openedRows(engine)
     const { id: userId } = await store.write('createUser', { ...newUser({ username: 'bob' }), origin })
@@ -279,4 +312,30 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
     })
     expect((await store.read('auditPage', { filter: {}, offset: 0, limit: 1 })).total).toBe(1001)
   })
+})
+
+test('the keys that a write deletes are read some at a time for the audit log, and each has its entry', async () => {
+  const { store, database } = await openedRows(ENGINES[0] as Engine)
+  const { id: userId } = await store.write('createUser', newUser({ username: 'ann' }))
+  const { id } = await store.write('createToken', newToken(userId))
+  const columns = Object.keys((await database.sql('select * from tokens'))[0] ?? {})
+  const copied = columns.filter((name) => name !== 'id' && name !== 'key_hash').join()
+  await database.sql(`insert into tokens (${copied}, key_hash)
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < 250)
+    select ${copied}, 'h' || i from tokens, n where tokens.id = ${id}`)
+  const file = new DatabaseSync(database.place)
+  onTestFinished(() => file.close())
+  const sizes: number[] = []
+  const db = createKysely(file).withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      if (result.rows.some((row) => 'model_limits' in row)) sizes.push(result.rows.length)
+      return result
+    },
+  })
+  await auditedWrite(db, 'deleteUser', { userId, deleted_time: 2, origin }, SECRETS)
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(251)
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(100)
+  const actions = (await entriesOf(store)).map(({ action }) => action)
+  expect(actions.toSorted()).toEqual([...Array.from({ length: 251 }, () => 'key.delete'), 'user.delete'])
 })

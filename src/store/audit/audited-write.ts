@@ -7,6 +7,7 @@ import { appendAuditEntries, type NewAuditEntry } from './append-audit-entries.t
 import { entriesBetween, type ObjectReference, objectStates } from './object-states.ts'
 import type { DeclaredRow } from '../row-types.ts'
 import { undeletedTokens } from '../account-rows.ts'
+import { ownTokenIds } from '../operations/tokens.ts'
 import { findInvitation } from '../operations/invitations.ts'
 import { userOfIdentity } from '../operations/sign-ins.ts'
 import { readSeededAccounts } from '../operations/seed-accounts.ts'
@@ -26,6 +27,7 @@ type AnyAudited =
       ) => readonly ObjectReference[] | Promise<readonly ObjectReference[]>
       readonly makes?: (output: unknown, input: unknown) => readonly ObjectReference[]
     }
+  | { readonly deletes: (input: unknown, db: Db) => Promise<readonly ObjectReference[]> }
   | {
       readonly entries: (
         input: unknown,
@@ -50,6 +52,11 @@ export async function auditedWrite(db: Db, name: string, input: unknown, secrets
     await appendAuditEntries(db, origin, await entriesOf(output))
     return output
   }
+  if ('deletes' in audited) {
+    // Before the operation, after which the objects cannot be read. If it throws, the transaction is rolled back.
+    await recordDeletions(db, origin, await audited.deletes(input, db), secrets)
+    return run()
+  }
   const touched = (await audited.touches?.(input, db, secrets)) ?? []
   const before = await objectStates(db, touched, secrets)
   const output = await run()
@@ -59,11 +66,26 @@ export async function auditedWrite(db: Db, name: string, input: unknown, secrets
   return output
 }
 
+/** Maximum number of objects whose states are in memory at once: a key may have 80 KB. */
+const DELETIONS_AT_ONCE = 50
+
+async function recordDeletions(
+  db: Db,
+  origin: ChangeOrigin,
+  references: readonly ObjectReference[],
+  secrets: Secrets,
+): Promise<void> {
+  for (let start = 0; start < references.length; start += DELETIONS_AT_ONCE) {
+    const states = await objectStates(db, references.slice(start, start + DELETIONS_AT_ONCE), secrets)
+    await appendAuditEntries(db, origin, entriesBetween(states, new Map()))
+  }
+}
+
 /** Rule for an operation that changes objects: their states before and after the operation are compared. */
 interface ChangesObjects<Input, Output> {
   /**
-   * Returns the objects that the operation may change or delete. They are read before it, so that the audit log can
-   * show what changed.
+   * Returns the objects that the operation may change or delete, and no others: they are read before it, so that the
+   * audit log can show what changed.
    */
   readonly touches?: (
     input: Input,
@@ -72,6 +94,12 @@ interface ChangesObjects<Input, Output> {
   ) => readonly ObjectReference[] | Promise<readonly ObjectReference[]>
   /** Returns the objects that the operation has created. */
   readonly makes?: (output: Output, input: Input) => readonly ObjectReference[]
+}
+
+/** Rule for an operation that deletes objects, of which there may be many. */
+interface DeletesObjects<Input> {
+  /** Returns the objects that the operation deletes unless it throws. */
+  readonly deletes: (input: Input, db: Db) => Promise<readonly ObjectReference[]>
 }
 
 /**
@@ -98,7 +126,11 @@ const invitation = (id: number): AuditedObject => ({ kind: 'invite', id, name: S
 
 /** How each write is recorded in the audit log; null if it does not change an object that people manage. */
 export const AUDIT_RULES: {
-  readonly [Of in Name]: ChangesObjects<Input<Of>, Output<Of>> | ReportsEntries<Input<Of>, Output<Of>> | null
+  readonly [Of in Name]:
+    | ChangesObjects<Input<Of>, Output<Of>>
+    | DeletesObjects<Input<Of>>
+    | ReportsEntries<Input<Of>, Output<Of>>
+    | null
 } = {
   acceptInvitation: {
     async entries({ token, nowSeconds }, db, secrets) {
@@ -122,7 +154,7 @@ export const AUDIT_RULES: {
     },
   },
   changeChannel: { touches: ({ id }) => [channel(id)] },
-  changeToken: { touches: ({ tokenId }) => [key(tokenId)] },
+  changeToken: { touches: ownKey },
   changeUser: { touches: ({ userId }) => [user(userId)] },
   claimAlerts: null,
   createChannels: { makes: (ids) => ids.map(channel) },
@@ -143,7 +175,7 @@ export const AUDIT_RULES: {
     makes: ({ id }) => [user(id)],
   },
   createUserToken: { makes: ({ id }) => [key(id)] },
-  deleteChannels: { touches: ({ ids }) => ids.map(channel) },
+  deleteChannels: { deletes: async ({ ids }) => ids.map(channel) },
   deleteInvitation: {
     async entries({ id }) {
       return (isDeleted) =>
@@ -151,9 +183,9 @@ export const AUDIT_RULES: {
     },
   },
   deleteResponse: null,
-  deleteTokens: { touches: ({ tokenIds }) => tokenIds.map(key) },
+  deleteTokens: { deletes: async (input, db) => (await ownTokenIds(db, input)).map(key) },
   deleteUser: {
-    touches: async ({ userId }, db) => [user(userId), ...(await keysOf(db, [userId]))],
+    deletes: async ({ userId }, db) => [user(userId), ...(await keysOf(db, [userId]))],
   },
   endConditions: null,
   endOwnSession: {
@@ -259,7 +291,7 @@ export const AUDIT_RULES: {
   pruneHalfHourSums: null,
   reportConditions: null,
   reportModelRetirements: null,
-  rotateToken: { touches: ({ tokenId }) => [key(tokenId)] },
+  rotateToken: { touches: ownKey },
   seedUsers: {
     touches: ({ seeds }, db, secrets) => seededObjects(db, seeds, secrets),
     makes: ({ users, tokens }) => [...users.map(({ id }) => user(id)), ...tokens.map(({ id }) => key(id))],
@@ -277,7 +309,7 @@ export const AUDIT_RULES: {
   storeProvenance: null,
   storeResponse: null,
   subscribeAlerts: null,
-  enableOrDisableToken: { touches: ({ tokenId }) => [key(tokenId)] },
+  enableOrDisableToken: { touches: ownKey },
   unlinkIdentity: { touches: ({ userId }) => [user(userId)] },
 }
 
@@ -292,6 +324,14 @@ function sessionEntry(
 async function personOf(db: Db, id: number): Promise<{ id: number; name: string } | undefined> {
   const row = await db.selectFrom('users').select('username').where('id', '=', id).executeTakeFirst()
   return row && { id, name: row.username }
+}
+
+/** The key of a change, if it is one of the user's: an operation leaves the keys of others alone. */
+async function ownKey(
+  { userId, tokenId }: { readonly userId: number; readonly tokenId: number },
+  db: Db,
+): Promise<ObjectReference[]> {
+  return (await ownTokenIds(db, { userId, tokenIds: [tokenId] })).map(key)
 }
 
 async function keysOf(db: Db, userIds: readonly number[]): Promise<ObjectReference[]> {

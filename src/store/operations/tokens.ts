@@ -361,6 +361,17 @@ function refuseUnusable(status: TokenStatus): void {
   }
 }
 
+/** Those of the ids that are tokens of the user which are not deleted, in ascending order and each once. */
+export async function ownTokenIds(
+  db: Db,
+  { userId, tokenIds }: { readonly userId: number; readonly tokenIds: readonly number[] },
+): Promise<number[]> {
+  const rows = await inChunks([...new Set(tokenIds)], (some) =>
+    undeletedTokensOfUser(db, userId).select('id').where('id', 'in', some).execute(),
+  )
+  return rows.map(({ id }) => id).sort((one, other) => one - other)
+}
+
 /**
  * Marks those tokens in `tokenIds` that belong to the user as deleted. Resolves to their ids. The rows stay,
  * so that running calls can continue and be settled.
@@ -373,9 +384,7 @@ export async function deleteTokens(
     nowSeconds,
   }: { readonly userId: number; readonly tokenIds: readonly number[]; readonly nowSeconds: number },
 ): Promise<number[]> {
-  const requestedIds = new Set(tokenIds)
-  const live = await undeletedTokensOfUser(db, userId).select('id').orderBy('id').execute()
-  const ids = live.map(({ id }) => id).filter((id) => requestedIds.has(id))
+  const ids = await ownTokenIds(db, { userId, tokenIds })
   await inChunks(ids, (some) =>
     db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', 'in', some).execute(),
   )
