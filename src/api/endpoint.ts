@@ -280,6 +280,11 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
    * the address is limited.
    */
   readonly limitSubjects?: (input: LimitSubjectsInput<never>) => readonly LimitSubject[]
+  /**
+   * Set if requests add to what is kept for long, such as entries of the audit log, and no other limit bounds them. Accounts
+   * below the administrators may make a limited number of them in 24 hours.
+   */
+  readonly isLimitedDaily?: true
   /** Set if the endpoint always fails, with one of `errorStatuses`. */
   readonly succeeds?: false
   /** Forbids caches to store the response. */

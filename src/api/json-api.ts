@@ -14,6 +14,7 @@ import type { ClientAddress } from '../accounts/authentication/client-address.ts
 import { refuseRequestOfOtherSite } from '../accounts/authentication/refuse-cross-site.ts'
 import { headerText, requireKey } from '../accounts/authentication/key-from-request.ts'
 import type { ChangeOrigin } from '../domain/audit.ts'
+import type { User } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireWithinRateLimit } from '../limits/rate-limiter.ts'
@@ -40,6 +41,13 @@ import { sendJsonText, sendJson, sendText } from './send-response.ts'
 
 /** Maximum size of a request body in bytes, unless its endpoint declares another limit. */
 const BODY_LIMIT = 1024 * 1024
+
+/**
+ * Changes that an account below the administrators may make in 24 hours, or as many as it may have tokens if that is more.
+ * `docs/security.md: Disk that one user can fill`.
+ */
+const CHANGES_A_DAY = 1000
+const DAY_MS = 86_400_000
 
 const NEVER_CACHED = {
   'cache-control': 'no-store, no-cache, must-revalidate, private, max-age=0',
@@ -136,6 +144,7 @@ export class JsonApi {
         : { subject: block, label: 'this address' }
       await this.#takeFromLimits(exchange, endpoint, [{ ...limited, factor: 1 }])
     }
+    if (endpoint.isLimitedDaily && principal.user) await this.#takeFromChanges(principal.user)
     const { body, bodyIf } = endpoint
     const schema = bodyIf ? (bodyIf.query(query) ? bodyIf.is : bodyIf.else) : body
     if (endpoint.method === 'DELETE' && endpoint.area === 'management')
@@ -202,6 +211,15 @@ export class JsonApi {
     const limit = management.settings().rateLimits.console
     const limited = { name: LIMIT_NAMES.console, subject: user.id, limit }
     await countRequestAndSetHeaders(limits, response, limited, 'this user in the console')
+  }
+
+  async #takeFromChanges({ id, role }: User): Promise<void> {
+    if (role >= Role.admin) return
+    const { limits, management } = this.#services
+    const requests = Math.max(CHANGES_A_DAY, management.settings().options.max_user_tokens)
+    const limit = { requests, tokens: 0, windowMs: DAY_MS }
+    const verdict = await limits.take({ name: LIMIT_NAMES.changes, subject: id, limit })
+    requireWithinRateLimit(verdict, `this user, ${requests} changes in 24 hours,`)
   }
 
   async #authenticate(

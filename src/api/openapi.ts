@@ -219,7 +219,7 @@ function errorStatuses(endpoint: Endpoint): number[] {
     if (isCallEndpoint(endpoint) && (endpoint.requestSchema ?? endpoint.formSchema))
       add(400, 408, 413, 415, ...upstreamStatuses(endpoint))
   } else {
-    if (isGloballyLimited(path) || endpoint.limit) add(429)
+    if (isGloballyLimited(path) || endpoint.limit || endpoint.isLimitedDaily) add(429)
     if (endpoint.params) add(400, 404)
     if (endpoint.body ?? endpoint.upload) add(400, 408, 413, 415)
   }

@@ -110,6 +110,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ user, params, services }) => rotateTokenOf(services, { user: user.id, id: params.id }),
   }),
   defineAccountEndpoint('POST', '/api/token/', {
+    isLimitedDaily: true,
     limit: 'critical',
     limitIf: ({ reveal }) => reveal === '1',
     cache: 'never',
@@ -140,6 +141,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     },
   }),
   defineAccountEndpoint('PUT', '/api/token/', {
+    isLimitedDaily: true,
     summary: "Changes one of the account's tokens; with status_only=1 its status alone",
     errorStatuses: [404, 409],
     query: z.object({ status_only: STATUS_ONLY.optional() }),

@@ -26,6 +26,8 @@ export const LIMIT_NAMES = {
   search: named('search'),
   critical: named('critical'),
   console: named('console'),
+  /** Changes that an account may make in 24 hours. */
+  changes: named('changes'),
 } as const
 
 /** A rate limit, and whom it limits. */

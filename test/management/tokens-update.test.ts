@@ -4,10 +4,11 @@ import { type Account, manage } from '../fixtures/account.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { keyOf, createToken, type ShownToken } from '../fixtures/tokens.ts'
+import { keyOf, createToken, type ShownToken, tokenBody } from '../fixtures/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }
+const CAL = { id: 4, accessToken: 'the-access-token-of-cal' }
 const MAX_QUOTA = 500_000_000_000_000
 
 let fixture: Fixture
@@ -35,6 +36,7 @@ beforeAll(async () => {
           { access_token: ANN.accessToken },
         ),
         user(3, 'bob', [token('ofbob')], { access_token: BOB.accessToken }),
+        user(4, 'cal', [token('ofcal'), token('gone')], { access_token: CAL.accessToken }),
       ],
     })
     return configured()
@@ -380,4 +382,32 @@ test('a token status that gateway.yaml declares can be changed over HTTP, and is
   expect(await called('loose')).toEqual([200, undefined])
   process.kill(fixture.gateway.pid, 'SIGHUP')
   await expect.poll(() => called('loose')).toEqual([401, 'token_disabled'])
+})
+
+test('an account that is no administrator makes 1,000 changes in 24 hours; it can still delete keys, and administrators change them', async () => {
+  const { id } = database.token('token-ofcal')
+  const send = (request: Parameters<typeof manage>[2], body?: object, account: Account = CAL) =>
+    manage(fixture.gateway.url, account, request, body)
+  const change = { id, name: 'token-ofcal' }
+  for (let done = 0; done < 1000; done += 20)
+    for (const { status } of await Promise.all(
+      Array.from({ length: 20 }, () => send('PUT /api/token/', change)),
+    ))
+      expect(status).toBe(200)
+  const made = tokenBody('one more')
+  for (const refused of [
+    await send('PUT /api/token/', change),
+    await send('POST /api/token/', made),
+    await send('DELETE /api/cache'),
+    await send('DELETE /api/content'),
+  ]) {
+    expect(refused).toMatchObject({ status: 429, body: { success: false, code: 'rate_limited' } })
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(86_400)
+  }
+  expect((await send(`DELETE /api/token/${database.token('token-gone').id}`)).status).toBe(200)
+  expect((await put({ id: database.token('token-ofbob').id, name: 'token-ofbob' }, '', BOB)).status).toBe(200)
+  const root = { id: 1, accessToken: ROOT.access_token }
+  expect((await send('PUT /api/user/4/tokens', change, root)).status).toBe(200)
+  expect((await send('POST /api/token/', made, root)).status).toBe(200)
 })

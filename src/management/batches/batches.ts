@@ -140,10 +140,11 @@ export async function cancelBatch(
   id: string,
   user: Viewer | undefined,
 ): Promise<z.output<typeof batchDetailSchema>> {
-  const { userId } = await findBatch(services, id, user)
+  const { userId, status } = await findBatch(services, id, user)
   if (!(await services.batches.cancel(userId, id)))
     throw new GatewayError('invalid_request', 'this batch has ended and cannot be cancelled')
-  await services.store.write('recordBatchCancel', { batchId: id })
+  // A repeated request changes nothing, so it has no entry.
+  if (status !== 'cancelling') await services.store.write('recordBatchCancel', { batchId: id })
   return showBatch(services, id, user)
 }
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { ContentLogColumns } from '../../domain/records/content-log.ts'
 import { type NewToken, TOKEN, type DeclaredToken } from '../../domain/records/token.ts'
 import { type NewUser, USER_STATUS, type DeclaredUser, type ManagedUser } from '../../domain/records/user.ts'
+import { columnsOfDeletedToken } from '../account-rows.ts'
 import { generateKey, keyHashes, type Secrets } from '../secrets.ts'
 import { declaredContentColumns } from '../content-log-columns.ts'
 import {
@@ -386,7 +387,7 @@ export async function importAccount(
   if (!user || !usedElsewhere) return
   const { tokenId, quota } = usedElsewhere
   await makeToken(db, { ...deletedToken(user, nowSeconds), id: tokenId, used_quota: quota }, day, secrets)
-  await db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', '=', tokenId).execute()
+  await db.updateTable('tokens').set(columnsOfDeletedToken(nowSeconds)).where('id', '=', tokenId).execute()
 }
 
 async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Secrets): Promise<void> {

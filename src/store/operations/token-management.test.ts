@@ -108,6 +108,31 @@ describe.each(ENGINES)('deleting, on $name', (engine) => {
     expect(await store.write('deleteTokens', { userId, tokenIds, nowSeconds: NOW + 1 })).toEqual([])
   })
 
+  test('a deleted token keeps its name, its key and its sums, but none of its long texts', async () => {
+    const { store, database, userId } = await rowsWithAccount(engine)
+    const texts = {
+      model_limits: 'm,'.repeat(30_000) + 'n',
+      allow_ips: Array.from({ length: 1000 }, (_, at) => `192.0.2.${at % 256}`).join('\n'),
+      vendor_routes: JSON.stringify({ ['v'.repeat(2000)]: 'default' }),
+      operator_terms: { grants: { models: 'm,'.repeat(30_000) } },
+    }
+    const ids: number[] = []
+    for (const key of ['k2', 'k3']) {
+      const token = newToken(userId, { key, name: key, guards: ['g'], model_limits_enabled: true, ...texts })
+      ids.push((await store.write('createToken', token)).id)
+    }
+    const sql = `SELECT * FROM tokens WHERE id IN (${ids.join()}) ORDER BY id`
+    const before = await database.sql(sql)
+    await store.write('deleteTokens', { userId, tokenIds: ids.slice(0, 1), nowSeconds: NOW })
+    await store.write('deleteUser', { userId, deleted_time: NOW })
+    const blank = { model_limits: '', allow_ips: null, vendor_routes: '', operator_terms: '' }
+    // PostgreSQL counts the changes that nodes must learn of, of which the deletion is the first.
+    const counted = engine.name === 'PostgreSQL' && { epoch: 1 }
+    expect(await database.sql(sql)).toEqual(
+      before.map((row) => ({ ...row, ...blank, ...counted, deleted_time: NOW })),
+    )
+  })
+
   test('70,000 tokens of a user, more than one SQL statement can name, can be deleted at once', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     await database.sql(`

@@ -18,7 +18,7 @@ import {
 } from '../../domain/records/token.ts'
 import { importedKeyHash, tokenStatusAt } from '../../domain/api-key.ts'
 import { GatewayError } from '../../errors.ts'
-import { undeletedTokensOfUser, tokenFromRow } from '../account-rows.ts'
+import { columnsOfDeletedToken, undeletedTokensOfUser, tokenFromRow } from '../account-rows.ts'
 import { hashKey, keyEndHash, keyHashes, seal, type Secrets } from '../secrets.ts'
 import {
   newUsageLimitColumns,
@@ -373,8 +373,8 @@ export async function ownTokenIds(
 }
 
 /**
- * Marks those tokens in `tokenIds` that belong to the user as deleted. Resolves to their ids. The rows stay,
- * so that running calls can continue and be settled.
+ * Marks those tokens in `tokenIds` that belong to the user as deleted. Resolves to their ids. The rows stay without
+ * their long texts, so that running calls can continue and be settled.
  */
 export async function deleteTokens(
   db: Db,
@@ -386,7 +386,7 @@ export async function deleteTokens(
 ): Promise<number[]> {
   const ids = await ownTokenIds(db, { userId, tokenIds })
   await inChunks(ids, (some) =>
-    db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', 'in', some).execute(),
+    db.updateTable('tokens').set(columnsOfDeletedToken(nowSeconds)).where('id', 'in', some).execute(),
   )
   return ids
 }

@@ -20,7 +20,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Database } from '../row-types.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
 import { newUsageLimitColumns, usageLimitColumns } from '../usage-limit-columns.ts'
-import { managedUserFromRow, userFromRow, undeletedUsers } from '../account-rows.ts'
+import { columnsOfDeletedToken, managedUserFromRow, userFromRow, undeletedUsers } from '../account-rows.ts'
 import { inChunks, type Db } from './operation.ts'
 import type { ChangeOrigin } from '../../domain/audit.ts'
 import { requireVersion, userVersion } from '../../domain/object-version.ts'
@@ -310,7 +310,7 @@ export async function deleteUser(
     .execute()
   await db
     .updateTable('tokens')
-    .set({ deleted_time })
+    .set(columnsOfDeletedToken(deleted_time))
     .where('user_id', '=', userId)
     .where('deleted_time', 'is', null)
     .execute()
