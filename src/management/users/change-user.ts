@@ -50,8 +50,8 @@ export const changedUserInput = z.object(
 type UserChange = z.output<typeof changedUserInput>
 
 /**
- * Fields that administrators may change about themselves. A value that equals the present one does not count
- * as a change.
+ * Fields that administrators may change about themselves. Others are accepted with their present value, and not written: by
+ * then a charge may have changed it.
  */
 const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
   'id',
@@ -73,16 +73,17 @@ export function changeUser(services: ManagementServices, input: UserChange, by: 
 
 async function changePresentUser(
   services: ManagementServices,
-  input: UserChange,
+  given: UserChange,
   by: Actor,
 ): Promise<ManagedUser> {
   const { store, ledger, apiKeys, passwords, settings, nowMs } = services
-  const { id: userId } = input
+  const { id: userId } = given
   const before = (await store.read('managedUser', { userId })) ?? userNotFound(userId)
   const isOwn = roleCeiling(by) !== undefined && userId === by.id
-  if (isOwn)
-    refuseOwn({ ...before, ...(await usageLimitsObject(store, limitsOfUser(before), nowMs())) }, input)
-  else requireManageableUser(by, before)
+  if (!isOwn) requireManageableUser(by, before)
+  const input = isOwn
+    ? ownChanges({ ...before, ...(await usageLimitsObject(store, limitsOfUser(before), nowMs())) }, given)
+    : given
   const { username, group, role, quota, password } = changesOf(before, input)
   if (role !== undefined) requireAssignableRole(by, role)
   if (group !== undefined) requireGroup(settings(), group)
@@ -131,11 +132,18 @@ function changesOf(before: ManagedUser, { username, group, role, quota, password
   }
 }
 
-function refuseOwn(now: Readonly<Record<string, unknown>>, input: UserChange): void {
-  for (const [field, value] of Object.entries(input)) {
-    if (CHANGED_BY_SELF.has(field) || value === null || value === undefined || value === now[field]) continue
-    throw new GatewayError('role_too_low', `${field}: only a user with a higher role may change this for you`)
+/** The fields that administrators may change about themselves. Throws if another one differs from the present value. */
+function ownChanges(now: Readonly<Record<string, unknown>>, given: UserChange): UserChange {
+  const changes: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(given)) {
+    if (CHANGED_BY_SELF.has(field)) changes[field] = value
+    else if (value !== null && value !== undefined && value !== now[field])
+      throw new GatewayError(
+        'role_too_low',
+        `${field}: only a user with a higher role may change this for you`,
+      )
   }
+  return changes as UserChange
 }
 
 const TOP_UP_INPUT = z.object(
