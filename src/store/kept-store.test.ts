@@ -1,8 +1,9 @@
-import { describe, expect, test } from 'vitest'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../test/stores/engines.ts'
 import { failingWrites, keptEntry, keptStore, partsIn } from '../../test/stores/kept.ts'
 import { byTier } from '../../test/runner/tier.ts'
-import { holdOf, settledCall, storeWithAccount } from '../../test/stores/rows.ts'
+import { holdOf, newUser, preparedFile, settledCall, storeWithAccount } from '../../test/stores/rows.ts'
 import {
   KEPT_KINDS,
   KEPT_PART_BYTES,
@@ -11,6 +12,8 @@ import {
   KINDS_OF_OPEN_BATCHES,
   rulesOf,
 } from '../domain/kept.ts'
+import { batchPage } from './operations/read-kept.ts'
+import { createKysely } from './sqlite/dialect.ts'
 import { pruneKeptOfDeleted, removeKeptOfUser } from './kept-of-deleted.ts'
 import { type KeptStore } from './kept-store.ts'
 import { pruneExpired } from './prune.ts'
@@ -340,6 +343,32 @@ describe.each(ENGINES)('what is kept, on $name', (engine) => {
     expect([await partsIn(database), await database.sql('select key from kept')]).toEqual([0, []])
   })
 
+  test('a page of batches has those of its users that have not expired, the newest first, and counts all of them', async () => {
+    const { store, userId } = await rowsWithAccount(engine)
+    const { id: other } = await store.write('createUser', newUser({ username: 'bob' }))
+    const nowMs = Date.now()
+    const entry = (key: string, of: number, ageMs: number, expiresMs = nowMs + 60_000) =>
+      keptEntry('batch', key, { userId: of, createdMs: nowMs - ageMs, expiresMs })
+    const entries = [
+      entry('batch_a', userId, 30),
+      entry('msgbatch_b', userId, 20),
+      entry('batch_c', other, 10),
+      entry('batch_d', userId, 10),
+      entry('batch_gone', userId, 5, nowMs - 1),
+    ]
+    for (const one of [...entries, keptEntry('batch_open', 'batch_a', { userId })])
+      await keptStore(store).writeFacts([one])
+    const page = (userIds: readonly number[] | undefined, offset = 0, limit = 2) =>
+      store.read('batchPage', { userIds, offset, limit, nowMs })
+    const of = (id: string, whose = userId) => ({ id, userId: whose })
+    expect(await page([userId])).toEqual({ total: 3, ids: [of('batch_d'), of('msgbatch_b')] })
+    expect(await page([userId], 2)).toEqual({ total: 3, ids: [of('batch_a')] })
+    expect(await page([other])).toEqual({ total: 1, ids: [of('batch_c', other)] })
+    expect(await page([userId, other], 2, 9)).toEqual({ total: 4, ids: [of('msgbatch_b'), of('batch_a')] })
+    expect(await page([])).toEqual({ total: 0, ids: [] })
+    expect(await page(undefined, 1, 1)).toEqual({ total: 4, ids: [of('batch_c', other)] })
+  })
+
   test('nodes that write facts at the same time store as many entries of a user as are allowed', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     const other = await database.open()
@@ -409,4 +438,18 @@ test('charges are settled while a content of 32 MiB is being stored', async () =
   // Each of a call's two writes shares the commit of one part. If the content were stored in one piece,
   // hardly any call would end in time.
   expect(settled).toBeGreaterThanOrEqual(parts / 4)
+})
+
+test('a page of batches of a user is found by an index, without the batches of others', async () => {
+  const file = new DatabaseSync(await preparedFile())
+  onTestFinished(() => file.close())
+  const asked: { sql: string; parameters: readonly unknown[] }[] = []
+  const db = createKysely(file, ({ query: { sql, parameters } }) => void asked.push({ sql, parameters }))
+  await batchPage(db, { userIds: [7], offset: 0, limit: 10, nowMs: 0 })
+  expect(asked).toHaveLength(2)
+  for (const { sql, parameters } of asked) {
+    const plan = file.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...(parameters as string[]))
+    expect(plan[0]?.['detail']).toBe('SEARCH kept USING INDEX kept_by_age (share=? AND owner_id=?)')
+    expect(plan.some(({ detail }) => String(detail).startsWith('SCAN'))).toBe(false)
+  }
 })

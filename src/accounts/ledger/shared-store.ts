@@ -26,6 +26,7 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set<Parameters<RowStore['
   'auditPage',
   'countUsers',
   'backgroundOutcomes',
+  'batchPage',
   'credentials',
   'findInvitation',
   'findKept',

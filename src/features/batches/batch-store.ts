@@ -238,11 +238,6 @@ export class BatchStore {
     return (await this.#kept.keysOf('batch', [id]))[0]?.userId
   }
 
-  /** Ids of all batches, with their users. */
-  async all(): Promise<readonly { readonly id: string; readonly userId: number }[]> {
-    return (await this.#kept.keysOf('batch')).map(({ key: id, userId }) => ({ id, userId }))
-  }
-
   /** Ids of all batches that are open, with their users. */
   async open(): Promise<readonly { readonly id: string; readonly userId: number }[]> {
     return (await this.#kept.keysOf('batch_open')).map(({ key: id, userId }) => ({ id, userId }))

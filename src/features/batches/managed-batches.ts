@@ -1,7 +1,6 @@
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { GatewayError } from '../../errors.ts'
 import type { BatchSource, FailedLine, ManagedBatch } from '../../management/batches/batches.ts'
-import { timeOfBatchId } from '../../store/usage-id.ts'
 import { type Batch, WINDOW_MS } from './batch.ts'
 import { statusOf } from './batch-objects.ts'
 import { UNANSWERED_ERRORS, isAnswered, linesWithResults } from './batch-results.ts'
@@ -28,14 +27,6 @@ export class ManagedBatches implements BatchSource {
 
   constructor(services: ManagedBatchServices) {
     this.#services = services
-  }
-
-  async ids(
-    userIds?: readonly number[],
-  ): Promise<readonly { readonly id: string; readonly userId: number }[]> {
-    const all = await this.#services.batches.all()
-    const wanted = userIds === undefined ? all : all.filter(({ userId }) => userIds.includes(userId))
-    return wanted.toSorted((one, other) => timeOfBatchId(other.id) - timeOfBatchId(one.id))
   }
 
   ownerOf(id: string): Promise<number | undefined> {

@@ -44,8 +44,6 @@ export type FailedLine = z.output<typeof failedLineSchema>
 
 /** The batches of all users. */
 export interface BatchSource {
-  /** Ids of the batches of these users, or of all, the newest first. */
-  ids(userIds?: readonly number[]): Promise<readonly { readonly id: string; readonly userId: number }[]>
   /** The id of the user of a batch; undefined if there is no such batch. */
   ownerOf(id: string): Promise<number | undefined>
   find(userId: number, id: string): Promise<ManagedBatch | undefined>
@@ -56,7 +54,7 @@ export interface BatchSource {
   lines(userId: number, id: string, which: 'results' | 'errors'): AsyncIterable<string>
 }
 
-type Services = Pick<AdministrationServices, 'store' | 'batches'>
+type Services = Pick<AdministrationServices, 'store' | 'batches' | 'nowMs'>
 type Viewer = Pick<User, 'id' | 'role'>
 
 /** A batch as responses show it; `docs/batches.md: Over HTTP`. */
@@ -114,12 +112,16 @@ async function usersIn(
 }
 
 async function pageOfBatches(services: Services, page: PageRequest, userIds?: readonly number[]) {
-  const { batches } = services
-  const ids = await batches.ids(userIds)
-  const listed = ids.slice(offsetOf(page), offsetOf(page) + page.pageSize)
-  const found = await Promise.all(listed.map(({ id, userId }) => batches.find(userId, id)))
+  const { store, batches, nowMs } = services
+  const { total, ids } = await store.read('batchPage', {
+    userIds,
+    offset: offsetOf(page),
+    limit: page.pageSize,
+    nowMs: nowMs(),
+  })
+  const found = await Promise.all(ids.map(({ id, userId }) => batches.find(userId, id)))
   const present = found.filter((batch) => batch !== undefined)
-  return pageObject(page, ids.length, await batchObjects(services, present))
+  return pageObject(page, total, await batchObjects(services, present))
 }
 
 /** A batch of the user, or of any user for administrators. Rejects with `not_found`. */

@@ -99,6 +99,49 @@ export async function lapsedContents(
   return rows.map(({ key: contentId, parts }) => ({ contentId, parts }))
 }
 
+/** Which batches are listed: those of these users, or of all. */
+interface BatchPage {
+  readonly userIds?: readonly number[] | undefined
+  readonly offset: number
+  readonly limit: number
+  readonly nowMs: number
+}
+
+/** The ids and users of a page of batches that have not expired, the newest first, and the number of all of them. */
+export async function batchPage(
+  db: Db,
+  { userIds, offset, limit, nowMs }: BatchPage,
+): Promise<{
+  readonly total: number
+  readonly ids: readonly { readonly id: string; readonly userId: number }[]
+}> {
+  if (userIds?.length === 0) return { total: 0, ids: [] }
+  const kind = 'batch'
+  const live = db.selectFrom('kept').where('kind', '=', kind).where('expires_ms', '>', nowMs)
+  // With share and owner, the entries of a user are found by an index.
+  const matching = userIds
+    ? live
+        .where('share', '=', rulesOf(kind).share ?? '')
+        .where(
+          'owner_id',
+          'in',
+          userIds.map((id) => ownerOf(kind, id)),
+        )
+        .where('user_id', 'in', userIds)
+    : live
+  const { total } = await matching
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  const ids = await matching
+    .select(['key as id', 'user_id as userId'])
+    .orderBy('created_ms', 'desc')
+    .orderBy('key', 'desc')
+    .offset(offset)
+    .limit(limit)
+    .execute()
+  return { total, ids }
+}
+
 /** Bytes that a user keeps in a share. */
 export async function keptBytes(
   db: Db,

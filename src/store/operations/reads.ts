@@ -9,6 +9,7 @@ export { heldByNodes, heldOnAccounts } from './held-sums.ts'
 export { storedConfiguration } from './configuration.ts'
 export { deletedUsersWithKeptData } from './kept.ts'
 export {
+  batchPage,
   findKept,
   hasKept,
   keptBytes,
