@@ -15,6 +15,65 @@ const HELLO_TIMEOUT_MS = 5_000
 /** Timeout of an operation in milliseconds. */
 const OPERATION_TIMEOUT_MS = 60_000
 
+const USER = 'sluice user show'
+const TOKENS = 'sluice token list'
+const CHANNELS = 'sluice channel list'
+const GROUPS = 'sluice group list'
+const INVITATIONS = 'sluice user invitations'
+
+/**
+ * The command that shows whether an operation was carried out; null if it changes nothing. An operation goes on although the
+ * command has stopped waiting.
+ */
+const SHOWN_BY: Readonly<Record<OperationName, string | null>> = {
+  approveMcpTool: 'sluice mcp tools',
+  backup: null,
+  budgetUser: USER,
+  cancelAnyBatch: 'sluice batch show',
+  changeGroup: GROUPS,
+  changeToken: TOKENS,
+  createGroup: GROUPS,
+  createToken: TOKENS,
+  createUser: 'sluice user list',
+  deleteGroup: GROUPS,
+  deleteToken: TOKENS,
+  disableChannel: CHANNELS,
+  disableToken: TOKENS,
+  disableUser: USER,
+  enableChannel: CHANNELS,
+  enableToken: TOKENS,
+  enableUser: USER,
+  inviteUser: INVITATIONS,
+  issueAccessToken: USER,
+  listAllBatches: null,
+  listAllChannels: null,
+  listAllTokens: null,
+  listCalls: null,
+  listChannelStates: null,
+  listGroups: null,
+  listInvitations: null,
+  listMcpServers: null,
+  listPrices: null,
+  listRefusals: null,
+  listTokens: null,
+  listToolsOfServers: null,
+  listUsers: null,
+  moveToGroup: USER,
+  removeUser: 'sluice user list',
+  rotateToken: TOKENS,
+  setPassword: USER,
+  showAnyBatch: null,
+  showCall: null,
+  showGroup: null,
+  showMcpTool: null,
+  showUser: null,
+  testNamedChannel: null,
+  tokenWarnings: null,
+  topUpUser: USER,
+  usageByDimension: null,
+  withdrawInvitation: INVITATIONS,
+}
+
 /** Thrown if no gateway listens on the control socket of a data folder. */
 export class GatewayNotListening extends Error {
   constructor(dataDir: string, options: { cause?: unknown } = {}) {
@@ -33,16 +92,17 @@ export async function checkGatewayListens(dataDir: string): Promise<GatewayGreet
 
 /**
  * Runs an operation in the gateway that uses this data folder. Rejects with the error that the operation
- * threw.
+ * threw. A backup takes as long as the database is large, so it has no timeout.
  */
 export async function callGateway<Name extends OperationName>(
   dataDir: string,
   operation: Name,
   input: OperationInput<Name>,
+  timeoutMs: number | undefined = operation === 'backup' ? undefined : OPERATION_TIMEOUT_MS,
 ): Promise<OperationOutput<Name>> {
-  // A backup takes as long as the database is large, so it has no timeout.
-  const timeoutMs = operation === 'backup' ? undefined : OPERATION_TIMEOUT_MS
-  return (await requestJson(dataDir, 'POST', `/${operation}`, input, timeoutMs)) as OperationOutput<Name>
+  const shownBy = SHOWN_BY[operation]
+  const value = await requestJson(dataDir, 'POST', `/${operation}`, input, timeoutMs, shownBy)
+  return value as OperationOutput<Name>
 }
 
 async function requestJson(
@@ -51,6 +111,7 @@ async function requestJson(
   path: string,
   input: unknown,
   timeoutMs: number | undefined,
+  shownBy: string | null = null,
 ): Promise<unknown> {
   const socket = socketPath(dataDir)
   try {
@@ -59,7 +120,7 @@ async function requestJson(
     if (status === 200) return value
     throw errorFrom(value as ControlFailure)
   } catch (error) {
-    throw explainFailure(dataDir, error)
+    throw explainFailure(dataDir, error, shownBy)
   } finally {
     socket.release()
   }
@@ -97,7 +158,7 @@ function errorFrom({ error: { code, message } }: ControlFailure): Error {
   return Object.hasOwn(ERRORS, code) ? new GatewayError(code as ErrorCode, message) : new Error(message)
 }
 
-function explainFailure(dataDir: string, error: unknown): unknown {
+function explainFailure(dataDir: string, error: unknown, shownBy: string | null): unknown {
   if (!(error instanceof Error) || error instanceof GatewayError) return error
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOENT' || code === 'ECONNREFUSED') return new GatewayNotListening(dataDir, { cause: error })
@@ -108,8 +169,11 @@ function explainFailure(dataDir: string, error: unknown): unknown {
     )
   }
   const reason = error.name === 'AbortError' ? 'in time' : `(${error.message})`
-  return new Error(
-    `the gateway on ${dataDir} does not answer ${reason}: look at its log; the command can be run once it has stopped`,
-    { cause: error },
-  )
+  const then =
+    shownBy === null
+      ? 'the command can be run once it has stopped'
+      : `what was commanded may have been done, or may still be: before the command is run again, check it with "${shownBy}"`
+  return new Error(`the gateway on ${dataDir} does not answer ${reason}: look at its log; ${then}`, {
+    cause: error,
+  })
 }
