@@ -281,10 +281,10 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
    */
   readonly limitSubjects?: (input: LimitSubjectsInput<never>) => readonly LimitSubject[]
   /**
-   * Set if requests add to what is kept for long, such as entries of the audit log, and no other limit bounds them. Accounts
-   * below the administrators may make a limited number of them in 24 hours.
+   * Set if requests add to what is kept for long, such as entries of the audit log, and no other limit bounds them: returns
+   * which do, by their bodies. Accounts below the administrators may make a limited number of them in 24 hours.
    */
-  readonly isLimitedDaily?: true
+  readonly isLimitedDaily?: (body: never) => boolean
   /** Set if the endpoint always fails, with one of `errorStatuses`. */
   readonly succeeds?: false
   /** Forbids caches to store the response. */

@@ -17,7 +17,12 @@ import type { ChangeOrigin } from '../domain/audit.ts'
 import type { User } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
 import { GatewayError } from '../errors.ts'
-import { LIMIT_NAMES, type RateLimiter, requireWithinRateLimit } from '../limits/rate-limiter.ts'
+import {
+  LIMIT_NAMES,
+  type RateLimiter,
+  requireWithinRateLimit,
+  type SubjectLimit,
+} from '../limits/rate-limiter.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
 import { storeWithReadLimits } from '../management/limit-reads.ts'
 import type { AdministrationServices } from '../management/services.ts'
@@ -144,7 +149,6 @@ export class JsonApi {
         : { subject: block, label: 'this address' }
       await this.#takeFromLimits(exchange, endpoint, [{ ...limited, factor: 1 }])
     }
-    if (endpoint.isLimitedDaily && principal.user) await this.#takeFromChanges(principal.user)
     const { body, bodyIf } = endpoint
     const schema = bodyIf ? (bodyIf.query(query) ? bodyIf.is : bodyIf.else) : body
     if (endpoint.method === 'DELETE' && endpoint.area === 'management')
@@ -161,6 +165,13 @@ export class JsonApi {
           limit: endpoint.upload ?? 0,
         }),
     }
+    const { user } = principal
+    const changes = user && endpoint.isLimitedDaily?.(input.body as never) ? this.#changesOf(user) : undefined
+    if (changes)
+      requireWithinRateLimit(
+        await this.#services.limits.take(changes),
+        `this user, ${changes.limit.tokens} changes in 24 hours,`,
+      )
     const data = await (endpoint.handle as Handle)({
       ...principal,
       ...input,
@@ -173,6 +184,8 @@ export class JsonApi {
       reauthenticate: async () =>
         void (await this.#authenticate(exchange, endpoint, await accounts.session(request))),
     })
+    // What was refused has changed nothing.
+    if (changes) this.#services.limits.spend(changes, 1)
     const headers = {
       ...answerHeaders(exchange.id, protocolOf(area)),
       ...(endpoint.cache === 'never' ? NEVER_CACHED : { 'cache-control': 'no-store' }),
@@ -213,13 +226,12 @@ export class JsonApi {
     await countRequestAndSetHeaders(limits, response, limited, 'this user in the console')
   }
 
-  async #takeFromChanges({ id, role }: User): Promise<void> {
-    if (role >= Role.admin) return
-    const { limits, management } = this.#services
-    const requests = Math.max(CHANGES_A_DAY, management.settings().options.max_user_tokens)
-    const limit = { requests, tokens: 0, windowMs: DAY_MS }
-    const verdict = await limits.take({ name: LIMIT_NAMES.changes, subject: id, limit })
-    requireWithinRateLimit(verdict, `this user, ${requests} changes in 24 hours,`)
+  /** The limit on a user's changes, which are counted once they are made; undefined for administrators. */
+  #changesOf({ id, role }: User): SubjectLimit | undefined {
+    if (role >= Role.admin) return undefined
+    const { max_user_tokens: maxTokens } = this.#services.management.settings().options
+    const limit = { requests: 0, tokens: Math.max(CHANGES_A_DAY, maxTokens), windowMs: DAY_MS }
+    return { name: LIMIT_NAMES.changes, subject: id, limit }
   }
 
   async #authenticate(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TOKEN_STATUS } from '../domain/records/token.ts'
 import { orderOfQuery, pageOfQuery } from '../management/page.ts'
 import {
   changeToken,
@@ -110,7 +111,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ user, params, services }) => rotateTokenOf(services, { user: user.id, id: params.id }),
   }),
   defineAccountEndpoint('POST', '/api/token/', {
-    isLimitedDaily: true,
+    isLimitedDaily: () => true,
     limit: 'critical',
     limitIf: ({ reveal }) => reveal === '1',
     cache: 'never',
@@ -141,7 +142,8 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     },
   }),
   defineAccountEndpoint('PUT', '/api/token/', {
-    isLimitedDaily: true,
+    // A key can be disabled at any time.
+    isLimitedDaily: (body: object) => !('status' in body) || body.status === TOKEN_STATUS.enabled,
     summary: "Changes one of the account's tokens; with status_only=1 its status alone",
     errorStatuses: [404, 409],
     query: z.object({ status_only: STATUS_ONLY.optional() }),

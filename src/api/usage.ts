@@ -316,7 +316,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ user, params, services }) => stopCall(services, params.id, user),
   }),
   defineAccountEndpoint('DELETE', '/api/cache', {
-    isLimitedDaily: true,
+    isLimitedDaily: () => true,
     summary: "Removes kept answers: an account's own, or those of all users for administrators",
     errorStatuses: [400],
     query: cacheRemovalQuery,
@@ -359,7 +359,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ user, params, services }) => callContent(services, params.id, user),
   }),
   defineAccountEndpoint('DELETE', '/api/content', {
-    isLimitedDaily: true,
+    isLimitedDaily: () => true,
     summary: "Deletes what was said in the account's own calls, or in those of others for administrators",
     errorStatuses: [400, 403, 404],
     query: contentDeletionQuery,

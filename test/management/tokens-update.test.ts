@@ -384,11 +384,13 @@ test('a token status that gateway.yaml declares can be changed over HTTP, and is
   await expect.poll(() => called('loose')).toEqual([401, 'token_disabled'])
 })
 
-test('an account that is no administrator makes 1,000 changes in 24 hours; it can still delete keys, and administrators change them', async () => {
+test('an account that is no administrator makes 1,000 changes in 24 hours; it can still disable and delete keys, and administrators change them', async () => {
   const { id } = database.token('token-ofcal')
   const send = (request: Parameters<typeof manage>[2], body?: object, account: Account = CAL) =>
     manage(fixture.gateway.url, account, request, body)
   const change = { id, name: 'token-ofcal' }
+  for (const refused of [{ id: 987_654_321, name: 'x' }, { id, name: '' }, 7])
+    expect((await send('PUT /api/token/', refused as object)).status).toBeOneOf([400, 404])
   for (let done = 0; done < 1000; done += 20)
     for (const { status } of await Promise.all(
       Array.from({ length: 20 }, () => send('PUT /api/token/', change)),
@@ -405,6 +407,9 @@ test('an account that is no administrator makes 1,000 changes in 24 hours; it ca
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(86_400)
   }
+  const status = (to: number) => send('PUT /api/token/?status_only=1', { id, status: to })
+  expect((await status(2)).status).toBe(200)
+  expect((await status(1)).status).toBe(429)
   expect((await send(`DELETE /api/token/${database.token('token-gone').id}`)).status).toBe(200)
   expect((await put({ id: database.token('token-ofbob').id, name: 'token-ofbob' }, '', BOB)).status).toBe(200)
   const root = { id: 1, accessToken: ROOT.access_token }

@@ -22,8 +22,8 @@ const GROUPS = 'sluice group list'
 const INVITATIONS = 'sluice user invitations'
 
 /**
- * The command that shows whether an operation was carried out; null if it changes nothing. An operation goes on although the
- * command has stopped waiting.
+ * The command that shows whether an operation was carried out; null if it changes nothing, or if a second one replaces what
+ * the first has done. An operation goes on although the command has stopped waiting.
  */
 const SHOWN_BY: Readonly<Record<OperationName, string | null>> = {
   approveMcpTool: 'sluice mcp tools',
@@ -44,7 +44,7 @@ const SHOWN_BY: Readonly<Record<OperationName, string | null>> = {
   enableToken: TOKENS,
   enableUser: USER,
   inviteUser: INVITATIONS,
-  issueAccessToken: USER,
+  issueAccessToken: null,
   listAllBatches: null,
   listAllChannels: null,
   listAllTokens: null,
@@ -60,8 +60,8 @@ const SHOWN_BY: Readonly<Record<OperationName, string | null>> = {
   listUsers: null,
   moveToGroup: USER,
   removeUser: 'sluice user list',
-  rotateToken: TOKENS,
-  setPassword: USER,
+  rotateToken: null,
+  setPassword: null,
   showAnyBatch: null,
   showCall: null,
   showGroup: null,
