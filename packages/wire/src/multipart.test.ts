@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { growthOf, LINEAR_GROWTH } from '../../../test/fixtures/pace.ts'
 import { boundaryOf, type FormPart, FormReader, isForm } from './multipart.ts'
 
 const B = 'xyz'
@@ -55,6 +56,26 @@ describe('a form', () => {
       }),
     )
   })
+})
+
+describe('the headers of a part', () => {
+  const headed = (header: string): string =>
+    `--${B}\r\nContent-Disposition: form-data; name="a"\r\n${header}\r\n\r\nv\r\n`
+
+  test('spaces and tabs around the value of a header do not belong to it', () => {
+    const type = 'text/plain; a="b \t c"'
+    expect(read(headed(`Content-Type: \t ${type}\t \t`) + end)).toMatchObject([{ contentType: type }])
+  })
+
+  test.each([' ', '\t', ' x', ' \t'])(
+    'the headers of a part are read in time proportional to their length, however often they contain %j',
+    async (piece) => {
+      // As many parts as make the time measurable; a part's headers have at most 8 KiB.
+      const body = (size: number): string =>
+        headed(`X: x${piece.repeat(size / piece.length)}x`).repeat(8) + end
+      expect(await growthOf(1_000, body, (text) => read(text))).toBeLessThan(LINEAR_GROWTH)
+    },
+  )
 })
 
 describe('bytes before the first boundary', () => {

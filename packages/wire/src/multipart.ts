@@ -214,12 +214,20 @@ interface PartHead {
   readonly contentType: string
 }
 
-const FIELD = /^([\w!#$%&'*+.^`|~-]+):[ \t]*(.*?)[ \t]*$/s
+const FIELD = /^([\w!#$%&'*+.^`|~-]+):[ \t]*([^]*)$/
 /**
  * Matches a header parameter whose value is a word, or a quoted string in which a backslash escapes the next
  * character.
  */
 const PARAMETER = /;[ \t]*([\w!#$&'+.^`|~-]+\*?)=(?:"((?:[^"\\\r\n]|\\[^\r\n])*)"|([^\s;"]+))[ \t]*/y
+
+/** Without spaces and tabs at the end, for which an expression would take quadratic time. */
+function withoutBlanksAtEnd(text: string): string {
+  let end = text.length
+  while (text[end - 1] === ' ' || text[end - 1] === '\t') end -= 1
+  return text.slice(0, end)
+}
+
 /** Transfer encodings that do not change the bytes. */
 const IDENTITY = /^(?:7bit|8bit|binary)$/i
 
@@ -231,7 +239,8 @@ function readPartHead(bytes: Buffer): PartHead {
   let disposition: string | undefined
   let contentType = ''
   for (const line of bytes.toString().split('\r\n')) {
-    const [, name = '', value = ''] = FIELD.exec(line) ?? []
+    const [, name = '', padded = ''] = FIELD.exec(line) ?? []
+    const value = withoutBlanksAtEnd(padded)
     if (name === '' || /[\r\n\0]/.test(value)) throw refusal('a header line of a part cannot be read')
     switch (name.toLowerCase()) {
       case 'content-disposition':

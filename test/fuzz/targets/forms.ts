@@ -51,7 +51,11 @@ export const FORMS: Target = {
     `-${DELIMITER}\r\nContent-Disposition:form-data name="\r\n\r\n\r\n${END}`,
   ],
   tokens: [DELIMITER, '\r\n', '\r\n\r\n', '--', '; name="model"', '; filename="x"', 'name*=', '\\"', PART],
-  repeated: [['', PART, END]],
+  repeated: [
+    ['', PART, END],
+    ['', PART.replace('\r\n\r\n', `\r\nX: x${' '.repeat(7_000)}x\r\n\r\n`), END],
+    [`${DELIMITER}\r\nX: x`, ' ', `x\r\n\r\n\r\n${END}`],
+  ],
   async run(input, random) {
     const whole = read([input])
     const inPieces = read(choppedAtRandom(input, 1 + Math.floor(random() * 32), random))
