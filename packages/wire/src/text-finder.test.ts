@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { growthOf, LINEAR_GROWTH } from '../../../test/fixtures/pace.ts'
 import { ANSWER_SHAPES, REQUEST_SHAPES } from '../../../test/fixtures/shapes.ts'
 import { shapedDocuments } from '../../../test/generators/shaped-documents.ts'
 import { lawRuns } from '../../../test/runner/tier.ts'
@@ -378,4 +379,49 @@ test('what a provider adds to a delta is whole, and everything else in it comes 
     ['e f', true],
     ['g h', true],
   ])
+})
+
+/** A body in which a member with a new name each time, or the same one, is repeated in one object. */
+const repeated =
+  (before: string, member: (index: number) => string, after: string) =>
+  (count: number): ScannedObject =>
+    scanned(before + Array.from({ length: count }, (_, index) => member(index)).join('') + after)
+
+test.each([
+  [
+    'of a message that the shape does not describe',
+    CHAT_REQUEST,
+    repeated('{"messages":[{"role":"user"', (index) => `,"a${index}":"b c"`, '}]}'),
+  ],
+  [
+    'of reasoning, beside a signature',
+    MESSAGES_REQUEST,
+    repeated(
+      '{"messages":[{"role":"assistant","content":[{"type":"thinking"',
+      () => ',"thinking":"b c"',
+      ',"signature":"QUJD"}]}]}',
+    ),
+  ],
+  [
+    'of files in one object',
+    CHAT_REQUEST,
+    repeated(
+      '{"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.txt"',
+      () => ',"file_data":"QUJD"',
+      '}}]}]}',
+    ),
+  ],
+] as const)(
+  'texts of a request are found in time proportional to their number: members %s',
+  async (_, shape, body) => {
+    const find = (scan: ScannedObject): unknown => requestTexts(scan, shape)
+    expect(await growthOf(400, body, find)).toBeLessThan(LINEAR_GROWTH)
+  },
+)
+
+test('texts of an answer are found in time proportional to their number, also where the shape does not describe them', async () => {
+  const body = repeated('{"choices":[{"message":{"content":"a"', (index) => `,"a${index}":"b c"`, '}}]}')
+  const reading = { signsReasoning: false }
+  const find = (scan: ScannedObject): unknown => answerTexts(scan, CHAT_ANSWER, reading)
+  expect(await growthOf(400, body, find)).toBeLessThan(LINEAR_GROWTH)
 })

@@ -94,6 +94,23 @@ interface Within {
   readonly hasWords: boolean
 }
 
+/**
+ * An object around a value, and what its described values state about those beside them. An object may have very many
+ * members that need it, so it is read once.
+ */
+interface Around {
+  readonly node: Node
+  stated?: Stated
+  file?: FileFacts
+}
+
+interface Stated {
+  readonly hasArguments: boolean
+  /** Whether a signature that covers reasoning stands before the role, or anywhere if there is no role. */
+  readonly isSigned: boolean
+  readonly role: 'model' | 'other' | undefined
+}
+
 /** Whether users or models choose the names and numbers in objects of this kind. */
 function isFree(kind: number): boolean {
   return kind === KIND.arguments || kind === KIND.input || kind === KIND.result || kind === KIND.data
@@ -131,7 +148,7 @@ class TextFinder implements RequestTexts, AnswerTexts {
   /** Whether a signature covers the reasoning beside it. */
   readonly #coversReasoning: boolean
   /** The objects around the current value which the shape describes, outermost first. */
-  readonly #around: Node[] = []
+  readonly #around: Around[] = []
   /** The way from the root to the current value: the object or list of each step, and the key in it, or -1 in a list. */
   readonly #way: Node[] = []
 
@@ -153,7 +170,7 @@ class TextFinder implements RequestTexts, AnswerTexts {
     const { tape } = this.#scan
     const end = tape[node + 2] as number
     const isDescribed = tableOfCode(this.#codes[indexOf(node)] as number) !== -1
-    if (isDescribed) this.#around.push(node)
+    if (isDescribed) this.#around.push({ node })
     for (let key = node + STRIDE; key < end; key = tape[key + 5] as number) {
       const code = this.#codes[indexOf(key)] as number
       const kind = kindOfCode(code)
@@ -294,11 +311,12 @@ class TextFinder implements RequestTexts, AnswerTexts {
   }
 
   #hasArguments(): boolean {
-    return this.#valuesAround().some(({ kind }) => kind === KIND.arguments || kind === KIND.input)
+    const around = this.#around.at(-1)
+    return around !== undefined && this.#statedIn(around).hasArguments
   }
 
   #isInSchema(): boolean {
-    const code = this.#codes[indexOf(this.#around.at(-1) as Node)] as number
+    const code = this.#codes[indexOf((this.#around.at(-1) as Around).node)] as number
     return tableOfCode(code) === this.#schemaTable
   }
 
@@ -311,11 +329,11 @@ class TextFinder implements RequestTexts, AnswerTexts {
     if (signsReasoning) return true
     if (!this.#coversReasoning) return false
     let isSigned = false
-    for (let up = 1; up <= this.#around.length; up += 1)
-      for (const { node, kind, code } of this.#valuesAround(up)) {
-        if (kind === KIND.role) return isSigned && ownerOfCode(code) === OWNER.model
-        isSigned ||= kind === KIND.signature && this.#isSignature(node)
-      }
+    for (let at = this.#around.length - 1; at >= 0; at -= 1) {
+      const stated = this.#statedIn(this.#around[at] as Around)
+      isSigned ||= stated.isSigned
+      if (stated.role) return isSigned && stated.role === 'model'
+    }
     return isAnswer && isSigned
   }
 
@@ -324,21 +342,46 @@ class TextFinder implements RequestTexts, AnswerTexts {
     return isSealed(text) && !(this.#reading.isAnswer && isSignatureEnvelope(text))
   }
 
-  /** What is stated about a file in its object, or in the one around it: a media type among the words, a name among the texts. */
+  #statedIn(around: Around): Stated {
+    if (around.stated) return around.stated
+    let hasArguments = false
+    let isSigned = false
+    let role: Stated['role']
+    for (const { node, kind, code } of this.#valuesOf(around)) {
+      if (kind === KIND.arguments || kind === KIND.input) hasArguments = true
+      else if (kind === KIND.role) role ??= ownerOfCode(code) === OWNER.model ? 'model' : 'other'
+      else if (kind === KIND.signature && !role) isSigned ||= this.#isSignature(node)
+    }
+    return (around.stated = { hasArguments, isSigned, role })
+  }
+
+  /** What is stated about a file in its object, or in the one around it. */
   #fileFacts(): FileFacts {
-    const values = [...this.#valuesAround(1), ...this.#valuesAround(2)]
-    const words = values.filter(({ kind }) => kind === KIND.term).map(({ node }) => this.#textOf(node))
-    const texts = values.filter(({ kind }) => kind === KIND.text).map(({ node }) => this.#textOf(node))
+    const [outer, inner] = [this.#around.at(-2), this.#around.at(-1)].map(
+      (around) => around && this.#fileFactsIn(around),
+    )
     return {
-      mediaType: words.find((word) => word.includes('/')) ?? '',
-      name: texts.find((name) => isStatedText({ mediaType: '', name })) ?? '',
+      mediaType: inner?.mediaType || outer?.mediaType || '',
+      name: inner?.name || outer?.name || '',
     }
   }
 
-  /** The described values in an object around the current one, counted from the innermost. */
-  #valuesAround(up = 1): { readonly node: Node; readonly kind: number; readonly code: number }[] {
-    const object = this.#around.at(-up)
-    if (object === undefined) return []
+  /** What an object states about a file: a media type among the words, a name among the texts. */
+  #fileFactsIn(around: Around): FileFacts {
+    if (around.file) return around.file
+    const values = this.#valuesOf(around)
+    const words = values.filter(({ kind }) => kind === KIND.term).map(({ node }) => this.#textOf(node))
+    const texts = values.filter(({ kind }) => kind === KIND.text).map(({ node }) => this.#textOf(node))
+    return (around.file = {
+      mediaType: words.find((word) => word.includes('/')) ?? '',
+      name: texts.find((name) => isStatedText({ mediaType: '', name })) ?? '',
+    })
+  }
+
+  /** The values of an object, as the shape describes them. */
+  #valuesOf({
+    node: object,
+  }: Around): { readonly node: Node; readonly kind: number; readonly code: number }[] {
     return this.#scan.values(object).map((node) => {
       const code = this.#codes[indexOf(node)] as number
       return { node, kind: kindOfCode(code), code }
