@@ -39,6 +39,7 @@ const SERVERS: Readonly<Record<string, Pages>> = {
   endless: pages(101),
   full: () => ({ tools: tools(2_000) }),
   crowded: () => ({ tools: tools(2_001) }),
+  flooded: () => ({ tools: Array(200_000).fill(0) }),
   large: () => ({ tools: tools(5, 'x'.repeat(MEBIBYTE)) }),
   silent: () => 'silence',
   public: named,
@@ -141,7 +142,7 @@ test('all pages of a server are one page, up to 100 pages and 2,000 tools', asyn
   expect(message.error?.code).toBe(-32_602)
 })
 
-test.each(['endless', 'crowded', 'large', 'silent'])(
+test.each(['endless', 'crowded', 'flooded', 'large', 'silent'])(
   'the server %s is missing from the list and named, and the list is not kept',
   async (name) => {
     const { message, headers, status } = await list(name)

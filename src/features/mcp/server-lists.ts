@@ -114,10 +114,12 @@ export class ServerLists {
       if (!reply.result) throw new ServerFailure('server_unavailable', `${method} is an error`)
       const { [member]: found, nextCursor } = reply.result
       if (!Array.isArray(found)) throw new ServerFailure('server_answer', `${method} has no list`)
+      // Counted before they are copied: a call cannot have as many arguments as a server can send entries.
+      if (entries.length + found.length > MAX_ENTRIES)
+        throw new ServerFailure('server_unavailable', 'its list has too many entries')
       entries.push(...(found as unknown[]))
       bytes += JSON.stringify(found).length
-      if (entries.length > MAX_ENTRIES || bytes > MAX_BYTES)
-        throw new ServerFailure('server_unavailable', 'its list is too large')
+      if (bytes > MAX_BYTES) throw new ServerFailure('server_unavailable', 'its list is too large')
       if (reply.version === STATELESS) {
         ttlMs = Math.min(pages === 0 ? MAX_TTL_MS : ttlMs, ttlOf(reply.result))
         isShared = (isShared || pages === 0) && reply.result['cacheScope'] === 'public'
