@@ -55,3 +55,15 @@ test('what users and models said in known requests is a text of the conversation
     expect(contentOf(bytes, dialect).values, name).toEqual(expect.arrayContaining(said))
   }
 })
+
+test('the arguments of a tool call may have very many strings', () => {
+  const call = {
+    id: 'c',
+    type: 'function',
+    function: { name: 'f', arguments: JSON.stringify(Array(200_000).fill('')) },
+  }
+  const body = Buffer.from(
+    JSON.stringify({ model: 'm', messages: [{ role: 'assistant', tool_calls: [call] }] }),
+  )
+  expect(contentOf(body, 'chat').values.filter((text) => text === '')).toHaveLength(200_000)
+})

@@ -72,8 +72,11 @@ function textsOfBody(body: Buffer, shapeOf: RequestSources['shapeOf']): RequestC
     // Arguments of tool calls are JSON in a string.
     const inner = kind === KIND.arguments || kind === KIND.result ? stringsIn(text) : undefined
     if (!inner) continue
-    texts.push(...inner)
-    values.push(...inner)
+    // One by one: a call cannot have as many arguments as a list in JSON may have strings.
+    for (const one of inner) {
+      texts.push(one)
+      values.push(one)
+    }
   }
   return { texts, values }
 }

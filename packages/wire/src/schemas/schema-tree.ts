@@ -125,11 +125,11 @@ export function innerSchemas({ members }: TreeObject): TreeObject[] {
   for (const name of SCHEMAS) {
     const value = members.get(name)
     if (isTreeObject(value)) found.push(value)
-    else found.push(...elementsOf(value).filter(isTreeObject))
+    else for (const one of elementsOf(value)) if (isTreeObject(one)) found.push(one)
   }
   for (const name of NAMED_SCHEMAS)
     if (name !== '$defs' && name !== 'definitions')
-      found.push(...[...membersOf(members.get(name)).values()].filter(isTreeObject))
+      for (const one of membersOf(members.get(name)).values()) if (isTreeObject(one)) found.push(one)
   return found
 }
 

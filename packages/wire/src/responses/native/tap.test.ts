@@ -245,3 +245,11 @@ describe('an event of any size', () => {
     },
   )
 })
+
+test('the item of a shell call may have very many commands', () => {
+  const item = { type: 'shell_call', action: { commands: Array(200_000).fill('a') } }
+  const event = { type: 'response.output_item.done', output_index: 0, item }
+  const tap = new ResponsesTap()
+  tap.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
+  expect(tap.emittedBytes).toBe(200_000)
+})

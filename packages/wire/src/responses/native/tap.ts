@@ -362,7 +362,8 @@ function generatedText(item: unknown): string[] {
   const action = asRecord(record['action'])
   for (const key of ['command', 'commands'] as const) {
     const words = action?.[key]
-    if (Array.isArray(words)) pieces.push(...(words as unknown[]))
+    // A call cannot have as many arguments as an event may have words.
+    if (Array.isArray(words)) for (const word of words as unknown[]) pieces.push(word)
   }
   return [
     ...pieces.filter((piece): piece is string => typeof piece === 'string' && piece !== ''),
