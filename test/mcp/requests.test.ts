@@ -116,7 +116,15 @@ test('an unknown revision gets the known ones, and an unknown method 404', async
     code: -32_022,
     data: { supported: ['2026-07-28', '2025-11-25', '2025-06-18'], requested: version },
   })
-  for (const method of ['initialize', 'ping', 'resources/subscribe', 'subscriptions/listen', 'no/method']) {
+  const others = [
+    'initialize',
+    'ping',
+    'resources/subscribe',
+    'subscriptions/listen',
+    'no/method',
+    'constructor',
+  ]
+  for (const method of others) {
     const answer = await askMcp(url, 'ann', method)
     expect(answer.status).toBe(404)
     expect(answer.message.error?.code).toBe(-32_601)

@@ -83,7 +83,7 @@ export function checkStateless({ method, params }: ClientMessage, headers: Heade
   const given = headers['mcp-method']
   if (given === undefined) throw mismatch('the header Mcp-Method is missing')
   if (given !== method) throw mismatch('the header Mcp-Method differs from the method')
-  const named = NAMED_BY[method]
+  const named = NAMED_BY.get(method)
   if (named !== undefined) {
     const name = headers['mcp-name']
     if (name === undefined) throw mismatch('the header Mcp-Name is missing')

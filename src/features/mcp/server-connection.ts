@@ -223,7 +223,7 @@ export class ServerConnection {
   }
 
   #statelessHeaders(method: string, params: Fields, paramHeaders: Readonly<Record<string, string>> = {}) {
-    const named = NAMED_BY[method]
+    const named = NAMED_BY.get(method)
     const name = named === undefined ? undefined : params[named]
     return {
       'mcp-protocol-version': STATELESS,
@@ -440,14 +440,14 @@ export class ServerConnection {
 const POST_HEADERS = { 'content-type': 'application/json', accept: ACCEPT }
 
 /** The parameter that the header `Mcp-Name` repeats, by method. */
-export const NAMED_BY: Readonly<Record<string, string>> = {
-  'tools/call': 'name',
-  'prompts/get': 'name',
-  'resources/read': 'uri',
-}
+export const NAMED_BY: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
 
 /** Methods whose result may request input from the client. */
-export const MAY_ASK: ReadonlySet<string> = new Set(Object.keys(NAMED_BY))
+export const MAY_ASK: ReadonlySet<string> = new Set(NAMED_BY.keys())
 
 function capabilitiesIn(declared: unknown): Capabilities {
   const has = asFields(declared)

@@ -17,18 +17,18 @@ const FIRST_RESULTS = 100
 const COUNTS = ['processing', 'succeeded', 'errored', 'canceled', 'expired'] as const
 
 /** Statuses of the types of errors in results. */
-const STATUSES: Readonly<Record<string, number>> = {
-  invalid_request_error: 400,
-  authentication_error: 401,
-  billing_error: 402,
-  permission_error: 403,
-  not_found_error: 404,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  api_error: 500,
-  timeout_error: 504,
-  overloaded_error: 529,
-}
+const STATUSES: ReadonlyMap<string, number> = new Map([
+  ['invalid_request_error', 400],
+  ['authentication_error', 401],
+  ['billing_error', 402],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['request_too_large', 413],
+  ['rate_limit_error', 429],
+  ['api_error', 500],
+  ['timeout_error', 504],
+  ['overloaded_error', 529],
+])
 
 /** The batch API of Anthropic: a batch is one request with all lines, and has no name by which it could be found. */
 export const anthropic: BatchApiOfProvider = {
@@ -132,5 +132,5 @@ function resultOf(line: Buffer): ProviderResult | undefined {
   const error = member('error')
   if (type !== 'errored' || error === undefined || scan.kindOf(error) !== 'object') return undefined
   const stated = asRecord(asRecord(scan.parse(error))?.['error'])
-  return { id, answer: { status: STATUSES[String(stated?.['type'])] ?? 500, body: bytesIn(scan, error) } }
+  return { id, answer: { status: STATUSES.get(String(stated?.['type'])) ?? 500, body: bytesIn(scan, error) } }
 }

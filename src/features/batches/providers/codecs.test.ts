@@ -97,6 +97,7 @@ test('results of Anthropic are read as its documentation has them', async () => 
     '{"custom_id":"third","result":{"type":"expired"}}',
     '{"custom_id":"fourth","result":{"type":"canceled"}}',
     '{"custom_id":"fifth","result":{"type":"of tomorrow"}}',
+    '{"custom_id":"sixth","result":{"type":"errored","error":{"error":{"type":"constructor"}}}}',
   ].join('\n')
   expect(await resultsIn(anthropic, content)).toEqual([
     ['second', 200, MESSAGE],
@@ -104,6 +105,7 @@ test('results of Anthropic are read as its documentation has them', async () => 
     ['third', 'expired'],
     ['fourth', 'cancelled'],
     undefined,
+    ['sixth', 500, '{"error":{"type":"constructor"}}'],
   ])
 })
 
@@ -131,4 +133,14 @@ test.each([
   ['anything else', 'soon', undefined],
 ])('a provider that states %s is asked again after it', (_, header, ms) => {
   expect(new ProviderRefused(429, Buffer.alloc(0), header).retryAfterMs).toBe(ms)
+})
+
+test.each([
+  ['OpenAI', openai, (status: string) => ({ status })],
+  ['Gemini', gemini, (state: string) => ({ metadata: { state: `BATCH_STATE_${state}` } })],
+] as const)('a batch of %s in a state that is not known has not ended', async (_, api, batch) => {
+  for (const state of ['constructor', 'toString', '__proto__', 'of tomorrow']) {
+    const at = { get: () => Promise.resolve(batch(state)) } as unknown as BatchConnection
+    expect(await api.look(at, 'batches/1')).toMatchObject({ ended: undefined })
+  }
 })

@@ -47,7 +47,7 @@ export const gemini: BatchApiOfProvider = {
   async look(at, id) {
     const operation = await at.get(`/${id}`)
     const metadata = asRecord(operation['metadata'])
-    const ended = ENDS[String(metadata?.['state']).replace(/^[A-Z]+_STATE_/, '')]
+    const ended = ENDS.get(String(metadata?.['state']).replace(/^[A-Z]+_STATE_/, ''))
     const output = asRecord(operation['response']) ?? asRecord(metadata?.['output'])
     const file = output?.['responsesFile']
     const error = operation['error']
@@ -69,12 +69,12 @@ export const gemini: BatchApiOfProvider = {
   removeFile: (at, file) => at.remove(`/${file}`),
 }
 
-const ENDS: Readonly<Record<string, BatchLook['ended']>> = {
-  SUCCEEDED: 'completed',
-  FAILED: 'failed',
-  CANCELLED: 'cancelled',
-  EXPIRED: 'expired',
-}
+const ENDS: ReadonlyMap<string, BatchLook['ended']> = new Map([
+  ['SUCCEEDED', 'completed'],
+  ['FAILED', 'failed'],
+  ['CANCELLED', 'cancelled'],
+  ['EXPIRED', 'expired'],
+])
 
 /** Uploads the lines; resolves to the name of the file. */
 async function upload(at: BatchConnection, { name, content }: BatchToMake): Promise<string> {

@@ -95,19 +95,19 @@ function uploadOf({ name, content }: BatchToMake) {
   return { path: '/files', body, contentType: `multipart/form-data; boundary=${boundary}` }
 }
 
-const ENDS: Readonly<Record<string, BatchLook['ended']>> = {
-  completed: 'completed',
-  expired: 'expired',
-  cancelled: 'cancelled',
-  failed: 'failed',
-}
+const ENDS: ReadonlyMap<string, BatchLook['ended']> = new Map([
+  ['completed', 'completed'],
+  ['expired', 'expired'],
+  ['cancelled', 'cancelled'],
+  ['failed', 'failed'],
+])
 
 function lookOf(id: string, batch: Record<string, unknown>): BatchLook {
   const files = [batch['output_file_id'], batch['error_file_id']]
   const errors = recordsIn(asRecord(batch['errors'])?.['data'])
   return {
     id,
-    ended: ENDS[String(batch['status'])],
+    ended: ENDS.get(String(batch['status'])),
     results: files.filter((file): file is string => typeof file === 'string' && file !== ''),
     ...(errors.length > 0 && { words: JSON.stringify({ error: errors[0] }) }),
   }
