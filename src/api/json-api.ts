@@ -355,15 +355,16 @@ const MIN_ROLE = { account: Role.user, admin: Role.admin, root: Role.root } as c
  * The parameters of the query. If a parameter is repeated, all its values are returned if the schema accepts
  * several; otherwise only the first one.
  */
-function queryOf(url: string, schema?: z.ZodType): Record<string, string | string[]> {
+export function queryOf(url: string, schema?: z.ZodType): Record<string, string | string[]> {
   const start = url.indexOf('?')
   if (start === -1) return {}
-  const given = new URLSearchParams(url.slice(start))
+  const given = Map.groupBy(new URLSearchParams(url.slice(start)), ([name]) => name)
   const fields = fieldsOf(schema)
   return Object.fromEntries(
-    [...new Set(given.keys())].map((name) => {
-      const values = given.getAll(name)
-      return [name, values.length > 1 && isRepeatable(fields[name]) ? values : (values[0] ?? '')]
+    Array.from(given, ([name, pairs]) => {
+      const values = pairs.map(([, value]) => value)
+      const mayRepeat = Object.hasOwn(fields, name) && isRepeatable(fields[name])
+      return [name, values.length > 1 && mayRepeat ? values : (values[0] ?? '')]
     }),
   )
 }

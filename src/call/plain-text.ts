@@ -2,7 +2,7 @@
 export function plainText(body: Buffer, maxBytes: number): string | undefined {
   const plain = body
     .toString('utf8', 0, maxBytes)
-    .replace(/<(script|style)\b[^<]*(?:<(?!\/\1)[^<]*)*(?:<\/\1[^>]*>)?/gi, ' ')
+    .replace(/<(script|style)\b[^<]*(?:<(?!\/\1)[^<]*)*(?:<\/\1[^<>]*>?)?/gi, ' ')
     .replace(/<[^<>]*>/g, ' ')
     .trim()
   return plain === '' ? undefined : plain

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { growthOf, LINEAR_GROWTH } from '../../../../../test/fixtures/pace.ts'
 import { EventsToJsonArray } from './json-array.ts'
 
 function written(...chunks: readonly (string | Buffer)[]): string {
@@ -23,6 +24,14 @@ describe('a stream as one array', () => {
     expect(written()).toBe('[]')
     expect(written(': hi\r\n\r\n')).toBe('[]')
   })
+
+  test.each(['\r', '\n', '\r\n', 'data: 1\r'])(
+    'a stream becomes one JSON array in time proportional to its length, however often it contains %j',
+    async (piece) => {
+      const chunk = (size: number): Buffer => Buffer.from(piece.repeat(size / piece.length))
+      expect(await growthOf(32_000, chunk, (bytes) => written(bytes))).toBeLessThan(LINEAR_GROWTH)
+    },
+  )
 
   test('a Gemini stream sent as one JSON array has the same values and bytes however it is divided', () => {
     const ends = fc.constantFrom('\n', '\r\n', '\r')

@@ -22,10 +22,15 @@ export class EventsToJsonArray {
   push(bytes: Buffer): Buffer {
     const out: Buffer[] = []
     let at = 0
+    let lf = nextOf(bytes, LF, 0)
+    let cr = nextOf(bytes, CR, 0)
     while (at < bytes.length) {
       if (this.#isAfterCr && bytes[at] === LF) at++
       this.#isAfterCr = false
-      const end = lineEnd(bytes, at)
+      // Searched only once they are passed, because a chunk may have very many of one and none of the other.
+      if (lf < at) lf = nextOf(bytes, LF, at)
+      if (cr < at) cr = nextOf(bytes, CR, at)
+      const end = Math.min(lf, cr)
       this.#line(bytes.subarray(at, end), out)
       if (end === bytes.length) break
       this.#endLine(out)
@@ -72,11 +77,10 @@ export class EventsToJsonArray {
   }
 }
 
-function lineEnd(bytes: Buffer, from: number): number {
-  const lf = bytes.indexOf(LF, from)
-  const end = lf === -1 ? bytes.length : lf
-  const cr = bytes.subarray(from, end).indexOf(CR)
-  return cr === -1 ? end : from + cr
+/** Offset of the next such byte; the length of the bytes if there is none. */
+function nextOf(bytes: Buffer, byte: number, from: number): number {
+  const at = bytes.indexOf(byte, from)
+  return at === -1 ? bytes.length : at
 }
 
 const QUOTE = 0x22
